@@ -1,0 +1,100 @@
+//! What happened, typed. One stream feeds tests, tables and plots; nothing in the model prints.
+
+use crate::{Duration, Instant};
+
+/// Something that an endpoint did or noticed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Event {
+    /// Logical time.
+    pub at: Instant,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// Kinds of events of a TCP endpoint.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum EventKind {
+    /// The handshake is complete.
+    Established,
+    /// Slow start ended.
+    SlowStartExit {
+        /// Why.
+        reason: SlowStartExitReason,
+        /// cwnd then, in segments.
+        cwnd: u32,
+        /// Smoothed RTT then.
+        srtt: Duration,
+    },
+    /// Loss was inferred from acknowledgements; recovery began.
+    RecoveryStart {
+        /// cwnd before the reduction.
+        cwnd: u32,
+        /// ssthresh after it.
+        ssthresh: u32,
+        /// Segments marked lost.
+        lost: u32,
+    },
+    /// Everything outstanding when recovery began is acknowledged.
+    RecoveryEnd {
+        /// cwnd now.
+        cwnd: u32,
+    },
+    /// The retransmission timer fired (RFC 6298 5.4).
+    RetransmissionTimeout {
+        /// How many times in a row.
+        backoff: u32,
+        /// RTO that ran out.
+        rto: Duration,
+    },
+    /// A zero window was probed.
+    WindowProbe,
+    /// The sender's data is all acknowledged, FIN included.
+    Finished,
+}
+
+impl EventKind {
+    /// Name in tables.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Established => "established",
+            Self::SlowStartExit { .. } => "slow_start_exit",
+            Self::RecoveryStart { .. } => "recovery_start",
+            Self::RecoveryEnd { .. } => "recovery_end",
+            Self::RetransmissionTimeout { .. } => "retransmission_timeout",
+            Self::WindowProbe => "window_probe",
+            Self::Finished => "finished",
+        }
+    }
+}
+
+/// Why slow start ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlowStartExitReason {
+    /// A loss was detected or the retransmission timer fired.
+    Loss,
+    /// cwnd reached an ssthresh set by an earlier congestion event.
+    Ssthresh,
+}
+
+impl SlowStartExitReason {
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loss => "loss",
+            Self::Ssthresh => "ssthresh",
+        }
+    }
+}
+
+/// What kept a sender from sending more, for time accounting as in TCP_INFO.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendLimit {
+    /// The congestion window.
+    Cwnd,
+    /// The window that the receiver advertised.
+    ReceiveWindow,
+    /// The send buffer: the application has more, the buffer does not take it.
+    SendBuffer,
+    /// The application had nothing to send.
+    Application,
+}

@@ -1,0 +1,18 @@
+//! The words that every other crate speaks: time, rates, packets, random streams, events.
+//!
+//! Nothing here reads a clock, allocates per packet or knows a protocol's rules.
+
+mod event;
+mod packet;
+mod random;
+mod rate;
+mod time;
+
+pub use event::{SendLimit, Event, EventKind, SlowStartExitReason};
+pub use packet::{
+    Datagram, Drop, DropReason, Ecn, Flags, FlowId, MAX_SACK_BLOCKS, Packet, Payload, SackBlock,
+    SackBlocks, Segment,
+};
+pub use random::Stream;
+pub use rate::Rate;
+pub use time::{Duration, Instant};

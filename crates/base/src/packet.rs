@@ -1,0 +1,238 @@
+//! What travels: a small value in simulation, a handle to real bytes in emulation.
+
+use crate::Instant;
+
+/// Index of a flow within a run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct FlowId(pub u32);
+
+/// ECN codepoint of the IP header (RFC 3168 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// The endpoints do not understand ECN.
+    #[default]
+    NotEct,
+    /// ECN-capable transport, codepoint 0.
+    Ect0,
+    /// ECN-capable transport, codepoint 1 (L4S).
+    Ect1,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// One IP packet.
+///
+/// Path stages look at `flow`, `size` and `ecn` only; `payload` is for the endpoints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet {
+    /// The flow it belongs to.
+    pub flow: FlowId,
+    /// Size on the wire in bytes, IP header included.
+    pub size: u32,
+    /// ECN codepoint; a stage may change it to `Ce`.
+    pub ecn: Ecn,
+    /// What the endpoints read.
+    pub payload: Payload,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Payload {
+    /// A TCP segment.
+    Tcp(Segment),
+    /// A ping or a UDP datagram.
+    Datagram(Datagram),
+    /// Nothing an endpoint of ours reads: the driver's own handle.
+    Opaque(u64),
+}
+
+/// A datagram of a `ping` or `udp` flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    /// Counts from 0.
+    pub sequence: u64,
+    /// When the (first) sender sent it.
+    pub sent_at: Instant,
+    /// True on the way back.
+    pub reply: bool,
+}
+
+/// TCP control flags that the endpoints use.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Self = Self(0);
+    /// Synchronise.
+    pub const SYN: Self = Self(1);
+    /// Acknowledgement field is valid.
+    pub const ACK: Self = Self(2);
+    /// Sender has finished.
+    pub const FIN: Self = Self(4);
+    /// ECN echo.
+    pub const ECE: Self = Self(8);
+    /// Congestion window reduced.
+    pub const CWR: Self = Self(16);
+
+    /// All flags of `other` are set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets together.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// SACK blocks that fit beside the timestamps option (RFC 2018 3).
+pub const MAX_SACK_BLOCKS: usize = 3;
+
+/// One received range `[start, end)`, in bytes above the cumulative acknowledgement.
+///
+/// A D-SACK block (RFC 2883) below it has a wrapped, hence huge, start.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SackBlock {
+    start: u32,
+    end: u32,
+}
+
+/// Up to [`MAX_SACK_BLOCKS`] blocks, most recently received first (RFC 2018 4).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SackBlocks {
+    blocks: [SackBlock; MAX_SACK_BLOCKS],
+    len: u8,
+}
+
+impl SackBlocks {
+    /// No blocks.
+    pub const NONE: Self =
+        Self { blocks: [SackBlock { start: 0, end: 0 }; MAX_SACK_BLOCKS], len: 0 };
+
+    /// Adds `[start, end)`, stream offsets, for a segment that acknowledges `ack`.
+    ///
+    /// Returns false when the option is full.
+    pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
+        let Some(slot) = self.blocks.get_mut(self.len as usize) else {
+            return false;
+        };
+        // Differences modulo 2^32, as on the wire.
+        *slot = SackBlock {
+            start: start.wrapping_sub(ack) as u32,
+            end: end.wrapping_sub(ack) as u32,
+        };
+        self.len += 1;
+        true
+    }
+
+    /// Number of blocks.
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// No blocks.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The blocks as stream offsets, for a segment that acknowledges `ack`.
+    pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.blocks[..self.len as usize].iter().map(move |block| {
+            let absolute = |offset: u32| ack.wrapping_add(offset as i32 as i64 as u64);
+            (absolute(block.start), absolute(block.end))
+        })
+    }
+}
+
+/// A TCP segment. Sequence numbers are stream offsets in 64 bits (the SYN is byte 0), so that
+/// the model need not reason about wrapping; everything else has its width on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// First byte.
+    pub seq: u64,
+    /// Next byte expected; valid with [`Flags::ACK`].
+    pub ack: u64,
+    /// Payload bytes.
+    pub len: u32,
+    /// Timestamp value (RFC 7323), microseconds of the sender's clock; 0 if the option is off.
+    pub ts_val: u32,
+    /// Timestamp echo.
+    pub ts_ecr: u32,
+    /// Window field as on the wire, before scaling.
+    pub window: u16,
+    /// Control flags.
+    pub flags: Flags,
+    /// Window scale of a SYN (RFC 7323 2.2), `None` if not offered.
+    pub window_scale: Option<u8>,
+    /// Selective acknowledgements.
+    pub sack: SackBlocks,
+}
+
+impl Segment {
+    /// Offset after the last byte; SYN and FIN count one each.
+    pub const fn end(&self) -> u64 {
+        self.seq + self.sequence_len() as u64
+    }
+
+    /// Sequence space taken.
+    pub const fn sequence_len(&self) -> u32 {
+        self.len + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
+    }
+}
+
+/// A packet that a stage dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drop {
+    /// When, in logical time.
+    pub at: Instant,
+    /// What.
+    pub packet: Packet,
+    /// Why.
+    pub reason: DropReason,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum DropReason {
+    /// Loss stage.
+    Loss,
+    /// The queue was full.
+    QueueFull,
+    /// An active queue management decision.
+    Aqm,
+}
+
+impl DropReason {
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loss => "loss",
+            Self::QueueFull => "queue_full",
+            Self::Aqm => "aqm",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_small() {
+        // Rings hold packets by value: growth here is paid for on every hop.
+        assert!(size_of::<Packet>() <= 88, "{} bytes", size_of::<Packet>());
+    }
+
+    #[test]
+    fn sack_blocks_survive_the_trip_even_below_the_ack() {
+        let mut sack = SackBlocks::NONE;
+        assert!(sack.push(5_000_000_000, 5_000_001_448, 5_000_002_896));
+        assert!(sack.push(5_000_000_000, 4_999_998_552, 5_000_000_000));
+        let blocks: Vec<_> = sack.iter(5_000_000_000).collect();
+        assert_eq!(
+            blocks,
+            [(5_000_001_448, 5_000_002_896), (4_999_998_552, 5_000_000_000)]
+        );
+    }
+}

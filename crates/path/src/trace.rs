@@ -1,0 +1,173 @@
+//! Delivery traces in Mahimahi's format.
+//!
+//! One line per opportunity to deliver 1,500 bytes: a time stamp in whole milliseconds. Stamps do
+//! not decrease; several per millisecond are normal. At its end the trace starts again: the last
+//! stamp is the period. Blank lines are ignored. A gzip file is read as what it contains.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use airpath_base::Duration;
+
+/// Bytes that one opportunity delivers.
+pub const OPPORTUNITY_BYTES: u32 = 1500;
+
+/// A recorded sequence of delivery opportunities; at least one, the last one later than zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    stamps: Vec<Duration>,
+}
+
+/// Why a trace cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be opened or read.
+    #[error("cannot read trace {path}: {source}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// No stamp in it.
+    #[error("trace {path} is empty: it must hold at least one time stamp in ms, one per line", path = path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line that is not a whole number.
+    #[error("trace {path}, line {line}: {text:?} is not a time stamp; a whole number of ms from 0 to 1e12 is allowed", path = path.display())]
+    NotANumber {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// A stamp smaller than the one before it.
+    #[error("trace {path}, line {line}: time stamp {stamp} ms is before the previous one, {previous} ms; stamps must not decrease", path = path.display())]
+    Backwards {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// The stamp.
+        stamp: u64,
+        /// The one before it.
+        previous: u64,
+    },
+    /// All stamps are 0: the period would be 0.
+    #[error("trace {path}: its last time stamp is 0 ms, so it has no length to loop over; it must end after 0", path = path.display())]
+    NoLength {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Trace {
+    /// Reads a file, gzip or plain (told by its first bytes, not by its name).
+    pub fn read(path: &Path) -> Result<Self, TraceError> {
+        let fail = |source| TraceError::Read { path: path.to_owned(), source };
+        let raw = std::fs::read(path).map_err(fail)?;
+        let text = if raw.starts_with(&[0x1f, 0x8b]) {
+            let mut plain = Vec::new();
+            flate2::read::MultiGzDecoder::new(&raw[..]).read_to_end(&mut plain).map_err(fail)?;
+            plain
+        } else {
+            raw
+        };
+        Self::parse(&text, path)
+    }
+
+    /// Parses a trace's text; `path` is for messages.
+    pub fn parse(text: &[u8], path: &Path) -> Result<Self, TraceError> {
+        const MAX_MS: u64 = 1_000_000_000_000;
+        let mut stamps = Vec::new();
+        let mut previous = 0;
+        for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+            let line_text = line.trim_ascii();
+            if line_text.is_empty() {
+                continue;
+            }
+            let stamp = std::str::from_utf8(line_text)
+                .ok()
+                .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+                .and_then(|text| text.parse::<u64>().ok())
+                .filter(|&stamp| stamp <= MAX_MS)
+                .ok_or_else(|| TraceError::NotANumber {
+                    path: path.to_owned(),
+                    line: index + 1,
+                    text: String::from_utf8_lossy(&line_text[..line_text.len().min(40)]).into(),
+                })?;
+            if stamp < previous {
+                return Err(TraceError::Backwards {
+                    path: path.to_owned(),
+                    line: index + 1,
+                    stamp,
+                    previous,
+                });
+            }
+            previous = stamp;
+            stamps.push(Duration::from_millis(stamp));
+        }
+        match stamps.last() {
+            None => Err(TraceError::Empty { path: path.to_owned() }),
+            Some(&Duration::ZERO) => Err(TraceError::NoLength { path: path.to_owned() }),
+            Some(_) => Ok(Self { stamps }),
+        }
+    }
+
+    /// Opportunities of one period, in order.
+    pub fn stamps(&self) -> &[Duration] {
+        &self.stamps
+    }
+
+    /// Time after which it starts again.
+    pub fn period(&self) -> Duration {
+        // Invariant of `parse`: not empty.
+        self.stamps[self.stamps.len() - 1]
+    }
+
+    /// Mean capacity over one period, in bits per second.
+    pub fn mean_bps(&self) -> f64 {
+        self.stamps.len() as f64 * f64::from(OPPORTUNITY_BYTES) * 8.0 / self.period().as_secs_f64()
+    }
+
+    /// Opportunities in `(0, time]`, counted over as many periods as that takes; a stamp of 0
+    /// counts at the start of the first period.
+    pub fn opportunities_until(&self, time: Duration) -> u64 {
+        let period = self.period().as_nanos();
+        let whole = time.as_nanos() / period;
+        let rest = Duration::from_nanos(time.as_nanos() % period);
+        let part = self.stamps.partition_point(|&stamp| stamp <= rest);
+        whole * self.stamps.len() as u64 + part as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Trace, String> {
+        Trace::parse(text.as_bytes(), Path::new("t")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn counts_and_loops() {
+        let trace = parse("0\n2\n2\n10\n").unwrap();
+        assert_eq!(trace.period(), Duration::from_millis(10));
+        assert_eq!(trace.opportunities_until(Duration::from_millis(2)), 3);
+        assert_eq!(trace.opportunities_until(Duration::from_millis(22)), 11);
+        assert_eq!(trace.mean_bps(), 4.8e6);
+    }
+
+    #[test]
+    fn bad_traces_are_refused_with_their_line() {
+        assert!(parse("\n\n").unwrap_err().contains("is empty"));
+        assert!(parse("1\n2\n3\n4\n5\n6\nseven\n").unwrap_err().contains("line 7: \"seven\""));
+        assert!(parse("5\n4\n").unwrap_err().contains("line 2: time stamp 4 ms is before"));
+        assert!(parse("0\n0\n").unwrap_err().contains("after 0"));
+        assert!(parse("-1\n").unwrap_err().contains("line 1"));
+    }
+}

@@ -1,0 +1,129 @@
+//! A scenario as the drivers see it: complete, checked, without a trace of TOML.
+
+use airpath_base::{Duration, Rate};
+use airpath_path::StageConfig;
+use airpath_tcp::EndpointConfig;
+
+/// One fully determined experiment (but for the seed, which a run may override).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Short name: the file's stem, unless the file says otherwise.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Clock, seed, tables.
+    pub run: RunConfig,
+    /// From the server to the UE, in the order that packets meet the stages.
+    pub down: Vec<NamedStage>,
+    /// From the UE to the server.
+    pub up: Vec<NamedStage>,
+    /// Traffic, in file order; ids are unique.
+    pub flows: Vec<FlowConfig>,
+}
+
+/// Clock, seed, tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunConfig {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// The run ends then, at the latest.
+    pub duration: Duration,
+    /// Interval of the `samples` and `links` tables.
+    pub sample_interval: Duration,
+    /// Write the `acks` table: one row per acknowledgement.
+    pub ack_table: bool,
+}
+
+/// A stage and the name it has in tables and in its random stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedStage {
+    /// `down.0.rate`: direction, position, kind.
+    pub name: String,
+    /// What it is.
+    pub stage: StageConfig,
+}
+
+/// Which way the data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the UE.
+    Down,
+    /// From the UE.
+    Up,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowConfig {
+    /// Unique name.
+    pub id: String,
+    /// Which way the data goes; for a ping, the way of the request.
+    pub direction: Direction,
+    /// When it starts.
+    pub start: Duration,
+    /// What it does.
+    pub traffic: Traffic,
+}
+
+/// What a flow does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Traffic {
+    /// Sends as much as TCP allows for a time, as iperf does; `None`: until the run ends.
+    Bulk {
+        /// Endpoints.
+        tcp: TcpConfig,
+        /// Time from `start` in which the application writes.
+        duration: Option<Duration>,
+    },
+    /// Sends this many bytes, then closes.
+    File {
+        /// Endpoints.
+        tcp: TcpConfig,
+        /// Bytes, at least 1.
+        size: u64,
+    },
+    /// Echo requests at an interval.
+    Ping {
+        /// Time between requests.
+        interval: Duration,
+        /// IP packet size in bytes.
+        packet_bytes: u32,
+        /// Stop after this many; `None`: until the run ends.
+        count: Option<u64>,
+    },
+    /// Datagrams at a constant rate.
+    Udp {
+        /// IP-level rate.
+        rate: Rate,
+        /// IP packet size in bytes.
+        packet_bytes: u32,
+        /// `None`: until the run ends.
+        duration: Option<Duration>,
+    },
+}
+
+/// Both ends of a TCP flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpConfig {
+    /// Name of the profile that both started from.
+    pub profile: String,
+    /// The end that sends data.
+    pub sender: EndpointConfig,
+    /// The end that receives it.
+    pub receiver: EndpointConfig,
+    /// Which end sends the SYN: true for the data sender (iperf), false for the receiver (a
+    /// download; `iperf3 -R`).
+    pub sender_opens: bool,
+}
+
+impl Traffic {
+    /// Name in scenarios and tables.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Bulk { .. } => "bulk",
+            Self::File { .. } => "file",
+            Self::Ping { .. } => "ping",
+            Self::Udp { .. } => "udp",
+        }
+    }
+}
