@@ -3,12 +3,14 @@
 //! Nothing here reads a clock, allocates per packet or knows a protocol's rules.
 
 mod event;
+mod histogram;
 mod packet;
 mod random;
 mod rate;
 mod time;
 
 pub use event::{SendLimit, Event, EventKind, SlowStartExitReason};
+pub use histogram::Histogram;
 pub use packet::{
     Datagram, Drop, DropReason, Ecn, Flags, FlowId, MAX_SACK_BLOCKS, Packet, Payload, SackBlock,
     SackBlocks, Segment,

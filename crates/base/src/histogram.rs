@@ -1,0 +1,142 @@
+//! A log-linear histogram of durations: fixed size, no allocation per sample.
+
+use crate::Duration;
+
+/// Buckets per factor of two: relative width below 0.8 %.
+const SUB_BITS: u32 = 7;
+const SUB: u64 = 1 << SUB_BITS;
+const BUCKETS: usize = ((64 - SUB_BITS + 1) as usize) << SUB_BITS;
+
+/// Counts of durations in buckets whose width is below 0.8 % of their value.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    count: u64,
+    sum: u64,
+    sum_of_squares: f64,
+    min: u64,
+    max: u64,
+}
+
+impl Histogram {
+    /// An empty histogram.
+    pub fn new() -> Self {
+        Self { counts: vec![0; BUCKETS], min: u64::MAX, ..Self::default() }
+    }
+
+    /// Adds one sample.
+    #[inline]
+    pub fn record(&mut self, sample: Duration) {
+        let nanos = sample.as_nanos();
+        self.counts[index(nanos)] += 1;
+        self.count += 1;
+        self.sum = self.sum.saturating_add(nanos);
+        self.sum_of_squares += nanos as f64 * nanos as f64;
+        self.min = self.min.min(nanos);
+        self.max = self.max.max(nanos);
+    }
+
+    /// Samples so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Smallest sample, exact; `None` without samples.
+    pub fn min(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_nanos(self.min))
+    }
+
+    /// Largest sample, exact; `None` without samples.
+    pub fn max(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_nanos(self.max))
+    }
+
+    /// Mean, exact to a nanosecond; `None` without samples.
+    pub fn mean(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_nanos(self.sum / self.count))
+    }
+
+    /// Standard deviation of the samples (ping's mdev); `None` without samples.
+    pub fn deviation(&self) -> Option<Duration> {
+        let mean = self.sum as f64 / self.count as f64;
+        let variance = (self.sum_of_squares / self.count as f64 - mean * mean).max(0.0);
+        (self.count > 0).then(|| Duration::from_nanos(variance.sqrt() as u64))
+    }
+
+    /// The quantile in [0, 1] by nearest rank, placed linearly within its bucket; the first and
+    /// the last rank are exact; `None` without samples.
+    pub fn quantile(&self, quantile: f64) -> Option<Duration> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = ((quantile * self.count as f64).ceil() as u64).clamp(1, self.count);
+        if rank == 1 || rank == self.count {
+            return if rank == 1 { self.min() } else { self.max() };
+        }
+        let mut below = 0;
+        for (low, high, count) in self.buckets() {
+            if below + count >= rank {
+                let inside = ((rank - below) as f64 - 0.5) / count as f64;
+                let width = (high.as_nanos() - low.as_nanos()) as f64;
+                let nanos = low.as_nanos() + (inside * width) as u64;
+                return Some(Duration::from_nanos(nanos.clamp(self.min, self.max)));
+            }
+            below += count;
+        }
+        self.max()
+    }
+
+    /// Non-empty buckets `[low, high)` and their counts, in order.
+    pub fn buckets(&self) -> impl Iterator<Item = (Duration, Duration, u64)> + '_ {
+        self.counts.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(index, &count)| {
+            (Duration::from_nanos(low(index)), Duration::from_nanos(low(index + 1)), count)
+        })
+    }
+}
+
+/// Values below `SUB` have a bucket each; above, each octave has `SUB` buckets.
+#[inline]
+fn index(nanos: u64) -> usize {
+    let octave = (63 - (nanos | (SUB - 1)).leading_zeros()) - (SUB_BITS - 1);
+    let shift = octave.saturating_sub(1);
+    ((u64::from(shift) << SUB_BITS) + (nanos >> shift)) as usize
+}
+
+/// Lower edge of a bucket.
+fn low(index: usize) -> u64 {
+    let index = index as u64;
+    if index < 2 * SUB {
+        return index;
+    }
+    let shift = (index >> SUB_BITS) - 1;
+    let mantissa = index - (shift << SUB_BITS);
+    mantissa.checked_shl(shift as u32).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_falls_between_the_edges_of_its_bucket() {
+        for nanos in (0..2000).chain((0..50).map(|bit| (1u64 << bit) + bit)).chain([1 << 62]) {
+            let at = index(nanos);
+            assert!(low(at) <= nanos && nanos < low(at + 1), "{nanos} in bucket {at}");
+            assert!(low(at + 1) - low(at) <= 1 + nanos / SUB, "{nanos}: bucket too wide");
+        }
+    }
+
+    #[test]
+    fn quantiles_of_a_ramp() {
+        let mut histogram = Histogram::new();
+        for micros in 1..=10_000 {
+            histogram.record(Duration::from_micros(micros));
+        }
+        let median = histogram.quantile(0.5).unwrap().as_millis_f64();
+        assert!((median - 5.0).abs() < 0.04, "{median}");
+        assert_eq!(histogram.quantile(1.0), Some(Duration::from_millis(10)));
+        assert_eq!(histogram.quantile(0.0), histogram.min());
+        assert_eq!(histogram.mean(), Some(Duration::from_nanos(5_000_500)));
+        assert_eq!(Histogram::new().quantile(0.5), None);
+    }
+}

@@ -1,0 +1,260 @@
+//! A link: one server, one queue before it.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Drop, DropReason, Duration, Histogram, Instant, Packet};
+
+use crate::codel::CoDel;
+use crate::service::Service;
+use crate::{Aqm, Departure, LinkConfig, Load, Path};
+
+/// Serves packets one after another, first come first served.
+///
+/// One ring holds everything: packets that left and were not polled yet, then the one in
+/// service, then those that wait. A packet is copied once on its way in and once on its way out.
+#[derive(Debug)]
+pub struct Link<P> {
+    upstream: P,
+    service: Service,
+    packet_limit: u64,
+    byte_limit: u64,
+    codel: Option<CoDel>,
+    ring: VecDeque<Entry>,
+    /// Entries of the ring before this index have left or were dropped at the head.
+    left: usize,
+    phase: Phase,
+    drops: VecDeque<Drop>,
+    meter: LinkMeter,
+}
+
+#[derive(Debug)]
+struct Entry {
+    packet: Packet,
+    arrived: Instant,
+    /// End of service; meaningless while it waits.
+    departs: Instant,
+    /// Dropped at the head by the AQM: nobody polls it.
+    dropped: bool,
+}
+
+/// What the server does with `ring[left]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// There is none.
+    Idle,
+    /// It still waits, until the next opportunity.
+    Starting(Instant),
+    /// It is being sent, until its `departs`.
+    Serving,
+}
+
+/// What a link has done so far. Rates and means are differences between two looks.
+#[derive(Clone, Debug)]
+pub struct LinkMeter {
+    /// Name of the stage.
+    pub name: String,
+    /// What left.
+    pub departed: Load,
+    /// What waits, the packet in service not included.
+    pub queued: Load,
+    /// Sum over what left of the time from arrival to departure.
+    pub sojourn_sum: Duration,
+    /// Distribution of the time from arrival to departure.
+    pub sojourn: Histogram,
+    /// Bytes that the link could have carried since the start.
+    pub capacity_bytes: f64,
+}
+
+impl<P: Path> Link<P> {
+    /// A link after `upstream`, called `name` in tables.
+    pub fn new(upstream: P, config: &LinkConfig, name: &str) -> Self {
+        let codel = match config.queue.aqm {
+            Aqm::DropTail => None,
+            Aqm::CoDel { target, interval } => Some(CoDel::new(target, interval)),
+        };
+        Self {
+            upstream,
+            service: Service::new(&config.service),
+            packet_limit: config.queue.packets.map_or(u64::MAX, u64::from),
+            byte_limit: config.queue.bytes.unwrap_or(u64::MAX),
+            codel,
+            ring: VecDeque::new(),
+            left: 0,
+            phase: Phase::Idle,
+            drops: VecDeque::new(),
+            meter: LinkMeter {
+                name: name.to_owned(),
+                departed: Load::default(),
+                queued: Load::default(),
+                sojourn_sum: Duration::ZERO,
+                sojourn: Histogram::new(),
+                capacity_bytes: 0.0,
+            },
+        }
+    }
+
+    /// Does everything that is due until `now`, arrivals from upstream included.
+    fn advance(&mut self, now: Instant) {
+        while let Some(at) = self.upstream.next_event() {
+            if at > now {
+                break;
+            }
+            self.serve_until(at);
+            while let Some(arrival) = self.upstream.poll(at) {
+                self.admit(arrival);
+            }
+        }
+        self.serve_until(now);
+    }
+
+    #[inline]
+    fn serve_until(&mut self, now: Instant) {
+        loop {
+            match self.phase {
+                Phase::Idle => break,
+                Phase::Starting(at) => {
+                    if at > now {
+                        break;
+                    }
+                    self.start_head(at);
+                }
+                Phase::Serving => {
+                    let entry = &self.ring[self.left];
+                    let done = entry.departs;
+                    if done > now {
+                        break;
+                    }
+                    let sojourn = done.saturating_since(entry.arrived);
+                    self.meter.departed.add(&entry.packet);
+                    self.meter.sojourn_sum += sojourn;
+                    self.meter.sojourn.record(sojourn);
+                    self.left += 1;
+                    self.next_head(done, true);
+                }
+            }
+        }
+    }
+
+    /// Whatever waits first is next, from `at` on.
+    #[inline]
+    fn next_head(&mut self, at: Instant, continuing: bool) {
+        if self.meter.queued.packets == 0 {
+            self.phase = Phase::Idle;
+            return;
+        }
+        let start = self.service.begin(at, continuing);
+        if start > at {
+            self.phase = Phase::Starting(start);
+        } else {
+            self.start_head(at);
+        }
+    }
+
+    /// Takes the head out of the queue at `at`, dropping as the AQM says.
+    #[inline]
+    fn start_head(&mut self, at: Instant) {
+        loop {
+            let entry = &mut self.ring[self.left];
+            self.meter.queued.remove(&entry.packet);
+            let drops = self.codel.as_mut().is_some_and(|codel| {
+                let sojourn = at.saturating_since(entry.arrived);
+                codel.drops_head(at, sojourn, self.meter.queued.bytes)
+            });
+            if !drops {
+                entry.departs = self.service.serve(at, entry.packet.size);
+                self.phase = Phase::Serving;
+                return;
+            }
+            entry.dropped = true;
+            self.drops.push_back(Drop { at, packet: entry.packet, reason: DropReason::Aqm });
+            self.left += 1;
+            if self.meter.queued.packets == 0 {
+                self.codel.iter_mut().for_each(CoDel::emptied);
+                self.phase = Phase::Idle;
+                break;
+            }
+        }
+        self.forget_dropped();
+    }
+
+    #[inline]
+    fn admit(&mut self, Departure { at, packet }: Departure) {
+        if self.phase != Phase::Idle
+            && (self.meter.queued.packets >= self.packet_limit
+                || self.meter.queued.bytes + u64::from(packet.size) > self.byte_limit)
+        {
+            self.drops.push_back(Drop { at, packet, reason: DropReason::QueueFull });
+            return;
+        }
+        self.ring.push_back(Entry { packet, arrived: at, departs: at, dropped: false });
+        self.meter.queued.add(&packet);
+        if self.phase == Phase::Idle {
+            self.next_head(at, false);
+        }
+    }
+
+    /// Keeps the front of the ring a packet that somebody will poll.
+    fn forget_dropped(&mut self) {
+        while self.left > 0 && self.ring.front().is_some_and(|entry| entry.dropped) {
+            self.ring.pop_front();
+            self.left -= 1;
+        }
+    }
+}
+
+impl<P: Path> Path for Link<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Instant, packet: Packet) {
+        self.upstream.enqueue(now, packet);
+        self.advance(now);
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        let own = if self.left > 0 {
+            return Some(self.ring[0].departs);
+        } else {
+            match self.phase {
+                Phase::Idle => None,
+                Phase::Starting(at) => Some(at),
+                Phase::Serving => Some(self.ring[0].departs),
+            }
+        };
+        match (own, self.upstream.next_event()) {
+            (Some(own), Some(other)) => Some(own.min(other)),
+            (own, other) => own.or(other),
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        self.advance(now);
+        if self.left == 0 || self.ring[0].departs > now {
+            return None;
+        }
+        let entry = self.ring.pop_front()?;
+        self.left -= 1;
+        if self.codel.is_some() {
+            self.forget_dropped();
+        }
+        Some(Departure { at: entry.departs, packet: entry.packet })
+    }
+
+    fn poll_drop(&mut self) -> Option<Drop> {
+        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
+    }
+
+    fn load(&self) -> Load {
+        let mut load = self.upstream.load();
+        let held = self.ring.iter().filter(|entry| !entry.dropped);
+        held.for_each(|entry| load.add(&entry.packet));
+        load
+    }
+
+    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.upstream.observe(now, visit);
+        self.advance(now);
+        self.meter.capacity_bytes = self.service.capacity_bytes(now);
+        visit(&self.meter);
+    }
+}

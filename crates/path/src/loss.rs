@@ -1,0 +1,137 @@
+//! Loss that does not depend on load.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Drop, DropReason, Instant, Packet, Stream};
+
+use crate::{Departure, LinkMeter, Load, LossConfig, Path};
+
+/// Drops some of what leaves the stages before it.
+#[derive(Debug)]
+pub struct Loss<P> {
+    upstream: P,
+    process: Process,
+    drops: VecDeque<Drop>,
+}
+
+#[derive(Debug)]
+enum Process {
+    Random { probability: f64, stream: Stream },
+    Periodic { period: u64, passed: u64 },
+    GilbertElliott { to_bad: f64, to_good: f64, good: f64, bad: f64, is_bad: bool, stream: Stream },
+}
+
+impl<P: Path> Loss<P> {
+    /// Drops by `config`, drawing from `stream` where that is random.
+    pub fn new(upstream: P, config: LossConfig, stream: Stream) -> Self {
+        let process = match config {
+            LossConfig::Random { probability } => Process::Random { probability, stream },
+            LossConfig::Periodic { period } => {
+                Process::Periodic { period: period.max(1), passed: 0 }
+            }
+            LossConfig::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                Process::GilbertElliott {
+                    to_bad: good_to_bad,
+                    to_good: bad_to_good,
+                    good: loss_good,
+                    bad: loss_bad,
+                    is_bad: false,
+                    stream,
+                }
+            }
+        };
+        Self { upstream, process, drops: VecDeque::new() }
+    }
+}
+
+impl Process {
+    /// Decides one packet's fate and moves on.
+    fn loses(&mut self) -> bool {
+        match self {
+            Self::Random { probability, stream } => stream.chance(*probability),
+            Self::Periodic { period, passed } => {
+                *passed = (*passed + 1) % *period;
+                *passed == 0
+            }
+            Self::GilbertElliott { to_bad, to_good, good, bad, is_bad, stream } => {
+                // Two draws a packet whatever the state, so that parameters can be compared
+                // under the same numbers.
+                let lost = stream.chance(if *is_bad { *bad } else { *good });
+                let leaves = stream.chance(if *is_bad { *to_good } else { *to_bad });
+                *is_bad ^= leaves;
+                lost
+            }
+        }
+    }
+}
+
+impl<P: Path> Path for Loss<P> {
+    fn enqueue(&mut self, now: Instant, packet: Packet) {
+        self.upstream.enqueue(now, packet);
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.upstream.next_event()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        loop {
+            let Departure { at, packet } = self.upstream.poll(now)?;
+            if !self.process.loses() {
+                return Some(Departure { at, packet });
+            }
+            self.drops.push_back(Drop { at, packet, reason: DropReason::Loss });
+        }
+    }
+
+    fn poll_drop(&mut self) -> Option<Drop> {
+        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
+    }
+
+    fn load(&self) -> Load {
+        self.upstream.load()
+    }
+
+    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.upstream.observe(now, visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(config: LossConfig, packets: usize) -> Vec<bool> {
+        let mut loss = Loss::new(crate::Wire::new(), config, Stream::new(3, "loss"));
+        (0..packets).map(|_| loss.process.loses()).collect()
+    }
+
+    #[test]
+    fn periodic_loses_exactly_the_last_of_each_period() {
+        let fates = lost(LossConfig::Periodic { period: 4 }, 12);
+        assert_eq!(fates, [false, false, false, true].repeat(3));
+    }
+
+    #[test]
+    fn random_loses_its_share() {
+        let fates = lost(LossConfig::Random { probability: 0.02 }, 100_000);
+        let share = fates.iter().filter(|&&lost| lost).count() as f64 / 1e5;
+        assert!((share - 0.02).abs() < 0.002, "{share}");
+    }
+
+    #[test]
+    fn gilbert_elliott_has_its_stationary_rate_and_burst_length() {
+        // Rate = p / (p + r); mean burst = 1 / r (Gilbert 1960).
+        let config = LossConfig::GilbertElliott {
+            good_to_bad: 0.01,
+            bad_to_good: 0.25,
+            loss_good: 0.0,
+            loss_bad: 1.0,
+        };
+        let fates = lost(config, 200_000);
+        let total = fates.iter().filter(|&&lost| lost).count() as f64;
+        let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+        assert!((total / 2e5 - 0.01 / 0.26).abs() < 0.003, "{}", total / 2e5);
+        assert!((total / bursts - 4.0).abs() < 0.2, "{}", total / bursts);
+    }
+}

@@ -1,0 +1,127 @@
+//! How fast a link serves: a constant rate, or the opportunities of a trace.
+
+use std::sync::Arc;
+
+use airpath_base::{Duration, Instant, Rate};
+
+use crate::{OPPORTUNITY_BYTES, ServiceConfig, Trace};
+
+/// A server's state. For each packet `begin` says when it leaves the queue, `serve` when it has
+/// been sent.
+#[derive(Debug)]
+pub(crate) enum Service {
+    Rate { rate: Rate, carried: u64 },
+    Trace(TraceService),
+}
+
+/// Position in a looping trace.
+#[derive(Debug)]
+pub(crate) struct TraceService {
+    trace: Arc<Trace>,
+    /// Start of the current period.
+    base: Instant,
+    /// The next opportunity not used yet.
+    next: usize,
+    /// Bytes left of the opportunity in use, at the instant `at` only.
+    left: u32,
+    at: Instant,
+}
+
+impl Service {
+    pub(crate) fn new(config: &ServiceConfig) -> Self {
+        match config {
+            ServiceConfig::Rate(rate) => Self::Rate { rate: *rate, carried: 0 },
+            ServiceConfig::Trace(trace) => Self::Trace(TraceService {
+                trace: trace.clone(),
+                base: Instant::ZERO,
+                next: 0,
+                left: 0,
+                at: Instant::ZERO,
+            }),
+        }
+    }
+
+    /// The packet at the head may start at `ready`; says when it does. `continuing`: the server
+    /// was busy until `ready`, so that what is left of an opportunity can be used.
+    #[inline]
+    pub(crate) fn begin(&mut self, ready: Instant, continuing: bool) -> Instant {
+        match self {
+            Self::Rate { carried, .. } => {
+                if !continuing {
+                    *carried = 0;
+                }
+                ready
+            }
+            Self::Trace(trace) => trace.begin(ready, continuing),
+        }
+    }
+
+    /// Sends `size` bytes from `start`, an instant that `begin` gave; says when the last has left.
+    #[inline]
+    pub(crate) fn serve(&mut self, start: Instant, size: u32) -> Instant {
+        match self {
+            Self::Rate { rate, carried } => {
+                let (time, rest) = rate.transmission_time(size, *carried);
+                *carried = rest;
+                start + time
+            }
+            Self::Trace(trace) => trace.serve(size),
+        }
+    }
+
+    /// Bytes that could have been served in `(0, now]`.
+    pub(crate) fn capacity_bytes(&self, now: Instant) -> f64 {
+        match self {
+            Self::Rate { rate, .. } => now.as_secs_f64() * rate.bps() as f64 / 8.0,
+            Self::Trace(TraceService { trace, .. }) => {
+                let since_start = now.saturating_since(Instant::ZERO);
+                trace.opportunities_until(since_start) as f64 * f64::from(OPPORTUNITY_BYTES)
+            }
+        }
+    }
+}
+
+impl TraceService {
+    fn begin(&mut self, ready: Instant, continuing: bool) -> Instant {
+        if !continuing {
+            self.seek_after(ready);
+        }
+        if self.left > 0 { self.at } else { self.next_time() }
+    }
+
+    fn serve(&mut self, size: u32) -> Instant {
+        let mut rest = size;
+        loop {
+            if self.left == 0 {
+                self.at = self.next_time();
+                self.left = OPPORTUNITY_BYTES;
+                self.next += 1;
+                if self.next == self.trace.stamps().len() {
+                    self.next = 0;
+                    self.base += self.trace.period();
+                }
+            }
+            let sent = rest.min(self.left);
+            self.left -= sent;
+            rest -= sent;
+            if rest == 0 {
+                return self.at;
+            }
+        }
+    }
+
+    /// A packet that arrives at the very instant of an opportunity has missed it.
+    fn seek_after(&mut self, ready: Instant) {
+        self.left = 0;
+        let period = self.trace.period().as_nanos();
+        let inside = ready.as_nanos() % period;
+        self.base = Instant::from_nanos(ready.as_nanos() - inside);
+        let inside = Duration::from_nanos(inside);
+        // Always found: the last stamp is the period, and `inside` is less.
+        self.next = self.trace.stamps().partition_point(|&stamp| stamp <= inside);
+    }
+
+    fn next_time(&self) -> Instant {
+        self.base + self.trace.stamps()[self.next]
+    }
+}

@@ -1,0 +1,241 @@
+//! Slicing and conservation over every stage and random compositions of stages.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Rate};
+use airpath_path::{
+    Aqm, DelayConfig, Departure, Distribution, Jitter, LinkConfig, Load, LossConfig, Path,
+    QueueConfig, ServiceConfig, StageConfig, Trace, build,
+};
+use proptest::prelude::*;
+
+fn millis() -> impl Strategy<Value = Duration> {
+    (0u64..40_000).prop_map(Duration::from_micros)
+}
+
+fn delay() -> impl Strategy<Value = StageConfig> {
+    let distribution = prop_oneof![
+        millis().prop_map(|max| Distribution::Uniform { max }),
+        millis().prop_map(|mean| Distribution::Exponential { mean }),
+        millis().prop_map(|sd| Distribution::HalfNormal { sd }),
+    ];
+    let jitter = (distribution, any::<bool>())
+        .prop_map(|(distribution, keep_order)| Jitter { distribution, keep_order });
+    (millis(), proptest::option::of(jitter))
+        .prop_map(|(base, jitter)| StageConfig::Delay(DelayConfig { base, jitter }))
+}
+
+fn queue() -> impl Strategy<Value = QueueConfig> {
+    let aqm = prop_oneof![
+        Just(Aqm::DropTail),
+        (1u64..8, 5u64..60).prop_map(|(target, interval)| Aqm::CoDel {
+            target: Duration::from_millis(target),
+            interval: Duration::from_millis(interval),
+        }),
+    ];
+    (proptest::option::of(0u32..30), proptest::option::of(0u64..40_000), aqm)
+        .prop_map(|(packets, bytes, aqm)| QueueConfig { packets, bytes, aqm })
+}
+
+fn service() -> impl Strategy<Value = ServiceConfig> {
+    let trace = proptest::collection::vec(0u64..20, 1..40).prop_map(|gaps| {
+        let mut at = 0;
+        let lines: String = gaps
+            .iter()
+            .map(|gap| {
+                at += gap;
+                format!("{at}\n")
+            })
+            .chain([format!("{}\n", gaps.iter().sum::<u64>() + 1)])
+            .collect();
+        let trace = Trace::parse(lines.as_bytes(), FilePath::new("random")).unwrap();
+        ServiceConfig::Trace(Arc::new(trace))
+    });
+    let rate = (100_000u64..50_000_000)
+        .prop_map(|bps| ServiceConfig::Rate(Rate::from_bps(bps).unwrap()));
+    prop_oneof![trace, rate]
+}
+
+fn stage() -> impl Strategy<Value = StageConfig> {
+    let link = (service(), queue())
+        .prop_map(|(service, queue)| StageConfig::Link(LinkConfig { service, queue }));
+    let loss = prop_oneof![
+        (0.0..0.5).prop_map(|probability| LossConfig::Random { probability }),
+        (1u64..20).prop_map(|period| LossConfig::Periodic { period }),
+        (0.0..0.3, 0.1..1.0, 0.0..0.1, 0.3..1.0).prop_map(
+            |(good_to_bad, bad_to_good, loss_good, loss_bad)| LossConfig::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            }
+        ),
+    ]
+    .prop_map(StageConfig::Loss);
+    prop_oneof![2 => delay(), 3 => link, 1 => loss]
+}
+
+/// Packets: gaps in microseconds and sizes.
+fn arrivals() -> impl Strategy<Value = Vec<(u64, u32)>> {
+    proptest::collection::vec((prop_oneof![Just(0), 0u64..3_000, 0u64..60_000], 40u32..1501), 1..120)
+}
+
+fn path(stages: &[StageConfig]) -> Box<dyn Path> {
+    let names: Vec<String> = (0..stages.len()).map(|index| format!("down.{index}")).collect();
+    build(names.iter().map(String::as_str).zip(stages), 11)
+}
+
+/// Runs the arrivals through the path, polling at every event and, in between, as `extra` says.
+/// Checks conservation at every step. Returns departures and drops.
+fn run(
+    stages: &[StageConfig],
+    arrivals: &[(u64, u32)],
+    polls: Polls,
+) -> (Vec<Departure>, Vec<airpath_base::Drop>) {
+    let mut path = path(stages);
+    let (mut out, mut drops) = (Vec::new(), Vec::new());
+    let mut entered = Load::default();
+    let mut now = Instant::ZERO;
+    let mut check = |path: &mut Box<dyn Path>,
+                     out: &mut Vec<Departure>,
+                     entered: Load,
+                     now: Option<Instant>| {
+        if let Some(now) = now {
+            while let Some(departure) = path.poll(now) {
+                assert!(departure.at <= now, "left after it was polled");
+                out.push(departure);
+            }
+        }
+        drops.extend(std::iter::from_fn(|| path.poll_drop()));
+        let gone = out.iter().map(|departure| departure.packet);
+        let total = gone.chain(drops.iter().map(|drop| drop.packet)).fold(
+            path.load(),
+            |sum, packet| Load {
+                packets: sum.packets + 1,
+                bytes: sum.bytes + u64::from(packet.size),
+            },
+        );
+        assert_eq!(total, entered, "in = out + dropped + still inside");
+    };
+    for (index, &(gap, size)) in arrivals.iter().enumerate() {
+        let next = now + Duration::from_micros(gap);
+        if polls == Polls::EveryEvent {
+            while let Some(at) = path.next_event().filter(|&at| at <= next) {
+                check(&mut path, &mut out, entered, Some(at));
+            }
+        }
+        now = next;
+        if polls == Polls::Observing {
+            path.observe(now, &mut |_| {});
+        }
+        let payload = Payload::Opaque(index as u64);
+        path.enqueue(now, Packet { flow: FlowId(0), size, ecn: Ecn::NotEct, payload });
+        entered = Load { packets: entered.packets + 1, bytes: entered.bytes + u64::from(size) };
+        let when = (polls == Polls::AfterEachEnqueue).then_some(now);
+        check(&mut path, &mut out, entered, when);
+    }
+    if polls == Polls::OnceAtTheEnd {
+        now += Duration::from_secs(10_000);
+        check(&mut path, &mut out, entered, Some(now));
+    }
+    let mut wakes = 0;
+    while let Some(at) = path.next_event() {
+        check(&mut path, &mut out, entered, Some(at));
+        wakes += 1;
+        assert!(wakes < 100_000, "polled at its own events, the path must run empty");
+    }
+    assert_eq!(path.load(), Load::default(), "nothing may be stuck");
+    (out, drops)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Polls {
+    EveryEvent,
+    AfterEachEnqueue,
+    OnceAtTheEnd,
+    Observing,
+}
+
+fn sorted(mut drops: Vec<airpath_base::Drop>) -> Vec<(Instant, u64, airpath_base::DropReason)> {
+    drops.sort_by_key(|drop| (drop.at, opaque(&drop.packet)));
+    drops.iter().map(|drop| (drop.at, opaque(&drop.packet), drop.reason)).collect()
+}
+
+fn opaque(packet: &Packet) -> u64 {
+    match packet.payload {
+        Payload::Opaque(value) => value,
+        _ => unreachable!("only opaque packets were sent"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    /// Law 2 and law 4: when somebody asks changes nothing, and nothing vanishes.
+    #[test]
+    fn slicing_and_conservation(
+        stages in proptest::collection::vec(stage(), 0..5),
+        arrivals in arrivals(),
+    ) {
+        let reference = run(&stages, &arrivals, Polls::EveryEvent);
+        for polls in [Polls::AfterEachEnqueue, Polls::OnceAtTheEnd, Polls::Observing] {
+            let other = run(&stages, &arrivals, polls);
+            prop_assert_eq!(&reference.0, &other.0);
+            prop_assert_eq!(sorted(reference.1.clone()), sorted(other.1));
+        }
+    }
+
+    /// Departures come in order of time.
+    #[test]
+    fn departures_are_in_order(
+        stages in proptest::collection::vec(stage(), 1..5),
+        arrivals in arrivals(),
+    ) {
+        let (out, _) = run(&stages, &arrivals, Polls::OnceAtTheEnd);
+        prop_assert!(out.windows(2).all(|pair| pair[0].at <= pair[1].at));
+    }
+}
+
+fn link(service: ServiceConfig, packets: Option<u32>) -> StageConfig {
+    let queue = QueueConfig { packets, bytes: None, aqm: Aqm::DropTail };
+    StageConfig::Link(LinkConfig { service, queue })
+}
+
+fn departures_ms(stages: &[StageConfig], arrivals: &[(u64, u32)]) -> Vec<f64> {
+    let (out, _) = run(stages, arrivals, Polls::EveryEvent);
+    out.iter().map(|departure| departure.at.as_secs_f64() * 1e3).collect()
+}
+
+#[test]
+fn a_rate_link_sends_one_after_another_and_its_queue_excludes_the_packet_in_service() {
+    let link = link(ServiceConfig::Rate(Rate::from_bps(1_200_000).unwrap()), Some(2));
+    // 1,500 bytes take 10 ms. Four at once: one in service, two wait, one is dropped.
+    let (out, drops) = run(&[link], &[(0, 1500), (0, 1500), (0, 1500), (0, 1500)], Polls::EveryEvent);
+    let at: Vec<_> = out.iter().map(|departure| departure.at.as_nanos() / 1_000_000).collect();
+    assert_eq!((at, drops.len()), (vec![10, 20, 30], 1));
+}
+
+#[test]
+fn a_trace_carries_bytes_over_and_wastes_what_nobody_uses() {
+    let trace = Trace::parse(b"5\n10\n10\n20\n", FilePath::new("t")).unwrap();
+    let link = link(ServiceConfig::Trace(Arc::new(trace)), None);
+    // 1,000 B leave at 5 with 500 B to spare, which carry half of the next 1,000 B; its other
+    // half leaves at 10 and 1,000 B are spare for the third, all at the same stamp.
+    let three = [(0, 1000), (0, 1000), (0, 1000)];
+    assert_eq!(departures_ms(std::slice::from_ref(&link), &three), [5.0, 10.0, 10.0]);
+    // Alone, the second of two at 10 is wasted; one that comes at 10 has missed it: 20, and the
+    // next period begins there.
+    let late = [(10_000, 1500), (10_000, 1500)];
+    assert_eq!(departures_ms(std::slice::from_ref(&link), &late), [20.0, 25.0]);
+}
+
+#[test]
+fn a_looping_trace_delivers_its_mean_rate() {
+    let trace = Trace::parse(b"0\n1\n3\n7\n10\n", FilePath::new("t")).unwrap();
+    let link = link(ServiceConfig::Trace(Arc::new(trace)), None);
+    let arrivals = vec![(0, 1500); 5_001];
+    let last = *departures_ms(&[link], &arrivals).last().unwrap();
+    // Five opportunities every 10 ms; the one at 0 is missed by a packet that comes at 0.
+    assert_eq!(last, 10_000.0 + 1.0);
+}
