@@ -11,6 +11,9 @@ pub struct EndpointConfig {
     pub header: u32,
     /// Initial window in segments (RFC 6928; RFC 5681 3.1).
     pub initial_window: u32,
+    /// Most segments by which one acknowledgement grows cwnd in slow start (RFC 5681 3.1: 1;
+    /// RFC 3465's L); `None`: by all that it acknowledges, as Linux does.
+    pub slow_start_limit: Option<u32>,
     /// Congestion control of the sending half.
     pub congestion: CongestionConfig,
     /// Retransmission timer.

@@ -1,5 +1,19 @@
-//! TCP endpoints as pure state machines.
+//! TCP endpoints as pure state machines: no sockets, no clock, no scenario files.
+//!
+//! [`Endpoint`] is one end of a connection. Inside, a sending half (window, scoreboard,
+//! retransmission timer) and a receiving half (reassembly, acknowledgements) do the work;
+//! [`CongestionControl`] is the short trait behind which algorithms live, one file each.
 
 mod config;
+mod congestion;
+mod endpoint;
+mod ranges;
+mod receiver;
+mod rtt;
+mod sender;
 
 pub use config::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig};
+pub use congestion::{AckSample, Congestion, CongestionControl, Cubic, Reno, Window};
+pub use endpoint::Endpoint;
+pub use rtt::RttEstimator;
+pub use sender::{LimitTimes, SenderCounters};

@@ -1,0 +1,180 @@
+//! CUBIC (RFC 9438). Windows in segments, times in seconds, as in the RFC's formulas.
+
+use airpath_base::Instant;
+
+use super::slow_start::SlowStart;
+use super::{AckSample, Congestion, CongestionControl, Window};
+
+/// RFC 9438 4.1, 5.1
+const C: f64 = 0.4;
+/// RFC 9438 4.6
+const BETA: f64 = 0.7;
+/// RFC 9438 4.3: additive increase that gives Reno's average window.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// Window growth as a cubic function of the time since the last congestion.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    slow_start: SlowStart,
+    fast_convergence: bool,
+    w_max: f64,
+    /// cwnd when the last congestion was detected, before the reduction.
+    cwnd_prior: f64,
+    epoch: Option<Epoch>,
+}
+
+/// One congestion avoidance stage.
+#[derive(Clone, Debug)]
+struct Epoch {
+    start: Instant,
+    last_ack: Instant,
+    /// Time at which W_cubic reaches W_max again.
+    k: f64,
+    /// Plateau of this stage.
+    origin: f64,
+    /// Window of the Reno-friendly region.
+    w_est: f64,
+}
+
+impl Cubic {
+    pub(crate) fn new(slow_start: SlowStart, fast_convergence: bool) -> Self {
+        Self { slow_start, fast_convergence, w_max: 0.0, cwnd_prior: 0.0, epoch: None }
+    }
+
+    fn avoid_congestion(&mut self, acked: u32, ack: &AckSample, window: &mut Window) {
+        let cwnd = window.cwnd;
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, cwnd, self.w_max));
+        epoch.last_ack = ack.now;
+        let t = (ack.now - epoch.start).as_secs_f64();
+        let acked = f64::from(acked);
+        // RFC 9438 (4), (5): once past cwnd_prior the Reno region grows by 1 a round trip.
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
+        epoch.w_est += alpha * acked / cwnd;
+        if epoch.w_cubic(t) < epoch.w_est {
+            // RFC 9438 4.3
+            window.cwnd = cwnd.max(epoch.w_est);
+        } else {
+            // RFC 9438 4.4, 4.5: where W_cubic will be one round trip from now.
+            let target =
+                epoch.w_cubic(t + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+            window.cwnd = cwnd + (target - cwnd) / cwnd * acked;
+        }
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, ack: &AckSample, window: &mut Window) {
+        if !ack.cwnd_limited {
+            // RFC 9438 5.8: time in which cwnd was not the limit does not count.
+            if let Some(epoch) = &mut self.epoch {
+                epoch.start += ack.now.saturating_since(epoch.last_ack);
+                epoch.last_ack = ack.now;
+            }
+            return;
+        }
+        let mut acked = ack.acked;
+        if window.in_slow_start() {
+            acked = self.slow_start.grow(acked, window);
+        }
+        if acked > 0 {
+            self.avoid_congestion(acked, ack, window);
+        }
+    }
+
+    fn on_congestion(&mut self, _congestion: &Congestion, window: &mut Window) {
+        self.epoch = None;
+        self.cwnd_prior = window.cwnd;
+        // RFC 9438 4.7
+        self.w_max = if self.fast_convergence && window.cwnd < self.w_max {
+            window.cwnd * (1.0 + BETA) / 2.0
+        } else {
+            window.cwnd
+        };
+        // RFC 9438 4.6
+        window.ssthresh = (window.cwnd * BETA).max(2.0);
+        window.cwnd = window.ssthresh;
+    }
+}
+
+impl Epoch {
+    fn new(now: Instant, cwnd: f64, w_max: f64) -> Self {
+        // RFC 9438 (2); after slow start without congestion W_max is cwnd and K is 0.
+        let origin = w_max.max(cwnd);
+        let k = cube_root((origin - cwnd) / C);
+        Self { start: now, last_ack: now, k, origin, w_est: cwnd }
+    }
+
+    // RFC 9438 (1)
+    fn w_cubic(&self, t: f64) -> f64 {
+        let x = t - self.k;
+        C * x * x * x + self.origin
+    }
+}
+
+/// Newton's method: the same bits on every machine, unlike the platform's `cbrt`.
+fn cube_root(x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    // Start within a factor of two: divide the exponent by three.
+    let mut root = f64::from_bits(x.to_bits() / 3 + 0x2a9f_7893_0000_0000);
+    for _ in 0..5 {
+        root -= (root * root * root - x) / (3.0 * root * root);
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use airpath_base::Duration;
+
+    use super::*;
+
+    #[test]
+    fn cube_roots() {
+        for x in [1e-9, 0.3, 1.0, 8.0, 750.0, 1e6, 1e12] {
+            assert!((cube_root(x).powi(3) / x - 1.0).abs() < 1e-14, "{x}");
+        }
+        assert_eq!(cube_root(0.0), 0.0);
+    }
+
+    /// RFC 9438 5.1 table 1: average window (C (3+beta) / (4 (1-beta)))^(1/4) × (RTT/p)^(3/4),
+    /// Reno's 1.2 / sqrt(p) (RFC 3649) where that is larger.
+    #[test]
+    fn average_window_formula() {
+        let table = [
+            (1e-2, 12.0), (1e-3, 38.0), (1e-4, 187.0), (1e-5, 1054.0), (1e-6, 5926.0),
+            (1e-7, 33325.0), (1e-8, 187_400.0),
+        ];
+        for (p, published) in table {
+            let constant = (C * (3.0 + BETA) / (4.0 * (1.0 - BETA))).powf(0.25);
+            let cubic: f64 = constant * 0.1f64.powf(0.75) / f64::powf(p, 0.75);
+            let window = cubic.max(1.2 / f64::sqrt(p));
+            assert!((window / published - 1.0).abs() < 0.005, "{p}: {window}");
+        }
+    }
+
+    #[test]
+    fn returns_to_w_max_after_k() {
+        let mut cubic = Cubic::new(SlowStart::new(None), true);
+        let mut window = Window { cwnd: 1000.0, ssthresh: 900.0 };
+        let congestion = Congestion { now: Instant::ZERO, flight: 1000 };
+        cubic.on_congestion(&congestion, &mut window);
+        assert_eq!((window.cwnd, window.ssthresh), (700.0, 700.0));
+        let rtt = Duration::from_millis(20);
+        let mut now = Instant::ZERO;
+        let k = Duration::from_secs_f64(cube_root(1000.0 * (1.0 - BETA) / C));
+        while now < Instant::ZERO + k {
+            let acked = window.segments();
+            for _ in 0..acked {
+                let ack = AckSample {
+                    now, acked: 1, rtt: Some(rtt), srtt: rtt, min_rtt: rtt,
+                    in_flight: acked, cwnd_limited: true,
+                };
+                cubic.on_ack(&ack, &mut window);
+            }
+            now += rtt;
+        }
+        assert!((window.cwnd - 1000.0).abs() < 1.0, "{}", window.cwnd);
+    }
+}

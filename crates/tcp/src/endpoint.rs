@@ -1,0 +1,315 @@
+//! One end of a connection: handshake, a sending and a receiving half, three verbs.
+
+use airpath_base::{Duration, Event, EventKind, Flags, Instant, SackBlocks, Segment};
+
+use crate::receiver::Receiver;
+use crate::sender::{LimitTimes, Piece, Sender, SenderCounters, timestamp};
+use crate::{EndpointConfig, Window};
+
+/// Options of a SYN: MSS, SACK permitted, timestamps, window scale (RFC 9293, 2018, 7323).
+const SYN_OPTIONS: u32 = 20;
+/// IPv4 and TCP headers without options.
+const BASE_HEADER: u32 = 40;
+
+/// One end of a TCP connection, without sockets or clock.
+///
+/// A driver
+/// 1. hands in what arrives: [`Endpoint::on_segment`], [`Endpoint::on_timer`], [`Endpoint::offer`];
+/// 2. then takes what is to be sent, until `None`: [`Endpoint::poll_transmit`];
+/// 3. then asks when to call [`Endpoint::on_timer`]: [`Endpoint::next_timer`].
+///
+/// [`Endpoint::poll_event`] tells what happened, at any time.
+#[derive(Debug)]
+pub struct Endpoint {
+    sender: Sender,
+    receiver: Receiver,
+    state: State,
+    config: EndpointConfig,
+    /// Shift of the peer's window field.
+    peer_scale: u8,
+    /// The SYN's retransmission timer.
+    handshake_timer: Option<Instant>,
+    syn_sent_at: Instant,
+    syn_pending: bool,
+}
+
+/// RFC 9293 3.3.2, as far as a simulation of data transfer needs them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+}
+
+impl Endpoint {
+    /// An end that opens the connection: its first segment is a SYN.
+    pub fn connect(now: Instant, config: &EndpointConfig) -> Self {
+        Self { state: State::SynSent, syn_pending: true, ..Self::listen(now, config) }
+    }
+
+    /// An end that waits for a SYN.
+    pub fn listen(now: Instant, config: &EndpointConfig) -> Self {
+        Self {
+            sender: Sender::new(config, now),
+            receiver: Receiver::new(config),
+            state: State::Listen,
+            config: config.clone(),
+            peer_scale: 0,
+            handshake_timer: None,
+            syn_sent_at: now,
+            syn_pending: false,
+        }
+    }
+
+    /// The application offers `bytes` more to send; `u64::MAX` is "as much as TCP takes".
+    pub fn offer(&mut self, bytes: u64) {
+        self.sender.offer(bytes);
+    }
+
+    /// The application stops now: what the send buffer has not taken is withdrawn; the rest is
+    /// still sent, then a FIN.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+
+    /// Ends the stream after all that was offered.
+    pub fn close_when_written(&mut self) {
+        self.sender.close_when_written();
+    }
+
+    /// A segment arrived.
+    #[inline]
+    pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        if self.state != State::Established {
+            self.on_handshake(now, segment);
+        }
+        if self.state != State::Established {
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            // A repeated SYN+ACK: our ACK of it was lost.
+            self.receiver.request_ack();
+            return;
+        }
+        if segment.flags.has(Flags::ACK) {
+            let window = u64::from(segment.window) << self.peer_scale;
+            self.sender.on_ack(now, segment, window);
+        }
+        if segment.sequence_len() > 0 {
+            self.receiver.on_data(now, segment);
+        }
+    }
+
+    fn on_handshake(&mut self, now: Instant, segment: &Segment) {
+        let syn = segment.flags.has(Flags::SYN);
+        let ack = segment.flags.has(Flags::ACK);
+        match self.state {
+            State::Listen if syn && !ack => {
+                self.learn(segment);
+                self.state = State::SynReceived;
+                self.syn_pending = true;
+            }
+            State::SynReceived if syn && !ack => self.syn_pending = true,
+            State::SynSent if syn && ack => {
+                self.learn(segment);
+                self.established(now);
+                self.receiver.request_ack();
+            }
+            State::SynReceived if ack && segment.ack >= 1 => self.established(now),
+            _ => {}
+        }
+    }
+
+    /// Takes over what the peer's SYN offers.
+    fn learn(&mut self, segment: &Segment) {
+        let scaling = self.config.window_scaling && segment.window_scale.is_some();
+        let timestamps = self.config.timestamps && segment.ts_val != 0;
+        self.peer_scale = if scaling { segment.window_scale.unwrap_or(0) } else { 0 };
+        self.receiver.on_syn(segment);
+        self.receiver.establish(self.config.sack, scaling);
+        // The window of a SYN is never scaled (RFC 7323 2.2).
+        self.sender.establish(self.config.sack, timestamps, u64::from(segment.window));
+    }
+
+    fn established(&mut self, now: Instant) {
+        self.state = State::Established;
+        self.handshake_timer = None;
+        if self.sender.rtt.backoff() == 0 {
+            // RFC 6298 (2.2): the handshake is the first measurement.
+            self.sender.rtt.sample(now - self.syn_sent_at);
+        }
+        self.sender.rtt.end_back_off();
+        self.sender.events.push_back(Event { at: now, kind: EventKind::Established });
+    }
+
+    /// The next segment to send at `now`; call until `None`.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if self.state != State::Established {
+            return self.poll_handshake(now);
+        }
+        if let Some(piece) = self.sender.poll(now) {
+            return Some(self.data_segment(now, piece));
+        }
+        if self.receiver.wants_ack() {
+            let mut segment = self.blank(now);
+            segment.seq = 1 + self.sender.acknowledged();
+            self.receiver.fill_ack(&mut segment);
+            return Some(segment);
+        }
+        None
+    }
+
+    fn poll_handshake(&mut self, now: Instant) -> Option<Segment> {
+        if !std::mem::take(&mut self.syn_pending) {
+            return None;
+        }
+        self.syn_sent_at = now;
+        self.handshake_timer = Some(now + self.sender.rtt.rto());
+        let mut segment = self.blank(now);
+        if self.state == State::SynReceived {
+            self.receiver.fill_ack(&mut segment);
+        }
+        segment.flags = segment.flags.with(Flags::SYN);
+        segment.window = self.config.receive_buffer.min(u64::from(u16::MAX)) as u16;
+        segment.window_scale = self.config.window_scaling.then(|| self.receiver.scale());
+        Some(segment)
+    }
+
+    #[inline]
+    fn data_segment(&mut self, now: Instant, piece: Piece) -> Segment {
+        let mut segment = self.blank(now);
+        segment.seq = piece.seq;
+        segment.len = piece.len;
+        if piece.fin {
+            segment.flags = Flags::FIN;
+        }
+        self.receiver.fill_ack(&mut segment);
+        segment
+    }
+
+    #[inline]
+    fn blank(&self, now: Instant) -> Segment {
+        Segment {
+            seq: 0,
+            ack: 0,
+            len: 0,
+            ts_val: if self.config.timestamps { timestamp(now) } else { 0 },
+            ts_ecr: 0,
+            window: 0,
+            flags: Flags::NONE,
+            window_scale: None,
+            sack: SackBlocks::NONE,
+        }
+    }
+
+    /// When to call [`Endpoint::on_timer`] next; changes with every other call.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Instant> {
+        let own = match (self.sender.timer(), self.receiver.timer()) {
+            (Some(first), Some(second)) => Some(first.min(second)),
+            (first, second) => first.or(second),
+        };
+        match self.handshake_timer {
+            None => own,
+            Some(at) => Some(own.map_or(at, |other| other.min(at))),
+        }
+    }
+
+    /// Time has come to `now`; does what is due.
+    pub fn on_timer(&mut self, now: Instant) {
+        if self.handshake_timer.is_some_and(|at| at <= now) {
+            self.handshake_timer = None;
+            self.sender.rtt.back_off();
+            self.syn_pending = true;
+        }
+        if self.sender.timer().is_some_and(|at| at <= now) {
+            self.sender.on_timer(now);
+        }
+        if self.receiver.timer().is_some_and(|at| at <= now) {
+            self.receiver.on_timer();
+        }
+    }
+
+    /// What happened since the last call.
+    #[inline]
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.sender.events.pop_front()
+    }
+
+    /// Size on the wire of a segment of ours in bytes, headers and options included.
+    #[inline]
+    pub fn wire_size(&self, segment: &Segment) -> u32 {
+        let sack = match segment.sack.len() {
+            0 => 0,
+            blocks => 4 + 8 * blocks as u32, // two NOPs, kind, length (RFC 2018 3)
+        };
+        if segment.flags.has(Flags::SYN) {
+            return BASE_HEADER + SYN_OPTIONS;
+        }
+        self.config.header + segment.len + sack
+    }
+
+    /// Payload bytes that arrived in order.
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Pure and piggybacked acknowledgements sent.
+    pub fn acks_sent(&self) -> u64 {
+        self.receiver.acks_sent
+    }
+
+    /// The peer's stream has ended and all of it arrived.
+    pub fn is_closed_by_peer(&self) -> bool {
+        self.receiver.is_closed()
+    }
+
+    /// All data and the FIN of our stream are acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.sender.is_finished()
+    }
+
+    /// The handshake is complete.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Congestion window and slow start threshold.
+    pub fn window(&self) -> Window {
+        self.sender.window
+    }
+
+    /// Segments in flight (RFC 6675's pipe).
+    pub fn in_flight(&self) -> u32 {
+        self.sender.in_flight()
+    }
+
+    /// Payload bytes acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+
+    /// Smoothed RTT.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.sender.rtt.srtt()
+    }
+
+    /// RTT that the last acknowledgement gave, once: the next call says `None` until there is
+    /// another.
+    #[inline]
+    pub fn take_rtt_sample(&mut self) -> Option<Duration> {
+        self.sender.take_rtt_sample()
+    }
+
+    /// Totals of the sending half.
+    pub fn counters(&self) -> SenderCounters {
+        self.sender.counters
+    }
+
+    /// How long each limit held the sender back, until `now`.
+    pub fn limit_times(&self, now: Instant) -> LimitTimes {
+        self.sender.limit_times(now)
+    }
+}

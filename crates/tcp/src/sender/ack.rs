@@ -1,0 +1,136 @@
+//! What an acknowledgement does to a sender: RTT, scoreboard, recovery, window.
+
+use airpath_base::{Duration, Event, EventKind, Flags, Instant, Segment, SlowStartExitReason};
+
+use super::{Phase, Sender};
+use crate::congestion::{AckSample, Congestion};
+
+impl Sender {
+    /// Takes the acknowledgement in `segment`; `peer_window` is its window field, scaled.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
+        let ack = segment.ack;
+        if ack > self.nxt || ack < self.una {
+            return;
+        }
+        let duplicate = ack == self.una
+            && segment.sequence_len() == 0
+            && peer_window == self.peer_window
+            && !segment.flags.has(Flags::SYN);
+        self.set_peer_window(peer_window);
+
+        let acked = self.board.acknowledge(ack);
+        let mut newest = acked.last_sent;
+        if self.sack {
+            for (start, end) in segment.sack.iter(ack) {
+                newest = newest.max(self.board.sack(start, end).1);
+            }
+        }
+        // RFC 6298 (3): the first segment acknowledged, delayed acknowledgement included;
+        // timestamps resolve what Karn's rule must leave out (RFC 7323 4.1).
+        let by_timestamp = || {
+            let elapsed = timestamp(now).wrapping_sub(segment.ts_ecr);
+            (self.timestamps && acked.segments > 0 && segment.ts_ecr != 0)
+                .then(|| Duration::from_micros(u64::from(elapsed)))
+        };
+        let sample = acked.first_sent.map(|sent| now - sent).or_else(by_timestamp);
+        if let Some(rtt) = sample {
+            self.rtt.sample(rtt);
+            self.last_rtt = Some(rtt);
+        }
+
+        if ack > self.una {
+            self.una = ack;
+            self.rtt.end_back_off();
+            // RFC 6298 (5.2), (5.3)
+            self.timer = None;
+            if !self.board.is_empty() {
+                self.arm_timer(now);
+            }
+        }
+        let progress = acked.segments > 0;
+        let newly_lost = self.detect_loss(duplicate, progress);
+        self.follow_recovery(now, progress, newly_lost);
+
+        let open = !matches!(self.phase, Phase::Recovery(_));
+        if acked.segments > 0 && open && newly_lost == 0 {
+            let sample = AckSample {
+                now,
+                acked: acked.segments,
+                rtt: newest.map(|sent| now - sent),
+                srtt: self.rtt.srtt().unwrap_or_default(),
+                min_rtt: self.rtt.min().unwrap_or_default(),
+                in_flight: self.board.pipe(),
+                cwnd_limited: ack <= self.cwnd_limited_until,
+            };
+            self.congestion.on_ack(&sample, &mut self.window);
+            if !self.exited_slow_start && !self.window.in_slow_start() {
+                self.leave_slow_start(now, SlowStartExitReason::Ssthresh);
+            }
+        }
+        if self.is_finished() && progress {
+            self.events.push_back(Event { at: now, kind: EventKind::Finished });
+        }
+    }
+
+    /// Marks what this acknowledgement shows to be lost; returns how many segments.
+    #[inline]
+    fn detect_loss(&mut self, duplicate: bool, progress: bool) -> u32 {
+        if self.sack {
+            return self.board.detect_loss(self.mss);
+        }
+        // Without SACK: RFC 5681 3.2, RFC 6582 3.2.
+        if progress {
+            let partial = matches!(self.phase, Phase::Recovery(point) if self.una < point);
+            self.board.duplicates = 0;
+            if partial {
+                self.board.rewind_resend();
+                return u32::from(self.board.mark_first_lost());
+            }
+        } else if duplicate && !self.board.is_empty() {
+            let limit = self.board.flight().saturating_sub(1);
+            self.board.duplicates = (self.board.duplicates + 1).min(limit);
+            if self.board.duplicates == 3 && self.phase == Phase::Open {
+                return u32::from(self.board.mark_first_lost());
+            }
+        }
+        0
+    }
+
+    /// Moves between RFC 5681's states.
+    #[inline]
+    fn follow_recovery(&mut self, now: Instant, progress: bool, newly_lost: u32) {
+        match self.phase {
+            Phase::Open => {}
+            Phase::Recovery(point) | Phase::Loss(point) => {
+                if !progress || self.una < point {
+                    return;
+                }
+                // RFC 6675 5 (A): everything outstanding at its start has arrived.
+                let cwnd = self.window.segments();
+                self.events.push_back(Event { at: now, kind: EventKind::RecoveryEnd { cwnd } });
+                self.phase = Phase::Open;
+            }
+        }
+        if self.board.lost() > 0 && newly_lost > 0 {
+            self.leave_slow_start(now, SlowStartExitReason::Loss);
+            let cwnd = self.window.segments();
+            let congestion = Congestion { now, flight: self.board.flight() };
+            // RFC 6675 5 (4.2)
+            self.congestion.on_congestion(&congestion, &mut self.window);
+            let kind = EventKind::RecoveryStart {
+                cwnd,
+                ssthresh: self.window.ssthresh as u32,
+                lost: newly_lost,
+            };
+            self.events.push_back(Event { at: now, kind });
+            self.phase = Phase::Recovery(self.nxt);
+        }
+    }
+}
+
+/// A timestamp clock of 1 µs (RFC 7323 5.4 allows 1 ms to 1 s; only differences matter here).
+/// Never 0, which stands for "no timestamp".
+pub(crate) fn timestamp(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000) as u32 | 1
+}

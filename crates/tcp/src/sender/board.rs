@@ -1,0 +1,315 @@
+//! The scoreboard: what is outstanding, what was SACKed, what is lost (RFC 6675).
+
+use std::collections::VecDeque;
+
+use airpath_base::Instant;
+
+use crate::ranges::Ranges;
+
+/// RFC 5681 2, RFC 6675 2: duplicate acknowledgements that mean loss.
+const DUP_THRESH: u32 = 3;
+
+/// One transmitted segment, `[seq, end)` of sequence space.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) seq: u64,
+    pub(crate) end: u64,
+    /// Last transmission.
+    pub(crate) sent_at: Instant,
+    /// The last byte of sequence space is a FIN.
+    pub(crate) fin: bool,
+    pub(crate) sacked: bool,
+    pub(crate) lost: bool,
+    /// Retransmitted since it was marked lost.
+    pub(crate) resent: bool,
+    /// Ever retransmitted: its RTT is ambiguous (Karn).
+    pub(crate) ambiguous: bool,
+}
+
+/// Outstanding segments in order of sequence. Every operation is amortised O(1) a segment, but
+/// for the search that a new SACK block needs, O(log n).
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    segments: VecDeque<Sent>,
+    sacked_ranges: Ranges,
+    sacked: u32,
+    lost: u32,
+    resent: u32,
+    /// Segments below this offset have been judged by [`Board::detect_loss`].
+    judged: u64,
+    /// No segment below this offset waits to be retransmitted.
+    resend_from: u64,
+    /// Without SACK: duplicate acknowledgements stand for SACKed segments (RFC 6582).
+    pub(crate) duplicates: u32,
+}
+
+/// What a cumulative acknowledgement removed.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Acked {
+    /// Segments removed.
+    pub(crate) segments: u32,
+    /// Of these, not known to be delivered before.
+    pub(crate) delivered: u32,
+    /// Transmission time of the first that was not SACKed before; `None` if any of them was
+    /// retransmitted (Karn's rule).
+    pub(crate) first_sent: Option<Instant>,
+    /// The same of the last one.
+    pub(crate) last_sent: Option<Instant>,
+}
+
+impl Board {
+    pub(crate) fn push(&mut self, sent: Sent) {
+        self.segments.push_back(sent);
+    }
+
+    /// Segments sent and not cumulatively acknowledged.
+    #[inline]
+    pub(crate) fn flight(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    /// RFC 6675 "pipe", in segments.
+    #[inline]
+    pub(crate) fn pipe(&self) -> u32 {
+        let gone = self.sacked + self.lost + self.duplicates;
+        (self.flight() + self.resent).saturating_sub(gone)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    pub(crate) fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Everything below `ack` has arrived.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, ack: u64) -> Acked {
+        let mut acked = Acked::default();
+        let mut ambiguous = false;
+        while let Some(segment) = self.segments.front_mut() {
+            if segment.end > ack {
+                // Part of a segment: keep the rest.
+                segment.seq = segment.seq.max(ack);
+                break;
+            }
+            acked.segments += 1;
+            acked.delivered += u32::from(!segment.sacked);
+            ambiguous |= segment.ambiguous;
+            if !segment.sacked {
+                acked.first_sent.get_or_insert(segment.sent_at);
+                acked.last_sent = Some(segment.sent_at);
+            }
+            self.sacked -= u32::from(segment.sacked);
+            self.lost -= u32::from(segment.lost);
+            self.resent -= u32::from(segment.resent);
+            self.segments.pop_front();
+        }
+        if ambiguous {
+            (acked.first_sent, acked.last_sent) = (None, None);
+        }
+        if !self.sacked_ranges.is_empty() {
+            self.sacked_ranges.remove_below(ack);
+        }
+        acked
+    }
+
+    /// A SACK block reports `[start, end)`; returns segments newly known to be delivered, and the
+    /// transmission time of the newest that was never retransmitted.
+    pub(crate) fn sack(&mut self, start: u64, end: u64) -> (u32, Option<Instant>) {
+        let Self { segments, sacked_ranges, sacked, lost, resent, .. } = self;
+        let (mut delivered, mut newest) = (0, None);
+        let start = start.max(segments.front().map_or(u64::MAX, |segment| segment.seq));
+        let end = end.min(segments.back().map_or(0, |segment| segment.end));
+        sacked_ranges.insert(start, end, |from, to| {
+            let first = segments.partition_point(|segment| segment.seq < from);
+            for segment in segments.range_mut(first..) {
+                if segment.end > to {
+                    break;
+                }
+                if segment.sacked {
+                    continue;
+                }
+                segment.sacked = true;
+                *sacked += 1;
+                delivered += 1;
+                if !segment.ambiguous {
+                    newest = newest.max(Some(segment.sent_at));
+                }
+                *lost -= u32::from(std::mem::take(&mut segment.lost));
+                *resent -= u32::from(std::mem::take(&mut segment.resent));
+            }
+        });
+        (delivered, newest)
+    }
+
+    /// Marks what is lost by RFC 6675 4, IsLost(): `DUP_THRESH` discontiguous ranges, or more
+    /// than (`DUP_THRESH` - 1) segments' bytes, were SACKed above. Returns how many.
+    pub(crate) fn detect_loss(&mut self, mss: u32) -> u32 {
+        if self.sacked_ranges.is_empty() {
+            return 0;
+        }
+        let (mut bytes, mut ranges, mut bound) = (0, 0, None);
+        for (start, end) in self.sacked_ranges.descending() {
+            bytes += end - start;
+            ranges += 1;
+            if ranges >= DUP_THRESH || bytes > u64::from((DUP_THRESH - 1) * mss) {
+                bound = Some(start);
+                break;
+            }
+        }
+        let Some(bound) = bound.filter(|&bound| bound > self.judged) else {
+            return 0;
+        };
+        let first = self.segments.partition_point(|segment| segment.seq < self.judged);
+        self.judged = bound;
+        let mut marked = 0;
+        for segment in self.segments.range_mut(first..) {
+            if segment.seq >= bound {
+                break;
+            }
+            if !segment.sacked && !segment.lost {
+                segment.lost = true;
+                marked += 1;
+            }
+        }
+        self.lost += marked;
+        marked
+    }
+
+    /// Marks the first outstanding segment lost (RFC 6582 3.2). Returns whether it was not yet.
+    pub(crate) fn mark_first_lost(&mut self) -> bool {
+        let Some(segment) = self.segments.front_mut() else {
+            return false;
+        };
+        let fresh = !segment.lost && !segment.sacked;
+        if fresh {
+            segment.lost = true;
+            self.lost += 1;
+        }
+        fresh
+    }
+
+    /// The retransmission timer ran out: all that was not SACKed is lost, retransmissions too.
+    pub(crate) fn mark_all_lost(&mut self) {
+        self.lost = 0;
+        for segment in &mut self.segments {
+            segment.lost = !segment.sacked;
+            segment.resent = false;
+            self.lost += u32::from(segment.lost);
+        }
+        self.resent = 0;
+        self.duplicates = 0;
+        self.resend_from = 0;
+        self.judged = self.segments.back().map_or(self.judged, |segment| segment.end);
+    }
+
+    /// The next segment to retransmit, marked as retransmitted at `now`.
+    pub(crate) fn resend(&mut self, now: Instant) -> Option<Sent> {
+        if self.lost == self.resent {
+            return None;
+        }
+        let first = self.segments.partition_point(|segment| segment.seq < self.resend_from);
+        for segment in self.segments.range_mut(first..) {
+            self.resend_from = segment.end;
+            if segment.lost && !segment.resent {
+                segment.resent = true;
+                segment.ambiguous = true;
+                segment.sent_at = now;
+                self.resent += 1;
+                return Some(*segment);
+            }
+        }
+        None
+    }
+
+    /// Looks again from the start for segments to retransmit.
+    pub(crate) fn rewind_resend(&mut self) {
+        self.resend_from = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 100;
+
+    fn board(segments: u64) -> Board {
+        let mut board = Board::default();
+        for index in 0..segments {
+            board.push(Sent {
+                seq: index * MSS,
+                end: (index + 1) * MSS,
+                sent_at: Instant::from_nanos(index),
+                fin: false,
+                sacked: false,
+                lost: false,
+                resent: false,
+                ambiguous: false,
+            });
+        }
+        board
+    }
+
+    fn resent(board: &mut Board) -> Vec<u64> {
+        std::iter::from_fn(|| board.resend(Instant::ZERO)).map(|sent| sent.seq / MSS).collect()
+    }
+
+    #[test]
+    fn three_segments_above_make_a_hole_lost() {
+        let mut board = board(10);
+        board.sack(300, 500);
+        assert_eq!(board.detect_loss(100), 0); // two segments: not more than (3 - 1) × SMSS
+        board.sack(500, 600);
+        assert_eq!(board.detect_loss(100), 3);
+        assert_eq!(board.pipe(), 10 - 3 - 3);
+        assert_eq!(resent(&mut board), [0, 1, 2]);
+        assert_eq!(board.pipe(), 10 - 3);
+    }
+
+    #[test]
+    fn three_discontiguous_ranges_do_too_but_only_below_the_third() {
+        let mut board = board(10);
+        for start in [100, 300, 500] {
+            board.sack(start, start + 100);
+        }
+        assert_eq!(board.detect_loss(1000), 1);
+        assert_eq!(resent(&mut board), [0]);
+    }
+
+    #[test]
+    fn a_late_sack_takes_the_verdict_back() {
+        let mut board = board(6);
+        board.sack(200, 600);
+        assert_eq!(board.detect_loss(100), 2);
+        board.sack(0, 100);
+        assert_eq!((board.lost(), board.pipe()), (1, 0));
+        assert_eq!(resent(&mut board), [1]);
+    }
+
+    #[test]
+    fn after_a_time_out_everything_not_sacked_is_sent_again() {
+        let mut board = board(5);
+        board.sack(200, 500);
+        board.detect_loss(100);
+        assert_eq!(resent(&mut board), [0, 1]);
+        board.mark_all_lost();
+        assert_eq!(board.pipe(), 0);
+        assert_eq!(resent(&mut board), [0, 1]);
+        let acked = board.acknowledge(500);
+        assert_eq!((acked.segments, acked.delivered, acked.first_sent), (5, 2, None));
+        assert_eq!((board.pipe(), board.lost()), (0, 0));
+    }
+
+    #[test]
+    fn rtt_comes_from_what_was_sent_once() {
+        let mut board = board(4);
+        let acked = board.acknowledge(250);
+        assert_eq!(acked.segments, 2);
+        assert_eq!(acked.first_sent, Some(Instant::from_nanos(0)));
+        assert_eq!(acked.last_sent, Some(Instant::from_nanos(1)));
+        assert_eq!(board.flight(), 2);
+    }
+}

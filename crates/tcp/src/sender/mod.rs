@@ -1,0 +1,381 @@
+//! The sending half of an endpoint.
+
+mod ack;
+mod board;
+
+pub(crate) use ack::timestamp;
+
+use std::collections::VecDeque;
+
+use airpath_base::{Duration, Event, EventKind, Instant, SendLimit, SlowStartExitReason};
+
+use crate::congestion::{self, Congestion, CongestionControl, Window};
+use crate::{EndpointConfig, RttEstimator};
+use board::{Board, Sent};
+
+/// Largest payload of a window probe (RFC 9293 3.8.6.1: at least one byte).
+const PROBE_BYTES: u64 = 1;
+
+/// Sends a stream, retransmits what is lost, keeps within both windows.
+///
+/// Offsets: the SYN is byte 0, data begins at 1, a FIN takes the byte after the last.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    mss: u32,
+    sack: bool,
+    timestamps: bool,
+    send_buffer: u64,
+    pub(crate) rtt: RttEstimator,
+    congestion: Box<dyn CongestionControl>,
+    pub(crate) window: Window,
+    board: Board,
+    phase: Phase,
+    /// First byte not acknowledged (SND.UNA).
+    una: u64,
+    /// Next byte to send for the first time (SND.NXT).
+    nxt: u64,
+    /// Bytes that the application has offered, as an offset; it may still wait for the buffer.
+    offered: u64,
+    closed: bool,
+    /// The peer's window, in bytes (SND.WND), and the largest seen.
+    peer_window: u64,
+    max_peer_window: u64,
+    /// When the retransmission timer runs out (RFC 6298 5), or the persist timer.
+    timer: Option<Instant>,
+    probe_pending: bool,
+    /// cwnd was the limit at some time in the window that ends at this offset.
+    cwnd_limited_until: u64,
+    limits: Limits,
+    pub(crate) counters: SenderCounters,
+    last_rtt: Option<Duration>,
+    exited_slow_start: bool,
+    pub(crate) events: VecDeque<Event>,
+}
+
+/// RFC 5681's states of a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Open,
+    /// Fast recovery until this offset is acknowledged (RFC 6675 5).
+    Recovery(u64),
+    /// After a retransmission time-out, until this offset is acknowledged.
+    Loss(u64),
+}
+
+/// Totals of the sending half.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SenderCounters {
+    /// Data segments sent, retransmissions included.
+    pub segments: u64,
+    /// Retransmissions.
+    pub retransmitted: u64,
+    /// Times the retransmission timer ran out.
+    pub timeouts: u64,
+}
+
+/// Time spent at each limit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LimitTimes {
+    /// Congestion window.
+    pub cwnd: Duration,
+    /// The peer's window.
+    pub receive_window: Duration,
+    /// Own send buffer.
+    pub send_buffer: Duration,
+    /// Nothing to send.
+    pub application: Duration,
+}
+
+#[derive(Debug)]
+struct Limits {
+    current: SendLimit,
+    since: Instant,
+    times: LimitTimes,
+}
+
+/// A piece of the stream to put into a segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub(crate) seq: u64,
+    pub(crate) len: u32,
+    pub(crate) fin: bool,
+}
+
+impl Sender {
+    pub(crate) fn new(config: &EndpointConfig, now: Instant) -> Self {
+        let (congestion, window) = congestion::build(config);
+        Self {
+            mss: config.mss,
+            sack: config.sack,
+            timestamps: config.timestamps,
+            send_buffer: config.send_buffer,
+            rtt: RttEstimator::new(config.rto),
+            congestion,
+            window,
+            board: Board::default(),
+            phase: Phase::Open,
+            una: 1,
+            nxt: 1,
+            offered: 1,
+            closed: false,
+            peer_window: 0,
+            max_peer_window: 0,
+            timer: None,
+            probe_pending: false,
+            cwnd_limited_until: 0,
+            limits: Limits {
+                current: SendLimit::Application,
+                since: now,
+                times: LimitTimes::default(),
+            },
+            counters: SenderCounters::default(),
+            last_rtt: None,
+            exited_slow_start: false,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// What the two ends agreed on in the handshake.
+    pub(crate) fn establish(&mut self, sack: bool, timestamps: bool, peer_window: u64) {
+        self.sack &= sack;
+        self.timestamps &= timestamps;
+        self.set_peer_window(peer_window);
+    }
+
+    /// The application offers `bytes` more.
+    pub(crate) fn offer(&mut self, bytes: u64) {
+        debug_assert!(!self.closed, "offered after close");
+        self.offered = self.offered.saturating_add(bytes);
+    }
+
+    /// The application stops: what the buffer has not taken is withdrawn, the rest ends in a FIN.
+    pub(crate) fn close(&mut self) {
+        if !self.closed {
+            self.offered = self.written();
+            self.closed = true;
+        }
+    }
+
+    /// Closes after everything offered has been written.
+    pub(crate) fn close_when_written(&mut self) {
+        self.closed = true;
+    }
+
+    /// End of what the send buffer holds.
+    fn written(&self) -> u64 {
+        self.offered.min(self.una.saturating_add(self.send_buffer))
+    }
+
+    /// Bytes in flight by RFC 6675, in segments.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.board.pipe()
+    }
+
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.una - 1
+    }
+
+    /// All data and the FIN were acknowledged.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.closed && self.una > self.offered
+    }
+
+    /// RTT of the last acknowledgement that gave one, once.
+    #[inline]
+    pub(crate) fn take_rtt_sample(&mut self) -> Option<Duration> {
+        self.last_rtt.take()
+    }
+
+    pub(crate) fn limit_times(&self, now: Instant) -> LimitTimes {
+        let mut times = self.limits.times;
+        times.add(self.limits.current, now.saturating_since(self.limits.since));
+        times
+    }
+
+    #[inline]
+    pub(crate) fn timer(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    /// The next piece to send at `now`, if the windows allow one.
+    #[inline]
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Piece> {
+        if self.probe_pending {
+            return self.probe(now);
+        }
+        let cwnd = self.window.segments();
+        let pipe = self.board.pipe();
+        if pipe < cwnd && self.board.lost() > 0
+            && let Some(sent) = self.board.resend(now)
+        {
+            self.counters.segments += 1;
+            self.counters.retransmitted += 1;
+            self.arm_timer(now);
+            return Some(sent.piece());
+        }
+        match self.new_piece(cwnd, pipe) {
+            Ok(piece) => {
+                self.send_new(now, piece);
+                Some(piece)
+            }
+            Err(limit) => {
+                self.note_limit(now, limit);
+                None
+            }
+        }
+    }
+
+    /// The next new piece, or what forbids it.
+    #[inline]
+    fn new_piece(&self, cwnd: u32, pipe: u32) -> Result<Piece, SendLimit> {
+        let written = self.written();
+        let in_buffer = written.saturating_sub(self.nxt);
+        let fin_due = self.closed && written == self.offered && self.nxt <= self.offered;
+        if in_buffer == 0 && !fin_due {
+            let full = written < self.offered;
+            return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
+        }
+        if pipe >= cwnd {
+            return Err(SendLimit::Cwnd);
+        }
+        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
+        let len = in_buffer.min(u64::from(self.mss));
+        let last = len == in_buffer;
+        if window < len || (window == 0 && in_buffer > 0) {
+            // RFC 9293 3.8.6.2.1: a part only if it is half of the largest window.
+            return if window > 0 && window >= self.max_peer_window / 2 {
+                Ok(Piece { seq: self.nxt, len: window as u32, fin: false })
+            } else {
+                Err(SendLimit::ReceiveWindow)
+            };
+        }
+        // Nagle (RFC 9293 3.7.4): a small segment waits while anything is outstanding, unless the
+        // stream ends with it.
+        let fin = fin_due && last;
+        if len < u64::from(self.mss) && !fin && !self.board.is_empty() {
+            let full = written < self.offered;
+            return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
+        }
+        Ok(Piece { seq: self.nxt, len: len as u32, fin })
+    }
+
+    #[inline]
+    fn send_new(&mut self, now: Instant, piece: Piece) {
+        let end = piece.seq + u64::from(piece.len) + u64::from(piece.fin);
+        self.nxt = end;
+        self.counters.segments += 1;
+        self.board.push(Sent {
+            seq: piece.seq,
+            end,
+            sent_at: now,
+            fin: piece.fin,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ambiguous: false,
+        });
+        if self.timer.is_none() {
+            self.arm_timer(now);
+        }
+    }
+
+    /// RFC 9293 3.8.6.1: a byte beyond a closed window.
+    fn probe(&mut self, now: Instant) -> Option<Piece> {
+        self.probe_pending = false;
+        self.arm_timer(now);
+        let len = PROBE_BYTES.min(self.written().saturating_sub(self.nxt)) as u32;
+        if len == 0 || !self.board.is_empty() {
+            return None;
+        }
+        self.events.push_back(Event { at: now, kind: EventKind::WindowProbe });
+        let piece = Piece { seq: self.nxt, len, fin: false };
+        self.send_new(now, piece);
+        Some(piece)
+    }
+
+    #[inline]
+    fn note_limit(&mut self, now: Instant, limit: SendLimit) {
+        if limit == SendLimit::Cwnd {
+            self.cwnd_limited_until = self.nxt;
+        }
+        if limit != self.limits.current {
+            let spent = now.saturating_since(self.limits.since);
+            self.limits.times.add(self.limits.current, spent);
+            self.limits.current = limit;
+            self.limits.since = now;
+        }
+        let blocked = limit == SendLimit::ReceiveWindow && self.board.is_empty();
+        if blocked && self.timer.is_none() {
+            self.arm_timer(now);
+        }
+    }
+
+    fn arm_timer(&mut self, now: Instant) {
+        self.timer = Some(now + self.rtt.rto());
+    }
+
+    fn set_peer_window(&mut self, bytes: u64) {
+        self.peer_window = bytes;
+        self.max_peer_window = self.max_peer_window.max(bytes);
+    }
+
+    /// The timer ran out at `now`.
+    pub(crate) fn on_timer(&mut self, now: Instant) {
+        self.timer = None;
+        if self.board.is_empty() {
+            // Persist timer.
+            self.rtt.back_off();
+            self.probe_pending = true;
+            return;
+        }
+        let rto = self.rtt.rto();
+        self.counters.timeouts += 1;
+        let first = self.rtt.backoff() == 0;
+        self.rtt.back_off();
+        let backoff = self.rtt.backoff();
+        self.events.push_back(Event {
+            at: now,
+            kind: EventKind::RetransmissionTimeout { backoff, rto },
+        });
+        self.leave_slow_start(now, SlowStartExitReason::Loss);
+        if first {
+            let congestion = Congestion { now, flight: self.board.flight() };
+            self.congestion.on_timeout(&congestion, &mut self.window);
+        }
+        // RFC 5681 3.1: the loss window is one segment.
+        self.window.cwnd = 1.0;
+        self.board.mark_all_lost();
+        self.phase = Phase::Loss(self.nxt);
+        self.arm_timer(now);
+    }
+
+    /// Records the first time that slow start ends.
+    fn leave_slow_start(&mut self, now: Instant, reason: SlowStartExitReason) {
+        if !self.exited_slow_start {
+            self.exited_slow_start = true;
+            let cwnd = self.window.segments();
+            let srtt = self.rtt.srtt().unwrap_or_default();
+            let kind = EventKind::SlowStartExit { reason, cwnd, srtt };
+            self.events.push_back(Event { at: now, kind });
+        }
+    }
+}
+
+impl LimitTimes {
+    fn add(&mut self, limit: SendLimit, time: Duration) {
+        let slot = match limit {
+            SendLimit::Cwnd => &mut self.cwnd,
+            SendLimit::ReceiveWindow => &mut self.receive_window,
+            SendLimit::SendBuffer => &mut self.send_buffer,
+            SendLimit::Application => &mut self.application,
+        };
+        *slot += time;
+    }
+}
+
+impl Sent {
+    fn piece(&self) -> Piece {
+        let len = self.end - self.seq - u64::from(self.fin);
+        Piece { seq: self.seq, len: len as u32, fin: self.fin }
+    }
+}
