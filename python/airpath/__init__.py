@@ -1,0 +1,42 @@
+"""airpath: a laboratory for TCP over mobile radio.
+
+>>> import airpath
+>>> run = airpath.run("3g-umts", set={"flow.0.window_bytes": 65536})  # doctest: +SKIP
+>>> run.flows  # doctest: +SKIP
+
+Everything is imported when first used, so that ``import airpath`` costs nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airpath._core import __version__
+    from airpath.errors import AirpathError, InputError
+    from airpath.execute import run
+    from airpath.results import Run
+    from airpath.scenario import load
+
+__all__ = ["AirpathError", "InputError", "Run", "__version__", "load", "run"]
+
+_HOMES = {
+    "AirpathError": "airpath.errors",
+    "InputError": "airpath.errors",
+    "Run": "airpath.results",
+    "__version__": "airpath._core",
+    "load": "airpath.scenario",
+    "run": "airpath.execute",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'airpath' has no attribute '{name}'")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

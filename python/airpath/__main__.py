@@ -1,0 +1,5 @@
+"""``python -m airpath``."""
+
+from airpath.cli import main
+
+main()

@@ -1,0 +1,89 @@
+"""The compiled part of airpath: scenario parser, simulator, tables."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+__version__: str
+
+class ArrowStream(Protocol):
+    """Anything that exports the Arrow C stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be run; ``str(error)`` is the rendered message, all problems in it."""
+
+    problems: list[dict[str, Any]]
+    """One dict a problem: ``file``, ``line``, ``column``, ``set``, ``message``, ``help``."""
+
+class Scenario:
+    """A checked scenario: if it exists, it can be run."""
+
+    @property
+    def name(self) -> str:
+        """Short name: the stem of the file name."""
+
+    @property
+    def title(self) -> str:
+        """One line for people."""
+
+    @property
+    def seed(self) -> int:
+        """Seed that the scenario names; a run may override it."""
+
+    @property
+    def duration_s(self) -> float:
+        """Simulated time at the most, in seconds."""
+
+    @property
+    def sha256(self) -> str:
+        """Hash of ``resolved_toml``, in hexadecimal."""
+
+    @property
+    def resolved_toml(self) -> str:
+        """The scenario with every default and every ``--set`` written out."""
+
+    @property
+    def flows(self) -> list[dict[str, Any]]:
+        """One dict a flow: ``id``, ``kind``, ``direction``, ``congestion``, ``profile``."""
+
+def parse(text: str, name: str, directory: str | None, sets: list[str]) -> Scenario:
+    """Parse and check a scenario.
+
+    ``name`` is what messages call the text: the path as typed, or the name of a shipped scenario.
+    ``directory`` is where relative trace files are looked up; ``sets`` holds ``KEY=VALUE`` entries.
+    Raises ``ScenarioError``.
+    """
+
+def shipped() -> list[tuple[str, str]]:
+    """Names and TOML texts of the scenarios that come with airpath."""
+
+def schema() -> str:
+    """JSON schema of the scenario file."""
+
+def reference() -> str:
+    """Reference of every scenario key, as Markdown."""
+
+class Result:
+    """What one simulation left behind."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """``seed``, ``simulated_s``, ``events``, ``flows``, ``pings``, ``links``."""
+
+    def table(self, name: str) -> ArrowStream:
+        """Return a table by name: times are int64 nanoseconds since the start of the run."""
+
+    def write_parquet(self, directory: str, metadata: dict[str, str]) -> None:
+        """Write ``NAME.parquet`` for every table into an existing directory. Raises ``OSError``."""
+
+def simulate(
+    scenario: Scenario,
+    seed: int,
+    progress: Callable[[float], bool] | None = None,
+) -> Result:
+    """Run a scenario on the virtual clock; releases the GIL.
+
+    ``progress`` is called now and then with the simulated time in seconds, from the thread that
+    runs; when it returns False the simulation stops and raises ``KeyboardInterrupt``.
+    """

@@ -1,0 +1,167 @@
+"""What the rules look at: flows and links of one run, with the quantities they need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A figure now, and what it would be without the cause."""
+
+    metric: str
+    now: float
+    then: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One diagnosed cause."""
+
+    cause: str
+    """Stable name, such as ``receive-window``."""
+    subject: str
+    """Id of the flow or link it is about."""
+    confidence: float
+    """0 to 1."""
+    evidence: str
+    advice: str
+    gain: Gain | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry of the document."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A rate-limited stage, over the whole run."""
+
+    id: str
+    throughput_mbps: float
+    capacity_mbps: float
+    utilisation: float
+    queue_p50_ms: float | None
+    queue_p95_ms: float | None
+    drops: dict[str, int]
+
+    @property
+    def direction(self) -> str:
+        """``down`` or ``up``."""
+        return self.id.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A TCP flow, over its life."""
+
+    id: str
+    direction: str
+    congestion: str
+    goodput_mbps: float
+    active_s: float
+    rtt_min_ms: float | None
+    rtt_mean_ms: float | None
+    limited_s: dict[str, float]
+    segments: int
+    retransmitted: int
+    timeouts: int
+    steady_mbps: float | None
+    converged_after_s: float | None
+
+    def limited_share(self, limit: str) -> float:
+        """Share of the flow's life that it was held back by this limit, 0 to 1."""
+        return min(1.0, self.limited_s.get(limit, 0.0) / self.active_s) if self.active_s else 0.0
+
+    @property
+    def in_flight_bytes(self) -> float | None:
+        """Mean bytes in flight, by Little's law from goodput and mean RTT."""
+        if self.rtt_mean_ms is None:
+            return None
+        return window_bytes(self.goodput_mbps, self.rtt_mean_ms)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One run."""
+
+    flows: list[Flow]
+    links: list[Link]
+    has_datagrams: bool
+
+    def bottleneck(self, direction: str) -> Link | None:
+        """Return the slowest link in a direction; None if the path has no rate limit there."""
+        there = [link for link in self.links if link.direction == direction]
+        return min(there, key=lambda link: link.capacity_mbps, default=None)
+
+    def reachable_mbps(self, flow: Flow) -> float | None:
+        """Goodput if the flow took all that its bottleneck leaves free; headers stay headers."""
+        link = self.bottleneck(flow.direction)
+        if link is None or link.throughput_mbps <= 0:
+            return None
+        goodput = sum(f.goodput_mbps for f in self.flows if f.direction == flow.direction)
+        payload = min(1.0, goodput / link.throughput_mbps) if not self.has_datagrams else 0.95
+        free = max(0.0, link.capacity_mbps - link.throughput_mbps)
+        return flow.goodput_mbps + free * payload
+
+
+def facts(document: dict[str, Any], flow_rows: Sequence[dict[str, Any]]) -> Facts:
+    """Gather the facts of one run from its document and its ``flows`` table."""
+    rows = {row["flow"]: row for row in flow_rows}
+    end_s = float(document["run"]["simulated_s"])
+    return Facts(
+        flows=[
+            _flow(entry, rows.get(entry["id"], {}), end_s)
+            for entry in document["flows"]
+            if entry["kind"] in ("bulk", "file")
+        ],
+        links=[_link(entry) for entry in document["links"]],
+        has_datagrams=any(entry["kind"] == "udp" for entry in document["flows"]),
+    )
+
+
+def window_bytes(rate_mbps: float, rtt_ms: float) -> float:
+    """Bytes in flight that this rate needs at this RTT."""
+    return rate_mbps * 1e6 / 8 * rtt_ms / 1e3
+
+
+def window_rate_mbps(window: float, rtt_ms: float) -> float:
+    """Rate that this many bytes a round trip give."""
+    return window * 8 / 1e6 / (rtt_ms / 1e3)
+
+
+def _flow(entry: dict[str, Any], row: dict[str, Any], end_s: float) -> Flow:
+    start_ns = row.get("start_ns") or 0
+    end_ns = row.get("end_ns")
+    active_s = (end_ns if end_ns is not None else end_s * 1e9) - start_ns
+    rtt = entry.get("rtt_ms") or {}
+    return Flow(
+        id=entry["id"],
+        direction=entry["direction"],
+        congestion=entry.get("congestion") or "",
+        goodput_mbps=float(entry.get("goodput_mbps") or 0.0),
+        active_s=max(0.0, active_s / 1e9),
+        rtt_min_ms=rtt.get("min"),
+        rtt_mean_ms=rtt.get("mean"),
+        limited_s=entry.get("limited_s") or {},
+        segments=int(row.get("segments_sent") or 0),
+        retransmitted=int(entry.get("retransmitted_segments") or 0),
+        timeouts=int(entry.get("rto_count") or 0),
+        steady_mbps=entry.get("steady_mbps"),
+        converged_after_s=entry.get("converged_after_s"),
+    )
+
+
+def _link(entry: dict[str, Any]) -> Link:
+    queue = entry.get("queue_delay_ms") or {}
+    return Link(
+        id=entry["id"],
+        throughput_mbps=float(entry.get("throughput_mbps") or 0.0),
+        capacity_mbps=float(entry.get("capacity_mbps") or 0.0),
+        utilisation=float(entry.get("utilisation") or 0.0),
+        queue_p50_ms=queue.get("p50"),
+        queue_p95_ms=queue.get("p95"),
+        drops=entry.get("dropped_packets") or {},
+    )

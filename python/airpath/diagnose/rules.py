@@ -1,0 +1,197 @@
+"""The rules. Each looks at one flow or link and returns a finding or None."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from airpath.diagnose.facts import Facts, Finding, Flow, Gain, Link, facts, window_bytes
+from airpath.diagnose.facts import window_rate_mbps as window_rate
+from airpath.text import digits, milliseconds, percent, plural, rate, size
+
+LIMITED = 0.15
+"""Below this share of the time a window is not worth a finding."""
+SATURATED = 0.90
+"""A link this busy is the limit."""
+RAMP = 0.20
+"""A ramp that takes a larger share of the test spoils its average."""
+
+
+def diagnose(document: dict[str, Any], flow_rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Findings of one run, most certain first."""
+    run = facts(document, flow_rows)
+    found = sorted(_all(run), key=lambda finding: -finding.confidence)
+    return [finding.as_dict() for finding in found]
+
+
+def combine(by_seed: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Findings of several seeds: each cause once, less certain if only some seeds show it."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for findings in by_seed:
+        for finding in findings:
+            groups.setdefault((finding["cause"], finding["subject"]), []).append(finding)
+    combined = []
+    for same in groups.values():
+        share = len(same) / len(by_seed)
+        confidence = sum(finding["confidence"] for finding in same) / len(same) * share
+        seen = f" (first of {len(same)} in {len(by_seed)} seeds)"
+        combined.append(
+            {
+                **same[0],
+                "confidence": round(confidence, 2),
+                "evidence": same[0]["evidence"] + seen,
+            }
+        )
+    return sorted(combined, key=lambda finding: -finding["confidence"])
+
+
+def _all(run: Facts) -> Iterator[Finding]:
+    for flow in run.flows:
+        if flow.active_s <= 0 or flow.goodput_mbps <= 0:
+            continue
+        for rule in (_receive_window, _send_buffer, _loss, _slow_ramp, _reverse_path):
+            finding = rule(run, flow)
+            if finding is not None:
+                yield finding
+    for link in run.links:
+        for link_rule in (_deep_queue, _saturated):
+            finding = link_rule(run, link)
+            if finding is not None:
+                yield finding
+
+
+def _receive_window(run: Facts, flow: Flow) -> Finding | None:
+    return _window(run, flow, "receive_window", "receive-window", "receive window")
+
+
+def _send_buffer(run: Facts, flow: Flow) -> Finding | None:
+    return _window(run, flow, "send_buffer", "send-buffer", "send buffer")
+
+
+def _window(run: Facts, flow: Flow, limit: str, cause: str, words: str) -> Finding | None:
+    share = flow.limited_share(limit)
+    if share < LIMITED or flow.rtt_mean_ms is None or flow.in_flight_bytes is None:
+        return None
+    link = run.bottleneck(flow.direction)
+    if link is not None and link.utilisation >= SATURATED:
+        return None  # The window only keeps the queue short; the link is full.
+    in_flight = flow.in_flight_bytes
+    evidence = (
+        f"{percent(share)} of the time limited by the {words}; {size(in_flight)} in flight at "
+        f"a mean RTT of {milliseconds(flow.rtt_mean_ms)} make "
+        f"{rate(window_rate(in_flight, flow.rtt_mean_ms))}"
+    )
+    reachable = run.reachable_mbps(flow)
+    if link is None or reachable is None or flow.rtt_min_ms is None:
+        advice = f"raise the {words}: rate follows it in proportion until a link is full"
+        return Finding(cause, flow.id, _confidence(share), evidence, advice)
+    needed = window_bytes(link.capacity_mbps, flow.rtt_min_ms)
+    advice = (
+        f"raise the {words} to {size(needed)} or more: "
+        f"{rate(link.capacity_mbps)} of {link.id} × {milliseconds(flow.rtt_min_ms)} minimum RTT"
+    )
+    gain = Gain("goodput_mbps", flow.goodput_mbps, reachable)
+    return Finding(cause, flow.id, _confidence(share), evidence, advice, gain)
+
+
+def _loss(run: Facts, flow: Flow) -> Finding | None:
+    link = run.bottleneck(flow.direction)
+    if flow.retransmitted == 0 or flow.segments == 0:
+        return None
+    if link is not None and link.utilisation >= SATURATED:
+        return None  # Losses that a full queue causes; the link is in use.
+    ratio = flow.retransmitted / flow.segments
+    held = flow.limited_share("cwnd")
+    if held < 0.5:
+        return None
+    evidence = (
+        f"{percent(ratio)} of the segments retransmitted, "
+        f"{plural(flow.timeouts, 'retransmission time-out')}; limited by cwnd "
+        f"{percent(held)} of the time"
+    )
+    if link is not None:
+        evidence += f" while {link.id} was {percent(link.utilisation)} busy"
+    random = link is not None and not any(run_link.drops for run_link in run.links)
+    advice = (
+        "losses are not from a full queue: repair the lossy stage, or use a congestion control "
+        "that does not take every loss for congestion"
+        if random
+        else "the queue is too short for the bandwidth-delay product, or a stage loses packets: "
+        "see the drops by reason"
+    )
+    reachable = run.reachable_mbps(flow)
+    gain = None if reachable is None else Gain("goodput_mbps", flow.goodput_mbps, reachable)
+    return Finding("loss", flow.id, round(min(0.9, 0.4 + held / 2), 2), evidence, advice, gain)
+
+
+def _slow_ramp(_: Facts, flow: Flow) -> Finding | None:
+    converged, steady = flow.converged_after_s, flow.steady_mbps
+    if converged is None or steady is None or converged < RAMP * flow.active_s:
+        return None
+    if steady < 1.1 * flow.goodput_mbps:
+        return None
+    evidence = (
+        f"the steady {rate(steady)} came after {digits(converged)} s of {digits(flow.active_s)} s; "
+        f"the average is {rate(flow.goodput_mbps)}"
+    )
+    advice = (
+        f"test for {digits(max(10 * converged, flow.active_s))} s or report the steady rate: "
+        "the average measures the ramp"
+    )
+    gain = Gain("goodput_mbps", flow.goodput_mbps, steady)
+    return Finding("slow-ramp", flow.id, 0.8, evidence, advice, gain)
+
+
+def _reverse_path(run: Facts, flow: Flow) -> Finding | None:
+    other = "up" if flow.direction == "down" else "down"
+    back, forth = run.bottleneck(other), run.bottleneck(flow.direction)
+    if back is None or back.utilisation < SATURATED:
+        return None
+    if forth is not None and forth.utilisation >= SATURATED:
+        return None
+    if any(one.direction == other for one in run.flows) or run.has_datagrams:
+        return None
+    evidence = (
+        f"{back.id} is {percent(back.utilisation)} busy with acknowledgements "
+        f"({rate(back.throughput_mbps)}) while data flows the other way"
+    )
+    advice = "acknowledge less often (delayed ACKs, ACK thinning) or give the return path more rate"
+    reachable = run.reachable_mbps(flow)
+    gain = None if reachable is None else Gain("goodput_mbps", flow.goodput_mbps, reachable)
+    return Finding("reverse-path", flow.id, 0.85, evidence, advice, gain)
+
+
+def _deep_queue(run: Facts, link: Link) -> Finding | None:
+    median = link.queue_p50_ms
+    through = [flow for flow in run.flows if flow.direction == link.direction]
+    base = min((flow.rtt_min_ms for flow in through if flow.rtt_min_ms is not None), default=None)
+    if median is None or base is None or median < max(20.0, base / 2):
+        return None
+    evidence = (
+        f"packets wait {milliseconds(median)} in {link.id} (median"
+        + (f"; {milliseconds(link.queue_p95_ms)} p95" if link.queue_p95_ms is not None else "")
+        + f"); the path's own RTT is {milliseconds(base)}"
+    )
+    buffer = size(window_bytes(link.capacity_mbps, base))
+    advice = (
+        f"the buffer is deeper than the path needs: {buffer} "
+        f'(bandwidth × RTT) or aqm = "codel" keeps the rate without the delay'
+    )
+    confidence = round(min(0.95, 0.6 + 0.1 * median / base), 2)
+    gain = Gain("rtt_ms", base + median, base)
+    return Finding("deep-queue", link.id, confidence, evidence, advice, gain)
+
+
+def _saturated(_: Facts, link: Link) -> Finding | None:
+    if link.utilisation < SATURATED:
+        return None
+    evidence = (
+        f"{link.id} is {percent(link.utilisation)} busy: {rate(link.throughput_mbps)} "
+        f"of {rate(link.capacity_mbps)}"
+    )
+    advice = "nothing to fix at the endpoints: only a faster link carries more"
+    return Finding("link-saturated", link.id, 0.95, evidence, advice)
+
+
+def _confidence(share: float) -> float:
+    return round(min(0.99, 0.5 + share / 2), 2)

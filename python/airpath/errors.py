@@ -1,0 +1,18 @@
+"""Errors that a person can act on; the command line prints them as one line, without a traceback."""
+
+
+class AirpathError(Exception):
+    """Something went wrong that is not a bug: a full disk, an unwritable directory."""
+
+    exit_code = 1
+
+
+class InputError(AirpathError):
+    """What was asked for makes no sense: a bad scenario, a bad option, a file that is not a run."""
+
+    exit_code = 2
+
+
+def reason(error: OSError) -> str:
+    """Say why an operating-system call failed, in words."""
+    return error.strerror or str(error)

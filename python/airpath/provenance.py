@@ -1,0 +1,89 @@
+"""Where a result comes from: everything needed to make it again."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import platform
+import sys
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airpath import _core
+
+
+def run_id(scenario: _core.Scenario, seed: int, repeat: int) -> str:
+    """Twelve hexadecimal digits: equal for equal scenario, seed, version and number of seeds."""
+    from airpath import _core
+
+    parts = (scenario.sha256, str(seed), _core.__version__, str(repeat))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def provenance(
+    scenario: _core.Scenario, seeds: list[int], command: list[str] | None, identifier: str
+) -> dict[str, Any]:
+    """Record of a run that starts now: version, input, machine. Times are UTC."""
+    from airpath import _core
+
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {
+        "id": identifier,
+        "driver": "simulate",
+        "version": _core.__version__,
+        "core_sha256": _core_hash(),
+        "scenario": {"name": scenario.name, "title": scenario.title, "sha256": scenario.sha256},
+        "seeds": seeds,
+        "command": command,
+        "started": now.isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in ("polars", "altair", "vl-convert-python")},
+        "platform": {
+            "system": platform.system(),
+            "release": platform.release(),
+            "machine": platform.machine(),
+            "libc": " ".join(platform.libc_ver()).strip(),
+        },
+    }
+
+
+def table_metadata(scenario: _core.Scenario, seed: int) -> dict[str, str]:
+    """Key-value metadata of each Parquet file: only what decides its contents."""
+    from airpath import _core
+
+    return {
+        "airpath.version": _core.__version__,
+        "airpath.seed": str(seed),
+        "airpath.scenario_sha256": scenario.sha256,
+        "airpath.scenario": scenario.resolved_toml,
+    }
+
+
+def command_line() -> list[str]:
+    """Return the command line as typed, the program by its name."""
+    return [Path(sys.argv[0]).name, *sys.argv[1:]]
+
+
+@lru_cache(maxsize=1)
+def _core_hash() -> str | None:
+    """Hash of the compiled module: tells two builds of one version apart."""
+    from airpath import _core
+
+    path = getattr(_core, "__file__", None)
+    if path is None:
+        return None
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

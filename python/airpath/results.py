@@ -1,0 +1,232 @@
+"""A run: its tables as polars frames, its figures, its findings.
+
+>>> run = Run.open("runs/3g-umts-0123456789ab")  # doctest: +SKIP
+>>> run.samples.group_by("flow").agg(pl.col("goodput_mbps").mean())  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airpath import summary
+from airpath.errors import AirpathError, InputError, reason
+from airpath.rundir import cannot_write
+from airpath.tables import TABLES, read_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from airpath import _core
+
+
+class Tables(Protocol):
+    """Where a run's tables are."""
+
+    def table(self, seed: int, name: str) -> pl.DataFrame | None:
+        """Return a table of one seed; None if the run has no such table."""
+
+
+class MemoryTables:
+    """Tables of results held in memory, shared with the simulator without a copy."""
+
+    def __init__(self, results: dict[int, _core.Result]) -> None:
+        self._results = results
+
+    def table(self, seed: int, name: str) -> pl.DataFrame | None:
+        """Return a table of one seed; None if the run has no such table."""
+        return result_table(self._results[seed], name)
+
+
+class DirectoryTables:
+    """Tables in Parquet files, read when asked for."""
+
+    def __init__(self, places: dict[int, Path]) -> None:
+        self._places = places
+
+    def table(self, seed: int, name: str) -> pl.DataFrame | None:
+        """Return a table of one seed; None if the run has no such table."""
+        return read_table(self._places[seed], name)
+
+
+class Run:
+    """A finished run of one scenario with one or more seeds.
+
+    Every table has the column ``seed`` first; times are nanoseconds since the start of the run.
+    """
+
+    def __init__(
+        self,
+        summary: dict[str, Any],
+        provenance: dict[str, Any],
+        scenario_toml: str,
+        tables: Tables,
+        directory: Path | None = None,
+    ) -> None:
+        self.summary = summary
+        """The document that ``airpath run --json`` prints."""
+        self.provenance = provenance
+        """Version, scenario hash, command line, machine."""
+        self.scenario_toml = scenario_toml
+        """The scenario with every default written out."""
+        self.directory = directory
+        """Where the run is stored, if it is."""
+        self._tables = tables
+        self._cache: dict[str, pl.DataFrame] = {}
+
+    @classmethod
+    def open(cls, directory: str | os.PathLike[str]) -> Run:
+        """Read a run directory back. Raises ``InputError`` if it is not one."""
+        return RunDirectory(Path(directory)).open()
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds, in order."""
+        return [int(seed) for seed in self.provenance["seeds"]]
+
+    @property
+    def id(self) -> str:
+        """Twelve hexadecimal digits that scenario, seed, version and repeat decide."""
+        return str(self.provenance["id"])
+
+    @property
+    def title(self) -> str:
+        """The scenario's title, or its name."""
+        scenario = self.provenance["scenario"]
+        return str(scenario["title"] or scenario["name"])
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """Diagnosed causes, most certain first."""
+        return list(self.summary["findings"])
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row a flow."""
+        return self.table("flows")
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """One row an interval and flow."""
+        return self.table("samples")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row an interval and link."""
+        return self.table("links")
+
+    @property
+    def acks(self) -> pl.DataFrame:
+        """One row an acknowledgement; only if the scenario sets ``run.ack_table``."""
+        return self.table("acks")
+
+    @property
+    def pings(self) -> pl.DataFrame:
+        """One row an echo request."""
+        return self.table("pings")
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """Slow-start exits, recoveries, time-outs, drops."""
+        return self.table("events")
+
+    @property
+    def rtt_histogram(self) -> pl.DataFrame:
+        """Counts of RTT samples by flow and range of milliseconds."""
+        return self.table("rtt_histogram")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table by name, all seeds in one."""
+        if name not in TABLES:
+            raise InputError(f"no table '{name}'; there are {', '.join(TABLES)}")
+        if name not in self._cache:
+            self._cache[name] = self._load(name)
+        return self._cache[name]
+
+    def _load(self, name: str) -> pl.DataFrame:
+        import polars as pl
+
+        frames = []
+        for seed in self.seeds:
+            frame = self._tables.table(seed, name)
+            if frame is not None:
+                column = pl.lit(seed, dtype=pl.UInt64).alias("seed")
+                frames.append(frame.select(column, pl.all()))
+        if not frames:
+            hint = ": set run.ack_table = true in the scenario" if name == "acks" else ""
+            raise AirpathError(f"this run has no table '{name}'{hint}")
+        return pl.concat(frames) if len(frames) > 1 else frames[0]
+
+    def __repr__(self) -> str:
+        flows = ", ".join(str(flow["id"]) for flow in self.summary["flows"])
+        return f"<Run {self.id}: {self.title}; {len(self.seeds)} seed(s); flows {flows}>"
+
+
+class RunDirectory:
+    """The files of a run: scenario.toml, summary.json, provenance.json and the tables.
+
+    With several seeds the tables are in ``seed-N/``, each beside the summary of its seed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, summary_: dict[str, Any], provenance: dict[str, Any], toml: str) -> None:
+        """Write everything but the tables."""
+        try:
+            (self.path / "scenario.toml").write_text(toml, encoding="utf-8")
+            summary.write_json(self.path / "summary.json", summary_)
+            summary.write_json(self.path / "provenance.json", provenance)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+
+    def tables(self, seeds: list[int]) -> DirectoryTables:
+        """Return the tables of these seeds."""
+        if len(seeds) == 1:
+            return DirectoryTables({seeds[0]: self.path})
+        return DirectoryTables({seed: self.path / f"seed-{seed}" for seed in seeds})
+
+    def open(self) -> Run:
+        """Read the run. Raises ``InputError`` if this is no run directory."""
+        if not self.path.is_dir():
+            what = "is not a directory" if self.path.exists() else "does not exist"
+            raise InputError(f"run directory {self.path} {what}")
+        document = self._json("summary.json")
+        provenance = self._json("provenance.json")
+        toml = self._text("scenario.toml")
+        if not {"run", "flows", "findings"} <= document.keys() or "seeds" not in provenance:
+            raise InputError(f"{self.path} is not an airpath run directory")
+        seeds = [int(seed) for seed in provenance["seeds"]]
+        return Run(document, provenance, toml, self.tables(seeds), self.path)
+
+    def _text(self, name: str) -> str:
+        path = self.path / name
+        try:
+            return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise InputError(f"{self.path} is not a run directory: it has no {name}") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{path} is damaged: it is not text") from None
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {reason(error)}") from None
+
+    def _json(self, name: str) -> dict[str, Any]:
+        try:
+            value = json.loads(self._text(name))
+        except json.JSONDecodeError as error:
+            raise InputError(f"{self.path / name} is damaged: {error}") from None
+        if not isinstance(value, dict):
+            raise InputError(f"{self.path / name} is damaged: it is not an object")
+        return value
+
+
+def result_table(result: _core.Result, name: str) -> pl.DataFrame | None:
+    """Return a table of a simulator result as a frame, without a copy."""
+    import polars as pl
+
+    try:
+        return pl.DataFrame(result.table(name))
+    except KeyError:
+        return None

@@ -1,0 +1,111 @@
+"""Find and load scenarios: files, or shipped ones by name.
+
+>>> scenario = load("3g-umts", {"flow.0.window_bytes": 65536})  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Union
+
+from airpath.errors import InputError, reason
+
+if TYPE_CHECKING:
+    from airpath import _core
+
+Sets = Union[Mapping[str, object], Iterable[str], None]
+"""``{"flow.0.window_bytes": 65536}`` or ``["flow.0.window_bytes=65536"]``."""
+
+
+def load(name_or_path: str | os.PathLike[str], sets: Sets = None) -> _core.Scenario:
+    """Load a scenario file, or a shipped scenario by its name, with keys set on top.
+
+    Raises ``InputError`` with a message for people if there is no such scenario or it is faulty.
+    """
+    text, name, directory = read(name_or_path)
+    return parse(text, name, directory, sets)
+
+
+def parse(text: str, name: str, directory: str | None = None, sets: Sets = None) -> _core.Scenario:
+    """Parse a scenario from its text; ``name`` is what messages call it."""
+    from airpath import _core
+
+    try:
+        return _core.parse(text, name, directory, set_list(sets))
+    except _core.ScenarioError as error:
+        raise InputError(str(error)) from error
+
+
+def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
+    """Return text, name for messages and directory for relative files of a scenario."""
+    given = os.fspath(name_or_path)
+    path = Path(given)
+    if _looks_like_a_path(given) or path.is_file():
+        return _read_file(path), given, str(path.parent)
+    shipped = shipped_scenarios()
+    if given in shipped:
+        return shipped[given], given, None
+    raise InputError(f"no scenario named '{given}'{_suggestion(given, shipped)}")
+
+
+def shipped_scenarios() -> dict[str, str]:
+    """Names and TOML texts of the scenarios that come with airpath, sorted by name."""
+    from airpath import _core
+
+    return dict(sorted(_core.shipped()))
+
+
+def set_list(sets: Sets) -> list[str]:
+    """Normalise to ``KEY=VALUE`` entries as the command line takes them."""
+    if sets is None:
+        return []
+    if isinstance(sets, str):
+        return [sets]
+    if isinstance(sets, Mapping):
+        return [f"{key}={_toml_value(value)}" for key, value in sets.items()]
+    return list(sets)
+
+
+def stem(scenario: _core.Scenario) -> str:
+    """Short name that is safe as the name of a directory."""
+    base = Path(scenario.name).name
+    base = base[: -len(".toml")] if base.endswith(".toml") else base
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in base).lstrip(".-")
+    return safe or "scenario"
+
+
+def _looks_like_a_path(given: str) -> bool:
+    return given.endswith(".toml") or os.sep in given or given in ("", ".", "..")
+
+
+def _read_file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        name = path.name.removesuffix(".toml")
+        hint = _suggestion(name, shipped_scenarios(), listing=False)
+        raise InputError(f"no scenario file {path}{hint}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text: byte {error.start} is not UTF-8") from None
+    except OSError as error:
+        raise InputError(f"cannot read scenario file {path}: {reason(error)}") from None
+
+
+def _suggestion(name: str, shipped: Iterable[str], *, listing: bool = True) -> str:
+    near = difflib.get_close_matches(name, list(shipped), n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    return "; `airpath scenario list` shows the shipped ones" if listing else ""
+
+
+def _toml_value(value: object) -> str:
+    # JSON's booleans, numbers, strings and arrays of them are TOML too.
+    if isinstance(value, bool | int | float | str):
+        return json.dumps(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml_value(item) for item in value) + "]"
+    raise TypeError(f"a scenario key takes a number, text, boolean or list, not {value!r}")

@@ -1,0 +1,31 @@
+"""Names of the result tables, and reading them back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airpath.errors import InputError, reason
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TABLES = ("flows", "samples", "links", "acks", "pings", "events", "rtt_histogram")
+"""``acks`` exists only if the scenario sets ``run.ack_table``."""
+
+NS_PER_S = 1_000_000_000
+
+
+def read_table(directory: Path, name: str) -> pl.DataFrame | None:
+    """Read a table of a run directory; None if the run has no such table."""
+    import polars as pl
+
+    path = directory / f"{name}.parquet"
+    if not path.exists():
+        return None
+    try:
+        return pl.read_parquet(path)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {reason(error)}") from None
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}") from None

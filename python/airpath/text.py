@@ -1,0 +1,57 @@
+"""Quantities as people write them: three significant digits and a unit."""
+
+from __future__ import annotations
+
+
+def digits(value: float) -> str:
+    """Three significant digits, never in exponent form."""
+    magnitude = abs(value)
+    if magnitude >= 99.95:
+        return f"{value:,.0f}".replace(",", " ")
+    if magnitude >= 9.995:
+        return f"{value:.1f}".removesuffix(".0")
+    if magnitude >= 0.9995:
+        return f"{value:.2f}"
+    return f"{value:.3g}" if magnitude >= 0.001 or value == 0 else f"{value:.4f}"
+
+
+def rate(mbps: float | None) -> str:
+    """``4.36 Mb/s``, ``430 kb/s``."""
+    if mbps is None:
+        return "no rate"
+    if abs(mbps) >= 999.5:
+        return f"{digits(mbps / 1000)} Gb/s"
+    if abs(mbps) >= 0.9995 or mbps == 0:
+        return f"{digits(mbps)} Mb/s"
+    return f"{digits(mbps * 1000)} kb/s"
+
+
+def milliseconds(value: float | None) -> str:
+    """``61 ms``, ``1.24 s``."""
+    if value is None:
+        return "none"
+    if abs(value) >= 999.5:
+        return f"{digits(value / 1000)} s"
+    return f"{digits(value)} ms" if abs(value) < 9.995 else f"{value:.0f} ms"
+
+
+def size(count: float) -> str:
+    """``64 kB`` (1 kB = 1000 bytes)."""
+    if count >= 999_500:
+        return f"{digits(count / 1e6)} MB"
+    if count >= 999.5:
+        return f"{digits(count / 1e3)} kB"
+    return f"{count:.0f} B"
+
+
+def percent(share: float) -> str:
+    """``12 %``; a share too small to round to 1 % keeps a digit more."""
+    value = share * 100
+    return f"{value:.0f} %" if value >= 0.95 or value == 0 else f"{value:.2g} %"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 loss``, ``2 losses``."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun}{'es' if noun.endswith('s') else 's'}"
