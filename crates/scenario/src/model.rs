@@ -37,7 +37,7 @@ pub struct RunConfig {
 /// A stage and the name it has in tables and in its random stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedStage {
-    /// `down.0.rate`: direction, position, kind.
+    /// `down.0.link`: direction, position, kind.
     pub name: String,
     /// What it is.
     pub stage: StageConfig,

@@ -1,0 +1,205 @@
+//! From a checked [`Document`] to the [`Scenario`] that the drivers take.
+//!
+//! Nothing can be wrong here any more: each `expect` states what the checks have established.
+
+use airpath_path::{
+    Aqm, DelayConfig, Distribution, Jitter, LinkConfig, LossConfig, QueueConfig, ServiceConfig,
+    StageConfig,
+};
+use airpath_tcp::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig};
+
+use airpath_base::{Duration, Rate};
+
+use crate::document::{Document, Stage};
+use crate::model::{Direction, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic};
+use crate::read::Fields;
+
+/// Builds the scenario of a document without problems.
+pub(crate) fn scenario(document: &Document) -> Scenario {
+    let run = Get(&document.run);
+    Scenario {
+        name: Get(&document.root).text("name").to_owned(),
+        title: Get(&document.root).text("title").to_owned(),
+        run: RunConfig {
+            seed: run.count("seed"),
+            duration: run.time("duration_s"),
+            sample_interval: run.time("sample_interval_ms"),
+            ack_table: run.flag("ack_table"),
+        },
+        down: stages("down", &document.down),
+        up: stages("up", &document.up),
+        flows: document.flows.iter().map(|fields| flow(&Get(fields))).collect(),
+    }
+}
+
+fn stages(direction: &str, stages: &[Stage]) -> Vec<NamedStage> {
+    let named = |(index, stage): (usize, &Stage)| NamedStage {
+        name: format!("{direction}.{index}.{}", Get(&stage.fields).variant()),
+        stage: stage_config(stage),
+    };
+    stages.iter().enumerate().map(named).collect()
+}
+
+fn stage_config(stage: &Stage) -> StageConfig {
+    let get = Get(&stage.fields);
+    match get.variant() {
+        "link" => StageConfig::Link(LinkConfig {
+            service: ServiceConfig::Rate(get.rate("rate_mbps")),
+            queue: queue(&get),
+        }),
+        "trace" => StageConfig::Link(LinkConfig {
+            service: ServiceConfig::Trace(stage.trace.clone().expect("loaded, or a problem")),
+            queue: queue(&get),
+        }),
+        "delay" => {
+            StageConfig::Delay(DelayConfig { base: get.time("delay_ms"), jitter: jitter(&get) })
+        }
+        "loss" => StageConfig::Loss(match stage.fields.count("period") {
+            Some(period) => LossConfig::Periodic { period },
+            None => LossConfig::Random { probability: get.share("probability") },
+        }),
+        _ => StageConfig::Loss(LossConfig::GilbertElliott {
+            good_to_bad: get.share("good_to_bad"),
+            bad_to_good: get.share("bad_to_good"),
+            loss_good: get.share("loss_good"),
+            loss_bad: get.share("loss_bad"),
+        }),
+    }
+}
+
+fn queue(get: &Get<'_>) -> QueueConfig {
+    QueueConfig {
+        packets: get.0.count("queue_packets").map(narrow),
+        bytes: get.0.count("queue_bytes"),
+        aqm: match get.text("aqm") {
+            "codel" => Aqm::CoDel {
+                target: get.time("codel_target_ms"),
+                interval: get.time("codel_interval_ms"),
+            },
+            _ => Aqm::DropTail,
+        },
+    }
+}
+
+fn jitter(get: &Get<'_>) -> Option<Jitter> {
+    let size = get.time("jitter_ms");
+    (size > Duration::ZERO).then(|| Jitter {
+        distribution: match get.text("jitter_distribution") {
+            "exponential" => Distribution::Exponential { mean: size },
+            "half-normal" => Distribution::HalfNormal { sd: size },
+            _ => Distribution::Uniform { max: size },
+        },
+        keep_order: get.flag("keep_order"),
+    })
+}
+
+fn flow(get: &Get<'_>) -> FlowConfig {
+    let traffic = match get.variant() {
+        "bulk" => Traffic::Bulk { tcp: tcp(get), duration: get.0.time("duration_s") },
+        "file" => Traffic::File { tcp: tcp(get), size: get.count("size_bytes") },
+        "ping" => Traffic::Ping {
+            interval: get.time("interval_ms"),
+            packet_bytes: get.narrow("packet_bytes"),
+            count: get.0.count("count"),
+        },
+        _ => Traffic::Udp {
+            rate: get.rate("rate_mbps"),
+            packet_bytes: get.narrow("packet_bytes"),
+            duration: get.0.time("duration_s"),
+        },
+    };
+    FlowConfig {
+        id: get.text("id").to_owned(),
+        direction: match get.text("direction") {
+            "up" => Direction::Up,
+            _ => Direction::Down,
+        },
+        start: get.time("start_s"),
+        traffic,
+    }
+}
+
+fn tcp(get: &Get<'_>) -> TcpConfig {
+    let endpoint = endpoint(get);
+    TcpConfig {
+        profile: get.text("profile").to_owned(),
+        sender: endpoint.clone(),
+        receiver: endpoint,
+        sender_opens: get.text("opened_by") == "sender",
+    }
+}
+
+fn endpoint(get: &Get<'_>) -> EndpointConfig {
+    EndpointConfig {
+        mss: get.narrow("mss_bytes"),
+        header: get.narrow("header_bytes"),
+        initial_window: get.narrow("initial_window_segments"),
+        slow_start_limit: match get.narrow("slow_start_limit_segments") {
+            0 => None,
+            limit => Some(limit),
+        },
+        congestion: match get.text("congestion") {
+            "reno" => CongestionConfig::Reno,
+            "fixed" => CongestionConfig::Fixed { segments: get.narrow("fixed_window_segments") },
+            _ => CongestionConfig::Cubic { fast_convergence: get.flag("cubic_fast_convergence") },
+        },
+        rto: RtoConfig {
+            initial: get.time("initial_rto_ms"),
+            min: get.time("min_rto_ms"),
+            max: get.time("max_rto_ms"),
+        },
+        delayed_ack: DelayedAckConfig {
+            segments: get.narrow("delayed_ack_segments"),
+            timeout: get.time("delayed_ack_ms"),
+            ticking: get.flag("delayed_ack_ticking"),
+        },
+        timestamps: get.flag("timestamps"),
+        sack: get.flag("sack"),
+        window_scaling: get.flag("window_scaling"),
+        send_buffer: get.count("send_buffer_bytes"),
+        receive_buffer: get.count("receive_buffer_bytes"),
+    }
+}
+
+/// Settings that a complete table has.
+struct Get<'a>(&'a Fields);
+
+const COMPLETE: &str = "a complete table has its required keys and defaults";
+
+impl Get<'_> {
+    fn variant(&self) -> &'static str {
+        self.0.variant.expect("a table without its selector is a problem")
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.0.text(name).expect(COMPLETE)
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.0.flag(name).expect(COMPLETE)
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        self.0.count(name).expect(COMPLETE)
+    }
+
+    fn narrow(&self, name: &str) -> u32 {
+        narrow(self.count(name))
+    }
+
+    fn share(&self, name: &str) -> f64 {
+        self.0.share(name).expect(COMPLETE)
+    }
+
+    fn time(&self, name: &str) -> Duration {
+        self.0.time(name).expect(COMPLETE)
+    }
+
+    fn rate(&self, name: &str) -> Rate {
+        self.0.rate(name).expect(COMPLETE)
+    }
+}
+
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).expect("the key's range ends below 2^32")
+}

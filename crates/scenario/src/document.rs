@@ -1,0 +1,330 @@
+//! The whole file, read and checked; nothing here runs anything.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use airpath_base::Duration;
+use airpath_path::Trace;
+
+use crate::node::{Entry, Node, Value};
+use crate::problem::Problems;
+use crate::profiles::Profiles;
+use crate::read::Fields;
+use crate::spec::{FLOW, PATH, ROOT, RUN, STAGE};
+use crate::traces::Traces;
+use crate::value::{Setting, is_name_char};
+use crate::{Origin, Source};
+
+/// A checked file: every key with its value.
+pub(crate) struct Document {
+    /// The top level.
+    pub(crate) root: Fields,
+    /// `[run]`.
+    pub(crate) run: Fields,
+    /// `[[path.down]]`.
+    pub(crate) down: Vec<Stage>,
+    /// `[[path.up]]`.
+    pub(crate) up: Vec<Stage>,
+    /// `[profile.NAME]`, each after the one that it starts from.
+    pub(crate) profiles: Vec<(String, Fields)>,
+    /// `[[flow]]`.
+    pub(crate) flows: Vec<Fields>,
+    /// What the stages' `file` keys name.
+    pub(crate) traces: Traces,
+}
+
+/// One stage.
+pub(crate) struct Stage {
+    /// Its keys.
+    pub(crate) fields: Fields,
+    /// What its `file` holds.
+    pub(crate) trace: Option<Arc<Trace>>,
+}
+
+impl Document {
+    /// Reads a document. What it returns may be used only if there are no problems.
+    pub(crate) fn read(source: &Source<'_>, root: &Node, problems: &mut Problems) -> Self {
+        let mut top = Fields::read(&ROOT, ROOT.header, &root.origin, root.entries(), problems);
+        top.complete(problems);
+        name_and_title(&mut top, source.name);
+        let run = read_run(root, problems);
+        let mut traces = Traces::default();
+        let (down, up) = read_path(root, source.directory, &mut traces, problems);
+        let profiles = Profiles::read(root.get("profile"), problems);
+        let flows = read_flows(root, &run, &profiles, problems);
+        check_queues(&down, "down", &flows, problems);
+        check_queues(&up, "up", &flows, problems);
+        Self { root: top, run, down, up, profiles: profiles.own(), flows, traces }
+    }
+}
+
+fn name_and_title(root: &mut Fields, file: &str) {
+    if root.text("name").is_none() {
+        root.fill("name", Setting::Text(stem(file)), None);
+    }
+    if root.text("title").is_none()
+        && let Some(name) = root.text("name")
+    {
+        root.fill("title", Setting::Text(name.to_owned()), None);
+    }
+}
+
+/// A name made of a file's: its last part, without `.toml`, without odd characters.
+fn stem(file: &str) -> String {
+    let last = Path::new(file).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let stem = last.strip_suffix(".toml").unwrap_or(&last);
+    let name: String =
+        stem.chars().map(|char| if is_name_char(char) { char } else { '-' }).take(64).collect();
+    if name.is_empty() { "scenario".to_owned() } else { name }
+}
+
+fn read_run(root: &Node, problems: &mut Problems) -> Fields {
+    let (origin, entries) = root.table("run", RUN.header, problems);
+    let mut run = Fields::read(&RUN, RUN.header, origin, entries, problems);
+    run.complete(problems);
+    if let (Some(duration), Some(interval)) =
+        (run.time("duration_s"), run.time("sample_interval_ms"))
+    {
+        const MOST: u64 = 10_000_000;
+        let samples = duration.as_nanos() / interval.as_nanos().max(1);
+        if samples > MOST {
+            problems.add_with_help(
+                run.origin_of("sample_interval_ms"),
+                format!(
+                    "the run would have {samples} sample intervals; at most {MOST} are allowed"
+                ),
+                "shorten `duration_s` or raise `sample_interval_ms`",
+            );
+        }
+    }
+    run
+}
+
+fn read_path(
+    root: &Node,
+    directory: Option<&Path>,
+    traces: &mut Traces,
+    problems: &mut Problems,
+) -> (Vec<Stage>, Vec<Stage>) {
+    let (origin, entries) = root.table("path", PATH.header, problems);
+    Fields::read(&PATH, PATH.header, origin, entries, problems);
+    let mut direction = |key: &str, header: &str| -> Vec<Stage> {
+        let stages = root.get("path").map(|path| path.tables(key, header, problems));
+        let mut read = Vec::new();
+        for (origin, entries) in stages.unwrap_or_default() {
+            let mut fields = Fields::read(&STAGE, header, origin, entries, problems);
+            fields.complete(problems);
+            let trace = fields.text("file").and_then(|file| {
+                let loaded = traces.load(file, directory);
+                loaded.map_err(|error| error.report(fields.origin_of("file"), problems)).ok()
+            });
+            read.push(Stage { fields, trace });
+        }
+        read
+    };
+    (direction("down", "[[path.down]]"), direction("up", "[[path.up]]"))
+}
+
+fn read_flows(
+    root: &Node,
+    run: &Fields,
+    profiles: &Profiles,
+    problems: &mut Problems,
+) -> Vec<Fields> {
+    let mut flows: Vec<Fields> = Vec::new();
+    let tables = root.tables("flow", FLOW.header, problems);
+    let wrong = |flow: &Node| !matches!(&flow.value, Value::List(items) if items.is_empty());
+    if tables.is_empty() && !root.get("flow").is_some_and(wrong) {
+        problems.add_with_help(
+            root.get("flow").map_or(&root.origin, |flow| &flow.origin),
+            "a scenario needs at least one [[flow]]",
+            "e.g. [[flow]] with kind = \"bulk\"",
+        );
+    }
+    for (index, (origin, entries)) in tables.into_iter().enumerate() {
+        let mut flow = Fields::read(&FLOW, FLOW.header, origin, entries, problems);
+        if flow.variant.is_some_and(is_tcp) {
+            profiles.apply(&mut flow, problems);
+        }
+        flow.complete(problems);
+        if let (None, Some(kind)) = (flow.text("id"), flow.variant) {
+            flow.fill("id", Setting::Text(format!("{kind}-{index}")), None);
+        }
+        if flow.variant.is_some_and(is_tcp) {
+            check_endpoint(&flow, problems);
+        }
+        check_start(&flow, run, problems);
+        if let Some(twin) = flows
+            .iter()
+            .find(|other| flow.text("id").is_some() && other.text("id") == flow.text("id"))
+        {
+            problems.add_with_help(
+                flow.origin_of("id"),
+                format!("two flows have the id {:?}", flow.text("id").unwrap_or_default()),
+                format!("the other one is at {}", twin.origin_of("id")),
+            );
+        }
+        flows.push(flow);
+    }
+    flows
+}
+
+/// True for kinds of flows that have TCP endpoints.
+pub(crate) fn is_tcp(kind: &str) -> bool {
+    matches!(kind, "bulk" | "file")
+}
+
+fn check_start(flow: &Fields, run: &Fields, problems: &mut Problems) {
+    if let (Some(start), Some(end)) = (flow.time("start_s"), run.time("duration_s"))
+        && start >= end
+    {
+        problems.add_with_help(
+            flow.origin_of("start_s"),
+            format!(
+                "the flow starts at {} s, but the run ends at {} s",
+                start.as_secs_f64(),
+                end.as_secs_f64()
+            ),
+            format!("run.duration_s is at {}", run.origin_of("duration_s")),
+        );
+    }
+}
+
+/// Combinations that no endpoint can have; of a flow or of a profile, once it is complete.
+pub(crate) fn check_endpoint(fields: &Fields, problems: &mut Problems) {
+    // The place of the first of these keys that stands in this table.
+    let place = |names: &[&str]| {
+        names.iter().find_map(|name| fields.given(name)).unwrap_or(&fields.origin).clone()
+    };
+    let ms = |time: Duration| time.as_millis_f64();
+    if let (Some(min), Some(max)) = (fields.time("min_rto_ms"), fields.time("max_rto_ms"))
+        && min > max
+    {
+        let message =
+            format!("`min_rto_ms` ({}) is larger than `max_rto_ms` ({})", ms(min), ms(max));
+        problems.add(&place(&["min_rto_ms", "max_rto_ms"]), message);
+    }
+    if let (Some(initial), Some(max)) = (fields.time("initial_rto_ms"), fields.time("max_rto_ms"))
+        && initial > max
+    {
+        let message =
+            format!("`initial_rto_ms` ({}) is larger than `max_rto_ms` ({})", ms(initial), ms(max));
+        problems.add(&place(&["initial_rto_ms", "max_rto_ms"]), message);
+    }
+    let (Some(mss), Some(header)) = (fields.count("mss_bytes"), fields.count("header_bytes"))
+    else {
+        return;
+    };
+    if mss + header > 65535 {
+        problems.add(
+            &place(&["mss_bytes", "header_bytes"]),
+            format!(
+                "`mss_bytes` ({mss}) and `header_bytes` ({header}) make a packet of {} bytes; an \
+                 IP packet has at most 65535",
+                mss + header
+            ),
+        );
+    }
+    // 20 bytes of IPv4, 20 of TCP, 12 of option (RFC 7323 appendix A).
+    if fields.flag("timestamps") == Some(true) && header < 52 {
+        problems.add_with_help(
+            &place(&["header_bytes", "timestamps"]),
+            format!("timestamps do not fit into `header_bytes` = {header}"),
+            "52 is 20 (IPv4) + 20 (TCP) + 12 (timestamps); or set timestamps = false",
+        );
+    }
+    for name in ["send_buffer_bytes", "receive_buffer_bytes"] {
+        if let Some(buffer) = fields.count(name)
+            && buffer < mss
+        {
+            problems.add(
+                &place(&[name, "mss_bytes"]),
+                format!("`{name}` ({buffer}) is smaller than one segment (`mss_bytes` = {mss})"),
+            );
+            // A `window_bytes` is both: say it once.
+            break;
+        }
+    }
+}
+
+/// A queue that can never hold a flow's full packets is a mistake, not an experiment.
+fn check_queues(stages: &[Stage], direction: &str, flows: &[Fields], problems: &mut Problems) {
+    let largest = flows.iter().filter_map(|flow| Some((packet_bytes(flow, direction)?, flow)));
+    let Some((packet, flow)) = largest.max_by_key(|&(packet, _)| packet) else { return };
+    for stage in stages {
+        if let Some(queue) = stage.fields.count("queue_bytes")
+            && queue < packet
+        {
+            problems.add(
+                stage.fields.origin_of("queue_bytes"),
+                format!(
+                    "`queue_bytes` ({queue}) cannot hold one packet of flow {:?} ({packet} bytes)",
+                    flow.text("id").unwrap_or_default()
+                ),
+            );
+        }
+    }
+}
+
+/// Size of a flow's data packets that pass in this direction.
+fn packet_bytes(flow: &Fields, direction: &str) -> Option<u64> {
+    match flow.variant? {
+        // Request and reply have one size.
+        "ping" => flow.count("packet_bytes"),
+        _ if flow.text("direction") != Some(direction) => None,
+        "udp" => flow.count("packet_bytes"),
+        _ => Some(flow.count("mss_bytes")? + flow.count("header_bytes")?),
+    }
+}
+
+impl Node {
+    /// Keys of a table; none of anything else.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Table(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The table under `key`, empty if there is none.
+    pub(crate) fn table(
+        &self,
+        key: &str,
+        header: &str,
+        problems: &mut Problems,
+    ) -> (&Origin, &[Entry]) {
+        let Some(node) = self.get(key) else { return (&self.origin, &[]) };
+        if !matches!(node.value, Value::Table(_)) {
+            let found = node.value.describe();
+            problems.add(&node.origin, format!("`{key}` expects a table, {header}, not {found}"));
+        }
+        (&node.origin, node.entries())
+    }
+
+    /// The list of tables under `key`, empty if there is none.
+    pub(crate) fn tables(
+        &self,
+        key: &str,
+        header: &str,
+        problems: &mut Problems,
+    ) -> Vec<(&Origin, &[Entry])> {
+        let Some(node) = self.get(key) else { return Vec::new() };
+        let mut refuse = |node: &Self| {
+            let found = node.value.describe();
+            let message = format!("`{key}` expects a list of tables, {header}, not {found}");
+            problems.add(&node.origin, message);
+        };
+        let Value::List(items) = &node.value else {
+            refuse(node);
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for item in items {
+            match &item.value {
+                Value::Table(entries) => tables.push((&item.origin, entries.as_slice())),
+                _ => refuse(item),
+            }
+        }
+        tables
+    }
+}

@@ -1,0 +1,207 @@
+//! A TOML document as a tree whose every value knows where it came from.
+
+use std::sync::Arc;
+
+use toml::de::{DeTable, DeValue};
+
+use crate::Origin;
+use crate::problem::Problems;
+
+/// A value and where it came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// What it is.
+    pub(crate) value: Value,
+    /// Where it is.
+    pub(crate) origin: Origin,
+}
+
+/// What a node holds.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// A string.
+    Text(String),
+    /// An integer in decimal, of any length.
+    Integer(String),
+    /// A float as written, underscores removed.
+    Float(String),
+    /// A boolean.
+    Flag(bool),
+    /// A date or time as written.
+    Date(String),
+    /// An array.
+    List(Vec<Node>),
+    /// A table.
+    Table(Vec<Entry>),
+}
+
+/// One key of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// The key.
+    pub(crate) key: String,
+    /// Where the key is.
+    pub(crate) origin: Origin,
+    /// Its value.
+    pub(crate) node: Node,
+}
+
+impl Node {
+    /// Parses a file; what is no TOML becomes one problem a line.
+    pub(crate) fn parse(name: &str, text: &str, problems: &mut Problems) -> Self {
+        let places = Places { name: name.into(), starts: line_starts(text), text };
+        let (table, errors) = DeTable::parse_recoverable(text);
+        let mut last_line = 0;
+        let mut errors: Vec<_> =
+            errors.iter().map(|error| (error.span().map_or(0, |span| span.start), error)).collect();
+        errors.sort_by_key(|&(at, _)| at);
+        for (at, error) in errors {
+            let (line, column) = places.line_and_column(at);
+            // One mistake often upsets the parser more than once.
+            if line != last_line {
+                problems.add(&places.origin(line, column), format!("no TOML: {}", error.message()));
+            }
+            last_line = line;
+        }
+        let entries = places.entries(table.get_ref());
+        Self { value: Value::Table(entries), origin: places.at(0) }
+    }
+
+    /// The value of a `--set`: TOML if it parses, a string otherwise.
+    pub(crate) fn parse_set(value: &str, origin: &Origin) -> Self {
+        let parsed = DeValue::parse(value).ok().map(|value| value.into_inner());
+        match parsed {
+            Some(value) => SetValue(origin).node(&value),
+            None => Self { value: Value::Text(value.to_owned()), origin: origin.clone() },
+        }
+    }
+
+    /// The value under `key`, of a table.
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+        match &self.value {
+            Value::Table(entries) => {
+                entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Value {
+    /// For "expects …, not …".
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Text(text) => format!("the string {}", quoted(text)),
+            Self::Integer(text) | Self::Float(text) | Self::Date(text) => text.clone(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::List(_) => "a list".to_owned(),
+            Self::Table(_) => "a table".to_owned(),
+        }
+    }
+}
+
+/// A string in quotes, cut where it gets too long for a message.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    if text.chars().count() <= LONGEST {
+        format!("{text:?}")
+    } else {
+        format!("{:?}…", text.chars().take(LONGEST).collect::<String>())
+    }
+}
+
+/// Turns the parser's values into nodes.
+trait Convert {
+    fn place(&self, at: usize) -> Origin;
+
+    fn convert(&self, value: &DeValue<'_>, origin: Origin) -> Node {
+        let value = match value {
+            DeValue::String(text) => Value::Text(text.to_string()),
+            DeValue::Integer(integer) => Value::Integer(decimal(integer.as_str(), integer.radix())),
+            DeValue::Float(float) => Value::Float(float.as_str().to_owned()),
+            DeValue::Boolean(flag) => Value::Flag(*flag),
+            DeValue::Datetime(date) => Value::Date(date.to_string()),
+            DeValue::Array(items) => Value::List(
+                items
+                    .iter()
+                    .map(|item| self.convert(item.get_ref(), self.place(item.span().start)))
+                    .collect(),
+            ),
+            DeValue::Table(table) => Value::Table(self.entries(table)),
+        };
+        Node { value, origin }
+    }
+
+    fn entries(&self, table: &DeTable<'_>) -> Vec<Entry> {
+        table
+            .iter()
+            .map(|(key, value)| Entry {
+                key: key.get_ref().to_string(),
+                origin: self.place(key.span().start),
+                node: self.convert(value.get_ref(), self.place(value.span().start)),
+            })
+            .collect()
+    }
+}
+
+/// Byte offsets to places in a file.
+struct Places<'a> {
+    name: Arc<str>,
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl Places<'_> {
+    fn at(&self, offset: usize) -> Origin {
+        let (line, column) = self.line_and_column(offset);
+        self.origin(line, column)
+    }
+
+    fn origin(&self, line: usize, column: usize) -> Origin {
+        Origin::File { name: self.name.clone(), line, column }
+    }
+
+    fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|&start| start <= offset);
+        // The first line starts at 0, so `line` is at least 1.
+        let start = self.starts[line - 1];
+        let before = self.text.as_bytes().get(start..offset).unwrap_or_default();
+        (line, String::from_utf8_lossy(before).chars().count() + 1)
+    }
+}
+
+impl Convert for Places<'_> {
+    fn place(&self, at: usize) -> Origin {
+        self.at(at)
+    }
+}
+
+/// A `--set` argument is one place.
+struct SetValue<'a>(&'a Origin);
+
+impl SetValue<'_> {
+    fn node(&self, value: &DeValue<'_>) -> Node {
+        self.convert(value, self.0.clone())
+    }
+}
+
+impl Convert for SetValue<'_> {
+    fn place(&self, _at: usize) -> Origin {
+        self.0.clone()
+    }
+}
+
+fn line_starts(text: &str) -> Vec<usize> {
+    std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
+}
+
+/// An integer of any radix in decimal; as written where it is too large even for that.
+fn decimal(text: &str, radix: u32) -> String {
+    if radix == 10 {
+        return text.to_owned();
+    }
+    match i128::from_str_radix(text, radix) {
+        Ok(value) => value.to_string(),
+        Err(_) => i128::MAX.to_string(),
+    }
+}

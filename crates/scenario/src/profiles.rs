@@ -1,0 +1,230 @@
+//! TCP profiles: the built-in ones, as data, and those of the file.
+
+use crate::Origin;
+use crate::document::check_endpoint;
+use crate::node::{Entry, Node, Value};
+use crate::problem::Problems;
+use crate::read::Fields;
+use crate::spec::PROFILE;
+use crate::suggest::{list, nearest};
+use crate::value::{Setting, is_name};
+
+/// Name and text of the built-in profiles. The first line of each is its description.
+pub(crate) const BUILT_IN: &[(&str, &str)] = &[
+    ("rfc", include_str!("../profiles/rfc.toml")),
+    ("linux-6.1", include_str!("../profiles/linux-6.1.toml")),
+    ("macos-10.5", include_str!("../profiles/macos-10.5.toml")),
+];
+
+/// The profiles that a file can use.
+#[derive(Default)]
+pub(crate) struct Profiles {
+    profiles: Vec<Profile>,
+}
+
+struct Profile {
+    name: String,
+    /// Complete; none if something is wrong with it.
+    fields: Option<Fields>,
+    built_in: bool,
+}
+
+impl Profiles {
+    /// Reads the `profile` table, if the file has one.
+    pub(crate) fn read(table: Option<&Node>, problems: &mut Problems) -> Self {
+        let mut profiles = Self::default();
+        for (name, text) in BUILT_IN {
+            profiles.add(name, Some(built_in(name, text)), true);
+        }
+        let Some(table) = table else { return profiles };
+        let Value::Table(entries) = &table.value else {
+            let found = table.value.describe();
+            let message = format!("`profile` expects tables, [profile.NAME], not {found}");
+            problems.add(&table.origin, message);
+            return profiles;
+        };
+        profiles.derive_all(entries, problems);
+        profiles
+    }
+
+    /// Gives a flow what its profile says.
+    pub(crate) fn apply(&self, flow: &mut Fields, problems: &mut Problems) {
+        expand_window(flow, problems);
+        let name = flow.text("profile").unwrap_or("rfc").to_owned();
+        if let Some(base) = self.find(&name, "profile", flow.origin_of("profile"), problems) {
+            flow.inherit(&base);
+        }
+    }
+
+    /// The file's own profiles, each after the one that it starts from.
+    pub(crate) fn own(self) -> Vec<(String, Fields)> {
+        self.profiles
+            .into_iter()
+            .filter(|profile| !profile.built_in)
+            .filter_map(|profile| Some((profile.name, profile.fields?)))
+            .collect()
+    }
+
+    /// Derives the file's profiles, each after the one that it starts from.
+    fn derive_all(&mut self, entries: &[Entry], problems: &mut Problems) {
+        let mut waiting: Vec<&Entry> = entries.iter().collect();
+        waiting.sort_by(|a, b| a.origin.cmp(&b.origin));
+        waiting.retain(|entry| self.may_be_added(entry, problems));
+        while !waiting.is_empty() {
+            let (ready, later): (Vec<_>, Vec<_>) = waiting.iter().copied().partition(|entry| {
+                let base = base_of(entry).unwrap_or("rfc");
+                !waiting.iter().any(|other| other.key == base)
+            });
+            if ready.is_empty() {
+                // Each of the rest starts from another of the rest.
+                for entry in later {
+                    let place = entry.node.get("base").map_or(&entry.origin, |base| &base.origin);
+                    problems.add_with_help(
+                        place,
+                        format!("the profile {:?} is derived from itself", entry.key),
+                        format!("follow its `base`: {}", chain(&waiting, entry)),
+                    );
+                    self.add(&entry.key, None, false);
+                }
+                return;
+            }
+            for entry in ready {
+                let fields = self.derive(entry, problems);
+                self.add(&entry.key, fields, false);
+            }
+            waiting = later;
+        }
+    }
+
+    fn may_be_added(&self, entry: &Entry, problems: &mut Problems) -> bool {
+        let name = &entry.key;
+        if !matches!(entry.node.value, Value::Table(_)) {
+            let found = entry.node.value.describe();
+            let message = format!("`{name}` expects a table, [profile.{name}], not {found}");
+            problems.add(&entry.node.origin, message);
+            return false;
+        }
+        if self.profiles.iter().any(|profile| profile.name == *name) {
+            problems.add_with_help(
+                &entry.origin,
+                format!("{name:?} is a built-in profile"),
+                format!("choose another name, and base = \"{name}\" to start from it"),
+            );
+            return false;
+        }
+        if !is_name(name) {
+            problems.add(
+                &entry.origin,
+                format!("{name:?} is no name: 1 to 64 letters, digits, `.`, `_` and `-`"),
+            );
+            return false;
+        }
+        true
+    }
+
+    fn derive(&self, entry: &Entry, problems: &mut Problems) -> Option<Fields> {
+        let here = format!("[profile.{}]", key(&entry.key));
+        let mut fields =
+            Fields::read(&PROFILE, &here, &entry.node.origin, entry.node.entries(), problems);
+        expand_window(&mut fields, problems);
+        let base = fields.text("base").unwrap_or("rfc").to_owned();
+        let base = self.find(&base, "base", fields.origin_of("base"), problems)?;
+        fields.inherit(&base);
+        fields.complete(problems);
+        check_endpoint(&fields, problems);
+        Some(fields)
+    }
+
+    /// The profile of that name; nothing if it is not there or is itself wrong.
+    fn find(
+        &self,
+        name: &str,
+        key: &str,
+        origin: &Origin,
+        problems: &mut Problems,
+    ) -> Option<Fields> {
+        match self.profiles.iter().find(|profile| profile.name == name) {
+            Some(profile) => profile.fields.clone(),
+            None => {
+                let names = || self.profiles.iter().map(|profile| profile.name.as_str());
+                let near = nearest(name, names())
+                    .map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
+                problems.add_with_help(
+                    origin,
+                    format!("`{key}`: there is no profile {name:?}"),
+                    format!("{near}profiles: {}", list(names())),
+                );
+                None
+            }
+        }
+    }
+
+    fn add(&mut self, name: &str, fields: Option<Fields>, built_in: bool) {
+        self.profiles.push(Profile { name: name.to_owned(), fields, built_in });
+    }
+}
+
+/// A built-in profile, complete. Panics if it is not: a test reads each of them.
+pub(crate) fn built_in(name: &str, text: &str) -> Fields {
+    let mut problems = Problems::default();
+    let root = Node::parse(&format!("profile {name}"), text, &mut problems);
+    let mut fields = Fields::read(
+        &PROFILE,
+        &format!("profile {name}"),
+        &root.origin,
+        root.entries(),
+        &mut problems,
+    );
+    fields.complete(&mut problems);
+    fields.remove("base");
+    check_endpoint(&fields, &mut problems);
+    if let Err(error) = problems.finish() {
+        panic!("built-in profile {name}: {error}");
+    }
+    fields
+}
+
+/// `window_bytes` as the two keys that it stands for.
+fn expand_window(fields: &mut Fields, problems: &mut Problems) {
+    let Some(window) = fields.count("window_bytes") else { return };
+    // Together with one of the two it is refused; the message must still find it.
+    if fields.refuse_exclusive("window_bytes", problems) {
+        return;
+    }
+    let origin = fields.given("window_bytes").cloned();
+    fields.remove("window_bytes");
+    for name in ["send_buffer_bytes", "receive_buffer_bytes"] {
+        fields.fill(name, Setting::Count(window), origin.clone());
+    }
+}
+
+fn base_of(entry: &Entry) -> Option<&str> {
+    match entry.node.get("base") {
+        Some(Node { value: Value::Text(text), .. }) => Some(text),
+        _ => None,
+    }
+}
+
+fn chain(entries: &[&Entry], from: &Entry) -> String {
+    let mut names = vec![from.key.as_str()];
+    let mut next = base_of(from);
+    while let Some(name) = next {
+        let again = names.contains(&name);
+        names.push(name);
+        if again {
+            break;
+        }
+        next = entries.iter().find(|entry| entry.key == name).and_then(|entry| base_of(entry));
+    }
+    names.join(" → ")
+}
+
+/// A TOML key: in quotes where it has to be.
+pub(crate) fn key(name: &str) -> String {
+    let bare = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+    if !name.is_empty() && name.chars().all(bare) {
+        name.to_owned()
+    } else {
+        toml::Value::String(name.to_owned()).to_string()
+    }
+}

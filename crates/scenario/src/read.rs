@@ -1,0 +1,330 @@
+//! One table: the keys that the file gives, checked against the [`spec`](crate::spec).
+
+use airpath_base::{Duration, Rate};
+
+use crate::Origin;
+use crate::node::{Entry, Node, Value};
+use crate::problem::Problems;
+use crate::spec::{Default, Key, Kind, Need, Rule, Table};
+use crate::suggest::{list, unknown_key};
+use crate::value::{Setting, decode};
+
+/// What a table says, checked key by key.
+#[derive(Clone)]
+pub(crate) struct Fields {
+    /// Its keys.
+    pub(crate) table: &'static Table,
+    /// What its selector says; none where it has none, or says nothing sensible.
+    pub(crate) variant: Option<&'static str>,
+    /// How messages call it.
+    pub(crate) here: String,
+    /// Where it is.
+    pub(crate) origin: Origin,
+    fields: Vec<Field>,
+    /// Keys that were given, but not rightly; their problem is already known.
+    broken: Vec<&'static str>,
+}
+
+#[derive(Clone)]
+struct Field {
+    key: &'static Key,
+    setting: Setting,
+    /// None for a default or an inherited value.
+    origin: Option<Origin>,
+}
+
+impl Fields {
+    /// Reads what is there. `here` is the table's name for messages, e.g. `[[path.down]]`.
+    pub(crate) fn read(
+        table: &'static Table,
+        here: &str,
+        origin: &Origin,
+        entries: &[Entry],
+        problems: &mut Problems,
+    ) -> Self {
+        let mut read = Self {
+            table,
+            variant: None,
+            here: here.to_owned(),
+            origin: origin.clone(),
+            fields: Vec::new(),
+            broken: Vec::new(),
+        };
+        if let Some(selector) = table.selector {
+            match entries.iter().find(|entry| entry.key == selector) {
+                Some(entry) => read.variant = variant(table, &entry.node),
+                None => problems.add_with_help(
+                    origin,
+                    format!("{here} needs `{selector}`"),
+                    format!("allowed: {}", list(table.variants().iter().map(|each| each.value))),
+                ),
+            }
+            if let Some(variant) = read.variant {
+                read.here = format!("{here} {selector} \"{variant}\"");
+            }
+        }
+        for entry in entries {
+            read.entry(entry, problems);
+        }
+        read
+    }
+
+    /// Takes over what `base` has and this table does not.
+    pub(crate) fn inherit(&mut self, base: &Self) {
+        for key in self.table.keys(self.variant) {
+            let Some(field) = base.fields.iter().find(|field| field.key.name == key.name) else {
+                continue;
+            };
+            if !self.is_there(key.name) && self.meets(key.needs) {
+                self.fields.push(Field { key, setting: field.setting.clone(), origin: None });
+            }
+        }
+    }
+
+    /// Checks what keys need of each other, and fills in the defaults.
+    pub(crate) fn complete(&mut self, problems: &mut Problems) {
+        if self.table.selector.is_some() && self.variant.is_none() {
+            return;
+        }
+        self.check_needs(problems);
+        for group in self.table.groups_of(self.variant) {
+            if group.rule == Rule::ExactlyOne {
+                self.check_exactly_one(group.keys, problems);
+            }
+        }
+        for key in self.table.keys(self.variant) {
+            if self.is_there(key.name) || !self.meets(key.needs) {
+                continue;
+            }
+            match key.default {
+                Default::Required if matches!(key.kind, Kind::List) => {}
+                Default::Required => problems.add_with_help(
+                    &self.origin,
+                    format!("{} needs `{}`", self.here_with(key.needs), key.name),
+                    format!("{}: {}", key.kind.expects(), lower_first(key.doc)),
+                ),
+                Default::Value(value) => {
+                    let node = Node::parse_set(value, &self.origin);
+                    // A default that its own kind refuses is caught by a test of the tables.
+                    if let Ok(setting) = decode(key, &node) {
+                        self.fields.push(Field { key, setting, origin: None });
+                    }
+                }
+                Default::Absent(_) | Default::Derived(_) | Default::Inherited => {}
+            }
+        }
+    }
+
+    /// The setting of a key, given, inherited or default.
+    pub(crate) fn setting(&self, name: &str) -> Option<&Setting> {
+        self.fields.iter().find(|field| field.key.name == name).map(|field| &field.setting)
+    }
+
+    /// Where a key was given; the table, if it was not.
+    pub(crate) fn origin_of(&self, name: &str) -> &Origin {
+        self.given(name).unwrap_or(&self.origin)
+    }
+
+    /// Where a key was given, if it was.
+    pub(crate) fn given(&self, name: &str) -> Option<&Origin> {
+        let field = self.fields.iter().find(|field| field.key.name == name)?;
+        field.origin.as_ref()
+    }
+
+    /// Sets a key that the table does not give.
+    pub(crate) fn fill(&mut self, name: &str, setting: Setting, origin: Option<Origin>) {
+        if let Some(key) = self.table.find(name, self.variant) {
+            self.fields.retain(|field| field.key.name != name);
+            self.fields.push(Field { key, setting, origin });
+        }
+    }
+
+    /// Reports what a key cannot be combined with; true if there is such a thing.
+    pub(crate) fn refuse_exclusive(&self, name: &str, problems: &mut Problems) -> bool {
+        let Some(field) = self.fields.iter().find(|field| field.key.name == name) else {
+            return false;
+        };
+        let mut refused = false;
+        for other in field.key.excludes {
+            if let Some(place) = self.given(other) {
+                refused = true;
+                problems.add_with_help(
+                    self.origin_of(name),
+                    format!("`{name}` and `{other}` cannot be combined"),
+                    format!("`{other}` is at {place}; `{name}` {}", lower_first(field.key.doc)),
+                );
+            }
+        }
+        refused
+    }
+
+    /// Forgets a key.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.fields.retain(|field| field.key.name != name);
+    }
+
+    /// Key and setting, in canonical order.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (&'static Key, &Setting)> {
+        self.table
+            .keys(self.variant)
+            .filter_map(|key| self.setting(key.name).map(|setting| (key, setting)))
+    }
+
+    /// A setting that is text.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        match self.setting(name) {
+            Some(Setting::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A setting that is a flag.
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
+        match self.setting(name) {
+            Some(&Setting::Flag(flag)) => Some(flag),
+            _ => None,
+        }
+    }
+
+    /// A setting that is a whole number.
+    pub(crate) fn count(&self, name: &str) -> Option<u64> {
+        match self.setting(name) {
+            Some(&Setting::Count(count)) => Some(count),
+            _ => None,
+        }
+    }
+
+    /// A setting that is a probability.
+    pub(crate) fn share(&self, name: &str) -> Option<f64> {
+        match self.setting(name) {
+            Some(&Setting::Share(share)) => Some(share),
+            _ => None,
+        }
+    }
+
+    /// A setting that is a length of time.
+    pub(crate) fn time(&self, name: &str) -> Option<Duration> {
+        match self.setting(name) {
+            Some(&Setting::Time(time)) => Some(time),
+            _ => None,
+        }
+    }
+
+    /// A setting that is a bit rate.
+    pub(crate) fn rate(&self, name: &str) -> Option<Rate> {
+        match self.setting(name) {
+            Some(&Setting::Rate(rate)) => Some(rate),
+            _ => None,
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry, problems: &mut Problems) {
+        let Some(key) = self.table.find(&entry.key, self.variant) else {
+            unknown_key(&entry.key, &entry.origin, self.table, self.variant, &self.here, problems);
+            return;
+        };
+        // Without a variant, a key may mean more than one thing: judge the selector alone.
+        let judged = self
+            .table
+            .selector
+            .is_none_or(|selector| self.variant.is_some() || selector == key.name);
+        if !judged || matches!(key.kind, Kind::Table | Kind::List) {
+            return;
+        }
+        match decode(key, &entry.node) {
+            Ok(setting) => {
+                let origin = Some(entry.node.origin.clone());
+                self.fields.push(Field { key, setting, origin });
+            }
+            Err((message, help)) => {
+                self.broken.push(key.name);
+                match help {
+                    Some(help) => problems.add_with_help(&entry.node.origin, message, help),
+                    None => problems.add(&entry.node.origin, message),
+                }
+            }
+        }
+    }
+
+    fn check_needs(&self, problems: &mut Problems) {
+        for field in &self.fields {
+            let Some(origin) = &field.origin else { continue };
+            match field.key.needs {
+                Some(Need::Given(other)) if !self.meets(field.key.needs) => {
+                    problems.add(origin, format!("`{}` needs `{other}`", field.key.name));
+                }
+                Some(Need::Is(other, wanted)) if !self.meets(field.key.needs) => {
+                    let actual = self.choice(other).unwrap_or_default();
+                    let name = field.key.name;
+                    problems.add(
+                        origin,
+                        format!("`{name}` needs {other} = \"{wanted}\", but it is \"{actual}\""),
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn check_exactly_one(&self, keys: &[Key], problems: &mut Problems) {
+        let names = list(keys.iter().map(|key| format!("`{}`", key.name)));
+        let given: Vec<_> = keys.iter().filter_map(|key| self.given(key.name)).collect();
+        match given[..] {
+            _ if keys.iter().any(|key| self.broken.contains(&key.name)) => {}
+            [_] => {}
+            [] => problems.add(&self.origin, format!("{} needs one of {names}", self.here)),
+            [first, second, ..] => problems.add_with_help(
+                second,
+                format!("{} needs only one of {names}", self.here),
+                format!("the other one is at {first}"),
+            ),
+        }
+    }
+
+    fn is_there(&self, name: &str) -> bool {
+        self.setting(name).is_some() || self.broken.contains(&name)
+    }
+
+    fn meets(&self, need: Option<Need>) -> bool {
+        match need {
+            None => true,
+            Some(Need::Given(other)) => self.is_there(other),
+            // What another problem left open is not held against this key.
+            Some(Need::Is(other, value)) => {
+                self.broken.contains(&other)
+                    || self.choice(other).is_none_or(|choice| choice == value)
+            }
+        }
+    }
+
+    /// The value of a choice that the table has, or that it will have by default.
+    fn choice(&self, name: &str) -> Option<&str> {
+        self.text(name).or_else(|| match self.table.find(name, self.variant)?.default {
+            Default::Value(value) => Some(value.trim_matches('"')),
+            _ => None,
+        })
+    }
+
+    fn here_with(&self, need: Option<Need>) -> String {
+        match need {
+            Some(Need::Is(other, value)) => format!("{} with {other} = \"{value}\"", self.here),
+            _ => self.here.clone(),
+        }
+    }
+}
+
+fn variant(table: &Table, node: &Node) -> Option<&'static str> {
+    let Value::Text(text) = &node.value else { return None };
+    table.variants().iter().map(|choice| choice.value).find(|value| value == text)
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        // An acronym stays as it is.
+        Some(first) if chars.clone().next().is_some_and(char::is_lowercase) => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,200 @@
+//! The reference of scenario files in Markdown, made from the same tables as the checks.
+
+use std::fmt::Write as _;
+
+use crate::profiles::{self, built_in};
+use crate::resolve::toml_value;
+use crate::shipped::shipped;
+use crate::spec::{
+    Default, FLOW, Group, Key, Kind, Need, PATH, PROFILE, ROOT, RUN, Rule, STAGE, Table,
+};
+use crate::traces;
+
+/// The whole reference.
+pub fn reference_markdown() -> String {
+    let mut out = String::from(INTRODUCTION);
+    for table in [&ROOT, &RUN, &PATH, &STAGE, &FLOW, &PROFILE] {
+        section(&mut out, table);
+    }
+    built_in_profiles(&mut out);
+    built_in_traces(&mut out);
+    shipped_scenarios(&mut out);
+    out
+}
+
+const INTRODUCTION: &str = "\
+<!-- Generated from crates/scenario/src/spec; rewrite it with
+     AIRPATH_BLESS=1 cargo test -p airpath-scenario reference -->
+
+# Scenario files
+
+A scenario is one fully determined experiment: a TOML file. `airpath scenario check FILE` says what
+is wrong with one, `airpath scenario schema` prints a JSON schema for editors.
+
+Units are in the keys' names: `_ms`, `_s`, `_mbps` (10^6 bits per second), `_bytes`, `_segments`,
+`_packets`. Times are exact to the nanosecond, rates to the bit per second.
+
+Every key can be set from the command line: `--set KEY=VALUE`, where KEY is its dotted path and a
+list's elements are counted from 0, e.g. `--set run.duration_s=10`,
+`--set path.down.0.rate_mbps=1.35`, `--set flow.0.congestion=reno`. VALUE is a TOML value; what is
+none is taken as a string. It replaces what the file says, the last one wins; elements cannot be
+added. A name with dots is quoted: `--set 'profile.\"my-10.5\".sack=false'`.
+";
+
+fn section(out: &mut String, table: &Table) {
+    let title = if table.path.is_empty() { "The top level".to_owned() } else { code(table.header) };
+    write(out, format_args!("\n## {title}\n\n{}\n", table.doc));
+    if !table.path.is_empty() {
+        write(out, format_args!("For `--set`: {}.\n", set_paths(table.path)));
+    }
+    let Some(selector) = table.selector else {
+        keys(out, table.groups.iter());
+        return;
+    };
+    write(out, format_args!("\n### For every `{selector}`\n"));
+    keys(out, table.groups.iter().filter(|group| group.variants.is_empty()));
+    // Groups with the same variants share a heading, in the order of their first appearance.
+    let mut shown: Vec<&[&str]> = Vec::new();
+    for group in table.groups.iter().filter(|group| !group.variants.is_empty()) {
+        if shown.contains(&group.variants) {
+            continue;
+        }
+        shown.push(group.variants);
+        let values: Vec<String> =
+            group.variants.iter().map(|value| code(&format!("{value:?}"))).collect();
+        write(out, format_args!("\n### {selector} = {}\n", values.join(" or ")));
+        if let [only] = group.variants
+            && let Some(choice) = table.variants().iter().find(|choice| choice.value == *only)
+        {
+            write(out, format_args!("\n{}\n", choice.doc));
+        }
+        if group.rule == Rule::ExactlyOne {
+            write(out, format_args!("\nExactly one of these keys.\n"));
+        }
+        keys(out, table.groups.iter().filter(|other| other.variants == group.variants));
+    }
+}
+
+fn keys<'a>(out: &mut String, groups: impl Iterator<Item = &'a Group>) {
+    write(out, format_args!("\n| key | value | default | meaning |\n|---|---|---|---|\n"));
+    for key in groups.flat_map(|group| group.keys) {
+        let (value, default, meaning) = (value(key), default(key), meaning(key));
+        write(out, format_args!("| `{}` | {value} | {default} | {meaning} |\n", key.name));
+    }
+}
+
+fn value(key: &Key) -> String {
+    let range = key.kind.range();
+    match key.kind {
+        Kind::Text => "string on one line".to_owned(),
+        Kind::Name => "string: 1 to 64 letters, digits, `.`, `_`, `-`".to_owned(),
+        Kind::Choice(choices) => {
+            let values: Vec<String> =
+                choices.iter().map(|choice| code(&format!("{:?}", choice.value))).collect();
+            values.join(", ")
+        }
+        Kind::Flag => "`true`, `false`".to_owned(),
+        Kind::Count { .. } => format!("whole number {range}"),
+        Kind::Time { .. } | Kind::Rate => format!("number {range}"),
+        Kind::Share => format!("number {range}"),
+        Kind::File => "file name".to_owned(),
+        Kind::Profile => "name of a profile".to_owned(),
+        Kind::Table => "table".to_owned(),
+        Kind::List => "list of tables".to_owned(),
+    }
+}
+
+fn default(key: &Key) -> String {
+    match key.default {
+        Default::Required => "required".to_owned(),
+        Default::Value(value) => code(value),
+        Default::Absent(meaning) | Default::Derived(meaning) => meaning.to_owned(),
+        Default::Inherited => "the profile's".to_owned(),
+    }
+}
+
+fn meaning(key: &Key) -> String {
+    let mut text = key.doc.to_owned();
+    if let Kind::Choice(choices) = key.kind {
+        for choice in choices {
+            text.push_str(&format!(" {}: {}", code(&format!("{:?}", choice.value)), choice.doc));
+        }
+    }
+    match key.needs {
+        Some(Need::Is(other, value)) => {
+            text.push_str(&format!(" Only with {}.", code(&format!("{other} = {value:?}"))));
+        }
+        Some(Need::Given(other)) => text.push_str(&format!(" Only with `{other}`.")),
+        None => {}
+    }
+    if !key.excludes.is_empty() {
+        let others: Vec<String> = key.excludes.iter().map(|other| code(other)).collect();
+        text.push_str(&format!(" Not together with {}.", others.join(" or ")));
+    }
+    text
+}
+
+fn built_in_profiles(out: &mut String) {
+    write(out, format_args!("\n## Built-in profiles\n\n"));
+    let profiles: Vec<_> = profiles::BUILT_IN
+        .iter()
+        .map(|(name, text)| (*name, *text, built_in(name, text)))
+        .collect();
+    for (name, text, _) in &profiles {
+        write(out, format_args!("- `{name}`: {}\n", first_comment(text)));
+    }
+    let names: Vec<String> = profiles.iter().map(|(name, ..)| code(name)).collect();
+    write(
+        out,
+        format_args!("\n| key | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(names.len())),
+    );
+    for key in PROFILE.keys(None) {
+        let values: Vec<String> = profiles
+            .iter()
+            .map(|(.., fields)| {
+                fields
+                    .setting(key.name)
+                    .map_or_else(String::new, |each| code(&toml_value(key, each)))
+            })
+            .collect();
+        if values.iter().any(|value| !value.is_empty()) {
+            write(out, format_args!("| `{}` | {} |\n", key.name, values.join(" | ")));
+        }
+    }
+    write(
+        out,
+        format_args!("\nWhy each value is what it is stands in `crates/scenario/profiles/`.\n"),
+    );
+}
+
+fn built_in_traces(out: &mut String) {
+    write(out, format_args!("\n## Built-in traces\n\n"));
+    for (name, description, _) in traces::BUILT_IN {
+        write(out, format_args!("- `builtin:{name}`: {description}\n"));
+    }
+}
+
+fn shipped_scenarios(out: &mut String) {
+    write(out, format_args!("\n## Shipped scenarios\n\nFound by name: `airpath run wire`.\n\n"));
+    for (name, text) in shipped() {
+        let title = text.lines().find_map(|line| line.strip_prefix("title = "));
+        write(out, format_args!("- `{name}`: {}\n", title.unwrap_or_default().trim_matches('"')));
+    }
+}
+
+/// The first line of a file, which is a comment.
+fn first_comment(text: &str) -> &str {
+    text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
+}
+
+fn set_paths(path: &str) -> String {
+    path.split(" or ").map(|path| code(&format!("{path}.KEY"))).collect::<Vec<_>>().join(" or ")
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+fn write(out: &mut String, arguments: std::fmt::Arguments<'_>) {
+    out.write_fmt(arguments).expect("writing to a string does not fail");
+}

@@ -1,0 +1,197 @@
+//! `--set KEY=VALUE`: merged into the document before anything is decoded.
+
+use crate::Origin;
+use crate::node::{Entry, Node, Value};
+use crate::problem::Problems;
+use crate::spec::{PATH, ROOT};
+use crate::suggest::unknown_key;
+
+/// Merges one argument into the document.
+pub(crate) fn apply(root: &mut Node, argument: &str, problems: &mut Problems) {
+    let origin = Origin::Set { text: argument.into() };
+    let Some((key, value)) = split(argument) else {
+        problems.add_with_help(
+            &origin,
+            "expects KEY=VALUE",
+            "e.g. run.duration_s=10 or flow.0.window_bytes=65536",
+        );
+        return;
+    };
+    let Some(path) = segments(key) else {
+        problems.add_with_help(
+            &origin,
+            format!("`{key}` is not a dotted path"),
+            "e.g. run.duration_s, path.down.0.rate_mbps, profile.\"my-10.5\".sack",
+        );
+        return;
+    };
+    let setting = Setting { path: &path, origin: &origin };
+    setting.merge(root, Node::parse_set(value.trim(), &origin), problems);
+}
+
+struct Setting<'a> {
+    path: &'a [String],
+    origin: &'a Origin,
+}
+
+impl Setting<'_> {
+    fn merge(&self, root: &mut Node, value: Node, problems: &mut Problems) {
+        let mut node = root;
+        for depth in 0..self.path.len() {
+            let next = match &mut node.value {
+                Value::Table(entries) => self.child(depth, entries, problems),
+                Value::List(items) => self.element(depth, items, problems),
+                _ => {
+                    let message = format!("`{}` is a value, it has no keys", self.dotted(depth));
+                    problems.add(self.origin, message);
+                    None
+                }
+            };
+            match next {
+                Some(next) => node = next,
+                None => return,
+            }
+        }
+        *node = value;
+    }
+
+    /// The value under the path's key at `depth`, made if it is not there.
+    fn child<'n>(
+        &self,
+        depth: usize,
+        entries: &'n mut Vec<Entry>,
+        problems: &mut Problems,
+    ) -> Option<&'n mut Node> {
+        let key = &self.path[depth];
+        let index = match entries.iter().position(|entry| entry.key == *key) {
+            Some(index) => index,
+            None => {
+                let table = match depth {
+                    0 => Some(&ROOT),
+                    1 if self.path[0] == "path" => Some(&PATH),
+                    _ => None,
+                };
+                if let Some(table) = table
+                    && table.find(key, None).is_none()
+                {
+                    unknown_key(key, self.origin, table, None, table.header, problems);
+                    return None;
+                }
+                if self.path.get(depth + 1).is_some_and(|next| next.parse::<usize>().is_ok()) {
+                    self.no_element(depth + 1, &[], problems);
+                    return None;
+                }
+                entries.push(Entry {
+                    key: key.clone(),
+                    origin: self.origin.clone(),
+                    node: Node { value: Value::Table(Vec::new()), origin: self.origin.clone() },
+                });
+                entries.len() - 1
+            }
+        };
+        if depth + 1 == self.path.len() {
+            entries[index].origin = self.origin.clone();
+        }
+        Some(&mut entries[index].node)
+    }
+
+    /// The list's element with the path's index at `depth`.
+    fn element<'n>(
+        &self,
+        depth: usize,
+        items: &'n mut [Node],
+        problems: &mut Problems,
+    ) -> Option<&'n mut Node> {
+        let index = self.path[depth].parse::<usize>().ok().filter(|&index| index < items.len());
+        if index.is_none() {
+            self.no_element(depth, items, problems);
+        }
+        items.get_mut(index?)
+    }
+
+    fn no_element(&self, depth: usize, items: &[Node], problems: &mut Problems) {
+        let (list, wanted) = (self.dotted(depth), &self.path[depth]);
+        let named = items.iter().position(
+            |item| matches!(item.get("id"), Some(Node { value: Value::Text(id), .. }) if id == wanted),
+        );
+        let help = match (named, items.len()) {
+            (Some(index), _) => format!("that flow is `{list}.{index}`"),
+            (None, 0) => format!("the scenario has no `{list}`"),
+            (None, 1) => format!("the scenario has only `{list}.0`"),
+            (None, count) => format!("the scenario has `{list}.0` to `{list}.{}`", count - 1),
+        };
+        problems.add_with_help(self.origin, format!("there is no `{list}.{wanted}`"), help);
+    }
+
+    fn dotted(&self, depth: usize) -> String {
+        self.path[..depth].join(".")
+    }
+}
+
+/// Key and value, at the first `=` outside quotes.
+fn split(argument: &str) -> Option<(&str, &str)> {
+    let mut quote = None;
+    let at = argument.char_indices().find_map(|(at, char)| match (quote, char) {
+        (None, '=') => Some(at),
+        (None, '"' | '\'') => {
+            quote = Some(char);
+            None
+        }
+        (Some(open), char) if open == char => {
+            quote = None;
+            None
+        }
+        _ => None,
+    })?;
+    Some((argument[..at].trim(), &argument[at + 1..]))
+}
+
+/// The parts of a dotted path; a part in quotes may hold dots.
+fn segments(key: &str) -> Option<Vec<String>> {
+    let mut parts = Vec::new();
+    let mut rest = key;
+    loop {
+        let (part, after) = match rest.chars().next()? {
+            quote @ ('"' | '\'') => {
+                let inner = &rest[1..];
+                let end = inner.find(quote)?;
+                (&inner[..end], &inner[end + 1..])
+            }
+            _ => {
+                let end = rest.find('.').unwrap_or(rest.len());
+                (rest[..end].trim(), &rest[end..])
+            }
+        };
+        if part.is_empty() {
+            return None;
+        }
+        parts.push(part.to_owned());
+        match after.strip_prefix('.') {
+            Some(next) => rest = next,
+            None if after.is_empty() => return Some(parts),
+            None => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_split_at_dots_outside_quotes() {
+        let parts = |key| segments(key).map(|parts| parts.join("|"));
+        assert_eq!(parts("flow.0.window_bytes").as_deref(), Some("flow|0|window_bytes"));
+        assert_eq!(parts("profile.\"my-10.5\".sack").as_deref(), Some("profile|my-10.5|sack"));
+        for bad in ["", ".", "a.", "a..b", "\"a", "\"a\"b.c"] {
+            assert_eq!(parts(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_first_equals_sign_outside_quotes_splits() {
+        assert_eq!(split("title=a=b"), Some(("title", "a=b")));
+        assert_eq!(split("profile.\"a=b\".sack=true"), Some(("profile.\"a=b\".sack", "true")));
+        assert_eq!(split("title"), None);
+    }
+}

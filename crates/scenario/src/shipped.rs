@@ -1,0 +1,29 @@
+//! The scenarios that come with the program.
+
+/// Name and text of each shipped scenario, in the order in which to read them.
+pub fn shipped() -> &'static [(&'static str, &'static str)] {
+    SHIPPED
+}
+
+macro_rules! scenarios {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../scenarios/", $name, ".toml")))),*]
+    };
+}
+
+// A test compares this list with the directory.
+const SHIPPED: &[(&str, &str)] = scenarios![
+    "wire",
+    "small-window",
+    "bufferbloat",
+    "codel",
+    "random-loss",
+    "bursty-loss",
+    "jitter-reorder",
+    "two-flows",
+    "ping-under-load",
+    "udp",
+    "file-download",
+    "asymmetric-3g",
+    "trace-driven",
+];

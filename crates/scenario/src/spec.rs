@@ -1,0 +1,252 @@
+//! Every key of a scenario file, as data. Validation, the JSON schema and the reference are all
+//! derived from these tables; nothing else in the crate knows what a key may hold.
+
+mod flow;
+mod root;
+mod stage;
+
+pub(crate) use flow::{FLOW, PROFILE};
+pub(crate) use root::{PATH, ROOT, RUN};
+pub(crate) use stage::STAGE;
+
+/// One TOML table.
+pub(crate) struct Table {
+    /// As it is written in the file: `[[flow]]`.
+    pub(crate) header: &'static str,
+    /// Its dotted path, for `--set`; `N` is an index counted from 0.
+    pub(crate) path: &'static str,
+    /// One or two sentences.
+    pub(crate) doc: &'static str,
+    /// The key that decides which of the others apply, e.g. `kind`.
+    pub(crate) selector: Option<&'static str>,
+    /// Its keys, in canonical order.
+    pub(crate) groups: &'static [Group],
+}
+
+/// Keys that apply together.
+pub(crate) struct Group {
+    /// Values of the selector for which they apply; empty: always.
+    pub(crate) variants: &'static [&'static str],
+    /// How many of them must be there.
+    pub(crate) rule: Rule,
+    /// The keys.
+    pub(crate) keys: &'static [Key],
+}
+
+/// How many keys of a group must be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Each key speaks for itself.
+    Each,
+    /// One, and only one.
+    ExactlyOne,
+}
+
+/// One key.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    /// Name, unit included.
+    pub(crate) name: &'static str,
+    /// What it holds.
+    pub(crate) kind: Kind,
+    /// What holds without it.
+    pub(crate) default: Default,
+    /// When it may be there at all.
+    pub(crate) needs: Option<Need>,
+    /// Keys that say the same in another way.
+    pub(crate) excludes: &'static [&'static str],
+    /// One sentence.
+    pub(crate) doc: &'static str,
+}
+
+/// What a key holds.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// A line of text.
+    Text,
+    /// A name that is used in tables and file names.
+    Name,
+    /// One of these.
+    Choice(&'static [Choice]),
+    /// True or false.
+    Flag,
+    /// A whole number.
+    Count {
+        /// What is counted.
+        unit: Unit,
+        /// Smallest value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A length of time.
+    Time {
+        /// The unit that the key's name ends in.
+        unit: TimeUnit,
+        /// Smallest value in ns; 1 reads as "greater than 0".
+        min_ns: u64,
+        /// Largest value in ns.
+        max_ns: u64,
+    },
+    /// Megabits per second, greater than 0.
+    Rate,
+    /// A probability.
+    Share,
+    /// A file, relative to the scenario's directory, or `builtin:NAME`.
+    File,
+    /// The name of a profile.
+    Profile,
+    /// A table of its own.
+    Table,
+    /// A list of tables.
+    List,
+}
+
+/// A value of a [`Kind::Choice`].
+#[derive(Clone, Copy)]
+pub(crate) struct Choice {
+    /// As written in the file.
+    pub(crate) value: &'static str,
+    /// What it means.
+    pub(crate) doc: &'static str,
+}
+
+/// What a [`Kind::Count`] counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Bytes.
+    Bytes,
+    /// TCP segments.
+    Segments,
+    /// Packets.
+    Packets,
+    /// Something without a unit.
+    Plain,
+}
+
+/// Unit of a [`Kind::Time`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimeUnit {
+    /// Milliseconds.
+    Ms,
+    /// Seconds.
+    S,
+}
+
+/// What holds when a key is not there.
+#[derive(Clone, Copy)]
+pub(crate) enum Default {
+    /// It must be there.
+    Required,
+    /// Nothing; the text says what that means.
+    Absent(&'static str),
+    /// This value, in TOML.
+    Value(&'static str),
+    /// A value that depends on others; the text says how.
+    Derived(&'static str),
+    /// The value of the profile that the table refers to.
+    Inherited,
+}
+
+/// A condition on another key of the same table.
+#[derive(Clone, Copy)]
+pub(crate) enum Need {
+    /// That key has this value.
+    Is(&'static str, &'static str),
+    /// That key is in the file.
+    Given(&'static str),
+}
+
+impl Key {
+    /// A key without conditions.
+    pub(crate) const fn new(
+        name: &'static str,
+        kind: Kind,
+        default: Default,
+        doc: &'static str,
+    ) -> Self {
+        Self { name, kind, default, needs: None, excludes: &[], doc }
+    }
+
+    /// The same, under a condition.
+    pub(crate) const fn needs(self, need: Need) -> Self {
+        Self { needs: Some(need), ..self }
+    }
+
+    /// The same, impossible together with others.
+    pub(crate) const fn excludes(self, others: &'static [&'static str]) -> Self {
+        Self { excludes: others, ..self }
+    }
+}
+
+impl Table {
+    /// Keys that apply to `variant`, in canonical order; all keys without a variant.
+    pub(crate) fn keys(&self, variant: Option<&str>) -> impl Iterator<Item = &'static Key> {
+        self.groups_of(variant).flat_map(|group| group.keys)
+    }
+
+    /// Groups that apply to `variant`; all groups without a variant.
+    pub(crate) fn groups_of(&self, variant: Option<&str>) -> impl Iterator<Item = &'static Group> {
+        self.groups.iter().filter(move |group| {
+            variant.is_none_or(|variant| {
+                group.variants.is_empty() || group.variants.contains(&variant)
+            })
+        })
+    }
+
+    /// The key of that name.
+    pub(crate) fn find(&self, name: &str, variant: Option<&str>) -> Option<&'static Key> {
+        self.keys(variant).find(|key| key.name == name)
+    }
+
+    /// Variants to which a key of that name applies.
+    pub(crate) fn variants_of(&self, name: &str) -> Vec<&'static str> {
+        self.groups
+            .iter()
+            .filter(|group| group.keys.iter().any(|key| key.name == name))
+            .flat_map(|group| group.variants.iter().copied())
+            .collect()
+    }
+
+    /// The selector's values; none without a selector.
+    pub(crate) fn variants(&self) -> &'static [Choice] {
+        match self.selector.and_then(|name| self.find(name, None)).map(|key| key.kind) {
+            Some(Kind::Choice(choices)) => choices,
+            _ => &[],
+        }
+    }
+}
+
+impl TimeUnit {
+    /// Powers of ten from this unit down to nanoseconds.
+    pub(crate) const fn power(self) -> u32 {
+        match self {
+            Self::Ms => 6,
+            Self::S => 9,
+        }
+    }
+}
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+/// 10^7 s, 115 days: far from overflow, longer than any sensible experiment.
+const LONGEST_NS: u64 = 10_000_000 * S;
+/// 10^6 Mb/s.
+pub(crate) const FASTEST_BPS: u64 = 1_000_000_000_000;
+
+/// Milliseconds, 0 allowed.
+const MS_FROM_0: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: LONGEST_NS };
+/// Milliseconds, more than 0.
+const MS_ABOVE_0: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: 1, max_ns: LONGEST_NS };
+/// Seconds, 0 allowed.
+const S_FROM_0: Kind = Kind::Time { unit: TimeUnit::S, min_ns: 0, max_ns: LONGEST_NS };
+/// Seconds, more than 0.
+const S_ABOVE_0: Kind = Kind::Time { unit: TimeUnit::S, min_ns: 1, max_ns: LONGEST_NS };
+
+const fn count(unit: Unit, min: u64, max: u64) -> Kind {
+    Kind::Count { unit, min, max }
+}
+
+const fn choice(value: &'static str, doc: &'static str) -> Choice {
+    Choice { value, doc }
+}

@@ -1,0 +1,292 @@
+//! `[[flow]]` and `[profile.NAME]`.
+
+use super::{
+    Choice, Default, Group, Key, Kind, MS, MS_ABOVE_0, Need, Rule, S_ABOVE_0, S_FROM_0, Table,
+    Unit, choice, count,
+};
+use super::{LONGEST_NS, TimeUnit};
+
+/// One flow.
+pub(crate) static FLOW: Table = Table {
+    header: "[[flow]]",
+    path: "flow.N",
+    doc: "One flow. Both ends of a TCP flow have the same profile and settings.",
+    selector: Some("kind"),
+    groups: &[
+        Group { variants: &[], rule: Rule::Each, keys: COMMON },
+        Group {
+            variants: &["bulk", "file", "udp"],
+            rule: Rule::Each,
+            keys: &[direction("\"down\"", "Which way the data goes.")],
+        },
+        Group {
+            variants: &["ping"],
+            rule: Rule::Each,
+            keys: &[direction("\"up\"", "Which way the request goes.")],
+        },
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "start_s",
+                S_FROM_0,
+                Default::Value("0"),
+                "When it starts; before the end of the run.",
+            )],
+        },
+        Group {
+            variants: &["bulk", "udp"],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "duration_s",
+                S_ABOVE_0,
+                Default::Absent("until the run ends"),
+                "How long it sends.",
+            )],
+        },
+        Group {
+            variants: &["file"],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "size_bytes",
+                count(Unit::Bytes, 1, 1 << 50),
+                Default::Required,
+                "Bytes to transfer.",
+            )],
+        },
+        Group { variants: &["ping"], rule: Rule::Each, keys: PING },
+        Group { variants: &["udp"], rule: Rule::Each, keys: UDP },
+        Group {
+            variants: &["bulk"],
+            rule: Rule::Each,
+            keys: &[opened_by("\"sender\"", "Which end sends the SYN; the sender, as iperf does.")],
+        },
+        Group {
+            variants: &["file"],
+            rule: Rule::Each,
+            keys: &[opened_by(
+                "\"receiver\"",
+                "Which end sends the SYN; the receiver, as in a download.",
+            )],
+        },
+        Group {
+            variants: &["bulk", "file"],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "profile",
+                Kind::Profile,
+                Default::Value("\"rfc\""),
+                "The profile of both ends: a built-in one or a `[profile.NAME]` of this file.",
+            )],
+        },
+        Group { variants: &["bulk", "file"], rule: Rule::Each, keys: ENDPOINT },
+    ],
+};
+
+/// One profile.
+pub(crate) static PROFILE: Table = Table {
+    header: "[profile.NAME]",
+    path: "profile.NAME",
+    doc: "A TCP profile of your own, made from another one.",
+    selector: None,
+    groups: &[
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "base",
+                Kind::Profile,
+                Default::Value("\"rfc\""),
+                "The profile that it starts from.",
+            )],
+        },
+        Group { variants: &[], rule: Rule::Each, keys: ENDPOINT },
+    ],
+};
+
+const COMMON: &[Key] = &[
+    Key::new(
+        "id",
+        Kind::Name,
+        Default::Derived("kind and position in the file, e.g. `bulk-0`"),
+        "Unique name, used in tables.",
+    ),
+    Key::new(
+        "kind",
+        Kind::Choice(&[
+            choice("bulk", "TCP that sends as much as it can for a time, as iperf does."),
+            choice("file", "TCP that sends a number of bytes, then closes."),
+            choice("ping", "Echo requests at an interval, and their replies."),
+            choice("udp", "Datagrams at a constant rate."),
+        ]),
+        Default::Required,
+        "What it does.",
+    ),
+];
+
+const PING: &[Key] = &[
+    Key::new(
+        "interval_ms",
+        Kind::Time { unit: TimeUnit::Ms, min_ns: MS, max_ns: LONGEST_NS },
+        Default::Value("1000"),
+        "Time between requests.",
+    ),
+    Key::new(
+        "packet_bytes",
+        // 20 bytes of IPv4 and 8 of ICMP.
+        count(Unit::Bytes, 28, 65535),
+        Default::Value("84"),
+        "IP packet size; 84 is what `ping` sends.",
+    ),
+    Key::new(
+        "count",
+        count(Unit::Plain, 1, i64::MAX as u64),
+        Default::Absent("until the run ends"),
+        "Stop after this many requests.",
+    ),
+];
+
+const UDP: &[Key] = &[
+    Key::new("rate_mbps", Kind::Rate, Default::Required, "Rate, IP headers included."),
+    Key::new(
+        "packet_bytes",
+        // 20 bytes of IPv4 and 8 of UDP.
+        count(Unit::Bytes, 28, 65535),
+        Default::Value("1500"),
+        "IP packet size.",
+    ),
+];
+
+/// What a profile sets and a flow may override.
+const ENDPOINT: &[Key] = &[
+    Key::new(
+        "congestion",
+        Kind::Choice(&[
+            choice("cubic", "CUBIC (RFC 9438)."),
+            choice("reno", "Reno (RFC 5681)."),
+            choice("fixed", "A constant window: no control at all."),
+        ]),
+        Default::Inherited,
+        "Congestion control of the sender.",
+    ),
+    Key::new(
+        "cubic_fast_convergence",
+        Kind::Flag,
+        Default::Value("true"),
+        "Release bandwidth faster when W_max shrinks (RFC 9438 4.7).",
+    )
+    .needs(Need::Is("congestion", "cubic")),
+    Key::new(
+        "fixed_window_segments",
+        count(Unit::Segments, 1, 10_000_000),
+        Default::Required,
+        "The constant window.",
+    )
+    .needs(Need::Is("congestion", "fixed")),
+    Key::new(
+        "mss_bytes",
+        count(Unit::Bytes, 1, 65495),
+        Default::Inherited,
+        "Payload of a full segment, TCP options already subtracted.",
+    ),
+    Key::new(
+        "header_bytes",
+        // IPv4 and TCP without options; IPv4 and TCP with 40 bytes of options each.
+        count(Unit::Bytes, 40, 120),
+        Default::Inherited,
+        "IP and TCP headers of a data segment, options included.",
+    ),
+    Key::new(
+        "initial_window_segments",
+        count(Unit::Segments, 1, 65535),
+        Default::Inherited,
+        "Initial congestion window (RFC 6928).",
+    ),
+    Key::new(
+        "slow_start_limit_segments",
+        count(Unit::Segments, 0, 65535),
+        Default::Inherited,
+        "Most segments by which one acknowledgement grows the window in slow start (RFC 5681 3.1: \
+         1; RFC 3465: L); 0 is no limit, growth by all that is acknowledged.",
+    ),
+    Key::new(
+        "initial_rto_ms",
+        MS_ABOVE_0,
+        Default::Inherited,
+        "Retransmission time-out before the first RTT sample (RFC 6298 2.1).",
+    ),
+    Key::new(
+        "min_rto_ms",
+        MS_ABOVE_0,
+        Default::Inherited,
+        "Smallest retransmission time-out (RFC 6298 2.4).",
+    ),
+    Key::new(
+        "max_rto_ms",
+        MS_ABOVE_0,
+        Default::Inherited,
+        "Largest retransmission time-out (RFC 6298 2.5).",
+    ),
+    Key::new(
+        "delayed_ack_segments",
+        count(Unit::Segments, 1, 65535),
+        Default::Inherited,
+        "Acknowledge at once when this many full segments are unacknowledged; 1 is no delay.",
+    ),
+    Key::new(
+        "delayed_ack_ms",
+        MS_ABOVE_0,
+        Default::Inherited,
+        "Acknowledge what is left after this time.",
+    ),
+    Key::new(
+        "delayed_ack_ticking",
+        Kind::Flag,
+        Default::Inherited,
+        "True: `delayed_ack_ms` is the period of a free-running tick, as BSD's fast timer; false: \
+         a timer that the segment starts.",
+    ),
+    Key::new("timestamps", Kind::Flag, Default::Inherited, "Timestamps option (RFC 7323 3)."),
+    Key::new("sack", Kind::Flag, Default::Inherited, "Selective acknowledgements (RFC 2018)."),
+    Key::new(
+        "window_scaling",
+        Kind::Flag,
+        Default::Inherited,
+        "Window scaling (RFC 7323 2); without it at most 65,535 bytes are advertised.",
+    ),
+    Key::new(
+        "send_buffer_bytes",
+        count(Unit::Bytes, 1, 1 << 40),
+        Default::Inherited,
+        "Bytes that the application may have written and that are not yet acknowledged.",
+    ),
+    Key::new(
+        "receive_buffer_bytes",
+        count(Unit::Bytes, 1, 1 << 40),
+        Default::Inherited,
+        "Bytes that the receiver holds; what it advertises at most.",
+    ),
+    Key::new(
+        "window_bytes",
+        count(Unit::Bytes, 1, 1 << 40),
+        Default::Absent("the two buffers as they are"),
+        "Sets `send_buffer_bytes` and `receive_buffer_bytes` alike, as `iperf -w` does.",
+    )
+    .excludes(&["send_buffer_bytes", "receive_buffer_bytes"]),
+];
+
+const DIRECTIONS: &[Choice] =
+    &[choice("down", "From the server to the UE."), choice("up", "From the UE to the server.")];
+
+const fn direction(default: &'static str, doc: &'static str) -> Key {
+    Key::new("direction", Kind::Choice(DIRECTIONS), Default::Value(default), doc)
+}
+
+const ENDS: &[Choice] = &[
+    choice("sender", "The end that sends the data."),
+    choice("receiver", "The end that receives the data."),
+];
+
+const fn opened_by(default: &'static str, doc: &'static str) -> Key {
+    Key::new("opened_by", Kind::Choice(ENDS), Default::Value(default), doc)
+}

@@ -1,0 +1,108 @@
+//! The top level, `[run]` and `[path]`.
+
+use super::{Default, Group, Key, Kind, MS, Rule, S_ABOVE_0, Table, TimeUnit, Unit, count};
+
+/// The file itself.
+pub(crate) static ROOT: Table = Table {
+    header: "the top level",
+    path: "",
+    doc: "What the file holds.",
+    selector: None,
+    groups: &[Group {
+        variants: &[],
+        rule: Rule::Each,
+        keys: &[
+            Key::new(
+                "name",
+                Kind::Name,
+                Default::Derived("the file's name without `.toml`"),
+                "Short name, used in tables and directory names.",
+            ),
+            Key::new("title", Kind::Text, Default::Derived("the name"), "One line for people."),
+            Key::new(
+                "run",
+                Kind::Table,
+                Default::Absent("its defaults"),
+                "Clock, seed and tables: `[run]`.",
+            ),
+            Key::new(
+                "path",
+                Kind::Table,
+                Default::Absent("an ideal wire both ways"),
+                "What packets meet on their way: `[[path.down]]` and `[[path.up]]`.",
+            ),
+            Key::new("flow", Kind::List, Default::Required, "Traffic: `[[flow]]`, at least one."),
+            Key::new(
+                "profile",
+                Kind::Table,
+                Default::Absent("the built-in ones only"),
+                "TCP profiles of your own: `[profile.NAME]`.",
+            ),
+        ],
+    }],
+};
+
+/// `[run]`.
+pub(crate) static RUN: Table = Table {
+    header: "[run]",
+    path: "run",
+    doc: "Clock, seed and tables.",
+    selector: None,
+    groups: &[Group {
+        variants: &[],
+        rule: Rule::Each,
+        keys: &[
+            Key::new(
+                "duration_s",
+                S_ABOVE_0,
+                Default::Value("30"),
+                "The run ends then, at the latest.",
+            ),
+            Key::new(
+                "seed",
+                // TOML promises 64-bit signed integers, no more.
+                count(Unit::Plain, 0, i64::MAX as u64),
+                Default::Value("1"),
+                "Seed of every random stream.",
+            ),
+            Key::new(
+                "sample_interval_ms",
+                Kind::Time { unit: TimeUnit::Ms, min_ns: MS / 10, max_ns: super::LONGEST_NS },
+                Default::Value("100"),
+                "Interval of the `samples` and `links` tables; at most 10 million intervals a run.",
+            ),
+            Key::new(
+                "ack_table",
+                Kind::Flag,
+                Default::Value("false"),
+                "Write the `acks` table: one row for each acknowledgement.",
+            ),
+        ],
+    }],
+};
+
+/// `[path]`.
+pub(crate) static PATH: Table = Table {
+    header: "[path]",
+    path: "path",
+    doc: "Two lists of stages; an empty or missing list is an ideal wire.",
+    selector: None,
+    groups: &[Group {
+        variants: &[],
+        rule: Rule::Each,
+        keys: &[
+            Key::new(
+                "down",
+                Kind::List,
+                Default::Absent("an ideal wire"),
+                "From the server to the UE, in the order in which packets meet the stages.",
+            ),
+            Key::new(
+                "up",
+                Kind::List,
+                Default::Absent("an ideal wire"),
+                "From the UE to the server, in the order in which packets meet the stages.",
+            ),
+        ],
+    }],
+};

@@ -1,0 +1,180 @@
+//! `[[path.down]]` and `[[path.up]]`.
+
+use super::{
+    Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, Table, Unit, choice, count,
+};
+
+/// One stage.
+pub(crate) static STAGE: Table = Table {
+    header: "[[path.down]] and [[path.up]]",
+    path: "path.down.N or path.up.N",
+    doc: "One stage of one direction. Packets meet the stages in file order.",
+    selector: Some("stage"),
+    groups: &[
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "stage",
+                Kind::Choice(&[
+                    choice("link", "A server with a constant rate and a queue."),
+                    choice("trace", "A server that follows a recorded trace, with a queue."),
+                    choice("delay", "A delay that does not depend on load."),
+                    choice("loss", "Loss, independent or periodic."),
+                    choice(
+                        "gilbert-elliott",
+                        "Bursty loss: a two-state Markov chain that makes one step a packet.",
+                    ),
+                ]),
+                Default::Required,
+                "What it is.",
+            )],
+        },
+        Group {
+            variants: &["link"],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "rate_mbps",
+                Kind::Rate,
+                Default::Required,
+                "Rate at which IP packets are sent, rounded to whole bits per second.",
+            )],
+        },
+        Group {
+            variants: &["trace"],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "file",
+                Kind::File,
+                Default::Required,
+                "Trace in Mahimahi's format, plain or gzip: one line for each opportunity to \
+                 deliver 1,500 bytes, in whole ms; it loops. Relative to the scenario file's \
+                 directory; `builtin:NAME` is a shipped one.",
+            )],
+        },
+        Group {
+            variants: &["link", "trace"],
+            rule: Rule::Each,
+            keys: &[
+                Key::new(
+                    "queue_packets",
+                    count(Unit::Packets, 1, u32::MAX as u64),
+                    Default::Absent("no limit in packets"),
+                    "Packets that may wait; the one being sent no longer waits.",
+                ),
+                Key::new(
+                    "queue_bytes",
+                    count(Unit::Bytes, 1, 1 << 50),
+                    Default::Absent("no limit in bytes"),
+                    "Bytes that may wait.",
+                ),
+                Key::new(
+                    "aqm",
+                    Kind::Choice(&[
+                        choice("drop-tail", "Drops what arrives at a full queue."),
+                        choice("codel", "CoDel (RFC 8289), besides the limits."),
+                    ]),
+                    Default::Value("\"drop-tail\""),
+                    "Active queue management.",
+                ),
+                Key::new(
+                    "codel_target_ms",
+                    MS_ABOVE_0,
+                    Default::Value("5"),
+                    "Acceptable standing queue delay (RFC 8289 4.2).",
+                )
+                .needs(Need::Is("aqm", "codel")),
+                Key::new(
+                    "codel_interval_ms",
+                    MS_ABOVE_0,
+                    Default::Value("100"),
+                    "Time above the target before the first drop (RFC 8289 4.3).",
+                )
+                .needs(Need::Is("aqm", "codel")),
+            ],
+        },
+        Group {
+            variants: &["delay"],
+            rule: Rule::Each,
+            keys: &[
+                Key::new("delay_ms", MS_FROM_0, Default::Required, "Delay of every packet."),
+                Key::new(
+                    "jitter_ms",
+                    MS_FROM_0,
+                    Default::Value("0"),
+                    "Random delay on top, drawn for each packet: the maximum (uniform), the mean \
+                     (exponential) or the standard deviation (half-normal); 0 is none.",
+                ),
+                Key::new(
+                    "jitter_distribution",
+                    Kind::Choice(&[
+                        choice("uniform", "Uniform from 0 to `jitter_ms`."),
+                        choice("exponential", "Exponential with mean `jitter_ms`."),
+                        choice(
+                            "half-normal",
+                            "The absolute value of a normal with standard deviation `jitter_ms`.",
+                        ),
+                    ]),
+                    Default::Value("\"uniform\""),
+                    "How the random delay is distributed.",
+                )
+                .needs(Need::Given("jitter_ms")),
+                Key::new(
+                    "keep_order",
+                    Kind::Flag,
+                    Default::Value("true"),
+                    "True: a packet waits for the one before it; false: it may overtake.",
+                )
+                .needs(Need::Given("jitter_ms")),
+            ],
+        },
+        Group {
+            variants: &["loss"],
+            rule: Rule::ExactlyOne,
+            keys: &[
+                Key::new(
+                    "probability",
+                    Kind::Share,
+                    Default::Absent("not random"),
+                    "Probability with which each packet is lost, independently.",
+                ),
+                Key::new(
+                    "period",
+                    count(Unit::Packets, 1, i64::MAX as u64),
+                    Default::Absent("not periodic"),
+                    "One packet of this many is lost, the last.",
+                ),
+            ],
+        },
+        Group {
+            variants: &["gilbert-elliott"],
+            rule: Rule::Each,
+            keys: &[
+                Key::new(
+                    "good_to_bad",
+                    Kind::Share,
+                    Default::Required,
+                    "Probability, for each packet, to go from good to bad.",
+                ),
+                Key::new(
+                    "bad_to_good",
+                    Kind::Share,
+                    Default::Required,
+                    "Probability, for each packet, to go from bad to good.",
+                ),
+                Key::new(
+                    "loss_good",
+                    Kind::Share,
+                    Default::Value("0"),
+                    "Loss probability while good.",
+                ),
+                Key::new(
+                    "loss_bad",
+                    Kind::Share,
+                    Default::Value("1"),
+                    "Loss probability while bad.",
+                ),
+            ],
+        },
+    ],
+};

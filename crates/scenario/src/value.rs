@@ -1,0 +1,154 @@
+//! One value: its kind and its range.
+
+use airpath_base::{Duration, Rate};
+
+use crate::decimal::{Misfit, scaled, unscaled};
+use crate::node::{Node, Value, quoted};
+use crate::spec::{FASTEST_BPS, Key, Kind, TimeUnit, Unit};
+use crate::suggest::{list, nearest};
+
+/// A value of the right kind, in range.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Setting {
+    /// Text, name, choice, file or profile.
+    Text(String),
+    /// True or false.
+    Flag(bool),
+    /// A whole number.
+    Count(u64),
+    /// A probability.
+    Share(f64),
+    /// A length of time.
+    Time(Duration),
+    /// A bit rate.
+    Rate(Rate),
+}
+
+/// True for the characters of a [`Kind::Name`].
+pub(crate) fn is_name_char(char: char) -> bool {
+    char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-')
+}
+
+/// Message and help.
+pub(crate) type Refusal = (String, Option<String>);
+
+/// Checks one value.
+pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
+    let name = key.name;
+    let mismatch = || {
+        let (expects, found) = (key.kind.expects(), node.value.describe());
+        (format!("`{name}` expects {expects}, not {found}"), None)
+    };
+    let out_of_range =
+        |found: &str| (format!("`{name}` is {found}, but must be {}", key.kind.range()), None);
+    let number = |power| match &node.value {
+        Value::Integer(text) | Value::Float(text) => match scaled(text, power) {
+            Ok(value) => Ok((value, text)),
+            Err(Misfit::NotANumber) => Err(mismatch()),
+            Err(Misfit::Negative | Misfit::TooLarge) => Err(out_of_range(text)),
+        },
+        _ => Err(mismatch()),
+    };
+    match (key.kind, &node.value) {
+        (Kind::Text, Value::Text(text)) if !text.contains(char::is_control) => {
+            Ok(Setting::Text(text.clone()))
+        }
+        (Kind::Name, Value::Text(text)) if is_name(text) => Ok(Setting::Text(text.clone())),
+        (Kind::File | Kind::Profile, Value::Text(text)) if !text.is_empty() => {
+            Ok(Setting::Text(text.clone()))
+        }
+        (Kind::Choice(choices), Value::Text(text)) => {
+            let values = || choices.iter().map(|choice| choice.value);
+            if values().any(|value| value == text) {
+                return Ok(Setting::Text(text.clone()));
+            }
+            let help = nearest(text, values()).map(|near| format!("did you mean \"{near}\"?"));
+            Err((format!("`{name}` is {}, but must be {}", quoted(text), key.kind.expects()), help))
+        }
+        (Kind::Flag, &Value::Flag(flag)) => Ok(Setting::Flag(flag)),
+        (Kind::Count { .. }, Value::Float(_)) => Err(mismatch()),
+        (Kind::Count { min, max, .. }, _) => match number(0)? {
+            (value, _) if (min..=max).contains(&value) => Ok(Setting::Count(value)),
+            (_, text) => Err(out_of_range(text)),
+        },
+        (Kind::Time { unit, min_ns, max_ns }, _) => match number(unit.power())? {
+            (ns, _) if (min_ns..=max_ns).contains(&ns) => {
+                Ok(Setting::Time(Duration::from_nanos(ns)))
+            }
+            (_, text) => Err(out_of_range(text)),
+        },
+        (Kind::Rate, _) => {
+            let (bps, text) = number(6)?;
+            let rate = Rate::from_bps(bps).filter(|rate| rate.bps() <= FASTEST_BPS);
+            rate.map(Setting::Rate).ok_or_else(|| out_of_range(text))
+        }
+        (Kind::Share, Value::Integer(text) | Value::Float(text)) => {
+            match text.parse::<f64>() {
+                // `+ 0.0` turns -0 into 0.
+                Ok(share) if (0.0..=1.0).contains(&share) => Ok(Setting::Share(share + 0.0)),
+                Ok(share) if share.is_finite() => Err(out_of_range(text)),
+                _ => Err(mismatch()),
+            }
+        }
+        _ => Err(mismatch()),
+    }
+}
+
+/// True for what may stand in a [`Kind::Name`].
+pub(crate) fn is_name(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.chars().all(is_name_char)
+}
+
+impl Kind {
+    /// For "expects …".
+    pub(crate) fn expects(self) -> String {
+        match self {
+            Self::Text => "a string on one line".to_owned(),
+            Self::Name => "a name of 1 to 64 letters, digits, `.`, `_` and `-`".to_owned(),
+            Self::Choice(choices) => {
+                let values = list(choices.iter().map(|each| format!("\"{}\"", each.value)));
+                format!("one of {values}")
+            }
+            Self::Flag => "true or false".to_owned(),
+            Self::Count { unit: Unit::Bytes, .. } => {
+                "a whole number of bytes, e.g. 65536 (64 KiB) or 64000 (64 kB)".to_owned()
+            }
+            Self::Count { unit: Unit::Segments, .. } => {
+                "a whole number of segments, e.g. 10".to_owned()
+            }
+            Self::Count { unit: Unit::Packets, .. } => {
+                "a whole number of packets, e.g. 100".to_owned()
+            }
+            Self::Count { unit: Unit::Plain, .. } => "a whole number, e.g. 1".to_owned(),
+            Self::Time { unit: TimeUnit::Ms, .. } => {
+                "a number of milliseconds, e.g. 200 or 0.5".to_owned()
+            }
+            Self::Time { unit: TimeUnit::S, .. } => {
+                "a number of seconds, e.g. 30 or 0.5".to_owned()
+            }
+            Self::Rate => "a number of megabits (10^6 bits) per second, e.g. 0.35".to_owned(),
+            Self::Share => "a number from 0 to 1, e.g. 0.02".to_owned(),
+            Self::File => "a file name, e.g. \"cell.down.gz\"".to_owned(),
+            Self::Profile => "the name of a profile, e.g. \"rfc\"".to_owned(),
+            Self::Table => "a table".to_owned(),
+            Self::List => "a list of tables".to_owned(),
+        }
+    }
+
+    /// Its limits, for "must be …"; empty for what has none.
+    pub(crate) fn range(self) -> String {
+        match self {
+            Self::Count { min, max, .. } => format!("from {min} to {max}"),
+            Self::Time { unit, min_ns: 1, max_ns } => {
+                format!("greater than 0, at most {}", unscaled(max_ns, unit.power()))
+            }
+            Self::Time { unit, min_ns, max_ns } => {
+                let power = unit.power();
+                format!("from {} to {}", unscaled(min_ns, power), unscaled(max_ns, power))
+            }
+            Self::Rate => format!("greater than 0, at most {}", unscaled(FASTEST_BPS, 6)),
+            Self::Share => "from 0 to 1".to_owned(),
+            _ => String::new(),
+        }
+    }
+}
