@@ -1,4 +1,4 @@
-"""Errors that a person can act on; the command line prints them as one line, without a traceback."""
+"""Errors that a person can act on; the command line prints their text, without a traceback."""
 
 
 class AirpathError(Exception):

@@ -10,14 +10,14 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, TypeAlias
 
 from airpath.errors import InputError, reason
 
 if TYPE_CHECKING:
     from airpath import _core
 
-Sets = Union[Mapping[str, object], Iterable[str], None]
+Sets: TypeAlias = Mapping[str, object] | Iterable[str] | None
 """``{"flow.0.window_bytes": 65536}`` or ``["flow.0.window_bytes=65536"]``."""
 
 

@@ -15,6 +15,13 @@ def digits(value: float) -> str:
     return f"{value:.3g}" if magnitude >= 0.001 or value == 0 else f"{value:.4f}"
 
 
+def count(value: float) -> str:
+    """``4``, ``12 500``; the mean of counts keeps a digit: ``2.5``."""
+    if value == round(value):
+        return f"{value:,.0f}".replace(",", " ")
+    return digits(value) if value >= 99.95 else f"{value:.1f}"
+
+
 def rate(mbps: float | None) -> str:
     """``4.36 Mb/s``, ``430 kb/s``."""
     if mbps is None:
@@ -35,13 +42,13 @@ def milliseconds(value: float | None) -> str:
     return f"{digits(value)} ms" if abs(value) < 9.995 else f"{value:.0f} ms"
 
 
-def size(count: float) -> str:
+def size(amount: float) -> str:
     """``64 kB`` (1 kB = 1000 bytes)."""
-    if count >= 999_500:
-        return f"{digits(count / 1e6)} MB"
-    if count >= 999.5:
-        return f"{digits(count / 1e3)} kB"
-    return f"{count:.0f} B"
+    if amount >= 999_500:
+        return f"{digits(amount / 1e6)} MB"
+    if amount >= 999.5:
+        return f"{digits(amount / 1e3)} kB"
+    return f"{amount:.0f} B"
 
 
 def percent(share: float) -> str:
@@ -50,8 +57,8 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 0.95 or value == 0 else f"{value:.2g} %"
 
 
-def plural(count: int, noun: str) -> str:
+def plural(number: float, noun: str) -> str:
     """``1 loss``, ``2 losses``."""
-    if count == 1:
+    if number == 1:
         return f"1 {noun}"
-    return f"{count} {noun}{'es' if noun.endswith('s') else 's'}"
+    return f"{count(number)} {noun}{'es' if noun.endswith('s') else 's'}"

@@ -138,7 +138,7 @@ class _Fluid:
     """Reno over one bottleneck, one interval at a time."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
-        self.scenario, self.random = scenario, random.Random(seed)  # noqa: S311
+        self.scenario, self.random = scenario, random.Random(seed)
         self.seed = seed
         path = scenario.data.get("path", {})
         down = path.get("down", [])
@@ -374,5 +374,5 @@ def install() -> types.ModuleType:
 
     module = sys.modules[__name__]
     sys.modules["airpath._core"] = module
-    airpath._core = module  # type: ignore[attr-defined]
+    airpath._core = module
     return module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +28,7 @@ def thin(
     import polars as pl
 
     keys = list(by or [])
-    over = keys or [pl.lit(1)]
+    over: list[Any] = keys or [pl.lit(1)]
     if frame.is_empty() or frame.select(pl.len().over(over).max()).item() <= limit:
         return frame, False
     slices = max(1, limit // len(_KEPT))

@@ -34,7 +34,7 @@ def combine(by_seed: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     for same in groups.values():
         share = len(same) / len(by_seed)
         confidence = sum(finding["confidence"] for finding in same) / len(same) * share
-        seen = f" (first of {len(same)} in {len(by_seed)} seeds)"
+        seen = f" (seen in {len(same)} of {len(by_seed)} seeds)"
         combined.append(
             {
                 **same[0],
@@ -174,8 +174,8 @@ def _deep_queue(run: Facts, link: Link) -> Finding | None:
     )
     buffer = size(window_bytes(link.capacity_mbps, base))
     advice = (
-        f"the buffer is deeper than the path needs: {buffer} "
-        f'(bandwidth × RTT) or aqm = "codel" keeps the rate without the delay'
+        f"{buffer} of buffer (bandwidth × RTT), or aqm = "
+        f'"codel", keeps the rate without the delay'
     )
     confidence = round(min(0.95, 0.6 + 0.1 * median / base), 2)
     gain = Gain("rtt_ms", base + median, base)

@@ -1,0 +1,43 @@
+"""The ``airpath`` command: stdout is data, stderr is narration."""
+
+from __future__ import annotations
+
+import typer
+
+from airpath.cli import report, reproduce, run, scenario
+from airpath.cli.console import guarded
+
+app = typer.Typer(
+    name="airpath",
+    help="A laboratory for TCP over mobile radio.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run", short_help="Simulate a scenario.")(run.command)
+app.command("reproduce", short_help="Run published studies and judge each figure.")(reproduce.command)
+app.command("report", short_help="Write one self-contained HTML report.")(report.command)
+app.add_typer(scenario.app, name="scenario")
+
+
+def _version(value: bool) -> None:
+    if value:
+        from airpath import _core
+
+        typer.echo(f"airpath {_core.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 bad use or bad input, 130 Ctrl-C."""
+    raise SystemExit(guarded(lambda: app(prog_name="airpath", standalone_mode=False)))

@@ -1,0 +1,60 @@
+"""``airpath report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airpath.cli.console import narrate
+
+
+def command(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Run directories; several are compared."),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file.")
+    ] = Path("report.html"),
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Also write every chart to a file in DIR.", show_default=False
+        ),
+    ] = None,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="LIST", help="Formats of the figures: png, svg, pdf, with commas."
+        ),
+    ] = "svg",
+) -> None:
+    """Write one self-contained HTML file about one run, or about several side by side.
+
+    The file needs no network and prints well.
+    """
+    from airpath.report import write_figures, write_report
+    from airpath.results import Run
+    from airpath.rundir import check_file_target
+
+    check_file_target(output)
+    formats = _formats(format_)
+    opened = [Run.open(path) for path in runs]
+    write_report(opened, output)
+    narrate(f"report: {output}")
+    if figures is not None:
+        for path in write_figures(opened, figures, formats):
+            narrate(f"figure: {path}")
+
+
+def _formats(text: str) -> list[str]:
+    from airpath.errors import InputError
+    from airpath.plots.export import FORMATS
+
+    names = [name.strip().lower() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in FORMATS:
+            raise InputError(f"no figure format '{name}'; there are {', '.join(FORMATS)}")
+    return names or ["svg"]

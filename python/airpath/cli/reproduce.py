@@ -1,0 +1,120 @@
+"""``airpath reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from airpath.cli.console import narrate, output, progress_bar
+from airpath.cli.run import Sets, Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airpath.reproduce import Outcome
+    from airpath.study import Study
+
+
+def command(
+    studies: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STUDY]...", help="Studies by name. [default: all]", show_default=False
+        ),
+    ] = None,
+    sets: Sets = None,
+    repeat: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Seeds a figure. [default: the study's]", show_default=False
+        ),
+    ] = None,
+    workers: Workers = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write an HTML page, with the effect of every assumption.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Run published studies and compare each figure with what was published.
+
+    Verdicts: reproduced (within the tolerance), under-specified (the source leaves out what
+    decides the figure; the note names it and the range), not reproduced.
+    """
+    from airpath import summary
+    from airpath.reproduce import document, reproduce
+    from airpath.rundir import check_file_target
+    from airpath.study import load_study, study_names
+
+    if report is not None:
+        check_file_target(report)
+    loaded = [load_study(name) for name in studies or study_names()]
+    results: list[tuple[Study, Sequence[Outcome]]] = []
+    for study in loaded:
+        with progress_bar(study.id) as progress:
+            outcomes = reproduce(
+                study, sets=sets or [], repeat=repeat, workers=workers, progress=progress
+            )
+        results.append((study, outcomes))
+    if json:
+        output(summary.to_json(document(results)))
+    else:
+        for study, outcomes in results:
+            output(table(study, outcomes))
+    if report is not None:
+        from airpath.report.study import write_study_report
+
+        write_study_report(results, report)
+        narrate(f"report: {report}")
+
+
+def table(study: Study, outcomes: Sequence[Outcome]) -> str:
+    """Published against obtained, as aligned text."""
+    from airpath.text import digits
+
+    rows = [("figure", "published", "obtained", "95 % CI", "tolerance", "verdict")]
+    for outcome in outcomes:
+        figure = outcome.figure
+        bounds = outcome.ci95
+        rows.append(
+            (
+                figure.id.removeprefix(f"{study.id}/"),
+                published(outcome),
+                "" if outcome.obtained is None else f"{digits(outcome.obtained)} {figure.unit}",
+                "" if bounds is None else f"{digits(bounds[0])} to {digits(bounds[1])}",
+                "" if figure.kind == "shape" else f"{figure.tolerance * 100:.0f} %",
+                outcome.verdict,
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [f"{study.id}: {study.title}"]
+    for index, row in enumerate(rows):
+        cells = [
+            cell.rjust(width) if 1 <= column <= 4 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  " + "  ".join(cells).rstrip())
+        if index and outcomes[index - 1].note:
+            lines.append(f"      {outcomes[index - 1].note}")
+    return "\n".join(lines)
+
+
+def published(outcome: Outcome) -> str:
+    """The published number or range with its unit; "shape" for a relation."""
+    from airpath.text import digits
+
+    figure = outcome.figure
+    if figure.kind == "shape":
+        return "shape"
+    if figure.low is not None and figure.high is not None:
+        low, high = digits(figure.low), digits(figure.high)
+        return f"{low} {figure.unit}" if low == high else f"{low} to {high} {figure.unit}"
+    if figure.low is None:
+        return f"below {digits(figure.high or 0.0)} {figure.unit}"
+    return f"above {digits(figure.low)} {figure.unit}"

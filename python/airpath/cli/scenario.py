@@ -1,0 +1,82 @@
+"""``airpath scenario``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from airpath.cli.console import complain, output
+from airpath.cli.run import Scenario, Sets
+
+app = typer.Typer(
+    help="Shipped scenarios; check one; the format.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the shipped scenarios, one a line: name and title."""
+    from airpath.scenario import parse, shipped_scenarios
+
+    shipped = shipped_scenarios()
+    width = max((len(name) for name in shipped), default=0)
+    for name, text in shipped.items():
+        output(f"{name:<{width}}  {parse(text, name).title}")
+
+
+@app.command()
+def show(
+    scenario: Scenario,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="Write out every default and every --set.")
+    ] = False,
+    sets: Sets = None,
+) -> None:
+    """Print a scenario as TOML."""
+    from airpath import scenario as scenarios
+
+    if resolved or sets:
+        output(scenarios.load(scenario, sets).resolved_toml)
+    else:
+        output(scenarios.read(scenario)[0])
+
+
+@app.command()
+def check(
+    scenario: Annotated[
+        list[str], typer.Argument(metavar="SCENARIO...", help="Scenario files, or shipped names.")
+    ],
+    sets: Sets = None,
+) -> None:
+    """Check scenarios; every fault is named with its place. Exit code 2 if there is any."""
+    from airpath import scenario as scenarios
+    from airpath.errors import InputError
+
+    code = 0
+    for one in scenario:
+        try:
+            scenarios.load(one, sets)
+            output(f"{one}: ok")
+        except InputError as error:
+            code = complain(str(error), error.exit_code)
+    raise typer.Exit(code)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of scenario files, for editors."""
+    from airpath import _core
+
+    output(_core.schema())
+
+
+@app.command()
+def reference() -> None:
+    """Print the reference of every scenario key, as Markdown."""
+    from airpath import _core
+
+    output(_core.reference())

@@ -1,0 +1,50 @@
+"""Write charts to files for papers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from airpath.errors import InputError
+from airpath.plots.figure import Figure
+from airpath.plots.marks import still
+from airpath.plots.theme import LIGHT, coloured
+from airpath.rundir import cannot_write, replaced_file
+
+FORMATS = ("png", "svg", "pdf")
+_PNG_SCALE = 2.0
+
+
+def export(figures: Sequence[Figure], directory: Path, formats: Sequence[str]) -> list[Path]:
+    """Write each figure in each format as ``ID.FORMAT``; return the paths."""
+    for name in formats:
+        if name not in FORMATS:
+            raise InputError(f"no figure format '{name}'; there are {', '.join(FORMATS)}")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(directory, error) from None
+    written = []
+    for figure in figures:
+        for name in formats:
+            path = directory / f"{figure.id}.{name}"
+            with replaced_file(path) as aside:
+                aside.write_bytes(rendered(figure, name))
+            written.append(path)
+    return written
+
+
+def rendered(figure: Figure, format_: str) -> bytes:
+    """Render a figure, in the light theme, on white."""
+    import vl_convert
+
+    spec = coloured(still(figure.spec), LIGHT)
+    if format_ != "svg":
+        spec["config"]["background"] = LIGHT["page"]
+    text = json.dumps(spec)
+    if format_ == "png":
+        return bytes(vl_convert.vegalite_to_png(text, scale=_PNG_SCALE))
+    if format_ == "pdf":
+        return bytes(vl_convert.vegalite_to_pdf(text))
+    return str(vl_convert.vegalite_to_svg(text)).encode()
