@@ -188,6 +188,8 @@ pub struct Drop {
     pub at: Instant,
     /// What.
     pub packet: Packet,
+    /// Where: the stage's position in its direction of the path.
+    pub stage: u32,
     /// Why.
     pub reason: DropReason,
 }

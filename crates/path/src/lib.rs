@@ -31,12 +31,12 @@ pub fn build<'a>(
     seed: u64,
 ) -> Box<dyn Path> {
     let mut path: Option<Box<dyn Path>> = None;
-    for (name, stage) in stages {
+    for (index, (name, stage)) in (0..).zip(stages) {
         let stream = Stream::new(seed, name);
         path = Some(match path {
             // The first stage is compiled together with the wire it wraps.
-            None => wrap(Wire::new(), name, stage, stream),
-            Some(upstream) => wrap(upstream, name, stage, stream),
+            None => wrap(Wire::new(), index, name, stage, stream),
+            Some(upstream) => wrap(upstream, index, name, stage, stream),
         });
     }
     path.unwrap_or_else(|| Box::new(Wire::new()))
@@ -44,6 +44,7 @@ pub fn build<'a>(
 
 fn wrap<P: Path + 'static>(
     upstream: P,
+    index: u32,
     name: &str,
     stage: &StageConfig,
     stream: Stream,
@@ -55,7 +56,7 @@ fn wrap<P: Path + 'static>(
         StageConfig::Delay(DelayConfig { base, jitter: Some(jitter) }) => {
             Box::new(RandomDelay::new(upstream, *base, jitter, stream))
         }
-        StageConfig::Link(config) => Box::new(Link::new(upstream, config, name)),
-        StageConfig::Loss(config) => Box::new(Loss::new(upstream, *config, stream)),
+        StageConfig::Link(config) => Box::new(Link::new(upstream, config, name, index)),
+        StageConfig::Loss(config) => Box::new(Loss::new(upstream, *config, stream, index)),
     }
 }

@@ -53,6 +53,8 @@ enum Phase {
 pub struct LinkMeter {
     /// Name of the stage.
     pub name: String,
+    /// Its position in its direction of the path.
+    pub stage: u32,
     /// What left.
     pub departed: Load,
     /// What waits, the packet in service not included.
@@ -66,8 +68,8 @@ pub struct LinkMeter {
 }
 
 impl<P: Path> Link<P> {
-    /// A link after `upstream`, called `name` in tables.
-    pub fn new(upstream: P, config: &LinkConfig, name: &str) -> Self {
+    /// A link after `upstream`, called `name` in tables, the `stage`-th of its direction.
+    pub fn new(upstream: P, config: &LinkConfig, name: &str, stage: u32) -> Self {
         let codel = match config.queue.aqm {
             Aqm::DropTail => None,
             Aqm::CoDel { target, interval } => Some(CoDel::new(target, interval)),
@@ -84,6 +86,7 @@ impl<P: Path> Link<P> {
             drops: VecDeque::new(),
             meter: LinkMeter {
                 name: name.to_owned(),
+                stage,
                 departed: Load::default(),
                 queued: Load::default(),
                 sojourn_sum: Duration::ZERO,
@@ -166,7 +169,8 @@ impl<P: Path> Link<P> {
                 return;
             }
             entry.dropped = true;
-            self.drops.push_back(Drop { at, packet: entry.packet, reason: DropReason::Aqm });
+            let (packet, stage) = (entry.packet, self.meter.stage);
+            self.drops.push_back(Drop { at, packet, stage, reason: DropReason::Aqm });
             self.left += 1;
             if self.meter.queued.packets == 0 {
                 self.codel.iter_mut().for_each(CoDel::emptied);
@@ -183,7 +187,8 @@ impl<P: Path> Link<P> {
             && (self.meter.queued.packets >= self.packet_limit
                 || self.meter.queued.bytes + u64::from(packet.size) > self.byte_limit)
         {
-            self.drops.push_back(Drop { at, packet, reason: DropReason::QueueFull });
+            let stage = self.meter.stage;
+            self.drops.push_back(Drop { at, packet, stage, reason: DropReason::QueueFull });
             return;
         }
         self.ring.push_back(Entry { packet, arrived: at, departs: at, dropped: false });

@@ -11,6 +11,7 @@ use crate::{Departure, LinkMeter, Load, LossConfig, Path};
 pub struct Loss<P> {
     upstream: P,
     process: Process,
+    stage: u32,
     drops: VecDeque<Drop>,
 }
 
@@ -22,8 +23,9 @@ enum Process {
 }
 
 impl<P: Path> Loss<P> {
-    /// Drops by `config`, drawing from `stream` where that is random.
-    pub fn new(upstream: P, config: LossConfig, stream: Stream) -> Self {
+    /// The `stage`-th of its direction: drops by `config`, drawing from `stream` where that is
+    /// random.
+    pub fn new(upstream: P, config: LossConfig, stream: Stream, stage: u32) -> Self {
         let process = match config {
             LossConfig::Random { probability } => Process::Random { probability, stream },
             LossConfig::Periodic { period } => {
@@ -40,7 +42,7 @@ impl<P: Path> Loss<P> {
                 }
             }
         };
-        Self { upstream, process, drops: VecDeque::new() }
+        Self { upstream, process, stage, drops: VecDeque::new() }
     }
 }
 
@@ -80,7 +82,12 @@ impl<P: Path> Path for Loss<P> {
             if !self.process.loses() {
                 return Some(Departure { at, packet });
             }
-            self.drops.push_back(Drop { at, packet, reason: DropReason::Loss });
+            self.drops.push_back(Drop {
+                at,
+                packet,
+                stage: self.stage,
+                reason: DropReason::Loss,
+            });
         }
     }
 
@@ -102,7 +109,7 @@ mod tests {
     use super::*;
 
     fn lost(config: LossConfig, packets: usize) -> Vec<bool> {
-        let mut loss = Loss::new(crate::Wire::new(), config, Stream::new(3, "loss"));
+        let mut loss = Loss::new(crate::Wire::new(), config, Stream::new(3, "loss"), 0);
         (0..packets).map(|_| loss.process.loses()).collect()
     }
 

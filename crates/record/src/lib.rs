@@ -1,0 +1,18 @@
+//! Result tables: columnar, the same for every driver, written as Parquet.
+//!
+//! Times are nanoseconds since the start of the run; every other column carries its unit in its
+//! name. [`Tables`] holds them all.
+
+mod column;
+mod summary;
+mod table;
+mod tables;
+
+pub use column::{Name, Names};
+pub use summary::{
+    Exit, FlowSummary, LimitSeconds, LinkSummary, PingSummary, Quantiles, RunSummary,
+};
+pub use table::{RecordError, write_parquet};
+pub use tables::{
+    AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, SampleRow, Tables,
+};

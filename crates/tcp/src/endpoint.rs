@@ -291,6 +291,11 @@ impl Endpoint {
         self.sender.acknowledged()
     }
 
+    /// Payload bytes that the application has handed over: acknowledged or in the send buffer.
+    pub fn written(&self) -> u64 {
+        self.sender.written() - 1
+    }
+
     /// Smoothed RTT.
     pub fn srtt(&self) -> Option<Duration> {
         self.sender.rtt.srtt()

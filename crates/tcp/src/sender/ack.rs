@@ -77,6 +77,7 @@ impl Sender {
     #[inline]
     fn detect_loss(&mut self, duplicate: bool, progress: bool) -> u32 {
         if self.sack {
+            self.board.detect_lost_retransmissions();
             return self.board.detect_loss(self.mss);
         }
         // Without SACK: RFC 5681 3.2, RFC 6582 3.2.

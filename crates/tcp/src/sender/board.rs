@@ -6,7 +6,9 @@ use airpath_base::Instant;
 
 use crate::ranges::Ranges;
 
-/// RFC 5681 2, RFC 6675 2: duplicate acknowledgements that mean loss.
+/// RFC 5681 2, RFC 6675 2: duplicate acknowledgements that mean loss. For retransmissions, later
+/// transmissions that arrived (RFC 9002 6.1.1, kPacketThreshold): RFC 6675 alone leaves a lost
+/// retransmission to the timer.
 const DUP_THRESH: u32 = 3;
 
 /// One transmitted segment, `[seq, end)` of sequence space.
@@ -16,6 +18,8 @@ pub(crate) struct Sent {
     pub(crate) end: u64,
     /// Last transmission.
     pub(crate) sent_at: Instant,
+    /// Counts transmissions; of the last one.
+    pub(crate) order: u64,
     /// The last byte of sequence space is a FIN.
     pub(crate) fin: bool,
     pub(crate) sacked: bool,
@@ -39,6 +43,11 @@ pub(crate) struct Board {
     judged: u64,
     /// No segment below this offset waits to be retransmitted.
     resend_from: u64,
+    /// Transmissions so far, and the latest of them known to have arrived.
+    transmissions: u64,
+    latest_arrived: u64,
+    /// Retransmissions under way, oldest first: offset and order.
+    under_way: VecDeque<(u64, u64)>,
     /// Without SACK: duplicate acknowledgements stand for SACKed segments (RFC 6582).
     pub(crate) duplicates: u32,
 }
@@ -58,7 +67,9 @@ pub(crate) struct Acked {
 }
 
 impl Board {
-    pub(crate) fn push(&mut self, sent: Sent) {
+    pub(crate) fn push(&mut self, mut sent: Sent) {
+        self.transmissions += 1;
+        sent.order = self.transmissions;
         self.segments.push_back(sent);
     }
 
@@ -95,6 +106,7 @@ impl Board {
                 break;
             }
             acked.segments += 1;
+            self.latest_arrived = self.latest_arrived.max(segment.order);
             acked.delivered += u32::from(!segment.sacked);
             ambiguous |= segment.ambiguous;
             if !segment.sacked {
@@ -118,7 +130,7 @@ impl Board {
     /// A SACK block reports `[start, end)`; returns segments newly known to be delivered, and the
     /// transmission time of the newest that was never retransmitted.
     pub(crate) fn sack(&mut self, start: u64, end: u64) -> (u32, Option<Instant>) {
-        let Self { segments, sacked_ranges, sacked, lost, resent, .. } = self;
+        let Self { segments, sacked_ranges, sacked, lost, resent, latest_arrived, .. } = self;
         let (mut delivered, mut newest) = (0, None);
         let start = start.max(segments.front().map_or(u64::MAX, |segment| segment.seq));
         let end = end.min(segments.back().map_or(0, |segment| segment.end));
@@ -134,6 +146,7 @@ impl Board {
                 segment.sacked = true;
                 *sacked += 1;
                 delivered += 1;
+                *latest_arrived = segment.order.max(*latest_arrived);
                 if !segment.ambiguous {
                     newest = newest.max(Some(segment.sent_at));
                 }
@@ -178,6 +191,25 @@ impl Board {
         marked
     }
 
+    /// Takes back retransmissions that were overtaken by [`DUP_THRESH`] later transmissions.
+    pub(crate) fn detect_lost_retransmissions(&mut self) {
+        while let Some(&(seq, order)) = self.under_way.front() {
+            if order + u64::from(DUP_THRESH) > self.latest_arrived {
+                break;
+            }
+            self.under_way.pop_front();
+            let index = self.segments.partition_point(|segment| segment.seq < seq);
+            let Some(segment) = self.segments.get_mut(index) else {
+                continue;
+            };
+            if segment.order == order && segment.resent {
+                segment.resent = false;
+                self.resent -= 1;
+                self.resend_from = self.resend_from.min(seq);
+            }
+        }
+    }
+
     /// Marks the first outstanding segment lost (RFC 6582 3.2). Returns whether it was not yet.
     pub(crate) fn mark_first_lost(&mut self) -> bool {
         let Some(segment) = self.segments.front_mut() else {
@@ -202,6 +234,7 @@ impl Board {
         self.resent = 0;
         self.duplicates = 0;
         self.resend_from = 0;
+        self.under_way.clear();
         self.judged = self.segments.back().map_or(self.judged, |segment| segment.end);
     }
 
@@ -218,6 +251,9 @@ impl Board {
                 segment.ambiguous = true;
                 segment.sent_at = now;
                 self.resent += 1;
+                self.transmissions += 1;
+                segment.order = self.transmissions;
+                self.under_way.push_back((segment.seq, segment.order));
                 return Some(*segment);
             }
         }
@@ -243,6 +279,7 @@ mod tests {
                 seq: index * MSS,
                 end: (index + 1) * MSS,
                 sent_at: Instant::from_nanos(index),
+                order: 0,
                 fin: false,
                 sacked: false,
                 lost: false,
@@ -301,6 +338,22 @@ mod tests {
         let acked = board.acknowledge(500);
         assert_eq!((acked.segments, acked.delivered, acked.first_sent), (5, 2, None));
         assert_eq!((board.pipe(), board.lost()), (0, 0));
+    }
+
+    #[test]
+    fn a_retransmission_overtaken_by_three_transmissions_is_lost_again() {
+        let mut board = board(8);
+        board.sack(100, 400);
+        board.detect_loss(100);
+        assert_eq!(resent(&mut board), [0]); // the ninth transmission
+        for (index, again) in [(8, 0), (9, 0), (10, 1)] {
+            let seq = index * MSS;
+            let sent = Sent { seq, end: seq + MSS, sacked: false, ..board.segments[7] };
+            board.push(sent);
+            board.sack(seq, seq + MSS);
+            board.detect_lost_retransmissions();
+            assert_eq!(resent(&mut board).len(), again, "after segment {index}");
+        }
     }
 
     #[test]

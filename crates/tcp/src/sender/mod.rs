@@ -162,7 +162,7 @@ impl Sender {
     }
 
     /// End of what the send buffer holds.
-    fn written(&self) -> u64 {
+    pub(crate) fn written(&self) -> u64 {
         self.offered.min(self.una.saturating_add(self.send_buffer))
     }
 
@@ -210,7 +210,7 @@ impl Sender {
         {
             self.counters.segments += 1;
             self.counters.retransmitted += 1;
-            self.arm_timer(now);
+            self.start_timer(now);
             return Some(sent.piece());
         }
         match self.new_piece(cwnd, pipe) {
@@ -268,15 +268,14 @@ impl Sender {
             seq: piece.seq,
             end,
             sent_at: now,
+            order: 0,
             fin: piece.fin,
             sacked: false,
             lost: false,
             resent: false,
             ambiguous: false,
         });
-        if self.timer.is_none() {
-            self.arm_timer(now);
-        }
+        self.start_timer(now);
     }
 
     /// RFC 9293 3.8.6.1: a byte beyond a closed window.
@@ -305,7 +304,14 @@ impl Sender {
             self.limits.since = now;
         }
         let blocked = limit == SendLimit::ReceiveWindow && self.board.is_empty();
-        if blocked && self.timer.is_none() {
+        if blocked {
+            self.start_timer(now);
+        }
+    }
+
+    /// RFC 6298 (5.1): starts the timer if it does not run.
+    fn start_timer(&mut self, now: Instant) {
+        if self.timer.is_none() {
             self.arm_timer(now);
         }
     }

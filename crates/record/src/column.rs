@@ -1,0 +1,135 @@
+//! Rust types that can be a column.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BooleanBuilder, DictionaryArray, Int32Builder, PrimitiveBuilder,
+    StringArray, StringBuilder,
+};
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
+
+/// Index of a flow or link among [`Names`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Name(pub u32);
+
+/// The names that [`Name`] stands for.
+#[derive(Clone, Debug, Default)]
+pub struct Names(Vec<String>);
+
+impl Names {
+    /// Adds a name.
+    pub fn add(&mut self, name: &str) -> Name {
+        self.0.push(name.to_owned());
+        Name(self.0.len() as u32 - 1)
+    }
+
+    /// The name of an index that `add` returned.
+    pub fn name(&self, name: Name) -> &str {
+        &self.0[name.0 as usize]
+    }
+}
+
+/// A value that appends itself to a column and knows how the column ends up in Arrow.
+pub(crate) trait Column {
+    type Builder: Default;
+    const NULLABLE: bool = false;
+    fn append(self, builder: &mut Self::Builder);
+    fn finish(builder: &mut Self::Builder, names: &Names) -> ArrayRef;
+}
+
+macro_rules! primitive {
+    ($($rust:ty => $arrow:ty),*) => {$(
+        impl Column for $rust {
+            type Builder = PrimitiveBuilder<$arrow>;
+            fn append(self, builder: &mut Self::Builder) {
+                builder.append_value(self);
+            }
+            fn finish(builder: &mut Self::Builder, _names: &Names) -> ArrayRef {
+                Arc::new(builder.finish())
+            }
+        }
+        impl Column for Option<$rust> {
+            type Builder = PrimitiveBuilder<$arrow>;
+            const NULLABLE: bool = true;
+            fn append(self, builder: &mut Self::Builder) {
+                builder.append_option(self);
+            }
+            fn finish(builder: &mut Self::Builder, _names: &Names) -> ArrayRef {
+                Arc::new(builder.finish())
+            }
+        }
+    )*};
+}
+
+primitive!(i64 => Int64Type, u64 => UInt64Type, u32 => UInt32Type, f64 => Float64Type);
+
+impl Column for bool {
+    type Builder = BooleanBuilder;
+    fn append(self, builder: &mut Self::Builder) {
+        builder.append_value(self);
+    }
+    fn finish(builder: &mut Self::Builder, _names: &Names) -> ArrayRef {
+        Arc::new(builder.finish())
+    }
+}
+
+impl Column for &'static str {
+    type Builder = StringBuilder;
+    fn append(self, builder: &mut Self::Builder) {
+        builder.append_value(self);
+    }
+    fn finish(builder: &mut Self::Builder, _names: &Names) -> ArrayRef {
+        Arc::new(builder.finish())
+    }
+}
+
+impl Column for Option<&'static str> {
+    type Builder = StringBuilder;
+    const NULLABLE: bool = true;
+    fn append(self, builder: &mut Self::Builder) {
+        builder.append_option(self);
+    }
+    fn finish(builder: &mut Self::Builder, _names: &Names) -> ArrayRef {
+        Arc::new(builder.finish())
+    }
+}
+
+impl Column for Option<String> {
+    type Builder = StringBuilder;
+    const NULLABLE: bool = true;
+    fn append(self, builder: &mut Self::Builder) {
+        builder.append_option(self);
+    }
+    fn finish(builder: &mut Self::Builder, _names: &Names) -> ArrayRef {
+        Arc::new(builder.finish())
+    }
+}
+
+impl Column for Name {
+    type Builder = Int32Builder;
+    fn append(self, builder: &mut Self::Builder) {
+        builder.append_value(self.0 as i32);
+    }
+    fn finish(builder: &mut Self::Builder, names: &Names) -> ArrayRef {
+        dictionary(builder, names)
+    }
+}
+
+impl Column for Option<Name> {
+    type Builder = Int32Builder;
+    const NULLABLE: bool = true;
+    fn append(self, builder: &mut Self::Builder) {
+        builder.append_option(self.map(|name| name.0 as i32));
+    }
+    fn finish(builder: &mut Self::Builder, names: &Names) -> ArrayRef {
+        dictionary(builder, names)
+    }
+}
+
+fn dictionary(builder: &mut Int32Builder, names: &Names) -> ArrayRef {
+    let values: Arc<dyn Array> = Arc::new(StringArray::from(names.0.clone()));
+    let keys = builder.finish();
+    Arc::new(
+        DictionaryArray::<Int32Type>::try_new(keys, values).expect("indices come from `Names::add`"),
+    )
+}

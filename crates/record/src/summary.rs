@@ -1,0 +1,210 @@
+//! A run in one document: what `airpath run --json` prints.
+
+use std::collections::BTreeMap;
+
+use airpath_base::Histogram;
+use serde::Serialize;
+
+use crate::{FlowRow, Name};
+
+/// A whole run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RunSummary {
+    /// Seed it ran with.
+    pub seed: u64,
+    /// Length on its own clock.
+    pub simulated_s: f64,
+    /// Events that the driver handled.
+    pub events: u64,
+    /// TCP and UDP flows.
+    pub flows: Vec<FlowSummary>,
+    /// Ping flows.
+    pub pings: Vec<PingSummary>,
+    /// Links.
+    pub links: Vec<LinkSummary>,
+}
+
+/// One TCP or UDP flow.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FlowSummary {
+    /// Its name.
+    pub id: String,
+    /// bulk, file, udp (ping in the table only).
+    pub kind: &'static str,
+    /// down or up.
+    pub direction: &'static str,
+    /// Congestion control; null for UDP.
+    pub congestion: Option<&'static str>,
+    /// Endpoint profile; null for UDP.
+    pub profile: Option<String>,
+    /// First action, nanoseconds since the start of the run.
+    #[serde(skip)]
+    pub start_ns: i64,
+    /// End of the measurement.
+    #[serde(skip)]
+    pub end_ns: Option<i64>,
+    /// In-order payload that arrived.
+    pub bytes_delivered: u64,
+    /// In-order payload over the time from start to end; null if it never started.
+    pub goodput_mbps: Option<f64>,
+    /// Payload handed to TCP over the same time.
+    pub written_mbps: Option<f64>,
+    /// RTT as the sender measured it; null without a sample.
+    pub rtt_ms: Option<Quantiles>,
+    /// Segments or packets sent.
+    pub segments_sent: u64,
+    /// Retransmissions; null for UDP.
+    pub retransmitted_segments: Option<u64>,
+    /// Retransmission time-outs; null for UDP.
+    pub rto_count: Option<u64>,
+    /// Median of the goodput over 1 s in the second half; null below 5 s.
+    pub steady_mbps: Option<f64>,
+    /// First time at which the goodput over 1 s reaches 90 % of it.
+    pub converged_after_s: Option<f64>,
+    /// File flows: time from start to the last byte; null if it did not end.
+    pub completed_s: Option<f64>,
+    /// End of the first slow start.
+    pub slow_start_exit: Option<Exit>,
+    /// Time at each limit; null for UDP.
+    pub limited_s: Option<LimitSeconds>,
+    /// Datagrams sent; null for TCP.
+    pub packets_sent: Option<u64>,
+    /// Datagrams lost; null for TCP.
+    pub packets_lost: Option<u64>,
+    /// One-way delay; null for TCP.
+    pub delay_ms: Option<Quantiles>,
+    /// Interarrival jitter (RFC 3550 6.4.1); null for TCP.
+    pub jitter_ms: Option<f64>,
+}
+
+/// How slow start ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct Exit {
+    /// Since the flow's start.
+    pub time_s: f64,
+    /// cwnd then.
+    pub cwnd_segments: u32,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// Time at each limit, in seconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct LimitSeconds {
+    /// Congestion window.
+    pub cwnd: f64,
+    /// The peer's window.
+    pub receive_window: f64,
+    /// Own send buffer.
+    pub send_buffer: f64,
+    /// Nothing to send.
+    pub application: f64,
+}
+
+/// A distribution in milliseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Quantiles {
+    /// Smallest.
+    pub min: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub mdev: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// One ping flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct PingSummary {
+    /// Its name.
+    pub id: String,
+    /// Requests sent.
+    pub sent: u64,
+    /// Requests whose packet or reply was dropped.
+    pub lost: u64,
+    /// Null without a reply.
+    pub rtt_ms: Option<Quantiles>,
+}
+
+/// One link.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkSummary {
+    /// Its name.
+    pub id: String,
+    /// What left over the run, headers included.
+    pub throughput_mbps: f64,
+    /// What could have.
+    pub capacity_mbps: f64,
+    /// One over the other.
+    pub utilisation: f64,
+    /// Time from arrival to departure; null if nothing left.
+    pub queue_delay_ms: Option<Quantiles>,
+    /// Packets by reason.
+    pub dropped_packets: BTreeMap<&'static str, u64>,
+}
+
+impl Quantiles {
+    /// `None` if the histogram is empty.
+    pub fn of(histogram: &Histogram) -> Option<Self> {
+        let at = |quantile| Some(histogram.quantile(quantile)?.as_millis_f64());
+        Some(Self {
+            min: histogram.min()?.as_millis_f64(),
+            mean: histogram.mean()?.as_millis_f64(),
+            mdev: histogram.deviation()?.as_millis_f64(),
+            p50: at(0.5)?,
+            p95: at(0.95)?,
+            p99: at(0.99)?,
+            max: histogram.max()?.as_millis_f64(),
+        })
+    }
+}
+
+impl FlowSummary {
+    pub(crate) fn row(&self, flow: Name) -> FlowRow {
+        let rtt = self.rtt_ms.as_ref();
+        let delay = self.delay_ms.as_ref();
+        let exit = self.slow_start_exit.as_ref();
+        let limited = self.limited_s.as_ref();
+        FlowRow {
+            flow,
+            kind: self.kind,
+            direction: self.direction,
+            congestion: self.congestion,
+            profile: self.profile.clone(),
+            start_ns: self.start_ns,
+            end_ns: self.end_ns,
+            bytes_delivered: self.bytes_delivered,
+            goodput_mbps: self.goodput_mbps,
+            written_mbps: self.written_mbps,
+            segments_sent: self.segments_sent,
+            retransmitted_segments: self.retransmitted_segments,
+            rto_count: self.rto_count,
+            rtt_ms_min: rtt.map(|rtt| rtt.min),
+            rtt_ms_mean: rtt.map(|rtt| rtt.mean),
+            rtt_ms_p50: rtt.map(|rtt| rtt.p50),
+            rtt_ms_p95: rtt.map(|rtt| rtt.p95),
+            rtt_ms_p99: rtt.map(|rtt| rtt.p99),
+            steady_mbps: self.steady_mbps,
+            converged_after_s: self.converged_after_s,
+            slow_start_exit_s: exit.map(|exit| exit.time_s),
+            slow_start_exit_cwnd_segments: exit.map(|exit| exit.cwnd_segments),
+            slow_start_exit_reason: exit.map(|exit| exit.reason),
+            cwnd_limited_s: limited.map(|limited| limited.cwnd),
+            receive_window_limited_s: limited.map(|limited| limited.receive_window),
+            send_buffer_limited_s: limited.map(|limited| limited.send_buffer),
+            application_limited_s: limited.map(|limited| limited.application),
+            packets_sent: self.packets_sent,
+            packets_lost: self.packets_lost,
+            delay_ms_p50: delay.map(|delay| delay.p50),
+            delay_ms_p95: delay.map(|delay| delay.p95),
+            jitter_ms: self.jitter_ms,
+        }
+    }
+}

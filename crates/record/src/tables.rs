@@ -1,0 +1,261 @@
+//! The tables of a run.
+
+use arrow::record_batch::RecordBatch;
+
+use crate::column::Name;
+use crate::table::table;
+use crate::{FlowSummary, Names};
+
+table! {
+    /// One row per sample interval and TCP or UDP flow.
+    SampleRow => Samples {
+        /// End of the interval.
+        time_ns: i64,
+        /// Flow.
+        flow: Name,
+        /// In-order payload that arrived in the interval.
+        goodput_mbps: f64,
+        /// In-order payload since the start.
+        delivered_bytes: u64,
+        /// Congestion window; null for UDP.
+        cwnd_segments: Option<u32>,
+        /// Slow start threshold; null before the first congestion.
+        ssthresh_segments: Option<u32>,
+        /// Smoothed RTT.
+        srtt_ms: Option<f64>,
+        /// Mean RTT of the interval's acknowledgements.
+        rtt_ms: Option<f64>,
+        /// Segments in flight (RFC 6675 pipe).
+        inflight_segments: Option<u32>,
+    }
+}
+
+table! {
+    /// One row per sample interval and link.
+    LinkRow => Links {
+        /// End of the interval.
+        time_ns: i64,
+        /// Link.
+        link: Name,
+        /// What left in the interval, headers included.
+        throughput_mbps: f64,
+        /// What could have.
+        capacity_mbps: f64,
+        /// Waiting at the end of the interval.
+        queue_packets: u64,
+        /// Waiting at the end of the interval.
+        queue_bytes: u64,
+        /// Mean time from arrival to departure of what left; null if nothing did.
+        queue_delay_ms: Option<f64>,
+        /// Dropped in the interval.
+        dropped_packets: u64,
+    }
+}
+
+table! {
+    /// One row per acknowledgement that a TCP sender received; on request only.
+    AckRow => Acks {
+        /// When it came.
+        time_ns: i64,
+        /// Flow.
+        flow: Name,
+        /// Payload acknowledged since the start.
+        acked_bytes: u64,
+        /// After it was processed.
+        cwnd_segments: u32,
+        /// Null before the first congestion.
+        ssthresh_segments: Option<u32>,
+        /// Smoothed RTT.
+        srtt_ms: Option<f64>,
+        /// This acknowledgement's own RTT.
+        rtt_ms: Option<f64>,
+        /// RFC 6675 pipe.
+        inflight_segments: u32,
+    }
+}
+
+table! {
+    /// One row per echo request.
+    PingRow => Pings {
+        /// Flow.
+        flow: Name,
+        /// Counts from 0.
+        sequence: u64,
+        /// When it was sent.
+        sent_ns: i64,
+        /// Null if no reply came.
+        rtt_ms: Option<f64>,
+        /// True if it or its reply was dropped; false with a null RTT: still under way.
+        lost: bool,
+    }
+}
+
+table! {
+    /// What happened, one row each; drops are summed per sample interval, stage and reason.
+    EventRow => Events {
+        /// When; for drops the end of the interval.
+        time_ns: i64,
+        /// Flow.
+        flow: Option<Name>,
+        /// Link or loss stage.
+        link: Option<Name>,
+        /// Kind of event.
+        kind: &'static str,
+        /// Why.
+        reason: Option<&'static str>,
+        /// cwnd before (`recovery_start`) or then.
+        cwnd_segments: Option<u32>,
+        /// ssthresh after (`recovery_start`), srtt in ms (`slow_start_exit`), RTO in ms
+        /// (`retransmission_timeout`).
+        value: Option<f64>,
+        /// Packets lost or dropped.
+        packets: Option<u64>,
+    }
+}
+
+table! {
+    /// Non-empty buckets of each flow's RTT distribution.
+    HistogramRow => Histograms {
+        /// Flow.
+        flow: Name,
+        /// Lower edge, included.
+        low_ms: f64,
+        /// Upper edge.
+        high_ms: f64,
+        /// Samples.
+        count: u64,
+    }
+}
+
+table! {
+    /// One row per flow.
+    FlowRow => Flows {
+        /// Flow.
+        flow: Name,
+        /// bulk, file, ping, udp.
+        kind: &'static str,
+        /// down or up.
+        direction: &'static str,
+        /// Congestion control.
+        congestion: Option<&'static str>,
+        /// Endpoint profile.
+        profile: Option<String>,
+        /// First action.
+        start_ns: i64,
+        /// End of the measurement; null if it did not start.
+        end_ns: Option<i64>,
+        /// In-order payload that arrived.
+        bytes_delivered: u64,
+        /// In-order payload over the time from start to end.
+        goodput_mbps: Option<f64>,
+        /// Payload that the application handed to TCP over the same time: what a sender's own
+        /// report says.
+        written_mbps: Option<f64>,
+        /// Data segments or packets sent, retransmissions included.
+        segments_sent: u64,
+        /// Retransmissions.
+        retransmitted_segments: Option<u64>,
+        /// Retransmission time-outs.
+        rto_count: Option<u64>,
+        /// Smallest RTT.
+        rtt_ms_min: Option<f64>,
+        /// Mean RTT.
+        rtt_ms_mean: Option<f64>,
+        /// Median RTT.
+        rtt_ms_p50: Option<f64>,
+        /// 95th percentile.
+        rtt_ms_p95: Option<f64>,
+        /// 99th percentile.
+        rtt_ms_p99: Option<f64>,
+        /// Median of the goodput over 1 s in the second half; null below 5 s.
+        steady_mbps: Option<f64>,
+        /// First time since the start at which the goodput over 1 s reaches 90 % of it.
+        converged_after_s: Option<f64>,
+        /// End of the first slow start, since the flow's start.
+        slow_start_exit_s: Option<f64>,
+        /// cwnd then.
+        slow_start_exit_cwnd_segments: Option<u32>,
+        /// Why.
+        slow_start_exit_reason: Option<&'static str>,
+        /// Time limited by the congestion window.
+        cwnd_limited_s: Option<f64>,
+        /// Time limited by the receiver's window.
+        receive_window_limited_s: Option<f64>,
+        /// Time limited by the send buffer.
+        send_buffer_limited_s: Option<f64>,
+        /// Time with nothing to send.
+        application_limited_s: Option<f64>,
+        /// Datagrams sent (ping, udp).
+        packets_sent: Option<u64>,
+        /// Datagrams lost (ping, udp).
+        packets_lost: Option<u64>,
+        /// One-way delay, median (udp).
+        delay_ms_p50: Option<f64>,
+        /// One-way delay, 95th percentile (udp).
+        delay_ms_p95: Option<f64>,
+        /// Interarrival jitter at the end (RFC 3550 6.4.1; udp).
+        jitter_ms: Option<f64>,
+    }
+}
+
+/// All tables of a run, as columnar buffers.
+#[derive(Default, Debug)]
+pub struct Tables {
+    /// Names of flows and links.
+    pub names: Names,
+    samples: Samples,
+    links: Links,
+    acks: Acks,
+    pings: Pings,
+    events: Events,
+    histograms: Histograms,
+    flows: Flows,
+}
+
+macro_rules! push {
+    ($($(#[$doc:meta])* $name:ident($row:ident) -> $field:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(&mut self, row: $row) {
+            self.$field.push(row);
+        }
+    )*};
+}
+
+impl Tables {
+    push! {
+        /// Appends to `samples`.
+        sample(SampleRow) -> samples;
+        /// Appends to `links`.
+        link(LinkRow) -> links;
+        /// Appends to `acks`.
+        ack(AckRow) -> acks;
+        /// Appends to `pings`.
+        ping(PingRow) -> pings;
+        /// Appends to `events`.
+        event(EventRow) -> events;
+        /// Appends to `rtt_histogram`.
+        histogram(HistogramRow) -> histograms;
+    }
+
+    /// Appends to `flows`.
+    pub fn flow(&mut self, flow: Name, summary: &FlowSummary) {
+        self.flows.push(summary.row(flow));
+    }
+
+    /// Ends recording: every table by name, in a fixed order. `acks` only if asked for.
+    pub fn finish(mut self, acks: bool) -> Vec<(&'static str, RecordBatch)> {
+        let names = &self.names;
+        let mut tables = vec![
+            ("flows", self.flows.finish(names)),
+            ("samples", self.samples.finish(names)),
+            ("links", self.links.finish(names)),
+            ("pings", self.pings.finish(names)),
+            ("events", self.events.finish(names)),
+            ("rtt_histogram", self.histograms.finish(names)),
+        ];
+        if acks {
+            tables.push(("acks", self.acks.finish(names)));
+        }
+        tables
+    }
+}

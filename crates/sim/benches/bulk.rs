@@ -1,0 +1,157 @@
+//! CPU time of bulk TCP on a wire, one JSON line a case.
+//!
+//! `cargo bench -p airpath-sim -- --flows 1 --rate-mbps 230 --rtt-ms 30 --seconds 30`
+//! (`--acks`: with the per-ACK table, `--window-segments N`: a fixed window and a pipe that it fills).
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
+
+use airpath_base::{Duration, Rate};
+use airpath_path::{Aqm, DelayConfig, LinkConfig, QueueConfig, ServiceConfig, StageConfig};
+use airpath_scenario::{
+    Direction, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
+};
+use airpath_tcp::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig};
+
+fn main() {
+    let arguments = Arguments::parse(std::env::args().skip(1));
+    let scenario = arguments.scenario();
+    let before = cpu_seconds();
+    let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).expect("never stopped");
+    let cpu = cpu_seconds() - before;
+    let flows = &outcome.summary.flows;
+    let segments: u64 =
+        flows.iter().map(|flow| flow.bytes_delivered / u64::from(MSS)).sum();
+    let goodput: f64 = flows.iter().filter_map(|flow| flow.goodput_mbps).sum();
+    let retransmitted: u64 = flows.iter().filter_map(|flow| flow.retransmitted_segments).sum();
+    println!(
+        "{{\"tool\":\"airpath\",\"flows\":{},\"rate_mbps\":{},\"rtt_ms\":{},\"simulated_s\":{},\
+         \"cpu_s\":{cpu:.4},\"delivered_segments\":{segments},\"goodput_mbps\":{goodput:.2},\
+         \"retransmissions\":{retransmitted},\"events\":{},\"ns_per_segment\":{:.1},\
+         \"packets_per_cpu_s\":{:.0},\"simulated_s_per_cpu_s\":{:.1}}}",
+        arguments.flows,
+        arguments.rate_mbps,
+        arguments.rtt_ms,
+        arguments.seconds,
+        outcome.summary.events,
+        cpu * 1e9 / segments as f64,
+        // Each second segment is acknowledged.
+        segments as f64 * 1.5 / cpu,
+        arguments.seconds as f64 / cpu,
+    );
+}
+
+const MSS: u32 = 1448;
+const HEADER: u32 = 52;
+
+struct Arguments {
+    flows: u64,
+    rate_mbps: u64,
+    rtt_ms: u64,
+    seconds: u64,
+    window_segments: Option<u32>,
+    acks: bool,
+}
+
+impl Arguments {
+    fn parse(mut words: impl Iterator<Item = String>) -> Self {
+        let mut parsed = Self {
+            flows: 1,
+            rate_mbps: 230,
+            rtt_ms: 30,
+            seconds: 30,
+            window_segments: None,
+            acks: false,
+        };
+        while let Some(word) = words.next() {
+            let mut number = || -> u64 {
+                let text = words.next().unwrap_or_default();
+                text.parse().unwrap_or_else(|_| panic!("{word} wants a whole number, not {text:?}"))
+            };
+            match word.as_str() {
+                "--flows" => parsed.flows = number(),
+                "--rate-mbps" => parsed.rate_mbps = number(),
+                "--rtt-ms" => parsed.rtt_ms = number(),
+                "--seconds" => parsed.seconds = number(),
+                "--window-segments" => parsed.window_segments = Some(number() as u32),
+                "--acks" => parsed.acks = true,
+                "--bench" => {} // cargo adds it
+                _ => panic!("unknown argument {word:?}"),
+            }
+        }
+        parsed
+    }
+
+    fn scenario(&self) -> Scenario {
+        let half = Duration::from_millis(self.rtt_ms) / 2;
+        let rate = Rate::from_bps(self.rate_mbps * 1_000_000).expect("a rate above zero");
+        let bdp = self.rate_mbps * self.rtt_ms * 1000 / 8;
+        let packets = match self.window_segments {
+            // A fixed window never fits worse than the queue holds.
+            Some(window) => window,
+            None => (bdp / u64::from(MSS + HEADER)) as u32,
+        };
+        let queue = QueueConfig { packets: Some(packets), bytes: None, aqm: Aqm::DropTail };
+        let link = StageConfig::Link(LinkConfig { service: ServiceConfig::Rate(rate), queue });
+        let delay = || StageConfig::Delay(DelayConfig { base: half, jitter: None });
+        let named = |name: &str, stage| NamedStage { name: name.to_owned(), stage };
+        let congestion = match self.window_segments {
+            Some(segments) => CongestionConfig::Fixed { segments },
+            None => CongestionConfig::Cubic { fast_convergence: true },
+        };
+        let endpoint = EndpointConfig {
+            mss: MSS,
+            header: HEADER,
+            initial_window: 10,
+            slow_start_limit: None,
+            congestion,
+            rto: RtoConfig {
+                initial: Duration::from_secs(1),
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(120),
+            },
+            delayed_ack: DelayedAckConfig {
+                segments: 2,
+                timeout: Duration::from_millis(40),
+                ticking: false,
+            },
+            timestamps: true,
+            sack: true,
+            window_scaling: true,
+            send_buffer: 256 << 20,
+            receive_buffer: 256 << 20,
+        };
+        let flow = |index| FlowConfig {
+            id: format!("bulk-{index}"),
+            direction: Direction::Down,
+            start: Duration::ZERO,
+            traffic: Traffic::Bulk {
+                tcp: TcpConfig {
+                    profile: "bench".to_owned(),
+                    sender: endpoint.clone(),
+                    receiver: endpoint.clone(),
+                    sender_opens: true,
+                },
+                duration: None,
+            },
+        };
+        Scenario {
+            name: "bench".to_owned(),
+            title: String::new(),
+            run: RunConfig {
+                seed: 1,
+                duration: Duration::from_secs(self.seconds),
+                sample_interval: Duration::from_millis(100),
+                ack_table: self.acks,
+            },
+            down: vec![named("down.0.link", link), named("down.1.delay", delay())],
+            up: vec![named("up.0.delay", delay())],
+            flows: (0..self.flows).map(flow).collect(),
+        }
+    }
+}
+
+/// CPU time of this process.
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}

@@ -1,0 +1,387 @@
+//! A TCP flow: two endpoints, an application that writes for a time or a number of bytes.
+
+use airpath_base::{Duration, Ecn, Event, EventKind, Histogram, Instant, Packet, Payload};
+use airpath_record::{
+    AckRow, EventRow, Exit, FlowSummary, HistogramRow, LimitSeconds, Name, Quantiles, SampleRow,
+};
+use airpath_scenario::TcpConfig;
+use airpath_tcp::{Endpoint, Window};
+
+use super::{Context, Identity, mbps};
+
+/// What the application does.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    /// Writes until `stop`, or until the run ends.
+    Bulk { stop: Option<Instant> },
+    /// Writes this many bytes.
+    File { size: u64 },
+}
+
+pub(crate) struct TcpFlow {
+    identity: Identity,
+    config: TcpConfig,
+    work: Work,
+    ends: Option<Ends>,
+    /// The application has stopped writing.
+    stopped: bool,
+    /// End of the measurement, and what was delivered and written then.
+    measured: Option<Measured>,
+    exit: Option<Exit>,
+    rtt: Histogram,
+    interval: Interval,
+    /// Cumulative delivery at each sample: end of the interval, bytes.
+    delivery: Vec<(Instant, u64)>,
+}
+
+/// The two endpoints of a flow that has started.
+struct Ends {
+    sender: Endpoint,
+    receiver: Endpoint,
+}
+
+#[derive(Clone, Copy)]
+struct Measured {
+    end: Instant,
+    delivered: u64,
+    written: u64,
+}
+
+/// Sums over the current sample interval.
+#[derive(Default)]
+struct Interval {
+    rtt_sum: Duration,
+    rtt_count: u64,
+}
+
+impl TcpFlow {
+    pub(crate) fn bulk(identity: Identity, tcp: &TcpConfig, duration: Option<Duration>) -> Self {
+        let stop = duration.map(|duration| identity.start + duration);
+        Self::new(identity, tcp, Work::Bulk { stop })
+    }
+
+    pub(crate) fn file(identity: Identity, tcp: &TcpConfig, size: u64) -> Self {
+        Self::new(identity, tcp, Work::File { size })
+    }
+
+    fn new(identity: Identity, tcp: &TcpConfig, work: Work) -> Self {
+        Self {
+            identity,
+            config: tcp.clone(),
+            work,
+            ends: None,
+            stopped: false,
+            measured: None,
+            exit: None,
+            rtt: Histogram::new(),
+            interval: Interval::default(),
+            delivery: Vec::new(),
+        }
+    }
+
+    fn start(&mut self, context: &mut Context<'_>) {
+        let TcpConfig { sender, receiver, sender_opens, .. } = &self.config;
+        let now = context.now;
+        let (mut sender, receiver) = if *sender_opens {
+            (Endpoint::connect(now, sender), Endpoint::listen(now, receiver))
+        } else {
+            (Endpoint::listen(now, sender), Endpoint::connect(now, receiver))
+        };
+        match self.work {
+            Work::Bulk { .. } => sender.offer(u64::MAX),
+            Work::File { size } => {
+                sender.offer(size);
+                sender.close_when_written();
+            }
+        }
+        let ends = self.ends.insert(Ends { sender, receiver });
+        transmit(&mut ends.sender, &self.identity, self.identity.forward, context);
+        transmit(&mut ends.receiver, &self.identity, 1 - self.identity.forward, context);
+    }
+
+    #[inline]
+    pub(crate) fn on_packet(&mut self, direction: usize, packet: &Packet, context: &mut Context<'_>) {
+        let (Payload::Tcp(segment), Some(ends)) = (&packet.payload, &mut self.ends) else {
+            return;
+        };
+        if direction == self.identity.forward {
+            ends.receiver.on_segment(context.now, segment);
+            transmit(&mut ends.receiver, &self.identity, 1 - direction, context);
+            let complete = matches!(self.work, Work::File { size }
+                if self.measured.is_none() && ends.receiver.delivered() >= size);
+            if complete {
+                self.measure(context.now);
+            }
+            return;
+        }
+        ends.sender.on_segment(context.now, segment);
+        let rtt = ends.sender.take_rtt_sample();
+        if let Some(rtt) = rtt {
+            self.rtt.record(rtt);
+            self.interval.rtt_sum += rtt;
+            self.interval.rtt_count += 1;
+        }
+        transmit(&mut ends.sender, &self.identity, 1 - direction, context);
+        if context.ack_table {
+            self.record_ack(rtt, context);
+        }
+        self.record_events(context);
+    }
+
+    pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {
+        let now = context.now;
+        if self.ends.is_none() {
+            if now >= self.identity.start {
+                self.start(context);
+            }
+            return;
+        }
+        if let Work::Bulk { stop: Some(stop) } = self.work
+            && !self.stopped
+            && now >= stop
+        {
+            self.measure(now);
+            self.stopped = true;
+            self.ends.iter_mut().for_each(|ends| ends.sender.close());
+        }
+        let Some(ends) = &mut self.ends else {
+            return;
+        };
+        ends.sender.on_timer(now);
+        ends.receiver.on_timer(now);
+        transmit(&mut ends.sender, &self.identity, self.identity.forward, context);
+        transmit(&mut ends.receiver, &self.identity, 1 - self.identity.forward, context);
+        self.record_events(context);
+    }
+
+    #[inline]
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
+        let Some(ends) = &self.ends else {
+            return Some(self.identity.start);
+        };
+        let stop = match self.work {
+            Work::Bulk { stop } if !self.stopped => stop,
+            Work::Bulk { .. } | Work::File { .. } => None,
+        };
+        [ends.sender.next_timer(), ends.receiver.next_timer(), stop].into_iter().flatten().min()
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.ends.as_ref().is_some_and(|ends| ends.sender.is_finished())
+    }
+
+    fn measure(&mut self, now: Instant) {
+        if let Some(ends) = &self.ends {
+            self.measured = Some(Measured {
+                end: now,
+                delivered: ends.receiver.delivered(),
+                written: ends.sender.written(),
+            });
+        }
+    }
+
+    pub(crate) fn sample(&mut self, context: &mut Context<'_>) {
+        let Some(ends) = &self.ends else {
+            return;
+        };
+        let (since, before) =
+            self.delivery.last().copied().unwrap_or((self.identity.start, 0));
+        let delivered = ends.receiver.delivered();
+        let seconds = context.now.saturating_since(since).as_secs_f64();
+        let Some(goodput_mbps) = mbps(delivered - before, seconds) else {
+            return;
+        };
+        self.delivery.push((context.now, delivered));
+        let Interval { rtt_sum, rtt_count } = std::mem::take(&mut self.interval);
+        let window = ends.sender.window();
+        context.tables.sample(SampleRow {
+            time_ns: context.now.as_nanos() as i64,
+            flow: self.identity.name,
+            goodput_mbps,
+            delivered_bytes: delivered,
+            cwnd_segments: Some(window.segments()),
+            ssthresh_segments: ssthresh(&window),
+            srtt_ms: ends.sender.srtt().map(Duration::as_millis_f64),
+            rtt_ms: (rtt_count > 0).then(|| (rtt_sum / rtt_count).as_millis_f64()),
+            inflight_segments: Some(ends.sender.in_flight()),
+        });
+    }
+
+    fn record_ack(&self, rtt: Option<Duration>, context: &mut Context<'_>) {
+        let Some(ends) = &self.ends else {
+            return;
+        };
+        let window = ends.sender.window();
+        context.tables.ack(AckRow {
+            time_ns: context.now.as_nanos() as i64,
+            flow: self.identity.name,
+            acked_bytes: ends.sender.acknowledged(),
+            cwnd_segments: window.segments(),
+            ssthresh_segments: ssthresh(&window),
+            srtt_ms: ends.sender.srtt().map(Duration::as_millis_f64),
+            rtt_ms: rtt.map(Duration::as_millis_f64),
+            inflight_segments: ends.sender.in_flight(),
+        });
+    }
+
+    #[inline]
+    fn record_events(&mut self, context: &mut Context<'_>) {
+        while let Some(event) = self.ends.as_mut().and_then(|ends| ends.sender.poll_event()) {
+            if let EventKind::SlowStartExit { reason, cwnd, .. } = event.kind {
+                self.exit = Some(Exit {
+                    time_s: event.at.saturating_since(self.identity.start).as_secs_f64(),
+                    cwnd_segments: cwnd,
+                    reason: reason.name(),
+                });
+            }
+            context.tables.event(event_row(self.identity.name, &event));
+        }
+    }
+
+    pub(crate) fn finish(mut self, context: &mut Context<'_>) -> FlowSummary {
+        let now = context.now;
+        let complete = self.measured.is_some();
+        if !complete {
+            self.measure(now);
+        }
+        record_histogram(&self.rtt, self.identity.name, context);
+        let started = self.ends.is_some();
+        let measured = self.measured.filter(|measured| measured.end > self.identity.start);
+        let seconds = measured.map_or(0.0, |measured| {
+            measured.end.saturating_since(self.identity.start).as_secs_f64()
+        });
+        let steady = self.steady(measured.map_or(now, |measured| measured.end));
+        let ends = self.ends.as_ref();
+        let counters = ends.map(|ends| ends.sender.counters()).unwrap_or_default();
+        FlowSummary {
+            id: self.identity.id,
+            kind: self.identity.kind,
+            direction: self.identity.direction,
+            congestion: Some(self.config.sender.congestion.name()),
+            profile: Some(self.config.profile),
+            start_ns: self.identity.start.as_nanos() as i64,
+            end_ns: measured.map(|measured| measured.end.as_nanos() as i64),
+            bytes_delivered: ends.map_or(0, |ends| ends.receiver.delivered()),
+            goodput_mbps: measured.and_then(|measured| mbps(measured.delivered, seconds)),
+            written_mbps: measured.and_then(|measured| mbps(measured.written, seconds)),
+            rtt_ms: Quantiles::of(&self.rtt),
+            segments_sent: counters.segments,
+            retransmitted_segments: started.then_some(counters.retransmitted),
+            rto_count: started.then_some(counters.timeouts),
+            steady_mbps: steady.map(|(rate, _)| rate),
+            converged_after_s: steady.and_then(|(_, after)| after),
+            completed_s: (complete && matches!(self.work, Work::File { .. })).then_some(seconds),
+            slow_start_exit: self.exit,
+            limited_s: ends.map(|ends| {
+                let times = ends.sender.limit_times(now);
+                LimitSeconds {
+                    cwnd: times.cwnd.as_secs_f64(),
+                    receive_window: times.receive_window.as_secs_f64(),
+                    send_buffer: times.send_buffer.as_secs_f64(),
+                    application: times.application.as_secs_f64(),
+                }
+            }),
+            ..FlowSummary::default()
+        }
+    }
+
+    /// Median of the goodput over 1 s in the second half of the flow, and the first time at which
+    /// it reaches 90 % of that. `None` below 5 s.
+    fn steady(&self, end: Instant) -> Option<(f64, Option<f64>)> {
+        let start = self.identity.start;
+        let length = end.saturating_since(start);
+        if length < Duration::from_secs(5) {
+            return None;
+        }
+        let second = Duration::from_secs(1);
+        let mut windows = Vec::new();
+        let mut first = 0;
+        let origin = [(start, 0)];
+        let points: Vec<_> = origin
+            .iter()
+            .chain(&self.delivery)
+            .copied()
+            .filter(|&(at, _)| at <= end)
+            .collect();
+        for &(at, bytes) in &points {
+            while points[first + 1].0 + second <= at {
+                first += 1;
+            }
+            let span = at.saturating_since(points[first].0);
+            if span >= second {
+                windows.push((at, mbps(bytes - points[first].1, span.as_secs_f64())?));
+            }
+        }
+        let middle = start + length / 2;
+        let mut late: Vec<f64> =
+            windows.iter().filter(|(at, _)| *at > middle).map(|&(_, rate)| rate).collect();
+        if late.is_empty() {
+            return None;
+        }
+        let half = late.len() / 2;
+        let (_, &mut steady, _) = late.select_nth_unstable_by(half, f64::total_cmp);
+        let reached = windows.iter().find(|(_, rate)| *rate >= 0.9 * steady);
+        let after = reached.map(|(at, _)| at.saturating_since(start).as_secs_f64());
+        Some((steady, after))
+    }
+}
+
+/// Sends all that an endpoint has to send now.
+#[inline]
+fn transmit(
+    endpoint: &mut Endpoint,
+    identity: &Identity,
+    direction: usize,
+    context: &mut Context<'_>,
+) {
+    while let Some(segment) = endpoint.poll_transmit(context.now) {
+        let packet = Packet {
+            flow: identity.flow,
+            size: endpoint.wire_size(&segment),
+            ecn: Ecn::NotEct,
+            payload: Payload::Tcp(segment),
+        };
+        context.paths[direction].enqueue(context.now, packet);
+    }
+}
+
+/// Writes a flow's RTT distribution.
+pub(super) fn record_histogram(histogram: &Histogram, flow: Name, context: &mut Context<'_>) {
+    for (low, high, count) in histogram.buckets() {
+        let (low_ms, high_ms) = (low.as_millis_f64(), high.as_millis_f64());
+        context.tables.histogram(HistogramRow { flow, low_ms, high_ms, count });
+    }
+}
+
+fn ssthresh(window: &Window) -> Option<u32> {
+    window.ssthresh.is_finite().then_some(window.ssthresh as u32)
+}
+
+fn event_row(flow: Name, event: &Event) -> EventRow {
+    let mut row = EventRow {
+        time_ns: event.at.as_nanos() as i64,
+        flow: Some(flow),
+        link: None,
+        kind: event.kind.name(),
+        reason: None,
+        cwnd_segments: None,
+        value: None,
+        packets: None,
+    };
+    match event.kind {
+        EventKind::SlowStartExit { reason, cwnd, srtt } => {
+            row.reason = Some(reason.name());
+            row.cwnd_segments = Some(cwnd);
+            row.value = Some(srtt.as_millis_f64());
+        }
+        EventKind::RecoveryStart { cwnd, ssthresh, lost } => {
+            row.cwnd_segments = Some(cwnd);
+            row.value = Some(f64::from(ssthresh));
+            row.packets = Some(u64::from(lost));
+        }
+        EventKind::RecoveryEnd { cwnd } => row.cwnd_segments = Some(cwnd),
+        EventKind::RetransmissionTimeout { rto, .. } => row.value = Some(rto.as_millis_f64()),
+        EventKind::Established | EventKind::WindowProbe | EventKind::Finished => {}
+    }
+    row
+}
