@@ -185,7 +185,7 @@ fn check_start(flow: &Fields, run: &Fields, problems: &mut Problems) {
                 start.as_secs_f64(),
                 end.as_secs_f64()
             ),
-            format!("run.duration_s is at {}", run.origin_of("duration_s")),
+            format!("`run.duration_s`: {}", run.origin_of("duration_s")),
         );
     }
 }

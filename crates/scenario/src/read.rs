@@ -97,6 +97,7 @@ impl Fields {
                 continue;
             }
             match key.default {
+                Default::Required if !self.surely_meets(key.needs) => {}
                 Default::Required if matches!(key.kind, Kind::List) => {}
                 Default::Required => problems.add_with_help(
                     &self.origin,
@@ -294,6 +295,16 @@ impl Fields {
                 self.broken.contains(&other)
                     || self.choice(other).is_none_or(|choice| choice == value)
             }
+        }
+    }
+
+    /// Like `meets`, but what another problem left open does not count.
+    fn surely_meets(&self, need: Option<Need>) -> bool {
+        match need {
+            Some(Need::Is(other, value)) => {
+                !self.broken.contains(&other) && self.choice(other) == Some(value)
+            }
+            _ => self.meets(need),
         }
     }
 

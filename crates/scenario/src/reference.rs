@@ -42,13 +42,24 @@ added. A name with dots is quoted: `--set 'profile.\"my-10.5\".sack=false'`.
 ";
 
 fn section(out: &mut String, table: &Table) {
-    let title = if table.path.is_empty() { "The top level".to_owned() } else { code(table.header) };
+    let title = match table.path {
+        "" => "The top level".to_owned(),
+        _ => table.header.split(" and ").map(code).collect::<Vec<_>>().join(" and "),
+    };
     write(out, format_args!("\n## {title}\n\n{}\n", table.doc));
     if !table.path.is_empty() {
         write(out, format_args!("For `--set`: {}.\n", set_paths(table.path)));
     }
     let Some(selector) = table.selector else {
-        keys(out, table.groups.iter());
+        // A profile's other keys are those of a flow: say them once.
+        let shared = |group: &&Group| {
+            table.path == PROFILE.path
+                && FLOW.groups.iter().any(|flow| std::ptr::eq(flow.keys, group.keys))
+        };
+        keys(out, table.groups.iter().filter(|group| !shared(group)));
+        for key in table.groups.iter().filter(shared).filter_map(|group| group.keys.first()) {
+            write(out, format_args!("\nAnd the keys of a TCP flow, from `{}` on.\n", key.name));
+        }
         return;
     };
     write(out, format_args!("\n### For every `{selector}`\n"));
@@ -61,7 +72,7 @@ fn section(out: &mut String, table: &Table) {
         }
         shown.push(group.variants);
         let values: Vec<String> =
-            group.variants.iter().map(|value| code(&format!("{value:?}"))).collect();
+            group.variants.iter().map(|value| code(format!("{value:?}"))).collect();
         write(out, format_args!("\n### {selector} = {}\n", values.join(" or ")));
         if let [only] = group.variants
             && let Some(choice) = table.variants().iter().find(|choice| choice.value == *only)
@@ -90,7 +101,7 @@ fn value(key: &Key) -> String {
         Kind::Name => "string: 1 to 64 letters, digits, `.`, `_`, `-`".to_owned(),
         Kind::Choice(choices) => {
             let values: Vec<String> =
-                choices.iter().map(|choice| code(&format!("{:?}", choice.value))).collect();
+                choices.iter().map(|choice| code(format!("{:?}", choice.value))).collect();
             values.join(", ")
         }
         Kind::Flag => "`true`, `false`".to_owned(),
@@ -117,18 +128,18 @@ fn meaning(key: &Key) -> String {
     let mut text = key.doc.to_owned();
     if let Kind::Choice(choices) = key.kind {
         for choice in choices {
-            text.push_str(&format!(" {}: {}", code(&format!("{:?}", choice.value)), choice.doc));
+            text.push_str(&format!(" {}: {}", code(format!("{:?}", choice.value)), choice.doc));
         }
     }
     match key.needs {
         Some(Need::Is(other, value)) => {
-            text.push_str(&format!(" Only with {}.", code(&format!("{other} = {value:?}"))));
+            text.push_str(&format!(" Only with {}.", code(format!("{other} = {value:?}"))));
         }
         Some(Need::Given(other)) => text.push_str(&format!(" Only with `{other}`.")),
         None => {}
     }
     if !key.excludes.is_empty() {
-        let others: Vec<String> = key.excludes.iter().map(|other| code(other)).collect();
+        let others: Vec<String> = key.excludes.iter().map(code).collect();
         text.push_str(&format!(" Not together with {}.", others.join(" or ")));
     }
     text
@@ -154,7 +165,7 @@ fn built_in_profiles(out: &mut String) {
             .map(|(.., fields)| {
                 fields
                     .setting(key.name)
-                    .map_or_else(String::new, |each| code(&toml_value(key, each)))
+                    .map_or_else(String::new, |each| code(toml_value(key, each)))
             })
             .collect();
         if values.iter().any(|value| !value.is_empty()) {
@@ -188,10 +199,10 @@ fn first_comment(text: &str) -> &str {
 }
 
 fn set_paths(path: &str) -> String {
-    path.split(" or ").map(|path| code(&format!("{path}.KEY"))).collect::<Vec<_>>().join(" or ")
+    path.split(" or ").map(|path| code(format!("{path}.KEY"))).collect::<Vec<_>>().join(" or ")
 }
 
-fn code(text: &str) -> String {
+fn code(text: impl std::fmt::Display) -> String {
     format!("`{text}`")
 }
 

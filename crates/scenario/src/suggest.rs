@@ -33,7 +33,10 @@ pub(crate) fn unknown_key(
         .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
     problems.add_with_help(
         origin,
-        format!("unknown key `{name}` in {here}"),
+        match table.path {
+            "" => format!("unknown key `{name}` at the top level"),
+            _ => format!("unknown key `{name}` in {here}"),
+        },
         format!("{near}allowed here: {}", allowed()),
     );
 }

@@ -1,0 +1,193 @@
+//! What keys mean: from TOML and `--set` to the scenario.
+
+use std::path::Path;
+
+use airpath_base::{Duration, Rate};
+use airpath_path::{
+    Aqm, DelayConfig, Distribution, Jitter, LossConfig, ServiceConfig, StageConfig,
+};
+use airpath_scenario::{Direction, Parsed, Source, TcpConfig, Traffic, parse};
+use airpath_tcp::CongestionConfig;
+
+const BULK: &str = "[[flow]]\nkind = \"bulk\"\n";
+
+fn parsed_with(text: &str, sets: &[&str]) -> Parsed {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let source =
+        Source { name: "dir/my test.toml", text, directory: Some(Path::new("tests/data")) };
+    match parse(&source, &sets) {
+        Ok(parsed) => parsed,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn parsed(text: &str) -> Parsed {
+    parsed_with(text, &[])
+}
+
+fn tcp(traffic: &Traffic) -> &TcpConfig {
+    match traffic {
+        Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => tcp,
+        other => panic!("{} has no TCP", other.kind()),
+    }
+}
+
+#[test]
+fn the_shortest_scenario_has_every_default() {
+    let scenario = parsed(BULK).scenario;
+    assert_eq!((scenario.name.as_str(), scenario.title.as_str()), ("my-test", "my-test"));
+    assert_eq!(scenario.run.seed, 1);
+    assert_eq!(scenario.run.duration, Duration::from_secs(30));
+    assert_eq!(scenario.run.sample_interval, Duration::from_millis(100));
+    assert!(!scenario.run.ack_table);
+    assert!(scenario.down.is_empty() && scenario.up.is_empty());
+    let flow = &scenario.flows[0];
+    assert_eq!((flow.id.as_str(), flow.direction), ("bulk-0", Direction::Down));
+    assert_eq!(flow.start, Duration::ZERO);
+    let tcp = tcp(&flow.traffic);
+    assert!(tcp.sender_opens);
+    assert_eq!(tcp.profile, "rfc");
+    assert_eq!(tcp.sender, tcp.receiver);
+    assert_eq!(tcp.sender.congestion, CongestionConfig::Cubic { fast_convergence: true });
+    assert_eq!((tcp.sender.mss, tcp.sender.header, tcp.sender.initial_window), (1448, 52, 10));
+    assert_eq!(tcp.sender.slow_start_limit, Some(1));
+}
+
+#[test]
+fn times_and_rates_are_exact() {
+    let text = format!(
+        "run.duration_s = 1.1\n[[path.up]]\nstage = \"link\"\nrate_mbps = 0.35\n\
+         [[path.up]]\nstage = \"delay\"\ndelay_ms = 0.000001\n{BULK}"
+    );
+    let scenario = parsed(&text).scenario;
+    assert_eq!(scenario.run.duration.as_nanos(), 1_100_000_000);
+    assert_eq!(scenario.up[0].name, "up.0.link");
+    let StageConfig::Link(link) = &scenario.up[0].stage else { panic!("not a link") };
+    assert_eq!(link.service, ServiceConfig::Rate(Rate::from_bps(350_000).unwrap()));
+    assert_eq!((link.queue.packets, link.queue.bytes, link.queue.aqm), (None, None, Aqm::DropTail));
+    let delay = DelayConfig { base: Duration::from_nanos(1), jitter: None };
+    assert_eq!(scenario.up[1].stage, StageConfig::Delay(delay));
+}
+
+#[test]
+fn stages_are_what_they_say() {
+    let text = format!(
+        "[[path.down]]\nstage = \"link\"\nrate_mbps = 1\naqm = \"codel\"\ncodel_target_ms = 7\n\
+         [[path.down]]\nstage = \"delay\"\ndelay_ms = 1\njitter_ms = 2\n\
+         jitter_distribution = \"half-normal\"\nkeep_order = false\n\
+         [[path.down]]\nstage = \"loss\"\nperiod = 100\n\
+         [[path.down]]\nstage = \"gilbert-elliott\"\ngood_to_bad = 0.1\nbad_to_good = 1\n{BULK}"
+    );
+    let down = parsed(&text).scenario.down;
+    let StageConfig::Link(link) = &down[0].stage else { panic!("not a link") };
+    let (target, interval) = (Duration::from_millis(7), Duration::from_millis(100));
+    assert_eq!(link.queue.aqm, Aqm::CoDel { target, interval });
+    let sd = Duration::from_millis(2);
+    let jitter = Jitter { distribution: Distribution::HalfNormal { sd }, keep_order: false };
+    let delay = DelayConfig { base: Duration::from_millis(1), jitter: Some(jitter) };
+    assert_eq!(down[1].stage, StageConfig::Delay(delay));
+    assert_eq!(down[2].stage, StageConfig::Loss(LossConfig::Periodic { period: 100 }));
+    let chain = LossConfig::GilbertElliott {
+        good_to_bad: 0.1,
+        bad_to_good: 1.0,
+        loss_good: 0.0,
+        loss_bad: 1.0,
+    };
+    assert_eq!(down[3].stage, StageConfig::Loss(chain));
+    assert_eq!(down[3].name, "down.3.gilbert-elliott");
+}
+
+#[test]
+fn flows_have_the_defaults_of_their_kind() {
+    let text = "[[flow]]\nkind = \"ping\"\n[[flow]]\nkind = \"file\"\nsize_bytes = 5\n\
+                [[flow]]\nkind = \"udp\"\nrate_mbps = 1\n";
+    let flows = parsed(text).scenario.flows;
+    let ids: Vec<_> = flows.iter().map(|flow| (flow.id.as_str(), flow.direction)).collect();
+    assert_eq!(
+        ids,
+        [("ping-0", Direction::Up), ("file-1", Direction::Down), ("udp-2", Direction::Down)]
+    );
+    let interval = Duration::from_secs(1);
+    assert_eq!(flows[0].traffic, Traffic::Ping { interval, packet_bytes: 84, count: None });
+    assert!(!tcp(&flows[1].traffic).sender_opens);
+    let rate = Rate::from_bps(1_000_000).unwrap();
+    assert_eq!(flows[2].traffic, Traffic::Udp { rate, packet_bytes: 1500, duration: None });
+}
+
+#[test]
+fn a_profile_is_derived_and_a_flow_overrides_it() {
+    let text = "[profile.\"b-1.0\"]\nbase = \"a\"\nsack = false\n\
+                [profile.a]\nbase = \"macos-10.5\"\nwindow_bytes = 100000\n\
+                [[flow]]\nkind = \"bulk\"\nprofile = \"b-1.0\"\nreceive_buffer_bytes = 50000\n\
+                [[flow]]\nkind = \"bulk\"\nprofile = \"a\"\ncongestion = \"cubic\"\n\
+                [[flow]]\nkind = \"bulk\"\ncongestion = \"fixed\"\nfixed_window_segments = 7\n";
+    let parsed = parsed(text);
+    let flows = &parsed.scenario.flows;
+    let first = &tcp(&flows[0].traffic).sender;
+    assert_eq!((first.sack, first.timestamps, first.initial_window), (false, true, 1));
+    assert_eq!((first.send_buffer, first.receive_buffer), (100_000, 50_000));
+    assert_eq!((first.delayed_ack.segments, first.delayed_ack.ticking), (4, true));
+    assert_eq!(first.congestion, CongestionConfig::Reno);
+    let second = &tcp(&flows[1].traffic).sender;
+    assert_eq!(second.congestion, CongestionConfig::Cubic { fast_convergence: true });
+    let third = &tcp(&flows[2].traffic).sender;
+    assert_eq!(third.congestion, CongestionConfig::Fixed { segments: 7 });
+
+    let source = Source { name: "my-test", text: &parsed.resolved_toml, directory: None };
+    let again = parse(&source, &[]).unwrap();
+    assert_eq!(again.scenario, parsed.scenario);
+    assert_eq!(again.resolved_toml, parsed.resolved_toml);
+}
+
+#[test]
+fn a_setting_replaces_what_the_file_says_and_the_last_one_wins() {
+    let text = format!("[[path.down]]\nstage = \"link\"\nrate_mbps = 1\n{BULK}id = \"a\"\n");
+    let sets = [
+        "title=two words",
+        "run.seed=0x10",
+        "run.duration_s=5",
+        "run.duration_s = 7.5",
+        "path.down.0.rate_mbps=1.35",
+        "path.down.0.aqm=codel",
+        "flow.0.window_bytes=65536",
+        "flow.0.profile=\"mine-1.0\"",
+        "profile.\"mine-1.0\".base=macos-10.5",
+        "flow.0.id=007",
+        "path.up=[{stage = \"delay\", delay_ms = 3}]",
+    ];
+    let scenario = parsed_with(&text, &sets).scenario;
+    assert_eq!((scenario.title.as_str(), scenario.run.seed), ("two words", 16));
+    assert_eq!(scenario.run.duration, Duration::from_millis(7500));
+    let StageConfig::Link(link) = &scenario.down[0].stage else { panic!("not a link") };
+    assert_eq!(link.service, ServiceConfig::Rate(Rate::from_bps(1_350_000).unwrap()));
+    assert!(matches!(link.queue.aqm, Aqm::CoDel { .. }));
+    let flow = &scenario.flows[0];
+    // 007 is no TOML number, so it is a string.
+    assert_eq!(flow.id, "007");
+    let tcp = tcp(&flow.traffic);
+    assert_eq!((tcp.sender.send_buffer, tcp.sender.initial_window), (65536, 1));
+    assert_eq!(scenario.up.len(), 1);
+}
+
+#[test]
+fn a_setting_is_part_of_the_digest() {
+    let digest = |sets: &[&str]| parsed_with(BULK, sets).sha256;
+    assert_eq!(digest(&[]), digest(&["run.seed=1"]));
+    assert_ne!(digest(&[]), digest(&["run.seed=2"]));
+}
+
+#[test]
+fn traces_are_found_beside_the_scenario_and_their_content_is_part_of_the_digest() {
+    let text = |file: &str| format!("[[path.down]]\nstage = \"trace\"\nfile = \"{file}\"\n{BULK}");
+    let plain = parsed(&text("small.trace"));
+    let packed = parsed(&text("small.trace.gz"));
+    assert_eq!(plain.scenario, packed.scenario);
+    assert_ne!(plain.sha256, packed.sha256);
+    // sha256sum tests/data/small.trace
+    assert_eq!(
+        plain.traces[0].sha256,
+        "d9eea9a18a1f10e0219529634b969516ca06370bcd1633bf026977e138bd7ae3"
+    );
+    assert!(plain.resolved_toml.contains("file = \"small.trace\"\n"));
+    assert_eq!(plain.scenario.down[0].name, "down.0.trace");
+}

@@ -1,0 +1,124 @@
+//! Whatever the file holds, the answer is a scenario or an error that names places: no panic.
+
+use airpath_scenario::{Origin, Source, parse, shipped};
+use proptest::prelude::*;
+
+/// Pieces that take the parser to its corners.
+const PIECES: &[&str] = &[
+    "[[flow]]\n",
+    "[[path.down]]\n",
+    "[path]\n",
+    "[profile.a]\n",
+    "base = \"a\"\n",
+    "profile = \"a\"\n",
+    "kind = \"file\"\n",
+    "stage = \"trace\"\n",
+    "file = \"builtin:sawtooth\"\n",
+    "aqm = \"codel\"\n",
+    "congestion = \"fixed\"\n",
+    "window_bytes = 1\n",
+    "mss_bytes = 65495\n",
+    "delay_ms = 1e400\n",
+    "rate_mbps = -nan\n",
+    "probability = 1\n",
+    "start_s = 99999999999999999999\n",
+    "seed = 0xffffffffffffffffffffffffffffffffffffffff\n",
+    "id = \"\u{1f4f6}\"\n",
+    "= 1\n",
+    "\"\"\"",
+    "\r\n",
+    "{",
+    "[",
+    "é",
+    "0",
+    ".",
+    "-",
+];
+
+/// Cuts bytes out of a shipped scenario and puts pieces in, at character boundaries.
+fn mutate(text: &str, edits: &[(usize, usize, usize)]) -> String {
+    let mut chars: Vec<char> = text.chars().collect();
+    for &(at, cut, piece) in edits {
+        let at = at % (chars.len() + 1);
+        let end = (at + cut).min(chars.len());
+        chars.splice(at..end, PIECES[piece % PIECES.len()].chars());
+    }
+    chars.into_iter().collect()
+}
+
+/// Moves, drops and doubles whole lines.
+fn shuffle(text: &str, edits: &[(usize, usize, usize)]) -> String {
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    for &(from, to, what) in edits {
+        let (from, to) = (from % lines.len(), to % lines.len());
+        match what % 4 {
+            0 => lines.swap(from, to),
+            1 if lines.len() > 1 => {
+                lines.remove(from);
+            }
+            2 => lines.insert(to, lines[from]),
+            _ => lines.insert(to, PIECES[what % PIECES.len()]),
+        }
+    }
+    lines.concat()
+}
+
+fn judge(text: &str, sets: &[String]) -> Result<(), TestCaseError> {
+    let source = Source { name: "s.toml", text, directory: None };
+    match parse(&source, sets) {
+        Ok(parsed) => {
+            let resolved = Source { text: &parsed.resolved_toml, ..source };
+            let again = parse(&resolved, &[]);
+            prop_assert_eq!(again.map(|again| again.scenario), Ok(parsed.scenario));
+        }
+        Err(error) => {
+            prop_assert!(!error.problems.is_empty());
+            let lines = text.split('\n').count();
+            for problem in &error.problems {
+                match &problem.origin {
+                    Origin::File { line, column, .. } => {
+                        prop_assert!((1..=lines).contains(line), "{}", problem);
+                        prop_assert!(*column >= 1);
+                    }
+                    Origin::Set { text } => prop_assert!(sets.iter().any(|set| **set == **text)),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn edits(up_to: usize) -> impl Strategy<Value = Vec<(usize, usize, usize)>> {
+    prop::collection::vec((0..4000_usize, 0..12_usize, 0..1000_usize), 1..up_to)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn mutated_files_never_panic(which in 0..100_usize, edits in edits(6)) {
+        let text = shipped()[which % shipped().len()].1;
+        judge(&mutate(text, &edits), &[])?;
+    }
+
+    #[test]
+    fn shuffled_files_never_panic(which in 0..100_usize, edits in edits(8)) {
+        let text = shipped()[which % shipped().len()].1;
+        judge(&shuffle(text, &edits), &[])?;
+    }
+
+    #[test]
+    fn any_setting_never_panics(
+        which in 0..100_usize,
+        sets in prop::collection::vec(
+            prop_oneof![
+                any::<String>(),
+                "(run|flow|path|profile|title)([.](0|1|down|seed|id|kind|\"x\")){0,3}=[-0-9a-z.\\[\\]{}\"]{0,6}",
+            ],
+            1..4,
+        ),
+    ) {
+        let text = shipped()[which % shipped().len()].1;
+        judge(text, &sets)?;
+    }
+}
