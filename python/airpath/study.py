@@ -45,6 +45,7 @@ from pathlib import Path
 from typing import Any
 
 from airpath.errors import InputError
+from airpath.text import digits
 from airpath.toml import read_toml
 
 STUDIES = Path(__file__).parent / "studies"
@@ -102,6 +103,16 @@ class Figure:
         if self.kind == "shape":
             return self.how
         return self.low if self.low == self.high else [self.low, self.high]
+
+    def published_text(self) -> str:
+        """The number or range with its unit; "shape" for a relation."""
+        if self.kind == "shape":
+            return "shape"
+        if self.low is None or self.high is None:
+            word, bound = ("below", self.high) if self.low is None else ("above", self.low)
+            return f"{word} {digits(bound or 0.0)} {self.unit}"
+        low, high = digits(self.low), digits(self.high)
+        return f"{low} {self.unit}" if low == high else f"{low} to {high} {self.unit}"
 
     def accepts(self, value: float) -> bool:
         """Whether a value is within the tolerance of what was published."""
@@ -175,7 +186,7 @@ def _assumption(entry: dict[str, Any]) -> Assumption:
         raise ValueError(f"assumption '{entry['id']}' has both bounds and alternatives")
     for bound in ("low", "high"):
         if bound in entry:
-            label = f"{entry['key']} = {entry[bound]}"
+            label = f"{entry['key'].rsplit('.', 1)[-1]} = {entry[bound]}"
             alternatives.append(Alternative(label, (f"{entry['key']}={entry[bound]}",)))
     return Assumption(
         id=str(entry["id"]),

@@ -7,7 +7,7 @@ def digits(value: float) -> str:
     """Three significant digits, never in exponent form."""
     magnitude = abs(value)
     if magnitude >= 99.95:
-        return f"{value:,.0f}".replace(",", " ")
+        return _grouped(value)
     if magnitude >= 9.995:
         return f"{value:.1f}".removesuffix(".0")
     if magnitude >= 0.9995:
@@ -18,7 +18,7 @@ def digits(value: float) -> str:
 def count(value: float) -> str:
     """``4``, ``12 500``; the mean of counts keeps a digit: ``2.5``."""
     if value == round(value):
-        return f"{value:,.0f}".replace(",", " ")
+        return _grouped(value)
     return digits(value) if value >= 99.95 else f"{value:.1f}"
 
 
@@ -62,3 +62,8 @@ def plural(number: float, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     return f"{count(number)} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def _grouped(value: float) -> str:
+    """A whole number; from five digits on in groups of three, as SI has it."""
+    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 9999.5 else f"{value:.0f}"

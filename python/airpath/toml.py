@@ -14,11 +14,17 @@ else:
     import tomli as tomllib
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML that is known to be sound; raises ``ValueError`` if it is not."""
+    data: dict[str, Any] = tomllib.loads(text)
+    return data
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file. Raises ``InputError`` with file and place of the fault."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {reason(error)}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except ValueError as error:
         raise InputError(f"{path}: {error}") from None

@@ -145,7 +145,7 @@ class _Fluid:
         self.rate = next((s["rate_mbps"] for s in down if s["stage"] == "link"), 10.0)
         self.queue_limit = next((s.get("queue_packets", 100) for s in down), 100)
         delays = [s for way in path.values() for s in way if s["stage"] == "delay"]
-        self.base_ms = sum(s["delay_ms"] for s in delays) + 12 / self.rate
+        self.base_ms = sum(s["delay_ms"] for s in delays) + 12 / self.rate + 0.1
         self.step_s = scenario.data.get("run", {}).get("sample_interval_ms", 100) / 1e3
         self.interval, self.now_s = 0, 0.0
         self.tcp = [f for f in scenario.data["flow"] if f["kind"] in ("bulk", "file")]
@@ -298,10 +298,12 @@ class _Fluid:
             first = next((e for e in self.events if e["kind"] == "slow_start_exit"), None)
             entry = {
                 "id": identity, "kind": flow["kind"], "direction": flow["direction"],
-                "congestion": flow["congestion"], "profile": flow["profile"],
+                "congestion": flow.get("congestion", "reno"), "profile": flow.get("profile", "rfc"),
                 "goodput_mbps": mine["goodput_mbps"].mean(),
                 "rtt_ms": _rtt(mine["rtt_ms"]), "retransmitted_segments": len(self.events),
-                "rto_count": 0, "steady_mbps": mine["goodput_mbps"].tail(50).mean(),
+                "rto_count": 0,
+                "written_mbps": sum(mine["goodput_mbps"]) / len(mine) * 1.05,
+                "steady_mbps": mine["goodput_mbps"].tail(50).mean(),
                 "converged_after_s": 1.5,
                 "slow_start_exit": None if first is None else {
                     "time_s": first["time_ns"] / 1e9, "cwnd_segments": first["cwnd_segments"],

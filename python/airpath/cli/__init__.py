@@ -16,7 +16,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run", short_help="Simulate a scenario.")(run.command)
-app.command("reproduce", short_help="Run published studies and judge each figure.")(reproduce.command)
+app.command("reproduce", short_help="Run published studies and judge each figure.")(
+    reproduce.command
+)
 app.command("report", short_help="Write one self-contained HTML report.")(report.command)
 app.add_typer(scenario.app, name="scenario")
 

@@ -65,8 +65,8 @@ def command(
     if json:
         output(summary.to_json(document(results)))
     else:
-        for study, outcomes in results:
-            output(table(study, outcomes))
+        for study, judged in results:
+            output(table(study, judged))
     if report is not None:
         from airpath.report.study import write_study_report
 
@@ -85,7 +85,7 @@ def table(study: Study, outcomes: Sequence[Outcome]) -> str:
         rows.append(
             (
                 figure.id.removeprefix(f"{study.id}/"),
-                published(outcome),
+                figure.published_text(),
                 "" if outcome.obtained is None else f"{digits(outcome.obtained)} {figure.unit}",
                 "" if bounds is None else f"{digits(bounds[0])} to {digits(bounds[1])}",
                 "" if figure.kind == "shape" else f"{figure.tolerance * 100:.0f} %",
@@ -103,18 +103,3 @@ def table(study: Study, outcomes: Sequence[Outcome]) -> str:
         if index and outcomes[index - 1].note:
             lines.append(f"      {outcomes[index - 1].note}")
     return "\n".join(lines)
-
-
-def published(outcome: Outcome) -> str:
-    """The published number or range with its unit; "shape" for a relation."""
-    from airpath.text import digits
-
-    figure = outcome.figure
-    if figure.kind == "shape":
-        return "shape"
-    if figure.low is not None and figure.high is not None:
-        low, high = digits(figure.low), digits(figure.high)
-        return f"{low} {figure.unit}" if low == high else f"{low} to {high} {figure.unit}"
-    if figure.low is None:
-        return f"below {digits(figure.high or 0.0)} {figure.unit}"
-    return f"above {digits(figure.low)} {figure.unit}"

@@ -58,9 +58,7 @@ def command(
             metavar="N", min=0, help="First seed. [default: the scenario's]", show_default=False
         ),
     ] = None,
-    repeat: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of seeds: N, N+1, …")
-    ] = 1,
+    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Number of seeds: N, N+1, …")] = 1,
     workers: Workers = None,
     out: Annotated[
         Path | None,
@@ -82,7 +80,8 @@ def command(
     with stable keys. With --repeat every figure is the mean over the seeds and has a 95 %
     confidence interval.
     """
-    from airpath import describe, execute, provenance, scenario as scenarios, summary
+    from airpath import describe, execute, provenance, summary
+    from airpath import scenario as scenarios
     from airpath.rundir import check_file_target
 
     if report is not None:

@@ -174,8 +174,7 @@ def _deep_queue(run: Facts, link: Link) -> Finding | None:
     )
     buffer = size(window_bytes(link.capacity_mbps, base))
     advice = (
-        f"{buffer} of buffer (bandwidth × RTT), or aqm = "
-        f'"codel", keeps the rate without the delay'
+        f'{buffer} of buffer (bandwidth × RTT), or aqm = "codel", keeps the rate without the delay'
     )
     confidence = round(min(0.95, 0.6 + 0.1 * median / base), 2)
     gain = Gain("rtt_ms", base + median, base)

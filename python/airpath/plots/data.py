@@ -63,9 +63,7 @@ class Comparison:
     @property
     def duration_s(self) -> float:
         """End of the longest run on the simulated clock, in seconds."""
-        return max(
-            float(run.summary["run"]["simulated_s"]) / len(run.seeds) for run in self.runs
-        )
+        return max(float(run.summary["run"]["simulated_s"]) / len(run.seeds) for run in self.runs)
 
     def of_kind(self, *kinds: str) -> list[Series]:
         """Series of these kinds of flow."""

@@ -18,3 +18,5 @@ class Figure:
     spec: dict[str, Any]
     notes: tuple[str, ...] = ()
     """What was left out of it, such as points between peaks."""
+    margin: int = 80
+    """Pixels that axes and labels need beside the plot."""

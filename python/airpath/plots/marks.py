@@ -15,7 +15,11 @@ WIDTH = 760
 # Dragging pans, Ctrl + wheel zooms: the bare wheel belongs to the page.
 ZOOM: dict[str, Any] = {
     "name": "zoom",
-    "select": {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.ctrlKey || event.metaKey]"},
+    "select": {
+        "type": "interval",
+        "encodings": ["x"],
+        "zoom": "wheel![event.ctrlKey || event.metaKey]",
+    },
     "bind": "scales",
 }
 HOVER: dict[str, Any] = {
@@ -57,9 +61,7 @@ def finished(chart: Any) -> dict[str, Any]:
     return {**spec, "config": CONFIG, **({"params": params} if params else {})}
 
 
-def colour(
-    labels: Sequence[str], palette: Sequence[str], *, legend: bool = False
-) -> alt.Color:
+def colour(labels: Sequence[str], palette: Sequence[str], *, legend: bool = False) -> alt.Color:
     """Colour by label; both lists are in the same order."""
     import altair as alt
 
@@ -73,7 +75,6 @@ def time_axis(duration_s: float, *, last: bool) -> alt.X:
 
     axis = alt.Axis(title="time (s)") if last else alt.Axis(title=None, labels=False, ticks=False)
     return alt.X("t:Q", scale=alt.Scale(domain=[0, duration_s], nice=False), axis=axis)
-
 
 
 def hover_rule(
@@ -130,15 +131,17 @@ def end_labels(
         )
         layers.append(
             mark.encode(
-                x=alt.XValue("width"),  # type: ignore[arg-type]
-                y=alt.YValue(y),
+                x=alt.XValue.from_dict({"value": "width"}),
+                y=alt.YValue.from_dict({"value": y}),
                 text=alt.Text("s:N"),
             )
         )
     return layers
 
 
-def spread(wanted: Sequence[tuple[float, str]], gap: float, height: float) -> list[tuple[float, str]]:
+def spread(
+    wanted: Sequence[tuple[float, str]], gap: float, height: float
+) -> list[tuple[float, str]]:
     """Move positions apart until neighbours are ``gap`` pixels from one another."""
     placed: list[tuple[float, str]] = []
     for y, label in sorted(wanted):
@@ -149,6 +152,12 @@ def spread(wanted: Sequence[tuple[float, str]], gap: float, height: float) -> li
         placed[index] = (min(y, limit), label)
         limit = placed[index][0] - gap
     return placed
+
+
+def margin(labels: Sequence[str], *, axis: int = 80) -> int:
+    """Pixels beside a plot for its axis and for labels at the ends of lines."""
+    longest = max((len(label) for label in labels), default=0)
+    return axis + min(150, 7 * longest + 8)
 
 
 def nice_top(value: float) -> float:

@@ -38,7 +38,7 @@ def rtt_distribution(runs: Comparison) -> Figure | None:
         "share:Q",
         title="share of samples",
         scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 0.95], labelOverlap=False),
+        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 0.95], tickCount=10),
     )
     line = (
         alt.Chart(marks.data(rows))
@@ -77,7 +77,9 @@ def _dashes(runs: Comparison, labels: Sequence[str]) -> Any:
     import altair as alt
 
     pings = {series.label for series in runs.of_kind("ping")} if runs.several else set()
-    return alt.Scale(domain=labels, range=[[5, 3] if label in pings else [1, 0] for label in labels])
+    return alt.Scale(
+        domain=labels, range=[[5, 3] if label in pings else [1, 0] for label in labels]
+    )
 
 
 def _steps(runs: Comparison) -> tuple[list[dict[str, Any]], list[str]]:

@@ -57,4 +57,5 @@ def seeds(runs: Comparison) -> Figure | None:
             "bars that do not overlap differ by more than chance."
         ),
         spec=marks.finished(chart),
+        margin=marks.margin(labels, axis=20),
     )

@@ -30,7 +30,9 @@ def timeline(runs: Comparison) -> Figure:
     panels = [
         panel for panel in (maker.goodput(), maker.rtt(), maker.cwnd(), maker.queue()) if panel
     ]
-    chart = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared", color="independent", shape="independent", fill="independent")
+    chart = alt.vconcat(*panels, spacing=14).resolve_scale(
+        x="shared", color="independent", shape="independent", fill="independent"
+    )
     return Figure(
         id="timeline",
         title="What happened, over time",
@@ -41,6 +43,7 @@ def timeline(runs: Comparison) -> Figure:
         ),
         spec=marks.finished(chart),
         notes=tuple(maker.notes()),
+        margin=marks.margin(maker.end_labels),
     )
 
 
@@ -50,6 +53,7 @@ class _Timeline:
         self.labels = [series.label for series in runs.series]
         self.legend = len(self.labels) > marks.FEW
         self.thinned = False
+        self.end_labels: list[str] = []
 
     def notes(self) -> list[str]:
         """What the figure leaves out."""
@@ -118,15 +122,15 @@ class _Timeline:
 
         frames, labels, several = [], [], self.runs.several
         for index, run in enumerate(self.runs.runs):
-            links = [busiest_link(run)] if several else [link["id"] for link in run.summary["links"]]
+            links = (
+                [busiest_link(run)] if several else [link["id"] for link in run.summary["links"]]
+            )
             for link in links[: marks.FEW]:
                 if link is not None:
                     label = self.runs.labels[index] if several else link
                     labels.append(label)
                     frame = self.runs.table(index, "links").filter(pl.col("link") == link)
-                    frames.append(
-                        frame.select("t", pl.lit(label).alias("s"), "queue_delay_ms")
-                    )
+                    frames.append(frame.select("t", pl.lit(label).alias("s"), "queue_delay_ms"))
         if not frames:
             return None
         panel = panel_of(pl.concat(frames), ["queue_delay_ms"])
@@ -180,11 +184,14 @@ class _Timeline:
         is_line = scale is None or any(row["s"] in labels for row in panel.rows)
         if is_line:
             line = alt.Chart(marks.data(panel.rows)).mark_line(strokeWidth=1.6, clip=True)
-            layers.append(line.encode(x=x, y=y(column), color=colour).properties(name=f"zoom-{column}"))
+            layers.append(
+                line.encode(x=x, y=y(column), color=colour).properties(name=f"zoom-{column}")
+            )
         if over is not None:
             layers += over(x, y, column, colour)
         layers.append(marks.hover_rule(rows, x, column, labels, unit, column))
         if not self.legend or palette is not None:
+            self.end_labels += labels
             layers += marks.end_labels(rows, column, labels, top, height, shades)
         return (
             alt.layer(*layers)
@@ -236,9 +243,7 @@ class _Timeline:
         # A loss often ends slow start: the diamond shows behind the triangle.
         size = alt.condition("datum.what == 'slow start ends'", alt.value(150), alt.value(45))
         return [
-            dots.encode(
-                x=x, y=y(column), shape=shape, fill=_fill(colour), size=size, tooltip=tips
-            )
+            dots.encode(x=x, y=y(column), shape=shape, fill=_fill(colour), size=size, tooltip=tips)
         ]
 
     def _events(self, index: int) -> pl.DataFrame:
@@ -295,4 +300,5 @@ def _fill(colour: alt.Color) -> alt.Fill:
     """The same scale as a line's colour, as a fill."""
     import altair as alt
 
-    return alt.Fill.from_dict(colour.to_dict())
+    encoding: Any = colour.to_dict()
+    return alt.Fill.from_dict(encoding)

@@ -1,0 +1,29 @@
+"""One self-contained HTML file about one run, or about several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airpath.results import Run
+
+
+def write_report(runs: Sequence[Run], path: Path) -> None:
+    """Write the report; an existing file is replaced only by a complete one."""
+    from airpath.report.render import page
+    from airpath.report.view import context
+    from airpath.rundir import replaced_file
+
+    text = page("run.html.j2", **context(runs))
+    with replaced_file(path) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
+def write_figures(runs: Sequence[Run], directory: Path, formats: Sequence[str]) -> list[Path]:
+    """Write every chart of the report to files; return their paths."""
+    from airpath.plots import figures
+    from airpath.plots.export import export
+
+    return export(figures(runs), directory, formats)

@@ -1,0 +1,94 @@
+"""What was run: the key parameters of a scenario, and what differs between scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airpath.text import digits
+from airpath.toml import parse_toml
+
+if TYPE_CHECKING:
+    from airpath.results import Run
+
+_STAGE_KEYS = {
+    "rate_mbps": "{} Mb/s",
+    "file": "{}",
+    "delay_ms": "{} ms",
+    "jitter_ms": "jitter {} ms",
+    "queue_packets": "queue {} packets",
+    "queue_bytes": "queue {} bytes",
+    "aqm": "{}",
+    "probability": "probability {}",
+    "period": "every {} packets",
+}
+_FLOW_KEYS = {
+    "direction": "{}",
+    "congestion": "{}",
+    "profile": "profile {}",
+    "size_bytes": "{} bytes",
+    "rate_mbps": "{} Mb/s",
+    "interval_ms": "every {} ms",
+    "start_s": "from {} s",
+    "duration_s": "for {} s",
+    "window_bytes": "window {} bytes",
+    "send_buffer_bytes": "send buffer {} bytes",
+    "receive_buffer_bytes": "receive buffer {} bytes",
+}
+_SILENT = {("start_s", 0), ("jitter_ms", 0), ("aqm", "drop-tail")}
+
+
+def parameters(run: Run) -> list[tuple[str, list[str]]]:
+    """Name and items of each row: the path both ways, and the flows."""
+    scenario = parse_toml(run.scenario_toml)
+    path = scenario.get("path", {})
+    rows = [
+        ("down", [_stage(stage) for stage in path.get("down", [])] or ["an ideal wire"]),
+        ("up", [_stage(stage) for stage in path.get("up", [])] or ["an ideal wire"]),
+    ]
+    for index, flow in enumerate(scenario.get("flow", [])):
+        name = str(flow.get("id", f"{flow.get('kind')}-{index}"))
+        rows.append((name, [", ".join([str(flow.get("kind", "")), *_words(flow, _FLOW_KEYS)])]))
+    return rows
+
+
+def differences(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
+    """Scenario keys that are not the same in every run, with the value in each."""
+    flat = [_flat(parse_toml(run.scenario_toml)) for run in runs]
+    keys = list(dict.fromkeys(key for one in flat for key in one))
+    return [
+        (key, [_value(one.get(key, "not set")) for one in flat])
+        for key in keys
+        if len({repr(one.get(key)) for one in flat}) > 1
+    ]
+
+
+def _stage(stage: dict[str, Any]) -> str:
+    return " ".join([str(stage.get("stage", "")), ", ".join(_words(stage, _STAGE_KEYS))]).strip()
+
+
+def _words(table: dict[str, Any], keys: dict[str, str]) -> list[str]:
+    return [
+        template.format(_value(table[key]))
+        for key, template in keys.items()
+        if key in table and (key, table[key]) not in _SILENT
+    ]
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{value:,}".replace(",", " ") if isinstance(value, int) else digits(value)
+
+
+def _flat(value: object, prefix: str = "") -> dict[str, object]:
+    if isinstance(value, dict):
+        items = [(str(key), item) for key, item in value.items()]
+    elif isinstance(value, list):
+        items = [(str(index), item) for index, item in enumerate(value)]
+    else:
+        return {prefix: value}
+    flat: dict[str, object] = {}
+    for key, item in items:
+        flat.update(_flat(item, f"{prefix}.{key}" if prefix else key))
+    return flat

@@ -1,0 +1,125 @@
+"""What the report says: from runs to the words and tables of the template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airpath import describe
+from airpath.plots import figures
+from airpath.plots.data import run_labels
+from airpath.report.render import charts_json
+from airpath.report.setup import differences, parameters
+from airpath.tables import NS_PER_S
+from airpath.text import count, digits, milliseconds
+
+if TYPE_CHECKING:
+    from airpath.results import Run
+
+MOST_EVENTS = 100
+"""Events listed for each run; the tables have them all."""
+
+
+def context(runs: Sequence[Run]) -> dict[str, Any]:
+    """Everything that the template shows."""
+    drawn = figures(runs)
+    labels = run_labels(runs)
+    several = len(runs) > 1
+    titles = list(dict.fromkeys(run.title for run in runs))
+    return {
+        "title": titles[0] if len(titles) == 1 else f"{len(runs)} runs side by side",
+        "several": several,
+        "runs": [_run(run, label) for run, label in zip(runs, labels, strict=True)],
+        "differences": differences(runs) if several else [],
+        "labels": labels,
+        "figures": drawn,
+        "charts": charts_json(drawn),
+    }
+
+
+def _run(run: Run, label: str) -> dict[str, Any]:
+    summary, record = run.summary, run.provenance
+    seeds = run.seeds
+    return {
+        "label": label,
+        "title": run.title,
+        "id": run.id,
+        "version": record["version"],
+        "seeds": str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}",
+        "count": len(seeds),
+        "simulated": f"{digits(summary['run']['simulated_s'] / len(seeds))} s",
+        "sentences": [sentence.partition(": ")[::2] for sentence in describe.sentences(summary)],
+        "findings": [
+            {
+                **finding,
+                "name": _sentence(finding["cause"].replace("-", " ")),
+                "evidence": _sentence(finding["evidence"]),
+                "advice": _sentence(finding["advice"]),
+                "gain": describe.gain_text(finding),
+            }
+            for finding in summary["findings"]
+        ],
+        "parameters": parameters(run),
+        "flows": [flow for flow in summary["flows"] if flow["kind"] != "ping"],
+        "pings": summary["pings"],
+        "links": summary["links"],
+        **_events(run),
+        "provenance": _provenance(run),
+        "scenario_toml": run.scenario_toml,
+    }
+
+
+def _sentence(text: str) -> str:
+    """Start with a capital, unless the first word is an id."""
+    return text if "." in text.split(" ", 1)[0] else text[:1].upper() + text[1:]
+
+
+def _events(run: Run) -> dict[str, Any]:
+    import polars as pl
+
+    events = run.events.filter(pl.col("seed") == run.seeds[0]).sort("time_ns")
+    rows = [
+        {
+            "time": f"{row['time_ns'] / NS_PER_S:.3f}",
+            "where": row["flow"] or row["link"] or "",
+            "kind": str(row["kind"]).replace("_", " "),
+            "reason": row["reason"] or "",
+            "cwnd": "" if row["cwnd_segments"] is None else count(row["cwnd_segments"]),
+            "packets": "" if row["packets"] is None else count(row["packets"]),
+            "value": _event_value(row),
+        }
+        for row in events.head(MOST_EVENTS).to_dicts()
+    ]
+    return {"events": rows, "events_left_out": max(0, events.height - MOST_EVENTS)}
+
+
+def _event_value(row: dict[str, Any]) -> str:
+    value = row["value"]
+    if value is None:
+        return ""
+    names = {
+        "recovery_start": f"ssthresh {count(value)}",
+        "slow_start_exit": f"srtt {milliseconds(value)}",
+        "retransmission_timeout": f"RTO {milliseconds(value)}",
+    }
+    return names.get(row["kind"], digits(value))
+
+
+def _provenance(run: Run) -> list[tuple[str, str]]:
+    record = run.provenance
+    machine = record.get("platform") or {}
+    command = record.get("command")
+    rows = [
+        ("run", run.id),
+        ("driver", f"{record.get('driver', '')} (virtual clock)"),
+        ("version", str(record["version"])),
+        ("core", str(record.get("core_sha256") or "")),
+        ("scenario sha256", str(record["scenario"]["sha256"])),
+        ("command", " ".join(command) if command else "from Python"),
+        ("started", str(record.get("started", ""))),
+        ("took", f"{digits(run.summary['run']['wall_s'])} s"),
+        ("simulated events", count(run.summary["run"]["events"])),
+        ("Python", str(record.get("python", ""))),
+        ("platform", " ".join(str(value) for value in machine.values() if value)),
+    ]
+    return [(name, value) for name, value in rows if value]
