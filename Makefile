@@ -1,0 +1,54 @@
+# make demo    environment, build, one run, its report
+# make test    everything that must pass
+# make check   what CI runs: format, lints, types, docs, tests
+# make bench   figures of speed, beside ns-3
+# make studies the published experiments, with a report
+
+.PHONY: demo test check lint rust-test python-test build system bench studies bless clean
+VENV := .venv/bin
+# Rust tests link no Python; the extension crate has none of its own.
+CRATES := --workspace --exclude airpath-py
+
+build:
+	@tools/setup
+
+system:
+	@tools/setup system
+
+demo: build
+	@$(VENV)/airpath run bufferbloat --out runs/demo.$$$$ --report runs/demo.html \
+	  && echo "The report is runs/demo.html" || exit 1
+
+test: rust-test python-test
+
+check: lint test
+
+lint: build
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps $(CRATES)
+	$(VENV)/ruff format --check python tests benches
+	$(VENV)/ruff check python tests benches
+	$(VENV)/mypy
+
+rust-test:
+	cargo test --quiet $(CRATES)
+
+python-test: build system
+	$(VENV)/python -m pytest --quiet
+
+bench: build
+	benches/peers/install.sh
+	$(MAKE) --no-print-directory -C benches/peers ns3_bulk
+	$(VENV)/python benches/bench.py
+
+studies: build
+	$(VENV)/airpath reproduce --report runs/studies.html
+
+# Rewrites the goldens and the generated reference; look at the diff.
+bless: build
+	AIRPATH_BLESS=1 cargo test --quiet $(CRATES)
+	AIRPATH_BLESS=1 $(VENV)/python -m pytest --quiet
+
+clean:
+	rm -rf target .venv runs dist benches/peers/build

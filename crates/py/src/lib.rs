@@ -1,0 +1,244 @@
+//! The Python extension `airpath._core`: the whole surface is the list in [`core`]. The crates
+//! below know no Python.
+
+use std::path::Path;
+
+use airpath_base::Instant;
+use airpath_record::RecordError;
+use airpath_scenario::{Origin, Parsed, Problem, Source};
+use arrow::record_batch::RecordBatch;
+use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use pyo3_arrow::PyTable;
+
+/// The module.
+#[pymodule]
+#[pyo3(name = "_core")]
+mod core {
+    #[pymodule_export]
+    use super::{
+        PyResultTables, PyScenario, ScenarioError, parse, reference, schema, shipped, simulate,
+    };
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+pyo3::create_exception!(
+    airpath._core,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot be run; `problems` lists why."
+);
+
+/// A checked scenario: if it exists, it can be run.
+#[pyclass(name = "Scenario", module = "airpath._core", frozen)]
+struct PyScenario(Parsed);
+
+#[pymethods]
+impl PyScenario {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.scenario.name
+    }
+
+    #[getter]
+    fn title(&self) -> &str {
+        &self.0.scenario.title
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.scenario.run.seed
+    }
+
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.0.scenario.run.duration.as_secs_f64()
+    }
+
+    #[getter]
+    fn sha256(&self) -> &str {
+        &self.0.sha256
+    }
+
+    #[getter]
+    fn resolved_toml(&self) -> &str {
+        &self.0.resolved_toml
+    }
+
+    #[getter]
+    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        use airpath_scenario::{Direction, Traffic};
+        let list = PyList::empty(py);
+        for flow in &self.0.scenario.flows {
+            let entry = PyDict::new(py);
+            entry.set_item("id", &flow.id)?;
+            entry.set_item("kind", flow.traffic.kind())?;
+            let down = flow.direction == Direction::Down;
+            entry.set_item("direction", if down { "down" } else { "up" })?;
+            let tcp = match &flow.traffic {
+                Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => Some(tcp),
+                Traffic::Ping { .. } | Traffic::Udp { .. } => None,
+            };
+            entry.set_item("congestion", tcp.map(|tcp| tcp.sender.congestion.name()))?;
+            entry.set_item("profile", tcp.map(|tcp| &tcp.profile))?;
+            list.append(entry)?;
+        }
+        Ok(list)
+    }
+}
+
+/// Parses and checks a scenario.
+#[pyfunction]
+fn parse(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    directory: Option<&str>,
+    sets: Vec<String>,
+) -> PyResult<PyScenario> {
+    let source = Source { name, text, directory: directory.map(Path::new) };
+    match py.detach(|| airpath_scenario::parse(&source, &sets)) {
+        Ok(parsed) => Ok(PyScenario(parsed)),
+        Err(error) => {
+            let raised = ScenarioError::new_err(error.to_string());
+            let problems = PyList::empty(py);
+            for problem in &error.problems {
+                problems.append(describe(py, problem)?)?;
+            }
+            raised.value(py).setattr("problems", problems)?;
+            Err(raised)
+        }
+    }
+}
+
+fn describe<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyDict>> {
+    let entry = PyDict::new(py);
+    let (file, line, column, set) = match &problem.origin {
+        Origin::File { name, line, column } => (Some(&**name), Some(*line), Some(*column), None),
+        Origin::Set { text } => (None, None, None, Some(&**text)),
+    };
+    entry.set_item("file", file)?;
+    entry.set_item("line", line)?;
+    entry.set_item("column", column)?;
+    entry.set_item("set", set)?;
+    entry.set_item("message", &problem.message)?;
+    entry.set_item("help", &problem.help)?;
+    Ok(entry)
+}
+
+/// Names and texts of the scenarios that come with airpath.
+#[pyfunction]
+fn shipped() -> Vec<(&'static str, &'static str)> {
+    airpath_scenario::shipped().to_vec()
+}
+
+/// JSON schema of the scenario file.
+#[pyfunction]
+fn schema() -> String {
+    format!("{:#}", airpath_scenario::json_schema())
+}
+
+/// Reference of every scenario key, as Markdown.
+#[pyfunction]
+fn reference() -> String {
+    airpath_scenario::reference_markdown()
+}
+
+/// What one simulation left behind.
+#[pyclass(name = "Result", module = "airpath._core", frozen)]
+struct PyResultTables {
+    summary: String,
+    tables: Vec<(&'static str, RecordBatch)>,
+}
+
+#[pymethods]
+impl PyResultTables {
+    #[getter]
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.summary,))
+    }
+
+    /// A table by name; shares its memory through the Arrow C stream interface.
+    fn table(&self, name: &str) -> PyResult<PyTable> {
+        let (_, batch) =
+            self.tables.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+                let known: Vec<_> = self.tables.iter().map(|(known, _)| *known).collect();
+                PyKeyError::new_err(format!("no table {name:?}; there are {}", known.join(", ")))
+            })?;
+        PyTable::try_new(vec![batch.clone()], batch.schema())
+    }
+
+    /// Names of the tables, in a fixed order.
+    fn table_names(&self) -> Vec<&'static str> {
+        self.tables.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Writes one Parquet file a table into an existing directory.
+    fn write_parquet(
+        &self,
+        py: Python<'_>,
+        directory: &str,
+        metadata: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        let mut pairs = Vec::new();
+        for (key, value) in metadata {
+            pairs.push((key.extract::<String>()?, value.extract::<String>()?));
+        }
+        py.detach(|| {
+            self.tables.iter().try_for_each(|(name, batch)| {
+                let path = Path::new(directory).join(format!("{name}.parquet"));
+                airpath_record::write_parquet(&path, batch, &pairs)
+            })
+        })
+        .map_err(|error: RecordError| PyOSError::new_err(error.to_string()))
+    }
+}
+
+/// Runs a scenario on the virtual clock, without the GIL.
+#[pyfunction]
+#[pyo3(signature = (scenario, seed, progress=None))]
+fn simulate(
+    py: Python<'_>,
+    scenario: &PyScenario,
+    seed: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<PyResultTables> {
+    let mut raised = None;
+    let outcome = {
+        let raised = &mut raised;
+        py.detach(move || {
+            let mut told = Instant::ZERO;
+            let mut report = |now: Instant| match &progress {
+                // Once per simulated second: a call into Python costs more than a second's work.
+                Some(callback) if now.as_secs_f64() - told.as_secs_f64() >= 1.0 => {
+                    told = now;
+                    Python::attach(|py| -> PyResult<bool> {
+                        py.check_signals()?;
+                        callback.call1(py, (now.as_secs_f64(),))?.extract(py)
+                    })
+                    .unwrap_or_else(|error| {
+                        *raised = Some(error);
+                        false
+                    })
+                }
+                _ => true,
+            };
+            airpath_sim::simulate(&scenario.0.scenario, seed, &mut report)
+        })
+    };
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let outcome = outcome.map_err(|_| PyKeyboardInterrupt::new_err("stopped"))?;
+    let summary = serde_json::to_string(&outcome.summary)
+        .expect("the summary holds only strings, numbers and lists");
+    let acks = scenario.0.scenario.run.ack_table;
+    Ok(PyResultTables { summary, tables: outcome.tables.finish(acks) })
+}
