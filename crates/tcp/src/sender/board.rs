@@ -106,7 +106,10 @@ impl Board {
                 break;
             }
             acked.segments += 1;
-            self.latest_arrived = self.latest_arrived.max(segment.order);
+            // Of a segment sent twice nobody knows which transmission arrived.
+            if !segment.ambiguous {
+                self.latest_arrived = self.latest_arrived.max(segment.order);
+            }
             acked.delivered += u32::from(!segment.sacked);
             ambiguous |= segment.ambiguous;
             if !segment.sacked {
@@ -146,8 +149,8 @@ impl Board {
                 segment.sacked = true;
                 *sacked += 1;
                 delivered += 1;
-                *latest_arrived = segment.order.max(*latest_arrived);
                 if !segment.ambiguous {
+                    *latest_arrived = segment.order.max(*latest_arrived);
                     newest = newest.max(Some(segment.sent_at));
                 }
                 *lost -= u32::from(std::mem::take(&mut segment.lost));
