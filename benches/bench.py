@@ -1,0 +1,401 @@
+"""Speed of airpath beside ns-3: CPU time of bulk TCP on a wire.
+
+    .venv/bin/python benches/bench.py            # after `make -C benches/peers ns3_bulk`
+    .venv/bin/python benches/bench.py --no-peer --runs 9 --json speed.json
+
+Every figure is CPU time (user + system) of the simulation alone, one process at a time. airpath
+is run several times: the median counts, the range is shown. Tables are Markdown on stdout,
+progress goes to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PEER = ROOT / "benches/peers/build/ns3_bulk"
+PEER_MISSING = (
+    f"ns-3 is left out: {PEER.relative_to(ROOT)} is missing. To build it:\n"
+    "  benches/peers/install.sh && make -C benches/peers ns3_bulk"
+)
+LOGGING = 1.6
+"""How much faster ns-3 gets at the most without logging (benches/peers/README.md)."""
+
+WINDOWS = (700, 3_000, 12_000, 46_000)
+WINDOW_RTT_MS = 100
+WINDOW_SEGMENTS = 3_000_000
+"""Segments that each fixed window delivers, about."""
+
+Row = dict[str, Any]
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    try:
+        airpath = Airpath(build())
+    except BenchError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    peer = None if arguments.no_peer else find_peer()
+    progress = Progress()
+    try:
+        cases = [run_case(case, airpath, peer, arguments, progress) for case in CASES]
+        windows = [run_window(window, airpath, arguments.runs, progress) for window in WINDOWS]
+        acks = run_ack_table(CASES[0], airpath, arguments.runs, progress)
+    except BenchError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        progress.stop()
+    document = {
+        "about": about(),
+        "runs": arguments.runs,
+        "peer_runs": arguments.peer_runs if peer else 0,
+        "cases": cases,
+        "windows": windows,
+        "ack_table": acks,
+    }
+    print(render(document))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--runs", type=positive, default=5, metavar="N", help="of airpath (5)")
+    parser.add_argument("--peer-runs", type=positive, default=1, metavar="K", help="of ns-3 (1)")
+    parser.add_argument("--no-peer", action="store_true", help="airpath alone")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every measurement too")
+    return parser.parse_args()
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return value
+
+
+class BenchError(Exception):
+    """What a person can do something about."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Bulk flows through one bottleneck with a queue of one bandwidth-delay product."""
+
+    flows: int
+    rate_mbps: int
+    rtt_ms: int
+    seconds: int = 30
+
+    def __str__(self) -> str:
+        flows = "1 flow" if self.flows == 1 else f"{self.flows} flows"
+        return f"{flows}, {self.rate_mbps} Mb/s, {self.rtt_ms} ms"
+
+
+CASES = (Case(1, 230, 30), Case(4, 600, 40), Case(1, 1000, 20))
+
+
+def run_case(
+    case: Case,
+    airpath: Airpath,
+    peer: Peer | None,
+    arguments: argparse.Namespace,
+    progress: Progress,
+) -> Row:
+    """airpath before and after the peer, so that a machine that slows down slows both."""
+    before = (arguments.runs + 1) // 2
+    ours = progress.repeat(f"{case}: airpath", before, lambda: airpath.run(case))
+    theirs: list[Row] = []
+    if peer:
+        theirs = progress.repeat(f"{case}: ns-3", arguments.peer_runs, lambda: peer.run(case))
+    ours += progress.repeat(f"{case}: airpath", arguments.runs - before, lambda: airpath.run(case))
+    return {"case": str(case), "seconds": case.seconds, "airpath": ours, "ns3": theirs}
+
+
+def run_window(window: int, airpath: Airpath, runs: int, progress: Progress) -> Row:
+    """A fixed window over a pipe that it just fills; the same work for every window."""
+    per_second = window * 1000 // WINDOW_RTT_MS
+    rate_mbps = per_second * 1500 * 8 // 1_000_000
+    case = Case(1, rate_mbps, WINDOW_RTT_MS, -(-WINDOW_SEGMENTS // per_second))
+    label = f"window of {window} segments"
+    measured = progress.repeat(label, runs, lambda: airpath.run(case, window=window))
+    return {"window_segments": window, "rate_mbps": rate_mbps, "airpath": measured}
+
+
+def run_ack_table(case: Case, airpath: Airpath, runs: int, progress: Progress) -> Row:
+    """The same case without and with the table of acknowledgements, by turns."""
+    pairs = progress.repeat(
+        "table of acknowledgements", runs, lambda: [airpath.run(case), airpath.run(case, acks=True)]
+    )
+    return {
+        "case": str(case),
+        "without": [without for without, _ in pairs],
+        "with": [with_ for _, with_ in pairs],
+    }
+
+
+@dataclass(frozen=True)
+class Airpath:
+    """The Rust bench."""
+
+    program: Path
+
+    def run(self, case: Case, *, window: int | None = None, acks: bool = False) -> Row:
+        options = {
+            "--flows": case.flows,
+            "--rate-mbps": case.rate_mbps,
+            "--rtt-ms": case.rtt_ms,
+            "--seconds": case.seconds,
+        }
+        if window is not None:
+            options["--window-segments"] = window
+        words = [str(word) for option in options.items() for word in option]
+        return measure([str(self.program), *words, *(["--acks"] if acks else [])])
+
+
+@dataclass(frozen=True)
+class Peer:
+    """ns-3, with the bottleneck alone: airpath has no access links either."""
+
+    program: Path
+
+    def run(self, case: Case) -> Row:
+        return measure(
+            [
+                str(self.program),
+                f"--flows={case.flows}",
+                f"--rate_mbps={case.rate_mbps}",
+                f"--rtt_ms={case.rtt_ms}",
+                f"--seconds={case.seconds}",
+                "--access=0",
+            ]
+        )
+
+
+def build() -> Path:
+    """Builds the Rust bench and returns its executable."""
+    command = ["cargo", "bench", "-q", "-p", "airpath-sim", "--bench", "bulk", "--no-run"]
+    print("building the bench", file=sys.stderr)
+    try:
+        done = subprocess.run(
+            [*command, "--message-format=json"],
+            cwd=ROOT,
+            text=True,
+            stdout=subprocess.PIPE,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise BenchError("cargo is not there: install Rust (https://rustup.rs)") from None
+    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0:
+        rendered = [(message.get("message") or {}).get("rendered") or "" for message in messages]
+        raise BenchError(f"`{' '.join(command)}` failed\n{''.join(rendered)}".rstrip())
+    for message in messages:
+        if message.get("executable") and message["target"]["name"] == "bulk":
+            return Path(message["executable"])
+    raise BenchError(f"`{' '.join(command)}` names no executable")
+
+
+def find_peer() -> Peer | None:
+    """The peer, if it is there and runs; otherwise says why not."""
+    if not PEER.is_file():
+        print(PEER_MISSING, file=sys.stderr)
+        return None
+    peer = Peer(PEER)
+    try:
+        peer.run(Case(flows=1, rate_mbps=1, rtt_ms=10, seconds=1))
+    except BenchError as error:
+        print(f"ns-3 is left out: {error}", file=sys.stderr)
+        return None
+    return peer
+
+
+def measure(command: list[str]) -> Row:
+    """Runs a bench that prints one line of JSON."""
+    try:
+        done = subprocess.run(command, text=True, capture_output=True, check=False)
+    except OSError as error:
+        raise BenchError(f"cannot run {command[0]}: {error.strerror}") from None
+    if done.returncode != 0:
+        raise BenchError(f"`{' '.join(command)}` failed: {done.stderr.strip() or done.returncode}")
+    row: Row = json.loads(done.stdout)
+    row["ns_per_segment"] = row["cpu_s"] * 1e9 / row["delivered_segments"]
+    return row
+
+
+class Progress:
+    """A bar on a terminal, a line for each step elsewhere."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+
+        self._bar = Bar(console=Console(stderr=True), transient=True)
+        self._terminal = self._bar.console.is_terminal
+        if self._terminal:
+            self._bar.start()
+
+    def repeat(self, label: str, times: int, call: Callable[[], Any]) -> list[Any]:
+        if times == 0:
+            return []
+        if not self._terminal:
+            print(f"{label}, {times} x", file=sys.stderr, flush=True)
+            return [call() for _ in range(times)]
+        task = self._bar.add_task(label, total=times)
+        results = []
+        for _ in range(times):
+            results.append(call())
+            self._bar.advance(task)
+        self._bar.remove_task(task)
+        return results
+
+    def stop(self) -> None:
+        if self._terminal:
+            self._bar.stop()
+
+
+def about() -> Row:
+    return {
+        "date": datetime.date.today().isoformat(),
+        "cpu": cpu_model(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "rustc": first_line(["rustc", "--version"]),
+        "commit": first_line(["git", "describe", "--always", "--dirty"]),
+        "command": f"benches/bench.py {' '.join(sys.argv[1:])}".strip(),
+    }
+
+
+def cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    name = names[0] if names else platform.machine()
+    cores = sum(line.startswith("processor") for line in lines)
+    return f"{name}, {cores} cores"
+
+
+def first_line(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip().split("\n")[0]
+
+
+def render(document: Row) -> str:
+    """The whole result as Markdown."""
+    facts = document["about"]
+    parts = [
+        f"{facts['date']}, {facts['cpu']}, {facts['rustc']}, commit {facts['commit']}",
+        f"`{facts['command']}`: airpath {document['runs']} x, ns-3 {document['peer_runs']} x",
+        table(
+            (
+                "case", "who", "CPU s", "range", "sim. s / CPU s", "packets / CPU s",
+                "ns / segment", "goodput Mb/s",
+            ),
+            (row for case in document["cases"] for row in case_rows(case)),
+        ),
+    ]  # fmt: skip
+    if document["peer_runs"]:
+        parts.append(
+            table(
+                ("case", "CPU s, ns-3 / airpath", "per segment", f"per segment / {LOGGING}"),
+                (ratio_row(case) for case in document["cases"]),
+            )
+        )
+    parts.append(
+        table(
+            ("fixed window, segments", "rate Mb/s", "segments delivered", "ns / segment", "range"),
+            (window_row(window) for window in document["windows"]),
+        )
+    )
+    acks = document["ack_table"]
+    without, with_ = (middle(acks[key], "ns_per_segment") for key in ("without", "with"))
+    parts.append(
+        f"Table of acknowledgements ({acks['case']}): {without:.0f} ns / segment without, "
+        f"{with_:.0f} with: {with_ - without:+.0f} ns."
+    )
+    return "\n\n".join(parts)
+
+
+def case_rows(case: Row) -> Iterable[tuple[str, ...]]:
+    for who in ("airpath", "ns3"):
+        rows = case[who]
+        if not rows:
+            continue
+        cpu = middle(rows, "cpu_s")
+        segments = rows[0]["delivered_segments"]
+        yield (
+            case["case"],
+            rows[0]["tool"],
+            f"{cpu:.3g}",
+            spread(rows, "cpu_s", "{:.3g}"),
+            f"{case['seconds'] / cpu:.3g}",
+            # Each second segment is acknowledged.
+            f"{segments * 1.5 / cpu:,.0f}",
+            f"{middle(rows, 'ns_per_segment'):,.0f}",
+            f"{rows[0]['goodput_mbps']:.1f}",
+        )
+
+
+def ratio_row(case: Row) -> tuple[str, ...]:
+    ours, theirs = case["airpath"], case["ns3"]
+    per_segment = middle(theirs, "ns_per_segment") / middle(ours, "ns_per_segment")
+    return (
+        case["case"],
+        f"{middle(theirs, 'cpu_s') / middle(ours, 'cpu_s'):.0f}",
+        f"{per_segment:.0f}",
+        f"{per_segment / LOGGING:.0f}",
+    )
+
+
+def window_row(window: Row) -> tuple[str, ...]:
+    rows = window["airpath"]
+    return (
+        f"{window['window_segments']:,}",
+        f"{window['rate_mbps']:,}",
+        f"{rows[0]['delivered_segments']:,}",
+        f"{middle(rows, 'ns_per_segment'):.0f}",
+        spread(rows, "ns_per_segment", "{:.0f}"),
+    )
+
+
+def middle(rows: list[Row], key: str) -> float:
+    return float(median(row[key] for row in rows))
+
+
+def spread(rows: list[Row], key: str, form: str) -> str:
+    values = [row[key] for row in rows]
+    return f"{form.format(min(values))}–{form.format(max(values))}" if len(values) > 1 else ""
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    body = [head, *rows]
+    widths = [max(len(row[column]) for row in body) for column in range(len(head))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in body
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
