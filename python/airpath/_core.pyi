@@ -1,10 +1,11 @@
 """The compiled part of airpath: scenario parser, simulator, tables."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, final, type_check_only
 
 __version__: str
 
+@type_check_only
 class ArrowStream(Protocol):
     """Anything that exports the Arrow C stream interface."""
 
@@ -16,6 +17,7 @@ class ScenarioError(ValueError):
     problems: list[dict[str, Any]]
     """One dict a problem: ``file``, ``line``, ``column``, ``set``, ``message``, ``help``."""
 
+@final
 class Scenario:
     """A checked scenario: if it exists, it can be run."""
 
@@ -64,6 +66,7 @@ def schema() -> str:
 def reference() -> str:
     """Reference of every scenario key, as Markdown."""
 
+@final
 class Result:
     """What one simulation left behind."""
 

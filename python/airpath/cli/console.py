@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _BAR_AFTER_S = 0.7
+_INTERRUPTED = 128 + signal.SIGINT
 
 
 def guarded(call: Callable[[], object]) -> int:
@@ -24,11 +25,13 @@ def guarded(call: Callable[[], object]) -> int:
     signal.signal(signal.SIGTERM, _terminate)
     try:
         code = call()
+        if code == _INTERRUPTED:  # Typer turns Ctrl-C into a code of its own accord.
+            raise KeyboardInterrupt
         sys.stdout.flush()
     except AirpathError as error:
         return complain(str(error), error.exit_code)
     except KeyboardInterrupt:
-        return complain("interrupted, nothing kept", 130)
+        return complain("interrupted, nothing kept", _INTERRUPTED)
     except BrokenPipeError:
         # The reader has gone, as with `| head`: leave without a word, as SIGPIPE would.
         _forget_stdout()

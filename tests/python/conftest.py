@@ -1,0 +1,84 @@
+"""Fixtures: a stand-in for the simulator, and the real command in a process of its own.
+
+Tests that use ``core`` or ``airpath_command`` need the compiled module; without it they fail,
+because a suite that skips them proves nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airpath
+import fake_core
+from airpath import provenance
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """airpath._core replaced by the stand-in."""
+    monkeypatch.setitem(sys.modules, "airpath._core", fake_core)
+    monkeypatch.setattr(airpath, "_core", fake_core, raising=False)
+    provenance._core_hash.cache_clear()
+    return fake_core
+
+
+@pytest.fixture(scope="session")
+def core() -> Any:
+    """The compiled module."""
+    try:
+        from airpath import _core
+    except ImportError as error:
+        pytest.fail(f"airpath._core does not import: {error}; build it with `maturin develop`")
+    return _core
+
+
+@pytest.fixture
+def airpath_command(core: Any, tmp_path: Path) -> Command:
+    """Run ``airpath ARGUMENTS`` in an empty directory; no terminal, no colours."""
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run_command(*arguments, cwd=tmp_path)
+
+    return call
+
+
+def run_command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``airpath ARGUMENTS`` in a directory."""
+    return subprocess.run(
+        [sys.executable, "-m", "airpath", *arguments],
+        cwd=cwd,
+        env=command_environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def command_environment() -> dict[str, str]:
+    """Environment of the command: what a snapshot may depend on is fixed."""
+    return {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+
+
+@pytest.fixture
+def cli(fake: types.ModuleType, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run the command line in this process, on the stand-in: ``code, stdout, stderr``."""
+    from airpath.cli import app
+    from airpath.cli.console import guarded
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = guarded(lambda: app(list(arguments), prog_name="airpath", standalone_mode=False))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

@@ -1,0 +1,157 @@
+"""The command line, on the stand-in: messages, exit codes, help."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def matches(name: str, text: str) -> None:
+    """Compare with a snapshot; AIRPATH_UPDATE_SNAPSHOTS=1 writes it."""
+    path = SNAPSHOTS / name
+    if os.environ.get("AIRPATH_UPDATE_SNAPSHOTS") == "1":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "run", "reproduce", "report", "scenario", "scenario show", "scenario check"],
+)
+def test_help(cli: Any, command: str) -> None:
+    code, out, err = cli(*command.split(), "--help")
+    assert (code, err) == (0, "")
+    matches(f"help{'-' if command else ''}{command.replace(' ', '-')}.txt", out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "error: missing argument 'SCENARIO'; see airpath run --help"),
+        (["run", "3g-umst"], "error: no scenario named '3g-umst'; did you mean '3g-umts'?"),
+        (["run", "xyz"], "error: no scenario named 'xyz'; `airpath scenario list` shows the "
+         "shipped ones"),
+        (["run", "lab/3g-umts.toml"], "error: no scenario file lab/3g-umts.toml; did you mean "
+         "'3g-umts'?"),
+        (["run", "."], "error: cannot read scenario file .: Is a directory"),
+        (["run", "3g-umts", "--set", "x"], "error: --set x: expected KEY=VALUE"),
+        (["rum"], "error: no such command 'rum'. Did you mean 'run'?; see airpath --help"),
+        (["run", "3g-umts", "--sed", "1"], "error: no such option: --sed"),
+        (["run", "3g-umts", "--report", "no/where.html"], "error: cannot write no/where.html: "
+         "there is no directory no"),
+        (["report", "nothing"], "error: run directory nothing does not exist"),
+        (["report", ".", "-o", "r.html"], "error: . is not a run directory: it has no "
+         "summary.json"),
+        (["report", ".", "--format", "gif"], "error: no figure format 'gif'; there are png, svg, "
+         "pdf"),
+        (["reproduce", "3g-latencies"], "error: no study named '3g-latencies'; did you mean "
+         "'3g-latency'?"),
+    ],
+)  # fmt: skip
+def test_bad_use_is_one_line_and_code_2(cli: Any, arguments: list[str], message: str) -> None:
+    code, out, err = cli(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(message)
+    assert err.count("\n") == 1
+    assert list(Path().iterdir()) == []
+
+
+def test_run_answers_on_stdout_and_narrates_on_stderr(cli: Any) -> None:
+    code, out, err = cli("run", "3g-umts", "--out", "here")
+    assert code == 0
+    assert out.splitlines()[0].startswith("download: 1.27 Mb/s down (cubic, linux-6.1), RTT ")
+    assert err == "run directory: here\nreport: airpath report here -o report.html\n"
+
+
+def test_json_is_one_document_with_the_documented_keys(cli: Any) -> None:
+    code, out, _ = cli("run", "3g-umts", "--json", "--out", "here")
+    assert code == 0
+    document = json.loads(out)
+    assert list(document) == ["run", "flows", "pings", "links", "findings"]
+    assert {"id", "version", "seed", "scenario_sha256", "wall_s", "simulated_s", "events"} <= (
+        document["run"].keys()
+    )
+    assert document == json.loads(Path("here/summary.json").read_text())
+    for finding in document["findings"]:
+        assert {"cause", "confidence", "evidence", "advice", "gain"} <= finding.keys()
+
+
+def test_run_with_report(cli: Any) -> None:
+    code, _, err = cli("run", "3g-umts", "--out", "here", "--report", "r.html")
+    assert code == 0
+    assert err.endswith("report: r.html\n")
+    assert Path("r.html").stat().st_size > 500_000
+
+
+def test_the_default_directory_is_in_runs(cli: Any) -> None:
+    for _ in range(2):
+        assert cli("run", "3g-umts")[0] == 0
+    names = sorted(path.name for path in Path("runs").iterdir())
+    assert names[1] == f"{names[0]}-2"
+
+
+def test_report_with_figures(cli: Any) -> None:
+    cli("run", "3g-umts", "--out", "here")
+    code, out, _ = cli(
+        "report", "here", "-o", "r.html", "--figures", "figures", "--format", "svg,png"
+    )
+    assert (code, out) == (0, "")
+    assert len(list(Path("figures").iterdir())) == 6
+
+
+def test_reproduce_prints_a_table(cli: Any) -> None:
+    code, out, err = cli("reproduce", "3g-latency", "--repeat", "1", "--report", "s.html")
+    assert code == 0
+    assert out.startswith("3g-latency: TCP windows over an emulated 3G link\n")
+    assert "350k-rtt0-win10k" in out
+    assert err == "report: s.html\n"
+    assert "What each assumption changes" in Path("s.html").read_text()
+
+
+def test_reproduce_json(cli: Any) -> None:
+    code, out, _ = cli("reproduce", "--repeat", "2", "--json")
+    assert code == 0
+    (study,) = [one for one in json.loads(out)["studies"] if one["id"] == "3g-latency"]
+    assert len(study["figures"]) == 8
+    for figure in study["figures"]:
+        assert {"id", "published", "obtained", "ci95", "verdict", "note"} <= figure.keys()
+        assert figure["verdict"] in {"reproduced", "not reproduced", "under-specified"}
+
+
+def test_scenario_commands(cli: Any) -> None:
+    assert cli("scenario", "list")[1].splitlines()[0] == "3g-umts    3G downlink, 400 ms"
+    assert cli("scenario", "show", "3g-umts")[1].startswith("title = ")
+    assert "window" in cli("scenario", "show", "3g-umts", "--set", "flow.0.window_bytes=1")[1]
+    assert json.loads(cli("scenario", "schema")[1]) == {"type": "object"}
+    assert cli("scenario", "reference")[1].startswith("# ")
+    code, out, err = cli("scenario", "check", "3g-umts", "nope")
+    assert (code, out) == (2, "3g-umts: ok\n")
+    assert err.startswith("error: no scenario named 'nope'")
+
+
+def test_version(cli: Any) -> None:
+    assert cli("--version")[1] == "airpath 0.0.0-fake\n"
+
+
+def test_ctrl_c_is_code_130(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fake_core
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fake_core, "simulate", interrupted)
+    assert cli("run", "3g-umts") == (130, "", "error: interrupted, nothing kept\n")
+    assert list(Path().iterdir()) == []

@@ -1,0 +1,185 @@
+"""Charts and pages, from runs of the stand-in."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airpath
+from airpath.errors import AirpathError
+from airpath.plots import figures
+from airpath.plots.marks import nice_top, spread
+from airpath.plots.theme import DARK, LIGHT, coloured
+from airpath.report import write_figures, write_report
+from airpath.results import Run
+
+pytestmark = pytest.mark.usefixtures("fake")
+NAME = "3g-umts"
+
+
+class References(HTMLParser):
+    """Everything in a page that could make a browser fetch something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in {"src", "href", "srcset", "action", "data", "poster"} and value:
+                self.found.append(value)
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def external(page: str) -> list[str]:
+    parser = References()
+    parser.feed(page)
+    style = " ".join(re.findall(r"<style>.*?</style>", page, re.DOTALL))
+    urls = re.findall(r"url\([^)]*\)|@import", style)
+    return urls + [value for value in parser.found if not value.startswith("data:")]
+
+
+def written(path: Path, *runs: Run) -> str:
+    write_report(runs, path)
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_report_is_one_file_that_fetches_nothing(tmp_path: Path) -> None:
+    page = written(tmp_path / "report.html", airpath.run(NAME))
+    assert external(page) == []
+    assert "default-src 'none'" in page
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_report_says_what_the_command_says(tmp_path: Path) -> None:
+    run = airpath.run(NAME, {"flow.0.window_bytes": 20_000})
+    page = written(tmp_path / "report.html", run)
+    for words in ("download", "limited by the receive window", "Receive window", run.id, "seed 1"):
+        assert words in page
+    assert run.scenario_toml.splitlines()[0] in page.replace("&#34;", '"')
+
+
+def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
+    run = airpath.run(NAME, {"flow.0.id": "</script><img src=x>"})
+    page = written(tmp_path / "report.html", run)
+    assert external(page) == []
+    assert "<img src=x>" not in page
+
+
+def test_runs_are_compared(tmp_path: Path) -> None:
+    wide = airpath.run(NAME, out=tmp_path / "wide")
+    narrow = airpath.run(NAME, {"flow.0.window_bytes": 20_000}, repeat=3, out=tmp_path / "narrow")
+    page = written(tmp_path / "report.html", wide, narrow)
+    assert "What differs" in page
+    assert "Goodput by seed" in page
+    assert page.count("Scenario with every default") == 2
+    timeline = figures([wide, narrow])[0]
+    assert '"wide"' in json.dumps(timeline.spec)
+    assert '"narrow"' in json.dumps(timeline.spec)
+
+
+def test_long_runs_are_thinned_and_say_so(tmp_path: Path) -> None:
+    run = airpath.run(NAME, {"run.sample_interval_ms": 2})
+    assert run.samples.height == 10_000
+    timeline = figures([run])[0]
+    assert any("thinned" in note for note in timeline.notes)
+    lengths = [len(rows) for rows in timeline.spec["datasets"].values()]
+    assert 1000 < max(lengths) <= 4000  # The read-out joins two series.
+    page = written(tmp_path / "report.html", run)
+    assert "thinned" in page
+    assert len(page) < 4_000_000
+
+
+def test_short_runs_are_not_thinned() -> None:
+    assert figures([airpath.run(NAME)])[0].notes == ()
+
+
+def test_many_flows_do_not_bloat() -> None:
+    extra: dict[str, Any] = {}
+    from airpath.scenario import parse
+    from fake_core import SCENARIO
+
+    flow = SCENARIO.partition('[[flow]]\nid = "download"')[2].partition("[[flow]]")[0]
+    more = "".join(f'[[flow]]\nid = "more-{index}"{flow}' for index in range(29))
+    run = airpath.run(parse(SCENARIO + more, "many"), **extra)
+    timeline = figures([run])[0]
+    assert "more flows are in the tables" in " ".join(timeline.notes)
+    assert len(json.dumps(timeline.spec)) < 2_000_000
+
+
+def test_every_chart_says_how_to_read_it_and_has_units() -> None:
+    run = airpath.run(NAME, repeat=3)
+    made = figures([run])
+    assert [figure.id for figure in made] == ["timeline", "seeds", "rtt", "links"]
+    for figure in made:
+        assert len(figure.how_to_read) > 40
+        text = json.dumps(figure.spec)
+        assert re.search(r'"title": "[^"]*(Mb/s|\(ms\)|\(s\))', text)
+        assert "http" not in text
+
+
+def test_one_zoom_for_all_panels() -> None:
+    spec = figures([airpath.run(NAME)])[0].spec
+    assert len(spec["vconcat"]) == 4
+    assert spec["resolve"]["scale"]["x"] == "shared"
+    zoom = next(param for param in spec["params"] if param["name"] == "zoom")
+    assert len(zoom["views"]) == 4
+
+
+def test_themes_have_the_same_colours_and_leave_no_token() -> None:
+    assert LIGHT.keys() == DARK.keys()
+    for theme in (LIGHT, DARK):
+        for figure in figures([airpath.run(NAME)]):
+            assert "@@" not in json.dumps(coloured(figure.spec, theme))
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF")]
+)
+def test_figures_for_papers(tmp_path: Path, name: str, start: bytes) -> None:
+    paths = write_figures([airpath.run(NAME)], tmp_path / "figures", [name])
+    assert [path.name for path in paths] == [f"{i}.{name}" for i in ("timeline", "rtt", "links")]
+    assert all(path.read_bytes().startswith(start) for path in paths)
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def fail(self: Path, *_: Any, **__: Any) -> int:
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    run = airpath.run(NAME)
+    monkeypatch.setattr(Path, "write_text", fail)
+    with pytest.raises(AirpathError, match="No space left"):
+        write_report([run], path)
+    monkeypatch.undo()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_labels_move_apart() -> None:
+    placed = spread([(50.0, "a"), (51.0, "b"), (119.0, "c"), (120.0, "d")], 13.0, 120.0)
+    ys = [y for y, _ in placed]
+    assert all(later - earlier >= 13.0 for earlier, later in pairwise(ys))
+    assert max(ys) <= 120.0
+
+
+@pytest.mark.parametrize(
+    ("value", "top"),
+    [(0, 1), (0.045, 0.05), (0.97, 1), (1.0, 1.2), (1.3, 1.5), (9.9, 12), (97, 100), (1234, 1500)],
+)
+def test_axes_end_at_round_numbers(value: float, top: float) -> None:
+    assert nice_top(value) == pytest.approx(top)

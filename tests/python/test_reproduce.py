@@ -1,0 +1,173 @@
+"""Studies and their verdicts, on the stand-in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airpath import reproduce
+from airpath.errors import InputError
+from airpath.study import Study, load_study, study_names
+
+pytestmark = pytest.mark.usefixtures("fake")
+
+SCENARIO = """
+title = "t"
+[run]
+duration_s = 5.0
+[[path.down]]
+stage = "link"
+rate_mbps = 1.0
+[[path.down]]
+stage = "delay"
+delay_ms = 100
+[[flow]]
+id = "f"
+kind = "bulk"
+direction = "down"
+"""
+HEAD = """
+id = "made-up"
+title = "Made up"
+source = "nobody"
+repeat = 2
+"""
+FIGURE = """
+[[figure]]
+id = "made-up/{name}"
+how = "…"
+published = {published}
+unit = "kb/s"
+tolerance = 0.05
+metric = "flow.0.goodput_mbps"
+scale = 1000
+set = ["flow.0.window_bytes=5000"]
+"""
+WINDOW = """
+[[assumption]]
+id = "window"
+name = "the window"
+value = "5 kB"
+why = "nobody says"
+key = "flow.0.window_bytes"
+low = 2500
+high = 10000
+"""
+COUNTING = """
+[[assumption]]
+id = "counting"
+name = "the end that counts"
+value = "receiver"
+why = "nobody says"
+alternatives = [{ label = "sender", metric = "flow.0.written_mbps" }]
+"""
+# 5 kB each 112 ms or so.
+OBTAINED = 350.0
+
+
+def study(root: Path, *parts: str) -> Study:
+    (root / "made-up").mkdir(exist_ok=True)
+    (root / "made-up/study.toml").write_text(HEAD + "".join(parts), encoding="utf-8")
+    (root / "made-up/scenario.toml").write_text(SCENARIO, encoding="utf-8")
+    return load_study("made-up", root)
+
+
+def judged(root: Path, published: float, *assumptions: str) -> reproduce.Outcome:
+    figure = FIGURE.format(name="row", published=published)
+    (outcome,) = reproduce.reproduce(study(root, figure, *assumptions))
+    return outcome
+
+
+def test_within_the_tolerance_is_reproduced(tmp_path: Path) -> None:
+    obtained = judged(tmp_path, 1.0).obtained
+    assert obtained is not None
+    assert obtained == pytest.approx(OBTAINED, rel=0.1)
+    outcome = judged(tmp_path, obtained * 1.04, WINDOW)
+    assert outcome.verdict == "reproduced"
+    assert outcome.ci95 is not None
+    assert len(outcome.effects) == 2
+
+
+def test_out_of_reach_of_every_assumption_is_not_reproduced(tmp_path: Path) -> None:
+    outcome = judged(tmp_path, 5000, WINDOW)
+    assert outcome.verdict == "not reproduced"
+    assert outcome.note.startswith("the assumptions move it from 17")
+
+
+def test_within_the_reach_of_an_assumption_is_under_specified(tmp_path: Path) -> None:
+    outcome = judged(tmp_path, 500, WINDOW)
+    assert outcome.verdict == "under-specified"
+    assert "the window" in outcome.note
+    assert "kb/s" in outcome.note
+
+
+def test_between_two_named_alternatives_there_is_nothing(tmp_path: Path) -> None:
+    # The sender's count is 5 % above; a figure 9 % above is nearer to it than 5 %.
+    obtained = judged(tmp_path, 1.0).obtained
+    assert obtained is not None
+    assert judged(tmp_path, obtained * 1.09, COUNTING).verdict == "under-specified"
+    assert judged(tmp_path, obtained * 1.2, COUNTING).verdict == "not reproduced"
+
+
+def test_set_applies_to_every_figure(tmp_path: Path) -> None:
+    made = study(tmp_path, FIGURE.format(name="row", published=700))
+    (outcome,) = reproduce.reproduce(made, sets=["flow.0.window_bytes=10000"], repeat=1)
+    assert outcome.verdict == "reproduced"
+    assert outcome.ci95 is None
+
+
+def test_shapes(tmp_path: Path) -> None:
+    text = """
+[[figure]]
+id = "made-up/{name}"
+how = "more window, more rate"
+kind = "shape"
+[figure.shape]
+compare = "greater"
+metric = "flow.0.goodput_mbps"
+this = {{ set = ["flow.0.window_bytes={this}"] }}
+than = {{ set = ["flow.0.window_bytes=5000"] }}
+"""
+    made = study(tmp_path, text.format(name="up", this=9000), text.format(name="down", this=3000))
+    outcomes = reproduce.reproduce(made)
+    assert [outcome.verdict for outcome in outcomes] == ["reproduced", "not reproduced"]
+    assert "against" in outcomes[0].note
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (("[[figure]]\nid = 'x'\nhow = ''\n",), "no published value"),
+        ((FIGURE.format(name="a", published=1), WINDOW, 'figures = ["b"]'), "no figure 'b'"),
+        (
+            (FIGURE.format(name="a", published=1), WINDOW, "alternatives = [{ label = 'x' }]"),
+            "both",
+        ),
+        (("figure = 3",), "study.toml"),
+    ],
+)
+def test_a_faulty_study_is_named(tmp_path: Path, parts: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        study(tmp_path, *parts)
+
+
+def test_a_metric_without_value_is_an_error(tmp_path: Path) -> None:
+    text = FIGURE.format(name="a", published=1).replace("goodput_mbps", "completed_s")
+    with pytest.raises(InputError, match="has no value"):
+        reproduce.reproduce(study(tmp_path, text))
+
+
+def test_the_shipped_studies_load() -> None:
+    assert "3g-latency" in study_names()
+    shipped = load_study("3g-latency")
+    assert len(shipped.figures) == 8
+    assert all(figure.tolerance > 0 for figure in shipped.figures)
+
+
+def test_no_study_sets_what_its_source_does_not_vary() -> None:
+    """One study, one set of parameters: rows set rates, delays and windows, nothing else."""
+    varied = {"path.down.0.rate_mbps", "path.down.1.delay_ms", "path.up.1.delay_ms"}
+    varied.add("flow.0.window_bytes")
+    for figure in load_study("3g-latency").figures:
+        assert {entry.partition("=")[0] for entry in figure.sets} <= varied

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from airpath import describe, text
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (4.357, "4.36 Mb/s"), (0.43, "430 kb/s"), (0.0622, "62.2 kb/s"), (0, "0 Mb/s"),
+        (205.4, "205 Mb/s"), (1234.0, "1.23 Gb/s"), (99.96, "100 Mb/s"), (None, "no rate"),
+    ],
+)  # fmt: skip
+def test_rate(value: float | None, words: str) -> None:
+    assert text.rate(value) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(61.4, "61 ms"), (0.312, "0.312 ms"), (9.99, "9.99 ms"), (1240, "1.24 s"), (None, "none")],
+)
+def test_milliseconds(value: float | None, words: str) -> None:
+    assert text.milliseconds(value) == words
+
+
+def test_counts_and_sizes() -> None:
+    assert text.count(4.0) == "4"
+    assert text.count(2.5) == "2.5"
+    assert text.count(1_234_567) == "1 234 567"
+    assert text.digits(1205.2) == "1205"
+    assert text.size(65_536) == "65.5 kB"
+    assert text.size(812) == "812 B"
+    assert text.percent(0.004) == "0.4 %"
+    assert text.plural(2, "loss") == "2 losses"
+
+
+FLOW = {
+    "id": "download", "kind": "bulk", "direction": "down", "congestion": "cubic",
+    "profile": "linux-6.1", "goodput_mbps": 4.36, "rtt_ms": {"p50": 61.2},
+    "retransmitted_segments": 0, "rto_count": 0, "completed_s": None,
+    "limited_s": {"cwnd": 8.8, "receive_window": 1.2, "send_buffer": 0.0, "application": 0.0},
+}  # fmt: skip
+
+
+def test_one_sentence_a_flow() -> None:
+    assert describe.flow_sentence(FLOW) == (
+        "download: 4.36 Mb/s down (cubic, linux-6.1), RTT 61 ms median, "
+        "12 % of the time limited by the receive window"
+    )
+
+
+def test_a_flow_that_never_started() -> None:
+    assert describe.flow_sentence({**FLOW, "goodput_mbps": None}) == "download: did not start"
+
+
+def test_a_file_says_how_long_it_took() -> None:
+    flow = {**FLOW, "kind": "file", "completed_s": 1.6, "bytes_delivered": 10_000_000}
+    assert "10 MB in 1.60 s" in describe.flow_sentence(flow)
+
+
+def test_udp_says_what_was_lost() -> None:
+    flow = {
+        "id": "voice", "kind": "udp", "direction": "up", "congestion": None, "profile": None,
+        "goodput_mbps": 0.064, "packets_sent": 1000, "packets_lost": 4,
+        "delay_ms": {"p50": 30.9}, "jitter_ms": 0.21,
+    }  # fmt: skip
+    assert describe.flow_sentence(flow) == (
+        "voice: 64 kb/s up, 0.4 % lost, one-way delay 31 ms median, jitter 0.21 ms"
+    )
+
+
+def test_a_ping_without_reply() -> None:
+    ping = {"id": "ping", "sent": 10, "lost": 10, "rtt_ms": None}
+    assert describe.ping_sentence(ping) == "ping: 10 sent, 10 lost, no reply"
