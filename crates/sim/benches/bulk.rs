@@ -19,8 +19,7 @@ fn main() {
     let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).expect("never stopped");
     let cpu = cpu_seconds() - before;
     let flows = &outcome.summary.flows;
-    let segments: u64 =
-        flows.iter().map(|flow| flow.bytes_delivered / u64::from(MSS)).sum();
+    let segments: u64 = flows.iter().map(|flow| flow.bytes_delivered / u64::from(MSS)).sum();
     let goodput: f64 = flows.iter().filter_map(|flow| flow.goodput_mbps).sum();
     let retransmitted: u64 = flows.iter().filter_map(|flow| flow.retransmitted_segments).sum();
     println!(

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use airpath_base::{DropReason, Duration, FlowId, Instant};
 use airpath_path::{LinkMeter, build};
-use airpath_record::{
-    EventRow, LinkRow, LinkSummary, Name, Quantiles, RunSummary, Tables,
-};
+use airpath_record::{EventRow, LinkRow, LinkSummary, Name, Quantiles, RunSummary, Tables};
 use airpath_scenario::{NamedStage, Scenario};
 
 use crate::agenda::Agenda;
@@ -217,8 +215,7 @@ impl World {
         self.summarise_links(&mut summary);
         let Self { now, mut paths, mut tables, ack_table, flows, .. } = self;
         for (index, flow) in (0..).zip(flows) {
-            let mut context =
-                Context { now, paths: &mut paths, tables: &mut tables, ack_table };
+            let mut context = Context { now, paths: &mut paths, tables: &mut tables, ack_table };
             match flow.finish(&mut context) {
                 Summary::Flow(flow) => {
                     tables.flow(Name(index), &flow);
@@ -238,7 +235,8 @@ impl World {
         for (direction, path) in self.paths.iter_mut().enumerate() {
             let dropped = &self.dropped;
             path.observe(self.now, &mut |meter| {
-                let rate = |bytes: f64| if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
+                let rate =
+                    |bytes: f64| if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
                 let sent = meter.departed.bytes as f64;
                 summary.links.push(LinkSummary {
                     id: meter.name.clone(),

@@ -89,7 +89,12 @@ impl Flow {
 
     /// A packet of this flow left the path `direction`.
     #[inline]
-    pub(crate) fn on_packet(&mut self, direction: usize, packet: &Packet, context: &mut Context<'_>) {
+    pub(crate) fn on_packet(
+        &mut self,
+        direction: usize,
+        packet: &Packet,
+        context: &mut Context<'_>,
+    ) {
         match self {
             Self::Tcp(flow) => flow.on_packet(direction, packet, context),
             Self::Ping(flow) => flow.on_packet(direction, packet, context),

@@ -62,7 +62,12 @@ impl Ping {
         context.paths[direction].enqueue(context.now, packet);
     }
 
-    pub(crate) fn on_packet(&mut self, direction: usize, packet: &Packet, context: &mut Context<'_>) {
+    pub(crate) fn on_packet(
+        &mut self,
+        direction: usize,
+        packet: &Packet,
+        context: &mut Context<'_>,
+    ) {
         let Payload::Datagram(datagram) = packet.payload else {
             return;
         };

@@ -100,7 +100,12 @@ impl TcpFlow {
     }
 
     #[inline]
-    pub(crate) fn on_packet(&mut self, direction: usize, packet: &Packet, context: &mut Context<'_>) {
+    pub(crate) fn on_packet(
+        &mut self,
+        direction: usize,
+        packet: &Packet,
+        context: &mut Context<'_>,
+    ) {
         let (Payload::Tcp(segment), Some(ends)) = (&packet.payload, &mut self.ends) else {
             return;
         };
@@ -184,8 +189,7 @@ impl TcpFlow {
         let Some(ends) = &self.ends else {
             return;
         };
-        let (since, before) =
-            self.delivery.last().copied().unwrap_or((self.identity.start, 0));
+        let (since, before) = self.delivery.last().copied().unwrap_or((self.identity.start, 0));
         let delivered = ends.receiver.delivered();
         let seconds = context.now.saturating_since(since).as_secs_f64();
         let Some(goodput_mbps) = mbps(delivered - before, seconds) else {
@@ -297,12 +301,8 @@ impl TcpFlow {
         let mut windows = Vec::new();
         let mut first = 0;
         let origin = [(start, 0)];
-        let points: Vec<_> = origin
-            .iter()
-            .chain(&self.delivery)
-            .copied()
-            .filter(|&(at, _)| at <= end)
-            .collect();
+        let points: Vec<_> =
+            origin.iter().chain(&self.delivery).copied().filter(|&(at, _)| at <= end).collect();
         for &(at, bytes) in &points {
             while points[first + 1].0 + second <= at {
                 first += 1;
