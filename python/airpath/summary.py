@@ -44,8 +44,6 @@ def of_result(
     from airpath.results import result_table
 
     facts = result.summary
-    flows = result_table(result, "flows")
-    rows = [] if flows is None else flows.to_dicts()
     document: Document = {
         "run": {
             "id": identifier,
@@ -58,7 +56,7 @@ def of_result(
         },
         **{section: facts.get(section, []) for section in _SECTIONS},
     }
-    document["findings"] = diagnose.diagnose(document, rows)
+    document["findings"] = diagnose.diagnose(document, lambda name: result_table(result, name))
     return document
 
 

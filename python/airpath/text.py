@@ -51,6 +51,14 @@ def size(amount: float) -> str:
     return f"{amount:.0f} B"
 
 
+def exact_size(amount: int) -> str:
+    """Bytes without rounding: ``64 KiB``, ``64 kB``, ``65537 B``."""
+    for unit, step in (("MiB", 1 << 20), ("KiB", 1 << 10), ("MB", 10**6), ("kB", 10**3)):
+        if amount >= step and amount % step == 0:
+            return f"{count(amount // step)} {unit}"
+    return f"{count(amount)} B"
+
+
 def percent(share: float) -> str:
     """``12 %``; a share too small to round to 1 % keeps a digit more."""
     value = share * 100

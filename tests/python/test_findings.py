@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pytest
 
-from airpath.diagnose import combine, diagnose
+from airpath import diagnose as rules
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -37,13 +38,24 @@ ROW = {"flow": "download", "start_ns": 0, "end_ns": 20_000_000_000, "segments_se
 FULL = {"throughput_mbps": 9.8, "utilisation": 0.98}
 
 
+LINKS = {"time_ns": pl.Int64, "link": pl.String, "throughput_mbps": pl.Float64}
+LINKS |= {"capacity_mbps": pl.Float64, "queue_delay_ms": pl.Float64}
+EVENTS = {"kind": pl.String, "link": pl.String, "reason": pl.String, "packets": pl.UInt64}
+
+
+def diagnose(
+    run: dict[str, Any], row: dict[str, Any] = ROW, **tables: pl.DataFrame
+) -> list[dict[str, Any]]:
+    return rules.diagnose(run, {"flows": pl.DataFrame([row]), **tables}.get)
+
+
 def limited(limit: str, seconds: float) -> dict[str, float]:
     rest = {"cwnd": 0.0, "receive_window": 0.0, "send_buffer": 0.0, "application": 0.0}
     return {**rest, "cwnd": 20.0 - seconds, limit: seconds}
 
 
 def causes(**changes: Any) -> list[str]:
-    return [finding["cause"] for finding in diagnose(document(**changes), [ROW])]
+    return [finding["cause"] for finding in diagnose(document(**changes))]
 
 
 def test_a_healthy_run_has_no_finding() -> None:
@@ -55,7 +67,7 @@ def test_a_healthy_run_has_no_finding() -> None:
 )
 def test_a_window_that_limits(limit: str, cause: str) -> None:
     run = document(flow={"limited_s": limited(limit, 16.0)})
-    (finding,) = diagnose(run, [ROW])
+    (finding,) = diagnose(run)
     assert finding["cause"] == cause
     assert finding["subject"] == "download"
     assert finding["confidence"] == pytest.approx(0.9)
@@ -74,13 +86,13 @@ def test_a_window_does_not_limit_a_full_link() -> None:
 def test_a_window_without_a_link_has_advice_but_no_gain() -> None:
     run = document(flow={"limited_s": limited("receive_window", 16.0)})
     run["links"] = []
-    (finding,) = diagnose(run, [ROW])
+    (finding,) = diagnose(run)
     assert finding["gain"] is None
 
 
 def test_a_deep_queue() -> None:
     down = {**FULL, "queue_delay_ms": {"p50": 400.0, "p95": 600.0}}
-    findings = diagnose(document(flow={"goodput_mbps": 9.3}, down=down), [ROW])
+    findings = diagnose(document(flow={"goodput_mbps": 9.3}, down=down))
     assert [finding["cause"] for finding in findings] == ["deep-queue", "link-saturated"]
     deep = findings[0]
     assert deep["subject"] == "down.0.link"
@@ -90,11 +102,32 @@ def test_a_deep_queue() -> None:
 
 def test_losses_on_a_link_with_room() -> None:
     flow = {"limited_s": limited("cwnd", 20.0), "retransmitted_segments": 160, "rto_count": 2}
-    (finding,) = diagnose(document(flow=flow), [ROW])
-    assert finding["cause"] == "loss"
-    assert "2 % of the segments" in finding["evidence"]
-    assert "not from a full queue" in finding["advice"]
-    assert finding["gain"]["then"] == pytest.approx(9.5)
+    for place, advice in (("down.1.loss", "not from a full queue"), ("down.0.link", "125 kB")):
+        row = {"kind": "drop", "link": place, "reason": "some_reason", "packets": 160}
+        events = pl.DataFrame([row], schema=EVENTS)
+        (finding,) = diagnose(document(flow=flow), events=events)
+        assert finding["cause"] == "loss"
+        assert "2 % of the segments retransmitted, 2 time-outs" in finding["evidence"]
+        assert f"160 packets lost at {place} (some reason)" in finding["evidence"]
+        assert advice in finding["advice"]
+        assert finding["gain"]["then"] == pytest.approx(9.5)
+
+
+def test_a_link_is_judged_over_the_life_of_the_flow() -> None:
+    """A link that is idle half of the run is full while the flow uses it."""
+    flow = {"limited_s": limited("cwnd", 10.0), "retransmitted_segments": 160}
+    rows = [
+        {
+            "time_ns": second * 1_000_000_000, "link": "down.0.link",
+            "throughput_mbps": 10.0 if second > 10 else 0.0, "capacity_mbps": 10.0,
+            "queue_delay_ms": 300.0 if second > 10 else None,
+        }
+        for second in range(1, 21)
+    ]  # fmt: skip
+    links = pl.DataFrame(rows, schema=LINKS)
+    half = {**ROW, "start_ns": 10_000_000_000}
+    found = diagnose(document(flow=flow), half, links=links)
+    assert [finding["cause"] for finding in found] == ["link-saturated", "deep-queue"]
 
 
 def test_losses_of_a_full_link_are_its_way_of_saying_so() -> None:
@@ -104,7 +137,7 @@ def test_losses_of_a_full_link_are_its_way_of_saying_so() -> None:
 
 def test_a_test_too_short_for_its_ramp() -> None:
     (finding,) = diagnose(
-        document(flow={"converged_after_s": 6.0, "steady_mbps": 9.0, "goodput_mbps": 7.0}), [ROW]
+        document(flow={"converged_after_s": 6.0, "steady_mbps": 9.0, "goodput_mbps": 7.0})
     )
     assert finding["cause"] == "slow-ramp"
     assert finding["gain"] == {"metric": "goodput_mbps", "now": 7.0, "then": 9.0}
@@ -120,7 +153,7 @@ def test_a_flow_that_carried_nothing_is_passed_over() -> None:
 
 
 def test_findings_of_seeds_are_joined() -> None:
-    finding = diagnose(document(down=FULL), [ROW])
-    (joined,) = combine([finding, finding, []])
+    finding = diagnose(document(down=FULL))
+    (joined,) = rules.combine([finding, finding, []])
     assert joined["confidence"] == pytest.approx(0.63)
     assert joined["evidence"].endswith("(seen in 2 of 3 seeds)")

@@ -118,10 +118,8 @@ impl SackBlocks {
             return false;
         };
         // Differences modulo 2^32, as on the wire.
-        *slot = SackBlock {
-            start: start.wrapping_sub(ack) as u32,
-            end: end.wrapping_sub(ack) as u32,
-        };
+        *slot =
+            SackBlock { start: start.wrapping_sub(ack) as u32, end: end.wrapping_sub(ack) as u32 };
         self.len += 1;
         true
     }
@@ -232,9 +230,6 @@ mod tests {
         assert!(sack.push(5_000_000_000, 5_000_001_448, 5_000_002_896));
         assert!(sack.push(5_000_000_000, 4_999_998_552, 5_000_000_000));
         let blocks: Vec<_> = sack.iter(5_000_000_000).collect();
-        assert_eq!(
-            blocks,
-            [(5_000_001_448, 5_000_002_896), (4_999_998_552, 5_000_000_000)]
-        );
+        assert_eq!(blocks, [(5_000_001_448, 5_000_002_896), (4_999_998_552, 5_000_000_000)]);
     }
 }

@@ -161,9 +161,8 @@ impl<P: Path> Path for RandomDelay<P> {
 
 fn draw(distribution: Distribution, stream: &mut Stream) -> Duration {
     // `libm` rather than the platform's: the same bits on every machine.
-    let scale = |length: Duration, factor: f64| {
-        Duration::from_secs_f64(length.as_secs_f64() * factor)
-    };
+    let scale =
+        |length: Duration, factor: f64| Duration::from_secs_f64(length.as_secs_f64() * factor);
     match distribution {
         Distribution::Uniform { max } => scale(max, stream.unit()),
         Distribution::Exponential { mean } => scale(mean, -libm::log(1.0 - stream.unit())),
@@ -208,8 +207,7 @@ mod tests {
 
     fn mean_ms(distribution: Distribution) -> f64 {
         let mut stream = Stream::new(1, "test");
-        let total: f64 =
-            (0..20_000).map(|_| draw(distribution, &mut stream).as_millis_f64()).sum();
+        let total: f64 = (0..20_000).map(|_| draw(distribution, &mut stream).as_millis_f64()).sum();
         total / 20_000.0
     }
 

@@ -82,12 +82,7 @@ impl<P: Path> Path for Loss<P> {
             if !self.process.loses() {
                 return Some(Departure { at, packet });
             }
-            self.drops.push_back(Drop {
-                at,
-                packet,
-                stage: self.stage,
-                reason: DropReason::Loss,
-            });
+            self.drops.push_back(Drop { at, packet, stage: self.stage, reason: DropReason::Loss });
         }
     }
 

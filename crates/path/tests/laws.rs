@@ -52,8 +52,8 @@ fn service() -> impl Strategy<Value = ServiceConfig> {
         let trace = Trace::parse(lines.as_bytes(), FilePath::new("random")).unwrap();
         ServiceConfig::Trace(Arc::new(trace))
     });
-    let rate = (100_000u64..50_000_000)
-        .prop_map(|bps| ServiceConfig::Rate(Rate::from_bps(bps).unwrap()));
+    let rate =
+        (100_000u64..50_000_000).prop_map(|bps| ServiceConfig::Rate(Rate::from_bps(bps).unwrap()));
     prop_oneof![trace, rate]
 }
 
@@ -78,7 +78,10 @@ fn stage() -> impl Strategy<Value = StageConfig> {
 
 /// Packets: gaps in microseconds and sizes.
 fn arrivals() -> impl Strategy<Value = Vec<(u64, u32)>> {
-    proptest::collection::vec((prop_oneof![Just(0), 0u64..3_000, 0u64..60_000], 40u32..1501), 1..120)
+    proptest::collection::vec(
+        (prop_oneof![Just(0), 0u64..3_000, 0u64..60_000], 40u32..1501),
+        1..120,
+    )
 }
 
 fn path(stages: &[StageConfig]) -> Box<dyn Path> {
@@ -109,13 +112,10 @@ fn run(
         }
         drops.extend(std::iter::from_fn(|| path.poll_drop()));
         let gone = out.iter().map(|departure| departure.packet);
-        let total = gone.chain(drops.iter().map(|drop| drop.packet)).fold(
-            path.load(),
-            |sum, packet| Load {
-                packets: sum.packets + 1,
-                bytes: sum.bytes + u64::from(packet.size),
-            },
-        );
+        let total =
+            gone.chain(drops.iter().map(|drop| drop.packet)).fold(path.load(), |sum, packet| {
+                Load { packets: sum.packets + 1, bytes: sum.bytes + u64::from(packet.size) }
+            });
         assert_eq!(total, entered, "in = out + dropped + still inside");
     };
     for (index, &(gap, size)) in arrivals.iter().enumerate() {
@@ -211,7 +211,8 @@ fn departures_ms(stages: &[StageConfig], arrivals: &[(u64, u32)]) -> Vec<f64> {
 fn a_rate_link_sends_one_after_another_and_its_queue_excludes_the_packet_in_service() {
     let link = link(ServiceConfig::Rate(Rate::from_bps(1_200_000).unwrap()), Some(2));
     // 1,500 bytes take 10 ms. Four at once: one in service, two wait, one is dropped.
-    let (out, drops) = run(&[link], &[(0, 1500), (0, 1500), (0, 1500), (0, 1500)], Polls::EveryEvent);
+    let (out, drops) =
+        run(&[link], &[(0, 1500), (0, 1500), (0, 1500), (0, 1500)], Polls::EveryEvent);
     let at: Vec<_> = out.iter().map(|departure| departure.at.as_nanos() / 1_000_000).collect();
     assert_eq!((at, drops.len()), (vec![10, 20, 30], 1));
 }

@@ -167,11 +167,10 @@ impl PyResultTables {
 
     /// A table by name; shares its memory through the Arrow C stream interface.
     fn table(&self, name: &str) -> PyResult<PyTable> {
-        let (_, batch) =
-            self.tables.iter().find(|(known, _)| *known == name).ok_or_else(|| {
-                let known: Vec<_> = self.tables.iter().map(|(known, _)| *known).collect();
-                PyKeyError::new_err(format!("no table {name:?}; there are {}", known.join(", ")))
-            })?;
+        let (_, batch) = self.tables.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            let known: Vec<_> = self.tables.iter().map(|(known, _)| *known).collect();
+            PyKeyError::new_err(format!("no table {name:?}; there are {}", known.join(", ")))
+        })?;
         PyTable::try_new(vec![batch.clone()], batch.schema())
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanBuilder, DictionaryArray, Int32Builder, PrimitiveBuilder,
-    StringArray, StringBuilder,
+    Array, ArrayRef, BooleanBuilder, DictionaryArray, Int32Builder, PrimitiveBuilder, StringArray,
+    StringBuilder,
 };
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 
@@ -130,6 +130,7 @@ fn dictionary(builder: &mut Int32Builder, names: &Names) -> ArrayRef {
     let values: Arc<dyn Array> = Arc::new(StringArray::from(names.0.clone()));
     let keys = builder.finish();
     Arc::new(
-        DictionaryArray::<Int32Type>::try_new(keys, values).expect("indices come from `Names::add`"),
+        DictionaryArray::<Int32Type>::try_new(keys, values)
+            .expect("indices come from `Names::add`"),
     )
 }

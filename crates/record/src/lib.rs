@@ -13,6 +13,4 @@ pub use summary::{
     Exit, FlowSummary, LimitSeconds, LinkSummary, PingSummary, Quantiles, RunSummary,
 };
 pub use table::{RecordError, write_parquet};
-pub use tables::{
-    AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, SampleRow, Tables,
-};
+pub use tables::{AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, SampleRow, Tables};

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    Table = Callable[[str], pl.DataFrame | None]
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,6 @@ class Link:
     utilisation: float
     queue_p50_ms: float | None
     queue_p95_ms: float | None
-    drops: dict[str, int]
 
     @property
     def direction(self) -> str:
@@ -61,6 +65,7 @@ class Flow:
     direction: str
     congestion: str
     goodput_mbps: float
+    start_ns: int
     active_s: float
     rtt_min_ms: float | None
     rtt_mean_ms: float | None
@@ -84,40 +89,76 @@ class Flow:
 
 
 @dataclass(frozen=True)
+class Drop:
+    """Packets lost at one place for one reason, over the whole run."""
+
+    place: str
+    reason: str
+    packets: int
+
+
+@dataclass(frozen=True)
 class Facts:
     """One run."""
 
     flows: list[Flow]
     links: list[Link]
+    """Over the whole run."""
+    seen: dict[str, list[Link]]
+    """By flow: the links over its life only."""
+    drops: list[Drop]
     has_datagrams: bool
 
-    def bottleneck(self, direction: str) -> Link | None:
-        """Return the slowest link in a direction; None if the path has no rate limit there."""
-        there = [link for link in self.links if link.direction == direction]
+    def bottleneck(self, flow: Flow, direction: str) -> Link | None:
+        """The slowest link in a direction, as it was while the flow lived."""
+        there = [link for link in self.seen.get(flow.id, []) if link.direction == direction]
         return min(there, key=lambda link: link.capacity_mbps, default=None)
 
     def reachable_mbps(self, flow: Flow) -> float | None:
         """Goodput if the flow took all that its bottleneck leaves free; headers stay headers."""
-        link = self.bottleneck(flow.direction)
+        link = self.bottleneck(flow, flow.direction)
         if link is None or link.throughput_mbps <= 0:
             return None
-        goodput = sum(f.goodput_mbps for f in self.flows if f.direction == flow.direction)
-        payload = min(1.0, goodput / link.throughput_mbps) if not self.has_datagrams else 0.95
+        alone = sum(one.direction == flow.direction for one in self.flows) == 1
+        share = flow.goodput_mbps / link.throughput_mbps
+        payload = share if alone and not self.has_datagrams and 0.5 < share <= 1 else 0.95
         free = max(0.0, link.capacity_mbps - link.throughput_mbps)
         return flow.goodput_mbps + free * payload
 
+    def main_flow(self, direction: str) -> Flow | None:
+        """The flow that carried most in a direction."""
+        there = [flow for flow in self.flows if flow.direction == direction]
+        return max(there, key=lambda flow: flow.goodput_mbps * flow.active_s, default=None)
 
-def facts(document: dict[str, Any], flow_rows: Sequence[dict[str, Any]]) -> Facts:
-    """Gather the facts of one run from its document and its ``flows`` table."""
-    rows = {row["flow"]: row for row in flow_rows}
+    def as_seen(self, link: Link) -> Link:
+        """A link as the main flow of its direction saw it; over the whole run without one."""
+        flow = self.main_flow(link.direction)
+        views = self.seen.get(flow.id, []) if flow else []
+        return next((view for view in views if view.id == link.id), link)
+
+    def main_drop(self, direction: str) -> Drop | None:
+        """Where most packets of a direction were lost."""
+        there = [drop for drop in self.drops if drop.place.partition(".")[0] == direction]
+        return max(there, key=lambda drop: drop.packets, default=None)
+
+
+def facts(document: dict[str, Any], table: Table) -> Facts:
+    """Gather the facts of one run from its document and its tables."""
+    flow_table = table("flows")
+    rows = {} if flow_table is None else {row["flow"]: row for row in flow_table.to_dicts()}
     end_s = float(document["run"]["simulated_s"])
+    flows = [
+        _flow(entry, rows.get(entry["id"], {}), end_s)
+        for entry in document["flows"]
+        if entry["kind"] in ("bulk", "file")
+    ]
+    links = [_link(entry) for entry in document["links"]]
+    intervals = table("links")
     return Facts(
-        flows=[
-            _flow(entry, rows.get(entry["id"], {}), end_s)
-            for entry in document["flows"]
-            if entry["kind"] in ("bulk", "file")
-        ],
-        links=[_link(entry) for entry in document["links"]],
+        flows=flows,
+        links=links,
+        seen={flow.id: [_during(link, flow, intervals) for link in links] for flow in flows},
+        drops=_drops(table("events")),
         has_datagrams=any(entry["kind"] == "udp" for entry in document["flows"]),
     )
 
@@ -142,6 +183,7 @@ def _flow(entry: dict[str, Any], row: dict[str, Any], end_s: float) -> Flow:
         direction=entry["direction"],
         congestion=entry.get("congestion") or "",
         goodput_mbps=float(entry.get("goodput_mbps") or 0.0),
+        start_ns=start_ns,
         active_s=max(0.0, active_s / 1e9),
         rtt_min_ms=rtt.get("min"),
         rtt_mean_ms=rtt.get("mean"),
@@ -163,5 +205,52 @@ def _link(entry: dict[str, Any]) -> Link:
         utilisation=float(entry.get("utilisation") or 0.0),
         queue_p50_ms=queue.get("p50"),
         queue_p95_ms=queue.get("p95"),
-        drops=entry.get("dropped_packets") or {},
     )
+
+
+def _during(link: Link, flow: Flow, intervals: pl.DataFrame | None) -> Link:
+    """The link over the life of a flow; as it is if that is the whole run or unknown."""
+    import polars as pl
+
+    if intervals is None:
+        return link
+    end_ns = flow.start_ns + round(flow.active_s * 1e9)
+    lived = intervals.filter(
+        (pl.col("link") == link.id)
+        & (pl.col("time_ns") > flow.start_ns)
+        & (pl.col("time_ns") <= end_ns)
+    )
+    if lived.height in (0, intervals.filter(pl.col("link") == link.id).height):
+        return link
+    through, capacity, median, late = lived.select(
+        pl.col("throughput_mbps").mean(),
+        pl.col("capacity_mbps").mean().alias("capacity"),
+        pl.col("queue_delay_ms").median().alias("p50"),
+        pl.col("queue_delay_ms").quantile(0.95).alias("p95"),
+    ).row(0)
+    return replace(
+        link,
+        throughput_mbps=through,
+        capacity_mbps=capacity,
+        utilisation=through / capacity if capacity else 0.0,
+        queue_p50_ms=median,
+        queue_p95_ms=late,
+    )
+
+
+def _drops(events: pl.DataFrame | None) -> list[Drop]:
+    import polars as pl
+
+    if events is None or events.is_empty():
+        return []
+    lost = (
+        events.filter((pl.col("kind") == "drop") & pl.col("link").is_not_null())
+        .with_columns(pl.col("link").cast(pl.String))
+        .group_by("link", "reason")
+        .agg(pl.col("packets").sum())
+        .sort("link", "reason")
+    )
+    return [
+        Drop(row["link"], (row["reason"] or "").replace("_", " "), int(row["packets"] or 0))
+        for row in lost.to_dicts()
+    ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from airpath.diagnose.facts import Facts, Finding, Flow, Gain, Link, facts, window_bytes
 from airpath.diagnose.facts import window_rate_mbps as window_rate
 from airpath.text import digits, milliseconds, percent, plural, rate, size
+
+if TYPE_CHECKING:
+    pass
 
 LIMITED = 0.15
 """Below this share of the time a window is not worth a finding."""
@@ -17,9 +20,9 @@ RAMP = 0.20
 """A ramp that takes a larger share of the test spoils its average."""
 
 
-def diagnose(document: dict[str, Any], flow_rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Findings of one run, most certain first."""
-    run = facts(document, flow_rows)
+def diagnose(document: dict[str, Any], table: Table) -> list[dict[str, Any]]:
+    """Findings of one run, most certain first; ``table`` gives a table by name, or None."""
+    run = facts(document, table)
     found = sorted(_all(run), key=lambda finding: -finding.confidence)
     return [finding.as_dict() for finding in found]
 
@@ -72,7 +75,7 @@ def _window(run: Facts, flow: Flow, limit: str, cause: str, words: str) -> Findi
     share = flow.limited_share(limit)
     if share < LIMITED or flow.rtt_mean_ms is None or flow.in_flight_bytes is None:
         return None
-    link = run.bottleneck(flow.direction)
+    link = run.bottleneck(flow, flow.direction)
     if link is not None and link.utilisation >= SATURATED:
         return None  # The window only keeps the queue short; the link is full.
     in_flight = flow.in_flight_bytes
@@ -95,7 +98,7 @@ def _window(run: Facts, flow: Flow, limit: str, cause: str, words: str) -> Findi
 
 
 def _loss(run: Facts, flow: Flow) -> Finding | None:
-    link = run.bottleneck(flow.direction)
+    link = run.bottleneck(flow, flow.direction)
     if flow.retransmitted == 0 or flow.segments == 0:
         return None
     if link is not None and link.utilisation >= SATURATED:
@@ -104,21 +107,25 @@ def _loss(run: Facts, flow: Flow) -> Finding | None:
     held = flow.limited_share("cwnd")
     if held < 0.5:
         return None
-    evidence = (
-        f"{percent(ratio)} of the segments retransmitted, "
-        f"{plural(flow.timeouts, 'retransmission time-out')}; limited by cwnd "
-        f"{percent(held)} of the time"
-    )
+    drop = run.main_drop(flow.direction)
+    evidence = f"{percent(ratio)} of the segments retransmitted"
+    if flow.timeouts:
+        evidence += f", {plural(flow.timeouts, 'time-out')}"
+    if drop is not None:
+        evidence += f"; {plural(drop.packets, 'packet')} lost at {drop.place} ({drop.reason})"
     if link is not None:
-        evidence += f" while {link.id} was {percent(link.utilisation)} busy"
-    random = link is not None and not any(run_link.drops for run_link in run.links)
-    advice = (
-        "losses are not from a full queue: repair the lossy stage, or use a congestion control "
-        "that does not take every loss for congestion"
-        if random
-        else "the queue is too short for the bandwidth-delay product, or a stage loses packets: "
-        "see the drops by reason"
-    )
+        evidence += f"; {link.id} was {percent(link.utilisation)} busy"
+    queues = {one.id for one in run.links}
+    if drop is not None and drop.place not in queues:
+        advice = (
+            "the losses are not from a full queue: repair that stage, or use a congestion control "
+            "that does not take every loss for congestion"
+        )
+    elif link is not None and flow.rtt_min_ms is not None:
+        needed = size(window_bytes(link.capacity_mbps, flow.rtt_min_ms))
+        advice = f"give {link.id} a queue of about {needed} (bandwidth × RTT): it empties too often"
+    else:
+        advice = "find the stage that loses packets"
     reachable = run.reachable_mbps(flow)
     gain = None if reachable is None else Gain("goodput_mbps", flow.goodput_mbps, reachable)
     return Finding("loss", flow.id, round(min(0.9, 0.4 + held / 2), 2), evidence, advice, gain)
@@ -144,7 +151,7 @@ def _slow_ramp(_: Facts, flow: Flow) -> Finding | None:
 
 def _reverse_path(run: Facts, flow: Flow) -> Finding | None:
     other = "up" if flow.direction == "down" else "down"
-    back, forth = run.bottleneck(other), run.bottleneck(flow.direction)
+    back, forth = run.bottleneck(flow, other), run.bottleneck(flow, flow.direction)
     if back is None or back.utilisation < SATURATED:
         return None
     if forth is not None and forth.utilisation >= SATURATED:
@@ -161,7 +168,8 @@ def _reverse_path(run: Facts, flow: Flow) -> Finding | None:
     return Finding("reverse-path", flow.id, 0.85, evidence, advice, gain)
 
 
-def _deep_queue(run: Facts, link: Link) -> Finding | None:
+def _deep_queue(run: Facts, whole: Link) -> Finding | None:
+    link = run.as_seen(whole)
     median = link.queue_p50_ms
     through = [flow for flow in run.flows if flow.direction == link.direction]
     base = min((flow.rtt_min_ms for flow in through if flow.rtt_min_ms is not None), default=None)
@@ -181,7 +189,8 @@ def _deep_queue(run: Facts, link: Link) -> Finding | None:
     return Finding("deep-queue", link.id, confidence, evidence, advice, gain)
 
 
-def _saturated(_: Facts, link: Link) -> Finding | None:
+def _saturated(run: Facts, whole: Link) -> Finding | None:
+    link = run.as_seen(whole)
     if link.utilisation < SATURATED:
         return None
     evidence = (

@@ -93,8 +93,17 @@ class Comparison:
         colours = {series.label: series.colour for series in self.series}
         return [colours[label] for label in labels]
 
-    def panel(self, table: str, columns: Sequence[str], series: Sequence[Series]) -> Panel:
-        """Rows of a table of flows; thinned by the first of the columns."""
+    def panel(
+        self,
+        table: str,
+        columns: Sequence[str],
+        series: Sequence[Series],
+        smooth_s: float | None = None,
+    ) -> Panel:
+        """Rows of a table of flows; thinned by the first of the columns.
+
+        With ``smooth_s`` the first column's mean over that many seconds is in ``smooth``.
+        """
         import polars as pl
 
         frames = []
@@ -104,7 +113,12 @@ class Comparison:
                 frame = self.table(index, table).filter(pl.col("flow").is_in(list(labels)))
                 label = pl.col("flow").replace_strict(labels, return_dtype=pl.String).alias("s")
                 frames.append(frame.select("t", label, *columns))
-        return panel_of(pl.concat(frames), columns) if frames else Panel([])
+        if not frames:
+            return Panel([])
+        joined = pl.concat(frames)
+        if smooth_s is not None:
+            joined = joined.with_columns(_smooth(joined, columns[0], smooth_s))
+        return panel_of(joined, columns)
 
     def _series(self, index: int) -> list[Series]:
         run = self.runs[index]
@@ -122,6 +136,16 @@ class Comparison:
                 label = f"{self.labels[index]} · {name}"
             found.append(Series(index, name, label, kind, ""))
         return found
+
+
+def _smooth(frame: pl.DataFrame, column: str, seconds: float) -> pl.Expr:
+    """Mean over the last seconds, by row: the tables have one row an interval."""
+    import polars as pl
+
+    steps = frame.select(pl.col("t").diff().over("s").median()).item() or seconds
+    width = max(1, round(seconds / steps))
+    mean = pl.col(column).rolling_mean(width, min_samples=1)
+    return mean.over("s", order_by="t").alias("smooth")
 
 
 def panel_of(frame: pl.DataFrame, columns: Sequence[str]) -> Panel:

@@ -20,6 +20,7 @@ _EVENTS = {
     "retransmission_timeout": ("time-out (RTO)", "cross"),
 }
 _HEIGHT = 120
+_SMOOTH_S = 1.0
 
 
 def timeline(runs: Comparison) -> Figure:
@@ -69,10 +70,22 @@ class _Timeline:
         return notes
 
     def goodput(self) -> Any:
+        import altair as alt
+
         series = self.runs.of_kind("bulk", "file", "udp")
-        panel = self.runs.panel("samples", ["goodput_mbps"], series)
+        panel = self.runs.panel("samples", ["goodput_mbps"], series, smooth_s=_SMOOTH_S)
         labels = [each.label for each in series]
-        return self._lines(panel, "goodput_mbps", labels, "Mb/s", "Goodput", legend=self.legend)
+        thin = alt.Chart(marks.data(panel.rows)).mark_line(strokeWidth=0.7, opacity=0.4, clip=True)
+        return self._lines(
+            panel,
+            "smooth",
+            labels,
+            "Mb/s",
+            "Goodput: bold over 1 s, thin each interval",
+            extra=[(thin, "goodput_mbps")],
+            headroom=1.15,
+            legend=self.legend,
+        )
 
     def rtt(self) -> Any:
         import altair as alt
@@ -114,6 +127,7 @@ class _Timeline:
             "Congestion window: solid cwnd, dashed ssthresh, thin in flight",
             extra=[(inflight, "inflight_segments"), (ssthresh, "ssthresh_segments")],
             over=self._event_marks,
+            headroom=1.2,
             height=150,
         )
 
@@ -161,6 +175,7 @@ class _Timeline:
         over: Any = None,
         scale: Panel | None = None,
         palette: Sequence[str] | None = None,
+        headroom: float = 1.0,
         legend: bool = False,
         height: int = _HEIGHT,
         last: bool = False,
@@ -172,7 +187,8 @@ class _Timeline:
             return None
         self.thinned |= panel.thinned
         rows = (scale or panel).rows
-        top = marks.nice_top(max((row[column] or 0.0 for row in rows), default=0.0))
+        highest = max((row[column] or 0.0 for row in rows), default=0.0)
+        top = marks.nice_top(highest * headroom)
         x = marks.time_axis(self.runs.duration_s, last=last)
         shades = self.runs.palette(labels) if palette is None else palette
         colour = marks.colour(labels, shades, legend=legend)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airpath.text import digits
+from airpath.text import count, digits, exact_size
 from airpath.toml import parse_toml
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _STAGE_KEYS = {
     "delay_ms": "{} ms",
     "jitter_ms": "jitter {} ms",
     "queue_packets": "queue {} packets",
-    "queue_bytes": "queue {} bytes",
+    "queue_bytes": "queue {}",
     "aqm": "{}",
     "probability": "probability {}",
     "period": "every {} packets",
@@ -26,14 +26,14 @@ _FLOW_KEYS = {
     "direction": "{}",
     "congestion": "{}",
     "profile": "profile {}",
-    "size_bytes": "{} bytes",
+    "size_bytes": "{}",
     "rate_mbps": "{} Mb/s",
     "interval_ms": "every {} ms",
     "start_s": "from {} s",
     "duration_s": "for {} s",
-    "window_bytes": "window {} bytes",
-    "send_buffer_bytes": "send buffer {} bytes",
-    "receive_buffer_bytes": "receive buffer {} bytes",
+    "window_bytes": "window {}",
+    "send_buffer_bytes": "send buffer {}",
+    "receive_buffer_bytes": "receive buffer {}",
 }
 _SILENT = {("start_s", 0), ("jitter_ms", 0), ("aqm", "drop-tail")}
 
@@ -69,7 +69,7 @@ def _stage(stage: dict[str, Any]) -> str:
 
 def _words(table: dict[str, Any], keys: dict[str, str]) -> list[str]:
     return [
-        template.format(_value(table[key]))
+        template.format(exact_size(table[key]) if key.endswith("_bytes") else _value(table[key]))
         for key, template in keys.items()
         if key in table and (key, table[key]) not in _SILENT
     ]
@@ -78,7 +78,7 @@ def _words(table: dict[str, Any], keys: dict[str, str]) -> list[str]:
 def _value(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value).lower() if isinstance(value, bool) else str(value)
-    return f"{value:,}".replace(",", " ") if isinstance(value, int) else digits(value)
+    return count(value) if isinstance(value, int) else digits(value)
 
 
 def _flat(value: object, prefix: str = "") -> dict[str, object]:

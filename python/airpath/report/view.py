@@ -83,7 +83,7 @@ def _events(run: Run) -> dict[str, Any]:
             "time": f"{row['time_ns'] / NS_PER_S:.3f}",
             "where": row["flow"] or row["link"] or "",
             "kind": str(row["kind"]).replace("_", " "),
-            "reason": row["reason"] or "",
+            "reason": (row["reason"] or "").replace("_", " "),
             "cwnd": "" if row["cwnd_segments"] is None else count(row["cwnd_segments"]),
             "packets": "" if row["packets"] is None else count(row["packets"]),
             "value": _event_value(row),

@@ -55,8 +55,7 @@ impl Cubic {
             window.cwnd = cwnd.max(epoch.w_est);
         } else {
             // RFC 9438 4.4, 4.5: where W_cubic will be one round trip from now.
-            let target =
-                epoch.w_cubic(t + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+            let target = epoch.w_cubic(t + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
             window.cwnd = cwnd + (target - cwnd) / cwnd * acked;
         }
     }
@@ -143,8 +142,13 @@ mod tests {
     #[test]
     fn average_window_formula() {
         let table = [
-            (1e-2, 12.0), (1e-3, 38.0), (1e-4, 187.0), (1e-5, 1054.0), (1e-6, 5926.0),
-            (1e-7, 33325.0), (1e-8, 187_400.0),
+            (1e-2, 12.0),
+            (1e-3, 38.0),
+            (1e-4, 187.0),
+            (1e-5, 1054.0),
+            (1e-6, 5926.0),
+            (1e-7, 33325.0),
+            (1e-8, 187_400.0),
         ];
         for (p, published) in table {
             let constant = (C * (3.0 + BETA) / (4.0 * (1.0 - BETA))).powf(0.25);
@@ -168,8 +172,13 @@ mod tests {
             let acked = window.segments();
             for _ in 0..acked {
                 let ack = AckSample {
-                    now, acked: 1, rtt: Some(rtt), srtt: rtt, min_rtt: rtt,
-                    in_flight: acked, cwnd_limited: true,
+                    now,
+                    acked: 1,
+                    rtt: Some(rtt),
+                    srtt: rtt,
+                    min_rtt: rtt,
+                    in_flight: acked,
+                    cwnd_limited: true,
                 };
                 cubic.on_ack(&ack, &mut window);
             }

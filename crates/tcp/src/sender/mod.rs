@@ -205,7 +205,8 @@ impl Sender {
         }
         let cwnd = self.window.segments();
         let pipe = self.board.pipe();
-        if pipe < cwnd && self.board.lost() > 0
+        if pipe < cwnd
+            && self.board.lost() > 0
             && let Some(sent) = self.board.resend(now)
         {
             self.counters.segments += 1;
@@ -339,10 +340,8 @@ impl Sender {
         let first = self.rtt.backoff() == 0;
         self.rtt.back_off();
         let backoff = self.rtt.backoff();
-        self.events.push_back(Event {
-            at: now,
-            kind: EventKind::RetransmissionTimeout { backoff, rto },
-        });
+        self.events
+            .push_back(Event { at: now, kind: EventKind::RetransmissionTimeout { backoff, rto } });
         self.leave_slow_start(now, SlowStartExitReason::Loss);
         if first {
             let congestion = Congestion { now, flight: self.board.flight() };
