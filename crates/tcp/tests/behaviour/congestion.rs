@@ -1,0 +1,149 @@
+//! Growth of cwnd: slow start, congestion avoidance, validation; and its reduction.
+
+use airpath_tcp::CongestionConfig;
+
+use crate::script::*;
+
+const CUBIC: CongestionConfig = CongestionConfig::Cubic { fast_convergence: true };
+
+/// Acknowledges `per_ack` segments at a time until all that was sent is acknowledged, one round
+/// trip later. Returns the number of segments in that flight.
+fn round_trip(end: &mut Script, acked: &mut u64, per_ack: u64) -> u64 {
+    let flight = end.recv_count() as u64;
+    end.tick(RTT);
+    let target = *acked + flight;
+    while *acked < target {
+        *acked = (*acked + per_ack).min(target);
+        end.send(ack(*acked));
+    }
+    flight
+}
+
+#[test]
+fn the_initial_window_is_what_the_configuration_says() {
+    // RFC 6928 2
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+}
+
+#[test]
+fn slow_start_grows_by_all_that_is_acknowledged_without_a_limit() {
+    // RFC 3465 2.2 with no L: doubles every round trip, delayed acknowledgements or not.
+    let mut end = Script::bulk(&config());
+    let mut acked = 0;
+    let flights: Vec<_> = (0..4).map(|_| round_trip(&mut end, &mut acked, 2)).collect();
+    assert_eq!(flights, [10, 20, 40, 80]);
+}
+
+#[test]
+fn slow_start_grows_by_one_segment_for_each_acknowledgement_with_limit_one() {
+    // RFC 5681 (2)
+    let mut config = config();
+    config.slow_start_limit = Some(1);
+    let mut end = Script::bulk(&config);
+    let mut acked = 0;
+    let flights: Vec<_> = (0..4).map(|_| round_trip(&mut end, &mut acked, 2)).collect();
+    assert_eq!(flights, [10, 15, 23, 35]); // times 1.5
+}
+
+/// Loses segment 0 of the initial window of ten, recovers.
+fn after_one_loss(congestion: CongestionConfig) -> (Script, u64) {
+    let mut config = config();
+    config.congestion = congestion;
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    for received in 2..=10 {
+        end.send(sack(0, &[(1, received)]));
+    }
+    end.recv_count();
+    end.tick(RTT);
+    end.send(ack(10));
+    // Whatever was sent meanwhile is acknowledged too.
+    let mut acked = 10;
+    while end.in_flight() > end.cwnd() {
+        acked += 1;
+        end.send(ack(acked));
+    }
+    (end, acked)
+}
+
+#[test]
+fn cubic_keeps_seven_tenths_at_a_loss() {
+    // RFC 9438 4.6
+    let (end, _) = after_one_loss(CUBIC);
+    assert_eq!(end.window().ssthresh, 7.0);
+}
+
+#[test]
+fn reno_grows_by_one_segment_each_round_trip_in_congestion_avoidance() {
+    // RFC 5681 (3)
+    let (mut end, mut acked) = after_one_loss(CongestionConfig::Reno);
+    end.recv_count();
+    let mut outstanding = u64::from(end.in_flight());
+    let mut windows = Vec::new();
+    for _ in 0..12 {
+        end.tick(RTT);
+        for _ in 0..outstanding {
+            acked += 1;
+            end.send(ack(acked));
+        }
+        outstanding = end.recv_count() as u64;
+        windows.push(end.window().cwnd);
+    }
+    for pair in windows.windows(2) {
+        assert!((0.8..=1.0).contains(&(pair[1] - pair[0])), "{windows:?}");
+    }
+}
+
+#[test]
+fn cwnd_does_not_grow_while_the_application_is_the_limit() {
+    // RFC 7661 3, RFC 9438 5.8
+    for congestion in [CongestionConfig::Reno, CUBIC] {
+        let mut config = config();
+        config.congestion = congestion;
+        let mut end = Script::open(&config);
+        for round in 0..20 {
+            end.offer(4 * u64::from(MSS));
+            assert_eq!(end.recv_count(), 4);
+            end.tick(RTT);
+            end.send(ack(4 * (round + 1)));
+        }
+        assert_eq!(end.window().cwnd, 10.0);
+    }
+}
+
+#[test]
+fn cwnd_does_not_grow_far_beyond_the_peers_window() {
+    // RFC 7661 3: at most twice what can be used.
+    let mut end = Script::bulk(&config());
+    let mut acked = 0;
+    for _ in 0..12 {
+        round_trip(&mut end, &mut acked, 1);
+    }
+    assert!((1000..=2000).contains(&end.cwnd()), "{}", end.cwnd());
+}
+
+#[test]
+fn cwnd_does_not_grow_while_the_send_buffer_is_the_limit() {
+    // RFC 7661 3
+    let mut config = config();
+    config.send_buffer = 8 * u64::from(MSS);
+    let mut end = Script::bulk(&config);
+    let mut acked = 0;
+    for _ in 0..10 {
+        assert_eq!(round_trip(&mut end, &mut acked, 1), 8);
+    }
+    assert_eq!(end.window().cwnd, 10.0);
+}
+
+#[test]
+fn a_fixed_window_stays() {
+    let mut config = config();
+    config.congestion = CongestionConfig::Fixed { segments: 30 };
+    let mut end = Script::bulk(&config);
+    let mut acked = 0;
+    for _ in 0..5 {
+        assert_eq!(round_trip(&mut end, &mut acked, 1), 30);
+    }
+}

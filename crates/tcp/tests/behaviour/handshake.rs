@@ -1,0 +1,164 @@
+//! Opening: SYN and SYN+ACK, their loss, and what the two ends agree on.
+
+use airpath_base::{Flags, Segment};
+use airpath_tcp::EndpointConfig;
+
+use crate::script::*;
+
+#[test]
+fn the_opening_end_sends_a_syn_and_acknowledges_the_syn_ack() {
+    // RFC 9293 3.5, figure 6
+    let mut end = Script::connect(&config());
+    let syn = end.recv();
+    assert_eq!((syn.seq, syn.len, syn.ack), (0, 0, 0));
+    assert!(syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK));
+    end.recv_nothing();
+    end.tick(RTT);
+    end.send(syn_ack());
+    assert!(end.is_established());
+    let ack = end.recv_ack(1);
+    assert_eq!(ack.seq, 1);
+    assert!(!ack.flags.has(Flags::SYN));
+    assert_eq!(end.event_names(), ["established"]);
+}
+
+#[test]
+fn the_listening_end_answers_with_a_syn_ack_and_is_open_with_its_acknowledgement() {
+    // RFC 9293 3.5, figure 6
+    let mut end = Script::listen(&config());
+    end.recv_nothing();
+    assert_eq!(end.next_timer(), None);
+    end.send(syn());
+    let syn_ack = end.recv();
+    assert_eq!((syn_ack.seq, syn_ack.ack), (0, 1));
+    assert!(syn_ack.flags.has(Flags::SYN) && syn_ack.flags.has(Flags::ACK));
+    assert!(!end.is_established());
+    end.tick(RTT);
+    end.send(ack(0));
+    assert!(end.is_established());
+    end.recv_nothing();
+    assert_eq!(end.next_timer(), None);
+}
+
+#[test]
+fn data_opens_the_connection_when_the_third_acknowledgement_was_lost() {
+    let mut end = Script::listen(&config());
+    end.send(syn());
+    end.recv();
+    end.send(data(0));
+    assert!(end.is_established());
+    assert_eq!(end.delivered(), u64::from(MSS));
+}
+
+#[test]
+fn a_repeated_syn_ack_is_acknowledged_again() {
+    let mut end = Script::open(&config());
+    end.send(syn_ack());
+    end.recv_ack(1);
+    end.recv_nothing();
+}
+
+#[test]
+fn a_repeated_syn_gets_another_syn_ack() {
+    let mut end = Script::listen(&config());
+    end.send(syn());
+    end.recv();
+    end.tick(ms(10));
+    end.send(syn());
+    assert!(end.recv().flags.has(Flags::SYN));
+}
+
+#[test]
+fn the_handshake_is_the_first_rtt_measurement() {
+    // RFC 6298 (2.2)
+    let end = Script::open(&config());
+    assert_eq!(end.srtt(), Some(RTT));
+    let end = Script::accepted(&config());
+    assert_eq!(end.srtt(), Some(RTT));
+}
+
+/// Ticks through three time-outs of 1, 2 and 4 s.
+fn backs_off(mut end: Script) {
+    // RFC 6298 (2.1), (5.5)
+    for rto in [1000, 2000, 4000].map(ms) {
+        end.tick(rto - NANO);
+        end.recv_nothing();
+        end.tick(NANO);
+        assert!(end.recv().flags.has(Flags::SYN));
+        end.recv_nothing();
+    }
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_after_the_initial_rto_and_backs_off() {
+    let mut end = Script::connect(&config());
+    end.recv();
+    backs_off(end);
+}
+
+#[test]
+fn a_lost_syn_ack_is_sent_again_after_the_initial_rto_and_backs_off() {
+    let mut end = Script::listen(&config());
+    end.send(syn());
+    end.recv();
+    backs_off(end);
+}
+
+#[test]
+fn the_window_of_a_syn_is_not_scaled() {
+    // RFC 7323 2.2
+    let mut config = config();
+    config.receive_buffer = 1 << 20;
+    let mut end = Script::connect(&config);
+    let syn = end.recv();
+    assert_eq!((syn.window, syn.window_scale), (65535, Some(5)));
+
+    // Neither is the peer's: 65,535 bytes hold 65 segments.
+    config.initial_window = 100;
+    let mut end = Script::connect(&config);
+    end.recv();
+    end.send(Segment { window: 65535, ..syn_ack() });
+    end.recv();
+    end.offer(u64::MAX);
+    assert_eq!(end.recv_count(), 65);
+    end.send(ack(1));
+    assert_eq!(end.recv_count(), 36);
+}
+
+#[test]
+fn the_scale_is_the_smallest_with_which_the_buffer_fits() {
+    // RFC 7323 2.3
+    for (buffer, scale) in [(1000, 0), (65_535, 0), (65_536, 1), (1 << 30, 14), (1 << 40, 14)] {
+        let mut end = Script::connect(&EndpointConfig { receive_buffer: buffer, ..config() });
+        assert_eq!(end.recv().window_scale, Some(scale), "{buffer}");
+    }
+}
+
+#[test]
+fn a_scaled_window_is_rounded_down() {
+    // RFC 7323 2.3
+    let mut config = config();
+    config.receive_buffer = 1_000_003;
+    let mut end = Script::accepted(&config);
+    end.send(data(1));
+    let ack = end.recv();
+    assert_eq!(u64::from(ack.window), 1_000_003 >> 4);
+}
+
+#[test]
+fn without_window_scaling_at_either_end_the_window_is_65535_at_most() {
+    // RFC 7323 2.2: both sides must send the option.
+    for (own, peer) in [(false, true), (true, false)] {
+        let mut config = config();
+        config.window_scaling = own;
+        config.initial_window = 100;
+        let mut end = Script::connect(&config);
+        assert_eq!(end.recv().window_scale.is_some(), own);
+        let window_scale = syn_ack().window_scale.filter(|_| peer);
+        end.send(Segment { window_scale, ..syn_ack() });
+        assert_eq!(end.recv().window, 65535);
+        // The peer's window field means what it says.
+        end.offer(u64::MAX);
+        assert_eq!(end.recv_count(), usize::from(PEER_WINDOW / 1000));
+    }
+}

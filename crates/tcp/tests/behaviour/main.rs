@@ -1,0 +1,10 @@
+//! What an [`airpath_tcp::Endpoint`] does, as scripts: a hand-made peer on the other side, time as
+//! an argument. `two_ends` joins two endpoints by a random channel instead.
+
+mod congestion;
+mod flow_control;
+mod handshake;
+mod receiver;
+mod recovery;
+mod script;
+mod timer;

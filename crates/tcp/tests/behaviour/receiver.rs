@@ -1,0 +1,210 @@
+//! The receiving half: when it acknowledges, what it reports, what it accepts.
+
+use airpath_base::{Flags, Instant, Segment};
+
+use crate::script::*;
+
+#[test]
+fn the_second_full_segment_is_acknowledged_at_once() {
+    // RFC 5681 4.2
+    let mut end = Script::accepted(&config());
+    for pair in 0..5 {
+        end.send(data(2 * pair));
+        end.recv_nothing();
+        end.send(data(2 * pair + 1));
+        end.recv_ack(at(2 * pair + 2));
+        assert_eq!(end.next_timer(), None);
+    }
+}
+
+#[test]
+fn a_single_segment_is_acknowledged_when_the_timer_runs_out() {
+    // RFC 1122 4.2.3.2
+    let mut end = Script::accepted(&config());
+    end.send(data(0));
+    end.tick(ms(40) - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    end.recv_ack(at(1));
+    assert_eq!(end.next_timer(), None);
+}
+
+#[test]
+fn the_timer_runs_from_the_first_segment_that_waits() {
+    // RFC 1122 4.2.3.2: less than 0.5 s for any of them; short segments do not count.
+    let mut end = Script::accepted(&config());
+    end.send(Segment { len: 100, ..data(0) });
+    end.tick(ms(30));
+    end.send(Segment { seq: 101, len: 100, ..data(0) });
+    end.recv_nothing();
+    end.tick(ms(10));
+    end.recv_ack(201);
+}
+
+#[test]
+fn a_ticking_timer_runs_out_on_multiples_of_its_period() {
+    let mut config = config();
+    config.delayed_ack.ticking = true;
+    let mut end = Script::accepted(&config);
+    for (arrives, acknowledged) in [(101, 120), (120, 160), (199, 200)] {
+        end.tick(ms(arrives) - (end.now - Instant::ZERO));
+        end.send(Segment { seq: 1 + end.delivered(), len: 10, ..data(0) });
+        assert_eq!(end.next_timer(), Some(Instant::ZERO + ms(acknowledged)));
+        end.tick(ms(acknowledged - arrives));
+        end.recv();
+    }
+}
+
+#[test]
+fn four_segments_are_acknowledged_together_if_so_configured() {
+    let mut config = config();
+    config.delayed_ack.segments = 4;
+    let mut end = Script::accepted(&config);
+    for segment in 0..3 {
+        end.send(data(segment));
+    }
+    end.recv_nothing();
+    end.send(data(3));
+    end.recv_ack(at(4));
+}
+
+#[test]
+fn data_takes_the_acknowledgement_along() {
+    // RFC 9293 3.8.6.3
+    let mut end = Script::accepted(&config());
+    end.send(data(0));
+    end.offer(100);
+    let sent = end.recv();
+    assert_eq!((sent.seq, sent.len, sent.ack), (1, 100, at(1)));
+    end.recv_nothing();
+    end.tick(ms(40));
+    end.recv_nothing();
+}
+
+#[test]
+fn a_segment_out_of_order_is_acknowledged_at_once() {
+    // RFC 5681 4.2
+    let mut end = Script::accepted(&config());
+    end.send(data(1));
+    assert_eq!(blocks(&end.recv_ack(at(0))), [(1, 2)]);
+    end.send(data(2));
+    assert_eq!(blocks(&end.recv_ack(at(0))), [(1, 3)]);
+}
+
+#[test]
+fn a_segment_that_fills_a_gap_is_acknowledged_at_once() {
+    // RFC 5681 4.2: all or part of it.
+    let mut end = Script::accepted(&config());
+    end.send(data(1));
+    end.send(data(3));
+    end.recv_count();
+    end.send(data(0));
+    assert_eq!(blocks(&end.recv_ack(at(2))), [(3, 4)]);
+    end.send(data(2));
+    let ack = end.recv_ack(at(4));
+    assert!(ack.sack.is_empty());
+    assert_eq!(end.delivered(), 4 * u64::from(MSS));
+}
+
+#[test]
+fn a_duplicate_is_acknowledged_at_once_and_delivered_once() {
+    // RFC 9293 3.10.7.4
+    let mut end = Script::accepted(&config());
+    end.send(data(0));
+    end.send(data(0));
+    end.recv_ack(at(1));
+    assert_eq!(end.delivered(), u64::from(MSS));
+}
+
+#[test]
+fn sack_blocks_are_three_at_most_and_the_most_recent_is_first() {
+    // RFC 2018 4
+    let mut end = Script::accepted(&config());
+    for segment in [1, 3, 5, 7] {
+        end.send(data(segment));
+    }
+    let last = end.recv_count();
+    assert_eq!(last, 4);
+    end.send(data(9));
+    assert_eq!(blocks(&end.recv()), [(9, 10), (7, 8), (5, 6)]);
+}
+
+#[test]
+fn there_are_no_blocks_in_order_and_none_without_sack() {
+    // RFC 2018 4
+    let mut end = Script::accepted(&config());
+    end.send(data(0));
+    end.send(data(1));
+    assert!(end.recv().sack.is_empty());
+
+    let mut config = config();
+    config.sack = false;
+    let mut end = Script::accepted(&config);
+    end.send(data(1));
+    assert!(end.recv_ack(at(0)).sack.is_empty());
+}
+
+#[test]
+fn nothing_beyond_the_window_is_accepted() {
+    // RFC 9293 3.10.7.4
+    let mut config = config();
+    config.receive_buffer = 3 * u64::from(MSS);
+    let mut end = Script::accepted(&config);
+    end.send(data(3));
+    assert!(end.recv_ack(at(0)).sack.is_empty());
+    end.send(data(2));
+    assert_eq!(blocks(&end.recv_ack(at(0))), [(2, 3)]);
+}
+
+#[test]
+fn the_right_edge_of_the_window_never_moves_back() {
+    // RFC 9293 3.8.6: "shrinking the window" is discouraged.
+    for buffer in [10_000, 65_535, 65_537, 70_001, 1_000_003] {
+        let mut config = config();
+        config.receive_buffer = buffer;
+        let mut end = Script::connect(&config);
+        let syn = end.recv();
+        end.send(syn_ack());
+        let (shift, mut edge) = (syn.window_scale.unwrap(), 1 + u64::from(syn.window));
+        let order = [0, 2, 1, 3, 5, 4, 4, 6, 7].into_iter();
+        for segment in order {
+            end.send(data(segment));
+            end.tick(ms(40));
+            while end.recv_count() > 0 {}
+            // Ask again: a duplicate is answered at once.
+            end.send(data(0));
+            let ack = end.recv();
+            let right = ack.ack + (u64::from(ack.window) << shift);
+            assert!(right >= edge, "{buffer}: {right} after {edge}");
+            assert!(right <= ack.ack + buffer);
+            edge = right;
+        }
+    }
+}
+
+#[test]
+fn the_end_of_the_stream_is_acknowledged_at_once() {
+    let mut end = Script::accepted(&config());
+    end.send(Segment { flags: Flags::FIN.with(Flags::ACK), len: 10, ..data(0) });
+    end.recv_ack(12);
+    assert!(end.is_closed_by_peer());
+    assert_eq!(end.delivered(), 10);
+    // Again: its acknowledgement was lost.
+    end.send(Segment { seq: 11, flags: Flags::FIN.with(Flags::ACK), len: 0, ..data(0) });
+    end.recv_ack(12);
+}
+
+#[test]
+fn a_timestamp_is_echoed_from_the_segment_that_an_acknowledgement_waits_for() {
+    // RFC 7323 4.3: the first of those acknowledged together, not one above a gap.
+    let mut config = config();
+    config.timestamps = true;
+    let mut end = Script::accepted(&config);
+    end.send(Segment { ts_val: 100, ..data(0) });
+    end.send(Segment { ts_val: 200, ..data(1) });
+    assert_eq!(end.recv_ack(at(2)).ts_ecr, 100);
+    end.send(Segment { ts_val: 300, ..data(3) });
+    assert_eq!(end.recv_ack(at(2)).ts_ecr, 100);
+    end.send(Segment { ts_val: 400, ..data(2) });
+    assert_eq!(end.recv_ack(at(4)).ts_ecr, 400);
+}

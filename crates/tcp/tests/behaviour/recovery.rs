@@ -1,0 +1,91 @@
+//! Loss detection and fast recovery: RFC 6675 with SACK, RFC 6582 without.
+
+use airpath_base::{EventKind, Segment};
+
+use crate::script::*;
+
+#[test]
+fn two_sacked_segments_are_not_a_loss() {
+    // RFC 6675 4, IsLost(): more than (DupThresh - 1) segments.
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 2)]));
+    end.send(sack(0, &[(1, 3)]));
+    // RFC 3042: limited transmit, one new segment for each duplicate.
+    end.recv_segments([10, 11]);
+    assert_eq!(end.cwnd(), 10);
+    assert_eq!(end.event_names(), [""; 0]);
+}
+
+#[test]
+fn recovery_ends_when_what_was_outstanding_at_its_start_is_acknowledged() {
+    // RFC 6675 5 (A): RecoveryPoint is HighData, here segment 12.
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    for received in 2..=10 {
+        end.send(sack(0, &[(1, received)]));
+    }
+    let starts: Vec<_> = end.events();
+    assert!(
+        starts.iter().any(|event| matches!(event, EventKind::RecoveryStart { cwnd: 10, .. })),
+        "{starts:?}"
+    );
+    end.recv_count();
+    end.tick(RTT);
+    end.send(ack(11));
+    assert_eq!(end.event_names(), [""; 0]);
+    end.send(ack(12));
+    assert_eq!(end.event_names(), ["recovery_end"]);
+}
+
+#[test]
+fn further_losses_of_the_same_window_do_not_reduce_it_again() {
+    // RFC 6675 5: one reduction until RecoveryPoint.
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    // Segments 0 and 5 are lost.
+    for received in 2..=5 {
+        end.send(sack(0, &[(1, received)]));
+    }
+    let window = end.window();
+    for received in 7..=10 {
+        end.send(sack(0, &[(6, received), (1, 5)]));
+    }
+    let started = end.events();
+    let starts = started.iter().filter(|event| event.name() == "recovery_start").count();
+    assert_eq!((starts, end.window()), (1, window));
+}
+
+#[test]
+fn without_sack_the_third_duplicate_is_a_loss_and_the_second_is_not() {
+    // RFC 5681 3.2 (2)
+    let mut config = config();
+    config.sack = false;
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(ack(0));
+    end.send(ack(0));
+    // RFC 3042
+    end.recv_segments([10, 11]);
+    assert_eq!(end.event_names(), [""; 0]);
+    end.send(ack(0));
+    assert!(end.event_names().contains(&"recovery_start"));
+}
+
+#[test]
+fn an_acknowledgement_with_another_window_or_with_data_is_no_duplicate() {
+    // RFC 5681 2, "duplicate acknowledgment" (b), (e)
+    let mut config = config();
+    config.sack = false;
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..10);
+    for segment in 0..3 {
+        end.send(data(segment));
+        end.send(Segment { window: PEER_WINDOW + 1 + segment as u16, ..ack(0) });
+    }
+    assert_eq!(end.event_names(), [""; 0]);
+}

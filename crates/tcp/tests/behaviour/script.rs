@@ -1,0 +1,262 @@
+//! The script: one endpoint, a peer made by hand, a clock that the script moves.
+//!
+//! `send` hands a segment to the endpoint, `recv` takes what it sent, `tick` lets time pass.
+//! Everything is in full segments of [`MSS`] bytes: segment 0 is the first data sent.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+
+use airpath_base::{Duration, Event, EventKind, Flags, Instant, SackBlocks, Segment};
+use airpath_tcp::{CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, RtoConfig};
+
+pub(crate) const MSS: u32 = 1000;
+/// Round-trip time of the handshake: SRTT is 100 ms, RTO 100 + 4 × 50 ms (RFC 6298 2.2).
+pub(crate) const RTT: Duration = Duration::from_millis(100);
+pub(crate) const RTO: Duration = Duration::from_millis(300);
+pub(crate) const NANO: Duration = Duration::from_nanos(1);
+/// What the hand-made peer advertises: 1,000 segments.
+const PEER_SCALE: u8 = 4;
+pub(crate) const PEER_WINDOW: u16 = 62_500;
+
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Reno, initial window 10, no timestamps, delayed ACKs of two segments or 40 ms.
+pub(crate) fn config() -> EndpointConfig {
+    EndpointConfig {
+        mss: MSS,
+        header: 40,
+        initial_window: 10,
+        slow_start_limit: None,
+        congestion: CongestionConfig::Reno,
+        rto: RtoConfig { initial: ms(1000), min: ms(200), max: ms(60_000) },
+        delayed_ack: DelayedAckConfig { segments: 2, timeout: ms(40), ticking: false },
+        timestamps: false,
+        sack: true,
+        window_scaling: true,
+        send_buffer: 1 << 30,
+        receive_buffer: 1_000_000,
+    }
+}
+
+/// An endpoint and its clock.
+pub(crate) struct Script {
+    pub(crate) end: Endpoint,
+    pub(crate) now: Instant,
+    sent: VecDeque<Segment>,
+}
+
+impl Deref for Script {
+    type Target = Endpoint;
+    fn deref(&self) -> &Endpoint {
+        &self.end
+    }
+}
+
+impl Script {
+    /// Opens the connection; the SYN waits to be taken.
+    pub(crate) fn connect(config: &EndpointConfig) -> Self {
+        Self::new(Endpoint::connect(Instant::ZERO, config))
+    }
+
+    /// Waits for a SYN.
+    pub(crate) fn listen(config: &EndpointConfig) -> Self {
+        Self::new(Endpoint::listen(Instant::ZERO, config))
+    }
+
+    fn new(end: Endpoint) -> Self {
+        let mut script = Self { end, now: Instant::ZERO, sent: VecDeque::new() };
+        script.poll();
+        script
+    }
+
+    /// An open connection at 100 ms whose application writes without end: the initial window
+    /// waits to be taken.
+    pub(crate) fn bulk(config: &EndpointConfig) -> Self {
+        let mut script = Self::open(config);
+        script.offer(u64::MAX);
+        script
+    }
+
+    /// An open connection at 100 ms, opened by the endpoint.
+    pub(crate) fn open(config: &EndpointConfig) -> Self {
+        let mut script = Self::connect(config);
+        let syn = script.recv();
+        assert!(syn.flags.has(Flags::SYN));
+        script.tick(RTT);
+        let ts_ecr = syn.ts_val;
+        let ts_val = u32::from(config.timestamps);
+        script.send(Segment { ts_ecr, ts_val, ..syn_ack() });
+        script.recv_ack(1);
+        script.recv_nothing();
+        // The window of the SYN was not scaled: say the whole one.
+        script.send(Segment { ts_ecr: script.ts_val(), ts_val, ..ack(0) });
+        script.events();
+        script
+    }
+
+    /// An open connection at 100 ms, opened by the peer.
+    pub(crate) fn accepted(config: &EndpointConfig) -> Self {
+        let mut script = Self::listen(config);
+        let ts_val = u32::from(config.timestamps);
+        script.send(Segment { ts_val, ..syn() });
+        script.recv();
+        script.tick(RTT);
+        script.send(Segment { ts_val, ts_ecr: 1, ..ack(0) });
+        script.recv_nothing();
+        script.events();
+        script
+    }
+
+    /// Timestamp that the endpoint puts on what it sends now.
+    pub(crate) fn ts_val(&self) -> u32 {
+        (self.now.as_nanos() / 1000) as u32 | 1
+    }
+
+    /// The peer's segment arrives.
+    pub(crate) fn send(&mut self, segment: Segment) {
+        self.end.on_segment(self.now, &segment);
+        self.poll();
+    }
+
+    pub(crate) fn offer(&mut self, bytes: u64) {
+        self.end.offer(bytes);
+        self.poll();
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.end.close();
+        self.poll();
+    }
+
+    pub(crate) fn close_when_written(&mut self) {
+        self.end.close_when_written();
+        self.poll();
+    }
+
+    /// Time passes; timers fire.
+    pub(crate) fn tick(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(at) = self.end.next_timer().filter(|&at| at <= end) {
+            assert!(at >= self.now, "a timer in the past");
+            self.now = at;
+            self.end.on_timer(at);
+            self.poll();
+        }
+        self.now = end;
+    }
+
+    fn poll(&mut self) {
+        while let Some(segment) = self.end.poll_transmit(self.now) {
+            self.sent.push_back(segment);
+        }
+    }
+
+    /// The next segment that the endpoint sent.
+    #[track_caller]
+    pub(crate) fn recv(&mut self) -> Segment {
+        self.sent.pop_front().expect("nothing was sent")
+    }
+
+    #[track_caller]
+    pub(crate) fn recv_nothing(&mut self) {
+        assert!(self.sent.is_empty(), "was sent: {:?}", self.sent);
+    }
+
+    /// Exactly these full segments were sent, and nothing else.
+    #[track_caller]
+    pub(crate) fn recv_segments(&mut self, expected: impl IntoIterator<Item = u64>) {
+        let sent: Vec<u64> = self.sent.drain(..).map(|segment| index(&segment)).collect();
+        let expected: Vec<u64> = expected.into_iter().collect();
+        assert_eq!(sent, expected);
+    }
+
+    /// How many segments were sent; forgets them.
+    pub(crate) fn recv_count(&mut self) -> usize {
+        self.sent.drain(..).count()
+    }
+
+    /// A pure acknowledgement of everything below `ack` was sent.
+    #[track_caller]
+    pub(crate) fn recv_ack(&mut self, ack: u64) -> Segment {
+        let segment = self.recv();
+        assert!(segment.flags.has(Flags::ACK));
+        assert_eq!((segment.ack, segment.sequence_len()), (ack, 0), "{segment:?}");
+        segment
+    }
+
+    /// What happened since the last call.
+    pub(crate) fn events(&mut self) -> Vec<EventKind> {
+        std::iter::from_fn(|| self.end.poll_event()).map(|Event { kind, .. }| kind).collect()
+    }
+
+    /// Names of what happened since the last call.
+    pub(crate) fn event_names(&mut self) -> Vec<&'static str> {
+        self.events().iter().map(EventKind::name).collect()
+    }
+
+    /// cwnd in whole segments.
+    pub(crate) fn cwnd(&self) -> u32 {
+        self.end.window().segments()
+    }
+}
+
+/// Which full segment this is.
+#[track_caller]
+fn index(segment: &Segment) -> u64 {
+    assert_eq!((segment.len, (segment.seq - 1) % u64::from(MSS)), (MSS, 0), "{segment:?}");
+    (segment.seq - 1) / u64::from(MSS)
+}
+
+/// Offset of the first byte of a full segment.
+pub(crate) fn at(segment: u64) -> u64 {
+    1 + segment * u64::from(MSS)
+}
+
+const BLANK: Segment = Segment {
+    seq: 1,
+    ack: 0,
+    len: 0,
+    ts_val: 0,
+    ts_ecr: 0,
+    window: PEER_WINDOW,
+    flags: Flags::NONE,
+    window_scale: None,
+    sack: SackBlocks::NONE,
+};
+
+/// The peer's SYN.
+pub(crate) fn syn() -> Segment {
+    Segment { seq: 0, flags: Flags::SYN, window_scale: Some(PEER_SCALE), ..BLANK }
+}
+
+/// The peer's SYN+ACK.
+pub(crate) fn syn_ack() -> Segment {
+    Segment { ack: 1, flags: Flags::SYN.with(Flags::ACK), ..syn() }
+}
+
+/// The peer's acknowledgement of everything before this segment.
+pub(crate) fn ack(segment: u64) -> Segment {
+    Segment { ack: at(segment), flags: Flags::ACK, ..BLANK }
+}
+
+/// An acknowledgement with SACK blocks, in segments.
+pub(crate) fn sack(segment: u64, blocks: &[(u64, u64)]) -> Segment {
+    let mut acknowledgement = ack(segment);
+    for &(start, end) in blocks {
+        assert!(acknowledgement.sack.push(acknowledgement.ack, at(start), at(end)));
+    }
+    acknowledgement
+}
+
+/// The peer's data: this full segment.
+pub(crate) fn data(segment: u64) -> Segment {
+    Segment { seq: at(segment), len: MSS, ..ack(0) }
+}
+
+/// The blocks of an acknowledgement, in segments.
+pub(crate) fn blocks(segment: &Segment) -> Vec<(u64, u64)> {
+    let units = |offset: u64| (offset - 1) / u64::from(MSS);
+    segment.sack.iter(segment.ack).map(|(start, end)| (units(start), units(end))).collect()
+}

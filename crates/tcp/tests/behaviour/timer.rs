@@ -1,0 +1,153 @@
+//! The retransmission timer (RFC 6298).
+
+use airpath_base::{EventKind, Segment};
+
+use crate::script::*;
+
+#[test]
+fn a_segment_is_sent_again_when_the_rto_runs_out_and_not_before() {
+    // RFC 6298 (2.2), (5.1), (5.4)
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.tick(RTO - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    // RFC 5681 3.1: the loss window is one segment.
+    end.recv_segments([0]);
+    assert_eq!((end.cwnd(), end.in_flight()), (1, 1));
+    assert_eq!(end.window().ssthresh, 5.0);
+    assert_eq!(end.counters().timeouts, 1);
+    assert!(end.events().contains(&EventKind::RetransmissionTimeout { backoff: 1, rto: RTO }));
+}
+
+#[test]
+fn the_rto_doubles_up_to_its_maximum() {
+    // RFC 6298 (5.5), (2.5)
+    let mut config = config();
+    config.rto.max = ms(2000);
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..10);
+    for rto in [300, 600, 1200, 2000, 2000].map(ms) {
+        end.tick(rto - NANO);
+        end.recv_nothing();
+        end.tick(NANO);
+        end.recv_segments([0]);
+    }
+    // RFC 5681 3.1: ssthresh is held while the same segment is sent again.
+    assert_eq!(end.window().ssthresh, 5.0);
+}
+
+#[test]
+fn new_acknowledgements_restart_the_timer_and_the_last_stops_it() {
+    // RFC 6298 (5.2), (5.3)
+    let mut end = Script::open(&config());
+    end.offer(2 * u64::from(MSS));
+    end.recv_segments(0..2);
+    end.tick(RTT);
+    end.send(ack(1));
+    let timer = end.next_timer().unwrap();
+    // SRTT 100 ms, RTTVAR 3/4 × 50 ms
+    assert_eq!(timer - end.now, ms(100 + 4 * 37) + ms(2));
+    end.send(ack(1));
+    assert_eq!(end.next_timer(), Some(timer));
+    end.tick(ms(10));
+    end.send(ack(2));
+    assert_eq!(end.next_timer(), None);
+}
+
+#[test]
+fn new_data_does_not_restart_a_running_timer() {
+    // RFC 6298 (5.1)
+    let mut end = Script::open(&config());
+    end.offer(u64::from(MSS));
+    let timer = end.next_timer();
+    end.tick(ms(200));
+    end.offer(u64::from(MSS));
+    end.recv_segments(0..2);
+    assert_eq!(end.next_timer(), timer);
+}
+
+#[test]
+fn a_fast_retransmission_does_not_restart_a_running_timer() {
+    // RFC 6298 (5.1)
+    let mut end = Script::bulk(&config());
+    let timer = end.next_timer();
+    end.tick(RTT);
+    for received in 2..=10 {
+        end.send(sack(0, &[(1, received)]));
+    }
+    assert_eq!(end.counters().retransmitted, 1);
+    assert_eq!(end.next_timer(), timer);
+}
+
+#[test]
+fn after_a_timeout_slow_start_sends_everything_again() {
+    // RFC 5681 3.1, RFC 6675 5.1
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.tick(RTO);
+    end.recv_segments([0]);
+    end.tick(RTT);
+    end.send(ack(1));
+    end.recv_segments([1, 2]);
+    end.tick(RTT);
+    end.send(ack(2));
+    end.send(ack(3));
+    end.recv_segments([3, 4, 5, 6]);
+    end.tick(RTT);
+    end.send(ack(7));
+    end.recv_segments([7, 8, 9, 10, 11]);
+    end.send(ack(10));
+    assert_eq!(end.event_names().last(), Some(&"recovery_end"));
+}
+
+#[test]
+fn what_was_sacked_is_not_sent_again_after_a_timeout() {
+    // RFC 6675 5.1
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 3)]));
+    end.recv_segments([10, 11]);
+    end.tick(RTO);
+    end.recv_segments([0]);
+    end.send(ack(3));
+    assert_eq!(end.recv().seq, at(3));
+}
+
+#[test]
+fn a_retransmitted_segment_gives_no_rtt() {
+    // RFC 6298 (3), Karn's algorithm
+    let mut end = Script::bulk(&config());
+    end.tick(RTO);
+    end.recv_count();
+    end.tick(ms(1));
+    end.send(ack(1));
+    assert_eq!((end.srtt(), end.end.take_rtt_sample()), (Some(RTT), None));
+}
+
+#[test]
+fn timestamps_give_the_rtt_of_a_retransmission() {
+    // RFC 7323 4.1
+    let mut config = config();
+    config.timestamps = true;
+    let mut end = Script::bulk(&config);
+    end.tick(RTO);
+    end.recv_count();
+    let ts_ecr = end.ts_val();
+    end.tick(ms(100));
+    end.send(Segment { ts_val: 7, ts_ecr, ..ack(1) });
+    assert_eq!(end.end.take_rtt_sample(), Some(ms(100)));
+}
+
+#[test]
+fn of_several_acknowledged_segments_the_first_gives_the_rtt() {
+    // RFC 6298 (3): a delayed acknowledgement's wait is part of the RTT.
+    let mut end = Script::open(&config());
+    end.offer(u64::from(MSS));
+    end.tick(ms(30));
+    end.offer(u64::from(MSS));
+    end.tick(ms(100));
+    end.send(ack(2));
+    assert_eq!(end.end.take_rtt_sample(), Some(ms(130)));
+}
