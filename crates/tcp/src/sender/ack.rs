@@ -126,6 +126,7 @@ impl Sender {
             };
             self.events.push_back(Event { at: now, kind });
             self.phase = Phase::Recovery(self.nxt);
+            self.fast_retransmit = true;
         }
     }
 }

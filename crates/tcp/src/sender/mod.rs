@@ -30,6 +30,8 @@ pub(crate) struct Sender {
     pub(crate) window: Window,
     board: Board,
     phase: Phase,
+    /// The next retransmission goes out whatever the pipe holds.
+    fast_retransmit: bool,
     /// First byte not acknowledged (SND.UNA).
     una: u64,
     /// Next byte to send for the first time (SND.NXT).
@@ -114,6 +116,7 @@ impl Sender {
             window,
             board: Board::default(),
             phase: Phase::Open,
+            fast_retransmit: false,
             una: 1,
             nxt: 1,
             offered: 1,
@@ -205,7 +208,9 @@ impl Sender {
         }
         let cwnd = self.window.segments();
         let pipe = self.board.pipe();
-        if pipe < cwnd
+        // RFC 6675 5 (4.3): the first retransmission does not wait for the pipe to drain.
+        let room = std::mem::take(&mut self.fast_retransmit) || pipe < cwnd;
+        if room
             && self.board.lost() > 0
             && let Some(sent) = self.board.resend(now)
         {

@@ -19,6 +19,35 @@ fn two_sacked_segments_are_not_a_loss() {
 }
 
 #[test]
+fn the_third_sacked_segment_is_a_loss_and_the_retransmission_goes_out_at_once() {
+    // RFC 6675 5 (4.3): although the pipe, 10 - 1 + 2 - 3, is larger than the new cwnd.
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 3)]));
+    end.recv_segments([10, 11]);
+    end.send(sack(0, &[(1, 4)]));
+    end.recv_segments([0]);
+    assert_eq!(end.event_names(), ["slow_start_exit", "recovery_start"]);
+    // 5 (C): then nothing until the pipe is below cwnd.
+    assert!(end.in_flight() > end.cwnd());
+    end.send(sack(0, &[(1, 5)]));
+    end.recv_nothing();
+}
+
+#[test]
+fn without_sack_the_retransmission_goes_out_at_once() {
+    // RFC 5681 3.2 (3)
+    let mut config = config();
+    config.sack = false;
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    (0..3).for_each(|_| end.send(ack(0)));
+    end.recv_segments([10, 11, 0]);
+}
+
+#[test]
 fn recovery_ends_when_what_was_outstanding_at_its_start_is_acknowledged() {
     // RFC 6675 5 (A): RecoveryPoint is HighData, here segment 12.
     let mut end = Script::bulk(&config());
