@@ -108,6 +108,8 @@ class Facts:
     """By flow: the links over its life only."""
     drops: list[Drop]
     has_datagrams: bool
+    base_rtt_ms: float | None
+    """Shortest RTT that any flow or ping saw: all share the path."""
 
     def bottleneck(self, flow: Flow, direction: str) -> Link | None:
         """The slowest link in a direction, as it was while the flow lived."""
@@ -160,6 +162,7 @@ def facts(document: dict[str, Any], table: Table) -> Facts:
         seen={flow.id: [_during(link, flow, intervals) for link in links] for flow in flows},
         drops=_drops(table("events")),
         has_datagrams=any(entry["kind"] == "udp" for entry in document["flows"]),
+        base_rtt_ms=_shortest_rtt(document),
     )
 
 
@@ -206,6 +209,12 @@ def _link(entry: dict[str, Any]) -> Link:
         queue_p50_ms=queue.get("p50"),
         queue_p95_ms=queue.get("p95"),
     )
+
+
+def _shortest_rtt(document: dict[str, Any]) -> float | None:
+    entries = [*document["flows"], *document["pings"]]
+    rtts = [(entry.get("rtt_ms") or {}).get("min") for entry in entries]
+    return min((rtt for rtt in rtts if rtt is not None), default=None)
 
 
 def _during(link: Link, flow: Flow, intervals: pl.DataFrame | None) -> Link:

@@ -10,7 +10,7 @@ from airpath.diagnose.facts import window_rate_mbps as window_rate
 from airpath.text import digits, milliseconds, percent, plural, rate, size
 
 if TYPE_CHECKING:
-    pass
+    from airpath.diagnose.facts import Table
 
 LIMITED = 0.15
 """Below this share of the time a window is not worth a finding."""
@@ -84,14 +84,16 @@ def _window(run: Facts, flow: Flow, limit: str, cause: str, words: str) -> Findi
         f"a mean RTT of {milliseconds(flow.rtt_mean_ms)} make "
         f"{rate(window_rate(in_flight, flow.rtt_mean_ms))}"
     )
+    other = "receive window" if limit == "send_buffer" else "send buffer"
+    raised = f"{words}, and the {other} with it,"
     reachable = run.reachable_mbps(flow)
-    if link is None or reachable is None or flow.rtt_min_ms is None:
-        advice = f"raise the {words}: rate follows it in proportion until a link is full"
+    if link is None or reachable is None or run.base_rtt_ms is None:
+        advice = f"raise the {raised}: rate follows it in proportion until a link is full"
         return Finding(cause, flow.id, _confidence(share), evidence, advice)
-    needed = window_bytes(link.capacity_mbps, flow.rtt_min_ms)
+    needed = window_bytes(link.capacity_mbps, run.base_rtt_ms)
     advice = (
-        f"raise the {words} to {size(needed)} or more: "
-        f"{rate(link.capacity_mbps)} of {link.id} × {milliseconds(flow.rtt_min_ms)} minimum RTT"
+        f"raise the {raised} to {size(needed)} or more: "
+        f"{rate(link.capacity_mbps)} of {link.id} × {milliseconds(run.base_rtt_ms)} minimum RTT"
     )
     gain = Gain("goodput_mbps", flow.goodput_mbps, reachable)
     return Finding(cause, flow.id, _confidence(share), evidence, advice, gain)
@@ -121,8 +123,13 @@ def _loss(run: Facts, flow: Flow) -> Finding | None:
             "the losses are not from a full queue: repair that stage, or use a congestion control "
             "that does not take every loss for congestion"
         )
-    elif link is not None and flow.rtt_min_ms is not None:
-        needed = size(window_bytes(link.capacity_mbps, flow.rtt_min_ms))
+    elif link is not None and (link.queue_p50_ms or 0.0) > (run.base_rtt_ms or 0.0):
+        advice = (
+            f"the queue of {link.id} is long and yet overflows in bursts: look for "
+            "acknowledgements that arrive in bunches"
+        )
+    elif link is not None and run.base_rtt_ms is not None:
+        needed = size(window_bytes(link.capacity_mbps, run.base_rtt_ms))
         advice = f"give {link.id} a queue of about {needed} (bandwidth × RTT): it empties too often"
     else:
         advice = "find the stage that loses packets"
@@ -156,13 +163,17 @@ def _reverse_path(run: Facts, flow: Flow) -> Finding | None:
         return None
     if forth is not None and forth.utilisation >= SATURATED:
         return None
+    evidence = f"{back.id}, where the acknowledgements go, is {percent(back.utilisation)} busy"
     if any(one.direction == other for one in run.flows) or run.has_datagrams:
-        return None
-    evidence = (
-        f"{back.id} is {percent(back.utilisation)} busy with acknowledgements "
-        f"({rate(back.throughput_mbps)}) while data flows the other way"
-    )
-    advice = "acknowledge less often (delayed ACKs, ACK thinning) or give the return path more rate"
+        if back.queue_p50_ms is None or back.queue_p50_ms < (run.base_rtt_ms or 0.0) / 2:
+            return None
+        evidence += f" with other traffic; they wait {milliseconds(back.queue_p50_ms)} (median)"
+        advice = f"let acknowledgements pass the queue of {back.id}, or keep that queue short"
+    else:
+        evidence += f" with them alone ({rate(back.throughput_mbps)})"
+        advice = (
+            "acknowledge less often (delayed ACKs, ACK thinning) or give the return path more rate"
+        )
     reachable = run.reachable_mbps(flow)
     gain = None if reachable is None else Gain("goodput_mbps", flow.goodput_mbps, reachable)
     return Finding("reverse-path", flow.id, 0.85, evidence, advice, gain)
@@ -171,8 +182,7 @@ def _reverse_path(run: Facts, flow: Flow) -> Finding | None:
 def _deep_queue(run: Facts, whole: Link) -> Finding | None:
     link = run.as_seen(whole)
     median = link.queue_p50_ms
-    through = [flow for flow in run.flows if flow.direction == link.direction]
-    base = min((flow.rtt_min_ms for flow in through if flow.rtt_min_ms is not None), default=None)
+    base = run.base_rtt_ms
     if median is None or base is None or median < max(20.0, base / 2):
         return None
     evidence = (
