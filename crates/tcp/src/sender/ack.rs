@@ -49,7 +49,7 @@ impl Sender {
             }
         }
         let progress = acked.segments > 0;
-        let newly_lost = self.detect_loss(duplicate, progress);
+        let newly_lost = self.detect_loss(duplicate, acked.segments);
         self.follow_recovery(now, progress, newly_lost);
 
         let open = !matches!(self.phase, Phase::Recovery(_));
@@ -75,19 +75,22 @@ impl Sender {
 
     /// Marks what this acknowledgement shows to be lost; returns how many segments.
     #[inline]
-    fn detect_loss(&mut self, duplicate: bool, progress: bool) -> u32 {
+    fn detect_loss(&mut self, duplicate: bool, acked: u32) -> u32 {
         if self.sack {
             self.board.detect_lost_retransmissions();
             return self.board.detect_loss(self.mss);
         }
         // Without SACK: RFC 5681 3.2, RFC 6582 3.2.
-        if progress {
+        if acked > 0 {
             let partial = matches!(self.phase, Phase::Recovery(point) if self.una < point);
-            self.board.duplicates = 0;
             if partial {
+                // RFC 6582 3.2 (5): all of these but the retransmission were duplicates before.
+                self.board.duplicates = self.board.duplicates.saturating_sub(acked - 1);
                 self.board.rewind_resend();
+                self.fast_retransmit = true;
                 return u32::from(self.board.mark_first_lost());
             }
+            self.board.duplicates = 0;
         } else if duplicate && !self.board.is_empty() {
             let limit = self.board.flight().saturating_sub(1);
             self.board.duplicates = (self.board.duplicates + 1).min(limit);

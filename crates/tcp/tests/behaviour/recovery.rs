@@ -118,3 +118,28 @@ fn an_acknowledgement_with_another_window_or_with_data_is_no_duplicate() {
     }
     assert_eq!(end.event_names(), [""; 0]);
 }
+
+#[test]
+fn without_sack_a_partial_acknowledgement_sends_the_next_hole_again_at_once() {
+    // RFC 6582 3.2 (5): deflates by what was acknowledged, less one segment.
+    let mut config = config();
+    config.sack = false;
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    // Segments 0 and 4 are lost; 10 to 14 are sent meanwhile.
+    (0..8).for_each(|_| end.send(ack(0)));
+    assert_eq!(end.counters().retransmitted, 1);
+    end.tick(RTT);
+    (0..2).for_each(|_| end.send(ack(0)));
+    let sent = end.counters().segments - 11;
+    end.recv_count();
+    end.send(ack(4));
+    // In flight now: what was sent after segment 11, and the retransmission.
+    assert_eq!(end.recv().seq, at(4));
+    assert_eq!(u64::from(end.in_flight()), (sent - 2 + 1).max(u64::from(end.cwnd())));
+    assert!(!end.event_names().contains(&"recovery_end"));
+    end.send(ack(12));
+    assert_eq!(end.event_names(), ["recovery_end"]);
+    assert_eq!(end.counters().timeouts, 0);
+}
