@@ -94,6 +94,12 @@ impl Board {
         self.lost
     }
 
+    /// Something lost has not been sent again.
+    #[inline]
+    pub(crate) fn waits_to_resend(&self) -> bool {
+        self.lost != self.resent
+    }
+
     /// Everything below `ack` has arrived.
     #[inline]
     pub(crate) fn acknowledge(&mut self, ack: u64) -> Acked {
@@ -243,7 +249,7 @@ impl Board {
 
     /// The next segment to retransmit, marked as retransmitted at `now`.
     pub(crate) fn resend(&mut self, now: Instant) -> Option<Sent> {
-        if self.lost == self.resent {
+        if !self.waits_to_resend() {
             return None;
         }
         let first = self.segments.partition_point(|segment| segment.seq < self.resend_from);

@@ -210,14 +210,17 @@ impl Sender {
         let pipe = self.board.pipe();
         // RFC 6675 5 (4.3): the first retransmission does not wait for the pipe to drain.
         let room = std::mem::take(&mut self.fast_retransmit) || pipe < cwnd;
-        if room
-            && self.board.lost() > 0
-            && let Some(sent) = self.board.resend(now)
-        {
-            self.counters.segments += 1;
-            self.counters.retransmitted += 1;
-            self.start_timer(now);
-            return Some(sent.piece());
+        if self.board.waits_to_resend() {
+            if !room {
+                self.note_limit(now, SendLimit::Cwnd);
+                return None;
+            }
+            if let Some(sent) = self.board.resend(now) {
+                self.counters.segments += 1;
+                self.counters.retransmitted += 1;
+                self.start_timer(now);
+                return Some(sent.piece());
+            }
         }
         match self.new_piece(cwnd, pipe) {
             Ok(piece) => {

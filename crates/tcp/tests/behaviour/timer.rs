@@ -151,3 +151,21 @@ fn of_several_acknowledged_segments_the_first_gives_the_rtt() {
     end.send(ack(2));
     assert_eq!(end.end.take_rtt_sample(), Some(ms(130)));
 }
+
+#[test]
+fn slow_start_after_a_timeout_grows_although_there_is_nothing_new_to_send() {
+    // RFC 5681 3.1: what waits to be sent again is limited by cwnd too.
+    let mut config = config();
+    config.initial_window = 20;
+    let mut end = Script::open(&config);
+    end.offer(20 * u64::from(MSS));
+    end.recv_segments(0..20);
+    end.tick(RTO);
+    end.recv_segments([0]);
+    end.tick(RTT);
+    end.send(ack(1));
+    end.recv_segments([1, 2]);
+    end.tick(RTT);
+    end.send(ack(3));
+    end.recv_segments([3, 4, 5, 6]);
+}
