@@ -52,7 +52,8 @@ pub struct AckSample {
 pub struct Congestion {
     /// When.
     pub now: Instant,
-    /// Segments sent and not acknowledged (FlightSize, RFC 5681 2).
+    /// Segments sent and not acknowledged (FlightSize, RFC 5681 2), those of limited transmit left
+    /// out: at most cwnd.
     pub flight: u32,
 }
 

@@ -3,7 +3,7 @@
 use airpath_base::{Duration, Event, EventKind, Flags, Instant, Segment, SlowStartExitReason};
 
 use super::{Phase, Sender};
-use crate::congestion::{AckSample, Congestion};
+use crate::congestion::AckSample;
 
 impl Sender {
     /// Takes the acknowledgement in `segment`; `peer_window` is its window field, scaled.
@@ -119,7 +119,7 @@ impl Sender {
         if self.board.lost() > 0 && newly_lost > 0 {
             self.leave_slow_start(now, SlowStartExitReason::Loss);
             let cwnd = self.window.segments();
-            let congestion = Congestion { now, flight: self.board.flight() };
+            let congestion = self.congestion_now(now);
             // RFC 6675 5 (4.2)
             self.congestion.on_congestion(&congestion, &mut self.window);
             let kind = EventKind::RecoveryStart {

@@ -352,7 +352,7 @@ impl Sender {
             .push_back(Event { at: now, kind: EventKind::RetransmissionTimeout { backoff, rto } });
         self.leave_slow_start(now, SlowStartExitReason::Loss);
         if first {
-            let congestion = Congestion { now, flight: self.board.flight() };
+            let congestion = self.congestion_now(now);
             self.congestion.on_timeout(&congestion, &mut self.window);
         }
         // RFC 5681 3.1: the loss window is one segment.
@@ -360,6 +360,11 @@ impl Sender {
         self.board.mark_all_lost();
         self.phase = Phase::Loss(self.nxt);
         self.arm_timer(now);
+    }
+
+    /// RFC 5681's FlightSize, of which what limited transmit sent above cwnd is no part (3.2 (2)).
+    fn congestion_now(&self, now: Instant) -> Congestion {
+        Congestion { now, flight: self.board.flight().min(self.window.segments()) }
     }
 
     /// Records the first time that slow start ends.

@@ -147,3 +147,10 @@ fn a_fixed_window_stays() {
         assert_eq!(round_trip(&mut end, &mut acked, 1), 30);
     }
 }
+
+#[test]
+fn reno_halves_the_flight_at_a_loss() {
+    // RFC 5681 (4); 3.2 (2): without the two segments of limited transmit.
+    let (end, _) = after_one_loss(CongestionConfig::Reno);
+    assert_eq!(end.window().ssthresh, 5.0);
+}
