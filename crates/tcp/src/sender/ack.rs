@@ -50,7 +50,7 @@ impl Sender {
         }
         let progress = acked.segments > 0;
         let newly_lost = self.detect_loss(duplicate, acked.segments);
-        self.follow_recovery(now, progress, newly_lost);
+        self.follow_recovery(now, progress);
 
         let open = !matches!(self.phase, Phase::Recovery(_));
         if acked.segments > 0 && open && newly_lost == 0 {
@@ -103,7 +103,7 @@ impl Sender {
 
     /// Moves between RFC 5681's states.
     #[inline]
-    fn follow_recovery(&mut self, now: Instant, progress: bool, newly_lost: u32) {
+    fn follow_recovery(&mut self, now: Instant, progress: bool) {
         match self.phase {
             Phase::Open => {}
             Phase::Recovery(point) | Phase::Loss(point) => {
@@ -116,7 +116,8 @@ impl Sender {
                 self.phase = Phase::Open;
             }
         }
-        if self.board.lost() > 0 && newly_lost > 0 {
+        // What is lost at the end of a recovery was sent during it: the next window's loss.
+        if self.board.lost() > 0 {
             self.leave_slow_start(now, SlowStartExitReason::Loss);
             let cwnd = self.window.segments();
             let congestion = self.congestion_now(now);
@@ -125,7 +126,7 @@ impl Sender {
             let kind = EventKind::RecoveryStart {
                 cwnd,
                 ssthresh: self.window.ssthresh as u32,
-                lost: newly_lost,
+                lost: self.board.lost(),
             };
             self.events.push_back(Event { at: now, kind });
             self.phase = Phase::Recovery(self.nxt);

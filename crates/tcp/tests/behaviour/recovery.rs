@@ -142,3 +142,28 @@ fn without_sack_a_partial_acknowledgement_sends_the_next_hole_again_at_once() {
     assert_eq!(end.event_names(), ["recovery_end"]);
     assert_eq!(end.counters().timeouts, 0);
 }
+
+#[test]
+fn a_loss_of_data_sent_during_recovery_begins_another_one() {
+    // RFC 6675 5: that data is of the next window, so there is a second reduction.
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    for received in 2..=10 {
+        end.send(sack(0, &[(1, received)]));
+    }
+    end.recv_segments([10, 11, 0, 12, 13]);
+    end.tick(RTT);
+    // Segment 12 is lost; RecoveryPoint is 12.
+    end.send(sack(0, &[(1, 12)]));
+    end.recv_segments([14, 15]);
+    end.events();
+    end.send(sack(0, &[(13, 16), (1, 12)]));
+    assert_eq!((end.event_names(), end.window().ssthresh), (vec![], 5.0));
+    end.send(sack(12, &[(13, 16)]));
+    assert_eq!(end.event_names(), ["recovery_end", "recovery_start"]);
+    assert_eq!(end.window().ssthresh, 2.5);
+    // Segment 0 was lost twice, segment 12 is not sent another time.
+    let sent: Vec<_> = (0..end.recv_len()).map(|_| end.recv().seq).collect();
+    assert_eq!(sent.iter().filter(|&&seq| seq == at(12)).count(), 1);
+}

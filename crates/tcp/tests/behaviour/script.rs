@@ -177,6 +177,11 @@ impl Script {
         self.sent.drain(..).count()
     }
 
+    /// How many segments wait to be taken.
+    pub(crate) fn recv_len(&self) -> usize {
+        self.sent.len()
+    }
+
     /// A pure acknowledgement of everything below `ack` was sent.
     #[track_caller]
     pub(crate) fn recv_ack(&mut self, ack: u64) -> Segment {
