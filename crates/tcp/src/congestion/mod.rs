@@ -33,7 +33,8 @@ pub trait CongestionControl: Debug + Send {
 pub struct AckSample {
     /// When it came.
     pub now: Instant,
-    /// Segments that it acknowledges cumulatively.
+    /// Segments that it acknowledges cumulatively; after a time-out, of these the ones not SACKed
+    /// before.
     pub acked: u32,
     /// RTT of the newest of them; `None` if it was retransmitted.
     pub rtt: Option<Duration>,

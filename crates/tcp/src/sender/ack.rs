@@ -49,14 +49,21 @@ impl Sender {
             }
         }
         let progress = acked.segments > 0;
+        let before = self.phase;
         let newly_lost = self.detect_loss(duplicate, acked.segments);
         self.follow_recovery(now, progress);
 
-        let open = !matches!(self.phase, Phase::Recovery(_));
-        if acked.segments > 0 && open && newly_lost == 0 {
+        // What came during fast recovery does not grow cwnd, nor does its last acknowledgement.
+        let grown_by = match before {
+            Phase::Recovery(_) => 0,
+            // After a time-out one acknowledgement may cover much that was SACKed long ago.
+            Phase::Loss(_) => acked.delivered,
+            Phase::Open => acked.segments,
+        };
+        if grown_by > 0 && newly_lost == 0 && !matches!(self.phase, Phase::Recovery(_)) {
             let sample = AckSample {
                 now,
-                acked: acked.segments,
+                acked: grown_by,
                 rtt: newest.map(|sent| now - sent),
                 srtt: self.rtt.srtt().unwrap_or_default(),
                 min_rtt: self.rtt.min().unwrap_or_default(),
@@ -91,7 +98,7 @@ impl Sender {
                 return u32::from(self.board.mark_first_lost());
             }
             self.board.duplicates = 0;
-        } else if duplicate && !self.board.is_empty() {
+        } else if duplicate && !self.board.is_empty() && !matches!(self.phase, Phase::Loss(_)) {
             let limit = self.board.flight().saturating_sub(1);
             self.board.duplicates = (self.board.duplicates + 1).min(limit);
             if self.board.duplicates == 3 && self.phase == Phase::Open {

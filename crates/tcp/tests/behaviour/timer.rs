@@ -169,3 +169,31 @@ fn slow_start_after_a_timeout_grows_although_there_is_nothing_new_to_send() {
     end.send(ack(3));
     end.recv_segments([3, 4, 5, 6]);
 }
+
+#[test]
+fn after_a_timeout_cwnd_does_not_grow_by_what_was_sacked_before() {
+    // RFC 5681 3.1: by what an acknowledgement newly acknowledges.
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.send(sack(0, &[(7, 8), (9, 10)]));
+    end.tick(RTO);
+    end.recv_count();
+    end.send(sack(0, &[(1, 6), (9, 10)]));
+    end.recv_nothing();
+    end.send(ack(6));
+    // Segment 0, and the growth of 1.
+    assert_eq!(end.cwnd(), 2);
+}
+
+#[test]
+fn duplicates_after_a_timeout_do_not_let_more_out() {
+    // RFC 5681 3.1: what they report left the network before the loss window was set.
+    let mut config = config();
+    config.sack = false;
+    let mut end = Script::bulk(&config);
+    end.tick(RTO);
+    end.recv_count();
+    (0..5).for_each(|_| end.send(ack(0)));
+    end.recv_nothing();
+    assert_eq!(end.in_flight(), 1);
+}
