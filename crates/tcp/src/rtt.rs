@@ -80,7 +80,7 @@ impl RttEstimator {
         self.backoff += 1;
     }
 
-    /// New data was acknowledged.
+    /// A new measurement came (RFC 6298 5, last note).
     pub fn end_back_off(&mut self) {
         self.backoff = 0;
     }

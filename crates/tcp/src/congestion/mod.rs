@@ -21,8 +21,8 @@ pub trait CongestionControl: Debug + Send {
     /// A loss was inferred from acknowledgements: once per recovery.
     fn on_congestion(&mut self, congestion: &Congestion, window: &mut Window);
 
-    /// The retransmission timer ran out for the first time in a row: sets ssthresh. The sender
-    /// sets cwnd to the loss window (RFC 5681 3.1).
+    /// The retransmission timer ran out for a segment for the first time: sets ssthresh. The
+    /// sender sets cwnd to the loss window (RFC 5681 3.1).
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
         self.on_congestion(congestion, window);
     }

@@ -36,12 +36,13 @@ impl Sender {
         let sample = acked.first_sent.map(|sent| now - sent).or_else(by_timestamp);
         if let Some(rtt) = sample {
             self.rtt.sample(rtt);
+            // RFC 6298 5, last note: a retransmission's acknowledgement alone does not end it.
+            self.rtt.end_back_off();
             self.last_rtt = Some(rtt);
         }
 
         if ack > self.una {
             self.una = ack;
-            self.rtt.end_back_off();
             // RFC 6298 (5.2), (5.3)
             self.timer = None;
             if !self.board.is_empty() {

@@ -32,6 +32,8 @@ pub(crate) struct Sender {
     phase: Phase,
     /// The next retransmission goes out whatever the pipe holds.
     fast_retransmit: bool,
+    /// First byte not acknowledged when the retransmission timer last ran out.
+    timed_out: u64,
     /// First byte not acknowledged (SND.UNA).
     una: u64,
     /// Next byte to send for the first time (SND.NXT).
@@ -117,6 +119,7 @@ impl Sender {
             board: Board::default(),
             phase: Phase::Open,
             fast_retransmit: false,
+            timed_out: 0,
             una: 1,
             nxt: 1,
             offered: 1,
@@ -345,7 +348,8 @@ impl Sender {
         }
         let rto = self.rtt.rto();
         self.counters.timeouts += 1;
-        let first = self.rtt.backoff() == 0;
+        let first = self.timed_out != self.una;
+        self.timed_out = self.una;
         self.rtt.back_off();
         let backoff = self.rtt.backoff();
         self.events

@@ -197,3 +197,47 @@ fn duplicates_after_a_timeout_do_not_let_more_out() {
     end.recv_nothing();
     assert_eq!(end.in_flight(), 1);
 }
+
+#[test]
+fn the_backed_off_rto_stays_until_a_segment_sent_once_is_measured() {
+    // RFC 6298 5, last note: back-off ends with a new RTT measurement.
+    let mut end = Script::bulk(&config());
+    end.tick(RTO);
+    end.tick(RTO * 2);
+    end.recv_count();
+    // RTO is 1.2 s now. The acknowledgement of a retransmission is progress, not a measurement.
+    end.send(ack(1));
+    assert_eq!(end.next_timer(), Some(end.now + RTO * 4));
+    end.recv_segments([1, 2]);
+    end.send(ack(10));
+    end.recv_segments(10..16);
+    assert_eq!(end.next_timer(), Some(end.now + RTO * 4));
+    end.tick(RTT);
+    end.send(ack(11));
+    assert!(end.next_timer().unwrap() - end.now < RTO);
+}
+
+#[test]
+fn timestamps_end_the_back_off_with_the_first_progress() {
+    // RFC 7323 4.1: every acknowledgement of new data is a measurement.
+    let mut config = config();
+    config.timestamps = true;
+    let mut end = Script::bulk(&config);
+    end.tick(RTO);
+    end.tick(RTO * 2);
+    let ts_ecr = end.ts_val();
+    end.tick(RTT);
+    end.send(Segment { ts_val: 7, ts_ecr, ..ack(1) });
+    assert!(end.next_timer().unwrap() - end.now < RTO);
+}
+
+#[test]
+fn the_timeout_of_another_segment_sets_ssthresh_again() {
+    // RFC 5681 3.1: ssthresh is held only while the same segment is sent again.
+    let mut end = Script::bulk(&config());
+    end.tick(RTO);
+    assert_eq!(end.window().ssthresh, 5.0);
+    end.send(ack(1));
+    end.tick(RTO * 2);
+    assert_eq!((end.window().ssthresh, end.cwnd()), (2.0, 1));
+}
