@@ -16,6 +16,7 @@ LIMITED = 0.15
 """Below this share of the time a window is not worth a finding."""
 SATURATED = 0.90
 """A link this busy is the limit."""
+_SHORTEST_QUEUE = 15_000
 RAMP = 0.20
 """A ramp that takes a larger share of the test spoils its average."""
 
@@ -190,7 +191,7 @@ def _deep_queue(run: Facts, whole: Link) -> Finding | None:
         + (f"; {milliseconds(link.queue_p95_ms)} p95" if link.queue_p95_ms is not None else "")
         + f"); the path's own RTT is {milliseconds(base)}"
     )
-    buffer = size(window_bytes(link.capacity_mbps, base))
+    buffer = size(max(window_bytes(link.capacity_mbps, base), _SHORTEST_QUEUE))
     advice = (
         f'{buffer} of buffer (bandwidth × RTT), or aqm = "codel", keeps the rate without the delay'
     )
