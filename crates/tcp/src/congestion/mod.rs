@@ -22,9 +22,14 @@ pub trait CongestionControl: Debug + Send {
     fn on_congestion(&mut self, congestion: &Congestion, window: &mut Window);
 
     /// The retransmission timer ran out for a segment for the first time: sets ssthresh. The
-    /// sender sets cwnd to the loss window (RFC 5681 3.1).
+    /// sender sets cwnd to [`CongestionControl::loss_window`].
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
         self.on_congestion(congestion, window);
+    }
+
+    /// cwnd after a time-out (RFC 5681 3.1: one segment).
+    fn loss_window(&self) -> f64 {
+        1.0
     }
 }
 
@@ -81,11 +86,17 @@ impl Window {
 
 /// Never changes its window.
 #[derive(Debug)]
-struct Fixed;
+struct Fixed {
+    window: f64,
+}
 
 impl CongestionControl for Fixed {
     fn on_ack(&mut self, _ack: &AckSample, _window: &mut Window) {}
     fn on_congestion(&mut self, _congestion: &Congestion, _window: &mut Window) {}
+
+    fn loss_window(&self) -> f64 {
+        self.window
+    }
 }
 
 /// Builds the algorithm and the window it starts with.
@@ -101,7 +112,7 @@ pub(crate) fn build(config: &EndpointConfig) -> (Box<dyn CongestionControl>, Win
         CongestionConfig::Fixed { segments } => {
             window.cwnd = f64::from(segments.max(1));
             window.ssthresh = window.cwnd;
-            Box::new(Fixed)
+            Box::new(Fixed { window: window.cwnd })
         }
     };
     (algorithm, window)

@@ -136,7 +136,7 @@ impl Sender {
             },
             counters: SenderCounters::default(),
             last_rtt: None,
-            exited_slow_start: false,
+            exited_slow_start: !window.in_slow_start(),
             events: VecDeque::new(),
         }
     }
@@ -359,8 +359,7 @@ impl Sender {
             let congestion = self.congestion_now(now);
             self.congestion.on_timeout(&congestion, &mut self.window);
         }
-        // RFC 5681 3.1: the loss window is one segment.
-        self.window.cwnd = 1.0;
+        self.window.cwnd = self.congestion.loss_window();
         self.board.mark_all_lost();
         self.phase = Phase::Loss(self.nxt);
         self.arm_timer(now);

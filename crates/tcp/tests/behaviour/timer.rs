@@ -1,6 +1,7 @@
 //! The retransmission timer (RFC 6298).
 
 use airpath_base::{EventKind, Segment};
+use airpath_tcp::CongestionConfig;
 
 use crate::script::*;
 
@@ -240,4 +241,18 @@ fn the_timeout_of_another_segment_sets_ssthresh_again() {
     end.send(ack(1));
     end.tick(RTO * 2);
     assert_eq!((end.window().ssthresh, end.cwnd()), (2.0, 1));
+}
+
+#[test]
+fn a_fixed_window_outlives_a_timeout() {
+    let mut config = config();
+    config.congestion = CongestionConfig::Fixed { segments: 30 };
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..30);
+    end.tick(RTO);
+    end.recv_segments(0..30);
+    assert_eq!(end.cwnd(), 30);
+    // It has no slow start either.
+    end.send(ack(30));
+    assert!(!end.event_names().contains(&"slow_start_exit"));
 }
