@@ -93,6 +93,12 @@ impl CongestionControl for Cubic {
         window.ssthresh = (window.cwnd * BETA).max(2.0);
         window.cwnd = window.ssthresh;
     }
+
+    fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
+        self.on_congestion(congestion, window);
+        // RFC 9438 4.8: K is 0, W_max is cwnd when congestion avoidance begins.
+        self.w_max = 0.0;
+    }
 }
 
 impl Epoch {

@@ -156,3 +156,29 @@ fn the_acknowledgement_that_ends_recovery_does_not_grow_cwnd() {
     let (end, _) = after_one_loss(CUBIC);
     assert_eq!(end.window().cwnd, 7.0);
 }
+
+#[test]
+fn after_a_timeout_cubic_starts_from_where_slow_start_ends() {
+    // RFC 9438 4.8: K is 0 and W_max is cwnd when congestion avoidance begins.
+    let mut config = config();
+    config.congestion = CUBIC;
+    config.initial_window = 100;
+    let mut end = Script::bulk(&config);
+    end.tick(RTO);
+    end.recv_count();
+    let (mut acked, mut windows) = (0, Vec::new());
+    while windows.len() < 10 {
+        end.tick(RTT);
+        let in_flight = u64::from(end.in_flight());
+        for _ in 0..in_flight {
+            acked += 1;
+            end.send(ack(acked));
+        }
+        if !end.window().in_slow_start() {
+            windows.push(end.window().cwnd);
+        }
+    }
+    // The convex region at once: a second after 70 segments C t^3 is 0.4, Reno's growth 5.
+    let grown = windows[9] - windows[0];
+    assert!((3.0..7.0).contains(&grown), "{windows:?}");
+}
