@@ -1,7 +1,7 @@
 """Load published studies: what was measured, what the source leaves open, how we set it.
 
-A study is a directory with ``study.toml`` and its scenarios. ``docs/guides`` has the format; in
-short::
+A study is a directory with ``study.toml`` and its scenarios. ``docs/guides/studies.md`` says
+how to read one; its format::
 
     id = "3g-latency"
     title = "…"

@@ -19,9 +19,9 @@ def _in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def matches(name: str, text: str) -> None:
-    """Compare with a snapshot; AIRPATH_UPDATE_SNAPSHOTS=1 writes it."""
+    """Compare with a snapshot; AIRPATH_BLESS=1 writes it."""
     path = SNAPSHOTS / name
-    if os.environ.get("AIRPATH_UPDATE_SNAPSHOTS") == "1":
+    if os.environ.get("AIRPATH_BLESS") == "1":
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
