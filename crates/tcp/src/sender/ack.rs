@@ -17,6 +17,7 @@ impl Sender {
             && segment.sequence_len() == 0
             && peer_window == self.peer_window
             && !segment.flags.has(Flags::SYN);
+        let (advanced, before) = (ack > self.una, self.peer_window);
         self.set_peer_window(peer_window);
 
         let acked = self.board.acknowledge(ack);
@@ -41,7 +42,7 @@ impl Sender {
             self.last_rtt = Some(rtt);
         }
 
-        if ack > self.una {
+        if advanced {
             self.una = ack;
             // RFC 6298 (5.2), (5.3)
             self.timer = None;
@@ -49,13 +50,16 @@ impl Sender {
                 self.arm_timer(now);
             }
         }
+        if self.persisting && (advanced || peer_window > before) {
+            self.stop_persisting(now, before == 0 && peer_window > 0);
+        }
         let progress = acked.segments > 0;
-        let before = self.phase;
+        let phase = self.phase;
         let newly_lost = self.detect_loss(duplicate, acked.segments);
         self.follow_recovery(now, progress);
 
         // What came during fast recovery does not grow cwnd, nor does its last acknowledgement.
-        let grown_by = match before {
+        let grown_by = match phase {
             Phase::Recovery(_) => 0,
             // After a time-out one acknowledgement may cover much that was SACKed long ago.
             Phase::Loss(_) => acked.delivered,

@@ -269,6 +269,16 @@ impl Board {
         None
     }
 
+    /// Sends the first outstanding segment again, which is no sign of its loss: a window probe.
+    pub(crate) fn repeat_first(&mut self, now: Instant) -> Option<Sent> {
+        let segment = self.segments.front_mut()?;
+        segment.ambiguous = true;
+        segment.sent_at = now;
+        self.transmissions += 1;
+        segment.order = self.transmissions;
+        Some(*segment)
+    }
+
     /// Looks again from the start for segments to retransmit.
     pub(crate) fn rewind_resend(&mut self) {
         self.resend_from = 0;

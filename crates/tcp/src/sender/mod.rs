@@ -46,6 +46,8 @@ pub(crate) struct Sender {
     max_peer_window: u64,
     /// When the retransmission timer runs out (RFC 6298 5), or the persist timer.
     timer: Option<Instant>,
+    /// It is the persist timer: the peer's window lets nothing out (RFC 9293 3.8.6.1).
+    persisting: bool,
     probe_pending: bool,
     /// cwnd was the limit at some time in the window that ends at this offset.
     cwnd_limited_until: u64,
@@ -127,6 +129,7 @@ impl Sender {
             peer_window: 0,
             max_peer_window: 0,
             timer: None,
+            persisting: false,
             probe_pending: false,
             cwnd_limited_until: 0,
             limits: Limits {
@@ -206,8 +209,10 @@ impl Sender {
     /// The next piece to send at `now`, if the windows allow one.
     #[inline]
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Piece> {
-        if self.probe_pending {
-            return self.probe(now);
+        if std::mem::take(&mut self.probe_pending)
+            && let Some(piece) = self.probe(now)
+        {
+            return Some(piece);
         }
         let cwnd = self.window.segments();
         let pipe = self.board.pipe();
@@ -242,7 +247,7 @@ impl Sender {
     fn new_piece(&self, cwnd: u32, pipe: u32) -> Result<Piece, SendLimit> {
         let written = self.written();
         let in_buffer = written.saturating_sub(self.nxt);
-        let fin_due = self.closed && written == self.offered && self.nxt <= self.offered;
+        let fin_due = self.fin_due();
         if in_buffer == 0 && !fin_due {
             let full = written < self.offered;
             return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
@@ -252,8 +257,10 @@ impl Sender {
         }
         let window = (self.una + self.peer_window).saturating_sub(self.nxt);
         let len = in_buffer.min(u64::from(self.mss));
-        let last = len == in_buffer;
-        if window < len || (window == 0 && in_buffer > 0) {
+        // A FIN takes sequence space, hence window (RFC 9293 3.4).
+        let last = fin_due && len == in_buffer;
+        let fin = last && window > len;
+        if window < len.max(1) {
             // RFC 9293 3.8.6.2.1: a part only if it is half of the largest window.
             return if window > 0 && window >= self.max_peer_window / 2 {
                 Ok(Piece { seq: self.nxt, len: window as u32, fin: false })
@@ -263,8 +270,7 @@ impl Sender {
         }
         // Nagle (RFC 9293 3.7.4): a small segment waits while anything is outstanding, unless the
         // stream ends with it.
-        let fin = fin_due && last;
-        if len < u64::from(self.mss) && !fin && !self.board.is_empty() {
+        if len < u64::from(self.mss) && !last && !self.board.is_empty() {
             let full = written < self.offered;
             return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
         }
@@ -290,18 +296,28 @@ impl Sender {
         self.start_timer(now);
     }
 
-    /// RFC 9293 3.8.6.1: a byte beyond a closed window.
+    /// RFC 9293 3.8.6.1: a byte beyond a closed window; the first outstanding segment again if
+    /// there is one, as the last probe is until it is acknowledged.
     fn probe(&mut self, now: Instant) -> Option<Piece> {
-        self.probe_pending = false;
-        self.arm_timer(now);
-        let len = PROBE_BYTES.min(self.written().saturating_sub(self.nxt)) as u32;
-        if len == 0 || !self.board.is_empty() {
-            return None;
+        if self.persisting {
+            self.events.push_back(Event { at: now, kind: EventKind::WindowProbe });
         }
-        self.events.push_back(Event { at: now, kind: EventKind::WindowProbe });
-        let piece = Piece { seq: self.nxt, len, fin: false };
+        if let Some(sent) = self.board.repeat_first(now) {
+            self.counters.segments += 1;
+            self.counters.retransmitted += 1;
+            self.arm_timer(now);
+            return Some(sent.piece());
+        }
+        let len = PROBE_BYTES.min(self.written().saturating_sub(self.nxt)) as u32;
+        let piece = Piece { seq: self.nxt, len, fin: len == 0 && self.fin_due() };
+        debug_assert!(len > 0 || piece.fin, "a probe without anything to send");
         self.send_new(now, piece);
         Some(piece)
+    }
+
+    /// The FIN may be sent after what the buffer holds, and was not yet.
+    fn fin_due(&self) -> bool {
+        self.closed && self.written() == self.offered && self.nxt <= self.offered
     }
 
     #[inline]
@@ -316,8 +332,9 @@ impl Sender {
             self.limits.since = now;
         }
         let blocked = limit == SendLimit::ReceiveWindow && self.board.is_empty();
-        if blocked {
-            self.start_timer(now);
+        if blocked && self.timer.is_none() {
+            self.persisting = true;
+            self.arm_timer(now);
         }
     }
 
@@ -332,6 +349,18 @@ impl Sender {
         self.timer = Some(now + self.rtt.rto());
     }
 
+    /// The peer's window has grown, or took a probe.
+    fn stop_persisting(&mut self, now: Instant, opened: bool) {
+        self.persisting = false;
+        self.rtt.end_back_off();
+        self.timer = None;
+        if !self.board.is_empty() {
+            self.arm_timer(now);
+            // The probe that a closed window refused would be a hole.
+            self.probe_pending = opened;
+        }
+    }
+
     fn set_peer_window(&mut self, bytes: u64) {
         self.peer_window = bytes;
         self.max_peer_window = self.max_peer_window.max(bytes);
@@ -340,8 +369,9 @@ impl Sender {
     /// The timer ran out at `now`.
     pub(crate) fn on_timer(&mut self, now: Instant) {
         self.timer = None;
-        if self.board.is_empty() {
-            // Persist timer.
+        if self.persisting || self.peer_window == 0 {
+            // RFC 9293 3.8.6.1: no sign of congestion, even if the window shrank with data under way.
+            self.persisting = true;
             self.rtt.back_off();
             self.probe_pending = true;
             return;

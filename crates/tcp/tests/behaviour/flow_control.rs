@@ -158,3 +158,149 @@ fn limit_times_sum_to_the_elapsed_time() {
         assert!(part > Duration::ZERO);
     }
 }
+
+/// Ten segments sent and acknowledged, the window closed with the last.
+fn closed_window() -> Script {
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(Segment { window: 0, ..ack(10) });
+    end.recv_nothing();
+    end.events();
+    end
+}
+
+/// RTO after the samples of `closed_window`: 100 + 4 × 3/4 × 50 ms.
+const CLOSED_RTO: Duration = ms(250);
+
+#[test]
+fn a_closed_window_is_probed_with_one_byte_at_growing_intervals() {
+    // RFC 9293 3.8.6.1
+    let mut end = closed_window();
+    for time in [1, 2, 4, 8].map(|factor| CLOSED_RTO * factor) {
+        end.tick(time - NANO);
+        end.recv_nothing();
+        end.tick(NANO);
+        let probe = end.recv();
+        assert_eq!((probe.seq, probe.len), (at(10), 1));
+        end.recv_nothing();
+        // The peer refuses the byte.
+        end.send(Segment { window: 0, ..ack(10) });
+    }
+    assert_eq!(end.event_names(), ["window_probe"; 4]);
+}
+
+#[test]
+fn an_unanswered_probe_is_not_congestion() {
+    // RFC 9293 3.8.6.1: only a retransmission time-out for data within the window is.
+    let mut end = closed_window();
+    let window = end.window();
+    end.tick(ms(30_000));
+    assert!(end.recv_count() > 4);
+    assert_eq!((end.window(), end.counters().timeouts), (window, 0));
+    assert!(end.event_names().iter().all(|&name| name == "window_probe"));
+}
+
+#[test]
+fn a_window_that_opens_is_used_at_once_and_the_refused_probe_is_sent_again() {
+    // RFC 9293 3.8.6.1
+    let mut end = closed_window();
+    end.tick(CLOSED_RTO);
+    end.send(Segment { window: 0, ..ack(10) });
+    end.tick(CLOSED_RTO);
+    end.recv_count();
+    let window = end.window();
+    end.send(ack(10));
+    let probe = end.recv();
+    assert_eq!((probe.seq, probe.len), (at(10), 1));
+    let next = end.recv();
+    assert_eq!((next.seq, next.len), (at(10) + 1, MSS));
+    assert_eq!(end.recv_count() as u32 + 2, window.segments());
+    assert_eq!(end.window(), window);
+    // The timer of what was sent is a fresh one, without the probes' back-off.
+    assert_eq!(end.next_timer(), Some(end.now + CLOSED_RTO));
+}
+
+#[test]
+fn the_persist_timer_is_no_retransmission_timer_for_what_the_open_window_lets_out() {
+    // RFC 9293 3.8.6.1, RFC 6298 (5.1)
+    let mut end = closed_window();
+    end.tick(CLOSED_RTO - ms(1));
+    end.send(ack(10));
+    assert_eq!(end.recv_count(), 20);
+    assert_eq!(end.next_timer(), Some(end.now + CLOSED_RTO));
+    end.tick(ms(10));
+    end.recv_nothing();
+    assert_eq!(end.event_names(), [""; 0]);
+}
+
+#[test]
+fn a_probe_that_is_taken_is_followed_by_the_next_byte() {
+    // RFC 9293 3.8.6.1
+    let mut end = closed_window();
+    end.tick(CLOSED_RTO);
+    end.recv();
+    end.tick(RTT);
+    end.send(Segment { window: 0, ack: at(10) + 1, ..ack(0) });
+    end.recv_nothing();
+    end.tick(ms(1000));
+    assert_eq!(end.recv().seq, at(10) + 1);
+}
+
+#[test]
+fn acknowledgements_of_a_closed_window_do_not_put_off_the_probe() {
+    // RFC 9293 3.8.6.1: the opening may have been lost.
+    let mut end = closed_window();
+    for segment in 0..10 {
+        end.tick(CLOSED_RTO / 10);
+        end.send(Segment { window: 0, seq: at(segment), ..ack(10) });
+    }
+    assert_eq!(end.recv().len, 1);
+}
+
+#[test]
+fn a_window_that_shrinks_to_nothing_is_probed_with_what_is_outstanding() {
+    // RFC 9293 3.8.6: a sender must be robust against it.
+    let mut end = Script::bulk(&config());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(Segment { window: 0, ..ack(2) });
+    let window = end.window();
+    end.tick(CLOSED_RTO);
+    end.recv_segments([2]);
+    end.tick(CLOSED_RTO * 2);
+    end.recv_segments([2]);
+    assert_eq!((end.window(), end.counters().timeouts), (window, 0));
+    end.send(ack(10));
+    end.recv_segments(10..10 + u64::from(end.cwnd()));
+}
+
+#[test]
+fn the_end_of_the_stream_waits_for_the_window_too() {
+    // RFC 9293 3.4: a FIN takes sequence space, hence window.
+    let mut end = Script::open(&config());
+    end.send(Segment { window: 125, ..ack(0) });
+    end.offer(2 * FULL);
+    end.recv_segments(0..2);
+    end.tick(RTT);
+    end.send(Segment { window: 0, ..ack(2) });
+    end.close();
+    end.recv_nothing();
+    end.tick(CLOSED_RTO);
+    let probe = end.recv();
+    assert_eq!((probe.seq, probe.len, probe.flags.has(Flags::FIN)), (at(2), 0, true));
+    end.send(Segment { ack: at(2) + 1, ..ack(0) });
+    assert!(end.is_finished());
+    assert_eq!(end.next_timer(), None);
+}
+
+#[test]
+fn a_window_of_half_a_segment_is_used_in_the_end() {
+    // RFC 9293 3.8.6.2.1: half of the largest window at once, less by the timer.
+    let mut end = Script::open(&config());
+    end.send(Segment { window: (MSS / 32) as u16, ..ack(0) });
+    end.offer(u64::MAX);
+    end.recv_nothing();
+    end.tick(RTO);
+    assert_eq!(end.recv().len, 1);
+}
