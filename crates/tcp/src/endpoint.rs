@@ -2,7 +2,7 @@
 
 use airpath_base::{Duration, Event, EventKind, Flags, Instant, SackBlocks, Segment};
 
-use crate::receiver::Receiver;
+use crate::receiver::{MAX_WINDOW_SCALE, Receiver};
 use crate::sender::{LimitTimes, Piece, Sender, SenderCounters, timestamp};
 use crate::{EndpointConfig, Window};
 
@@ -10,6 +10,10 @@ use crate::{EndpointConfig, Window};
 const SYN_OPTIONS: u32 = 20;
 /// IPv4 and TCP headers without options.
 const BASE_HEADER: u32 = 40;
+
+/// On a SYN: "SACK permitted" (RFC 2018 2). An option on the wire; a segment of the model carries
+/// it beside the flags.
+pub const SACK_PERMITTED: Flags = Flags(1 << 7);
 
 /// One end of a TCP connection, without sockets or clock.
 ///
@@ -24,12 +28,14 @@ pub struct Endpoint {
     sender: Sender,
     receiver: Receiver,
     state: State,
+    /// With the options that the peer refused switched off.
     config: EndpointConfig,
     /// Shift of the peer's window field.
     peer_scale: u8,
     /// The SYN's retransmission timer.
     handshake_timer: Option<Instant>,
     syn_sent_at: Instant,
+    syns_sent: u32,
     syn_pending: bool,
 }
 
@@ -58,6 +64,7 @@ impl Endpoint {
             peer_scale: 0,
             handshake_timer: None,
             syn_sent_at: now,
+            syns_sent: 0,
             syn_pending: false,
         }
     }
@@ -110,36 +117,52 @@ impl Endpoint {
                 self.state = State::SynReceived;
                 self.syn_pending = true;
             }
-            State::SynReceived if syn && !ack => self.syn_pending = true,
+            State::SynReceived if syn && !ack => {
+                self.receiver.on_syn(segment);
+                self.syn_pending = true;
+            }
             State::SynSent if syn && ack => {
                 self.learn(segment);
-                self.established(now);
+                self.established(now, segment);
                 self.receiver.request_ack();
             }
-            State::SynReceived if ack && segment.ack >= 1 => self.established(now),
+            State::SynReceived if ack && segment.ack >= 1 => self.established(now, segment),
             _ => {}
         }
     }
 
     /// Takes over what the peer's SYN offers.
     fn learn(&mut self, segment: &Segment) {
-        let scaling = self.config.window_scaling && segment.window_scale.is_some();
-        let timestamps = self.config.timestamps && segment.ts_val != 0;
-        self.peer_scale = if scaling { segment.window_scale.unwrap_or(0) } else { 0 };
+        let config = &mut self.config;
+        config.window_scaling &= segment.window_scale.is_some();
+        config.timestamps &= segment.ts_val != 0;
+        config.sack &= segment.flags.has(SACK_PERMITTED);
+        if let Some(scale) = segment.window_scale.filter(|_| config.window_scaling) {
+            // RFC 7323 2.3
+            self.peer_scale = scale.min(MAX_WINDOW_SCALE);
+        }
+        self.receiver.establish(config);
         self.receiver.on_syn(segment);
-        self.receiver.establish(self.config.sack, scaling);
         // The window of a SYN is never scaled (RFC 7323 2.2).
-        self.sender.establish(self.config.sack, timestamps, u64::from(segment.window));
+        self.sender.establish(config, u64::from(segment.window));
     }
 
-    fn established(&mut self, now: Instant) {
+    fn established(&mut self, now: Instant, segment: &Segment) {
         self.state = State::Established;
         self.handshake_timer = None;
-        if self.sender.rtt.backoff() == 0 {
-            // RFC 6298 (2.2): the handshake is the first measurement.
+        let timeouts = self.sender.rtt.backoff();
+        // RFC 6298 (2.2): the handshake is the first measurement, unless Karn's rule forbids it.
+        if self.syns_sent == 1 {
             self.sender.rtt.sample(now - self.syn_sent_at);
+        } else if let Some(rtt) = self.sender.rtt_by_timestamp(now, segment) {
+            self.sender.rtt.sample(rtt);
+        } else if timeouts > 0 {
+            self.sender.rtt.start_after_syn_loss();
         }
         self.sender.rtt.end_back_off();
+        if timeouts > 1 {
+            self.sender.start_after_syn_loss();
+        }
         self.sender.events.push_back(Event { at: now, kind: EventKind::Established });
     }
 
@@ -166,12 +189,16 @@ impl Endpoint {
             return None;
         }
         self.syn_sent_at = now;
+        self.syns_sent += 1;
         self.handshake_timer = Some(now + self.sender.rtt.rto());
         let mut segment = self.blank(now);
         if self.state == State::SynReceived {
             self.receiver.fill_ack(&mut segment);
         }
         segment.flags = segment.flags.with(Flags::SYN);
+        if self.config.sack {
+            segment.flags = segment.flags.with(SACK_PERMITTED);
+        }
         segment.window = self.config.receive_buffer.min(u64::from(u16::MAX)) as u16;
         segment.window_scale = self.config.window_scaling.then(|| self.receiver.scale());
         Some(segment)

@@ -14,6 +14,6 @@ mod sender;
 
 pub use config::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig};
 pub use congestion::{AckSample, Congestion, CongestionControl, Cubic, Reno, Window};
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, SACK_PERMITTED};
 pub use rtt::RttEstimator;
 pub use sender::{LimitTimes, SenderCounters};

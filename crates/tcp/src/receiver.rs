@@ -13,6 +13,7 @@ pub(crate) struct Receiver {
     buffer: u64,
     scale: u8,
     sack: bool,
+    timestamps: bool,
     /// Next byte expected (RCV.NXT).
     nxt: u64,
     out_of_order: Ranges,
@@ -44,6 +45,7 @@ impl Receiver {
             buffer: config.receive_buffer,
             scale: window_scale(config),
             sack: config.sack,
+            timestamps: config.timestamps,
             nxt: 0,
             out_of_order: Ranges::default(),
             recent: [u64::MAX; MAX_SACK_BLOCKS + 1],
@@ -56,18 +58,19 @@ impl Receiver {
         }
     }
 
-    /// What the two ends agreed on; `scaling` is false if either end does not scale.
-    pub(crate) fn establish(&mut self, sack: bool, scaling: bool) {
-        self.sack &= sack;
-        if !scaling {
-            self.scale = 0;
-        }
+    /// What the two ends agreed on.
+    pub(crate) fn establish(&mut self, agreed: &EndpointConfig) {
+        self.sack = agreed.sack;
+        self.timestamps = agreed.timestamps;
+        self.scale = window_scale(agreed);
     }
 
     /// The SYN arrived.
     pub(crate) fn on_syn(&mut self, segment: &Segment) {
         self.nxt = segment.end();
-        self.ts_recent = segment.ts_val;
+        if self.timestamps {
+            self.ts_recent = segment.ts_val;
+        }
     }
 
     /// Shift to offer in a SYN (RFC 7323 2.3).
@@ -94,7 +97,7 @@ impl Receiver {
             self.fin_at = Some(end - 1);
         }
         // RFC 7323 4.3 (2)
-        if start <= self.last_ack_sent {
+        if self.timestamps && start <= self.last_ack_sent {
             self.ts_recent = segment.ts_val;
         }
         if end <= self.nxt || start >= self.nxt + self.buffer.max(1) {
@@ -216,10 +219,15 @@ impl Receiver {
     }
 }
 
-/// The smallest shift with which the buffer fits the 16-bit field (RFC 7323 2.3: at most 14).
+/// RFC 7323 2.3
+pub(crate) const MAX_WINDOW_SCALE: u8 = 14;
+
+/// The smallest shift with which the buffer fits the 16-bit field.
 fn window_scale(config: &EndpointConfig) -> u8 {
     if !config.window_scaling {
         return 0;
     }
-    (0..14).find(|&shift| config.receive_buffer >> shift <= u64::from(u16::MAX)).unwrap_or(14)
+    (0..MAX_WINDOW_SCALE)
+        .find(|&shift| config.receive_buffer >> shift <= u64::from(u16::MAX))
+        .unwrap_or(MAX_WINDOW_SCALE)
 }

@@ -63,6 +63,11 @@ impl RttEstimator {
         }
     }
 
+    /// A SYN was lost: more careful until the first measurement (RFC 6298 (5.7)).
+    pub(crate) fn start_after_syn_loss(&mut self) {
+        self.config.initial = self.config.initial.max(Duration::from_secs(3));
+    }
+
     /// The time-out now, back-off included.
     pub fn rto(&self) -> Duration {
         let base = match self.srtt {

@@ -29,12 +29,11 @@ impl Sender {
         }
         // RFC 6298 (3): the first segment acknowledged, delayed acknowledgement included;
         // timestamps resolve what Karn's rule must leave out (RFC 7323 4.1).
-        let by_timestamp = || {
-            let elapsed = timestamp(now).wrapping_sub(segment.ts_ecr);
-            (self.timestamps && acked.segments > 0 && segment.ts_ecr != 0)
-                .then(|| Duration::from_micros(u64::from(elapsed)))
+        let sample = match acked.first_sent {
+            Some(sent) => Some(now - sent),
+            None if acked.segments > 0 => self.rtt_by_timestamp(now, segment),
+            None => None,
         };
-        let sample = acked.first_sent.map(|sent| now - sent).or_else(by_timestamp);
         if let Some(rtt) = sample {
             self.rtt.sample(rtt);
             // RFC 6298 5, last note: a retransmission's acknowledgement alone does not end it.
@@ -83,6 +82,12 @@ impl Sender {
         if self.is_finished() && progress {
             self.events.push_back(Event { at: now, kind: EventKind::Finished });
         }
+    }
+
+    /// Time since the peer's echo of a timestamp was sent, if there is one (RFC 7323 4.1).
+    pub(crate) fn rtt_by_timestamp(&self, now: Instant, segment: &Segment) -> Option<Duration> {
+        let elapsed = timestamp(now).wrapping_sub(segment.ts_ecr);
+        (self.timestamps && segment.ts_ecr != 0).then(|| Duration::from_micros(u64::from(elapsed)))
     }
 
     /// Marks what this acknowledgement shows to be lost; returns how many segments.

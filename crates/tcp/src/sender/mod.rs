@@ -145,10 +145,15 @@ impl Sender {
     }
 
     /// What the two ends agreed on in the handshake.
-    pub(crate) fn establish(&mut self, sack: bool, timestamps: bool, peer_window: u64) {
-        self.sack &= sack;
-        self.timestamps &= timestamps;
+    pub(crate) fn establish(&mut self, agreed: &EndpointConfig, peer_window: u64) {
+        self.sack = agreed.sack;
+        self.timestamps = agreed.timestamps;
         self.set_peer_window(peer_window);
+    }
+
+    /// More than one SYN of ours was lost (RFC 5681 3.1, RFC 6928 2).
+    pub(crate) fn start_after_syn_loss(&mut self) {
+        self.window.cwnd = self.window.cwnd.min(self.congestion.loss_window());
     }
 
     /// The application offers `bytes` more.

@@ -1,7 +1,7 @@
 //! Opening: SYN and SYN+ACK, their loss, and what the two ends agree on.
 
 use airpath_base::{Flags, Segment};
-use airpath_tcp::EndpointConfig;
+use airpath_tcp::{EndpointConfig, SACK_PERMITTED};
 
 use crate::script::*;
 
@@ -161,4 +161,119 @@ fn without_window_scaling_at_either_end_the_window_is_65535_at_most() {
         end.offer(u64::MAX);
         assert_eq!(end.recv_count(), usize::from(PEER_WINDOW / 1000));
     }
+}
+
+#[test]
+fn a_handshake_with_a_repeated_syn_ack_is_not_measured() {
+    // RFC 6298 (3), Karn's algorithm: which of the two is acknowledged is unknown.
+    let mut end = Script::listen(&config());
+    end.send(syn());
+    end.tick(ms(800));
+    end.send(syn());
+    end.tick(ms(100));
+    end.send(ack(0));
+    assert!(end.is_established());
+    assert_eq!(end.srtt(), None);
+}
+
+#[test]
+fn after_the_loss_of_a_syn_the_rto_is_three_seconds() {
+    // RFC 6298 (5.7)
+    let mut end = Script::connect(&config());
+    end.tick(ms(1000));
+    end.recv_count();
+    end.tick(RTT);
+    end.send(syn_ack());
+    end.recv();
+    assert_eq!(end.srtt(), None);
+    end.offer(u64::MAX);
+    end.recv_segments(0..10);
+    assert_eq!(end.next_timer(), Some(end.now + ms(3000)));
+}
+
+#[test]
+fn timestamps_measure_the_handshake_after_the_loss_of_a_syn() {
+    // RFC 7323 4.1
+    let mut config = config();
+    config.timestamps = true;
+    let mut end = Script::connect(&config);
+    end.tick(ms(1000));
+    end.recv_count();
+    let ts_ecr = end.ts_val();
+    end.tick(RTT);
+    end.send(Segment { ts_val: 7, ts_ecr, ..syn_ack() });
+    assert_eq!(end.srtt(), Some(RTT));
+}
+
+#[test]
+fn after_two_losses_of_a_syn_the_initial_window_is_one_segment() {
+    // RFC 5681 3.1; RFC 6928 2: not after a single one, which may have been late.
+    for (lost, window) in [(1, 10), (2, 1)] {
+        let mut end = Script::listen(&config());
+        end.send(syn());
+        (0..lost).for_each(|_| end.tick(end.next_timer().unwrap() - end.now));
+        end.send(ack(0));
+        assert_eq!(end.cwnd(), window, "{lost}");
+    }
+}
+
+#[test]
+fn timestamps_are_sent_only_if_both_ends_have_them() {
+    // RFC 7323 3.2
+    for (own, peer) in [(false, true), (true, false), (true, true)] {
+        let mut config = config();
+        config.timestamps = own;
+        let mut end = Script::listen(&config);
+        end.tick(ms(1));
+        end.send(Segment { ts_val: if peer { 77 } else { 0 }, ..syn() });
+        let both = own && peer;
+        let syn_ack = end.recv();
+        assert_eq!((syn_ack.ts_val != 0, syn_ack.ts_ecr == 77), (both, both), "{own} {peer}");
+        end.send(ack(0));
+        end.send(Segment { ts_val: 78, ..data(1) });
+        let ack = end.recv();
+        assert_eq!((ack.ts_val != 0, ack.ts_ecr != 0), (both, both), "{own} {peer}");
+    }
+}
+
+#[test]
+fn sack_needs_the_permission_of_both_ends() {
+    // RFC 2018 2
+    for (own, peer) in [(false, true), (true, false), (true, true)] {
+        let mut config = config();
+        config.sack = own;
+        let mut end = Script::listen(&config);
+        end.send(if peer { syn() } else { Segment { flags: Flags::SYN, ..syn() } });
+        let both = own && peer;
+        assert_eq!(end.recv().flags.has(SACK_PERMITTED), both);
+        end.send(ack(0));
+        end.send(data(1));
+        assert_eq!(end.recv_ack(at(0)).sack.is_empty(), !both);
+        // Without SACK three duplicates are a loss.
+        end.offer(u64::MAX);
+        end.recv_segments(0..10);
+        (0..3).for_each(|_| end.send(ack(0)));
+        assert_eq!(end.counters().retransmitted, u64::from(!both), "{own} {peer}");
+    }
+}
+
+#[test]
+fn a_window_scale_is_answered_only_if_it_was_offered() {
+    // RFC 7323 2.2
+    let mut end = Script::listen(&config());
+    end.send(Segment { window_scale: None, ..syn() });
+    assert_eq!(end.recv().window_scale, None);
+}
+
+#[test]
+fn a_window_scale_above_fourteen_is_fourteen() {
+    // RFC 7323 2.3
+    let mut config = config();
+    config.initial_window = 30;
+    let mut end = Script::listen(&config);
+    end.send(Segment { window_scale: Some(255), ..syn() });
+    end.recv();
+    end.send(Segment { window: 1, ..ack(0) });
+    end.offer(u64::MAX);
+    assert_eq!(end.recv_count(), 16);
 }

@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 
 use airpath_base::{Duration, Event, EventKind, Flags, Instant, SackBlocks, Segment};
-use airpath_tcp::{CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, RtoConfig};
+use airpath_tcp::{
+    CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, RtoConfig, SACK_PERMITTED,
+};
 
 pub(crate) const MSS: u32 = 1000;
 /// Round-trip time of the handshake: SRTT is 100 ms, RTO 100 + 4 × 50 ms (RFC 6298 2.2).
@@ -233,12 +235,13 @@ const BLANK: Segment = Segment {
 
 /// The peer's SYN.
 pub(crate) fn syn() -> Segment {
-    Segment { seq: 0, flags: Flags::SYN, window_scale: Some(PEER_SCALE), ..BLANK }
+    let flags = Flags::SYN.with(SACK_PERMITTED);
+    Segment { seq: 0, flags, window_scale: Some(PEER_SCALE), ..BLANK }
 }
 
 /// The peer's SYN+ACK.
 pub(crate) fn syn_ack() -> Segment {
-    Segment { ack: 1, flags: Flags::SYN.with(Flags::ACK), ..syn() }
+    Segment { ack: 1, flags: syn().flags.with(Flags::ACK), ..syn() }
 }
 
 /// The peer's acknowledgement of everything before this segment.
