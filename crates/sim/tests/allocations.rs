@@ -1,0 +1,74 @@
+//! Nothing is allocated per packet in steady state.
+
+#![allow(unsafe_code, reason = "a global allocator is unsafe by its trait")]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as the caller promised.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promised.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as the caller promised.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn a_longer_run_allocates_no_more_per_packet() {
+    let text = "
+[run]
+sample_interval_ms = 1000
+[[path.down]]
+stage = \"link\"
+rate_mbps = 100
+queue_packets = 200
+[[path.down]]
+stage = \"delay\"
+delay_ms = 10
+jitter_ms = 1
+[[path.down]]
+stage = \"loss\"
+probability = 0.0005
+[[path.up]]
+stage = \"delay\"
+delay_ms = 10
+[[flow]]
+kind = \"bulk\"
+[[flow]]
+kind = \"udp\"
+rate_mbps = 5
+";
+    let measure = |seconds: u32| {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let summary = common::run(text, &[&format!("run.duration_s={seconds}")]);
+        let packets: u64 = summary.flows.iter().map(|flow| flow.segments_sent).sum();
+        (ALLOCATIONS.load(Ordering::Relaxed) - before, packets)
+    };
+    let (short, packets) = measure(20);
+    let (long, more_packets) = measure(80);
+    let (allocations, packets) = (long.saturating_sub(short), more_packets - packets);
+    // Rows of tables grow their buffers now and then.
+    assert!(packets > 200_000, "{packets} packets are too few to tell");
+    assert!(allocations < 1_000, "{allocations} allocations for {packets} packets more");
+}
