@@ -27,10 +27,22 @@ def matches(name: str, text: str) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["", "run", "reproduce", "report", "scenario", "scenario show", "scenario check"],
-)
+COMMANDS = ["", "run", "reproduce", "report", "scenario", "scenario show", "scenario check"]
+REFERENCE = Path(__file__).parents[2] / "docs/reference/command-line.md"
+
+
+def test_the_command_reference_is_what_help_says(cli: Any) -> None:
+    parts = ["# Command line\n\nGenerated from `--help`; `make bless` rewrites it.\n"]
+    for command in COMMANDS:
+        _, out, _ = cli(*command.split(), "--help")
+        parts.append(f"## airpath {command}".rstrip() + f"\n```\n{out.strip()}\n```\n")
+    text = "\n".join(parts)
+    if os.environ.get("AIRPATH_BLESS") == "1":
+        REFERENCE.write_text(text, encoding="utf-8")
+    assert text == REFERENCE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help(cli: Any, command: str) -> None:
     code, out, err = cli(*command.split(), "--help")
     assert (code, err) == (0, "")
