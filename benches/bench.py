@@ -46,6 +46,7 @@ def main() -> int:
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
+    facts = about()
     peer = None if arguments.no_peer else find_peer()
     progress = Progress()
     try:
@@ -60,7 +61,7 @@ def main() -> int:
     finally:
         progress.stop()
     document = {
-        "about": about(),
+        "about": facts,
         "runs": arguments.runs,
         "peer_runs": arguments.peer_runs if peer else 0,
         "cases": cases,
