@@ -17,8 +17,8 @@ pub(crate) struct Receiver {
     /// Next byte expected (RCV.NXT).
     nxt: u64,
     out_of_order: Ranges,
-    /// Starts of the segments that came out of order, newest first (RFC 2018 4).
-    recent: [u64; MAX_SACK_BLOCKS + 1],
+    /// One offset in each of the ranges that grew last, newest first (RFC 2018 4).
+    recent: [u64; MAX_SACK_BLOCKS],
     /// Full-sized segments since the last acknowledgement.
     unacknowledged: u32,
     ack: AckState,
@@ -48,7 +48,7 @@ impl Receiver {
             timestamps: config.timestamps,
             nxt: 0,
             out_of_order: Ranges::default(),
-            recent: [u64::MAX; MAX_SACK_BLOCKS + 1],
+            recent: [u64::MAX; MAX_SACK_BLOCKS],
             unacknowledged: 0,
             ack: AckState::None,
             ts_recent: 0,
@@ -154,10 +154,15 @@ impl Receiver {
     }
 
     fn note_recent(&mut self, start: u64) {
-        let known = self.recent.iter().position(|&recent| recent == start);
-        let last = known.unwrap_or(self.recent.len() - 1);
-        self.recent.copy_within(0..last, 1);
-        self.recent[0] = start;
+        let Some((low, high)) = self.out_of_order.containing(start) else {
+            return;
+        };
+        // It may have joined others that are listed.
+        let others = self.recent.iter().filter(|&&other| other < low || other >= high);
+        let mut recent = [u64::MAX; MAX_SACK_BLOCKS];
+        recent[0] = start;
+        recent[1..].iter_mut().zip(others).for_each(|(slot, &other)| *slot = other);
+        self.recent = recent;
     }
 
     #[inline]
@@ -201,19 +206,10 @@ impl Receiver {
 
     fn sack_blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
-        let mut reported = [u64::MAX; MAX_SACK_BLOCKS];
         for &recent in &self.recent {
-            let Some((start, end)) = self.out_of_order.containing(recent) else {
-                continue;
-            };
-            if reported.contains(&start) {
-                continue;
+            if let Some((start, end)) = self.out_of_order.containing(recent) {
+                blocks.push(self.nxt, start, end);
             }
-            if blocks.len() == MAX_SACK_BLOCKS {
-                break;
-            }
-            reported[blocks.len()] = start;
-            blocks.push(self.nxt, start, end);
         }
         blocks
     }

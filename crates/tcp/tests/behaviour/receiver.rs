@@ -208,3 +208,18 @@ fn a_timestamp_is_echoed_from_the_segment_that_an_acknowledgement_waits_for() {
     end.send(Segment { ts_val: 400, ..data(2) });
     assert_eq!(end.recv_ack(at(4)).ts_ecr, 400);
 }
+
+#[test]
+fn older_blocks_are_repeated_while_a_new_one_grows() {
+    // RFC 2018 4: the blocks most recently reported that are not part of a listed one.
+    let mut end = Script::accepted(&config());
+    for segment in [1, 3, 5, 7, 8, 9, 10] {
+        end.send(data(segment));
+    }
+    assert_eq!(end.recv_count(), 7);
+    end.send(data(11));
+    assert_eq!(blocks(&end.recv()), [(7, 12), (5, 6), (3, 4)]);
+    // A new segment in an old block brings that block to the front.
+    end.send(data(2));
+    assert_eq!(blocks(&end.recv()), [(1, 4), (7, 12), (5, 6)]);
+}
