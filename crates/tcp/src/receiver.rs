@@ -92,15 +92,19 @@ impl Receiver {
     /// A segment that takes sequence space arrived.
     #[inline]
     pub(crate) fn on_data(&mut self, now: Instant, segment: &Segment) {
-        let (start, end) = (segment.seq, segment.end());
-        if segment.flags.has(Flags::FIN) {
-            self.fin_at = Some(end - 1);
+        // RFC 9293 3.10.7.4: what lies beyond the window is cut off; a FIN needs no room.
+        let limit = self.nxt + self.buffer.max(1);
+        let data_end = segment.seq + u64::from(segment.len);
+        let start = segment.seq;
+        let end = if data_end > limit { limit } else { segment.end() };
+        if end > data_end {
+            self.fin_at = Some(data_end);
         }
         // RFC 7323 4.3 (2)
         if self.timestamps && start <= self.last_ack_sent {
             self.ts_recent = segment.ts_val;
         }
-        if end <= self.nxt || start >= self.nxt + self.buffer.max(1) {
+        if end <= self.nxt || start >= limit {
             // Duplicate, or beyond the window: say what is expected (RFC 9293 3.10.7.4).
             self.ack = AckState::Now;
         } else if start > self.nxt {

@@ -223,3 +223,19 @@ fn older_blocks_are_repeated_while_a_new_one_grows() {
     end.send(data(2));
     assert_eq!(blocks(&end.recv()), [(1, 4), (7, 12), (5, 6)]);
 }
+
+#[test]
+fn of_a_segment_across_the_edge_of_the_window_the_part_inside_is_accepted() {
+    // RFC 9293 3.10.7.4
+    let mut config = config();
+    config.receive_buffer = 1500;
+    let mut end = Script::accepted(&config);
+    end.send(Segment { len: 1600, flags: Flags::FIN.with(Flags::ACK), ..data(0) });
+    end.tick(ms(40));
+    end.recv_ack(1501);
+    assert!(!end.is_closed_by_peer());
+    // A FIN takes no room in the buffer.
+    end.send(Segment { seq: 1501, len: 1500, flags: Flags::FIN.with(Flags::ACK), ..data(0) });
+    end.recv_ack(3002);
+    assert!(end.is_closed_by_peer());
+}
