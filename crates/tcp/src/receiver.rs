@@ -130,7 +130,7 @@ impl Receiver {
     #[inline]
     fn acknowledge_in_order(&mut self, now: Instant, segment: &Segment) {
         self.unacknowledged += u32::from(segment.len >= self.mss);
-        if self.unacknowledged >= self.delayed_ack.segments {
+        if self.unacknowledged >= self.delayed_ack.segments || self.delayed_ack.segments == 1 {
             self.ack = AckState::Now;
         } else if self.ack == AckState::None {
             self.ack = AckState::Delayed(self.delayed_until(now));

@@ -239,3 +239,12 @@ fn of_a_segment_across_the_edge_of_the_window_the_part_inside_is_accepted() {
     end.recv_ack(3002);
     assert!(end.is_closed_by_peer());
 }
+
+#[test]
+fn no_delay_means_short_segments_too() {
+    let mut config = config();
+    config.delayed_ack.segments = 1;
+    let mut end = Script::accepted(&config);
+    end.send(Segment { len: 10, ..data(0) });
+    end.recv_ack(11);
+}
