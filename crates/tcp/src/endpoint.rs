@@ -113,16 +113,16 @@ impl Endpoint {
         let ack = segment.flags.has(Flags::ACK);
         match self.state {
             State::Listen if syn && !ack => {
-                self.learn(segment);
+                self.learn(now, segment);
                 self.state = State::SynReceived;
                 self.syn_pending = true;
             }
             State::SynReceived if syn && !ack => {
-                self.receiver.on_syn(segment);
+                self.receiver.on_syn(now, segment);
                 self.syn_pending = true;
             }
             State::SynSent if syn && ack => {
-                self.learn(segment);
+                self.learn(now, segment);
                 self.established(now, segment);
                 self.receiver.request_ack();
             }
@@ -132,7 +132,7 @@ impl Endpoint {
     }
 
     /// Takes over what the peer's SYN offers.
-    fn learn(&mut self, segment: &Segment) {
+    fn learn(&mut self, now: Instant, segment: &Segment) {
         let config = &mut self.config;
         config.window_scaling &= segment.window_scale.is_some();
         config.timestamps &= segment.ts_val != 0;
@@ -142,7 +142,7 @@ impl Endpoint {
             self.peer_scale = scale.min(MAX_WINDOW_SCALE);
         }
         self.receiver.establish(config);
-        self.receiver.on_syn(segment);
+        self.receiver.on_syn(now, segment);
         // The window of a SYN is never scaled (RFC 7323 2.2).
         self.sender.establish(config, u64::from(segment.window));
     }

@@ -1,6 +1,6 @@
 //! The receiving half of an endpoint: reassembly and acknowledgements.
 
-use airpath_base::{Flags, Instant, MAX_SACK_BLOCKS, SackBlocks, Segment};
+use airpath_base::{Duration, Flags, Instant, MAX_SACK_BLOCKS, SackBlocks, Segment};
 
 use crate::ranges::Ranges;
 use crate::{DelayedAckConfig, EndpointConfig};
@@ -24,6 +24,7 @@ pub(crate) struct Receiver {
     ack: AckState,
     /// Timestamp to echo (RFC 7323 4.3, TS.Recent).
     ts_recent: u32,
+    ts_recent_at: Instant,
     /// RCV.NXT in the last acknowledgement sent (Last.ACK.sent).
     last_ack_sent: u64,
     fin_at: Option<u64>,
@@ -52,6 +53,7 @@ impl Receiver {
             unacknowledged: 0,
             ack: AckState::None,
             ts_recent: 0,
+            ts_recent_at: Instant::ZERO,
             last_ack_sent: 0,
             fin_at: None,
             acks_sent: 0,
@@ -66,10 +68,11 @@ impl Receiver {
     }
 
     /// The SYN arrived.
-    pub(crate) fn on_syn(&mut self, segment: &Segment) {
+    pub(crate) fn on_syn(&mut self, now: Instant, segment: &Segment) {
         self.nxt = segment.end();
         if self.timestamps {
             self.ts_recent = segment.ts_val;
+            self.ts_recent_at = now;
         }
     }
 
@@ -100,9 +103,8 @@ impl Receiver {
         if end > data_end {
             self.fin_at = Some(data_end);
         }
-        // RFC 7323 4.3 (2)
         if self.timestamps && start <= self.last_ack_sent {
-            self.ts_recent = segment.ts_val;
+            self.note_timestamp(now, segment.ts_val);
         }
         if end <= self.nxt || start >= limit {
             // Duplicate, or beyond the window: say what is expected (RFC 9293 3.10.7.4).
@@ -144,6 +146,16 @@ impl Receiver {
             return Instant::from_nanos(tick * timeout.as_nanos());
         }
         now + timeout
+    }
+
+    /// RFC 7323 4.3 (2), the comparison modulo 2^32; 5.5: not with what the clock has outrun.
+    #[inline]
+    fn note_timestamp(&mut self, now: Instant, ts_val: u32) {
+        let outdated = now.saturating_since(self.ts_recent_at) > TIMESTAMP_HORIZON;
+        if outdated || ts_val.wrapping_sub(self.ts_recent) as i32 >= 0 {
+            self.ts_recent = ts_val;
+            self.ts_recent_at = now;
+        }
     }
 
     fn close_gap(&mut self) {
@@ -218,6 +230,9 @@ impl Receiver {
         blocks
     }
 }
+
+/// Half of the range of a timestamp in microseconds: older ones compare the wrong way.
+const TIMESTAMP_HORIZON: Duration = Duration::from_micros(1 << 31);
 
 /// RFC 7323 2.3
 pub(crate) const MAX_WINDOW_SCALE: u8 = 14;

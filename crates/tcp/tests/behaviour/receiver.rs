@@ -248,3 +248,24 @@ fn no_delay_means_short_segments_too() {
     end.send(Segment { len: 10, ..data(0) });
     end.recv_ack(11);
 }
+
+#[test]
+fn an_old_duplicate_does_not_turn_the_echoed_timestamp_back() {
+    // RFC 7323 4.3 (2): SEG.TSval >= TS.Recent
+    let mut config = config();
+    config.timestamps = true;
+    let mut end = Script::accepted(&config);
+    end.send(Segment { ts_val: 200, ..data(0) });
+    end.send(Segment { ts_val: 300, ..data(1) });
+    end.recv();
+    end.send(Segment { ts_val: 100, ..data(0) });
+    assert_eq!(end.recv_ack(at(2)).ts_ecr, 200);
+    // The clock wraps; after an hour of silence it cannot be compared (5.5).
+    for ts_val in [0x7000_0000, 0xe000_0000, 7] {
+        end.send(Segment { ts_val, ..data(0) });
+        assert_eq!(end.recv_ack(at(2)).ts_ecr, ts_val);
+    }
+    end.tick(ms(3_600_000));
+    end.send(Segment { ts_val: 3_600_000_000, ..data(0) });
+    assert_eq!(end.recv_ack(at(2)).ts_ecr, 3_600_000_000);
+}
