@@ -100,6 +100,11 @@ impl Endpoint {
             return;
         }
         if segment.flags.has(Flags::ACK) {
+            if segment.ack > self.sender.next() {
+                // RFC 9293 3.10.7.4: it acknowledges what was not sent.
+                self.receiver.request_ack();
+                return;
+            }
             let window = u64::from(segment.window) << self.peer_scale;
             self.sender.on_ack(now, segment, window);
         }
@@ -177,7 +182,7 @@ impl Endpoint {
         }
         if self.receiver.wants_ack() {
             let mut segment = self.blank(now);
-            segment.seq = 1 + self.sender.acknowledged();
+            segment.seq = self.sender.next();
             self.receiver.fill_ack(&mut segment);
             return Some(segment);
         }

@@ -10,7 +10,7 @@ impl Sender {
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         let ack = segment.ack;
-        if ack > self.nxt || ack < self.una {
+        if ack < self.una {
             return;
         }
         let duplicate = ack == self.una

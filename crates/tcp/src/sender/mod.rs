@@ -185,8 +185,15 @@ impl Sender {
         self.board.pipe()
     }
 
+    /// Payload bytes acknowledged.
     pub(crate) fn acknowledged(&self) -> u64 {
-        self.una - 1
+        self.una.min(self.offered) - 1
+    }
+
+    /// Next byte to send for the first time (SND.NXT).
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.nxt
     }
 
     /// All data and the FIN were acknowledged.

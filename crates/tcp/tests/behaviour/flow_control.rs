@@ -304,3 +304,13 @@ fn a_window_of_half_a_segment_is_used_in_the_end() {
     end.tick(RTO);
     assert_eq!(end.recv().len, 1);
 }
+
+#[test]
+fn the_fin_is_no_payload() {
+    let mut end = Script::open(&config());
+    end.offer(FULL);
+    end.close_when_written();
+    end.recv();
+    end.send(Segment { ack: at(1) + 1, ..ack(0) });
+    assert_eq!((end.acknowledged(), end.written()), (FULL, FULL));
+}

@@ -269,3 +269,25 @@ fn an_old_duplicate_does_not_turn_the_echoed_timestamp_back() {
     end.send(Segment { ts_val: 3_600_000_000, ..data(0) });
     assert_eq!(end.recv_ack(at(2)).ts_ecr, 3_600_000_000);
 }
+
+#[test]
+fn pure_acknowledgements_carry_the_next_sequence_number() {
+    // RFC 9293 3.10.7.4: <SEQ=SND.NXT>
+    let mut end = Script::accepted(&config());
+    end.offer(500);
+    end.recv();
+    end.send(data(0));
+    end.send(data(1));
+    assert_eq!(end.recv_ack(at(2)).seq, 501);
+}
+
+#[test]
+fn an_acknowledgement_of_what_was_not_sent_is_answered_and_dropped() {
+    // RFC 9293 3.10.7.4
+    let mut end = Script::accepted(&config());
+    end.offer(500);
+    end.recv();
+    end.send(Segment { ack: 502, window: 7, ..data(0) });
+    end.recv_ack(1);
+    assert_eq!((end.delivered(), end.acknowledged()), (0, 0));
+}
