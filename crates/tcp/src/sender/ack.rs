@@ -18,7 +18,13 @@ impl Sender {
             && peer_window == self.peer_window
             && !segment.flags.has(Flags::SYN);
         let (advanced, before) = (ack > self.una, self.peer_window);
-        self.set_peer_window(peer_window);
+        // RFC 9293 3.10.7.4, SND.WL1 and SND.WL2: not from an older segment. With the same numbers
+        // the larger window is the later one, because a receiver does not shrink it (3.8.6).
+        let same = segment.seq == self.window_seq;
+        if advanced || segment.seq > self.window_seq || (same && peer_window > before) {
+            self.window_seq = segment.seq;
+            self.set_peer_window(peer_window);
+        }
 
         let acked = self.board.acknowledge(ack);
         let mut newest = acked.last_sent;
@@ -49,8 +55,8 @@ impl Sender {
                 self.arm_timer(now);
             }
         }
-        if self.persisting && (advanced || peer_window > before) {
-            self.stop_persisting(now, before == 0 && peer_window > 0);
+        if self.persisting && (advanced || self.peer_window > before) {
+            self.stop_persisting(now, before == 0 && self.peer_window > 0);
         }
         let progress = acked.segments > 0;
         let phase = self.phase;

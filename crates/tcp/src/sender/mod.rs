@@ -44,6 +44,8 @@ pub(crate) struct Sender {
     /// The peer's window, in bytes (SND.WND), and the largest seen.
     peer_window: u64,
     max_peer_window: u64,
+    /// Sequence number of the segment that said so (SND.WL1).
+    window_seq: u64,
     /// When the retransmission timer runs out (RFC 6298 5), or the persist timer.
     timer: Option<Instant>,
     /// It is the persist timer: the peer's window lets nothing out (RFC 9293 3.8.6.1).
@@ -128,6 +130,7 @@ impl Sender {
             closed: false,
             peer_window: 0,
             max_peer_window: 0,
+            window_seq: 0,
             timer: None,
             persisting: false,
             probe_pending: false,

@@ -279,7 +279,7 @@ fn a_window_that_shrinks_to_nothing_is_probed_with_what_is_outstanding() {
 fn the_end_of_the_stream_waits_for_the_window_too() {
     // RFC 9293 3.4: a FIN takes sequence space, hence window.
     let mut end = Script::open(&config());
-    end.send(Segment { window: 125, ..ack(0) });
+    end.send(Segment { seq: 2, window: 125, ..ack(0) });
     end.offer(2 * FULL);
     end.recv_segments(0..2);
     end.tick(RTT);
@@ -298,7 +298,7 @@ fn the_end_of_the_stream_waits_for_the_window_too() {
 fn a_window_of_half_a_segment_is_used_in_the_end() {
     // RFC 9293 3.8.6.2.1: half of the largest window at once, less by the timer.
     let mut end = Script::open(&config());
-    end.send(Segment { window: (MSS / 32) as u16, ..ack(0) });
+    end.send(Segment { seq: 2, window: (MSS / 32) as u16, ..ack(0) });
     end.offer(u64::MAX);
     end.recv_nothing();
     end.tick(RTO);
@@ -313,4 +313,26 @@ fn the_fin_is_no_payload() {
     end.recv();
     end.send(Segment { ack: at(1) + 1, ..ack(0) });
     assert_eq!((end.acknowledged(), end.written()), (FULL, FULL));
+}
+
+#[test]
+fn a_late_acknowledgement_does_not_take_the_window_back() {
+    // RFC 9293 3.10.7.4: SND.WL1, SND.WL2
+    for late in [
+        Segment { window: 0, ..ack(0) },         // an older acknowledgement
+        Segment { window: 0, seq: 1, ..ack(1) }, // an older segment
+        Segment { window: 0, seq: 9, ..ack(1) }, // the same: one of the two is an update
+    ] {
+        let mut end = Script::open(&config());
+        end.offer(FULL);
+        end.recv_segments([0]);
+        end.send(Segment { seq: 9, ..ack(1) });
+        end.send(late);
+        end.offer(FULL);
+        end.recv_segments([1]);
+    }
+    let mut end = Script::open(&config());
+    end.send(Segment { window: 0, seq: 9, ..ack(0) });
+    end.offer(FULL);
+    end.recv_nothing();
 }
