@@ -57,7 +57,8 @@ def rtt_distribution(runs: Comparison) -> Figure | None:
     )
     layers: list[Any] = [line]
     if few:
-        layers += _labels(rows, labels, palette, x, y)
+        middle = (lowest * highest) ** 0.5 if log else highest / 2
+        layers += _labels(rows, labels, palette, x, y, middle)
     chart = alt.layer(*layers).properties(width=marks.WIDTH, height=_HEIGHT)
     seeds = any(len(run.seeds) > 1 for run in runs.runs)
     return Figure(
@@ -112,17 +113,30 @@ def _steps(runs: Comparison) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _labels(
-    rows: Sequence[dict[str, Any]], labels: Sequence[str], palette: Sequence[str], x: Any, y: Any
+    rows: Sequence[dict[str, Any]],
+    labels: Sequence[str],
+    palette: Sequence[str],
+    x: Any,
+    y: Any,
+    middle: float,
 ) -> list[Any]:
-    """Names beside the curves, each at its own height, so that they cannot touch."""
+    """Names beside the curves, each at its own height, so that they cannot touch.
+
+    Right of a curve in the left half of the axis, left of it in the right half.
+    """
     import altair as alt
 
     layers = []
     for index, (label, shade) in enumerate(zip(labels, palette, strict=True)):
         height = 0.84 - 0.15 * index
         at = next(row["rtt"] for row in rows if row["s"] == label and row["share"] >= height)
+        left = at > middle
         mark = alt.Chart(marks.data([{"s": label, "rtt": at, "share": height}])).mark_text(
-            align="left", baseline="middle", dx=7, fontSize=11, color=shade
+            align="right" if left else "left",
+            baseline="middle",
+            dx=-7 if left else 7,
+            fontSize=11,
+            color=shade,
         )
         layers.append(mark.encode(x=x, y=y, text="s:N"))
     return layers
