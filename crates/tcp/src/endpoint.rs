@@ -155,6 +155,7 @@ impl Endpoint {
     fn established(&mut self, now: Instant, segment: &Segment) {
         self.state = State::Established;
         self.handshake_timer = None;
+        self.sender.account_limit(now, Some(now));
         let timeouts = self.sender.rtt.backoff();
         // RFC 6298 (2.2): the handshake is the first measurement, unless Karn's rule forbids it.
         if self.syns_sent == 1 {

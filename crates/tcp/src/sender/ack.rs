@@ -86,6 +86,7 @@ impl Sender {
             }
         }
         if self.is_finished() && progress {
+            self.account_limit(now, None);
             self.events.push_back(Event { at: now, kind: EventKind::Finished });
         }
     }

@@ -97,7 +97,8 @@ pub struct LimitTimes {
 #[derive(Debug)]
 struct Limits {
     current: SendLimit,
-    since: Instant,
+    /// Counting since then: from the handshake's end until the stream's.
+    since: Option<Instant>,
     times: LimitTimes,
 }
 
@@ -137,7 +138,7 @@ impl Sender {
             cwnd_limited_until: 0,
             limits: Limits {
                 current: SendLimit::Application,
-                since: now,
+                since: None,
                 times: LimitTimes::default(),
             },
             counters: SenderCounters::default(),
@@ -212,7 +213,9 @@ impl Sender {
 
     pub(crate) fn limit_times(&self, now: Instant) -> LimitTimes {
         let mut times = self.limits.times;
-        times.add(self.limits.current, now.saturating_since(self.limits.since));
+        if let Some(since) = self.limits.since {
+            times.add(self.limits.current, now.saturating_since(since));
+        }
         times
     }
 
@@ -341,15 +344,22 @@ impl Sender {
             self.cwnd_limited_until = self.nxt;
         }
         if limit != self.limits.current {
-            let spent = now.saturating_since(self.limits.since);
-            self.limits.times.add(self.limits.current, spent);
+            // Once the stream has ended nothing is counted any more.
+            let since = self.limits.since.map(|_| now);
+            self.account_limit(now, since);
             self.limits.current = limit;
-            self.limits.since = now;
         }
         let blocked = limit == SendLimit::ReceiveWindow && self.board.is_empty();
         if blocked && self.timer.is_none() {
             self.persisting = true;
             self.arm_timer(now);
+        }
+    }
+
+    /// Books the time until `now` and counts on from `since`; `None`: no more.
+    pub(crate) fn account_limit(&mut self, now: Instant, since: Option<Instant>) {
+        if let Some(begun) = std::mem::replace(&mut self.limits.since, since) {
+            self.limits.times.add(self.limits.current, now.saturating_since(begun));
         }
     }
 
