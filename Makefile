@@ -38,8 +38,8 @@ python-test: build system
 	$(VENV)/python -m pytest --quiet
 
 bench: build
-	benches/peers/install.sh
-	$(MAKE) --no-print-directory -C benches/peers ns3_bulk
+	-benches/peers/install.sh
+	-$(MAKE) --no-print-directory -C benches/peers ns3_bulk
 	$(VENV)/python benches/bench.py
 
 studies: build

@@ -213,10 +213,16 @@ fn simulate(
     let outcome = {
         let raised = &mut raised;
         py.detach(move || {
-            let mut told = Instant::ZERO;
+            let (mut told, mut calls) = (Instant::ZERO, 0u64);
             let mut report = |now: Instant| match &progress {
-                // Once per simulated second: a call into Python costs more than a second's work.
-                Some(callback) if now.as_secs_f64() - told.as_secs_f64() >= 1.0 => {
+                // Once per simulated second, and now and then where that is long: a call into
+                // Python costs more than a second's work.
+                Some(callback)
+                    if {
+                        calls += 1;
+                        now.as_secs_f64() - told.as_secs_f64() >= 1.0 || calls.is_multiple_of(16)
+                    } =>
+                {
                     told = now;
                     Python::attach(|py| -> PyResult<bool> {
                         py.check_signals()?;

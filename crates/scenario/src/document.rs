@@ -54,6 +54,9 @@ impl Document {
         let flows = read_flows(root, &run, &profiles, problems);
         check_queues(&down, "down", &flows, problems);
         check_queues(&up, "up", &flows, problems);
+        if problems.is_empty() {
+            check_time_passes(down.iter().chain(&up), &flows, problems);
+        }
         Self { root: top, run, down, up, profiles: profiles.own(), flows, traces }
     }
 }
@@ -263,6 +266,34 @@ fn check_queues(stages: &[Stage], direction: &str, flows: &[Fields], problems: &
                 ),
             );
         }
+    }
+}
+
+/// TCP over a path that takes no time would send everything, without end, at its first instant.
+fn check_time_passes<'a>(
+    mut stages: impl Iterator<Item = &'a Stage>,
+    flows: &[Fields],
+    problems: &mut Problems,
+) {
+    let Some(tcp) = flows.iter().find(|flow| flow.variant.is_some_and(is_tcp)) else { return };
+    let takes_time = |stage: &Stage| match stage.fields.variant {
+        Some("delay") => ["delay_ms", "jitter_ms"]
+            .iter()
+            .any(|key| stage.fields.time(key).is_some_and(|time| time > Duration::ZERO)),
+        Some("loss" | "gilbert-elliott") => false,
+        // A link or a trace; or a stage that was refused for another reason.
+        _ => true,
+    };
+    if !stages.any(takes_time) {
+        problems.add_with_help(
+            tcp.origin_of("kind"),
+            format!(
+                "the path takes no time, so that flow {:?} would send all it has at one instant",
+                tcp.text("id").unwrap_or_default()
+            ),
+            "add a stage to [[path.down]] or [[path.up]], e.g. stage = \"link\" with rate_mbps, or \
+             stage = \"delay\" with delay_ms",
+        );
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //! use airpath_scenario::{Source, parse};
 //!
-//! let text = "[[flow]]\nkind = \"bulk\"\n";
+//! let text = "[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n[[flow]]\nkind = \"bulk\"\n";
 //! let source = Source { name: "wire.toml", text, directory: None };
 //! let parsed = parse(&source, &["run.duration_s=2.5".to_owned()])?;
 //! assert_eq!(parsed.scenario.run.duration.as_secs_f64(), 2.5);

@@ -63,6 +63,11 @@ impl Problems {
         self.push(origin, message.into(), Some(help.into()));
     }
 
+    /// Nothing was found so far.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     /// What was found, in file order; `Ok` if nothing.
     pub(crate) fn finish(mut self) -> Result<(), ScenarioError> {
         if self.found.is_empty() {

@@ -10,6 +10,8 @@ use airpath_scenario::{Direction, Parsed, Source, TcpConfig, Traffic, parse};
 use airpath_tcp::CongestionConfig;
 
 const BULK: &str = "[[flow]]\nkind = \"bulk\"\n";
+/// TCP needs a path that takes time.
+const TEN_MS: &str = "[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n";
 
 fn parsed_with(text: &str, sets: &[&str]) -> Parsed {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
@@ -34,13 +36,13 @@ fn tcp(traffic: &Traffic) -> &TcpConfig {
 
 #[test]
 fn the_shortest_scenario_has_every_default() {
-    let scenario = parsed(BULK).scenario;
+    let scenario = parsed(&format!("{TEN_MS}{BULK}")).scenario;
     assert_eq!((scenario.name.as_str(), scenario.title.as_str()), ("my-test", "my-test"));
     assert_eq!(scenario.run.seed, 1);
     assert_eq!(scenario.run.duration, Duration::from_secs(30));
     assert_eq!(scenario.run.sample_interval, Duration::from_millis(100));
     assert!(!scenario.run.ack_table);
-    assert!(scenario.down.is_empty() && scenario.up.is_empty());
+    assert!(scenario.down.is_empty());
     let flow = &scenario.flows[0];
     assert_eq!((flow.id.as_str(), flow.direction), ("bulk-0", Direction::Down));
     assert_eq!(flow.start, Duration::ZERO);
@@ -99,7 +101,8 @@ fn stages_are_what_they_say() {
 
 #[test]
 fn flows_have_the_defaults_of_their_kind() {
-    let text = "[[flow]]\nkind = \"ping\"\n[[flow]]\nkind = \"file\"\nsize_bytes = 5\n\
+    let text = "[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n\
+                [[flow]]\nkind = \"ping\"\n[[flow]]\nkind = \"file\"\nsize_bytes = 5\n\
                 [[flow]]\nkind = \"udp\"\nrate_mbps = 1\n";
     let flows = parsed(text).scenario.flows;
     let ids: Vec<_> = flows.iter().map(|flow| (flow.id.as_str(), flow.direction)).collect();
@@ -116,7 +119,8 @@ fn flows_have_the_defaults_of_their_kind() {
 
 #[test]
 fn a_profile_is_derived_and_a_flow_overrides_it() {
-    let text = "[profile.\"b-1.0\"]\nbase = \"a\"\nsack = false\n\
+    let text = "[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n\
+                [profile.\"b-1.0\"]\nbase = \"a\"\nsack = false\n\
                 [profile.a]\nbase = \"macos-10.5\"\nwindow_bytes = 100000\n\
                 [[flow]]\nkind = \"bulk\"\nprofile = \"b-1.0\"\nreceive_buffer_bytes = 50000\n\
                 [[flow]]\nkind = \"bulk\"\nprofile = \"a\"\ncongestion = \"cubic\"\n\
@@ -171,7 +175,7 @@ fn a_setting_replaces_what_the_file_says_and_the_last_one_wins() {
 
 #[test]
 fn a_setting_is_part_of_the_digest() {
-    let digest = |sets: &[&str]| parsed_with(BULK, sets).sha256;
+    let digest = |sets: &[&str]| parsed_with(&format!("{TEN_MS}{BULK}"), sets).sha256;
     assert_eq!(digest(&[]), digest(&["run.seed=1"]));
     assert_ne!(digest(&[]), digest(&["run.seed=2"]));
 }

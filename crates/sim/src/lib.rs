@@ -23,8 +23,8 @@ pub struct Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped;
 
-/// Runs `scenario` with `seed`. `progress` is told the simulated time at every sample interval
-/// and stops the run by returning false.
+/// Runs `scenario` with `seed`. `progress` is told the simulated time at every sample interval and
+/// every few hundredths of a second of work, and stops the run by returning false.
 pub fn simulate(
     scenario: &Scenario,
     seed: u64,

@@ -14,6 +14,9 @@ use crate::flow::{Context, Flow, Paths, Summary, mbps};
 const SAMPLER: usize = 2;
 const FIRST_FLOW: usize = 3;
 
+/// Events, some hundredths of a second of work, after which `progress` is told at the latest.
+const PROGRESS_EVENTS: u64 = 1 << 16;
+
 /// Everything that a run consists of.
 pub(crate) struct World {
     now: Instant,
@@ -96,7 +99,7 @@ impl World {
     }
 
     /// Runs until the scenario's end, or until every flow is done. `progress` is told the time at
-    /// every sample; false stops the run: the result is then `false`.
+    /// every sample and now and then between; false stops the run: the result is then `false`.
     pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Instant) -> bool) -> bool {
         while let Some((source, at)) = self.agenda.first() {
             if at > self.end {
@@ -104,6 +107,10 @@ impl World {
             }
             self.now = at;
             self.events += 1;
+            // Also where simulated time crawls, so that a run can always be stopped.
+            if self.events.is_multiple_of(PROGRESS_EVENTS) && !progress(at) {
+                return false;
+            }
             match source {
                 0 | 1 => self.run_path(source),
                 SAMPLER => {

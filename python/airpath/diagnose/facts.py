@@ -56,6 +56,11 @@ class Link:
         """``down`` or ``up``."""
         return self.id.partition(".")[0]
 
+    @property
+    def varies(self) -> bool:
+        """Its capacity follows a trace."""
+        return self.id.endswith(".trace")
+
 
 @dataclass(frozen=True)
 class Flow:

@@ -191,10 +191,18 @@ def _deep_queue(run: Facts, whole: Link) -> Finding | None:
         + (f"; {milliseconds(link.queue_p95_ms)} p95" if link.queue_p95_ms is not None else "")
         + f"); the path's own RTT is {milliseconds(base)}"
     )
-    buffer = size(max(window_bytes(link.capacity_mbps, base), _SHORTEST_QUEUE))
-    advice = (
-        f'{buffer} of buffer (bandwidth × RTT), or aqm = "codel", keeps the rate without the delay'
-    )
+    if link.varies:
+        # No fixed size fits a capacity that moves: a byte of buffer is a time that changes.
+        advice = (
+            'aqm = "codel", which limits the delay whatever the rate is; a fixed buffer that is '
+            "short at the mean rate starves the peaks"
+        )
+    else:
+        buffer = size(max(window_bytes(link.capacity_mbps, base), _SHORTEST_QUEUE))
+        advice = (
+            f'{buffer} of buffer (bandwidth × RTT), or aqm = "codel", keeps the rate without the '
+            "delay"
+        )
     confidence = round(min(0.95, 0.6 + 0.1 * median / base), 2)
     gain = Gain("rtt_ms", base + median, base)
     return Finding("deep-queue", link.id, confidence, evidence, advice, gain)

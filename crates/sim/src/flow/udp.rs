@@ -17,6 +17,8 @@ pub(crate) struct Udp {
     carried: u64,
     sent: u64,
     received: u64,
+    /// Of these, before `stop`.
+    received_in_time: u64,
     lost: u64,
     /// Received until the last sample.
     sampled: (Instant, u64),
@@ -43,6 +45,7 @@ impl Udp {
             carried: 0,
             sent: 0,
             received: 0,
+            received_in_time: 0,
             lost: 0,
             sampled: (start, 0),
             delay: Histogram::new(),
@@ -80,6 +83,7 @@ impl Udp {
         };
         let delay = context.now - datagram.sent_at;
         self.received += 1;
+        self.received_in_time += u64::from(self.stop.is_none_or(|stop| context.now <= stop));
         self.delay.record(delay);
         if let Some(last) = self.last_delay {
             let difference = delay.as_nanos().abs_diff(last.as_nanos()) as f64;
@@ -96,8 +100,12 @@ impl Udp {
         self.next.is_none() && self.received + self.lost >= self.sent
     }
 
+    fn payload(&self, packets: u64) -> u64 {
+        packets * u64::from(self.packet_bytes.saturating_sub(HEADER_BYTES))
+    }
+
     fn delivered_bytes(&self) -> u64 {
-        self.received * u64::from(self.packet_bytes.saturating_sub(HEADER_BYTES))
+        self.payload(self.received)
     }
 
     pub(crate) fn sample(&mut self, context: &mut Context<'_>) {
@@ -127,7 +135,7 @@ impl Udp {
         let seconds = end.saturating_since(self.identity.start).as_secs_f64();
         FlowSummary {
             bytes_delivered: self.delivered_bytes(),
-            goodput_mbps: mbps(self.delivered_bytes(), seconds),
+            goodput_mbps: mbps(self.payload(self.received_in_time), seconds),
             id: self.identity.id,
             kind: self.identity.kind,
             direction: self.identity.direction,
