@@ -8,3 +8,4 @@ mod receiver;
 mod recovery;
 mod script;
 mod timer;
+mod two_ends;
