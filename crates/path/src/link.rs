@@ -166,7 +166,7 @@ impl<P: Path> Link<P> {
             if !drops {
                 entry.departs = self.service.serve(at, entry.packet.size);
                 self.phase = Phase::Serving;
-                return;
+                break;
             }
             entry.dropped = true;
             let (packet, stage) = (entry.packet, self.meter.stage);
@@ -178,7 +178,9 @@ impl<P: Path> Link<P> {
                 break;
             }
         }
-        self.forget_dropped();
+        if self.codel.is_some() {
+            self.forget_dropped();
+        }
     }
 
     #[inline]

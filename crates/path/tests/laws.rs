@@ -170,7 +170,7 @@ fn opaque(packet: &Packet) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(3000))]
 
     /// Law 2 and law 4: when somebody asks changes nothing, and nothing vanishes.
     #[test]
