@@ -57,7 +57,7 @@ impl Endpoint {
     /// An end that waits for a SYN.
     pub fn listen(now: Instant, config: &EndpointConfig) -> Self {
         Self {
-            sender: Sender::new(config, now),
+            sender: Sender::new(config),
             receiver: Receiver::new(config),
             state: State::Listen,
             config: config.clone(),

@@ -111,7 +111,7 @@ pub(crate) struct Piece {
 }
 
 impl Sender {
-    pub(crate) fn new(config: &EndpointConfig, now: Instant) -> Self {
+    pub(crate) fn new(config: &EndpointConfig) -> Self {
         let (congestion, window) = congestion::build(config);
         Self {
             mss: config.mss,
