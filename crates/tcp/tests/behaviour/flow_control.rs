@@ -1,6 +1,6 @@
 //! The application's side: send buffer, Nagle, closing; the peer's window and its probes.
 
-use airpath_base::{Duration, Flags, Instant, Segment};
+use airpath_base::{Duration, Flags, Segment};
 use airpath_tcp::LimitTimes;
 
 use crate::script::*;
@@ -148,10 +148,7 @@ fn limit_times_sum_to_the_elapsed_time() {
     }
     end.tick(ms(70));
     let LimitTimes { cwnd, receive_window, send_buffer, application } = end.limit_times(end.now);
-    assert_eq!(
-        cwnd + receive_window + send_buffer + application,
-        end.now - opened
-    );
+    assert_eq!(cwnd + receive_window + send_buffer + application, end.now - opened);
     // The last flight, with nothing more to send, is the application's time too.
     assert_eq!(application, ms(50 + 100 + 70));
     for part in [cwnd, receive_window, send_buffer] {
