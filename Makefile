@@ -16,8 +16,9 @@ system:
 	@tools/setup system
 
 demo: build
-	@$(VENV)/airpath run bufferbloat --out runs/demo.$$$$ --report runs/demo.html \
-	  && echo "The report is runs/demo.html" || exit 1
+	@mkdir -p runs
+	$(VENV)/airpath run bufferbloat --report runs/demo.html
+	@echo "The report is runs/demo.html: open it in a browser."
 
 test: rust-test python-test
 
