@@ -1,0 +1,399 @@
+//! Two endpoints joined by a random channel that loses, duplicates, delays and reorders; random
+//! configurations, random applications. Whatever happens, each stream arrives once and in order,
+//! and the connection ends.
+
+use std::collections::BTreeMap;
+
+use airpath_base::{Duration, Event, EventKind, Flags, Instant, Segment, Stream};
+use airpath_tcp::{
+    CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, LimitTimes, RtoConfig,
+};
+use proptest::prelude::*;
+
+/// What an application does, in order.
+#[derive(Clone, Debug)]
+enum Operation {
+    Wait(Duration),
+    Offer(u64),
+    /// Offers without end; only an end by [`Operation::Close`] follows.
+    OfferWithoutEnd,
+    Close,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    loss: f64,
+    duplication: f64,
+    delay: Duration,
+    jitter: Duration,
+}
+
+#[derive(Clone, Debug)]
+struct Connection {
+    seed: u64,
+    ends: [EndpointConfig; 2],
+    applications: [Vec<Operation>; 2],
+    /// Towards end 1 and towards end 0.
+    channels: [Channel; 2],
+}
+
+/// One end and what is known about it from outside.
+struct End {
+    endpoint: Endpoint,
+    mss: u32,
+    operations: std::vec::IntoIter<Operation>,
+    /// When the next operation is due.
+    wakes: Option<Instant>,
+    /// Right edge of the window that arrived from the peer, and of the one last sent.
+    may_send: u64,
+    advertised: u64,
+    peer_scale: Option<u8>,
+    scale: u8,
+    sent_end: u64,
+    delivered: u64,
+    offered: u64,
+    in_recovery: bool,
+    slow_start_exits: u32,
+    established: u32,
+    finished: u32,
+    last_event: Instant,
+    /// From the handshake's end to the stream's.
+    open: (Instant, Instant),
+}
+
+/// What must be the same in a second run.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    at: Instant,
+    packets: u64,
+    delivered: [u64; 2],
+    acks: [u64; 2],
+}
+
+impl End {
+    fn new(endpoint: Endpoint, config: &EndpointConfig, operations: Vec<Operation>) -> Self {
+        Self {
+            endpoint,
+            mss: config.mss,
+            operations: operations.into_iter(),
+            wakes: Some(Instant::ZERO),
+            may_send: 0,
+            advertised: 0,
+            peer_scale: None,
+            scale: 0,
+            sent_end: 0,
+            delivered: 0,
+            offered: 0,
+            in_recovery: false,
+            slow_start_exits: 0,
+            established: 0,
+            finished: 0,
+            last_event: Instant::ZERO,
+            open: (Instant::MAX, Instant::MAX),
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.wakes.into_iter().chain(self.endpoint.next_timer()).min()
+    }
+
+    /// The application's part.
+    fn operate(&mut self, now: Instant) {
+        while self.wakes.is_some_and(|at| at <= now) {
+            match self.operations.next() {
+                None => self.wakes = None,
+                Some(Operation::Wait(time)) => self.wakes = Some(now + time),
+                Some(Operation::Offer(bytes)) => {
+                    self.offered += bytes;
+                    self.endpoint.offer(bytes);
+                }
+                Some(Operation::OfferWithoutEnd) => {
+                    self.offered = u64::MAX;
+                    self.endpoint.offer(u64::MAX);
+                }
+                Some(Operation::Close) if self.offered == u64::MAX => self.endpoint.close(),
+                Some(Operation::Close) => self.endpoint.close_when_written(),
+            }
+        }
+    }
+
+    /// Checks a segment of this end.
+    fn check_sent(&mut self, segment: &Segment, peer_sent_end: u64) {
+        let written = 1 + self.endpoint.written();
+        assert!(segment.len <= self.mss);
+        let data_end = segment.seq + u64::from(segment.len);
+        assert!(segment.len == 0 || data_end <= written, "{segment:?} beyond {written}");
+        if segment.flags.has(Flags::FIN) {
+            assert_eq!(segment.end(), written + 1, "a FIN amid the stream");
+        }
+        if segment.flags.has(Flags::SYN) {
+            self.scale = segment.window_scale.unwrap_or(0);
+            assert_eq!(segment.len, 0);
+        } else {
+            let probe = segment.sequence_len() == 1;
+            assert!(segment.end() <= self.may_send || probe, "beyond the window: {segment:?}");
+        }
+        self.sent_end = self.sent_end.max(segment.end());
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        assert!(segment.ack <= peer_sent_end);
+        let shift = match segment.flags.has(Flags::SYN) || self.peer_scale.is_none() {
+            true => 0,
+            false => self.scale,
+        };
+        let edge = segment.ack + (u64::from(segment.window) << shift);
+        assert!(edge >= self.advertised, "the window shrank: {segment:?}");
+        self.advertised = edge;
+        let mut blocks: Vec<_> = segment.sack.iter(segment.ack).collect();
+        blocks.sort_unstable();
+        let mut last = segment.ack;
+        for (start, end) in blocks {
+            assert!(start > last && start < end && end <= peer_sent_end, "{segment:?}");
+            last = end;
+        }
+    }
+
+    fn receive(&mut self, now: Instant, segment: &Segment) {
+        let before = self.endpoint.is_established();
+        self.endpoint.on_segment(now, segment);
+        if segment.flags.has(Flags::SYN) {
+            self.peer_scale = segment.window_scale;
+        }
+        if segment.flags.has(Flags::ACK) && (before || self.endpoint.is_established()) {
+            let scaled = !segment.flags.has(Flags::SYN) && self.scale_is_agreed();
+            let shift = if scaled { self.peer_scale.unwrap_or(0) } else { 0 };
+            let edge = segment.ack + (u64::from(segment.window) << shift);
+            self.may_send = self.may_send.max(edge);
+        }
+    }
+
+    fn scale_is_agreed(&self) -> bool {
+        self.peer_scale.is_some()
+    }
+
+    fn check(&mut self, now: Instant, config: &EndpointConfig) {
+        let delivered = self.endpoint.delivered();
+        assert!(delivered >= self.delivered);
+        self.delivered = delivered;
+        let window = self.endpoint.window();
+        assert!(window.cwnd >= 1.0 && window.ssthresh >= 1.0, "{window:?}");
+        let outstanding = self.endpoint.written() - self.endpoint.acknowledged();
+        assert!(outstanding <= config.send_buffer);
+        let counters = self.endpoint.counters();
+        assert!(counters.retransmitted <= counters.segments);
+        let in_flight = self.endpoint.in_flight();
+        assert!(u64::from(in_flight) <= outstanding + 1, "{in_flight} in {outstanding} bytes");
+        let LimitTimes { cwnd, receive_window, send_buffer, application } =
+            self.endpoint.limit_times(now);
+        let accounted = cwnd + receive_window + send_buffer + application;
+        while let Some(Event { at, kind }) = self.endpoint.poll_event() {
+            assert!(at >= self.last_event && at <= now);
+            self.last_event = at;
+            assert_eq!(self.finished, 0, "{kind:?} after the end");
+            match kind {
+                EventKind::Established => {
+                    self.established += 1;
+                    self.open.0 = at;
+                }
+                EventKind::SlowStartExit { .. } => self.slow_start_exits += 1,
+                EventKind::RecoveryStart { .. } => {
+                    assert!(!self.in_recovery, "recovery within recovery");
+                    self.in_recovery = true;
+                }
+                EventKind::RecoveryEnd { .. } => {
+                    assert!(self.in_recovery, "an end without a start");
+                    self.in_recovery = false;
+                }
+                EventKind::RetransmissionTimeout { backoff, rto } => {
+                    assert!(backoff >= 1 && rto <= config.rto.max);
+                    self.in_recovery = true;
+                }
+                EventKind::WindowProbe => {}
+                EventKind::Finished => {
+                    self.finished += 1;
+                    self.open.1 = at;
+                }
+            }
+            assert!(self.established == 1 && self.slow_start_exits <= 1);
+        }
+        let (since, until) = self.open;
+        assert_eq!(accounted, until.min(now).saturating_since(since));
+    }
+}
+
+/// Long enough for anything but a connection that hangs.
+const TIME_LIMIT: Duration = Duration::from_secs(100_000);
+const PACKET_LIMIT: u64 = 200_000;
+const STEP_LIMIT: u64 = 4 * PACKET_LIMIT;
+
+fn run(connection: &Connection) -> Outcome {
+    let [first, second] = &connection.ends;
+    let mut ends = [
+        End::new(
+            Endpoint::connect(Instant::ZERO, first),
+            first,
+            connection.applications[0].clone(),
+        ),
+        End::new(
+            Endpoint::listen(Instant::ZERO, second),
+            second,
+            connection.applications[1].clone(),
+        ),
+    ];
+    let mut random = Stream::new(connection.seed, "channel");
+    let mut arrivals: BTreeMap<(Instant, u64), (usize, Segment)> = BTreeMap::new();
+    let (mut now, mut packets, mut steps) = (Instant::ZERO, 0, 0);
+    loop {
+        for index in 0..2 {
+            ends[index].operate(now);
+            while let Some(segment) = ends[index].endpoint.poll_transmit(now) {
+                let peer_sent_end = ends[1 - index].sent_end;
+                ends[index].check_sent(&segment, peer_sent_end);
+                let channel = &connection.channels[index];
+                let copies = 1 + u32::from(random.chance(channel.duplication));
+                for _ in 0..copies {
+                    packets += 1;
+                    assert!(packets < PACKET_LIMIT, "storms: {:?}", ends[index].endpoint);
+                    if random.chance(channel.loss) {
+                        continue;
+                    }
+                    let jitter = random.unit() * channel.jitter.as_secs_f64();
+                    let at = now + channel.delay + Duration::from_secs_f64(jitter);
+                    arrivals.insert((at, packets), (1 - index, segment));
+                }
+            }
+            ends[index].check(now, &connection.ends[index]);
+        }
+        for index in 0..2 {
+            assert!(ends[1 - index].delivered <= ends[index].endpoint.written());
+        }
+        let due = ends.iter().filter_map(End::due);
+        let Some(next) = due.chain(arrivals.keys().next().map(|key| key.0)).min() else {
+            break;
+        };
+        assert!(next >= now, "time goes back");
+        now = next;
+        assert!(now < Instant::ZERO + TIME_LIMIT, "hangs: {:?}", ends.map(|end| end.endpoint));
+        steps += 1;
+        assert!(
+            packets < PACKET_LIMIT && steps < STEP_LIMIT,
+            "storms: {:?}",
+            ends.map(|end| end.endpoint)
+        );
+        match arrivals.first_entry().filter(|entry| entry.key().0 <= now) {
+            Some(entry) => {
+                let (to, segment) = entry.remove();
+                ends[to].receive(now, &segment);
+            }
+            None => ends.iter_mut().for_each(|end| end.endpoint.on_timer(now)),
+        }
+    }
+    for (index, end) in ends.iter().enumerate() {
+        let peer = &ends[1 - index];
+        assert!(end.endpoint.is_finished(), "silent, not finished: {:?}", end.endpoint);
+        assert!(peer.endpoint.is_closed_by_peer());
+        assert_eq!(peer.delivered, end.endpoint.written());
+        assert_eq!(end.endpoint.acknowledged(), end.endpoint.written());
+        assert!(end.offered == u64::MAX || end.offered == end.endpoint.written());
+        assert_eq!((end.finished, end.in_recovery, end.endpoint.in_flight()), (1, false, 0));
+    }
+    let [delivered, acks] = [Endpoint::delivered, Endpoint::acks_sent]
+        .map(|count| [count(&ends[0].endpoint), count(&ends[1].endpoint)]);
+    Outcome { at: now, packets, delivered, acks }
+}
+
+fn micros(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
+    range.prop_map(Duration::from_micros)
+}
+
+fn endpoint() -> impl Strategy<Value = EndpointConfig> {
+    let congestion = prop_oneof![
+        Just(CongestionConfig::Reno),
+        any::<bool>().prop_map(|fast_convergence| CongestionConfig::Cubic { fast_convergence }),
+        (1u32..60).prop_map(|segments| CongestionConfig::Fixed { segments }),
+    ];
+    let sizes = (prop_oneof![1u32..1500, Just(1448)], 1u32..20, proptest::option::of(1u32..4));
+    // In thousandths of a segment.
+    let buffer = || prop_oneof![1u64..4_000, 4_000u64..300_000];
+    let rto = (micros(100_000..2_000_000), micros(1_000..400_000), micros(2_000_000..20_000_000))
+        .prop_map(|(initial, min, max)| RtoConfig { initial, min, max });
+    let delayed_ack = (1u32..5, micros(0..300_000), any::<bool>())
+        .prop_map(|(segments, timeout, ticking)| DelayedAckConfig { segments, timeout, ticking });
+    let options = (any::<bool>(), proptest::bool::weighted(0.7), any::<bool>());
+    (sizes, congestion, rto, delayed_ack, options, buffer(), buffer()).prop_map(
+        |(sizes, congestion, rto, delayed_ack, options, send_buffer, receive_buffer)| {
+            let (mss, initial_window, slow_start_limit) = sizes;
+            let (timestamps, sack, window_scaling) = options;
+            let bytes = |thousandths: u64| (thousandths * u64::from(mss)).div_ceil(1000);
+            EndpointConfig {
+                mss,
+                header: 40,
+                initial_window,
+                slow_start_limit,
+                congestion,
+                rto,
+                delayed_ack,
+                timestamps,
+                sack,
+                window_scaling,
+                send_buffer: bytes(send_buffer),
+                receive_buffer: bytes(receive_buffer),
+            }
+        },
+    )
+}
+
+/// `unit` is the largest segment that can be sent.
+fn application(unit: u64) -> impl Strategy<Value = Vec<Operation>> {
+    let step = prop_oneof![
+        micros(0..3_000_000).prop_map(Operation::Wait),
+        (0..=unit * 30).prop_map(Operation::Offer),
+        (0..=unit).prop_map(Operation::Offer),
+    ];
+    let end = prop_oneof![
+        2 => Just(vec![]),
+        1 => micros(0..5_000_000)
+            .prop_map(|time| vec![Operation::OfferWithoutEnd, Operation::Wait(time)]),
+    ];
+    (proptest::collection::vec(step, 0..6), end).prop_map(|(mut steps, end)| {
+        steps.extend(end);
+        steps.push(Operation::Close);
+        steps
+    })
+}
+
+fn channel() -> impl Strategy<Value = Channel> {
+    let share = |most: f64| prop_oneof![1 => Just(0.0), 2 => 0.0..most];
+    let jitter = prop_oneof![Just(Duration::ZERO), micros(0..200_000)];
+    (share(0.3), share(0.2), micros(1_000..200_000), jitter)
+        .prop_map(|(loss, duplication, delay, jitter)| Channel { loss, duplication, delay, jitter })
+}
+
+fn connection() -> impl Strategy<Value = Connection> {
+    (any::<u64>(), endpoint(), endpoint(), channel(), channel()).prop_flat_map(
+        |(seed, first, second, there, back)| {
+            let unit = |from: &EndpointConfig, to: &EndpointConfig| {
+                u64::from(from.mss).min(from.send_buffer).min(to.receive_buffer)
+            };
+            let applications =
+                (application(unit(&first, &second)), application(unit(&second, &first)));
+            applications.prop_map(move |(one, other)| Connection {
+                seed,
+                ends: [first.clone(), second.clone()],
+                applications: [one, other],
+                channels: [there, back],
+            })
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_stream_arrives_once_in_order_and_ends(connection in connection()) {
+        let outcome = run(&connection);
+        prop_assert_eq!(run(&connection), outcome);
+    }
+}
