@@ -24,6 +24,10 @@ pub enum EventKind {
         cwnd: u32,
         /// Smoothed RTT then.
         srtt: Duration,
+        /// Smallest RTT so far, the base of a delay test.
+        min_rtt: Duration,
+        /// RTT of the round that a delay test compared with it.
+        round_rtt: Option<Duration>,
     },
     /// Loss was inferred from acknowledgements; recovery began.
     RecoveryStart {
@@ -74,6 +78,16 @@ pub enum SlowStartExitReason {
     Loss,
     /// cwnd reached an ssthresh set by an earlier congestion event.
     Ssthresh,
+    /// HyStart or HyStart++: the RTT of a round rose.
+    Delay,
+    /// HyStart: the RTT sample was above what had been the minimum before it fell.
+    FallingMinimum,
+    /// HyStart: the acknowledgements of a round came as one train for too long.
+    AckTrain,
+    /// BBR: the delivery rate stopped growing.
+    FullPipe,
+    /// ECN: congestion was experienced.
+    Ecn,
 }
 
 impl SlowStartExitReason {
@@ -82,6 +96,11 @@ impl SlowStartExitReason {
         match self {
             Self::Loss => "loss",
             Self::Ssthresh => "ssthresh",
+            Self::Delay => "delay",
+            Self::FallingMinimum => "falling_minimum",
+            Self::AckTrain => "ack_train",
+            Self::FullPipe => "full_pipe",
+            Self::Ecn => "ecn",
         }
     }
 }

@@ -6,7 +6,7 @@ use airpath_path::{
     Aqm, DelayConfig, Distribution, Jitter, LinkConfig, LossConfig, QueueConfig, ServiceConfig,
     StageConfig,
 };
-use airpath_tcp::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig};
+use airpath_tcp::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig, SlowStartConfig};
 
 use airpath_base::{Duration, Rate};
 
@@ -134,9 +134,11 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
         mss: get.narrow("mss_bytes"),
         header: get.narrow("header_bytes"),
         initial_window: get.narrow("initial_window_segments"),
-        slow_start_limit: match get.narrow("slow_start_limit_segments") {
-            0 => None,
-            limit => Some(limit),
+        slow_start: SlowStartConfig {
+            limit: match get.narrow("slow_start_limit_segments") {
+                0 => None,
+                limit => Some(limit),
+            },
         },
         congestion: match get.text("congestion") {
             "reno" => CongestionConfig::Reno,

@@ -101,7 +101,6 @@ impl Arguments {
             mss: MSS,
             header: HEADER,
             initial_window: 10,
-            slow_start_limit: None,
             congestion,
             rto: RtoConfig {
                 initial: Duration::from_secs(1),
@@ -118,6 +117,7 @@ impl Arguments {
             window_scaling: true,
             send_buffer: 256 << 20,
             receive_buffer: 256 << 20,
+            ..EndpointConfig::default()
         };
         let flow = |index| FlowConfig {
             id: format!("bulk-{index}"),

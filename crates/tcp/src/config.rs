@@ -11,9 +11,8 @@ pub struct EndpointConfig {
     pub header: u32,
     /// Initial window in segments (RFC 6928; RFC 5681 3.1).
     pub initial_window: u32,
-    /// Most segments by which one acknowledgement grows cwnd in slow start (RFC 5681 3.1: 1;
-    /// RFC 3465's L); `None`: by all that it acknowledges, as Linux does.
-    pub slow_start_limit: Option<u32>,
+    /// Slow start of the loss-based algorithms.
+    pub slow_start: SlowStartConfig,
     /// Congestion control of the sending half.
     pub congestion: CongestionConfig,
     /// Retransmission timer.
@@ -30,6 +29,42 @@ pub struct EndpointConfig {
     pub send_buffer: u64,
     /// Bytes that the receiver holds; what it advertises at most.
     pub receive_buffer: u64,
+}
+
+impl Default for EndpointConfig {
+    /// Plain TCP as the RFCs have it, on Ethernet, with buffers that are never the limit.
+    fn default() -> Self {
+        Self {
+            mss: 1448,
+            header: 52,
+            initial_window: 10,
+            slow_start: SlowStartConfig::default(),
+            congestion: CongestionConfig::Cubic { fast_convergence: true },
+            rto: RtoConfig {
+                initial: Duration::from_secs(1),
+                min: Duration::from_secs(1),
+                max: Duration::from_secs(60),
+            },
+            delayed_ack: DelayedAckConfig {
+                segments: 2,
+                timeout: Duration::from_millis(200),
+                ticking: false,
+            },
+            timestamps: true,
+            sack: true,
+            window_scaling: true,
+            send_buffer: 1 << 30,
+            receive_buffer: 1 << 30,
+        }
+    }
+}
+
+/// Slow start (RFC 5681 3.1) and its variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SlowStartConfig {
+    /// Most segments by which one acknowledgement grows cwnd (RFC 5681 3.1: 1; RFC 3465's L);
+    /// `None`: by all that it acknowledges, as Linux does.
+    pub limit: Option<u32>,
 }
 
 /// The retransmission timer (RFC 6298).

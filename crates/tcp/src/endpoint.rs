@@ -1,6 +1,6 @@
 //! One end of a connection: handshake, a sending and a receiving half, three verbs.
 
-use airpath_base::{Duration, Event, EventKind, Flags, Instant, SackBlocks, Segment};
+use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, SackBlocks, Segment};
 
 use crate::receiver::{MAX_WINDOW_SCALE, Receiver};
 use crate::sender::{LimitTimes, Piece, Sender, SenderCounters, timestamp};
@@ -85,9 +85,9 @@ impl Endpoint {
         self.sender.close_when_written();
     }
 
-    /// A segment arrived.
+    /// A segment arrived in a packet with this ECN codepoint.
     #[inline]
-    pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
+    pub fn on_segment(&mut self, now: Instant, segment: &Segment, _ecn: Ecn) {
         if self.state != State::Established {
             self.on_handshake(now, segment);
         }

@@ -12,8 +12,10 @@ mod receiver;
 mod rtt;
 mod sender;
 
-pub use config::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig};
-pub use congestion::{AckSample, Congestion, CongestionControl, Cubic, Reno, Window};
+pub use config::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig, SlowStartConfig};
+pub use congestion::{
+    AckSample, Congestion, CongestionControl, Cubic, RateSample, Reno, SlowStartExit, State, Window,
+};
 pub use endpoint::{Endpoint, SACK_PERMITTED};
 pub use rtt::RttEstimator;
 pub use sender::{LimitTimes, SenderCounters};

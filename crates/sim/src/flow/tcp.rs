@@ -110,7 +110,7 @@ impl TcpFlow {
             return;
         };
         if direction == self.identity.forward {
-            ends.receiver.on_segment(context.now, segment);
+            ends.receiver.on_segment(context.now, segment, packet.ecn);
             transmit(&mut ends.receiver, &self.identity, 1 - direction, context);
             let complete = matches!(self.work, Work::File { size }
                 if self.measured.is_none() && ends.receiver.delivered() >= size);
@@ -119,7 +119,7 @@ impl TcpFlow {
             }
             return;
         }
-        ends.sender.on_segment(context.now, segment);
+        ends.sender.on_segment(context.now, segment, packet.ecn);
         let rtt = ends.sender.take_rtt_sample();
         if let Some(rtt) = rtt {
             self.rtt.record(rtt);
@@ -369,7 +369,7 @@ fn event_row(flow: Name, event: &Event) -> EventRow {
         packets: None,
     };
     match event.kind {
-        EventKind::SlowStartExit { reason, cwnd, srtt } => {
+        EventKind::SlowStartExit { reason, cwnd, srtt, .. } => {
             row.reason = Some(reason.name());
             row.cwnd_segments = Some(cwnd);
             row.value = Some(srtt.as_millis_f64());

@@ -3,7 +3,7 @@
 use airpath_base::Instant;
 
 use super::slow_start::SlowStart;
-use super::{AckSample, Congestion, CongestionControl, Window};
+use super::{AckSample, Congestion, CongestionControl, SlowStartExit, Window};
 
 /// RFC 9438 4.1, 5.1
 const C: f64 = 0.4;
@@ -62,14 +62,14 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    fn on_ack(&mut self, ack: &AckSample, window: &mut Window) {
+    fn on_ack(&mut self, ack: &AckSample, window: &mut Window) -> Option<SlowStartExit> {
         if !ack.cwnd_limited {
             // RFC 9438 5.8: time in which cwnd was not the limit does not count.
             if let Some(epoch) = &mut self.epoch {
                 epoch.start += ack.now.saturating_since(epoch.last_ack);
                 epoch.last_ack = ack.now;
             }
-            return;
+            return None;
         }
         let mut acked = ack.acked;
         if window.in_slow_start() {
@@ -78,6 +78,7 @@ impl CongestionControl for Cubic {
         if acked > 0 {
             self.avoid_congestion(acked, ack, window);
         }
+        None
     }
 
     fn on_congestion(&mut self, _congestion: &Congestion, window: &mut Window) {
@@ -91,7 +92,6 @@ impl CongestionControl for Cubic {
         };
         // RFC 9438 4.6
         window.ssthresh = (window.cwnd * BETA).max(2.0);
-        window.cwnd = window.ssthresh;
     }
 
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
@@ -133,7 +133,9 @@ fn cube_root(x: f64) -> f64 {
 mod tests {
     use airpath_base::Duration;
 
+    use super::super::State;
     use super::*;
+    use crate::SlowStartConfig;
 
     #[test]
     fn cube_roots() {
@@ -166,11 +168,12 @@ mod tests {
 
     #[test]
     fn returns_to_w_max_after_k() {
-        let mut cubic = Cubic::new(SlowStart::new(None), true);
+        let mut cubic = Cubic::new(SlowStart::new(SlowStartConfig::default()), true);
         let mut window = Window { cwnd: 1000.0, ssthresh: 900.0 };
         let congestion = Congestion { now: Instant::ZERO, flight: 1000 };
         cubic.on_congestion(&congestion, &mut window);
-        assert_eq!((window.cwnd, window.ssthresh), (700.0, 700.0));
+        assert_eq!(window.ssthresh, 700.0);
+        window.cwnd = window.ssthresh;
         let rtt = Duration::from_millis(20);
         let mut now = Instant::ZERO;
         let k = Duration::from_secs_f64(cube_root(1000.0 * (1.0 - BETA) / C));
@@ -179,12 +182,21 @@ mod tests {
             for _ in 0..acked {
                 let ack = AckSample {
                     now,
+                    una: 0,
+                    nxt: 0,
+                    mss: 1000,
                     acked: 1,
+                    delivered: 1,
+                    lost: 0,
+                    ecn_echo: false,
                     rtt: Some(rtt),
                     srtt: rtt,
                     min_rtt: rtt,
                     in_flight: acked,
                     cwnd_limited: true,
+                    paced: false,
+                    state: State::Open,
+                    rate: None,
                 };
                 cubic.on_ack(&ack, &mut window);
             }

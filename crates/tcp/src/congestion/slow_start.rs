@@ -1,6 +1,7 @@
 //! Slow start, shared by the loss-based algorithms. Variants that leave it early plug in here.
 
 use super::Window;
+use crate::SlowStartConfig;
 
 /// Grows cwnd below ssthresh.
 #[derive(Clone, Debug)]
@@ -9,8 +10,8 @@ pub(crate) struct SlowStart {
 }
 
 impl SlowStart {
-    pub(crate) fn new(limit: Option<u32>) -> Self {
-        Self { limit: limit.unwrap_or(u32::MAX) }
+    pub(crate) fn new(config: SlowStartConfig) -> Self {
+        Self { limit: config.limit.unwrap_or(u32::MAX) }
     }
 
     /// Grows the window for `acked` segments; returns those left over for congestion avoidance.

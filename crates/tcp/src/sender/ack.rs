@@ -3,7 +3,7 @@
 use airpath_base::{Duration, Event, EventKind, Flags, Instant, Segment, SlowStartExitReason};
 
 use super::{Phase, Sender};
-use crate::congestion::AckSample;
+use crate::congestion::{AckSample, State};
 
 impl Sender {
     /// Takes the acknowledgement in `segment`; `peer_window` is its window field, scaled.
@@ -26,11 +26,15 @@ impl Sender {
             self.set_peer_window(peer_window);
         }
 
-        let acked = self.board.acknowledge(ack);
+        let prior_in_flight = self.board.pipe();
+        let acked = self.board.acknowledge(ack, now);
+        let mut delivered = acked.delivered;
         let mut newest = acked.last_sent;
         if self.sack {
             for (start, end) in segment.sack.iter(ack) {
-                newest = newest.max(self.board.sack(start, end).1);
+                let (sacked, sent) = self.board.sack(start, end, now);
+                delivered += sacked;
+                newest = newest.max(sent);
             }
         }
         // RFC 6298 (3): the first segment acknowledged, delayed acknowledgement included;
@@ -70,19 +74,35 @@ impl Sender {
             Phase::Loss(_) => acked.delivered,
             Phase::Open => acked.segments,
         };
-        if grown_by > 0 && newly_lost == 0 && !matches!(self.phase, Phase::Recovery(_)) {
+        let may_grow = grown_by > 0 && newly_lost == 0 && !matches!(self.phase, Phase::Recovery(_));
+        if may_grow || self.model_based {
+            let min_rtt = self.rtt.min().unwrap_or_default();
             let sample = AckSample {
                 now,
+                una: self.una,
+                nxt: self.nxt,
+                mss: self.mss,
                 acked: grown_by,
+                delivered,
+                lost: newly_lost,
+                ecn_echo: segment.flags.has(Flags::ECE),
                 rtt: newest.map(|sent| now - sent),
                 srtt: self.rtt.srtt().unwrap_or_default(),
-                min_rtt: self.rtt.min().unwrap_or_default(),
+                min_rtt,
                 in_flight: self.board.pipe(),
                 cwnd_limited: ack <= self.cwnd_limited_until,
+                paced: false,
+                state: match self.phase {
+                    Phase::Open => State::Open,
+                    Phase::Recovery(_) => State::Recovery,
+                    Phase::Loss(_) => State::Loss,
+                },
+                rate: self.board.rate_sample(prior_in_flight, min_rtt),
             };
-            self.congestion.on_ack(&sample, &mut self.window);
-            if !self.exited_slow_start && !self.window.in_slow_start() {
-                self.leave_slow_start(now, SlowStartExitReason::Ssthresh);
+            if let Some(exit) = self.congestion.on_ack(&sample, &mut self.window) {
+                self.leave_slow_start(now, exit.reason, exit.round_rtt);
+            } else if !self.model_based && !self.window.in_slow_start() {
+                self.leave_slow_start(now, SlowStartExitReason::Ssthresh, None);
             }
         }
         if self.is_finished() && progress {
@@ -138,15 +158,19 @@ impl Sender {
                 let cwnd = self.window.segments();
                 self.events.push_back(Event { at: now, kind: EventKind::RecoveryEnd { cwnd } });
                 self.phase = Phase::Open;
+                self.congestion.on_recovered(now, &mut self.window);
             }
         }
         // What is lost at the end of a recovery was sent during it: the next window's loss.
         if self.board.lost() > 0 {
-            self.leave_slow_start(now, SlowStartExitReason::Loss);
+            self.leave_slow_start(now, SlowStartExitReason::Loss, None);
             let cwnd = self.window.segments();
             let congestion = self.congestion_now(now);
             // RFC 6675 5 (4.2)
             self.congestion.on_congestion(&congestion, &mut self.window);
+            if !self.model_based {
+                self.window.cwnd = self.window.ssthresh;
+            }
             let kind = EventKind::RecoveryStart {
                 cwnd,
                 ssthresh: self.window.ssthresh as u32,

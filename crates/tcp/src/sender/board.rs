@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::Instant;
+use airpath_base::{Duration, Instant};
 
+use super::rate::RateSampler;
+use crate::congestion::RateSample;
 use crate::ranges::Ranges;
 
 /// RFC 5681 2, RFC 6675 2: duplicate acknowledgements that mean loss. For retransmissions, later
@@ -50,6 +52,8 @@ pub(crate) struct Board {
     under_way: VecDeque<(u64, u64)>,
     /// Without SACK: duplicate acknowledgements stand for SACKed segments (RFC 6582).
     pub(crate) duplicates: u32,
+    /// For model-based congestion control.
+    sampler: Option<RateSampler>,
 }
 
 /// What a cumulative acknowledgement removed.
@@ -67,7 +71,15 @@ pub(crate) struct Acked {
 }
 
 impl Board {
+    pub(crate) fn new(samples_rate: bool) -> Self {
+        Self { sampler: samples_rate.then(RateSampler::default), ..Self::default() }
+    }
+
     pub(crate) fn push(&mut self, mut sent: Sent) {
+        let pipe = self.pipe();
+        if let Some(sampler) = &mut self.sampler {
+            sampler.push(sent.sent_at, pipe);
+        }
         self.transmissions += 1;
         sent.order = self.transmissions;
         self.segments.push_back(sent);
@@ -102,7 +114,7 @@ impl Board {
 
     /// Everything below `ack` has arrived.
     #[inline]
-    pub(crate) fn acknowledge(&mut self, ack: u64) -> Acked {
+    pub(crate) fn acknowledge(&mut self, ack: u64, now: Instant) -> Acked {
         let mut acked = Acked::default();
         let mut ambiguous = false;
         while let Some(segment) = self.segments.front_mut() {
@@ -125,6 +137,12 @@ impl Board {
             self.sacked -= u32::from(segment.sacked);
             self.lost -= u32::from(segment.lost);
             self.resent -= u32::from(segment.resent);
+            if let Some(sampler) = &mut self.sampler {
+                if !segment.sacked {
+                    sampler.deliver(0, segment.sent_at, now);
+                }
+                sampler.pop();
+            }
             self.segments.pop_front();
         }
         if ambiguous {
@@ -138,14 +156,15 @@ impl Board {
 
     /// A SACK block reports `[start, end)`; returns segments newly known to be delivered, and the
     /// transmission time of the newest that was never retransmitted.
-    pub(crate) fn sack(&mut self, start: u64, end: u64) -> (u32, Option<Instant>) {
-        let Self { segments, sacked_ranges, sacked, lost, resent, latest_arrived, .. } = self;
+    pub(crate) fn sack(&mut self, start: u64, end: u64, now: Instant) -> (u32, Option<Instant>) {
+        let Self { segments, sacked_ranges, sacked, lost, resent, latest_arrived, sampler, .. } =
+            self;
         let (mut delivered, mut newest) = (0, None);
         let start = start.max(segments.front().map_or(u64::MAX, |segment| segment.seq));
         let end = end.min(segments.back().map_or(0, |segment| segment.end));
         sacked_ranges.insert(start, end, |from, to| {
             let first = segments.partition_point(|segment| segment.seq < from);
-            for segment in segments.range_mut(first..) {
+            for (index, segment) in (first..).zip(segments.range_mut(first..)) {
                 if segment.end > to {
                     break;
                 }
@@ -155,6 +174,9 @@ impl Board {
                 segment.sacked = true;
                 *sacked += 1;
                 delivered += 1;
+                if let Some(sampler) = sampler {
+                    sampler.deliver(index, segment.sent_at, now);
+                }
                 if !segment.ambiguous {
                     *latest_arrived = segment.order.max(*latest_arrived);
                     newest = newest.max(Some(segment.sent_at));
@@ -196,8 +218,7 @@ impl Board {
                 marked += 1;
             }
         }
-        self.lost += marked;
-        marked
+        self.lose(marked)
     }
 
     /// Takes back retransmissions that were overtaken by [`DUP_THRESH`] later transmissions.
@@ -227,19 +248,28 @@ impl Board {
         let fresh = !segment.lost && !segment.sacked;
         if fresh {
             segment.lost = true;
-            self.lost += 1;
+            self.lose(1);
         }
         fresh
     }
 
+    fn lose(&mut self, segments: u32) -> u32 {
+        self.lost += segments;
+        if let Some(sampler) = &mut self.sampler {
+            sampler.lose(segments);
+        }
+        segments
+    }
+
     /// The retransmission timer ran out: all that was not SACKed is lost, retransmissions too.
     pub(crate) fn mark_all_lost(&mut self) {
-        self.lost = 0;
+        let mut marked = 0;
         for segment in &mut self.segments {
+            marked += u32::from(!segment.sacked && !segment.lost);
             segment.lost = !segment.sacked;
             segment.resent = false;
-            self.lost += u32::from(segment.lost);
         }
+        self.lose(marked);
         self.resent = 0;
         self.duplicates = 0;
         self.resend_from = 0;
@@ -252,8 +282,9 @@ impl Board {
         if !self.waits_to_resend() {
             return None;
         }
+        let pipe = self.pipe();
         let first = self.segments.partition_point(|segment| segment.seq < self.resend_from);
-        for segment in self.segments.range_mut(first..) {
+        for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
             self.resend_from = segment.end;
             if segment.lost && !segment.resent {
                 segment.resent = true;
@@ -263,6 +294,9 @@ impl Board {
                 self.transmissions += 1;
                 segment.order = self.transmissions;
                 self.under_way.push_back((segment.seq, segment.order));
+                if let Some(sampler) = &mut self.sampler {
+                    sampler.repeat(index, now, pipe);
+                }
                 return Some(*segment);
             }
         }
@@ -277,6 +311,23 @@ impl Board {
         self.transmissions += 1;
         segment.order = self.transmissions;
         Some(*segment)
+    }
+
+    /// Delivery rate by the acknowledgement just taken.
+    pub(crate) fn rate_sample(
+        &mut self,
+        prior_in_flight: u32,
+        min_rtt: Duration,
+    ) -> Option<RateSample> {
+        self.sampler.as_mut()?.take(prior_in_flight, min_rtt)
+    }
+
+    /// The application, not the network, is the limit.
+    pub(crate) fn limited_by_application(&mut self) {
+        let pipe = self.pipe();
+        if let Some(sampler) = &mut self.sampler {
+            sampler.limited_by_application(pipe);
+        }
     }
 
     /// Looks again from the start for segments to retransmit.
@@ -316,9 +367,9 @@ mod tests {
     #[test]
     fn three_segments_above_make_a_hole_lost() {
         let mut board = board(10);
-        board.sack(300, 500);
+        board.sack(300, 500, Instant::ZERO);
         assert_eq!(board.detect_loss(100), 0); // two segments: not more than (3 - 1) × SMSS
-        board.sack(500, 600);
+        board.sack(500, 600, Instant::ZERO);
         assert_eq!(board.detect_loss(100), 3);
         assert_eq!(board.pipe(), 10 - 3 - 3);
         assert_eq!(resent(&mut board), [0, 1, 2]);
@@ -329,7 +380,7 @@ mod tests {
     fn three_discontiguous_ranges_do_too_but_only_below_the_third() {
         let mut board = board(10);
         for start in [100, 300, 500] {
-            board.sack(start, start + 100);
+            board.sack(start, start + 100, Instant::ZERO);
         }
         assert_eq!(board.detect_loss(1000), 1);
         assert_eq!(resent(&mut board), [0]);
@@ -338,9 +389,9 @@ mod tests {
     #[test]
     fn a_late_sack_takes_the_verdict_back() {
         let mut board = board(6);
-        board.sack(200, 600);
+        board.sack(200, 600, Instant::ZERO);
         assert_eq!(board.detect_loss(100), 2);
-        board.sack(0, 100);
+        board.sack(0, 100, Instant::ZERO);
         assert_eq!((board.lost(), board.pipe()), (1, 0));
         assert_eq!(resent(&mut board), [1]);
     }
@@ -348,13 +399,13 @@ mod tests {
     #[test]
     fn after_a_time_out_everything_not_sacked_is_sent_again() {
         let mut board = board(5);
-        board.sack(200, 500);
+        board.sack(200, 500, Instant::ZERO);
         board.detect_loss(100);
         assert_eq!(resent(&mut board), [0, 1]);
         board.mark_all_lost();
         assert_eq!(board.pipe(), 0);
         assert_eq!(resent(&mut board), [0, 1]);
-        let acked = board.acknowledge(500);
+        let acked = board.acknowledge(500, Instant::ZERO);
         assert_eq!((acked.segments, acked.delivered, acked.first_sent), (5, 2, None));
         assert_eq!((board.pipe(), board.lost()), (0, 0));
     }
@@ -362,14 +413,14 @@ mod tests {
     #[test]
     fn a_retransmission_overtaken_by_three_transmissions_is_lost_again() {
         let mut board = board(8);
-        board.sack(100, 400);
+        board.sack(100, 400, Instant::ZERO);
         board.detect_loss(100);
         assert_eq!(resent(&mut board), [0]); // the ninth transmission
         for (index, again) in [(8, 0), (9, 0), (10, 1)] {
             let seq = index * MSS;
             let sent = Sent { seq, end: seq + MSS, sacked: false, ..board.segments[7] };
             board.push(sent);
-            board.sack(seq, seq + MSS);
+            board.sack(seq, seq + MSS, Instant::ZERO);
             board.detect_lost_retransmissions();
             assert_eq!(resent(&mut board).len(), again, "after segment {index}");
         }
@@ -378,7 +429,7 @@ mod tests {
     #[test]
     fn rtt_comes_from_what_was_sent_once() {
         let mut board = board(4);
-        let acked = board.acknowledge(250);
+        let acked = board.acknowledge(250, Instant::ZERO);
         assert_eq!(acked.segments, 2);
         assert_eq!(acked.first_sent, Some(Instant::from_nanos(0)));
         assert_eq!(acked.last_sent, Some(Instant::from_nanos(1)));

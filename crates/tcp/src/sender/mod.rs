@@ -2,6 +2,7 @@
 
 mod ack;
 mod board;
+mod rate;
 
 pub(crate) use ack::timestamp;
 
@@ -27,6 +28,7 @@ pub(crate) struct Sender {
     send_buffer: u64,
     pub(crate) rtt: RttEstimator,
     congestion: Box<dyn CongestionControl>,
+    model_based: bool,
     pub(crate) window: Window,
     board: Board,
     phase: Phase,
@@ -119,9 +121,10 @@ impl Sender {
             timestamps: config.timestamps,
             send_buffer: config.send_buffer,
             rtt: RttEstimator::new(config.rto),
+            model_based: congestion.is_model_based(),
+            board: Board::new(congestion.is_model_based()),
             congestion,
             window,
-            board: Board::default(),
             phase: Phase::Open,
             fast_retransmit: false,
             timed_out: 0,
@@ -343,6 +346,9 @@ impl Sender {
         if limit == SendLimit::Cwnd {
             self.cwnd_limited_until = self.nxt;
         }
+        if matches!(limit, SendLimit::Application | SendLimit::SendBuffer) {
+            self.board.limited_by_application();
+        }
         if limit != self.limits.current {
             // Once the stream has ended nothing is counted any more.
             let since = self.limits.since.map(|_| now);
@@ -409,12 +415,14 @@ impl Sender {
         let backoff = self.rtt.backoff();
         self.events
             .push_back(Event { at: now, kind: EventKind::RetransmissionTimeout { backoff, rto } });
-        self.leave_slow_start(now, SlowStartExitReason::Loss);
+        self.leave_slow_start(now, SlowStartExitReason::Loss, None);
         if first {
             let congestion = self.congestion_now(now);
             self.congestion.on_timeout(&congestion, &mut self.window);
         }
-        self.window.cwnd = self.congestion.loss_window();
+        if !self.model_based {
+            self.window.cwnd = self.congestion.loss_window();
+        }
         self.board.mark_all_lost();
         self.phase = Phase::Loss(self.nxt);
         self.arm_timer(now);
@@ -426,12 +434,18 @@ impl Sender {
     }
 
     /// Records the first time that slow start ends.
-    fn leave_slow_start(&mut self, now: Instant, reason: SlowStartExitReason) {
+    fn leave_slow_start(
+        &mut self,
+        now: Instant,
+        reason: SlowStartExitReason,
+        round_rtt: Option<Duration>,
+    ) {
         if !self.exited_slow_start {
             self.exited_slow_start = true;
             let cwnd = self.window.segments();
             let srtt = self.rtt.srtt().unwrap_or_default();
-            let kind = EventKind::SlowStartExit { reason, cwnd, srtt };
+            let min_rtt = self.rtt.min().unwrap_or_default();
+            let kind = EventKind::SlowStartExit { reason, cwnd, srtt, min_rtt, round_rtt };
             self.events.push_back(Event { at: now, kind });
         }
     }

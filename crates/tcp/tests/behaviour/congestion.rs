@@ -39,7 +39,7 @@ fn slow_start_grows_by_all_that_is_acknowledged_without_a_limit() {
 fn slow_start_grows_by_one_segment_for_each_acknowledgement_with_limit_one() {
     // RFC 5681 (2)
     let mut config = config();
-    config.slow_start_limit = Some(1);
+    config.slow_start.limit = Some(1);
     let mut end = Script::bulk(&config);
     let mut acked = 0;
     let flights: Vec<_> = (0..4).map(|_| round_trip(&mut end, &mut acked, 2)).collect();

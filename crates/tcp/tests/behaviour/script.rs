@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use airpath_base::{Duration, Event, EventKind, Flags, Instant, SackBlocks, Segment};
+use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, SackBlocks, Segment};
 use airpath_tcp::{
     CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, RtoConfig, SACK_PERMITTED,
 };
@@ -30,7 +30,6 @@ pub(crate) fn config() -> EndpointConfig {
         mss: MSS,
         header: 40,
         initial_window: 10,
-        slow_start_limit: None,
         congestion: CongestionConfig::Reno,
         rto: RtoConfig { initial: ms(1000), min: ms(200), max: ms(60_000) },
         delayed_ack: DelayedAckConfig { segments: 2, timeout: ms(40), ticking: false },
@@ -39,6 +38,7 @@ pub(crate) fn config() -> EndpointConfig {
         window_scaling: true,
         send_buffer: 1 << 30,
         receive_buffer: 1_000_000,
+        ..EndpointConfig::default()
     }
 }
 
@@ -118,7 +118,7 @@ impl Script {
 
     /// The peer's segment arrives.
     pub(crate) fn send(&mut self, segment: Segment) {
-        self.end.on_segment(self.now, &segment);
+        self.end.on_segment(self.now, &segment, Ecn::NotEct);
         self.poll();
     }
 

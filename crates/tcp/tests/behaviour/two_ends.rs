@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::{Duration, Event, EventKind, Flags, Instant, Segment, Stream};
+use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, Segment, Stream};
 use airpath_tcp::{
     CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, LimitTimes, RtoConfig,
+    SlowStartConfig,
 };
 use proptest::prelude::*;
 
@@ -156,7 +157,7 @@ impl End {
 
     fn receive(&mut self, now: Instant, segment: &Segment) {
         let before = self.endpoint.is_established();
-        self.endpoint.on_segment(now, segment);
+        self.endpoint.on_segment(now, segment, Ecn::NotEct);
         if segment.flags.has(Flags::SYN) {
             self.peer_scale = segment.window_scale;
         }
@@ -330,7 +331,7 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                 mss,
                 header: 40,
                 initial_window,
-                slow_start_limit,
+                slow_start: SlowStartConfig { limit: slow_start_limit },
                 congestion,
                 rto,
                 delayed_ack,
@@ -339,6 +340,7 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                 window_scaling,
                 send_buffer: bytes(send_buffer),
                 receive_buffer: bytes(receive_buffer),
+                ..EndpointConfig::default()
             }
         },
     )

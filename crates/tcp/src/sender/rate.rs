@@ -1,0 +1,114 @@
+//! Delivery rate (draft-ietf-ccwg-bbr 4.1.2): what is delivered between two acknowledgements, over
+//! the time that it took to send or to acknowledge it, whichever is longer. Counts in segments.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Duration, Instant};
+
+use crate::congestion::RateSample;
+
+/// Keeps, beside the scoreboard, the connection's delivery state at each transmission.
+#[derive(Debug, Default)]
+pub(crate) struct RateSampler {
+    /// One for each segment of the scoreboard, in the same order.
+    sent: VecDeque<Snapshot>,
+    /// C.delivered, C.delivered_time, C.first_send_time, C.lost
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent_at: Instant,
+    lost: u64,
+    /// C.app_limited: the bubble is gone when more than this is delivered; 0 is none.
+    app_limited_until: u64,
+    /// Of this acknowledgement: the snapshot of the segment sent last, and its transmission time.
+    newest: Option<(Snapshot, Instant)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Snapshot {
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent_at: Instant,
+    lost: u64,
+    in_flight: u32,
+    app_limited: bool,
+}
+
+impl RateSampler {
+    /// A segment is sent for the first time; `in_flight` are those before it.
+    pub(crate) fn push(&mut self, now: Instant, in_flight: u32) {
+        let snapshot = self.snapshot(now, in_flight);
+        self.sent.push_back(snapshot);
+    }
+
+    /// The segment at `index` is sent again.
+    pub(crate) fn repeat(&mut self, index: usize, now: Instant, in_flight: u32) {
+        let snapshot = self.snapshot(now, in_flight);
+        if let Some(slot) = self.sent.get_mut(index) {
+            *slot = snapshot;
+        }
+    }
+
+    fn snapshot(&mut self, now: Instant, in_flight: u32) -> Snapshot {
+        if in_flight == 0 {
+            (self.first_sent_at, self.delivered_at) = (now, now);
+        }
+        Snapshot {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            lost: self.lost,
+            in_flight: in_flight + 1,
+            app_limited: self.app_limited_until != 0,
+        }
+    }
+
+    /// The first segment of the scoreboard leaves it.
+    pub(crate) fn pop(&mut self) {
+        self.sent.pop_front();
+    }
+
+    /// The segment at `index`, sent at `sent_at`, is newly known to be delivered.
+    pub(crate) fn deliver(&mut self, index: usize, sent_at: Instant, now: Instant) {
+        self.delivered += 1;
+        self.delivered_at = now;
+        let Some(&snapshot) = self.sent.get(index) else { return };
+        let newer = self.newest.is_none_or(|(known, known_at)| {
+            (sent_at, snapshot.delivered) >= (known_at, known.delivered)
+        });
+        if newer {
+            self.newest = Some((snapshot, sent_at));
+        }
+    }
+
+    pub(crate) fn lose(&mut self, segments: u32) {
+        self.lost += u64::from(segments);
+    }
+
+    /// The application, not the network, is the limit; `in_flight` are those under way.
+    pub(crate) fn limited_by_application(&mut self, in_flight: u32) {
+        self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
+    }
+
+    /// What the acknowledgement that was handed in segment by segment says.
+    pub(crate) fn take(&mut self, prior_in_flight: u32, min_rtt: Duration) -> Option<RateSample> {
+        if self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        let (snapshot, sent_at) = self.newest.take()?;
+        self.first_sent_at = sent_at;
+        let sending = sent_at.saturating_since(snapshot.first_sent_at);
+        let acknowledging = self.delivered_at.saturating_since(snapshot.delivered_at);
+        let interval = sending.max(acknowledging);
+        Some(RateSample {
+            total_delivered: self.delivered,
+            prior_delivered: snapshot.delivered,
+            // Shorter than the smallest RTT it cannot be true: a spurious retransmission.
+            interval: (interval >= min_rtt).then_some(interval),
+            app_limited: snapshot.app_limited,
+            prior_in_flight,
+            tx_in_flight: snapshot.in_flight,
+            total_lost: self.lost,
+            prior_lost: snapshot.lost,
+        })
+    }
+}
