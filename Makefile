@@ -2,9 +2,10 @@
 # make test    everything that must pass
 # make check   what CI runs: format, lints, types, docs, tests
 # make bench   figures of speed, beside ns-3
+# make fuzz    the property tests with other cases, and many
 # make studies the published experiments, with a report
 
-.PHONY: demo test check lint rust-test python-test build system bench studies bless clean
+.PHONY: demo test check lint rust-test python-test build system bench fuzz studies bless clean
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
 CRATES := --workspace --exclude airpath-py
@@ -42,6 +43,12 @@ bench: build
 	-benches/peers/install.sh
 	-$(MAKE) --no-print-directory -C benches/peers ns3_bulk
 	$(VENV)/python benches/bench.py
+
+FUZZ_CASES ?= 200000
+fuzz:
+	seed=$$(date +%s); echo "PROPTEST_RNG_SEED=$$seed"; \
+	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-tcp --test behaviour two_ends; \
+	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-path --test laws
 
 studies: build
 	$(VENV)/airpath reproduce --report runs/studies.html

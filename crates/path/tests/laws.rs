@@ -170,7 +170,10 @@ fn opaque(packet: &Packet) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(3000),
+    })]
 
     /// Law 2 and law 4: when somebody asks changes nothing, and nothing vanishes.
     #[test]
