@@ -52,7 +52,7 @@ fn the_shortest_scenario_has_every_default() {
     assert_eq!(tcp.sender, tcp.receiver);
     assert_eq!(tcp.sender.congestion, CongestionConfig::Cubic { fast_convergence: true });
     assert_eq!((tcp.sender.mss, tcp.sender.header, tcp.sender.initial_window), (1448, 52, 10));
-    assert_eq!(tcp.sender.slow_start_limit, Some(1));
+    assert_eq!(tcp.sender.slow_start.limit, Some(1));
 }
 
 #[test]

@@ -354,7 +354,7 @@ fn application(unit: u64) -> impl Strategy<Value = Vec<Operation>> {
     ];
     let end = prop_oneof![
         2 => Just(vec![]),
-        1 => micros(0..5_000_000)
+        1 => micros(0..400_000)
             .prop_map(|time| vec![Operation::OfferWithoutEnd, Operation::Wait(time)]),
     ];
     (proptest::collection::vec(step, 0..6), end).prop_map(|(mut steps, end)| {
@@ -367,7 +367,7 @@ fn application(unit: u64) -> impl Strategy<Value = Vec<Operation>> {
 fn channel() -> impl Strategy<Value = Channel> {
     let share = |most: f64| prop_oneof![1 => Just(0.0), 2 => 0.0..most];
     let jitter = prop_oneof![Just(Duration::ZERO), micros(0..200_000)];
-    (share(0.3), share(0.2), micros(1_000..200_000), jitter)
+    (share(0.3), share(0.2), micros(2_000..200_000), jitter)
         .prop_map(|(loss, duplication, delay, jitter)| Channel { loss, duplication, delay, jitter })
 }
 
