@@ -50,6 +50,24 @@ pub enum EventKind {
         /// RTO that ran out.
         rto: Duration,
     },
+    /// A tail loss probe was sent (RFC 8985 7.3).
+    TailLossProbe,
+    /// cwnd began to come down without a loss: marked packets, or a loss that a probe repaired.
+    Reduction {
+        /// cwnd before.
+        cwnd: u32,
+        /// ssthresh after it.
+        ssthresh: u32,
+        /// Marked packets were the reason.
+        ecn: bool,
+    },
+    /// A reduction was taken back: nothing had been lost.
+    Undo {
+        /// cwnd now.
+        cwnd: u32,
+        /// What told.
+        by: UndoReason,
+    },
     /// A zero window was probed.
     WindowProbe,
     /// The sender's data is all acknowledged, FIN included.
@@ -65,8 +83,33 @@ impl EventKind {
             Self::RecoveryStart { .. } => "recovery_start",
             Self::RecoveryEnd { .. } => "recovery_end",
             Self::RetransmissionTimeout { .. } => "retransmission_timeout",
+            Self::TailLossProbe => "tail_loss_probe",
+            Self::Reduction { .. } => "reduction",
+            Self::Undo { .. } => "undo",
             Self::WindowProbe => "window_probe",
             Self::Finished => "finished",
+        }
+    }
+}
+
+/// What told that nothing had been lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UndoReason {
+    /// The original was acknowledged: the echoed timestamp is older than the retransmission (Eifel).
+    Timestamp,
+    /// Each retransmission arrived as a duplicate.
+    Dsack,
+    /// F-RTO: what was sent once arrived after the time-out.
+    Frto,
+}
+
+impl UndoReason {
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timestamp => "timestamp",
+            Self::Dsack => "dsack",
+            Self::Frto => "frto",
         }
     }
 }
@@ -110,6 +153,8 @@ impl SlowStartExitReason {
 pub enum SendLimit {
     /// The congestion window.
     Cwnd,
+    /// Pacing: the next burst waits for its time.
+    Pacing,
     /// The window that the receiver advertised.
     ReceiveWindow,
     /// The send buffer: the application has more, the buffer does not take it.

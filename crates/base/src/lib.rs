@@ -9,7 +9,7 @@ mod random;
 mod rate;
 mod time;
 
-pub use event::{Event, EventKind, SendLimit, SlowStartExitReason};
+pub use event::{Event, EventKind, SendLimit, SlowStartExitReason, UndoReason};
 pub use histogram::Histogram;
 pub use packet::{
     Datagram, Drop, DropReason, Ecn, Flags, FlowId, MAX_SACK_BLOCKS, Packet, Payload, SackBlock,

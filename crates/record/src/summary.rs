@@ -93,6 +93,8 @@ pub struct Exit {
 pub struct LimitSeconds {
     /// Congestion window.
     pub cwnd: f64,
+    /// Pacing.
+    pub pacing: f64,
     /// The peer's window.
     pub receive_window: f64,
     /// Own send buffer.
@@ -197,6 +199,7 @@ impl FlowSummary {
             slow_start_exit_cwnd_segments: exit.map(|exit| exit.cwnd_segments),
             slow_start_exit_reason: exit.map(|exit| exit.reason),
             cwnd_limited_s: limited.map(|limited| limited.cwnd),
+            pacing_limited_s: limited.map(|limited| limited.pacing),
             receive_window_limited_s: limited.map(|limited| limited.receive_window),
             send_buffer_limited_s: limited.map(|limited| limited.send_buffer),
             application_limited_s: limited.map(|limited| limited.application),

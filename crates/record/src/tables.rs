@@ -179,6 +179,8 @@ table! {
         slow_start_exit_reason: Option<&'static str>,
         /// Time limited by the congestion window.
         cwnd_limited_s: Option<f64>,
+        /// Time held back by pacing.
+        pacing_limited_s: Option<f64>,
         /// Time limited by the receiver's window.
         receive_window_limited_s: Option<f64>,
         /// Time limited by the send buffer.

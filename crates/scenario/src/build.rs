@@ -6,7 +6,11 @@ use airpath_path::{
     Aqm, DelayConfig, Distribution, Jitter, LinkConfig, LossConfig, QueueConfig, ServiceConfig,
     StageConfig,
 };
-use airpath_tcp::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig, SlowStartConfig};
+use airpath_tcp::{
+    CongestionConfig, DelayedAckConfig, EndpointConfig, IdleRestart, LossDetection, OffloadConfig,
+    PacingConfig, RecoveryConfig, Reduction, RtoConfig, RtoEstimator, SlowStartConfig,
+    ValidationConfig,
+};
 
 use airpath_base::{Duration, Rate};
 
@@ -149,6 +153,22 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             initial: get.time("initial_rto_ms"),
             min: get.time("min_rto_ms"),
             max: get.time("max_rto_ms"),
+            estimator: match get.text("rto_estimator") {
+                "linux" => RtoEstimator::Linux,
+                _ => RtoEstimator::Rfc6298,
+            },
+        },
+        recovery: recovery(get),
+        pacing: get.flag("pacing").then(|| pacing(get)),
+        offload: offload(get),
+        validation: ValidationConfig {
+            half_used_grows: get.flag("cwnd_grows_half_used"),
+            decays: get.flag("cwnd_decays"),
+            idle: match get.text("after_idle") {
+                "restart" => IdleRestart::Restart,
+                "decay" => IdleRestart::Decay,
+                _ => IdleRestart::Keep,
+            },
         },
         delayed_ack: DelayedAckConfig {
             segments: get.narrow("delayed_ack_segments"),
@@ -159,8 +179,44 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
         sack: get.flag("sack"),
         window_scaling: get.flag("window_scaling"),
         send_buffer: get.count("send_buffer_bytes"),
+        send_buffer_factor: Some(get.narrow("send_buffer_factor")).filter(|&factor| factor > 0),
         receive_buffer: get.count("receive_buffer_bytes"),
     }
+}
+
+fn recovery(get: &Get<'_>) -> RecoveryConfig {
+    RecoveryConfig {
+        detection: match get.text("loss_detection") {
+            "rack" => LossDetection::Rack,
+            _ => LossDetection::Sack,
+        },
+        tail_loss_probe: get.flag("tail_loss_probe"),
+        reduction: match get.text("cwnd_reduction") {
+            "prr" => Reduction::Prr,
+            _ => Reduction::Immediate,
+        },
+        frto: get.flag("frto"),
+        undo_by_timestamps: get.flag("undo_by_timestamps"),
+        undo_by_dsack: get.flag("undo_by_dsack"),
+    }
+}
+
+fn pacing(get: &Get<'_>) -> PacingConfig {
+    let ratio = |name| f64::from(get.narrow(name)) / 100.0;
+    PacingConfig {
+        slow_start_ratio: ratio("pacing_slow_start_percent"),
+        congestion_avoidance_ratio: ratio("pacing_congestion_avoidance_percent"),
+    }
+}
+
+fn offload(get: &Get<'_>) -> Option<OffloadConfig> {
+    let max_bytes = get.narrow("offload_bytes");
+    (max_bytes > 0).then(|| OffloadConfig {
+        max_bytes,
+        time: Duration::from_nanos(1_000_000_000 >> 10),
+        min_segments: 2,
+        window_divisor: get.narrow("offload_window_divisor"),
+    })
 }
 
 /// Settings that a complete table has.

@@ -10,7 +10,7 @@ use airpath_path::{Aqm, DelayConfig, LinkConfig, QueueConfig, ServiceConfig, Sta
 use airpath_scenario::{
     Direction, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
 };
-use airpath_tcp::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig};
+use airpath_tcp::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig, RtoEstimator};
 
 fn main() {
     let arguments = Arguments::parse(std::env::args().skip(1));
@@ -106,6 +106,7 @@ impl Arguments {
                 initial: Duration::from_secs(1),
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(120),
+                estimator: RtoEstimator::Rfc6298,
             },
             delayed_ack: DelayedAckConfig {
                 segments: 2,

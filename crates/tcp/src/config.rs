@@ -17,6 +17,15 @@ pub struct EndpointConfig {
     pub congestion: CongestionConfig,
     /// Retransmission timer.
     pub rto: RtoConfig,
+    /// How losses are found and repaired.
+    pub recovery: RecoveryConfig,
+    /// Spreads segments over the round trip; `None` is no pacing, but where the congestion control
+    /// has a rate of its own.
+    pub pacing: Option<PacingConfig>,
+    /// Segmentation offload: segments leave in bursts.
+    pub offload: Option<OffloadConfig>,
+    /// What a window that was not used may become.
+    pub validation: ValidationConfig,
     /// Acknowledgements of the receiving half.
     pub delayed_ack: DelayedAckConfig,
     /// Timestamps option (RFC 7323).
@@ -27,6 +36,9 @@ pub struct EndpointConfig {
     pub window_scaling: bool,
     /// Bytes that the application may have written and that are not yet acknowledged.
     pub send_buffer: u64,
+    /// The send buffer grows with cwnd, to this many times cwnd, up to `send_buffer`; `None`: it
+    /// has its size from the start.
+    pub send_buffer_factor: Option<u32>,
     /// Bytes that the receiver holds; what it advertises at most.
     pub receive_buffer: u64,
 }
@@ -44,7 +56,12 @@ impl Default for EndpointConfig {
                 initial: Duration::from_secs(1),
                 min: Duration::from_secs(1),
                 max: Duration::from_secs(60),
+                estimator: RtoEstimator::Rfc6298,
             },
+            recovery: RecoveryConfig::default(),
+            pacing: None,
+            offload: None,
+            validation: ValidationConfig::default(),
             delayed_ack: DelayedAckConfig {
                 segments: 2,
                 timeout: Duration::from_millis(200),
@@ -54,6 +71,7 @@ impl Default for EndpointConfig {
             sack: true,
             window_scaling: true,
             send_buffer: 1 << 30,
+            send_buffer_factor: None,
             receive_buffer: 1 << 30,
         }
     }
@@ -76,6 +94,105 @@ pub struct RtoConfig {
     pub min: Duration,
     /// Upper bound (2.5).
     pub max: Duration,
+    /// How RTT samples become a time-out.
+    pub estimator: RtoEstimator,
+}
+
+/// How RTT samples become a retransmission time-out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RtoEstimator {
+    /// SRTT + 4 RTTVAR, not below the minimum (RFC 6298 2).
+    #[default]
+    Rfc6298,
+    /// As Linux: the largest deviation of a round trip counts, a falling RTT does not raise it, and
+    /// the minimum bounds the variance term, not the sum (Sarolahti and Kuznetsov, Congestion
+    /// Control in Linux TCP, USENIX 2002, 4). SACKed segments give samples too.
+    Linux,
+}
+
+/// Finding and repairing losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryConfig {
+    /// What tells a loss.
+    pub detection: LossDetection,
+    /// Tail loss probes (RFC 8985 7). Needs SACK.
+    pub tail_loss_probe: bool,
+    /// How cwnd comes down to ssthresh.
+    pub reduction: Reduction,
+    /// F-RTO (RFC 5682): after a time-out, finds out whether it was needed.
+    pub frto: bool,
+    /// Undoes a reduction when timestamps tell that nothing was lost (Eifel, RFC 3522, RFC 4015).
+    pub undo_by_timestamps: bool,
+    /// The same when each retransmission was reported as a duplicate (RFC 2883, RFC 3708).
+    pub undo_by_dsack: bool,
+}
+
+/// What tells a loss, with SACK. Without it three duplicate acknowledgements do (RFC 6582).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossDetection {
+    /// Three segments' worth of data SACKed above it (RFC 6675 4).
+    #[default]
+    Sack,
+    /// RACK (RFC 8985): it was sent before what has arrived, longer ago than reordering explains.
+    Rack,
+}
+
+/// How cwnd comes down to ssthresh.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reduction {
+    /// At once (RFC 6675 5 (4.2)).
+    #[default]
+    Immediate,
+    /// Proportional rate reduction (RFC 9937).
+    Prr,
+}
+
+/// Pacing of algorithms without a rate of their own: a share of cwnd per smoothed RTT.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacingConfig {
+    /// In slow start, while cwnd is below half of ssthresh (Linux: 2).
+    pub slow_start_ratio: f64,
+    /// Else (Linux: 1.2).
+    pub congestion_avoidance_ratio: f64,
+}
+
+/// Segmentation offload: what is handed to the link at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OffloadConfig {
+    /// Payload of the largest burst (Linux: 64 kB).
+    pub max_bytes: u32,
+    /// Bursts are as large as what the pacing rate sends in this time (Linux: 2^-10 s).
+    pub time: Duration,
+    /// But not below this (Linux: 2).
+    pub min_segments: u32,
+    /// A smaller burst waits for the next acknowledgement, unless it is this part of the window
+    /// (Linux: 1/3); 0: never waits.
+    pub window_divisor: u32,
+}
+
+/// What a window that was not used may become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ValidationConfig {
+    /// In slow start cwnd grows while it is less than twice what was in flight, full or not, as in
+    /// Linux; false: only while it is the limit (RFC 9438 5.8).
+    pub half_used_grows: bool,
+    /// cwnd decays towards what is used when the application is the limit for longer than the RTO
+    /// (RFC 2861).
+    pub decays: bool,
+    /// After an idle time longer than the RTO.
+    pub idle: IdleRestart,
+}
+
+/// cwnd after an idle time longer than the RTO.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdleRestart {
+    /// As it was.
+    #[default]
+    Keep,
+    /// At most the initial window (RFC 5681 4.1).
+    Restart,
+    /// Half for each RTO, not below the initial window; ssthresh remembers (RFC 2861).
+    Decay,
 }
 
 /// When a receiver acknowledges (RFC 1122 4.2.3.2, RFC 5681 4.2).

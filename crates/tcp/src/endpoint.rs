@@ -15,6 +15,9 @@ const BASE_HEADER: u32 = 40;
 /// it beside the flags.
 pub const SACK_PERMITTED: Flags = Flags(1 << 7);
 
+/// The segment was sent before. Nothing on the wire: for drivers and captures.
+pub const RETRANSMISSION: Flags = Flags(1 << 6);
+
 /// One end of a TCP connection, without sockets or clock.
 ///
 /// A driver
@@ -166,6 +169,7 @@ impl Endpoint {
             self.sender.rtt.start_after_syn_loss();
         }
         self.sender.rtt.end_back_off();
+        self.sender.update_pacing();
         if timeouts > 1 {
             self.sender.start_after_syn_loss();
         }
@@ -217,6 +221,12 @@ impl Endpoint {
         segment.len = piece.len;
         if piece.fin {
             segment.flags = Flags::FIN;
+        }
+        if piece.cwr {
+            segment.flags = segment.flags.with(Flags::CWR);
+        }
+        if piece.again {
+            segment.flags = segment.flags.with(RETRANSMISSION);
         }
         self.receiver.fill_ack(&mut segment);
         segment

@@ -12,10 +12,14 @@ mod receiver;
 mod rtt;
 mod sender;
 
-pub use config::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig, SlowStartConfig};
+pub use config::{
+    CongestionConfig, DelayedAckConfig, EndpointConfig, IdleRestart, LossDetection, OffloadConfig,
+    PacingConfig, RecoveryConfig, Reduction, RtoConfig, RtoEstimator, SlowStartConfig,
+    ValidationConfig,
+};
 pub use congestion::{
     AckSample, Congestion, CongestionControl, Cubic, RateSample, Reno, SlowStartExit, State, Window,
 };
-pub use endpoint::{Endpoint, SACK_PERMITTED};
+pub use endpoint::{Endpoint, RETRANSMISSION, SACK_PERMITTED};
 pub use rtt::RttEstimator;
 pub use sender::{LimitTimes, SenderCounters};

@@ -2,17 +2,18 @@
 
 use airpath_base::Duration;
 
-use crate::RtoConfig;
+use crate::{RtoConfig, RtoEstimator};
 
 /// The estimator of one sender.
 ///
 /// ```
 /// use airpath_base::Duration;
-/// use airpath_tcp::{RtoConfig, RttEstimator};
+/// use airpath_tcp::{RtoConfig, RtoEstimator, RttEstimator};
 /// let config = RtoConfig {
 ///     initial: Duration::from_secs(1),
 ///     min: Duration::from_millis(200),
 ///     max: Duration::from_secs(120),
+///     estimator: RtoEstimator::Rfc6298,
 /// };
 /// let mut rtt = RttEstimator::new(config);
 /// assert_eq!(rtt.rto(), Duration::from_secs(1));
@@ -24,6 +25,10 @@ pub struct RttEstimator {
     config: RtoConfig,
     srtt: Option<Duration>,
     rttvar: Duration,
+    /// Linux: mean deviation, its largest value in this round trip, and where the round ends.
+    mdev: Duration,
+    mdev_max: Duration,
+    round_end: u64,
     min: Option<Duration>,
     latest: Duration,
     backoff: u32,
@@ -36,6 +41,9 @@ impl RttEstimator {
             config,
             srtt: None,
             rttvar: Duration::ZERO,
+            mdev: Duration::ZERO,
+            mdev_max: Duration::ZERO,
+            round_end: 0,
             min: None,
             latest: Duration::ZERO,
             backoff: 0,
@@ -44,8 +52,26 @@ impl RttEstimator {
 
     /// Takes one measurement, of a segment that was not retransmitted or by timestamps.
     pub fn sample(&mut self, rtt: Duration) {
+        self.sample_in_round(rtt, u64::MAX, u64::MAX);
+    }
+
+    /// The same; `una` and `nxt` tell when a round trip is over.
+    pub(crate) fn sample_in_round(&mut self, rtt: Duration, una: u64, nxt: u64) {
         self.latest = rtt;
+        self.note_min(rtt);
+        match self.config.estimator {
+            RtoEstimator::Rfc6298 => self.sample_rfc6298(rtt),
+            RtoEstimator::Linux => self.sample_linux(rtt, una, nxt),
+        }
+    }
+
+    /// Of the newest segment of an acknowledgement: delayed acknowledgement left out.
+    #[inline]
+    pub(crate) fn note_min(&mut self, rtt: Duration) {
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
+    }
+
+    fn sample_rfc6298(&mut self, rtt: Duration) {
         let r = rtt.as_nanos();
         match self.srtt {
             // RFC 6298 (2.2)
@@ -63,6 +89,41 @@ impl RttEstimator {
         }
     }
 
+    /// Here `rttvar` is the whole variance term, four deviations.
+    fn sample_linux(&mut self, rtt: Duration, una: u64, nxt: u64) {
+        let min = self.config.min;
+        let Some(srtt) = self.srtt else {
+            self.srtt = Some(rtt);
+            self.mdev = rtt * 2;
+            self.rttvar = self.mdev.max(min);
+            self.mdev_max = self.rttvar;
+            self.round_end = nxt;
+            return;
+        };
+        let (s, r) = (srtt.as_nanos(), rtt.as_nanos());
+        self.srtt = Some(Duration::from_nanos((7 * s + r) / 8));
+        // Four deviations decay by 1/4 for each sample: mdev += |err| - mdev / 4.
+        let (error, quarter) = (s.abs_diff(r), self.mdev.as_nanos() / 4);
+        let growth = error.saturating_sub(quarter);
+        self.mdev = if error < quarter {
+            self.mdev.saturating_sub(Duration::from_nanos(quarter - error))
+        } else if r < s {
+            // The RTT falls: that is no reason to wait longer.
+            self.mdev + Duration::from_nanos(growth / 8)
+        } else {
+            self.mdev + Duration::from_nanos(growth)
+        };
+        self.mdev_max = self.mdev_max.max(self.mdev);
+        self.rttvar = self.rttvar.max(self.mdev_max);
+        if una > self.round_end {
+            if self.mdev_max < self.rttvar {
+                self.rttvar = self.rttvar - self.rttvar.saturating_sub(self.mdev_max) / 4;
+            }
+            self.round_end = nxt;
+            self.mdev_max = min;
+        }
+    }
+
     /// A SYN was lost: more careful until the first measurement (RFC 6298 (5.7)).
     pub(crate) fn start_after_syn_loss(&mut self) {
         self.config.initial = self.config.initial.max(Duration::from_secs(3));
@@ -72,8 +133,11 @@ impl RttEstimator {
     pub fn rto(&self) -> Duration {
         let base = match self.srtt {
             None => self.config.initial,
-            // RFC 6298 (2.3): the clock granularity here is a nanosecond.
-            Some(srtt) => srtt + self.rttvar * 4,
+            Some(srtt) => match self.config.estimator {
+                // RFC 6298 (2.3): the clock granularity here is a nanosecond.
+                RtoEstimator::Rfc6298 => srtt + self.rttvar * 4,
+                RtoEstimator::Linux => srtt + self.rttvar,
+            },
         };
         let floored = base.max(self.config.min);
         // RFC 6298 (5.5), (2.5)
@@ -93,6 +157,10 @@ impl RttEstimator {
     /// Times the timer ran out in a row.
     pub fn backoff(&self) -> u32 {
         self.backoff
+    }
+
+    pub(crate) fn estimator(&self) -> RtoEstimator {
+        self.config.estimator
     }
 
     /// Smoothed RTT.
@@ -118,7 +186,12 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn estimator() -> RttEstimator {
-        RttEstimator::new(RtoConfig { initial: MS(1000), min: MS(200), max: MS(60_000) })
+        RttEstimator::new(RtoConfig {
+            initial: MS(1000),
+            min: MS(200),
+            max: MS(60_000),
+            estimator: RtoEstimator::Rfc6298,
+        })
     }
 
     #[test]

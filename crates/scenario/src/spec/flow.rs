@@ -80,6 +80,7 @@ pub(crate) static FLOW: Table = Table {
             )],
         },
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: ENDPOINT },
+        Group { variants: &["bulk", "file"], rule: Rule::Each, keys: SENDER },
     ],
 };
 
@@ -101,6 +102,7 @@ pub(crate) static PROFILE: Table = Table {
             )],
         },
         Group { variants: &[], rule: Rule::Each, keys: ENDPOINT },
+        Group { variants: &[], rule: Rule::Each, keys: SENDER },
     ],
 };
 
@@ -273,6 +275,127 @@ const ENDPOINT: &[Key] = &[
         "Sets `send_buffer_bytes` and `receive_buffer_bytes` alike, as `iperf -w` does.",
     )
     .excludes(&["send_buffer_bytes", "receive_buffer_bytes"]),
+];
+
+/// How a sender finds losses, and when it sends. What a profile sets, as above.
+const SENDER: &[Key] = &[
+    Key::new(
+        "rto_estimator",
+        Kind::Choice(&[
+            choice("rfc6298", "SRTT + 4 RTTVAR, at least `min_rto_ms`."),
+            choice(
+                "linux",
+                "The largest deviation of a round trip counts, and `min_rto_ms` bounds the variance \
+                 term alone.",
+            ),
+        ]),
+        Default::Inherited,
+        "How RTT samples become a retransmission time-out.",
+    ),
+    Key::new(
+        "loss_detection",
+        Kind::Choice(&[
+            choice("sack", "Three segments SACKed above it (RFC 6675 4)."),
+            choice("rack", "Overdue, and something sent later has arrived (RACK, RFC 8985)."),
+        ]),
+        Default::Inherited,
+        "What tells a loss; without SACK, three duplicate acknowledgements.",
+    ),
+    Key::new(
+        "tail_loss_probe",
+        Kind::Flag,
+        Default::Inherited,
+        "Probe for losses at the end of a flight (RFC 8985 7).",
+    ),
+    Key::new(
+        "cwnd_reduction",
+        Kind::Choice(&[
+            choice("immediate", "At once (RFC 6675 5)."),
+            choice("prr", "Proportional rate reduction (RFC 9937)."),
+        ]),
+        Default::Inherited,
+        "How the window comes down to ssthresh.",
+    ),
+    Key::new(
+        "frto",
+        Kind::Flag,
+        Default::Inherited,
+        "Find out whether a time-out was needed (F-RTO, RFC 5682).",
+    ),
+    Key::new(
+        "undo_by_timestamps",
+        Kind::Flag,
+        Default::Inherited,
+        "Take a reduction back when timestamps tell that nothing was lost (Eifel, RFC 4015).",
+    ),
+    Key::new(
+        "undo_by_dsack",
+        Kind::Flag,
+        Default::Inherited,
+        "The same when every retransmission was reported as a duplicate (RFC 3708).",
+    ),
+    Key::new(
+        "pacing",
+        Kind::Flag,
+        Default::Inherited,
+        "Spread segments over the round trip; BBR always does.",
+    ),
+    Key::new(
+        "pacing_slow_start_percent",
+        count(Unit::Plain, 100, 1000),
+        Default::Inherited,
+        "Pacing rate in slow start, in percent of cwnd per smoothed RTT.",
+    ),
+    Key::new(
+        "pacing_congestion_avoidance_percent",
+        count(Unit::Plain, 100, 1000),
+        Default::Inherited,
+        "Pacing rate after slow start, in percent of cwnd per smoothed RTT.",
+    ),
+    Key::new(
+        "offload_bytes",
+        count(Unit::Bytes, 0, 1 << 20),
+        Default::Inherited,
+        "Segmentation offload: the largest burst; 0 is none. Bursts are what 2^-10 s of the pacing \
+         rate send, at least two segments.",
+    ),
+    Key::new(
+        "offload_window_divisor",
+        count(Unit::Plain, 0, 100),
+        Default::Inherited,
+        "A burst that is smaller waits for the next acknowledgement, unless it is this part of the \
+         window; 0: it never waits.",
+    ),
+    Key::new(
+        "cwnd_grows_half_used",
+        Kind::Flag,
+        Default::Inherited,
+        "In slow start the window grows while at least half of it is used; false: only while it is \
+         the limit (RFC 9438 5.8).",
+    ),
+    Key::new(
+        "cwnd_decays",
+        Kind::Flag,
+        Default::Inherited,
+        "The window decays while the application does not use it (RFC 2861).",
+    ),
+    Key::new(
+        "after_idle",
+        Kind::Choice(&[
+            choice("keep", "The window stays."),
+            choice("restart", "At most the initial window (RFC 5681 4.1)."),
+            choice("decay", "Half for each RTO; ssthresh remembers (RFC 2861)."),
+        ]),
+        Default::Inherited,
+        "The window after an idle time longer than the RTO.",
+    ),
+    Key::new(
+        "send_buffer_factor",
+        count(Unit::Plain, 0, 100),
+        Default::Inherited,
+        "The send buffer holds this many windows, up to `send_buffer_bytes`; 0: it has its size \
+         from the start.",
+    ),
 ];
 
 const DIRECTIONS: &[Choice] =

@@ -280,6 +280,7 @@ impl TcpFlow {
                 let times = ends.sender.limit_times(now);
                 LimitSeconds {
                     cwnd: times.cwnd.as_secs_f64(),
+                    pacing: times.pacing.as_secs_f64(),
                     receive_window: times.receive_window.as_secs_f64(),
                     send_buffer: times.send_buffer.as_secs_f64(),
                     application: times.application.as_secs_f64(),
@@ -381,7 +382,19 @@ fn event_row(flow: Name, event: &Event) -> EventRow {
         }
         EventKind::RecoveryEnd { cwnd } => row.cwnd_segments = Some(cwnd),
         EventKind::RetransmissionTimeout { rto, .. } => row.value = Some(rto.as_millis_f64()),
-        EventKind::Established | EventKind::WindowProbe | EventKind::Finished => {}
+        EventKind::Reduction { cwnd, ssthresh, ecn } => {
+            row.reason = Some(if ecn { "ecn" } else { "tail_loss_probe" });
+            row.cwnd_segments = Some(cwnd);
+            row.value = Some(f64::from(ssthresh));
+        }
+        EventKind::Undo { cwnd, by } => {
+            row.reason = Some(by.name());
+            row.cwnd_segments = Some(cwnd);
+        }
+        EventKind::Established
+        | EventKind::TailLossProbe
+        | EventKind::WindowProbe
+        | EventKind::Finished => {}
     }
     row
 }

@@ -1,4 +1,4 @@
-//! The scoreboard: what is outstanding, what was SACKed, what is lost (RFC 6675).
+//! The scoreboard: what is outstanding, what was SACKed, what is lost (RFC 6675, RFC 8985).
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::ranges::Ranges;
 /// RFC 5681 2, RFC 6675 2: duplicate acknowledgements that mean loss. For retransmissions, later
 /// transmissions that arrived (RFC 9002 6.1.1, kPacketThreshold): RFC 6675 alone leaves a lost
 /// retransmission to the timer.
-const DUP_THRESH: u32 = 3;
+pub(crate) const DUP_THRESH: u32 = 3;
 
 /// One transmitted segment, `[seq, end)` of sequence space.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Sent {
     pub(crate) fin: bool,
     pub(crate) sacked: bool,
     pub(crate) lost: bool,
-    /// Retransmitted since it was marked lost.
+    /// A retransmission is under way.
     pub(crate) resent: bool,
     /// Ever retransmitted: its RTT is ambiguous (Karn).
     pub(crate) ambiguous: bool,
@@ -41,13 +41,19 @@ pub(crate) struct Board {
     sacked: u32,
     lost: u32,
     resent: u32,
-    /// Segments below this offset have been judged by [`Board::detect_loss`].
+    /// Lost, and no retransmission under way.
+    to_resend: u32,
+    /// Segments below this offset have been judged: SACKed, lost, or sent again.
     judged: u64,
     /// No segment below this offset waits to be retransmitted.
     resend_from: u64,
     /// Transmissions so far, and the latest of them known to have arrived.
     transmissions: u64,
-    latest_arrived: u64,
+    latest: Latest,
+    /// Highest byte known to have arrived (RACK.fack).
+    fack: u64,
+    /// A segment sent once arrived after one with higher numbers (RACK.reordering_seen).
+    reordering_seen: bool,
     /// Retransmissions under way, oldest first: offset and order.
     under_way: VecDeque<(u64, u64)>,
     /// Without SACK: duplicate acknowledgements stand for SACKed segments (RFC 6582).
@@ -56,18 +62,41 @@ pub(crate) struct Board {
     sampler: Option<RateSampler>,
 }
 
-/// What a cumulative acknowledgement removed.
+/// The latest transmission known to have arrived (RACK.segment, RACK.rtt).
+#[derive(Clone, Copy, Default, Debug)]
+struct Latest {
+    order: u64,
+    rtt: Duration,
+}
+
+/// What an acknowledgement says beside sequence numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) now: Instant,
+    /// Smallest RTT: a retransmission that is acknowledged faster is not what arrived.
+    pub(crate) min_rtt: Duration,
+    /// End of what had been sent when the retransmission timer ran out.
+    pub(crate) loss_point: u64,
+}
+
+/// What an acknowledgement delivered.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Acked {
-    /// Segments removed.
+    /// Segments acknowledged cumulatively.
     pub(crate) segments: u32,
     /// Of these, not known to be delivered before.
+    pub(crate) fresh: u32,
+    /// Segments newly known to be delivered, by SACK too.
     pub(crate) delivered: u32,
-    /// Transmission time of the first that was not SACKed before; `None` if any of them was
-    /// retransmitted (Karn's rule).
+    /// Transmission time of the first that was acknowledged cumulatively and not SACKed before;
+    /// `None` if any of them was retransmitted (Karn's rule).
     pub(crate) first_sent: Option<Instant>,
     /// The same of the last one.
     pub(crate) last_sent: Option<Instant>,
+    /// Transmission times of the first and the last newly SACKed that were sent once.
+    pub(crate) sacked_sent: Option<(Instant, Instant)>,
+    /// Something from before the time-out arrived that was sent once (RFC 5682 2.1 (3b)).
+    pub(crate) original: bool,
 }
 
 impl Board {
@@ -75,10 +104,11 @@ impl Board {
         Self { sampler: samples_rate.then(RateSampler::default), ..Self::default() }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, mut sent: Sent) {
-        let pipe = self.pipe();
-        if let Some(sampler) = &mut self.sampler {
-            sampler.push(sent.sent_at, pipe);
+        if self.sampler.is_some() {
+            let pipe = self.pipe();
+            self.sampler.iter_mut().for_each(|sampler| sampler.push(sent.sent_at, pipe));
         }
         self.transmissions += 1;
         sent.order = self.transmissions;
@@ -98,23 +128,46 @@ impl Board {
         (self.flight() + self.resent).saturating_sub(gone)
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
+    #[inline]
     pub(crate) fn lost(&self) -> u32 {
         self.lost
+    }
+
+    #[inline]
+    pub(crate) fn sacked(&self) -> u32 {
+        self.sacked + self.duplicates
+    }
+
+    /// Retransmissions under way.
+    #[inline]
+    pub(crate) fn resent(&self) -> u32 {
+        self.resent
     }
 
     /// Something lost has not been sent again.
     #[inline]
     pub(crate) fn waits_to_resend(&self) -> bool {
-        self.lost != self.resent
+        self.to_resend > 0
+    }
+
+    /// Last transmission of the first outstanding segment.
+    #[inline]
+    pub(crate) fn first_sent_at(&self) -> Option<Instant> {
+        self.segments.front().map(|segment| segment.sent_at)
+    }
+
+    pub(crate) fn reordering_seen(&self) -> bool {
+        self.reordering_seen
     }
 
     /// Everything below `ack` has arrived.
     #[inline]
-    pub(crate) fn acknowledge(&mut self, ack: u64, now: Instant) -> Acked {
+    pub(crate) fn acknowledge(&mut self, ack: u64, arrival: &Arrival) -> Acked {
         let mut acked = Acked::default();
         let mut ambiguous = false;
         while let Some(segment) = self.segments.front_mut() {
@@ -124,44 +177,47 @@ impl Board {
                 break;
             }
             acked.segments += 1;
-            // Of a segment sent twice nobody knows which transmission arrived.
-            if !segment.ambiguous {
-                self.latest_arrived = self.latest_arrived.max(segment.order);
-            }
-            acked.delivered += u32::from(!segment.sacked);
             ambiguous |= segment.ambiguous;
             if !segment.sacked {
                 acked.first_sent.get_or_insert(segment.sent_at);
                 acked.last_sent = Some(segment.sent_at);
+                acked.fresh += 1;
+                self.latest.update(segment, arrival);
+                if !segment.ambiguous {
+                    acked.original |= segment.end <= arrival.loss_point;
+                    self.reordering_seen |= segment.end < self.fack;
+                }
             }
             self.sacked -= u32::from(segment.sacked);
             self.lost -= u32::from(segment.lost);
             self.resent -= u32::from(segment.resent);
+            self.to_resend -= u32::from(segment.lost && !segment.resent);
             if let Some(sampler) = &mut self.sampler {
                 if !segment.sacked {
-                    sampler.deliver(0, segment.sent_at, now);
+                    sampler.deliver(0, segment.sent_at, arrival.now);
                 }
                 sampler.pop();
             }
             self.segments.pop_front();
         }
+        acked.delivered = acked.fresh;
         if ambiguous {
             (acked.first_sent, acked.last_sent) = (None, None);
         }
+        self.fack = self.fack.max(ack);
         if !self.sacked_ranges.is_empty() {
             self.sacked_ranges.remove_below(ack);
         }
         acked
     }
 
-    /// A SACK block reports `[start, end)`; returns segments newly known to be delivered, and the
-    /// transmission time of the newest that was never retransmitted.
-    pub(crate) fn sack(&mut self, start: u64, end: u64, now: Instant) -> (u32, Option<Instant>) {
-        let Self { segments, sacked_ranges, sacked, lost, resent, latest_arrived, sampler, .. } =
-            self;
-        let (mut delivered, mut newest) = (0, None);
-        let start = start.max(segments.front().map_or(u64::MAX, |segment| segment.seq));
-        let end = end.min(segments.back().map_or(0, |segment| segment.end));
+    /// A SACK block reports `[start, end)`: adds to `acked` what is newly known to be delivered.
+    pub(crate) fn sack(&mut self, start: u64, end: u64, arrival: &Arrival, acked: &mut Acked) {
+        let start = start.max(self.segments.front().map_or(u64::MAX, |segment| segment.seq));
+        let end = end.min(self.segments.back().map_or(0, |segment| segment.end));
+        let Self { segments, sacked_ranges, sampler, fack, latest, .. } = self;
+        let (mut sacked, mut lost, mut resent, mut to_resend) = (0, 0, 0, 0);
+        let mut reordering = false;
         sacked_ranges.insert(start, end, |from, to| {
             let first = segments.partition_point(|segment| segment.seq < from);
             for (index, segment) in (first..).zip(segments.range_mut(first..)) {
@@ -172,20 +228,30 @@ impl Board {
                     continue;
                 }
                 segment.sacked = true;
-                *sacked += 1;
-                delivered += 1;
+                sacked += 1;
                 if let Some(sampler) = sampler {
-                    sampler.deliver(index, segment.sent_at, now);
+                    sampler.deliver(index, segment.sent_at, arrival.now);
                 }
+                latest.update(segment, arrival);
                 if !segment.ambiguous {
-                    *latest_arrived = segment.order.max(*latest_arrived);
-                    newest = newest.max(Some(segment.sent_at));
+                    let at = segment.sent_at;
+                    let (low, high) = acked.sacked_sent.unwrap_or((at, at));
+                    acked.sacked_sent = Some((low.min(at), high.max(at)));
+                    acked.original |= segment.end <= arrival.loss_point;
+                    reordering |= segment.end < *fack;
                 }
-                *lost -= u32::from(std::mem::take(&mut segment.lost));
-                *resent -= u32::from(std::mem::take(&mut segment.resent));
+                to_resend += u32::from(segment.lost && !segment.resent);
+                lost += u32::from(std::mem::take(&mut segment.lost));
+                resent += u32::from(std::mem::take(&mut segment.resent));
             }
         });
-        (delivered, newest)
+        self.sacked += sacked;
+        self.lost -= lost;
+        self.resent -= resent;
+        self.to_resend -= to_resend;
+        self.reordering_seen |= reordering;
+        self.fack = self.fack.max(end);
+        acked.delivered += sacked;
     }
 
     /// Marks what is lost by RFC 6675 4, IsLost(): `DUP_THRESH` discontiguous ranges, or more
@@ -213,7 +279,7 @@ impl Board {
             if segment.seq >= bound {
                 break;
             }
-            if !segment.sacked && !segment.lost {
+            if !segment.sacked && !segment.lost && !segment.resent {
                 segment.lost = true;
                 marked += 1;
             }
@@ -224,20 +290,85 @@ impl Board {
     /// Takes back retransmissions that were overtaken by [`DUP_THRESH`] later transmissions.
     pub(crate) fn detect_lost_retransmissions(&mut self) {
         while let Some(&(seq, order)) = self.under_way.front() {
-            if order + u64::from(DUP_THRESH) > self.latest_arrived {
+            if order + u64::from(DUP_THRESH) > self.latest.order {
                 break;
             }
             self.under_way.pop_front();
-            let index = self.segments.partition_point(|segment| segment.seq < seq);
-            let Some(segment) = self.segments.get_mut(index) else {
-                continue;
-            };
-            if segment.order == order && segment.resent {
-                segment.resent = false;
-                self.resent -= 1;
-                self.resend_from = self.resend_from.min(seq);
+            self.lose_retransmission(seq, order);
+        }
+    }
+
+    /// Marks lost, by RFC 8985 6.2 step 5, what was sent before a segment that has arrived and
+    /// is overdue by `reordering_window`. Returns how many segments, and how long to wait for the
+    /// next.
+    pub(crate) fn detect_loss_by_time(
+        &mut self,
+        now: Instant,
+        reordering_window: Duration,
+    ) -> (u32, Option<Duration>) {
+        let (patience, mut wait) = (self.latest.rtt + reordering_window, None);
+        let mut marked = 0;
+        if self.judged < self.fack {
+            let first = self.segments.partition_point(|segment| segment.seq < self.judged);
+            for segment in self.segments.range_mut(first..) {
+                if !segment.sacked && !segment.lost && !segment.resent {
+                    if segment.order > self.latest.order {
+                        break;
+                    }
+                    if segment.sent_at + patience > now {
+                        wait = Some(segment.sent_at + patience - now);
+                        break;
+                    }
+                    segment.lost = true;
+                    marked += 1;
+                    self.resend_from = self.resend_from.min(segment.seq);
+                }
+                self.judged = segment.end;
             }
         }
+        self.lose(marked);
+        while let Some(&(seq, order)) = self.under_way.front() {
+            if order > self.latest.order {
+                break;
+            }
+            let index = self.segments.partition_point(|segment| segment.seq < seq);
+            if let Some(segment) = self.segments.get(index)
+                && segment.order == order
+                && segment.resent
+                && segment.sent_at + patience > now
+            {
+                let left = segment.sent_at + patience - now;
+                wait = Some(wait.map_or(left, |wait: Duration| wait.min(left)));
+                break;
+            }
+            self.under_way.pop_front();
+            marked += self.lose_retransmission(seq, order);
+        }
+        (marked, wait)
+    }
+
+    fn lose_retransmission(&mut self, seq: u64, order: u64) -> u32 {
+        let index = self.segments.partition_point(|segment| segment.seq < seq);
+        let Some(segment) = self.segments.get_mut(index) else {
+            return 0;
+        };
+        if segment.order != order || !segment.resent {
+            return 0;
+        }
+        segment.resent = false;
+        self.resent -= 1;
+        self.resend_from = self.resend_from.min(seq);
+        if segment.lost {
+            self.to_resend += 1;
+            if let Some(sampler) = &mut self.sampler {
+                sampler.lose(1);
+            }
+        } else {
+            // A probe (RFC 8985 7): not marked lost before.
+            segment.lost = true;
+            self.lose(1);
+        }
+        1
     }
 
     /// Marks the first outstanding segment lost (RFC 6582 3.2). Returns whether it was not yet.
@@ -248,33 +379,65 @@ impl Board {
         let fresh = !segment.lost && !segment.sacked;
         if fresh {
             segment.lost = true;
+            let probing = std::mem::take(&mut segment.resent);
+            self.resent -= u32::from(probing);
+            self.resend_from = 0;
             self.lose(1);
         }
         fresh
     }
 
+    /// `segments` that had no retransmission under way were marked.
     fn lose(&mut self, segments: u32) -> u32 {
         self.lost += segments;
+        self.to_resend += segments;
         if let Some(sampler) = &mut self.sampler {
             sampler.lose(segments);
         }
         segments
     }
 
-    /// The retransmission timer ran out: all that was not SACKed is lost, retransmissions too.
-    pub(crate) fn mark_all_lost(&mut self) {
-        let mut marked = 0;
-        for segment in &mut self.segments {
-            marked += u32::from(!segment.sacked && !segment.lost);
-            segment.lost = !segment.sacked;
-            segment.resent = false;
+    /// The retransmission timer ran out: what was not SACKed is lost, retransmissions too. By
+    /// time, what is not overdue by the reordering window is not, but for the first (RFC 8985 6.3).
+    pub(crate) fn mark_lost_by_timeout(
+        &mut self,
+        now: Instant,
+        reordering_window: Option<Duration>,
+    ) {
+        let (mut marked, mut lost, mut resent) = (0, 0, 0);
+        for (index, segment) in self.segments.iter_mut().enumerate() {
+            if segment.sacked {
+                continue;
+            }
+            let recent = reordering_window
+                .is_some_and(|window| segment.sent_at + self.latest.rtt + window > now);
+            if !recent || index == 0 {
+                marked += u32::from(!segment.lost);
+                segment.lost = true;
+                segment.resent = false;
+            }
+            lost += u32::from(segment.lost);
+            resent += u32::from(segment.resent);
         }
         self.lose(marked);
-        self.resent = 0;
+        self.lost = lost;
+        self.resent = resent;
+        self.to_resend = self.segments.iter().filter(|one| one.lost && !one.resent).count() as u32;
         self.duplicates = 0;
         self.resend_from = 0;
-        self.under_way.clear();
-        self.judged = self.segments.back().map_or(self.judged, |segment| segment.end);
+        if reordering_window.is_none() {
+            self.under_way.clear();
+            self.judged = self.segments.back().map_or(self.judged, |segment| segment.end);
+        }
+    }
+
+    /// The congestion was none: nothing is lost that has no retransmission under way.
+    pub(crate) fn unmark_lost(&mut self) {
+        for segment in &mut self.segments {
+            segment.lost = false;
+        }
+        (self.lost, self.to_resend) = (0, 0);
+        self.judged = 0;
     }
 
     /// The next segment to retransmit, marked as retransmitted at `now`.
@@ -282,25 +445,42 @@ impl Board {
         if !self.waits_to_resend() {
             return None;
         }
-        let pipe = self.pipe();
         let first = self.segments.partition_point(|segment| segment.seq < self.resend_from);
-        for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
+        for index in first..self.segments.len() {
+            let segment = &self.segments[index];
             self.resend_from = segment.end;
             if segment.lost && !segment.resent {
-                segment.resent = true;
-                segment.ambiguous = true;
-                segment.sent_at = now;
-                self.resent += 1;
-                self.transmissions += 1;
-                segment.order = self.transmissions;
-                self.under_way.push_back((segment.seq, segment.order));
-                if let Some(sampler) = &mut self.sampler {
-                    sampler.repeat(index, now, pipe);
-                }
-                return Some(*segment);
+                self.to_resend -= 1;
+                return Some(self.repeat(index, now));
             }
         }
         None
+    }
+
+    /// Sends the last outstanding segment that was not SACKed again (RFC 8985 7.3).
+    pub(crate) fn repeat_last(&mut self, now: Instant) -> Option<Sent> {
+        let index = self.segments.iter().rposition(|segment| !segment.sacked)?;
+        let segment = &self.segments[index];
+        if segment.resent || segment.lost {
+            return None;
+        }
+        Some(self.repeat(index, now))
+    }
+
+    fn repeat(&mut self, index: usize, now: Instant) -> Sent {
+        let pipe = self.pipe();
+        if let Some(sampler) = &mut self.sampler {
+            sampler.repeat(index, now, pipe);
+        }
+        self.transmissions += 1;
+        self.resent += 1;
+        let segment = &mut self.segments[index];
+        segment.resent = true;
+        segment.ambiguous = true;
+        segment.sent_at = now;
+        segment.order = self.transmissions;
+        self.under_way.push_back((segment.seq, segment.order));
+        *segment
     }
 
     /// Sends the first outstanding segment again, which is no sign of its loss: a window probe.
@@ -310,7 +490,15 @@ impl Board {
         segment.sent_at = now;
         self.transmissions += 1;
         segment.order = self.transmissions;
+        if segment.resent {
+            self.under_way.push_back((segment.seq, segment.order));
+        }
         Some(*segment)
+    }
+
+    /// Looks again from the start for segments to retransmit.
+    pub(crate) fn rewind_resend(&mut self) {
+        self.resend_from = 0;
     }
 
     /// Delivery rate by the acknowledgement just taken.
@@ -324,15 +512,25 @@ impl Board {
 
     /// The application, not the network, is the limit.
     pub(crate) fn limited_by_application(&mut self) {
-        let pipe = self.pipe();
-        if let Some(sampler) = &mut self.sampler {
-            sampler.limited_by_application(pipe);
+        if self.sampler.is_some() {
+            let pipe = self.pipe();
+            self.sampler.iter_mut().for_each(|sampler| sampler.limited_by_application(pipe));
         }
     }
+}
 
-    /// Looks again from the start for segments to retransmit.
-    pub(crate) fn rewind_resend(&mut self) {
-        self.resend_from = 0;
+impl Latest {
+    /// RFC 8985 6.2 step 2: of a segment sent twice the first transmission may be what arrived.
+    #[inline]
+    fn update(&mut self, segment: &Sent, arrival: &Arrival) {
+        if segment.order <= self.order {
+            return;
+        }
+        let rtt = arrival.now.saturating_since(segment.sent_at);
+        if segment.ambiguous && rtt < arrival.min_rtt {
+            return;
+        }
+        *self = Self { order: segment.order, rtt };
     }
 }
 
@@ -360,6 +558,12 @@ mod tests {
         board
     }
 
+    const ARRIVAL: Arrival = Arrival { now: Instant::ZERO, min_rtt: Duration::ZERO, loss_point: 0 };
+
+    fn sack(board: &mut Board, start: u64, end: u64) {
+        board.sack(start, end, &ARRIVAL, &mut Acked::default());
+    }
+
     fn resent(board: &mut Board) -> Vec<u64> {
         std::iter::from_fn(|| board.resend(Instant::ZERO)).map(|sent| sent.seq / MSS).collect()
     }
@@ -367,9 +571,9 @@ mod tests {
     #[test]
     fn three_segments_above_make_a_hole_lost() {
         let mut board = board(10);
-        board.sack(300, 500, Instant::ZERO);
+        sack(&mut board, 300, 500);
         assert_eq!(board.detect_loss(100), 0); // two segments: not more than (3 - 1) × SMSS
-        board.sack(500, 600, Instant::ZERO);
+        sack(&mut board, 500, 600);
         assert_eq!(board.detect_loss(100), 3);
         assert_eq!(board.pipe(), 10 - 3 - 3);
         assert_eq!(resent(&mut board), [0, 1, 2]);
@@ -380,7 +584,7 @@ mod tests {
     fn three_discontiguous_ranges_do_too_but_only_below_the_third() {
         let mut board = board(10);
         for start in [100, 300, 500] {
-            board.sack(start, start + 100, Instant::ZERO);
+            sack(&mut board, start, start + 100);
         }
         assert_eq!(board.detect_loss(1000), 1);
         assert_eq!(resent(&mut board), [0]);
@@ -389,9 +593,9 @@ mod tests {
     #[test]
     fn a_late_sack_takes_the_verdict_back() {
         let mut board = board(6);
-        board.sack(200, 600, Instant::ZERO);
+        sack(&mut board, 200, 600);
         assert_eq!(board.detect_loss(100), 2);
-        board.sack(0, 100, Instant::ZERO);
+        sack(&mut board, 0, 100);
         assert_eq!((board.lost(), board.pipe()), (1, 0));
         assert_eq!(resent(&mut board), [1]);
     }
@@ -399,28 +603,28 @@ mod tests {
     #[test]
     fn after_a_time_out_everything_not_sacked_is_sent_again() {
         let mut board = board(5);
-        board.sack(200, 500, Instant::ZERO);
+        sack(&mut board, 200, 500);
         board.detect_loss(100);
         assert_eq!(resent(&mut board), [0, 1]);
-        board.mark_all_lost();
+        board.mark_lost_by_timeout(Instant::ZERO, None);
         assert_eq!(board.pipe(), 0);
         assert_eq!(resent(&mut board), [0, 1]);
-        let acked = board.acknowledge(500, Instant::ZERO);
-        assert_eq!((acked.segments, acked.delivered, acked.first_sent), (5, 2, None));
+        let acked = board.acknowledge(500, &ARRIVAL);
+        assert_eq!((acked.segments, acked.fresh, acked.first_sent), (5, 2, None));
         assert_eq!((board.pipe(), board.lost()), (0, 0));
     }
 
     #[test]
     fn a_retransmission_overtaken_by_three_transmissions_is_lost_again() {
         let mut board = board(8);
-        board.sack(100, 400, Instant::ZERO);
+        sack(&mut board, 100, 400);
         board.detect_loss(100);
         assert_eq!(resent(&mut board), [0]); // the ninth transmission
         for (index, again) in [(8, 0), (9, 0), (10, 1)] {
             let seq = index * MSS;
             let sent = Sent { seq, end: seq + MSS, sacked: false, ..board.segments[7] };
             board.push(sent);
-            board.sack(seq, seq + MSS, Instant::ZERO);
+            sack(&mut board, seq, seq + MSS);
             board.detect_lost_retransmissions();
             assert_eq!(resent(&mut board).len(), again, "after segment {index}");
         }
@@ -429,7 +633,7 @@ mod tests {
     #[test]
     fn rtt_comes_from_what_was_sent_once() {
         let mut board = board(4);
-        let acked = board.acknowledge(250, Instant::ZERO);
+        let acked = board.acknowledge(250, &ARRIVAL);
         assert_eq!(acked.segments, 2);
         assert_eq!(acked.first_sent, Some(Instant::from_nanos(0)));
         assert_eq!(acked.last_sent, Some(Instant::from_nanos(1)));

@@ -2,17 +2,26 @@
 
 mod ack;
 mod board;
+mod burst;
+mod limits;
+mod probe;
 mod rate;
+mod recovery;
 
 pub(crate) use ack::timestamp;
+pub use limits::LimitTimes;
 
 use std::collections::VecDeque;
 
 use airpath_base::{Duration, Event, EventKind, Instant, SendLimit, SlowStartExitReason};
 
-use crate::congestion::{self, Congestion, CongestionControl, Window};
-use crate::{EndpointConfig, RttEstimator};
+use crate::congestion::{self, CongestionControl, Window};
+use crate::{EndpointConfig, RecoveryConfig, RttEstimator, ValidationConfig};
 use board::{Board, Sent};
+use burst::Bursts;
+use limits::{Limits, Usage};
+use probe::TailProbe;
+use recovery::{Phase, Prr, Rack, Undo};
 
 /// Largest payload of a window probe (RFC 9293 3.8.6.1: at least one byte).
 const PROBE_BYTES: u64 = 1;
@@ -25,13 +34,32 @@ pub(crate) struct Sender {
     mss: u32,
     sack: bool,
     timestamps: bool,
+    initial_window: u32,
     send_buffer: u64,
+    send_buffer_factor: Option<u32>,
+    recovery: RecoveryConfig,
+    validation: ValidationConfig,
     pub(crate) rtt: RttEstimator,
     congestion: Box<dyn CongestionControl>,
     model_based: bool,
     pub(crate) window: Window,
     board: Board,
     phase: Phase,
+    prr: Prr,
+    rack: Rack,
+    undo: Option<Undo>,
+    tail_probe: TailProbe,
+    bursts: Bursts,
+    usage: Usage,
+    /// ECN (RFC 3168): negotiated; the next new segment tells that cwnd was reduced.
+    pub(crate) ecn: bool,
+    cwr_pending: bool,
+    /// F-RTO is under way; new data goes before retransmissions (RFC 5682 2.1 (2b)).
+    frto: bool,
+    prefers_new: bool,
+    /// Last transmission of data, and last time that SND.UNA moved.
+    last_sent_at: Instant,
+    progress_at: Instant,
     /// The next retransmission goes out whatever the pipe holds.
     fast_retransmit: bool,
     /// First byte not acknowledged when the retransmission timer last ran out.
@@ -53,23 +81,11 @@ pub(crate) struct Sender {
     /// It is the persist timer: the peer's window lets nothing out (RFC 9293 3.8.6.1).
     persisting: bool,
     probe_pending: bool,
-    /// cwnd was the limit at some time in the window that ends at this offset.
-    cwnd_limited_until: u64,
     limits: Limits,
     pub(crate) counters: SenderCounters,
     last_rtt: Option<Duration>,
     exited_slow_start: bool,
     pub(crate) events: VecDeque<Event>,
-}
-
-/// RFC 5681's states of a sender.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
-    Open,
-    /// Fast recovery until this offset is acknowledged (RFC 6675 5).
-    Recovery(u64),
-    /// After a retransmission time-out, until this offset is acknowledged.
-    Loss(u64),
 }
 
 /// Totals of the sending half.
@@ -81,27 +97,12 @@ pub struct SenderCounters {
     pub retransmitted: u64,
     /// Times the retransmission timer ran out.
     pub timeouts: u64,
-}
-
-/// Time spent at each limit.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct LimitTimes {
-    /// Congestion window.
-    pub cwnd: Duration,
-    /// The peer's window.
-    pub receive_window: Duration,
-    /// Own send buffer.
-    pub send_buffer: Duration,
-    /// Nothing to send.
-    pub application: Duration,
-}
-
-#[derive(Debug)]
-struct Limits {
-    current: SendLimit,
-    /// Counting since then: from the handshake's end until the stream's.
-    since: Option<Instant>,
-    times: LimitTimes,
+    /// Reductions taken back.
+    pub undos: u64,
+    /// Tail loss probes.
+    pub probes: u64,
+    /// Reductions because of marked packets.
+    pub ecn_reductions: u64,
 }
 
 /// A piece of the stream to put into a segment.
@@ -110,6 +111,10 @@ pub(crate) struct Piece {
     pub(crate) seq: u64,
     pub(crate) len: u32,
     pub(crate) fin: bool,
+    /// It was sent before.
+    pub(crate) again: bool,
+    /// Tells the peer that cwnd was reduced (RFC 3168 6.1.2).
+    pub(crate) cwr: bool,
 }
 
 impl Sender {
@@ -119,13 +124,29 @@ impl Sender {
             mss: config.mss,
             sack: config.sack,
             timestamps: config.timestamps,
+            initial_window: config.initial_window,
             send_buffer: config.send_buffer,
+            send_buffer_factor: config.send_buffer_factor,
+            recovery: config.recovery,
+            validation: config.validation,
             rtt: RttEstimator::new(config.rto),
             model_based: congestion.is_model_based(),
             board: Board::new(congestion.is_model_based()),
             congestion,
             window,
             phase: Phase::Open,
+            prr: Prr::default(),
+            rack: Rack::default(),
+            undo: None,
+            tail_probe: TailProbe::default(),
+            bursts: Bursts::new(config),
+            usage: Usage::default(),
+            ecn: false,
+            cwr_pending: false,
+            frto: false,
+            prefers_new: false,
+            last_sent_at: Instant::ZERO,
+            progress_at: Instant::ZERO,
             fast_retransmit: false,
             timed_out: 0,
             una: 1,
@@ -138,12 +159,7 @@ impl Sender {
             timer: None,
             persisting: false,
             probe_pending: false,
-            cwnd_limited_until: 0,
-            limits: Limits {
-                current: SendLimit::Application,
-                since: None,
-                times: LimitTimes::default(),
-            },
+            limits: Limits::default(),
             counters: SenderCounters::default(),
             last_rtt: None,
             exited_slow_start: !window.in_slow_start(),
@@ -184,7 +200,16 @@ impl Sender {
 
     /// End of what the send buffer holds.
     pub(crate) fn written(&self) -> u64 {
-        self.offered.min(self.una.saturating_add(self.send_buffer))
+        let buffer = match self.send_buffer_factor {
+            None => self.send_buffer,
+            // Linux: twice cwnd, so that what recovery needs is there.
+            Some(factor) => {
+                let window = self.window.cwnd.max(f64::from(self.initial_window));
+                let wanted = window as u64 * u64::from(factor) * u64::from(self.mss);
+                self.send_buffer.min(wanted.max(self.nxt - self.una))
+            }
+        };
+        self.offered.min(self.una.saturating_add(buffer))
     }
 
     /// Bytes in flight by RFC 6675, in segments.
@@ -214,17 +239,18 @@ impl Sender {
         self.last_rtt.take()
     }
 
-    pub(crate) fn limit_times(&self, now: Instant) -> LimitTimes {
-        let mut times = self.limits.times;
-        if let Some(since) = self.limits.since {
-            times.add(self.limits.current, now.saturating_since(since));
-        }
-        times
-    }
-
+    /// The earliest of the retransmission, probe, reordering and pacing timers.
     #[inline]
     pub(crate) fn timer(&self) -> Option<Instant> {
-        self.timer
+        let Some(first) = self.timer else {
+            return [self.tail_probe.due, self.rack.due, self.bursts.due]
+                .into_iter()
+                .flatten()
+                .min();
+        };
+        let or_first = |other: Option<Instant>| other.map_or(first, |at| at.min(first));
+        let probe = or_first(self.tail_probe.due);
+        Some(probe.min(or_first(self.rack.due)).min(or_first(self.bursts.due)))
     }
 
     /// The next piece to send at `now`, if the windows allow one.
@@ -235,8 +261,19 @@ impl Sender {
         {
             return Some(piece);
         }
+        if let Some(piece) = self.tail_probe(now) {
+            return Some(piece);
+        }
         let cwnd = self.window.segments();
         let pipe = self.board.pipe();
+        if self.prefers_new {
+            if let Ok(piece) = self.new_piece(now, cwnd, pipe) {
+                return Some(self.send_new(now, piece));
+            }
+            self.prefers_new = false;
+            // Nothing new to send: F-RTO cannot tell (RFC 5682 2.1 (2)); but what went out may.
+            self.frto &= self.nxt > self.loss_point();
+        }
         // RFC 6675 5 (4.3): the first retransmission does not wait for the pipe to drain.
         let room = std::mem::take(&mut self.fast_retransmit) || pipe < cwnd;
         if self.board.waits_to_resend() {
@@ -244,18 +281,16 @@ impl Sender {
                 self.note_limit(now, SendLimit::Cwnd);
                 return None;
             }
+            if self.bursts.waits(now) {
+                self.note_limit(now, SendLimit::Pacing);
+                return None;
+            }
             if let Some(sent) = self.board.resend(now) {
-                self.counters.segments += 1;
-                self.counters.retransmitted += 1;
-                self.start_timer(now);
-                return Some(sent.piece());
+                return Some(self.sent_again(now, &sent));
             }
         }
-        match self.new_piece(cwnd, pipe) {
-            Ok(piece) => {
-                self.send_new(now, piece);
-                Some(piece)
-            }
+        match self.new_piece(now, cwnd, pipe) {
+            Ok(piece) => Some(self.send_new(now, piece)),
             Err(limit) => {
                 self.note_limit(now, limit);
                 None
@@ -263,9 +298,23 @@ impl Sender {
         }
     }
 
+    /// Books a retransmission.
+    fn sent_again(&mut self, now: Instant, sent: &Sent) -> Piece {
+        self.counters.segments += 1;
+        self.counters.retransmitted += 1;
+        self.last_sent_at = now;
+        self.prr.sent += 1;
+        if let Some(undo) = &mut self.undo {
+            undo.note_retransmission(now, sent.seq);
+        }
+        self.start_timer(now);
+        self.bursts.sent(now, u32::try_from(sent.end - sent.seq).unwrap_or(u32::MAX));
+        Piece { again: true, ..sent.piece() }
+    }
+
     /// The next new piece, or what forbids it.
     #[inline]
-    fn new_piece(&self, cwnd: u32, pipe: u32) -> Result<Piece, SendLimit> {
+    fn new_piece(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Result<Piece, SendLimit> {
         let written = self.written();
         let in_buffer = written.saturating_sub(self.nxt);
         let fin_due = self.fin_due();
@@ -284,7 +333,7 @@ impl Sender {
         if window < len.max(1) {
             // RFC 9293 3.8.6.2.1: a part only if it is half of the largest window.
             return if window > 0 && window >= self.max_peer_window / 2 {
-                Ok(Piece { seq: self.nxt, len: window as u32, fin: false })
+                Ok(Piece::new(self.nxt, window as u32, false))
             } else {
                 Err(SendLimit::ReceiveWindow)
             };
@@ -295,11 +344,22 @@ impl Sender {
             let full = written < self.offered;
             return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
         }
-        Ok(Piece { seq: self.nxt, len: len as u32, fin })
+        if self.bursts.waits(now) {
+            return Err(SendLimit::Pacing);
+        }
+        if self.bursts.offload.is_some() && !self.bursts.in_burst() {
+            let room = u64::from(cwnd - pipe).min(window / u64::from(self.mss)) as u32;
+            let whole = in_buffer <= u64::from(room) * u64::from(self.mss);
+            self.begin_burst(now, room, whole)?;
+        }
+        Ok(Piece::new(self.nxt, len as u32, fin))
     }
 
     #[inline]
-    fn send_new(&mut self, now: Instant, piece: Piece) {
+    fn send_new(&mut self, now: Instant, mut piece: Piece) -> Piece {
+        if self.board.is_empty() {
+            self.restart(now);
+        }
         let end = piece.seq + u64::from(piece.len) + u64::from(piece.fin);
         self.nxt = end;
         self.counters.segments += 1;
@@ -314,7 +374,15 @@ impl Sender {
             resent: false,
             ambiguous: false,
         });
+        self.last_sent_at = now;
+        self.prr.sent += 1;
         self.start_timer(now);
+        self.bursts.sent(now, piece.len);
+        if self.cwr_pending {
+            self.cwr_pending = false;
+            piece.cwr = true;
+        }
+        piece
     }
 
     /// RFC 9293 3.8.6.1: a byte beyond a closed window; the first outstanding segment again if
@@ -327,13 +395,12 @@ impl Sender {
             self.counters.segments += 1;
             self.counters.retransmitted += 1;
             self.arm_timer(now);
-            return Some(sent.piece());
+            return Some(Piece { again: true, ..sent.piece() });
         }
         let len = PROBE_BYTES.min(self.written().saturating_sub(self.nxt)) as u32;
-        let piece = Piece { seq: self.nxt, len, fin: len == 0 && self.fin_due() };
+        let piece = Piece::new(self.nxt, len, len == 0 && self.fin_due());
         debug_assert!(len > 0 || piece.fin, "a probe without anything to send");
-        self.send_new(now, piece);
-        Some(piece)
+        Some(self.send_new(now, piece))
     }
 
     /// The FIN may be sent after what the buffer holds, and was not yet.
@@ -341,31 +408,10 @@ impl Sender {
         self.closed && self.written() == self.offered && self.nxt <= self.offered
     }
 
-    #[inline]
-    fn note_limit(&mut self, now: Instant, limit: SendLimit) {
-        if limit == SendLimit::Cwnd {
-            self.cwnd_limited_until = self.nxt;
-        }
-        if matches!(limit, SendLimit::Application | SendLimit::SendBuffer) {
-            self.board.limited_by_application();
-        }
-        if limit != self.limits.current {
-            // Once the stream has ended nothing is counted any more.
-            let since = self.limits.since.map(|_| now);
-            self.account_limit(now, since);
-            self.limits.current = limit;
-        }
-        let blocked = limit == SendLimit::ReceiveWindow && self.board.is_empty();
-        if blocked && self.timer.is_none() {
-            self.persisting = true;
-            self.arm_timer(now);
-        }
-    }
-
-    /// Books the time until `now` and counts on from `since`; `None`: no more.
-    pub(crate) fn account_limit(&mut self, now: Instant, since: Option<Instant>) {
-        if let Some(begun) = std::mem::replace(&mut self.limits.since, since) {
-            self.limits.times.add(self.limits.current, now.saturating_since(begun));
+    fn loss_point(&self) -> u64 {
+        match self.phase {
+            Phase::Loss(point) => point,
+            _ => 0,
         }
     }
 
@@ -397,8 +443,23 @@ impl Sender {
         self.max_peer_window = self.max_peer_window.max(bytes);
     }
 
-    /// The timer ran out at `now`.
+    /// Time has come to `now`.
     pub(crate) fn on_timer(&mut self, now: Instant) {
+        if self.bursts.due.is_some_and(|at| at <= now) {
+            self.bursts.due = None;
+        }
+        if self.rack.due.is_some_and(|at| at <= now) {
+            self.on_reordering_timer(now);
+        }
+        if self.tail_probe.due.is_some_and(|at| at <= now) {
+            self.on_probe_timer(now);
+        }
+        if self.timer.is_some_and(|at| at <= now) {
+            self.on_retransmission_timer(now);
+        }
+    }
+
+    fn on_retransmission_timer(&mut self, now: Instant) {
         self.timer = None;
         if self.persisting || self.peer_window == 0 {
             // RFC 9293 3.8.6.1: no sign of congestion, even if the window shrank with data under way.
@@ -407,30 +468,8 @@ impl Sender {
             self.probe_pending = true;
             return;
         }
-        let rto = self.rtt.rto();
-        self.counters.timeouts += 1;
-        let first = self.timed_out != self.una;
-        self.timed_out = self.una;
-        self.rtt.back_off();
-        let backoff = self.rtt.backoff();
-        self.events
-            .push_back(Event { at: now, kind: EventKind::RetransmissionTimeout { backoff, rto } });
-        self.leave_slow_start(now, SlowStartExitReason::Loss, None);
-        if first {
-            let congestion = self.congestion_now(now);
-            self.congestion.on_timeout(&congestion, &mut self.window);
-        }
-        if !self.model_based {
-            self.window.cwnd = self.congestion.loss_window();
-        }
-        self.board.mark_all_lost();
-        self.phase = Phase::Loss(self.nxt);
+        self.time_out(now);
         self.arm_timer(now);
-    }
-
-    /// RFC 5681's FlightSize, of which what limited transmit sent above cwnd is no part (3.2 (2)).
-    fn congestion_now(&self, now: Instant) -> Congestion {
-        Congestion { now, flight: self.board.flight().min(self.window.segments()) }
     }
 
     /// Records the first time that slow start ends.
@@ -451,21 +490,15 @@ impl Sender {
     }
 }
 
-impl LimitTimes {
-    fn add(&mut self, limit: SendLimit, time: Duration) {
-        let slot = match limit {
-            SendLimit::Cwnd => &mut self.cwnd,
-            SendLimit::ReceiveWindow => &mut self.receive_window,
-            SendLimit::SendBuffer => &mut self.send_buffer,
-            SendLimit::Application => &mut self.application,
-        };
-        *slot += time;
+impl Piece {
+    fn new(seq: u64, len: u32, fin: bool) -> Self {
+        Self { seq, len, fin, again: false, cwr: false }
     }
 }
 
 impl Sent {
     fn piece(&self) -> Piece {
         let len = self.end - self.seq - u64::from(self.fin);
-        Piece { seq: self.seq, len: len as u32, fin: self.fin }
+        Piece::new(self.seq, len as u32, self.fin)
     }
 }

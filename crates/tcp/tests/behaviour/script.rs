@@ -8,7 +8,8 @@ use std::ops::Deref;
 
 use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, SackBlocks, Segment};
 use airpath_tcp::{
-    CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, RtoConfig, SACK_PERMITTED,
+    CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, RtoConfig, RtoEstimator,
+    SACK_PERMITTED,
 };
 
 pub(crate) const MSS: u32 = 1000;
@@ -31,7 +32,12 @@ pub(crate) fn config() -> EndpointConfig {
         header: 40,
         initial_window: 10,
         congestion: CongestionConfig::Reno,
-        rto: RtoConfig { initial: ms(1000), min: ms(200), max: ms(60_000) },
+        rto: RtoConfig {
+            initial: ms(1000),
+            min: ms(200),
+            max: ms(60_000),
+            estimator: RtoEstimator::Rfc6298,
+        },
         delayed_ack: DelayedAckConfig { segments: 2, timeout: ms(40), ticking: false },
         timestamps: false,
         sack: true,

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, Segment, Stream};
 use airpath_tcp::{
-    CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, LimitTimes, RtoConfig,
-    SlowStartConfig,
+    CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, IdleRestart, LimitTimes,
+    LossDetection, OffloadConfig, PacingConfig, RecoveryConfig, Reduction, RtoConfig, RtoEstimator,
+    SlowStartConfig, ValidationConfig,
 };
 use proptest::prelude::*;
 
@@ -184,10 +185,14 @@ impl End {
         let counters = self.endpoint.counters();
         assert!(counters.retransmitted <= counters.segments);
         let in_flight = self.endpoint.in_flight();
-        assert!(u64::from(in_flight) <= outstanding + 1, "{in_flight} in {outstanding} bytes");
-        let LimitTimes { cwnd, receive_window, send_buffer, application } =
+        // What was sent again without being lost is under way twice.
+        assert!(
+            u64::from(in_flight) <= 2 * (outstanding + 1),
+            "{in_flight} in {outstanding} bytes"
+        );
+        let LimitTimes { cwnd, pacing, receive_window, send_buffer, application } =
             self.endpoint.limit_times(now);
-        let accounted = cwnd + receive_window + send_buffer + application;
+        let accounted = cwnd + pacing + receive_window + send_buffer + application;
         while let Some(Event { at, kind }) = self.endpoint.poll_event() {
             assert!(at >= self.last_event && at <= now);
             self.last_event = at;
@@ -210,7 +215,10 @@ impl End {
                     assert!(backoff >= 1 && rto <= config.rto.max);
                     self.in_recovery = true;
                 }
-                EventKind::WindowProbe => {}
+                EventKind::WindowProbe
+                | EventKind::TailLossProbe
+                | EventKind::Reduction { .. }
+                | EventKind::Undo { .. } => {}
                 EventKind::Finished => {
                     self.finished += 1;
                     self.open.1 = at;
@@ -317,13 +325,22 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
     let sizes = (prop_oneof![1u32..1500, Just(1448)], 1u32..20, proptest::option::of(1u32..4));
     // In thousandths of a segment.
     let buffer = || prop_oneof![1u64..4_000, 4_000u64..300_000];
-    let rto = (micros(100_000..2_000_000), micros(1_000..400_000), micros(2_000_000..20_000_000))
-        .prop_map(|(initial, min, max)| RtoConfig { initial, min, max });
+    let estimator = prop_oneof![Just(RtoEstimator::Rfc6298), Just(RtoEstimator::Linux)];
+    let times = (micros(100_000..2_000_000), micros(1_000..400_000), micros(2_000_000..20_000_000));
+    let rto = (times, estimator).prop_map(|((initial, min, max), estimator)| RtoConfig {
+        initial,
+        min,
+        max,
+        estimator,
+    });
     let delayed_ack = (1u32..5, micros(0..300_000), any::<bool>())
         .prop_map(|(segments, timeout, ticking)| DelayedAckConfig { segments, timeout, ticking });
     let options = (any::<bool>(), proptest::bool::weighted(0.7), any::<bool>());
-    (sizes, congestion, rto, delayed_ack, options, buffer(), buffer()).prop_map(
-        |(sizes, congestion, rto, delayed_ack, options, send_buffer, receive_buffer)| {
+    let buffers = (buffer(), buffer(), proptest::option::of(1u32..4));
+    (sizes, congestion, rto, delayed_ack, options, buffers, recovery(), leaving()).prop_map(
+        |(sizes, congestion, rto, delayed_ack, options, buffers, recovery, leaving)| {
+            let (send_buffer, receive_buffer, send_buffer_factor) = buffers;
+            let (pacing, offload, validation) = leaving;
             let (mss, initial_window, slow_start_limit) = sizes;
             let (timestamps, sack, window_scaling) = options;
             let bytes = |thousandths: u64| (thousandths * u64::from(mss)).div_ceil(1000);
@@ -340,9 +357,53 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                 window_scaling,
                 send_buffer: bytes(send_buffer),
                 receive_buffer: bytes(receive_buffer),
+                send_buffer_factor,
+                recovery,
+                pacing,
+                offload,
+                validation,
             }
         },
     )
+}
+
+fn recovery() -> impl Strategy<Value = RecoveryConfig> {
+    let detection = prop_oneof![Just(LossDetection::Sack), Just(LossDetection::Rack)];
+    let reduction = prop_oneof![Just(Reduction::Immediate), Just(Reduction::Prr)];
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (detection, reduction, flags).prop_map(
+        |(detection, reduction, (tail_loss_probe, frto, undo_by_timestamps, undo_by_dsack))| {
+            RecoveryConfig {
+                detection,
+                tail_loss_probe,
+                reduction,
+                frto,
+                undo_by_timestamps,
+                undo_by_dsack,
+            }
+        },
+    )
+}
+
+/// When segments leave, and what an unused window becomes.
+fn leaving()
+-> impl Strategy<Value = (Option<PacingConfig>, Option<OffloadConfig>, ValidationConfig)> {
+    let pacing = proptest::option::of(Just(PacingConfig::LINUX));
+    let offload = (1u32..70_000, micros(0..2_000), 1u32..4, 0u32..4).prop_map(
+        |(max_bytes, time, min_segments, window_divisor)| OffloadConfig {
+            max_bytes,
+            time,
+            min_segments,
+            window_divisor,
+        },
+    );
+    let idle =
+        prop_oneof![Just(IdleRestart::Keep), Just(IdleRestart::Restart), Just(IdleRestart::Decay)];
+    let validation =
+        (any::<bool>(), any::<bool>(), idle).prop_map(|(half_used_grows, decays, idle)| {
+            ValidationConfig { half_used_grows, decays, idle }
+        });
+    (pacing, proptest::option::of(offload), validation)
 }
 
 /// `unit` is the largest segment that can be sent.

@@ -1,0 +1,167 @@
+//! When segments leave: pacing, and the bursts of segmentation offload.
+
+use airpath_base::{Duration, Instant, SendLimit};
+
+use super::Sender;
+use super::recovery::Phase;
+use crate::{EndpointConfig, OffloadConfig, PacingConfig};
+
+/// Segments that leave unpaced at the start of a connection, as in Linux: the initial window.
+const UNPACED: u64 = 10;
+/// A burst waits for a larger one only this long after the last.
+const RECENT: Duration = Duration::from_millis(1);
+
+#[derive(Debug)]
+pub(super) struct Bursts {
+    pacing: Option<PacingConfig>,
+    pub(super) offload: Option<OffloadConfig>,
+    /// Pacing applies: the profile's, or the congestion control's own.
+    paced: bool,
+    /// Payload bytes per second; 0 before the first RTT.
+    rate: f64,
+    /// When the next burst may leave, and how much of a delay of the last may be caught up.
+    next_at: Instant,
+    credit: Duration,
+    /// The pacing timer.
+    pub(super) due: Option<Instant>,
+    /// Segments left in this burst.
+    left: u32,
+    segments: u64,
+}
+
+impl Bursts {
+    pub(super) fn new(config: &EndpointConfig) -> Self {
+        Self {
+            pacing: config.pacing,
+            offload: config.offload,
+            paced: config.pacing.is_some(),
+            rate: 0.0,
+            next_at: Instant::ZERO,
+            credit: Duration::ZERO,
+            due: None,
+            left: 0,
+            segments: 0,
+        }
+    }
+
+    /// Whether the next burst must wait; then the timer runs.
+    #[inline]
+    pub(super) fn waits(&mut self, now: Instant) -> bool {
+        if !self.paced || self.left > 0 || self.next_at <= now {
+            return false;
+        }
+        self.due = Some(self.next_at);
+        true
+    }
+
+    #[inline]
+    pub(super) fn in_burst(&self) -> bool {
+        self.left > 0
+    }
+
+    #[inline]
+    pub(super) fn is_paced(&self) -> bool {
+        self.paced
+    }
+
+    /// The rest of the burst cannot be sent.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.left = 0;
+    }
+
+    /// A segment leaves.
+    #[inline]
+    pub(super) fn sent(&mut self, now: Instant, bytes: u32) {
+        self.segments += 1;
+        self.left = self.left.saturating_sub(1);
+        if !self.paced || self.rate <= 0.0 || self.segments <= UNPACED {
+            return;
+        }
+        if self.next_at < now {
+            self.credit = now - self.next_at;
+            self.next_at = now;
+        }
+        let time = Duration::from_secs_f64(f64::from(bytes) / self.rate);
+        // What came late may be caught up by sending at up to twice the rate.
+        let caught_up = self.credit.min(time / 2);
+        self.credit = self.credit.saturating_sub(caught_up);
+        self.next_at += time - caught_up;
+    }
+}
+
+impl Sender {
+    /// After an acknowledgement: the rate follows cwnd and the RTT.
+    #[inline]
+    pub(crate) fn update_pacing(&mut self) {
+        if self.model_based
+            && let Some(rate) = self.congestion.pacing_rate()
+        {
+            self.bursts.paced = true;
+            self.bursts.rate = rate;
+            return;
+        }
+        if self.bursts.pacing.is_none() && self.bursts.offload.is_none() {
+            return;
+        }
+        let Some(srtt) = self.rtt.srtt().filter(|srtt| srtt.as_nanos() > 0) else { return };
+        let PacingConfig { slow_start_ratio, congestion_avoidance_ratio } =
+            self.bursts.pacing.unwrap_or(PacingConfig::LINUX);
+        let early = self.window.cwnd < self.window.ssthresh / 2.0;
+        let ratio = if early { slow_start_ratio } else { congestion_avoidance_ratio };
+        let window = self.window.cwnd.max(f64::from(self.board.flight()));
+        self.bursts.rate = window * f64::from(self.mss) / srtt.as_secs_f64() * ratio;
+    }
+
+    /// Decides on a burst of up to `room` segments; `whole`: it takes all that there is to send.
+    pub(super) fn begin_burst(
+        &mut self,
+        now: Instant,
+        room: u32,
+        whole: bool,
+    ) -> Result<(), SendLimit> {
+        let Some(offload) = self.bursts.offload else { return Ok(()) };
+        let goal = self.burst_goal(&offload);
+        if room < goal && !whole && self.defers(now, &offload, room) {
+            return Err(SendLimit::Cwnd);
+        }
+        self.bursts.left = goal.min(room.max(1));
+        Ok(())
+    }
+
+    /// Segments of a full burst at this rate.
+    fn burst_goal(&self, offload: &OffloadConfig) -> u32 {
+        let most = (offload.max_bytes / self.mss).max(1);
+        let own = self.congestion.burst();
+        let goal = own.unwrap_or_else(|| {
+            let bytes = self.bursts.rate * offload.time.as_secs_f64();
+            (bytes / f64::from(self.mss)) as u32
+        });
+        goal.max(if own.is_some() { 1 } else { offload.min_segments }).min(most)
+    }
+
+    /// A small burst waits for the next acknowledgement to become larger.
+    fn defers(&self, now: Instant, offload: &OffloadConfig, room: u32) -> bool {
+        if offload.window_divisor == 0 || matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
+        {
+            return false;
+        }
+        let last = self.last_sent_at.max(self.bursts.next_at);
+        if now.saturating_since(last) > RECENT {
+            return false;
+        }
+        let peer = self.peer_window / u64::from(self.mss);
+        let window = u64::from(self.window.segments()).min(peer);
+        if u64::from(room) >= window / u64::from(offload.window_divisor) {
+            return false;
+        }
+        // The acknowledgement must be near: the first segment is at least half an RTT old.
+        let srtt = self.rtt.srtt().unwrap_or_default();
+        self.board.first_sent_at().is_some_and(|sent| now.saturating_since(sent) >= srtt / 2)
+    }
+}
+
+impl PacingConfig {
+    /// net.ipv4.tcp_pacing_ss_ratio and tcp_pacing_ca_ratio (ip-sysctl).
+    pub const LINUX: Self = Self { slow_start_ratio: 2.0, congestion_avoidance_ratio: 1.2 };
+}

@@ -1,0 +1,188 @@
+//! What keeps a sender from sending, for how long, and what that means for cwnd.
+
+use airpath_base::{Duration, Instant, SendLimit};
+
+use super::Sender;
+use super::recovery::Phase;
+use crate::IdleRestart;
+
+/// Time spent at each limit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LimitTimes {
+    /// Congestion window.
+    pub cwnd: Duration,
+    /// Pacing, with room in the window.
+    pub pacing: Duration,
+    /// The peer's window.
+    pub receive_window: Duration,
+    /// Own send buffer.
+    pub send_buffer: Duration,
+    /// Nothing to send.
+    pub application: Duration,
+}
+
+#[derive(Debug)]
+pub(super) struct Limits {
+    current: SendLimit,
+    /// Counting since then: from the handshake's end until the stream's.
+    since: Option<Instant>,
+    times: LimitTimes,
+}
+
+/// How much of cwnd is used (RFC 2861, RFC 7661).
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    /// cwnd was the limit at some time in the window that ends at this offset.
+    limited_until: u64,
+    /// cwnd was the limit, or the most in flight, in the round that ends at `round_end`.
+    limited: bool,
+    most: u32,
+    round_end: u64,
+    /// Most in flight since cwnd was last used in full, and when that was.
+    used: u32,
+    used_at: Instant,
+}
+
+impl Sender {
+    pub(crate) fn limit_times(&self, now: Instant) -> LimitTimes {
+        let mut times = self.limits.times;
+        if let Some(since) = self.limits.since {
+            times.add(self.limits.current, now.saturating_since(since));
+        }
+        times
+    }
+
+    /// Nothing more can be sent at `now`, for this reason.
+    #[inline]
+    pub(super) fn note_limit(&mut self, now: Instant, limit: SendLimit) {
+        if limit != SendLimit::Pacing {
+            self.bursts.end();
+        }
+        self.note_usage(now, limit);
+        if matches!(limit, SendLimit::Application | SendLimit::SendBuffer) {
+            self.board.limited_by_application();
+        }
+        if limit != self.limits.current {
+            // Once the stream has ended nothing is counted any more.
+            let since = self.limits.since.map(|_| now);
+            self.account_limit(now, since);
+            self.limits.current = limit;
+        }
+        let blocked = limit == SendLimit::ReceiveWindow && self.board.is_empty();
+        if blocked && self.timer.is_none() {
+            self.persisting = true;
+            self.arm_timer(now);
+        }
+        self.schedule_probe(now);
+    }
+
+    /// Books the time until `now` and counts on from `since`; `None`: no more.
+    pub(crate) fn account_limit(&mut self, now: Instant, since: Option<Instant>) {
+        if let Some(begun) = std::mem::replace(&mut self.limits.since, since) {
+            self.limits.times.add(self.limits.current, now.saturating_since(begun));
+        }
+    }
+
+    /// cwnd, and nothing else, held the sender back in the window that `ack` acknowledges.
+    #[inline]
+    pub(super) fn was_cwnd_limited(&self, ack: u64) -> bool {
+        if self.validation.half_used_grows {
+            return self.uses_cwnd();
+        }
+        ack <= self.usage.limited_until
+    }
+
+    /// In slow start, half of cwnd is enough.
+    fn uses_cwnd(&self) -> bool {
+        let most = f64::from(self.usage.most);
+        self.usage.limited || (self.window.in_slow_start() && self.window.cwnd < 2.0 * most)
+    }
+
+    #[inline]
+    fn note_usage(&mut self, now: Instant, limit: SendLimit) {
+        let limited = limit == SendLimit::Cwnd
+            || (limit == SendLimit::Pacing && self.board.pipe() >= self.window.segments());
+        if limited {
+            self.usage.limited_until = self.nxt;
+        }
+        if !self.validation.half_used_grows {
+            return;
+        }
+        let flight = self.board.flight();
+        let usage = &mut self.usage;
+        if limited || self.una >= usage.round_end || (!usage.limited && flight > usage.most) {
+            (usage.limited, usage.most, usage.round_end) = (limited, flight, self.nxt);
+        }
+        if self.uses_cwnd() {
+            (self.usage.used, self.usage.used_at) = (0, now);
+            return;
+        }
+        self.usage.used = self.usage.used.max(flight);
+        let unused_for = now.saturating_since(self.usage.used_at);
+        if self.validation.decays && !self.model_based && unused_for >= self.rtt.rto() {
+            self.decay(now, limit);
+        }
+    }
+
+    /// RFC 2861 3.2: half way to what was used.
+    fn decay(&mut self, now: Instant, limit: SendLimit) {
+        if self.phase == Phase::Open && limit != SendLimit::SendBuffer {
+            let used = f64::from(self.usage.used.max(self.initial_window));
+            if used < self.window.cwnd {
+                self.remember_window();
+                self.window.cwnd = ((self.window.cwnd + used) / 2.0).floor();
+            }
+        }
+        (self.usage.used, self.usage.used_at) = (0, now);
+    }
+
+    /// Data is sent with nothing under way.
+    pub(super) fn restart(&mut self, now: Instant) {
+        if self.counters.segments == 0 {
+            return;
+        }
+        let idle = now.saturating_since(self.last_sent_at);
+        let rto = self.rtt.rto();
+        if idle > rto && !self.model_based {
+            let initial = f64::from(self.initial_window);
+            match self.validation.idle {
+                IdleRestart::Keep => {}
+                IdleRestart::Restart => self.window.cwnd = self.window.cwnd.min(initial),
+                IdleRestart::Decay => {
+                    self.remember_window();
+                    let least = self.window.cwnd.min(initial);
+                    let halvings = (idle.as_nanos() / rto.as_nanos().max(1)).min(64);
+                    for _ in 0..halvings {
+                        self.window.cwnd = (self.window.cwnd / 2.0).floor();
+                    }
+                    self.window.cwnd = self.window.cwnd.max(least);
+                }
+            }
+        }
+        self.congestion.on_restart(now, self.last_sent_at, &mut self.window);
+    }
+
+    /// RFC 2861 3.2: ssthresh keeps three quarters of cwnd in mind.
+    fn remember_window(&mut self) {
+        self.window.ssthresh = self.window.ssthresh.max((0.75 * self.window.cwnd).floor());
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { current: SendLimit::Application, since: None, times: LimitTimes::default() }
+    }
+}
+
+impl LimitTimes {
+    fn add(&mut self, limit: SendLimit, time: Duration) {
+        let slot = match limit {
+            SendLimit::Cwnd => &mut self.cwnd,
+            SendLimit::Pacing => &mut self.pacing,
+            SendLimit::ReceiveWindow => &mut self.receive_window,
+            SendLimit::SendBuffer => &mut self.send_buffer,
+            SendLimit::Application => &mut self.application,
+        };
+        *slot += time;
+    }
+}

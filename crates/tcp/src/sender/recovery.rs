@@ -1,0 +1,425 @@
+//! Recovery: its phases, how cwnd comes down, and how a needless reduction is taken back.
+
+use airpath_base::UndoReason;
+use airpath_base::{Duration, Event, EventKind, Flags, Instant, Segment, SlowStartExitReason};
+
+use super::board::{Acked, DUP_THRESH};
+use super::{Sender, timestamp};
+use crate::congestion::Congestion;
+use crate::{LossDetection, Reduction};
+
+/// RFC 5681's states of a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    Open,
+    /// cwnd comes down without a loss, until this offset is acknowledged (RFC 3168 6.1.2).
+    Reduced(u64),
+    /// Fast recovery until this offset is acknowledged (RFC 6675 5).
+    Recovery(u64),
+    /// After a retransmission time-out, until this offset is acknowledged.
+    Loss(u64),
+}
+
+/// Proportional rate reduction (RFC 9937).
+#[derive(Debug, Default)]
+pub(super) struct Prr {
+    /// cwnd at the start (RecoverFS).
+    prior: u32,
+    /// prr_delivered, prr_out
+    delivered: u32,
+    pub(super) sent: u32,
+}
+
+/// RACK's reordering window (RFC 8985 6.2 step 4).
+#[derive(Debug)]
+pub(super) struct Rack {
+    /// The reordering timer.
+    pub(super) due: Option<Instant>,
+    /// RACK.reo_wnd_mult, RACK.reo_wnd_persist, RACK.dsack_round
+    multiplier: u64,
+    persist: u32,
+    round: u64,
+}
+
+/// What is needed to take a reduction back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo {
+    cwnd: f64,
+    ssthresh: f64,
+    /// First byte not acknowledged when it began.
+    from: u64,
+    /// Timestamp of the first retransmission.
+    first_at: Option<Instant>,
+    /// Retransmissions, and how many of them were reported as duplicates.
+    retransmissions: u32,
+    duplicates: u32,
+}
+
+/// Recoveries for which a larger reordering window stays (RFC 8985 6.2 step 4).
+const PERSIST: u32 = 16;
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self { due: None, multiplier: 1, persist: PERSIST, round: 0 }
+    }
+}
+
+impl Undo {
+    pub(super) fn note_retransmission(&mut self, now: Instant, seq: u64) {
+        if seq >= self.from {
+            self.first_at.get_or_insert(now);
+            self.retransmissions += 1;
+        }
+    }
+}
+
+impl Sender {
+    /// Marks what this acknowledgement shows to be lost; returns how many segments.
+    #[inline]
+    pub(super) fn detect_loss(&mut self, now: Instant, duplicate: bool, acked: u32) -> u32 {
+        if self.sack {
+            return match self.recovery.detection {
+                LossDetection::Sack => {
+                    self.board.detect_lost_retransmissions();
+                    self.board.detect_loss(self.mss)
+                }
+                LossDetection::Rack => self.detect_loss_by_time(now),
+            };
+        }
+        // Without SACK: RFC 5681 3.2, RFC 6582 3.2.
+        if acked > 0 {
+            let partial = matches!(self.phase, Phase::Recovery(point) if self.una < point);
+            if partial {
+                // RFC 6582 3.2 (5): all of these but the retransmission were duplicates before.
+                self.board.duplicates = self.board.duplicates.saturating_sub(acked - 1);
+                self.board.rewind_resend();
+                self.fast_retransmit = true;
+                return u32::from(self.board.mark_first_lost());
+            }
+            self.board.duplicates = 0;
+        } else if duplicate && !self.board.is_empty() && !matches!(self.phase, Phase::Loss(_)) {
+            let limit = self.board.flight().saturating_sub(1);
+            self.board.duplicates = (self.board.duplicates + 1).min(limit);
+            if self.board.duplicates == DUP_THRESH
+                && matches!(self.phase, Phase::Open | Phase::Reduced(_))
+            {
+                return u32::from(self.board.mark_first_lost());
+            }
+        }
+        0
+    }
+
+    /// RFC 8985 6.2 step 5, and its timer.
+    fn detect_loss_by_time(&mut self, now: Instant) -> u32 {
+        let window = self.reordering_window();
+        let (lost, wait) = self.board.detect_loss_by_time(now, window);
+        self.rack.due = wait.map(|wait| now + wait);
+        lost
+    }
+
+    /// RFC 8985 6.2 step 4, RACK_update_reo_wnd().
+    fn reordering_window(&self) -> Duration {
+        if !self.board.reordering_seen()
+            && (matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
+                || self.board.sacked() >= DUP_THRESH)
+        {
+            return Duration::ZERO;
+        }
+        let window = self.rtt.min().unwrap_or_default() * self.rack.multiplier / 4;
+        window.min(self.rtt.srtt().unwrap_or_default())
+    }
+
+    pub(super) fn on_reordering_timer(&mut self, now: Instant) {
+        self.rack.due = None;
+        if self.detect_loss_by_time(now) > 0 {
+            if !matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_)) {
+                self.enter_recovery(now);
+            }
+            self.reduce_proportionally(1, 1, false);
+        }
+    }
+
+    /// A duplicate was reported, `[start, end)` (RFC 2883).
+    pub(super) fn on_dsack(&mut self, start: u64) {
+        // RFC 8985 6.2 step 4: once a round trip.
+        if self.una >= self.rack.round {
+            self.rack.round = self.nxt;
+            self.rack.multiplier += 1;
+            self.rack.persist = PERSIST;
+        }
+        if let Some(undo) = &mut self.undo
+            && start >= undo.from
+        {
+            undo.duplicates += 1;
+        }
+    }
+
+    /// Moves between the phases.
+    #[inline]
+    pub(super) fn follow_recovery(&mut self, now: Instant, segment: &Segment, acked: &Acked) {
+        if self.phase != Phase::Open || self.undo.is_some() {
+            self.follow_phase(now, segment, acked);
+        }
+        // What is lost at the end of a recovery was sent during it: the next window's loss.
+        if self.board.lost() > 0 && matches!(self.phase, Phase::Open | Phase::Reduced(_)) {
+            self.enter_recovery(now);
+        }
+    }
+
+    fn follow_phase(&mut self, now: Instant, segment: &Segment, acked: &Acked) {
+        let progress = acked.segments > 0;
+        match self.phase {
+            Phase::Open => {
+                if let Some(by) = self.undone_by(segment, false) {
+                    self.take_back(now, by);
+                }
+            }
+            Phase::Reduced(point) => {
+                if progress && self.una >= point {
+                    self.end_recovery(now);
+                }
+            }
+            Phase::Recovery(point) => {
+                let whole = progress && self.una >= point;
+                if (whole || self.board.resent() == 0)
+                    && let Some(by) = self.undone_by(segment, progress)
+                {
+                    self.take_back(now, by);
+                } else if whole {
+                    // RFC 6675 5 (A): everything outstanding at its start has arrived.
+                    self.end_recovery(now);
+                }
+            }
+            Phase::Loss(point) => {
+                if let Some(by) = self.undone_by(segment, progress) {
+                    self.take_back(now, by);
+                } else if self.spurious_by_frto(acked) {
+                    self.take_back(now, UndoReason::Frto);
+                } else if progress && self.una >= point {
+                    self.end_recovery(now);
+                }
+            }
+        }
+    }
+
+    /// F-RTO (RFC 5682 3.1, with SACK): new data after the first retransmission; if then something
+    /// arrives that was sent once, the time-out was spurious.
+    fn spurious_by_frto(&mut self, acked: &Acked) -> bool {
+        self.prefers_new = false;
+        if !self.frto {
+            return false;
+        }
+        if acked.original {
+            return true;
+        }
+        let Phase::Loss(point) = self.phase else { return false };
+        if self.nxt > point || acked.segments == 0 || self.una >= point {
+            // New data was sent already, or this is a duplicate: the loss was real (3a).
+            self.frto = false;
+        } else {
+            self.prefers_new = true;
+        }
+        false
+    }
+
+    /// Loss was inferred: fast recovery begins (RFC 6675 5 (4)).
+    fn enter_recovery(&mut self, now: Instant) {
+        self.leave_slow_start(now, SlowStartExitReason::Loss, None);
+        let cwnd = self.window.segments();
+        // In the same window of data cwnd comes down once (RFC 3168 6.1.2).
+        if self.phase == Phase::Open {
+            self.begin_reduction(now);
+        }
+        let kind = EventKind::RecoveryStart {
+            cwnd,
+            ssthresh: self.window.ssthresh as u32,
+            lost: self.board.lost(),
+        };
+        self.events.push_back(Event { at: now, kind });
+        self.phase = Phase::Recovery(self.nxt);
+        self.fast_retransmit = true;
+        self.tail_probe.due = None;
+        if self.recovery.reduction == Reduction::Immediate && !self.model_based {
+            self.window.cwnd = self.window.ssthresh;
+        }
+    }
+
+    /// cwnd comes down without a retransmission: marks, or a loss that a probe repaired.
+    pub(super) fn reduce(&mut self, now: Instant, ecn: bool) {
+        let cwnd = self.window.segments();
+        self.begin_reduction(now);
+        self.undo = None;
+        let ssthresh = self.window.ssthresh as u32;
+        self.events
+            .push_back(Event { at: now, kind: EventKind::Reduction { cwnd, ssthresh, ecn } });
+        self.phase = Phase::Reduced(self.nxt);
+        if self.recovery.reduction == Reduction::Immediate && !self.model_based {
+            self.window.cwnd = self.window.ssthresh;
+        }
+    }
+
+    fn begin_reduction(&mut self, now: Instant) {
+        self.prr = Prr { prior: self.window.segments(), delivered: 0, sent: 0 };
+        self.begin_undo();
+        let congestion = self.congestion_now(now);
+        self.congestion.on_congestion(&congestion, &mut self.window);
+    }
+
+    fn begin_undo(&mut self) {
+        self.undo =
+            (self.recovery.undo_by_timestamps || self.recovery.undo_by_dsack || self.recovery.frto)
+                .then_some(Undo {
+                    cwnd: self.window.cwnd,
+                    ssthresh: self.window.ssthresh,
+                    from: self.una,
+                    first_at: None,
+                    retransmissions: 0,
+                    duplicates: 0,
+                });
+    }
+
+    fn end_recovery(&mut self, now: Instant) {
+        let reduced = self.phase;
+        self.phase = Phase::Open;
+        self.frto = false;
+        self.prefers_new = false;
+        if self.recovery.reduction == Reduction::Prr
+            && !self.model_based
+            && !matches!(reduced, Phase::Loss(_))
+        {
+            self.window.cwnd = self.window.ssthresh;
+        }
+        self.end_reordering_round();
+        self.congestion.on_recovered(now, &mut self.window);
+        if !matches!(reduced, Phase::Reduced(_)) {
+            let cwnd = self.window.segments();
+            self.events.push_back(Event { at: now, kind: EventKind::RecoveryEnd { cwnd } });
+        }
+    }
+
+    /// RFC 8985 6.2 step 4: after 16 recoveries the window is small again.
+    fn end_reordering_round(&mut self) {
+        self.rack.persist = self.rack.persist.saturating_sub(1);
+        if self.rack.persist == 0 {
+            self.rack.multiplier = 1;
+        }
+    }
+
+    /// Whether the last reduction was for nothing, and what tells.
+    fn undone_by(&self, segment: &Segment, progress: bool) -> Option<UndoReason> {
+        let undo = self.undo?;
+        let config = &self.recovery;
+        // RFC 3522 3.2 (5): what is acknowledged was sent before the first retransmission.
+        if config.undo_by_timestamps && self.timestamps && progress && segment.ts_ecr != 0 {
+            let before = |at| (segment.ts_ecr.wrapping_sub(timestamp(at)) as i32) < 0;
+            if undo.first_at.is_some_and(before) {
+                return Some(UndoReason::Timestamp);
+            }
+        }
+        let all = undo.retransmissions > 0 && undo.duplicates >= undo.retransmissions;
+        (config.undo_by_dsack && all).then_some(UndoReason::Dsack)
+    }
+
+    /// RFC 4015 3.3: as before the reduction.
+    fn take_back(&mut self, now: Instant, by: UndoReason) {
+        let Some(undo) = self.undo.take() else { return };
+        if !self.model_based {
+            self.window.cwnd = self.window.cwnd.max(undo.cwnd);
+            self.window.ssthresh = self.window.ssthresh.max(undo.ssthresh);
+        }
+        self.congestion.on_undo(&mut self.window);
+        self.counters.undos += 1;
+        let cwnd = self.window.segments();
+        self.events.push_back(Event { at: now, kind: EventKind::Undo { cwnd, by } });
+        if self.phase == Phase::Open {
+            return;
+        }
+        self.board.unmark_lost();
+        self.rtt.end_back_off();
+        self.frto = false;
+        self.prefers_new = false;
+        self.fast_retransmit = false;
+        self.phase = Phase::Open;
+        self.events.push_back(Event { at: now, kind: EventKind::RecoveryEnd { cwnd } });
+    }
+
+    /// What an acknowledgement lets out in recovery (RFC 9937 5).
+    pub(super) fn reduce_proportionally(&mut self, delivered: u32, lost: u32, advanced: bool) {
+        let steers = matches!(self.phase, Phase::Recovery(_) | Phase::Reduced(_));
+        if self.recovery.reduction != Reduction::Prr || self.model_based || !steers {
+            return;
+        }
+        if delivered == 0 {
+            return;
+        }
+        self.prr.delivered += delivered;
+        let (pipe, ssthresh) = (self.board.pipe(), self.window.ssthresh as u32);
+        let (received, sent) = (u64::from(self.prr.delivered), u64::from(self.prr.sent));
+        let allowed = if pipe > ssthresh {
+            // In proportion: so that cwnd is ssthresh when all has been delivered.
+            (received * u64::from(ssthresh))
+                .div_ceil(u64::from(self.prr.prior.max(1)))
+                .saturating_sub(sent)
+        } else {
+            // Conservation, and one more as long as nothing else is lost (SafeACK).
+            let safe = u64::from(advanced && lost == 0);
+            let limit = received.saturating_sub(sent).max(u64::from(delivered)) + safe;
+            limit.min(u64::from(ssthresh - pipe))
+        };
+        let allowed = allowed.max(u64::from(self.prr.sent == 0)) as u32;
+        self.window.cwnd = f64::from((pipe + allowed).max(1));
+    }
+
+    /// Marked packets were reported (RFC 3168 6.1.2): once per window.
+    pub(super) fn on_ecn_echo(&mut self, now: Instant) {
+        if self.phase == Phase::Open {
+            self.leave_slow_start(now, SlowStartExitReason::Ecn, None);
+            self.reduce(now, true);
+            self.counters.ecn_reductions += 1;
+            self.cwr_pending = true;
+        }
+    }
+
+    /// The retransmission timer ran out (RFC 6298 5.4 to 5.7).
+    pub(super) fn time_out(&mut self, now: Instant) {
+        let rto = self.rtt.rto();
+        self.counters.timeouts += 1;
+        let again = std::mem::replace(&mut self.timed_out, self.una) == self.una;
+        self.rtt.back_off();
+        let backoff = self.rtt.backoff();
+        self.events
+            .push_back(Event { at: now, kind: EventKind::RetransmissionTimeout { backoff, rto } });
+        self.leave_slow_start(now, SlowStartExitReason::Loss, None);
+        self.cancel_probe();
+        self.rack.due = None;
+        let by_time = self.sack && self.recovery.detection == LossDetection::Rack;
+        let was_open = self.phase == Phase::Open;
+        // RFC 5681 3.1: ssthresh changes with the first time-out of a segment. Where cwnd has come
+        // down for the same window of data already, RACK's successor states leave it.
+        if !again && (was_open || !by_time || matches!(self.phase, Phase::Loss(_))) {
+            self.begin_undo();
+            let congestion = self.congestion_now(now);
+            self.congestion.on_timeout(&congestion, &mut self.window);
+        }
+        let window = self.reordering_window();
+        self.board.mark_lost_by_timeout(now, by_time.then_some(window));
+        if !self.model_based {
+            let least = self.congestion.loss_window();
+            let conserving = f64::from(self.board.pipe() + 1);
+            self.window.cwnd = if by_time { least.max(conserving) } else { least };
+        }
+        self.phase = Phase::Loss(self.nxt);
+        self.prefers_new = false;
+        self.frto = self.recovery.frto && (was_open || again);
+    }
+
+    /// RFC 5681's FlightSize, of which what limited transmit sent above cwnd is no part (3.2 (2)).
+    fn congestion_now(&self, now: Instant) -> Congestion {
+        Congestion { now, flight: self.board.flight().min(self.window.segments()) }
+    }
+
+    /// The acknowledgement reports marked packets.
+    pub(super) fn has_ecn_echo(&self, segment: &Segment) -> bool {
+        self.ecn && segment.flags.has(Flags::ECE)
+    }
+}
