@@ -19,7 +19,7 @@ pub(super) struct Bursts {
     paced: bool,
     /// Payload bytes per second; 0 before the first RTT.
     rate: f64,
-    /// When the next burst may leave, and how much of a delay of the last may be caught up.
+    /// When the next burst may leave, and how much later than allowed this one did.
     next_at: Instant,
     credit: Duration,
     /// The pacing timer.
@@ -74,6 +74,7 @@ impl Bursts {
     #[inline]
     pub(super) fn sent(&mut self, now: Instant, bytes: u32) {
         self.segments += 1;
+        let alone = self.left == 0;
         self.left = self.left.saturating_sub(1);
         if !self.paced || self.rate <= 0.0 || self.segments <= UNPACED {
             return;
@@ -81,9 +82,11 @@ impl Bursts {
         if self.next_at < now {
             self.credit = now - self.next_at;
             self.next_at = now;
+        } else if alone {
+            self.credit = Duration::ZERO;
         }
         let time = Duration::from_secs_f64(f64::from(bytes) / self.rate);
-        // What came late may be caught up by sending at up to twice the rate.
+        // A burst that came late makes the next one wait for as little as half of its time.
         let caught_up = self.credit.min(time / 2);
         self.credit = self.credit.saturating_sub(caught_up);
         self.next_at += time - caught_up;
@@ -126,6 +129,7 @@ impl Sender {
             return Err(SendLimit::Cwnd);
         }
         self.bursts.left = goal.min(room.max(1));
+        self.bursts.credit = Duration::ZERO;
         Ok(())
     }
 

@@ -4,8 +4,12 @@
 mod congestion;
 mod flow_control;
 mod handshake;
+mod leaving;
+mod rack;
 mod receiver;
 mod recovery;
+mod reduction;
 mod script;
 mod timer;
 mod two_ends;
+mod undo;

@@ -1,0 +1,200 @@
+//! When segments leave: pacing, bursts of segmentation offload, windows that were not used.
+
+use airpath_base::{Duration, Instant};
+use airpath_tcp::{
+    CongestionConfig, EndpointConfig, IdleRestart, OffloadConfig, PacingConfig, ValidationConfig,
+};
+
+use crate::script::*;
+
+const OFFLOAD: OffloadConfig = OffloadConfig {
+    max_bytes: 64_000,
+    time: Duration::from_millis(1),
+    min_segments: 2,
+    window_divisor: 3,
+};
+
+/// Times at which segments leave in the next `time`, in segments for each instant.
+fn departures(end: &mut Script, time: Duration) -> Vec<(Instant, usize)> {
+    let until = end.now + time;
+    let mut departures = Vec::new();
+    loop {
+        let sent = end.recv_count();
+        if sent > 0 {
+            departures.push((end.now, sent));
+        }
+        match end.next_timer().filter(|&at| at <= until) {
+            Some(at) => end.tick(at - end.now),
+            None => break,
+        }
+    }
+    end.tick(until - end.now);
+    departures
+}
+
+#[test]
+fn a_paced_window_is_spread_over_the_round_trip() {
+    // Linux: twice cwnd per SRTT while cwnd is below ssthresh / 2; the first ten leave unpaced.
+    let config = EndpointConfig { pacing: Some(PacingConfig::LINUX), ..config() };
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(ack(10));
+    assert_eq!(end.cwnd(), 20);
+    let departures = departures(&mut end, ms(60));
+    assert_eq!(departures.iter().map(|(_, sent)| sent).sum::<usize>(), 20);
+    // 2 × 20 segments in 100 ms: one each 2.5 ms.
+    let gaps: Vec<_> = departures.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    assert!(gaps[1..].iter().all(|&gap| gap == Duration::from_micros(2500)), "{gaps:?}");
+    assert!(end.limit_times(end.now).pacing >= ms(45));
+}
+
+#[test]
+fn after_a_late_segment_the_next_waits_half_as_long() {
+    let config = EndpointConfig { pacing: Some(PacingConfig::LINUX), ..config() };
+    let mut end = Script::open(&config);
+    end.offer(30 * u64::from(MSS));
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(ack(10));
+    let departures = departures(&mut end, ms(100));
+    let gaps: Vec<_> = departures.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    assert_eq!(gaps[..2], [Duration::from_micros(1250), Duration::from_micros(2500)]);
+}
+
+#[test]
+fn bursts_are_a_millisecond_of_the_rate() {
+    // Twice 400 segments in 100 ms: 8 a millisecond.
+    let config = EndpointConfig {
+        offload: Some(OFFLOAD),
+        pacing: Some(PacingConfig::LINUX),
+        initial_window: 200,
+        ..config()
+    };
+    let mut end = Script::bulk(&config);
+    end.recv_count();
+    end.tick(RTT * 2);
+    end.send(ack(200));
+    let departures = departures(&mut end, ms(20));
+    let sizes: Vec<usize> = departures.iter().map(|(_, sent)| *sent).collect();
+    assert!(sizes[1..5].iter().all(|&size| size == sizes[1]) && sizes[1] >= 4, "{sizes:?}");
+    let gap = departures[4].0 - departures[3].0;
+    assert!(gap > Duration::from_micros(900) && gap < Duration::from_micros(1100), "{gap:?}");
+}
+
+#[test]
+fn a_small_burst_waits_for_a_third_of_the_window_if_the_last_is_recent() {
+    let mut config = config();
+    config.offload = Some(OffloadConfig { time: ms(100), ..OFFLOAD });
+    config.congestion = CongestionConfig::Fixed { segments: 30 };
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..30);
+    end.tick(RTT);
+    // Nothing was sent for long: two may leave.
+    end.send(ack(2));
+    end.recv_segments([30, 31]);
+    for acked in 3..12 {
+        end.send(ack(acked));
+        end.recv_nothing();
+    }
+    // A third of 30 is free.
+    end.send(ack(12));
+    assert_eq!(end.recv_count(), 10);
+    end.send(ack(14));
+    end.recv_nothing();
+    // Without acknowledgements for a millisecond the next is not held back.
+    end.tick(ms(2));
+    end.send(ack(15));
+    assert_eq!(end.recv_count(), 3);
+}
+
+#[test]
+fn the_last_piece_of_a_stream_does_not_wait() {
+    let mut config = config();
+    config.offload = Some(OffloadConfig { time: ms(100), ..OFFLOAD });
+    config.congestion = CongestionConfig::Fixed { segments: 30 };
+    let mut end = Script::open(&config);
+    end.offer(33 * u64::from(MSS));
+    end.recv_segments(0..30);
+    end.tick(RTT);
+    end.send(ack(2));
+    end.recv_segments([30, 31]);
+    end.send(ack(3));
+    end.recv_segments([32]);
+}
+
+#[test]
+fn slow_start_goes_on_while_half_of_cwnd_is_used() {
+    // Linux: cwnd < 2 × the most in flight.
+    let mut config = config();
+    config.validation.half_used_grows = true;
+    for (offered, grows) in [(6, true), (4, false)] {
+        let mut end = Script::open(&config);
+        end.offer(offered * u64::from(MSS));
+        end.recv_segments(0..offered);
+        end.tick(RTT);
+        end.send(ack(2));
+        assert_eq!(end.cwnd() > 10, grows, "{offered}");
+    }
+}
+
+fn after_idle(idle: IdleRestart, rtos: u64) -> (u32, f64) {
+    let mut config = config();
+    config.validation =
+        ValidationConfig { idle, half_used_grows: true, ..ValidationConfig::default() };
+    let mut end = Script::open(&config);
+    // Up to 40 segments in slow start.
+    let mut acked = 0;
+    for round in [10, 20] {
+        end.offer(round * u64::from(MSS));
+        end.recv_count();
+        end.tick(RTT);
+        acked += round;
+        end.send(ack(acked));
+    }
+    assert_eq!(end.cwnd(), 40);
+    let rto = ms(200);
+    end.tick(rto * rtos + ms(50));
+    end.offer(u64::from(MSS));
+    end.recv_count();
+    (end.cwnd(), end.window().ssthresh)
+}
+
+#[test]
+fn cwnd_after_an_idle_time() {
+    assert_eq!(after_idle(IdleRestart::Keep, 3).0, 40);
+    // RFC 5681 4.1
+    assert_eq!(after_idle(IdleRestart::Restart, 3), (10, f64::INFINITY));
+    assert_eq!(after_idle(IdleRestart::Restart, 0).0, 40);
+    // RFC 2861 3.2: half for each RTO, not below the initial window.
+    assert_eq!(after_idle(IdleRestart::Decay, 1).0, 20);
+    assert_eq!(after_idle(IdleRestart::Decay, 2).0, 10);
+    assert_eq!(after_idle(IdleRestart::Decay, 9).0, 10);
+}
+
+#[test]
+fn an_application_that_is_the_limit_lets_cwnd_decay() {
+    // RFC 2861 3.2: each RTO half way to what is used, at least the initial window.
+    let mut config = config();
+    config.validation.half_used_grows = true;
+    config.validation.decays = true;
+    let mut end = Script::open(&config);
+    end.offer(30 * u64::from(MSS));
+    end.recv_count();
+    end.tick(RTT);
+    end.send(ack(10));
+    end.recv_count();
+    end.tick(RTT);
+    end.send(ack(30));
+    let full = end.cwnd();
+    assert!(full >= 30);
+    let mut acked = 30;
+    for _ in 0..8 {
+        end.offer(u64::from(MSS));
+        end.recv_count();
+        end.tick(RTT);
+        acked += 1;
+        end.send(ack(acked));
+    }
+    assert!(end.cwnd() < full && end.cwnd() >= 10, "{}", end.cwnd());
+}

@@ -1,0 +1,220 @@
+//! RACK-TLP (RFC 8985): losses by time, probes for the tail.
+
+use airpath_base::EventKind;
+use airpath_tcp::{EndpointConfig, LossDetection, RecoveryConfig};
+
+use crate::script::*;
+
+fn rack() -> EndpointConfig {
+    let recovery = RecoveryConfig { detection: LossDetection::Rack, ..RecoveryConfig::default() };
+    EndpointConfig { recovery, ..config() }
+}
+
+fn with_probes() -> EndpointConfig {
+    let recovery = RecoveryConfig {
+        detection: LossDetection::Rack,
+        tail_loss_probe: true,
+        ..RecoveryConfig::default()
+    };
+    EndpointConfig { recovery, ..config() }
+}
+
+#[test]
+fn one_sacked_segment_is_enough_after_the_reordering_window() {
+    // RFC 8985 6.2 step 4: a quarter of the minimum RTT, 25 ms here; step 5: then it is lost.
+    let mut end = Script::bulk(&rack());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 2)]));
+    end.recv_segments([10]);
+    end.tick(ms(25) - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    end.recv_segments([0]);
+    assert_eq!(end.event_names(), ["slow_start_exit", "recovery_start"]);
+}
+
+#[test]
+fn three_sacked_segments_need_no_window_as_long_as_nothing_was_reordered() {
+    // RFC 8985 6.2 step 4: DupThresh
+    let mut end = Script::bulk(&rack());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 4)]));
+    assert_eq!(end.recv().seq, at(0));
+}
+
+#[test]
+fn after_reordering_the_window_holds_for_three_too() {
+    // RFC 8985 6.2 step 3: a segment sent once arrives below what has arrived.
+    let mut end = Script::bulk(&rack());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 2)]));
+    end.send(ack(2));
+    end.recv_count();
+    end.send(sack(2, &[(3, 8)]));
+    assert!(!end.event_names().contains(&"recovery_start"));
+    end.recv_count();
+    end.tick(ms(25));
+    assert!(end.event_names().contains(&"recovery_start"));
+    assert_eq!(end.recv().seq, at(2));
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+    // RFC 8985 3.3.2, 6.2 step 5: retransmissions have their time too.
+    let mut end = Script::bulk(&rack());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 10)]));
+    let sent = end.recv();
+    assert_eq!(sent.seq, at(0));
+    let new = end.recv_len() as u64;
+    end.recv_segments(10..10 + new);
+    end.tick(RTT);
+    // New data sent with the retransmission arrives, the retransmission does not.
+    end.send(sack(0, &[(1, 10 + new)]));
+    assert_eq!(end.recv().seq, at(0));
+    assert_eq!(end.counters().timeouts, 0);
+}
+
+#[test]
+fn a_loss_without_anything_sacked_above_it_waits_for_the_timer() {
+    let mut end = Script::bulk(&rack());
+    end.recv_segments(0..10);
+    end.tick(RTO - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    // RFC 8985 6.3: the first, and what is overdue.
+    end.recv_segments([0]);
+}
+
+#[test]
+fn a_time_out_spares_what_was_sent_lately() {
+    // RFC 8985 6.3
+    let mut end = Script::bulk(&rack());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(ack(1));
+    end.recv_segments([10, 11]);
+    // RFC 6298 (5.3): the timer starts again; segment 1 is now an RTT older than 10 and 11.
+    end.tick(end.next_timer().unwrap() - end.now);
+    assert_eq!(end.counters().timeouts, 1);
+    assert_eq!(end.recv().seq, at(1));
+}
+
+#[test]
+fn a_probe_goes_out_after_two_round_trips_with_the_last_segment() {
+    // RFC 8985 7.2, 7.3
+    let mut end = Script::open(&with_probes());
+    end.offer(5 * u64::from(MSS));
+    end.recv_segments(0..5);
+    end.tick(RTT * 2 - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    end.recv_segments([4]);
+    assert_eq!(end.event_names(), ["tail_loss_probe"]);
+    assert_eq!((end.counters().probes, end.counters().timeouts), (1, 0));
+    // 7.3: the retransmission timer starts anew.
+    assert_eq!(end.next_timer(), Some(end.now + RTO));
+}
+
+#[test]
+fn a_probe_prefers_new_data_whatever_cwnd_says() {
+    // RFC 8985 7.3
+    let mut end = Script::bulk(&with_probes());
+    end.recv_segments(0..10);
+    end.tick(RTT * 2);
+    end.recv_segments([10]);
+    assert_eq!(end.in_flight(), 11);
+}
+
+#[test]
+fn a_single_segment_leaves_time_for_a_delayed_acknowledgement() {
+    // RFC 8985 7.2: 2 SRTT + WCDelAckT, but the RTO of 300 ms comes first.
+    let mut end = Script::open(&with_probes());
+    end.offer(u64::from(MSS));
+    end.recv_segments([0]);
+    end.tick(RTO - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    end.recv_segments([0]);
+}
+
+#[test]
+fn the_probe_shows_the_lost_tail() {
+    // RFC 8985 7: the SACK of the last segment starts recovery of those before it.
+    let mut end = Script::open(&with_probes());
+    end.offer(5 * u64::from(MSS));
+    end.recv_segments(0..5);
+    end.tick(RTT);
+    end.send(ack(2));
+    end.tick(RTT * 2);
+    end.recv_segments([4]);
+    end.tick(RTT);
+    end.send(sack(2, &[(4, 5)]));
+    assert_eq!(end.counters().timeouts, 0);
+    end.recv_segments([2, 3]);
+}
+
+#[test]
+fn a_loss_that_the_probe_repaired_is_congestion() {
+    // RFC 8985 7.4.2: the acknowledgement goes beyond the probe's end.
+    let mut end = Script::open(&with_probes());
+    end.offer(5 * u64::from(MSS));
+    end.recv_segments(0..5);
+    end.tick(RTT * 2);
+    end.recv_segments([4]);
+    end.offer(u64::from(MSS));
+    end.recv_segments([5]);
+    end.tick(RTT);
+    end.send(ack(6));
+    assert!(end.event_names().contains(&"reduction"));
+    assert!(end.cwnd() < 10);
+}
+
+#[test]
+fn a_probe_that_was_not_needed_costs_nothing() {
+    // RFC 8985 7.4.2: the duplicate is reported (RFC 2883).
+    let mut end = Script::open(&with_probes());
+    end.offer(5 * u64::from(MSS));
+    end.recv_segments(0..5);
+    end.tick(RTT * 2);
+    end.recv_segments([4]);
+    end.send(ack(5));
+    end.send(sack(5, &[(4, 5)]));
+    end.offer(u64::from(MSS));
+    end.recv_segments([5]);
+    end.send(ack(6));
+    assert!(!end.event_names().contains(&"reduction"));
+    assert_eq!(end.cwnd(), 10);
+}
+
+#[test]
+fn a_reported_duplicate_widens_the_reordering_window() {
+    // RFC 8985 6.2 step 4: reo_wnd_mult grows with each round trip that has a D-SACK.
+    let mut end = Script::bulk(&rack());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 2)]));
+    end.tick(ms(25));
+    end.send(ack(2)); // what was held lost arrives
+    end.send(sack(2, &[(0, 1)])); // and its retransmission too
+    let ended = |events: Vec<EventKind>| {
+        events.iter().any(|event| matches!(event, EventKind::RecoveryEnd { .. }))
+    };
+    assert!(!ended(end.events()));
+    end.tick(ms(75));
+    let top = 10 + end.recv_len() as u64 - 1;
+    end.send(ack(top));
+    end.recv_count();
+    assert!(ended(end.events()));
+    end.tick(RTT);
+    end.send(sack(top, &[(top + 1, top + 2)]));
+    end.recv_count();
+    end.tick(ms(50) - NANO);
+    assert!(!end.event_names().contains(&"recovery_start"));
+    end.tick(NANO);
+    assert!(end.event_names().contains(&"recovery_start"));
+}
