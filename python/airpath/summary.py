@@ -5,11 +5,13 @@
     {"run": {"id", "version", "seed", "scenario_sha256", "wall_s", "simulated_s", "events"},
      "flows": [{"id", "kind", "direction", "congestion", "profile", "goodput_mbps",
                 "rtt_ms": {"min", "mean", "p50", "p95", "p99"},
-                "retransmitted_segments", "rto_count", "steady_mbps", "converged_after_s",
+                "self_inflicted_delay_ms", "power", "retransmitted_segments", "rto_count",
+                "steady_mbps", "converged_after_s",
                 "completed_s", "limited_s": {…}, "slow_start_exit": {…} or null}],
      "pings": [{"id", "sent", "lost", "rtt_ms": {"min", "mean", "mdev", "p50", "p95", "p99"}}],
      "links": [{"id", "throughput_mbps", "capacity_mbps", "utilisation", "queue_delay_ms": {…},
                 "dropped_packets": {reason: count}}],
+     "fairness": [{"id": "down" or "up", "flows", "jain_index"}],
      "findings": [{"cause", "subject", "confidence", "evidence", "advice", "gain"}]}
 
 With several seeds every figure is the mean over the seeds that have it, ``run`` also has
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from airpath import _core
 
 Document = dict[str, Any]
-_SECTIONS = ("flows", "pings", "links")
+_SECTIONS = ("flows", "pings", "links", "fairness")
 
 
 def of_result(

@@ -10,7 +10,8 @@ mod tables;
 
 pub use column::{Name, Names};
 pub use summary::{
-    Exit, FlowSummary, LimitSeconds, LinkSummary, PingSummary, Quantiles, RunSummary,
+    Exit, FairnessSummary, FlowSummary, LimitSeconds, LinkSummary, PingSummary, Quantiles,
+    RunSummary,
 };
 pub use table::{RecordError, write_parquet};
 pub use tables::{AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, SampleRow, Tables};

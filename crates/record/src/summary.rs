@@ -22,6 +22,33 @@ pub struct RunSummary {
     pub pings: Vec<PingSummary>,
     /// Links.
     pub links: Vec<LinkSummary>,
+    /// How evenly TCP flows share; a direction with two or more of them.
+    pub fairness: Vec<FairnessSummary>,
+}
+
+/// How evenly the TCP flows of one direction share it.
+#[derive(Clone, Debug, Serialize)]
+pub struct FairnessSummary {
+    /// down or up.
+    pub id: &'static str,
+    /// How many flows.
+    pub flows: u64,
+    /// Jain's index of their goodputs: 1 is even, 1 / flows is one alone (Jain, Chiu and Hawe 1984).
+    pub jain_index: f64,
+}
+
+impl FairnessSummary {
+    /// `None` for fewer than two flows, or if nothing arrived.
+    pub fn of(id: &'static str, goodputs: &[f64]) -> Option<Self> {
+        let sum: f64 = goodputs.iter().sum();
+        let squares: f64 = goodputs.iter().map(|goodput| goodput * goodput).sum();
+        let count = goodputs.len() as f64;
+        (goodputs.len() >= 2 && squares > 0.0).then(|| Self {
+            id,
+            flows: goodputs.len() as u64,
+            jain_index: sum * sum / (count * squares),
+        })
+    }
 }
 
 /// One TCP or UDP flow.
@@ -51,12 +78,23 @@ pub struct FlowSummary {
     pub written_mbps: Option<f64>,
     /// RTT as the sender measured it; null without a sample.
     pub rtt_ms: Option<Quantiles>,
+    /// 95th percentile of the RTT less its minimum: the delay that the flow, with what shares its
+    /// queues, makes for itself; null without a sample.
+    pub self_inflicted_delay_ms: Option<f64>,
+    /// Goodput over mean RTT, Mb/s for each second (Kleinrock's power); null without a sample.
+    pub power: Option<f64>,
     /// Segments or packets sent.
     pub segments_sent: u64,
     /// Retransmissions; null for UDP.
     pub retransmitted_segments: Option<u64>,
     /// Retransmission time-outs; null for UDP.
     pub rto_count: Option<u64>,
+    /// Reductions of cwnd that were taken back; null for UDP.
+    pub undo_count: Option<u64>,
+    /// Tail loss probes; null for UDP.
+    pub tail_loss_probes: Option<u64>,
+    /// Reductions of cwnd because of ECN marks; null for UDP.
+    pub ecn_reductions: Option<u64>,
     /// Median of the goodput over 1 s in the second half; null below 5 s.
     pub steady_mbps: Option<f64>,
     /// First time at which the goodput over 1 s reaches 90 % of it.
@@ -86,6 +124,13 @@ pub struct Exit {
     pub cwnd_segments: u32,
     /// Why.
     pub reason: &'static str,
+    /// cwnd over the bandwidth-delay product: the slowest link's capacity until then times the
+    /// smallest RTT; null without a link.
+    pub bdp_fraction: Option<f64>,
+    /// Smallest RTT until then.
+    pub min_rtt_ms: f64,
+    /// The RTT that was compared with it; null if the reason is none of delay.
+    pub round_rtt_ms: Option<f64>,
 }
 
 /// Time at each limit, in seconds.
@@ -198,6 +243,12 @@ impl FlowSummary {
             slow_start_exit_s: exit.map(|exit| exit.time_s),
             slow_start_exit_cwnd_segments: exit.map(|exit| exit.cwnd_segments),
             slow_start_exit_reason: exit.map(|exit| exit.reason),
+            slow_start_exit_bdp_fraction: exit.and_then(|exit| exit.bdp_fraction),
+            self_inflicted_delay_ms: self.self_inflicted_delay_ms,
+            power: self.power,
+            undo_count: self.undo_count,
+            tail_loss_probes: self.tail_loss_probes,
+            ecn_reductions: self.ecn_reductions,
             cwnd_limited_s: limited.map(|limited| limited.cwnd),
             pacing_limited_s: limited.map(|limited| limited.pacing),
             receive_window_limited_s: limited.map(|limited| limited.receive_window),
@@ -209,5 +260,19 @@ impl FlowSummary {
             delay_ms_p95: delay.map(|delay| delay.p95),
             jitter_ms: self.jitter_ms,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jains_index() {
+        let index = |goodputs: &[f64]| FairnessSummary::of("down", goodputs).map(|f| f.jain_index);
+        assert_eq!(index(&[5.0, 5.0, 5.0]), Some(1.0));
+        assert_eq!(index(&[9.0, 0.0, 0.0]), Some(1.0 / 3.0));
+        assert_eq!(index(&[1.0, 3.0]), Some(0.8));
+        assert_eq!((index(&[7.0]), index(&[0.0, 0.0])), (None, None));
     }
 }

@@ -177,6 +177,18 @@ table! {
         slow_start_exit_cwnd_segments: Option<u32>,
         /// Why.
         slow_start_exit_reason: Option<&'static str>,
+        /// cwnd then over the bandwidth-delay product.
+        slow_start_exit_bdp_fraction: Option<f64>,
+        /// 95th percentile of the RTT less its minimum.
+        self_inflicted_delay_ms: Option<f64>,
+        /// Goodput over mean RTT, Mb/s for each second.
+        power: Option<f64>,
+        /// Reductions that were taken back.
+        undo_count: Option<u64>,
+        /// Tail loss probes.
+        tail_loss_probes: Option<u64>,
+        /// Reductions because of ECN marks.
+        ecn_reductions: Option<u64>,
         /// Time limited by the congestion window.
         cwnd_limited_s: Option<f64>,
         /// Time held back by pacing.

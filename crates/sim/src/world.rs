@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use airpath_base::{DropReason, Duration, FlowId, Instant};
 use airpath_path::{LinkMeter, build};
-use airpath_record::{EventRow, LinkRow, LinkSummary, Name, Quantiles, RunSummary, Tables};
+use airpath_record::{
+    EventRow, FairnessSummary, LinkRow, LinkSummary, Name, Quantiles, RunSummary, Tables,
+};
 use airpath_scenario::{NamedStage, Scenario};
 
 use crate::agenda::Agenda;
@@ -234,7 +236,21 @@ impl World {
                 }
             }
         }
+        Self::summarise_fairness(&mut summary);
         (summary, tables)
+    }
+
+    /// TCP flows that ran, by direction.
+    fn summarise_fairness(summary: &mut RunSummary) {
+        for direction in ["down", "up"] {
+            let goodputs: Vec<f64> = summary
+                .flows
+                .iter()
+                .filter(|flow| flow.direction == direction && flow.congestion.is_some())
+                .filter_map(|flow| flow.goodput_mbps)
+                .collect();
+            summary.fairness.extend(FairnessSummary::of(direction, &goodputs));
+        }
     }
 
     fn summarise_links(&mut self, summary: &mut RunSummary) {

@@ -231,15 +231,31 @@ impl TcpFlow {
     #[inline]
     fn record_events(&mut self, context: &mut Context<'_>) {
         while let Some(event) = self.ends.as_mut().and_then(|ends| ends.sender.poll_event()) {
-            if let EventKind::SlowStartExit { reason, cwnd, .. } = event.kind {
+            if let EventKind::SlowStartExit { reason, cwnd, min_rtt, round_rtt, .. } = event.kind {
                 self.exit = Some(Exit {
                     time_s: event.at.saturating_since(self.identity.start).as_secs_f64(),
                     cwnd_segments: cwnd,
                     reason: reason.name(),
+                    bdp_fraction: self.bdp_fraction(cwnd, min_rtt, context),
+                    min_rtt_ms: min_rtt.as_millis_f64(),
+                    round_rtt_ms: round_rtt.map(Duration::as_millis_f64),
                 });
             }
             context.tables.event(event_row(self.identity.name, &event));
         }
+    }
+
+    /// cwnd over what the slowest link's capacity so far and the smallest RTT make.
+    fn bdp_fraction(&self, cwnd: u32, min_rtt: Duration, context: &mut Context<'_>) -> Option<f64> {
+        let seconds = context.now.saturating_since(Instant::ZERO).as_secs_f64();
+        let mut slowest = f64::INFINITY;
+        context.paths[self.identity.forward].observe(context.now, &mut |meter| {
+            slowest = slowest.min(meter.capacity_bytes / seconds);
+        });
+        let bytes = slowest * min_rtt.as_secs_f64();
+        let segment = self.config.sender.mss + self.config.sender.header;
+        let window = f64::from(cwnd) * f64::from(segment);
+        (bytes.is_finite() && bytes > 0.0).then(|| window / bytes)
     }
 
     pub(crate) fn finish(mut self, context: &mut Context<'_>) -> FlowSummary {
@@ -257,6 +273,8 @@ impl TcpFlow {
         let steady = self.steady(measured.map_or(now, |measured| measured.end));
         let ends = self.ends.as_ref();
         let counters = ends.map(|ends| ends.sender.counters()).unwrap_or_default();
+        let rtt = Quantiles::of(&self.rtt);
+        let goodput_mbps = measured.and_then(|measured| mbps(measured.delivered, seconds));
         FlowSummary {
             id: self.identity.id,
             kind: self.identity.kind,
@@ -266,12 +284,17 @@ impl TcpFlow {
             start_ns: self.identity.start.as_nanos() as i64,
             end_ns: measured.map(|measured| measured.end.as_nanos() as i64),
             bytes_delivered: ends.map_or(0, |ends| ends.receiver.delivered()),
-            goodput_mbps: measured.and_then(|measured| mbps(measured.delivered, seconds)),
+            goodput_mbps,
             written_mbps: measured.and_then(|measured| mbps(measured.written, seconds)),
-            rtt_ms: Quantiles::of(&self.rtt),
+            self_inflicted_delay_ms: rtt.as_ref().map(|rtt| rtt.p95 - rtt.min),
+            power: goodput_mbps.zip(rtt.as_ref()).map(|(rate, rtt)| rate / (rtt.mean / 1e3)),
+            rtt_ms: rtt,
             segments_sent: counters.segments,
             retransmitted_segments: started.then_some(counters.retransmitted),
             rto_count: started.then_some(counters.timeouts),
+            undo_count: started.then_some(counters.undos),
+            tail_loss_probes: started.then_some(counters.probes),
+            ecn_reductions: started.then_some(counters.ecn_reductions),
             steady_mbps: steady.map(|(rate, _)| rate),
             converged_after_s: steady.and_then(|(_, after)| after),
             completed_s: (complete && matches!(self.work, Work::File { .. })).then_some(seconds),
