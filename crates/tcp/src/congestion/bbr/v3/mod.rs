@@ -19,7 +19,7 @@ use super::filter::{TwoPeriods, WindowedMax};
 use super::{FULL_PIPE_GROWTH, FULL_PIPE_ROUNDS, LowRate, MinRtt, ProbeRtt, Round, UNKNOWN_RTT};
 use crate::EndpointConfig;
 use crate::congestion::{
-    AckSample, Congestion, CongestionControl, LostSegment, RateSample, SlowStartExit, Window,
+    AckSample, Congestion, CongestionControl, LostSegment, RateSample, SlowStartExit, State, Window,
 };
 use loss::{Latest, Undo};
 use probe_bw::Probe;
@@ -300,6 +300,10 @@ impl CongestionControl for Bbr3 {
         };
         self.mss = ack.mss;
         self.delivered = rate.total_delivered;
+        if ack.state == State::Open {
+            self.recovers = false;
+            self.forget_undo();
+        }
         let sample = Sample {
             ack,
             rate,
