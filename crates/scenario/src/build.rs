@@ -146,6 +146,9 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
         },
         congestion: match get.text("congestion") {
             "reno" => CongestionConfig::Reno,
+            // The run gives each flow a seed of its own.
+            "bbr" => CongestionConfig::Bbr1 { seed: 0 },
+            "bbr3" => CongestionConfig::Bbr3 { seed: 0 },
             "fixed" => CongestionConfig::Fixed { segments: get.narrow("fixed_window_segments") },
             _ => CongestionConfig::Cubic { fast_convergence: get.flag("cubic_fast_convergence") },
         },

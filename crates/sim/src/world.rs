@@ -63,7 +63,7 @@ impl World {
             .zip(&scenario.flows)
             .map(|(index, config)| {
                 let name = tables.names.add(&config.id);
-                Flow::new(config, FlowId(index), name)
+                Flow::new(config, FlowId(index), name, seed)
             })
             .collect();
         let mut names = |stages: &[NamedStage]| -> Vec<Name> {

@@ -217,6 +217,16 @@ pub enum CongestionConfig {
         /// Grows again to an earlier W_max a little less than before (RFC 9438 4.7).
         fast_convergence: bool,
     },
+    /// BBR v1 as in Linux.
+    Bbr1 {
+        /// Of the random stream that draws the phase in which bandwidth probing begins.
+        seed: u64,
+    },
+    /// BBR v3, draft-ietf-ccwg-bbr-06.
+    Bbr3 {
+        /// Of the random stream that draws the time between two probes for bandwidth.
+        seed: u64,
+    },
     /// A constant window in segments: no control at all.
     Fixed {
         /// The window.
@@ -225,11 +235,23 @@ pub enum CongestionConfig {
 }
 
 impl CongestionConfig {
+    /// The same with this seed, where it has one.
+    #[must_use]
+    pub const fn with_seed(self, seed: u64) -> Self {
+        match self {
+            Self::Bbr1 { .. } => Self::Bbr1 { seed },
+            Self::Bbr3 { .. } => Self::Bbr3 { seed },
+            _ => self,
+        }
+    }
+
     /// Name in scenarios and tables.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Reno => "reno",
             Self::Cubic { .. } => "cubic",
+            Self::Bbr1 { .. } => "bbr",
+            Self::Bbr3 { .. } => "bbr3",
             Self::Fixed { .. } => "fixed",
         }
     }

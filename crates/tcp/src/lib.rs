@@ -18,7 +18,8 @@ pub use config::{
     ValidationConfig,
 };
 pub use congestion::{
-    AckSample, Congestion, CongestionControl, Cubic, RateSample, Reno, SlowStartExit, State, Window,
+    AckSample, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, LostSegment, RateSample, Reno,
+    SlowStartExit, State, Window,
 };
 pub use endpoint::{Endpoint, RETRANSMISSION, SACK_PERMITTED};
 pub use rtt::RttEstimator;

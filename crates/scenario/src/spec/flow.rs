@@ -166,6 +166,8 @@ const ENDPOINT: &[Key] = &[
         Kind::Choice(&[
             choice("cubic", "CUBIC (RFC 9438)."),
             choice("reno", "Reno (RFC 5681)."),
+            choice("bbr", "BBR v1, as in Linux."),
+            choice("bbr3", "BBR v3 (draft-ietf-ccwg-bbr-06)."),
             choice("fixed", "A constant window: no control at all."),
         ]),
         Default::Inherited,

@@ -60,7 +60,7 @@ pub(crate) enum Flow {
 }
 
 impl Flow {
-    pub(crate) fn new(config: &FlowConfig, flow: FlowId, name: Name) -> Self {
+    pub(crate) fn new(config: &FlowConfig, flow: FlowId, name: Name, seed: u64) -> Self {
         let identity = Identity {
             flow,
             name,
@@ -75,9 +75,11 @@ impl Flow {
         };
         match &config.traffic {
             Traffic::Bulk { tcp, duration } => {
-                Self::Tcp(Box::new(TcpFlow::bulk(identity, tcp, *duration)))
+                Self::Tcp(Box::new(TcpFlow::bulk(identity, tcp, seed, *duration)))
             }
-            Traffic::File { tcp, size } => Self::Tcp(Box::new(TcpFlow::file(identity, tcp, *size))),
+            Traffic::File { tcp, size } => {
+                Self::Tcp(Box::new(TcpFlow::file(identity, tcp, seed, *size)))
+            }
             Traffic::Ping { interval, packet_bytes, count } => {
                 Self::Ping(Box::new(Ping::new(identity, *interval, *packet_bytes, *count)))
             }

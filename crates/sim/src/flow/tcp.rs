@@ -1,6 +1,6 @@
 //! A TCP flow: two endpoints, an application that writes for a time or a number of bytes.
 
-use airpath_base::{Duration, Ecn, Event, EventKind, Histogram, Instant, Packet, Payload};
+use airpath_base::{Duration, Ecn, Event, EventKind, Histogram, Instant, Packet, Payload, Stream};
 use airpath_record::{
     AckRow, EventRow, Exit, FlowSummary, HistogramRow, LimitSeconds, Name, Quantiles, SampleRow,
 };
@@ -55,19 +55,27 @@ struct Interval {
 }
 
 impl TcpFlow {
-    pub(crate) fn bulk(identity: Identity, tcp: &TcpConfig, duration: Option<Duration>) -> Self {
+    pub(crate) fn bulk(
+        identity: Identity,
+        tcp: &TcpConfig,
+        seed: u64,
+        duration: Option<Duration>,
+    ) -> Self {
         let stop = duration.map(|duration| identity.start + duration);
-        Self::new(identity, tcp, Work::Bulk { stop })
+        Self::new(identity, tcp, seed, Work::Bulk { stop })
     }
 
-    pub(crate) fn file(identity: Identity, tcp: &TcpConfig, size: u64) -> Self {
-        Self::new(identity, tcp, Work::File { size })
+    pub(crate) fn file(identity: Identity, tcp: &TcpConfig, seed: u64, size: u64) -> Self {
+        Self::new(identity, tcp, seed, Work::File { size })
     }
 
-    fn new(identity: Identity, tcp: &TcpConfig, work: Work) -> Self {
+    fn new(identity: Identity, tcp: &TcpConfig, seed: u64, work: Work) -> Self {
+        let mut config = tcp.clone();
+        let mut random = Stream::new(seed, &format!("flow.{}.congestion", identity.id));
+        config.sender.congestion = config.sender.congestion.with_seed(random.bits());
         Self {
             identity,
-            config: tcp.clone(),
+            config,
             work,
             ends: None,
             stopped: false,

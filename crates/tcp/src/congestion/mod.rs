@@ -1,5 +1,6 @@
 //! Congestion control behind one short trait. An algorithm is one file.
 
+mod bbr;
 mod cubic;
 mod reno;
 mod slow_start;
@@ -8,6 +9,7 @@ use core::fmt::Debug;
 
 use airpath_base::{Duration, Instant, SlowStartExitReason};
 
+pub use bbr::{Bbr1, Bbr3};
 pub use cubic::Cubic;
 pub use reno::Reno;
 
@@ -32,6 +34,10 @@ pub trait CongestionControl: Debug + Send {
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
         self.on_congestion(congestion, window);
     }
+
+    /// A segment was inferred to be lost; before the acknowledgement that told so is handed in.
+    /// Only for model-based algorithms.
+    fn on_lost(&mut self, _lost: &LostSegment, _window: &mut Window) {}
 
     /// The last congestion was none: `window` is as before it (RFC 4015 3.3, RFC 9438 4.9).
     fn on_undo(&mut self, _window: &mut Window) {}
@@ -153,6 +159,27 @@ impl RateSample {
     }
 }
 
+/// A segment that was lost, and the connection when it was sent (draft-ietf-ccwg-bbr-06 4.1.2.1).
+#[derive(Clone, Copy, Debug)]
+pub struct LostSegment {
+    /// When the loss was inferred.
+    pub now: Instant,
+    /// Its first byte, and the one after its last.
+    pub seq: u64,
+    /// See [`LostSegment::seq`].
+    pub end: u64,
+    /// In flight when it was sent, itself included (P.tx_in_flight).
+    pub tx_in_flight: u32,
+    /// The application was the limit when it was sent.
+    pub app_limited: bool,
+    /// Delivered on the connection so far (C.delivered).
+    pub total_delivered: u64,
+    /// Lost on the connection so far, itself included, and when it was sent (C.lost, P.lost).
+    pub total_lost: u64,
+    /// See [`LostSegment::total_lost`].
+    pub prior_lost: u64,
+}
+
 /// Slow start ends by the algorithm's own judgement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SlowStartExit {
@@ -223,6 +250,8 @@ pub(crate) fn build(config: &EndpointConfig) -> (Box<dyn CongestionControl>, Win
         CongestionConfig::Cubic { fast_convergence } => {
             Box::new(Cubic::new(slow_start, fast_convergence))
         }
+        CongestionConfig::Bbr1 { seed } => Box::new(Bbr1::new(config, seed)),
+        CongestionConfig::Bbr3 { seed } => Box::new(Bbr3::new(config, seed)),
         CongestionConfig::Fixed { segments } => {
             window.cwnd = f64::from(segments.max(1));
             window.ssthresh = window.cwnd;

@@ -63,6 +63,9 @@ impl Sender {
         self.on_probe_acknowledged(now, duplicate && acked.delivered == 0, dsack.is_some());
         let phase = self.phase;
         let newly_lost = self.detect_loss(now, duplicate, acked.segments);
+        if newly_lost > 0 {
+            self.tell_losses(now);
+        }
         self.follow_recovery(now, segment, &acked);
         let ecn_echo = self.has_ecn_echo(segment);
         if ecn_echo {

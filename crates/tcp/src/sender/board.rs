@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use airpath_base::{Duration, Instant};
 
 use super::rate::RateSampler;
-use crate::congestion::RateSample;
+use crate::congestion::{LostSegment, RateSample};
 use crate::ranges::Ranges;
 
 /// RFC 5681 2, RFC 6675 2: duplicate acknowledgements that mean loss. For retransmissions, later
@@ -97,6 +97,13 @@ pub(crate) struct Acked {
     pub(crate) sacked_sent: Option<(Instant, Instant)>,
     /// Something from before the time-out arrived that was sent once (RFC 5682 2.1 (3b)).
     pub(crate) original: bool,
+}
+
+/// For model-based congestion control.
+fn note_lost(sampler: &mut Option<RateSampler>, index: usize, segment: &Sent) {
+    if let Some(sampler) = sampler {
+        sampler.lose(index, segment);
+    }
 }
 
 impl Board {
@@ -275,13 +282,14 @@ impl Board {
         let first = self.segments.partition_point(|segment| segment.seq < self.judged);
         self.judged = bound;
         let mut marked = 0;
-        for segment in self.segments.range_mut(first..) {
+        for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
             if segment.seq >= bound {
                 break;
             }
             if !segment.sacked && !segment.lost && !segment.resent {
                 segment.lost = true;
                 marked += 1;
+                note_lost(&mut self.sampler, index, segment);
             }
         }
         self.lose(marked)
@@ -310,7 +318,7 @@ impl Board {
         let mut marked = 0;
         if self.judged < self.fack {
             let first = self.segments.partition_point(|segment| segment.seq < self.judged);
-            for segment in self.segments.range_mut(first..) {
+            for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
                 if !segment.sacked && !segment.lost && !segment.resent {
                     if segment.order > self.latest.order {
                         break;
@@ -321,6 +329,7 @@ impl Board {
                     }
                     segment.lost = true;
                     marked += 1;
+                    note_lost(&mut self.sampler, index, segment);
                     self.resend_from = self.resend_from.min(segment.seq);
                 }
                 self.judged = segment.end;
@@ -358,11 +367,9 @@ impl Board {
         segment.resent = false;
         self.resent -= 1;
         self.resend_from = self.resend_from.min(seq);
+        note_lost(&mut self.sampler, index, segment);
         if segment.lost {
             self.to_resend += 1;
-            if let Some(sampler) = &mut self.sampler {
-                sampler.lose(1);
-            }
         } else {
             // A probe (RFC 8985 7): not marked lost before.
             segment.lost = true;
@@ -380,6 +387,7 @@ impl Board {
         if fresh {
             segment.lost = true;
             let probing = std::mem::take(&mut segment.resent);
+            note_lost(&mut self.sampler, 0, segment);
             self.resent -= u32::from(probing);
             self.resend_from = 0;
             self.lose(1);
@@ -391,9 +399,6 @@ impl Board {
     fn lose(&mut self, segments: u32) -> u32 {
         self.lost += segments;
         self.to_resend += segments;
-        if let Some(sampler) = &mut self.sampler {
-            sampler.lose(segments);
-        }
         segments
     }
 
@@ -412,8 +417,10 @@ impl Board {
             let recent = reordering_window
                 .is_some_and(|window| segment.sent_at + self.latest.rtt + window > now);
             if !recent || index == 0 {
-                marked += u32::from(!segment.lost);
-                segment.lost = true;
+                if !std::mem::replace(&mut segment.lost, true) {
+                    marked += 1;
+                    note_lost(&mut self.sampler, index, segment);
+                }
                 segment.resent = false;
             }
             lost += u32::from(segment.lost);
@@ -508,6 +515,11 @@ impl Board {
         min_rtt: Duration,
     ) -> Option<RateSample> {
         self.sampler.as_mut()?.take(prior_in_flight, min_rtt)
+    }
+
+    /// The next segment marked lost that the congestion control was not told of.
+    pub(crate) fn next_lost(&mut self, now: Instant) -> Option<LostSegment> {
+        self.sampler.as_mut()?.next_lost(now)
     }
 
     /// The application, not the network, is the limit.

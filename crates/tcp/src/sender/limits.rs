@@ -160,6 +160,7 @@ impl Sender {
             }
         }
         self.congestion.on_restart(now, self.last_sent_at, &mut self.window);
+        self.update_pacing();
     }
 
     /// RFC 2861 3.2: ssthresh keeps three quarters of cwnd in mind.

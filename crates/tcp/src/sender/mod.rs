@@ -172,6 +172,7 @@ impl Sender {
         self.sack = agreed.sack;
         self.timestamps = agreed.timestamps;
         self.set_peer_window(peer_window);
+        self.update_pacing();
     }
 
     /// More than one SYN of ours was lost (RFC 5681 3.1, RFC 6928 2).
@@ -470,6 +471,13 @@ impl Sender {
         }
         self.time_out(now);
         self.arm_timer(now);
+    }
+
+    /// Congestion ends slow start, but for a model-based algorithm, which decides itself.
+    fn leave_slow_start_by(&mut self, now: Instant, reason: SlowStartExitReason) {
+        if !self.model_based {
+            self.leave_slow_start(now, reason, None);
+        }
     }
 
     /// Records the first time that slow start ends.

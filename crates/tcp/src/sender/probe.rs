@@ -81,7 +81,7 @@ impl Sender {
         } else if self.una > end {
             self.tail_probe.end = None;
             if self.phase == Phase::Open {
-                self.leave_slow_start(now, SlowStartExitReason::Loss, None);
+                self.leave_slow_start_by(now, SlowStartExitReason::Loss);
                 self.reduce(now, false);
                 self.phase = Phase::Open;
                 if !self.model_based {

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use airpath_base::{Duration, Instant};
 
-use crate::congestion::RateSample;
+use super::board::Sent;
+use crate::congestion::{LostSegment, RateSample};
 
 /// Keeps, beside the scoreboard, the connection's delivery state at each transmission.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct RateSampler {
     app_limited_until: u64,
     /// Of this acknowledgement: the snapshot of the segment sent last, and its transmission time.
     newest: Option<(Snapshot, Instant)>,
+    /// Marked lost, not yet told.
+    untold: VecDeque<LostSegment>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +83,25 @@ impl RateSampler {
         }
     }
 
-    pub(crate) fn lose(&mut self, segments: u32) {
-        self.lost += u64::from(segments);
+    /// The segment at `index` is marked lost.
+    pub(crate) fn lose(&mut self, index: usize, segment: &Sent) {
+        self.lost += 1;
+        let Some(snapshot) = self.sent.get(index) else { return };
+        self.untold.push_back(LostSegment {
+            now: Instant::ZERO,
+            seq: segment.seq,
+            end: segment.end,
+            tx_in_flight: snapshot.in_flight,
+            app_limited: snapshot.app_limited,
+            total_delivered: self.delivered,
+            total_lost: self.lost,
+            prior_lost: snapshot.lost,
+        });
+    }
+
+    /// The next loss that the congestion control has not been told of.
+    pub(crate) fn next_lost(&mut self, now: Instant) -> Option<LostSegment> {
+        self.untold.pop_front().map(|lost| LostSegment { now, ..lost })
     }
 
     /// The application, not the network, is the limit; `in_flight` are those under way.

@@ -109,6 +109,14 @@ impl Sender {
         0
     }
 
+    /// Tells a model-based congestion control of each loss.
+    #[inline]
+    pub(super) fn tell_losses(&mut self, now: Instant) {
+        while let Some(lost) = self.board.next_lost(now) {
+            self.congestion.on_lost(&lost, &mut self.window);
+        }
+    }
+
     /// RFC 8985 6.2 step 5, and its timer.
     fn detect_loss_by_time(&mut self, now: Instant) -> u32 {
         let window = self.reordering_window();
@@ -132,6 +140,7 @@ impl Sender {
     pub(super) fn on_reordering_timer(&mut self, now: Instant) {
         self.rack.due = None;
         if self.detect_loss_by_time(now) > 0 {
+            self.tell_losses(now);
             if !matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_)) {
                 self.enter_recovery(now);
             }
@@ -224,7 +233,7 @@ impl Sender {
 
     /// Loss was inferred: fast recovery begins (RFC 6675 5 (4)).
     fn enter_recovery(&mut self, now: Instant) {
-        self.leave_slow_start(now, SlowStartExitReason::Loss, None);
+        self.leave_slow_start_by(now, SlowStartExitReason::Loss);
         let cwnd = self.window.segments();
         // In the same window of data cwnd comes down once (RFC 3168 6.1.2).
         if self.phase == Phase::Open {
@@ -373,7 +382,7 @@ impl Sender {
     /// Marked packets were reported (RFC 3168 6.1.2): once per window.
     pub(super) fn on_ecn_echo(&mut self, now: Instant) {
         if self.phase == Phase::Open {
-            self.leave_slow_start(now, SlowStartExitReason::Ecn, None);
+            self.leave_slow_start_by(now, SlowStartExitReason::Ecn);
             self.reduce(now, true);
             self.counters.ecn_reductions += 1;
             self.cwr_pending = true;
@@ -389,7 +398,7 @@ impl Sender {
         let backoff = self.rtt.backoff();
         self.events
             .push_back(Event { at: now, kind: EventKind::RetransmissionTimeout { backoff, rto } });
-        self.leave_slow_start(now, SlowStartExitReason::Loss, None);
+        self.leave_slow_start_by(now, SlowStartExitReason::Loss);
         self.cancel_probe();
         self.rack.due = None;
         let by_time = self.sack && self.recovery.detection == LossDetection::Rack;
@@ -403,6 +412,7 @@ impl Sender {
         }
         let window = self.reordering_window();
         self.board.mark_lost_by_timeout(now, by_time.then_some(window));
+        self.tell_losses(now);
         if !self.model_based {
             let least = self.congestion.loss_window();
             let conserving = f64::from(self.board.pipe() + 1);

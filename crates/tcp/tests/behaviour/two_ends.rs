@@ -320,6 +320,8 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
     let congestion = prop_oneof![
         Just(CongestionConfig::Reno),
         any::<bool>().prop_map(|fast_convergence| CongestionConfig::Cubic { fast_convergence }),
+        any::<u64>().prop_map(|seed| CongestionConfig::Bbr1 { seed }),
+        any::<u64>().prop_map(|seed| CongestionConfig::Bbr3 { seed }),
         (1u32..60).prop_map(|segments| CongestionConfig::Fixed { segments }),
     ];
     let sizes = (prop_oneof![1u32..1500, Just(1448)], 1u32..20, proptest::option::of(1u32..4));

@@ -1,0 +1,97 @@
+//! Windowed maxima.
+
+use std::collections::VecDeque;
+
+/// The largest value of the last rounds. Exact, where Linux keeps the best three only.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WindowedMax {
+    /// Falling values in the order of their rounds; the first is the largest.
+    best: VecDeque<(u64, f64)>,
+}
+
+impl WindowedMax {
+    /// Takes a `value` of `round`, forgets those from more than `window` rounds ago.
+    pub(super) fn update(&mut self, round: u64, value: f64, window: u64) {
+        while self.best.front().is_some_and(|&(at, _)| at + window < round) {
+            self.best.pop_front();
+        }
+        while self.best.back().is_some_and(|&(_, known)| known <= value) {
+            self.best.pop_back();
+        }
+        if self.best.back().is_none_or(|&(at, _)| at < round) {
+            self.best.push_back((round, value));
+        }
+    }
+
+    /// The largest; 0 without values.
+    pub(super) fn max(&self) -> f64 {
+        self.best.front().map_or(0.0, |&(_, value)| value)
+    }
+}
+
+/// The largest value of this period and the one before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TwoPeriods {
+    last: f64,
+    current: f64,
+}
+
+impl TwoPeriods {
+    pub(super) fn update(&mut self, value: f64) {
+        self.current = self.current.max(value);
+    }
+
+    /// A new period begins.
+    pub(super) fn advance(&mut self) {
+        self.last = std::mem::take(&mut self.current);
+    }
+
+    /// This period has had a value.
+    pub(super) fn has_current(&self) -> bool {
+        self.current > 0.0
+    }
+
+    pub(super) fn max(&self) -> f64 {
+        self.last.max(self.current)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn windowed_max_is_the_max_of_the_window(
+            steps in proptest::collection::vec((0u64..3, 0u32..100), 1..200),
+            window in 1u64..12,
+        ) {
+            let mut filter = WindowedMax::default();
+            let mut history = Vec::new();
+            let mut round = 0;
+            for (pause, value) in steps {
+                round += pause;
+                let value = f64::from(value);
+                filter.update(round, value, window);
+                history.push((round, value));
+                let recent = history.iter().filter(|&&(at, _)| at + window >= round);
+                let expected = recent.map(|&(_, value)| value).fold(0.0, f64::max);
+                prop_assert_eq!(filter.max(), expected);
+                prop_assert!(filter.best.len() as u64 <= window + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn two_periods_remember_the_last_one() {
+        let mut filter = TwoPeriods::default();
+        filter.update(5.0);
+        filter.advance();
+        filter.update(3.0);
+        assert_eq!(filter.max(), 5.0);
+        filter.advance();
+        assert_eq!(filter.max(), 3.0);
+    }
+}

@@ -1,0 +1,127 @@
+//! BBR: a model of the path, its bandwidth and its smallest RTT, instead of a reaction to loss.
+//!
+//! Two versions: [`Bbr1`], what Linux calls `bbr`, and [`Bbr3`]. What they share is here and
+//! beside. Volumes are in segments, rates in segments per second; only the pacing rate that the
+//! sender asks for is in bytes.
+
+mod aggregation;
+mod filter;
+#[cfg(test)]
+mod link;
+mod policer;
+mod v1;
+mod v3;
+
+use airpath_base::{Duration, Instant};
+
+pub use v1::Bbr1;
+pub use v3::Bbr3;
+
+use super::RateSample;
+
+/// Share of the estimated bandwidth that pacing leaves unused, so that queues drain
+/// (draft-ietf-ccwg-bbr-06 2.5 `PacingMarginPercent`; Linux since 4.20).
+const PACING_MARGIN: f64 = 0.01;
+
+/// Smallest window, in segments: acknowledgements of every second one keep coming
+/// (draft-ietf-ccwg-bbr-06 2.8 `MinPipeCwnd`, draft-cardwell-iccrg-bbr-congestion-control-00
+/// 4.2.3.2 `BBRMinPipeCwnd`).
+const MIN_PIPE_CWND: f64 = 4.0;
+
+/// Time at the window of `ProbeRTT`, and a round trip at least (draft-06 2.16.2, draft-00 4.3.5).
+const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
+
+/// The pipe is full when a round's bandwidth has not grown by this factor in so many rounds
+/// (draft-06 5.3.1.2, draft-00 4.3.2.2).
+const FULL_PIPE_GROWTH: f64 = 1.25;
+/// See [`FULL_PIPE_GROWTH`].
+const FULL_PIPE_ROUNDS: u32 = 3;
+
+/// RTT before the first sample, for the initial pacing rate (draft-06 5.6.2, draft-00 4.2.1).
+const UNKNOWN_RTT: Duration = Duration::from_millis(1);
+
+/// Packet-timed round trips: one ends when a segment sent after its start is acknowledged
+/// (draft-06 5.5.1, draft-00 4.1.1.3).
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    count: u64,
+    /// `next_round_delivered`
+    end: u64,
+    /// This acknowledgement starts a round.
+    start: bool,
+}
+
+impl Round {
+    fn update(&mut self, rate: &RateSample) {
+        self.start = rate.prior_delivered >= self.end;
+        if self.start {
+            self.restart(rate.total_delivered);
+            self.count += 1;
+        }
+    }
+
+    /// A round starts now; `delivered` segments were delivered so far.
+    fn restart(&mut self, delivered: u64) {
+        self.end = delivered;
+    }
+}
+
+/// `MarkConnectionAppLimited()` of `ProbeRTT`: what is sent meanwhile says little about bandwidth
+/// (draft-06 5.3.4.3, draft-00 4.3.5). Kept here because only the algorithm knows.
+#[derive(Clone, Copy, Debug, Default)]
+struct LowRate {
+    since: u64,
+    until: u64,
+}
+
+impl LowRate {
+    fn mark(&mut self, delivered: u64, in_flight: u32) {
+        if delivered > self.until {
+            self.since = delivered;
+        }
+        self.until = delivered + u64::from(in_flight).max(1);
+    }
+
+    /// The segment was sent while the mark was up.
+    fn covers(&self, rate: &RateSample) -> bool {
+        (self.since..=self.until).contains(&rate.prior_delivered) && self.until > 0
+    }
+}
+
+/// An RTT and when it was measured.
+#[derive(Clone, Copy, Debug)]
+struct MinRtt {
+    rtt: Duration,
+    at: Instant,
+}
+
+impl MinRtt {
+    fn is_older(&self, now: Instant, age: Duration) -> bool {
+        now > self.at + age
+    }
+}
+
+/// Progress of `ProbeRTT`.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct ProbeRtt {
+    /// `probe_rtt_done_stamp`: it lasts until then, once in flight there is little enough.
+    until: Option<Instant>,
+    round_done: bool,
+}
+
+impl ProbeRtt {
+    /// One acknowledgement; `reached`: in flight there is what the state asks for.
+    fn advance(&mut self, now: Instant, reached: bool, round: &mut Round, delivered: u64) {
+        if self.until.is_some() {
+            self.round_done |= round.start;
+        } else if reached {
+            self.until = Some(now + PROBE_RTT_DURATION);
+            round.restart(delivered);
+        }
+    }
+
+    /// The time is over, whatever the round.
+    fn is_over(&self, now: Instant) -> bool {
+        self.until.is_some_and(|until| now > until)
+    }
+}

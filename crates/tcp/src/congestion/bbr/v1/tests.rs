@@ -1,0 +1,376 @@
+//! Sections are of draft-cardwell-iccrg-bbr-congestion-control-00.
+
+use super::super::link::{Loop, MSS, Path};
+use super::*;
+
+const PATH: Path = Path {
+    rate: 2_000.0,
+    rtt: Duration::from_millis(50),
+    buffer: 400.0,
+    loss: 0.0,
+    ack_grid: None,
+};
+
+fn start(path: Path) -> Loop<Bbr1> {
+    start_with_seed(path, 1)
+}
+
+fn start_with_seed(path: Path, seed: u64) -> Loop<Bbr1> {
+    let config = EndpointConfig { mss: MSS, ..EndpointConfig::default() };
+    Loop::new(Bbr1::new(&config, seed), path)
+}
+
+/// Bandwidth-delay product in segments.
+fn bdp(path: &Path) -> f64 {
+    path.rate * path.rtt.as_secs_f64() + 1.0
+}
+
+fn phase(bbr: &Bbr1) -> Option<usize> {
+    match bbr.mode {
+        Mode::ProbeBw { phase, .. } => Some(phase),
+        _ => None,
+    }
+}
+
+#[test]
+fn constants() {
+    assert!((HIGH_GAIN - 2.885).abs() < 4e-4);
+    assert_eq!(PACING_GAINS, [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    assert_eq!((CWND_GAIN, MIN_PIPE_CWND), (2.0, 4.0));
+    assert_eq!((BW_ROUNDS, MIN_RTT_AGE), (10, Duration::from_secs(10)));
+    assert_eq!(super::super::PROBE_RTT_DURATION, Duration::from_millis(200));
+    assert_eq!((FULL_PIPE_GROWTH, FULL_PIPE_ROUNDS, PACING_MARGIN), (1.25, 3, 0.01));
+    let gains = [Mode::Startup, Mode::Drain].map(|mode| {
+        let mut bbr = start(PATH).bbr;
+        bbr.mode = mode;
+        bbr.pacing_gain()
+    });
+    assert!((gains[0] * gains[1] - 1.0).abs() < 1e-12);
+}
+
+/// 4.2.1: before the first RTT as if that were 1 ms, then by the RTT.
+#[test]
+fn initial_pacing_rate() {
+    let mut flow = start(PATH);
+    let at_1_ms = 10.0 / 0.001 * HIGH_GAIN * 0.99 * f64::from(MSS);
+    assert!((flow.bbr.pacing_rate / at_1_ms - 1.0).abs() < 1e-12);
+    flow.run(0.0506, |_| {});
+    let at_rtt = 10.0 / 0.0505 * HIGH_GAIN * 0.99 * f64::from(MSS);
+    assert!((flow.bbr.pacing_rate / at_rtt - 1.0).abs() < 0.01, "{}", flow.bbr.pacing_rate);
+}
+
+/// Linux: 1 ms of data, one segment below 1.2 Mb/s, two above, 64 KB at most.
+#[test]
+fn bursts() {
+    let mut bbr = start(PATH).bbr;
+    for (rate, burst) in [(149_999.0, 1), (150_000.0, 2), (10_240_000.0, 10), (1e9, 65)] {
+        bbr.pacing_rate = rate;
+        assert_eq!(bbr.burst(), Some(burst), "{rate}");
+    }
+}
+
+/// 4.3.2: the rate doubles each round; three rounds without growth end it.
+#[test]
+fn startup_fills_the_pipe_in_logarithmic_time() {
+    for rate in [200.0, 2_000.0, 20_000.0] {
+        let path = Path { rate, buffer: 4.0 * rate * 0.05, ..PATH };
+        let mut flow = start(path);
+        while flow.exit.is_none() {
+            assert_eq!(flow.bbr.phase(), "Startup");
+            flow.run(0.01, |_| {});
+        }
+        let doublings = (bdp(&path) / 10.0).log2().ceil().max(0.0) as u64;
+        let rounds = flow.bbr.round.count;
+        assert!((3..=doublings + 6).contains(&rounds), "{rate}: {rounds}, {doublings} doublings");
+        let exit = flow.exit.expect("it has ended").1;
+        assert_eq!(exit.reason, SlowStartExitReason::FullPipe);
+        let error = flow.bbr.bandwidth() / rate - 1.0;
+        assert!(error.abs() < 0.02, "{rate}: {error}");
+        // 4.3.2.1: a queue of (gain - 1) BDP at most.
+        assert_eq!(flow.lost, 0);
+        assert!(flow.queue() < (HIGH_GAIN - 1.0) * bdp(&path) + 3.0 * 65.0);
+    }
+}
+
+/// 4.3.3
+#[test]
+fn drain_empties_the_queue() {
+    let mut flow = start(PATH);
+    let (mut entered, mut left) = (None, None);
+    flow.run(2.0, |flow| match flow.bbr.phase() {
+        "Drain" => _ = entered.get_or_insert((flow.now, flow.queue())),
+        "ProbeBW" => _ = left.get_or_insert((flow.now, flow.queue(), flow.in_flight)),
+        _ => {}
+    });
+    let (from, queue) = entered.expect("Drain");
+    let (to, rest, in_flight) = left.expect("ProbeBW");
+    assert!(queue > 0.5 * bdp(&PATH), "{queue}");
+    assert!(rest < 10.0, "{rest}");
+    assert!(f64::from(in_flight) <= bdp(&PATH) + 8.0, "{in_flight}");
+    // The queue of (2.885 - 1) BDP drains at a rate of 1 - 1/2.885.
+    assert!((to - from).as_secs_f64() < 3.5 * 0.05, "{:?}", to - from);
+}
+
+/// 4.3.4.2, 4.3.4.3: gains in their order, each for about one RTT, any but 3/4 first.
+#[test]
+fn probe_bw_cycles() {
+    let mut first = [0; 8];
+    for seed in 0..100 {
+        let mut flow = start_with_seed(PATH, seed);
+        let mut phases: Vec<(usize, Instant)> = Vec::new();
+        flow.run(4.0, |flow| {
+            let Some(phase) = phase(&flow.bbr) else { return };
+            if phases.last().is_none_or(|&(last, _)| last != phase) {
+                phases.push((phase, flow.now));
+            }
+        });
+        first[phases[0].0] += 1;
+        assert!(phases.len() > 40);
+        for pair in phases.windows(2) {
+            let [(phase, from), (next, to)] = [pair[0], pair[1]];
+            assert_eq!(next, (phase + 1) % 8);
+            let rtts = (to - from).as_secs_f64() / 0.0505;
+            let longest = if phase == 0 { 2.2 } else { 1.1 };
+            assert!((phase == 1 || rtts > 1.0) && rtts < longest, "phase {phase}: {rtts}");
+        }
+    }
+    // Seven phases in a hundred draws.
+    assert_eq!(first[1], 0);
+    let draws: Vec<i32> = first.into_iter().filter(|&count| count > 0).collect();
+    assert!(draws.len() == 7 && draws.iter().all(|&count| count > 4), "{first:?}");
+}
+
+/// 4.1.1, 4.1.2, 2.2: both parameters are right, the link is full, the queue short.
+#[test]
+fn the_model_is_the_path() {
+    for rate in [200.0, 2_000.0, 20_000.0] {
+        let path = Path { rate, buffer: 5.0 * rate * 0.05, ..PATH };
+        let mut flow = start(path);
+        flow.run(2.0, |_| {});
+        let (mut queues, mut count) = (0.0, 0.0);
+        let used = flow.run(7.0, |flow| {
+            let error = flow.bbr.bandwidth() / rate - 1.0;
+            assert!(error.abs() < 0.02, "{rate}: {error} at {:?}", flow.now);
+            queues += flow.queue();
+            count += 1.0;
+        });
+        let min_rtt = flow.bbr.min_rtt.expect("measured").rtt;
+        let expected = path.rtt + Duration::from_secs_f64(1.0 / rate);
+        assert!(min_rtt >= expected && min_rtt < expected + Duration::from_micros(1));
+        assert!(used > 0.98, "{rate}: {used}");
+        assert!(queues / count < 0.3 * bdp(&path) + 8.0, "{rate}: {}", queues / count);
+        assert_eq!(flow.lost, 0);
+    }
+}
+
+/// 4.3.5: after 10 s four segments for 200 ms, then as before.
+#[test]
+fn probe_rtt_every_ten_seconds() {
+    let mut flow = start(PATH);
+    let mut visits: Vec<(Instant, Instant, u32)> = Vec::new();
+    let used = flow.run(40.0, |flow| {
+        if flow.bbr.phase() != "ProbeRTT" {
+            return;
+        }
+        assert!(flow.window.cwnd <= 4.0);
+        match visits.last_mut() {
+            Some((_, last, least)) if flow.now - *last < Duration::from_millis(100) => {
+                (*last, *least) = (flow.now, flow.in_flight.min(*least));
+            }
+            _ => visits.push((flow.now, flow.now, flow.in_flight)),
+        }
+    });
+    assert_eq!(visits.len(), 3, "{visits:?}");
+    for pair in visits.windows(2) {
+        let between = (pair[1].0 - pair[0].1).as_secs_f64();
+        assert!((9.9..10.3).contains(&between), "{between}");
+    }
+    for (from, to, least) in visits {
+        // One RTT until little is in flight, 200 ms, the rest of a round.
+        let time = (to - from).as_secs_f64();
+        assert!((0.2..0.36).contains(&time), "{time}");
+        assert!(least <= 4);
+    }
+    assert!(flow.bbr.min_rtt.expect("measured").rtt < Duration::from_micros(50_501));
+    assert!(used > 0.96, "{used}");
+    // 4.3.5: what was slow on purpose says nothing of the bandwidth.
+    assert!((flow.bbr.bandwidth() / PATH.rate - 1.0).abs() < 0.02);
+}
+
+/// The path becomes longer: the model follows after 10 s.
+#[test]
+fn a_longer_path_is_noticed() {
+    let mut flow = start(PATH);
+    flow.run(3.0, |_| {});
+    flow.path.rtt = Duration::from_millis(80);
+    flow.run(12.0, |_| {});
+    let min_rtt = flow.bbr.min_rtt.expect("measured").rtt;
+    assert!(min_rtt >= Duration::from_millis(80) && min_rtt < Duration::from_millis(82));
+    assert!(flow.run(5.0, |_| {}) > 0.95);
+}
+
+/// 4.1.1: a new rate is found: more at once, less when the old samples are ten rounds old.
+#[test]
+fn a_new_rate_is_followed() {
+    let mut flow = start(PATH);
+    flow.run(3.0, |_| {});
+    for rate in [8_000.0, 1_000.0, 3_000.0] {
+        flow.path.rate = rate;
+        flow.run(8.0, |_| {});
+        let error = flow.bbr.bandwidth() / rate - 1.0;
+        assert!(error.abs() < 0.03, "{rate}: {error}");
+    }
+}
+
+/// Acknowledgements in heaps every 20 ms, on paths shorter and longer than that.
+#[test]
+fn aggregated_acknowledgements_leave_the_link_full() {
+    for (rtt, rate) in [(10, 2_000.0), (20, 10_000.0), (50, 2_000.0)] {
+        let grid = Some(Duration::from_millis(20));
+        let rtt = Duration::from_millis(rtt);
+        let mut flow = start(Path { rate, rtt, buffer: 0.2 * rate, ack_grid: grid, ..PATH });
+        flow.run(2.0, |_| {});
+        let used = flow.run(7.0, |_| {});
+        assert!(used >= 0.95, "{rtt:?}, {rate}: {used}");
+        assert!(flow.bbr.extra_acked.max() > 0.01 * rate, "{}", flow.bbr.extra_acked.max());
+    }
+}
+
+/// Random loss is no signal.
+#[test]
+fn random_loss_is_endured() {
+    for (loss, least) in [(0.01, 0.95), (0.05, 0.85), (0.1, 0.75)] {
+        let mut flow = start(Path { loss, ..PATH });
+        flow.run(3.0, |_| {});
+        let used = flow.run(30.0, |_| {});
+        assert!(used >= least, "{loss}: {used}");
+        assert_eq!(flow.timeouts, 0);
+    }
+}
+
+/// A buffer of a quarter of the BDP: the model holds though each probe overflows it.
+#[test]
+fn shallow_buffer() {
+    let mut flow = start(Path { buffer: 25.0, ..PATH });
+    flow.run(3.0, |_| {});
+    let lost = flow.lost;
+    let used = flow.run(6.0, |_| {});
+    assert!(used > 0.9, "{used}");
+    let share = (flow.lost - lost) as f64 / (6.0 * PATH.rate);
+    assert!(share < 0.06, "{share}");
+}
+
+/// 4.2.3.4: on entering recovery as much as is delivered, for a round; then cwnd is as before.
+#[test]
+fn recovery_conserves_packets_then_restores_the_window() {
+    let mut flow = start(PATH);
+    flow.run(3.0, |_| {});
+    let before = flow.window.cwnd;
+    flow.path.loss = 0.3;
+    let mut entered = None;
+    flow.run(0.12, |flow| {
+        if flow.bbr.state == State::Recovery && entered.is_none() {
+            entered = Some((flow.window.cwnd, flow.in_flight, flow.bbr.conserves));
+        }
+    });
+    let (cwnd, in_flight, conserves) = entered.expect("losses");
+    assert!(conserves && cwnd - f64::from(in_flight) <= 4.0, "{cwnd} over {in_flight}");
+    flow.path.loss = 0.0;
+    flow.run(0.2, |_| {});
+    assert_eq!((flow.bbr.state, flow.bbr.conserves), (State::Open, false));
+    assert!(flow.window.cwnd >= before - 4.0, "{} after {before}", flow.window.cwnd);
+}
+
+/// 4.2.3.4: after a time-out one segment, then all that is delivered; the model stays.
+#[test]
+fn a_time_out_keeps_the_model() {
+    let mut flow = start(PATH);
+    flow.run(3.0, |_| {});
+    let bandwidth = flow.bbr.bandwidth();
+    flow.path.loss = 1.0;
+    while flow.timeouts == 0 {
+        flow.run(0.01, |_| {});
+    }
+    assert_eq!(flow.window.cwnd, 1.0);
+    assert_eq!(flow.bbr.bandwidth(), bandwidth);
+    flow.path.loss = 0.0;
+    flow.run(1.5, |_| {});
+    let used = flow.run(2.0, |_| {});
+    assert!(used > 0.95, "{used}");
+}
+
+/// 4.3.4.4: after idling at the estimated rate at once, without a burst or ProbeRTT.
+#[test]
+fn restarts_from_idle_at_the_estimated_rate() {
+    let mut flow = start(PATH);
+    flow.run(3.0, |_| {});
+    flow.idle(20.0);
+    let mut queue = 0.0f64;
+    let used = flow.run(0.5, |flow| {
+        assert_eq!(flow.bbr.phase(), "ProbeBW");
+        queue = queue.max(flow.queue());
+    });
+    assert!(used > 0.85, "{used}");
+    assert!(queue < 0.4 * bdp(&PATH), "{queue}");
+    assert!((flow.bbr.bandwidth() / PATH.rate - 1.0).abs() < 0.02);
+}
+
+/// What the application holds back is no lack of bandwidth (4.1.1.1).
+#[test]
+fn app_limited_samples_do_not_lower_the_estimate() {
+    let mut flow = start(PATH);
+    flow.run(3.0, |_| {});
+    for _ in 0..100 {
+        flow.run(0.005, |_| {});
+        flow.idle(0.08);
+    }
+    assert!((flow.bbr.bandwidth() / PATH.rate - 1.0).abs() < 0.02, "{}", flow.bbr.bandwidth());
+}
+
+/// A bucket of 300 segments that fills at 500 a second: half of what is sent would be lost.
+#[test]
+fn a_policer_is_found() {
+    let mut policer = Policer::default();
+    let mut rate = RateSample {
+        total_delivered: 0,
+        prior_delivered: 0,
+        interval: Some(Duration::from_millis(50)),
+        app_limited: false,
+        prior_in_flight: 100,
+        tx_in_flight: 100,
+        total_lost: 0,
+        prior_lost: 0,
+    };
+    let mut found = None;
+    for round in 0..100u64 {
+        rate.total_delivered += 25;
+        rate.total_lost += 10;
+        let again = policer.update(&Sample {
+            now: Instant::ZERO + Duration::from_millis(50) * round,
+            rate: &rate,
+            app_limited: false,
+            mss: MSS,
+            loss: true,
+            round_start: true,
+            in_probe_bw: true,
+        });
+        if let Some(rate) = policer.rate() {
+            assert!((rate - 500.0).abs() < 1.0, "{rate}");
+            found.get_or_insert(round);
+        }
+        if again {
+            // Two intervals of four rounds, then 48 rounds at that rate.
+            assert_eq!((found, round), (Some(8), 8 + 48));
+            assert_eq!(policer.rate(), None);
+            return;
+        }
+    }
+    panic!("kept for ever");
+}
+
+/// Too little loss for a policer.
+#[test]
+fn random_loss_is_no_policer() {
+    let mut flow = start(Path { loss: 0.1, ..PATH });
+    flow.run(20.0, |flow| assert!(flow.bbr.policer.rate().is_none()));
+}
