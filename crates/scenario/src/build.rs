@@ -166,6 +166,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
         offload: offload(get),
         validation: ValidationConfig {
             half_used_grows: get.flag("cwnd_grows_half_used"),
+            delivered_grows: get.flag("cwnd_grows_by_delivered"),
             decays: get.flag("cwnd_decays"),
             idle: match get.text("after_idle") {
                 "restart" => IdleRestart::Restart,

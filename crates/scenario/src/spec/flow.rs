@@ -376,6 +376,13 @@ const SENDER: &[Key] = &[
          the limit (RFC 9438 5.8).",
     ),
     Key::new(
+        "cwnd_grows_by_delivered",
+        Kind::Flag,
+        Default::Inherited,
+        "The window grows by what an acknowledgement delivers, by SACK too, and with the one that \
+         ends recovery; false: by what it acknowledges.",
+    ),
+    Key::new(
         "cwnd_decays",
         Kind::Flag,
         Default::Inherited,

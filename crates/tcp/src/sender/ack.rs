@@ -122,13 +122,21 @@ impl Sender {
         let Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight } = *growth;
         // What came during fast recovery does not grow cwnd, nor does its last acknowledgement.
         let grown_by = match phase {
+            _ if self.validation.delivered_grows => {
+                if acked.segments > 0 {
+                    acked.delivered
+                } else {
+                    0
+                }
+            }
             Phase::Recovery(_) | Phase::Reduced(_) => 0,
             // After a time-out one acknowledgement may cover much that was SACKed long ago.
             Phase::Loss(_) => acked.fresh,
             Phase::Open => acked.segments,
         };
         let grows = matches!(self.phase, Phase::Open | Phase::Loss(_));
-        let told = self.model_based || (grown_by > 0 && newly_lost == 0 && grows);
+        let spoilt = newly_lost > 0 && !self.validation.delivered_grows;
+        let told = self.model_based || (grown_by > 0 && !spoilt && grows);
         if !told {
             return;
         }

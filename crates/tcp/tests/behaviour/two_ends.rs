@@ -401,10 +401,14 @@ fn leaving()
     );
     let idle =
         prop_oneof![Just(IdleRestart::Keep), Just(IdleRestart::Restart), Just(IdleRestart::Decay)];
-    let validation =
-        (any::<bool>(), any::<bool>(), idle).prop_map(|(half_used_grows, decays, idle)| {
-            ValidationConfig { half_used_grows, decays, idle }
-        });
+    let validation = (any::<[bool; 3]>(), idle).prop_map(
+        |([half_used_grows, delivered_grows, decays], idle)| ValidationConfig {
+            half_used_grows,
+            delivered_grows,
+            decays,
+            idle,
+        },
+    );
     (pacing, proptest::option::of(offload), validation)
 }
 
