@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, Segment, Stream};
 use airpath_tcp::{
-    CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, IdleRestart, LimitTimes,
-    LossDetection, OffloadConfig, PacingConfig, RecoveryConfig, Reduction, RtoConfig, RtoEstimator,
-    SlowStartConfig, ValidationConfig,
+    BufferConfig, CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, IdleRestart,
+    LimitTimes, LossDetection, OffloadConfig, PacingConfig, RecoveryConfig, Reduction, RtoConfig,
+    RtoEstimator, SlowStartConfig, ValidationConfig,
 };
 use proptest::prelude::*;
 
@@ -335,8 +335,10 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
         max,
         estimator,
     });
-    let delayed_ack = (1u32..5, micros(0..300_000), any::<bool>())
-        .prop_map(|(segments, timeout, ticking)| DelayedAckConfig { segments, timeout, ticking });
+    let delayed_ack =
+        (1u32..5, micros(0..300_000), any::<bool>()).prop_map(|(segments, timeout, ticking)| {
+            DelayedAckConfig { segments, timeout, max_timeout: timeout, ticking, quick_segments: 0 }
+        });
     let options = (any::<bool>(), proptest::bool::weighted(0.7), any::<bool>());
     let buffers = (buffer(), buffer(), proptest::option::of(1u32..4));
     (sizes, congestion, rto, delayed_ack, options, buffers, recovery(), leaving()).prop_map(
@@ -358,12 +360,13 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                 sack,
                 window_scaling,
                 send_buffer: bytes(send_buffer),
-                receive_buffer: bytes(receive_buffer),
+                receive_buffer: BufferConfig::fixed(bytes(receive_buffer)),
                 send_buffer_factor,
                 recovery,
                 pacing,
                 offload,
                 validation,
+                ..EndpointConfig::default()
             }
         },
     )
@@ -438,7 +441,7 @@ fn connection() -> impl Strategy<Value = Connection> {
     (any::<u64>(), endpoint(), endpoint(), channel(), channel()).prop_flat_map(
         |(seed, mut first, mut second, there, back)| {
             let unit = |from: &EndpointConfig, to: &EndpointConfig| {
-                u64::from(from.mss).min(from.send_buffer).min(to.receive_buffer)
+                u64::from(from.mss).min(from.send_buffer).min(to.receive_buffer.max)
             };
             // What a full buffer holds must not take ages through a window of a few bytes.
             first.send_buffer = first.send_buffer.min(300 * unit(&first, &second));
