@@ -212,7 +212,7 @@ impl Endpoint {
         if self.receiver.wants_ack() {
             let mut segment = self.blank(now);
             segment.seq = self.sender.next();
-            self.receiver.fill_ack(&mut segment);
+            self.receiver.fill_ack(now, &mut segment);
             return Some(segment);
         }
         None
@@ -261,7 +261,7 @@ impl Endpoint {
         if piece.again {
             segment.flags = segment.flags.with(RETRANSMISSION);
         }
-        self.receiver.fill_ack(&mut segment);
+        self.receiver.fill_ack(now, &mut segment);
         segment
     }
 

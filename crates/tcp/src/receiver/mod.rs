@@ -267,8 +267,9 @@ impl Receiver {
 
     /// Fills in the acknowledgement part of an outgoing segment.
     #[inline]
-    pub(crate) fn fill_ack(&mut self, segment: &mut Segment) {
+    pub(crate) fn fill_ack(&mut self, now: Instant, segment: &mut Segment) {
         let nxt = self.reassembly.nxt;
+        self.window.advance(now, nxt);
         segment.flags = segment.flags.with(self.echo.flags());
         segment.ack = nxt;
         segment.ts_ecr = self.ts_recent;
