@@ -7,9 +7,9 @@ use airpath_path::{
     StageConfig,
 };
 use airpath_tcp::{
-    CongestionConfig, DelayedAckConfig, EndpointConfig, IdleRestart, LossDetection, OffloadConfig,
-    PacingConfig, RecoveryConfig, Reduction, RtoConfig, RtoEstimator, SlowStartConfig,
-    ValidationConfig,
+    AggregationConfig, BufferConfig, CongestionConfig, DelayedAckConfig, EcnConfig, EndpointConfig,
+    IdleRestart, LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig,
+    Reduction, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
 };
 
 use airpath_base::{Duration, Rate};
@@ -177,14 +177,34 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
         delayed_ack: DelayedAckConfig {
             segments: get.narrow("delayed_ack_segments"),
             timeout: get.time("delayed_ack_ms"),
+            max_timeout: get.time("delayed_ack_max_ms"),
             ticking: get.flag("delayed_ack_ticking"),
+            quick_segments: get.narrow("quick_ack_segments"),
+        },
+        aggregation: match get.narrow("aggregation_bytes") {
+            0 => None,
+            max_bytes => Some(AggregationConfig { time: get.time("aggregation_ms"), max_bytes }),
         },
         timestamps: get.flag("timestamps"),
         sack: get.flag("sack"),
+        dsack: get.flag("dsack"),
+        ecn: match get.text("ecn") {
+            "classic" => EcnConfig::Classic,
+            _ => EcnConfig::Off,
+        },
         window_scaling: get.flag("window_scaling"),
         send_buffer: get.count("send_buffer_bytes"),
         send_buffer_factor: Some(get.narrow("send_buffer_factor")).filter(|&factor| factor > 0),
-        receive_buffer: get.count("receive_buffer_bytes"),
+        receive_buffer: receive_buffer(get),
+        reader: get.0.rate("read_rate_mbps").map_or(ReaderConfig::AtOnce, ReaderConfig::Rate),
+    }
+}
+
+fn receive_buffer(get: &Get<'_>) -> BufferConfig {
+    let max = get.count("receive_buffer_bytes");
+    match get.count("initial_receive_buffer_bytes") {
+        0 => BufferConfig::fixed(max),
+        initial => BufferConfig { initial, max },
     }
 }
 

@@ -236,8 +236,8 @@ pub(crate) fn check_endpoint(fields: &Fields, problems: &mut Problems) {
             "52 is 20 (IPv4) + 20 (TCP) + 12 (timestamps); or set timestamps = false",
         );
     }
-    for name in ["send_buffer_bytes", "receive_buffer_bytes"] {
-        if let Some(buffer) = fields.count(name)
+    for name in ["send_buffer_bytes", "receive_buffer_bytes", "initial_receive_buffer_bytes"] {
+        if let Some(buffer) = fields.count(name).filter(|&bytes| bytes > 0)
             && buffer < mss
         {
             problems.add(

@@ -184,7 +184,7 @@ pub(crate) fn built_in(name: &str, text: &str) -> Fields {
     fields
 }
 
-/// `window_bytes` as the two keys that it stands for.
+/// `window_bytes` as the keys that it stands for.
 fn expand_window(fields: &mut Fields, problems: &mut Problems) {
     let Some(window) = fields.count("window_bytes") else { return };
     // Together with one of the two it is refused; the message must still find it.
@@ -196,6 +196,7 @@ fn expand_window(fields: &mut Fields, problems: &mut Problems) {
     for name in ["send_buffer_bytes", "receive_buffer_bytes"] {
         fields.fill(name, Setting::Count(window), origin.clone());
     }
+    fields.fill("initial_receive_buffer_bytes", Setting::Count(0), origin);
 }
 
 fn base_of(entry: &Entry) -> Option<&str> {

@@ -7,7 +7,7 @@ use airpath_path::{
     Aqm, DelayConfig, Distribution, Jitter, LossConfig, ServiceConfig, StageConfig,
 };
 use airpath_scenario::{Direction, Parsed, Source, TcpConfig, Traffic, parse};
-use airpath_tcp::CongestionConfig;
+use airpath_tcp::{BufferConfig, CongestionConfig, ReaderConfig};
 
 const BULK: &str = "[[flow]]\nkind = \"bulk\"\n";
 /// TCP needs a path that takes time.
@@ -129,7 +129,7 @@ fn a_profile_is_derived_and_a_flow_overrides_it() {
     let flows = &parsed.scenario.flows;
     let first = &tcp(&flows[0].traffic).sender;
     assert_eq!((first.sack, first.timestamps, first.initial_window), (false, true, 1));
-    assert_eq!((first.send_buffer, first.receive_buffer), (100_000, 50_000));
+    assert_eq!((first.send_buffer, first.receive_buffer), (100_000, BufferConfig::fixed(50_000)));
     assert_eq!((first.delayed_ack.segments, first.delayed_ack.ticking), (4, true));
     assert_eq!(first.congestion, CongestionConfig::Reno);
     let second = &tcp(&flows[1].traffic).sender;
@@ -141,6 +141,20 @@ fn a_profile_is_derived_and_a_flow_overrides_it() {
     let again = parse(&source, &[]).unwrap();
     assert_eq!(again.scenario, parsed.scenario);
     assert_eq!(again.resolved_toml, parsed.resolved_toml);
+}
+
+#[test]
+fn a_buffer_grows_unless_the_window_is_set() {
+    let text = "[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n\
+                [[flow]]\nkind = \"bulk\"\nprofile = \"linux-6.1\"\n\
+                receive_buffer_bytes = 1000000\nread_rate_mbps = 8\n\
+                [[flow]]\nkind = \"bulk\"\nprofile = \"linux-6.1\"\nwindow_bytes = 100000\n";
+    let flows = parsed(text).scenario.flows;
+    let [first, second] = [0, 1].map(|index| &tcp(&flows[index].traffic).receiver);
+    assert_eq!(first.receive_buffer, BufferConfig { initial: 65_536, max: 1_000_000 });
+    assert_eq!(first.reader, ReaderConfig::Rate(Rate::from_bps(8_000_000).unwrap()));
+    assert_eq!(second.receive_buffer, BufferConfig::fixed(100_000));
+    assert_eq!(second.reader, ReaderConfig::AtOnce);
 }
 
 #[test]

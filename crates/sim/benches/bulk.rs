@@ -10,7 +10,9 @@ use airpath_path::{Aqm, DelayConfig, LinkConfig, QueueConfig, ServiceConfig, Sta
 use airpath_scenario::{
     Direction, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
 };
-use airpath_tcp::{CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig, RtoEstimator};
+use airpath_tcp::{
+    BufferConfig, CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig, RtoEstimator,
+};
 
 fn main() {
     let arguments = Arguments::parse(std::env::args().skip(1));
@@ -111,13 +113,14 @@ impl Arguments {
             delayed_ack: DelayedAckConfig {
                 segments: 2,
                 timeout: Duration::from_millis(40),
-                ticking: false,
+                max_timeout: Duration::from_millis(40),
+                ..EndpointConfig::default().delayed_ack
             },
             timestamps: true,
             sack: true,
             window_scaling: true,
             send_buffer: 256 << 20,
-            receive_buffer: 256 << 20,
+            receive_buffer: BufferConfig::fixed(256 << 20),
             ..EndpointConfig::default()
         };
         let flow = |index| FlowConfig {

@@ -1,6 +1,6 @@
 //! What an endpoint is, as plain data. A profile is a named set of these values.
 
-use airpath_base::Duration;
+use airpath_base::{Duration, Rate};
 
 /// One TCP endpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,10 +28,16 @@ pub struct EndpointConfig {
     pub validation: ValidationConfig,
     /// Acknowledgements of the receiving half.
     pub delayed_ack: DelayedAckConfig,
+    /// Segments that the receiver's network card or driver hands up together.
+    pub aggregation: Option<AggregationConfig>,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
+    /// The receiver reports duplicates in SACK blocks (RFC 2883); without SACK it cannot.
+    pub dsack: bool,
+    /// Explicit congestion notification, if the peer wants it too.
+    pub ecn: EcnConfig,
     /// Window scaling (RFC 7323 2).
     pub window_scaling: bool,
     /// Bytes that the application may have written and that are not yet acknowledged.
@@ -39,8 +45,10 @@ pub struct EndpointConfig {
     /// The send buffer grows with cwnd, to this many times cwnd, up to `send_buffer`; `None`: it
     /// has its size from the start.
     pub send_buffer_factor: Option<u32>,
-    /// Bytes that the receiver holds; what it advertises at most.
-    pub receive_buffer: u64,
+    /// What the receiver advertises.
+    pub receive_buffer: BufferConfig,
+    /// How the application takes what has arrived.
+    pub reader: ReaderConfig,
 }
 
 impl Default for EndpointConfig {
@@ -65,14 +73,20 @@ impl Default for EndpointConfig {
             delayed_ack: DelayedAckConfig {
                 segments: 2,
                 timeout: Duration::from_millis(200),
+                max_timeout: Duration::from_millis(200),
                 ticking: false,
+                quick_segments: 0,
             },
+            aggregation: None,
             timestamps: true,
             sack: true,
+            dsack: false,
+            ecn: EcnConfig::Off,
             window_scaling: true,
             send_buffer: 1 << 30,
             send_buffer_factor: None,
-            receive_buffer: 1 << 30,
+            receive_buffer: BufferConfig::fixed(1 << 30),
+            reader: ReaderConfig::AtOnce,
         }
     }
 }
@@ -199,15 +213,81 @@ pub enum IdleRestart {
 }
 
 /// When a receiver acknowledges (RFC 1122 4.2.3.2, RFC 5681 4.2).
+///
+/// Quick acknowledgements and the adaptive time are Linux's: P. Sarolahti and A. Kuznetsov,
+/// "Congestion Control in Linux TCP", USENIX 2002, and what its releases since do on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAckConfig {
-    /// Acknowledge at once when this many full-sized segments are unacknowledged; 1 is "no delay".
+    /// Acknowledge at once when more bytes than this number of full-sized segments less one are
+    /// unacknowledged; 1 is "no delay".
     pub segments: u32,
-    /// Acknowledge what is left after this time.
+    /// Acknowledge what is left after this time, the shortest if it adapts.
     pub timeout: Duration,
+    /// The longest time, if it follows the time between segments; it does if this is larger than
+    /// `timeout`.
+    pub max_timeout: Duration,
     /// True: the time-out is a free-running tick with period `timeout` (BSD's fast timer), so that
     /// the wait is uniform in (0, timeout]. False: it starts with the segment.
     pub ticking: bool,
+    /// So many acknowledgements, but no more than half a window's worth, are not delayed at the
+    /// start, after a duplicate and after a silence longer than the RTO; 0: none.
+    pub quick_segments: u32,
+}
+
+impl DelayedAckConfig {
+    /// The time-out follows the time between segments.
+    pub fn is_adaptive(&self) -> bool {
+        self.max_timeout > self.timeout
+    }
+}
+
+/// Aggregation of arriving segments, by the card (LRO) or the driver (GRO): what arrives in order
+/// within `time` of the first is acknowledged as if it were one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AggregationConfig {
+    /// Zero: only what arrives at one instant.
+    pub time: Duration,
+    /// Most payload bytes of an aggregate; an IP packet's 65,535 in Linux.
+    pub max_bytes: u32,
+}
+
+/// The receive buffer, in bytes of window: without the memory that a kernel adds for its headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferConfig {
+    /// At the start, as far as `max` allows.
+    pub initial: u64,
+    /// At most. If it is larger than `initial`, the buffer grows with what the application reads
+    /// in a round-trip time; if not, it is fixed. The window scale suits it.
+    pub max: u64,
+}
+
+impl BufferConfig {
+    /// A buffer that does not grow, as after SO_RCVBUF.
+    pub const fn fixed(bytes: u64) -> Self {
+        Self { initial: bytes, max: bytes }
+    }
+}
+
+/// Who takes the data out of the receive buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReaderConfig {
+    /// An application that waits for data and reads all of it at once.
+    #[default]
+    AtOnce,
+    /// One that reads at this rate, in payload bits.
+    Rate(Rate),
+    /// The driver, by [`Endpoint::read`](crate::Endpoint::read).
+    Driver,
+}
+
+/// Explicit congestion notification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnConfig {
+    /// Neither asked for nor agreed to.
+    #[default]
+    Off,
+    /// RFC 3168.
+    Classic,
 }
 
 /// Congestion control.

@@ -2,9 +2,9 @@
 
 use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, SackBlocks, Segment};
 
-use crate::receiver::{MAX_WINDOW_SCALE, Receiver};
+use crate::receiver::{CeCounters, MAX_WINDOW_SCALE, Receiver};
 use crate::sender::{LimitTimes, Piece, Sender, SenderCounters, timestamp};
-use crate::{EndpointConfig, Window};
+use crate::{EcnConfig, EndpointConfig, Window};
 
 /// Options of a SYN: MSS, SACK permitted, timestamps, window scale (RFC 9293, 2018, 7323).
 const SYN_OPTIONS: u32 = 20;
@@ -17,6 +17,9 @@ pub const SACK_PERMITTED: Flags = Flags(1 << 7);
 
 /// The segment was sent before. Nothing on the wire: for drivers and captures.
 pub const RETRANSMISSION: Flags = Flags(1 << 6);
+
+/// What a SYN says that asks for ECN (RFC 3168 6.1.1).
+const ECN_SETUP: Flags = Flags::ECE.with(Flags::CWR);
 
 /// One end of a TCP connection, without sockets or clock.
 ///
@@ -40,6 +43,8 @@ pub struct Endpoint {
     syn_sent_at: Instant,
     syns_sent: u32,
     syn_pending: bool,
+    /// A SYN without ECN was sent: no data of ours is marked (RFC 3168 6.1.1).
+    plain_syn: bool,
 }
 
 /// RFC 9293 3.3.2, as far as a simulation of data transfer needs them.
@@ -69,6 +74,7 @@ impl Endpoint {
             syn_sent_at: now,
             syns_sent: 0,
             syn_pending: false,
+            plain_syn: false,
         }
     }
 
@@ -96,7 +102,7 @@ impl Endpoint {
 
     /// A segment arrived in a packet with this ECN codepoint.
     #[inline]
-    pub fn on_segment(&mut self, now: Instant, segment: &Segment, _ecn: Ecn) {
+    pub fn on_segment(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         if self.state != State::Established {
             self.on_handshake(now, segment);
         }
@@ -118,7 +124,7 @@ impl Endpoint {
             self.sender.on_ack(now, segment, window);
         }
         if segment.sequence_len() > 0 {
-            self.receiver.on_data(now, segment);
+            self.receiver.on_data(now, segment, ecn, &self.sender.rtt);
         }
     }
 
@@ -133,6 +139,9 @@ impl Endpoint {
             }
             State::SynReceived if syn && !ack => {
                 self.receiver.on_syn(now, segment);
+                if !segment.flags.has(ECN_SETUP) {
+                    self.config.ecn = EcnConfig::Off;
+                }
                 self.syn_pending = true;
             }
             State::SynSent if syn && ack => {
@@ -151,6 +160,14 @@ impl Endpoint {
         config.window_scaling &= segment.window_scale.is_some();
         config.timestamps &= segment.ts_val != 0;
         config.sack &= segment.flags.has(SACK_PERMITTED);
+        // RFC 3168 6.1.1: a SYN has both flags, a SYN+ACK the first only.
+        let asks = match segment.flags.has(Flags::ACK) {
+            true => segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR),
+            false => segment.flags.has(ECN_SETUP),
+        };
+        if !asks {
+            config.ecn = EcnConfig::Off;
+        }
         if let Some(scale) = segment.window_scale.filter(|_| config.window_scaling) {
             // RFC 7323 2.3
             self.peer_scale = scale.min(MAX_WINDOW_SCALE);
@@ -163,6 +180,7 @@ impl Endpoint {
 
     fn established(&mut self, now: Instant, segment: &Segment) {
         self.state = State::Established;
+        self.sender.ecn = self.ecn_negotiated();
         self.handshake_timer = None;
         self.sender.account_limit(now, Some(now));
         let timeouts = self.sender.rtt.backoff();
@@ -194,7 +212,7 @@ impl Endpoint {
         if self.receiver.wants_ack() {
             let mut segment = self.blank(now);
             segment.seq = self.sender.next();
-            self.receiver.fill_ack(&mut segment);
+            self.receiver.fill_ack(now, &mut segment);
             return Some(segment);
         }
         None
@@ -208,14 +226,23 @@ impl Endpoint {
         self.syns_sent += 1;
         self.handshake_timer = Some(now + self.sender.rtt.rto());
         let mut segment = self.blank(now);
+        segment.flags = Flags::SYN;
+        let ecn = self.config.ecn == EcnConfig::Classic;
         if self.state == State::SynReceived {
-            self.receiver.fill_ack(&mut segment);
+            self.receiver.fill_syn_ack(&mut segment);
+            if ecn {
+                segment.flags = segment.flags.with(Flags::ECE);
+            }
+        } else if ecn && self.syns_sent == 1 {
+            segment.flags = segment.flags.with(ECN_SETUP);
+        } else {
+            // RFC 3168 6.1.1.1: the path may drop what asks for ECN.
+            self.plain_syn = true;
         }
-        segment.flags = segment.flags.with(Flags::SYN);
         if self.config.sack {
             segment.flags = segment.flags.with(SACK_PERMITTED);
         }
-        segment.window = self.config.receive_buffer.min(u64::from(u16::MAX)) as u16;
+        segment.window = self.receiver.syn_window();
         segment.window_scale = self.config.window_scaling.then(|| self.receiver.scale());
         Some(segment)
     }
@@ -234,7 +261,7 @@ impl Endpoint {
         if piece.again {
             segment.flags = segment.flags.with(RETRANSMISSION);
         }
-        self.receiver.fill_ack(&mut segment);
+        self.receiver.fill_ack(now, &mut segment);
         segment
     }
 
@@ -277,7 +304,7 @@ impl Endpoint {
             self.sender.on_timer(now);
         }
         if self.receiver.timer().is_some_and(|at| at <= now) {
-            self.receiver.on_timer();
+            self.receiver.on_timer(now, &self.sender.rtt);
         }
     }
 
@@ -298,6 +325,36 @@ impl Endpoint {
             return BASE_HEADER + SYN_OPTIONS;
         }
         self.config.header + segment.len + sack
+    }
+
+    /// The application reads up to `bytes` of what arrived in order; with
+    /// [`ReaderConfig::Driver`](crate::ReaderConfig::Driver) nothing else does.
+    pub fn read(&mut self, now: Instant, bytes: u64) {
+        self.receiver.take(now, bytes);
+    }
+
+    /// Payload bytes that arrived in order and were not read.
+    pub fn unread(&self) -> u64 {
+        self.receiver.unread()
+    }
+
+    /// Both ends have agreed on ECN: new data may be marked, and ECE means congestion.
+    #[inline]
+    pub fn ecn_negotiated(&self) -> bool {
+        self.config.ecn == EcnConfig::Classic && !self.plain_syn && self.is_established()
+    }
+
+    /// The ECN codepoint of a packet with this segment of ours: ECT(0) for new data only
+    /// (RFC 3168 6.1.1, 6.1.4, 6.1.5).
+    #[inline]
+    pub fn ecn_codepoint(&self, segment: &Segment) -> Ecn {
+        let new = segment.len > 0 && !segment.flags.has(RETRANSMISSION);
+        if new && self.ecn_negotiated() { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+
+    /// Packets that arrived with the mark of congestion.
+    pub fn ce_counters(&self) -> CeCounters {
+        self.receiver.ce_counters()
     }
 
     /// Payload bytes that arrived in order.

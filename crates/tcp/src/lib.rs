@@ -13,14 +13,15 @@ mod rtt;
 mod sender;
 
 pub use config::{
-    CongestionConfig, DelayedAckConfig, EndpointConfig, IdleRestart, LossDetection, OffloadConfig,
-    PacingConfig, RecoveryConfig, Reduction, RtoConfig, RtoEstimator, SlowStartConfig,
-    ValidationConfig,
+    AggregationConfig, BufferConfig, CongestionConfig, DelayedAckConfig, EcnConfig, EndpointConfig,
+    IdleRestart, LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig,
+    Reduction, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
 };
 pub use congestion::{
     AckSample, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, LostSegment, RateSample, Reno,
     SlowStartExit, State, Window,
 };
 pub use endpoint::{Endpoint, RETRANSMISSION, SACK_PERMITTED};
+pub use receiver::CeCounters;
 pub use rtt::RttEstimator;
 pub use sender::{LimitTimes, SenderCounters};

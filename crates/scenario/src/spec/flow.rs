@@ -1,8 +1,8 @@
 //! `[[flow]]` and `[profile.NAME]`.
 
 use super::{
-    Choice, Default, Group, Key, Kind, MS, MS_ABOVE_0, Need, Rule, S_ABOVE_0, S_FROM_0, Table,
-    Unit, choice, count,
+    Choice, Default, Group, Key, Kind, MS, MS_ABOVE_0, MS_FROM_0, Need, Rule, S_ABOVE_0, S_FROM_0,
+    Table, Unit, choice, count,
 };
 use super::{LONGEST_NS, TimeUnit};
 
@@ -81,6 +81,7 @@ pub(crate) static FLOW: Table = Table {
         },
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: ENDPOINT },
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: SENDER },
+        Group { variants: &["bulk", "file"], rule: Rule::Each, keys: RECEIVER },
     ],
 };
 
@@ -103,6 +104,7 @@ pub(crate) static PROFILE: Table = Table {
         },
         Group { variants: &[], rule: Rule::Each, keys: ENDPOINT },
         Group { variants: &[], rule: Rule::Each, keys: SENDER },
+        Group { variants: &[], rule: Rule::Each, keys: RECEIVER },
     ],
 };
 
@@ -235,7 +237,8 @@ const ENDPOINT: &[Key] = &[
         "delayed_ack_segments",
         count(Unit::Segments, 1, 65535),
         Default::Inherited,
-        "Acknowledge at once when this many full segments are unacknowledged; 1 is no delay.",
+        "Acknowledge at once when more bytes than this many full segments less one are \
+         unacknowledged; 1 is no delay.",
     ),
     Key::new(
         "delayed_ack_ms",
@@ -268,15 +271,16 @@ const ENDPOINT: &[Key] = &[
         "receive_buffer_bytes",
         count(Unit::Bytes, 1, 1 << 40),
         Default::Inherited,
-        "Bytes that the receiver holds; what it advertises at most.",
+        "What the receiver advertises at most, in bytes.",
     ),
     Key::new(
         "window_bytes",
         count(Unit::Bytes, 1, 1 << 40),
         Default::Absent("the two buffers as they are"),
-        "Sets `send_buffer_bytes` and `receive_buffer_bytes` alike, as `iperf -w` does.",
+        "Sets `send_buffer_bytes` and `receive_buffer_bytes` alike, as `iperf -w` does; the receive \
+         buffer has its size from the start.",
     )
-    .excludes(&["send_buffer_bytes", "receive_buffer_bytes"]),
+    .excludes(&["send_buffer_bytes", "receive_buffer_bytes", "initial_receive_buffer_bytes"]),
 ];
 
 /// How a sender finds losses, and when it sends. What a profile sets, as above.
@@ -404,6 +408,65 @@ const SENDER: &[Key] = &[
         Default::Inherited,
         "The send buffer holds this many windows, up to `send_buffer_bytes`; 0: it has its size \
          from the start.",
+    ),
+];
+
+/// How a receiver acknowledges and reads. What a profile sets, as above.
+const RECEIVER: &[Key] = &[
+    Key::new(
+        "delayed_ack_max_ms",
+        MS_ABOVE_0,
+        Default::Inherited,
+        "If larger than `delayed_ack_ms`: the delay follows the time between segments, up to this.",
+    ),
+    Key::new(
+        "quick_ack_segments",
+        count(Unit::Segments, 0, 65535),
+        Default::Inherited,
+        "So many acknowledgements are not delayed at the start, after a duplicate and after a \
+         silence longer than the RTO, but no more than half a window's worth; 0: none.",
+    ),
+    Key::new(
+        "aggregation_bytes",
+        count(Unit::Bytes, 0, 1 << 20),
+        Default::Inherited,
+        "Segments that arrive in order are handed up, and acknowledged, together (GRO, LRO), up to \
+         this; 0: one by one.",
+    ),
+    Key::new(
+        "aggregation_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "Time from the first segment of an aggregate to the last; 0: what arrives at one instant.",
+    ),
+    Key::new(
+        "dsack",
+        Kind::Flag,
+        Default::Inherited,
+        "Report duplicates in SACK blocks (RFC 2883).",
+    ),
+    Key::new(
+        "ecn",
+        Kind::Choice(&[
+            choice("off", "Neither asked for nor agreed to."),
+            choice("classic", "RFC 3168."),
+        ]),
+        Default::Inherited,
+        "Explicit congestion notification.",
+    ),
+    Key::new(
+        "initial_receive_buffer_bytes",
+        count(Unit::Bytes, 0, 1 << 40),
+        Default::Inherited,
+        "What the receiver advertises at first; the window grows to `receive_buffer_bytes` with what \
+         the application reads in a round trip (dynamic right-sizing). 0: it does not grow, but has \
+         its size from the start.",
+    ),
+    Key::new(
+        "read_rate_mbps",
+        Kind::Rate,
+        Default::Absent("all that has arrived, at once"),
+        "Rate at which the receiver's application reads, in payload bits.",
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! A TCP flow: two endpoints, an application that writes for a time or a number of bytes.
 
-use airpath_base::{Duration, Ecn, Event, EventKind, Histogram, Instant, Packet, Payload, Stream};
+use airpath_base::{Duration, Event, EventKind, Histogram, Instant, Packet, Payload, Stream};
 use airpath_record::{
     AckRow, EventRow, Exit, FlowSummary, HistogramRow, LimitSeconds, Name, Quantiles, SampleRow,
 };
@@ -370,7 +370,7 @@ fn transmit(
         let packet = Packet {
             flow: identity.flow,
             size: endpoint.wire_size(&segment),
-            ecn: Ecn::NotEct,
+            ecn: endpoint.ecn_codepoint(&segment),
             payload: Payload::Tcp(segment),
         };
         context.paths[direction].enqueue(context.now, packet);

@@ -1,7 +1,7 @@
 //! Opening: SYN and SYN+ACK, their loss, and what the two ends agree on.
 
 use airpath_base::{Flags, Segment};
-use airpath_tcp::{EndpointConfig, SACK_PERMITTED};
+use airpath_tcp::{BufferConfig, EndpointConfig, SACK_PERMITTED};
 
 use crate::script::*;
 
@@ -108,7 +108,7 @@ fn a_lost_syn_ack_is_sent_again_after_the_initial_rto_and_backs_off() {
 fn the_window_of_a_syn_is_not_scaled() {
     // RFC 7323 2.2
     let mut config = config();
-    config.receive_buffer = 1 << 20;
+    config.receive_buffer = BufferConfig::fixed(1 << 20);
     let mut end = Script::connect(&config);
     let syn = end.recv();
     assert_eq!((syn.window, syn.window_scale), (65535, Some(5)));
@@ -129,7 +129,10 @@ fn the_window_of_a_syn_is_not_scaled() {
 fn the_scale_is_the_smallest_with_which_the_buffer_fits() {
     // RFC 7323 2.3
     for (buffer, scale) in [(1000, 0), (65_535, 0), (65_536, 1), (1 << 30, 14), (1 << 40, 14)] {
-        let mut end = Script::connect(&EndpointConfig { receive_buffer: buffer, ..config() });
+        let mut end = Script::connect(&EndpointConfig {
+            receive_buffer: BufferConfig::fixed(buffer),
+            ..config()
+        });
         assert_eq!(end.recv().window_scale, Some(scale), "{buffer}");
     }
 }
@@ -138,7 +141,7 @@ fn the_scale_is_the_smallest_with_which_the_buffer_fits() {
 fn a_scaled_window_is_rounded_down() {
     // RFC 7323 2.3
     let mut config = config();
-    config.receive_buffer = 1_000_003;
+    config.receive_buffer = BufferConfig::fixed(1_000_003);
     let mut end = Script::accepted(&config);
     end.send(data(1));
     let ack = end.recv();

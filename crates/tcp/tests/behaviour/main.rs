@@ -2,10 +2,13 @@
 //! an argument. `two_ends` joins two endpoints by a random channel instead.
 
 mod congestion;
+mod delayed_ack;
+mod ecn;
 mod flow_control;
 mod handshake;
 mod leaving;
 mod rack;
+mod receive_window;
 mod receiver;
 mod recovery;
 mod reduction;

@@ -1,6 +1,7 @@
 //! The receiving half: when it acknowledges, what it reports, what it accepts.
 
 use airpath_base::{Flags, Instant, Segment};
+use airpath_tcp::{BufferConfig, EndpointConfig};
 
 use crate::script::*;
 
@@ -148,7 +149,7 @@ fn there_are_no_blocks_in_order_and_none_without_sack() {
 fn nothing_beyond_the_window_is_accepted() {
     // RFC 9293 3.10.7.4
     let mut config = config();
-    config.receive_buffer = 3 * u64::from(MSS);
+    config.receive_buffer = BufferConfig::fixed(3 * u64::from(MSS));
     let mut end = Script::accepted(&config);
     end.send(data(3));
     assert!(end.recv_ack(at(0)).sack.is_empty());
@@ -161,7 +162,7 @@ fn the_right_edge_of_the_window_never_moves_back() {
     // RFC 9293 3.8.6: "shrinking the window" is discouraged.
     for buffer in [10_000, 65_535, 65_537, 70_001, 1_000_003] {
         let mut config = config();
-        config.receive_buffer = buffer;
+        config.receive_buffer = BufferConfig::fixed(buffer);
         let mut end = Script::connect(&config);
         let syn = end.recv();
         end.send(syn_ack());
@@ -228,7 +229,7 @@ fn older_blocks_are_repeated_while_a_new_one_grows() {
 fn of_a_segment_across_the_edge_of_the_window_the_part_inside_is_accepted() {
     // RFC 9293 3.10.7.4
     let mut config = config();
-    config.receive_buffer = 1500;
+    config.receive_buffer = BufferConfig::fixed(1500);
     let mut end = Script::accepted(&config);
     end.send(Segment { len: 1600, flags: Flags::FIN.with(Flags::ACK), ..data(0) });
     end.tick(ms(40));
@@ -290,4 +291,92 @@ fn an_acknowledgement_of_what_was_not_sent_is_answered_and_dropped() {
     end.send(Segment { ack: 502, window: 7, ..data(0) });
     end.recv_ack(1);
     assert_eq!((end.delivered(), end.acknowledged()), (0, 0));
+}
+
+fn dsack() -> EndpointConfig {
+    EndpointConfig { dsack: true, ..config() }
+}
+
+#[test]
+fn a_duplicate_is_reported_once_and_first() {
+    // RFC 2883 4.1, its first example
+    let mut end = Script::accepted(&dsack());
+    end.send(data(0));
+    end.send(data(1));
+    end.recv();
+    end.send(data(0));
+    assert_eq!(blocks(&end.recv_ack(at(2))), [(0, 1)]);
+    end.send(data(3));
+    assert_eq!(blocks(&end.recv_ack(at(2))), [(3, 4)]);
+}
+
+#[test]
+fn a_duplicate_above_a_gap_is_reported_before_the_range_that_holds_it() {
+    // RFC 2883 4 (4), 4.1, its second example
+    let mut end = Script::accepted(&dsack());
+    for segment in [1, 5, 2, 3, 2] {
+        end.send(data(segment));
+    }
+    assert_eq!(end.recv_count(), 5);
+    end.send(data(2));
+    assert_eq!(blocks(&end.recv_ack(at(0))), [(2, 3), (1, 4), (5, 6)]);
+}
+
+#[test]
+fn a_duplicate_below_a_gap_comes_before_the_ranges_above() {
+    // RFC 2883 4.1, its third example
+    let mut end = Script::accepted(&dsack());
+    for segment in [0, 2, 0] {
+        end.send(data(segment));
+    }
+    end.recv();
+    assert_eq!(blocks(&end.recv_ack(at(1))), [(0, 1), (2, 3)]);
+}
+
+/// As [`data`], but of several segments at once.
+fn long(first: u64, end: u64) -> Segment {
+    Segment { len: ((end - first) * u64::from(MSS)) as u32, ..data(first) }
+}
+
+#[test]
+fn of_a_partial_duplicate_the_part_that_was_there_is_reported() {
+    // RFC 2883 4.2.1, 4.2.2
+    let mut end = Script::accepted(&dsack());
+    end.send(data(0));
+    end.send(long(0, 3));
+    assert_eq!(blocks(&end.recv_ack(at(3))), [(0, 1)]);
+    end.send(data(5));
+    end.send(long(4, 6));
+    end.recv();
+    assert_eq!(blocks(&end.recv_ack(at(3))), [(5, 6), (4, 6)]);
+    // What fills a gap reaches into what is above it.
+    end.send(long(3, 5));
+    assert_eq!(blocks(&end.recv_ack(at(6))), [(4, 5)]);
+}
+
+#[test]
+fn of_two_duplicate_parts_the_first_is_reported() {
+    // RFC 2883 4.2.3
+    let mut end = Script::accepted(&dsack());
+    for segment in [2, 4] {
+        end.send(data(segment));
+    }
+    end.recv_count();
+    end.send(long(1, 5));
+    assert_eq!(blocks(&end.recv_ack(at(0))), [(2, 3), (1, 5)]);
+}
+
+#[test]
+fn duplicates_are_not_reported_unless_configured_and_agreed() {
+    // RFC 2883 5: they need SACK-permitted.
+    let plain = Segment { flags: Flags::SYN, ..syn() };
+    for (config, syn) in [(config(), syn()), (dsack(), plain)] {
+        let mut end = Script::listen(&config);
+        end.send(syn);
+        end.recv();
+        end.send(ack(0));
+        end.send(data(0));
+        end.send(data(0));
+        assert!(end.recv_ack(at(1)).sack.is_empty());
+    }
 }

@@ -8,8 +8,8 @@ use std::ops::Deref;
 
 use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, SackBlocks, Segment};
 use airpath_tcp::{
-    CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, RtoConfig, RtoEstimator,
-    SACK_PERMITTED,
+    BufferConfig, CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, RtoConfig,
+    RtoEstimator, SACK_PERMITTED,
 };
 
 pub(crate) const MSS: u32 = 1000;
@@ -38,12 +38,18 @@ pub(crate) fn config() -> EndpointConfig {
             max: ms(60_000),
             estimator: RtoEstimator::Rfc6298,
         },
-        delayed_ack: DelayedAckConfig { segments: 2, timeout: ms(40), ticking: false },
+        delayed_ack: DelayedAckConfig {
+            segments: 2,
+            timeout: ms(40),
+            max_timeout: ms(40),
+            ticking: false,
+            quick_segments: 0,
+        },
         timestamps: false,
         sack: true,
         window_scaling: true,
         send_buffer: 1 << 30,
-        receive_buffer: 1_000_000,
+        receive_buffer: BufferConfig::fixed(1_000_000),
         ..EndpointConfig::default()
     }
 }
@@ -124,7 +130,18 @@ impl Script {
 
     /// The peer's segment arrives.
     pub(crate) fn send(&mut self, segment: Segment) {
-        self.end.on_segment(self.now, &segment, Ecn::NotEct);
+        self.send_marked(segment, Ecn::NotEct);
+    }
+
+    /// It arrives in a packet with this codepoint.
+    pub(crate) fn send_marked(&mut self, segment: Segment, ecn: Ecn) {
+        self.end.on_segment(self.now, &segment, ecn);
+        self.poll();
+    }
+
+    /// The application reads, if the driver is its reader.
+    pub(crate) fn read(&mut self, bytes: u64) {
+        self.end.read(self.now, bytes);
         self.poll();
     }
 

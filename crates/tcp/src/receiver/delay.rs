@@ -1,0 +1,222 @@
+//! When to acknowledge: at once, together with what follows, or later.
+
+use airpath_base::{Duration, Instant};
+
+use crate::{AggregationConfig, DelayedAckConfig, EndpointConfig, RttEstimator};
+
+/// Decides when acknowledgements go out.
+#[derive(Debug)]
+pub(super) struct Delay {
+    config: DelayedAckConfig,
+    aggregation: Option<AggregationConfig>,
+    state: State,
+    aggregate: Option<Aggregate>,
+    /// Linux's quick mode and adaptive time.
+    adaptive: Option<Adaptive>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    None,
+    Delayed(Instant),
+    Now,
+}
+
+/// Segments on their way up together.
+#[derive(Clone, Copy, Debug)]
+struct Aggregate {
+    until: Instant,
+    bytes: u32,
+}
+
+/// What Linux knows about the time between segments. The rules are from the paper that
+/// [`DelayedAckConfig`] names; the numbers are what its releases since do.
+#[derive(Clone, Copy, Debug)]
+struct Adaptive {
+    /// Acknowledgements still to be sent without delay.
+    quick: u32,
+    /// Time that an acknowledgement waits for the next segment.
+    timeout: Duration,
+    last_arrival: Option<Instant>,
+}
+
+/// What an acknowledgement would say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    /// Bytes in order that are not acknowledged.
+    pub(super) bytes: u64,
+    /// Payload of a full-sized segment of the peer.
+    pub(super) full: u32,
+    /// The peer can send no full-sized segment before it.
+    pub(super) starved: bool,
+}
+
+/// The window that is offered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// In bytes.
+    pub(super) bytes: u64,
+    /// Payload of a full-sized segment of the peer.
+    pub(super) full: u32,
+}
+
+impl Delay {
+    pub(super) fn new(config: &EndpointConfig) -> Self {
+        let delay = config.delayed_ack;
+        let adaptive = (delay.quick_segments > 0 || delay.is_adaptive()).then_some(Adaptive {
+            quick: 0,
+            timeout: delay.timeout,
+            last_arrival: None,
+        });
+        Self {
+            config: delay,
+            aggregation: config.aggregation,
+            state: State::None,
+            aggregate: None,
+            adaptive,
+        }
+    }
+
+    /// New data arrived, in or out of order.
+    #[inline]
+    pub(super) fn note_arrival(&mut self, now: Instant, window: Room, rtt: &RttEstimator) {
+        if let Some(adaptive) = &mut self.adaptive {
+            let gap = adaptive.last_arrival.replace(now).map(|last| now - last);
+            let rto = rtt.rto();
+            if let Some(gap) = gap {
+                adaptive.follow(gap, self.config.timeout, rto);
+            }
+            if gap.is_none_or(|gap| gap > rto) {
+                self.quicken(u32::MAX, window);
+            }
+        }
+    }
+
+    /// At least so many of the next acknowledgements are not delayed, within the configured number
+    /// and half of the window.
+    pub(super) fn quicken(&mut self, acks: u32, window: Room) {
+        if let Some(adaptive) = &mut self.adaptive {
+            let half = window.bytes / (2 * u64::from(window.full)).max(1);
+            let half = u32::try_from(half).unwrap_or(u32::MAX).max(2);
+            adaptive.quick = adaptive.quick.max(acks.min(half).min(self.config.quick_segments));
+        }
+    }
+
+    /// A segment in order, of `len` bytes.
+    #[inline]
+    pub(super) fn on_segment(
+        &mut self,
+        now: Instant,
+        len: u32,
+        waiting: Waiting,
+        rtt: &RttEstimator,
+    ) {
+        let Some(aggregation) = self.aggregation else {
+            self.decide(now, waiting, rtt);
+            return;
+        };
+        let until = now + aggregation.time;
+        let aggregate = self.aggregate.get_or_insert(Aggregate { until, bytes: 0 });
+        aggregate.bytes = aggregate.bytes.saturating_add(len);
+        // Another full segment would not fit.
+        if aggregate.bytes.saturating_add(waiting.full) > aggregation.max_bytes {
+            self.aggregate = None;
+            self.decide(now, waiting, rtt);
+        }
+    }
+
+    /// RFC 5681 4.2: an acknowledgement for at least every second full-sized segment.
+    #[inline]
+    fn decide(&mut self, now: Instant, waiting: Waiting, rtt: &RttEstimator) {
+        let quick = self.adaptive.is_some_and(|adaptive| adaptive.quick > 0);
+        let most = u64::from(self.config.segments.saturating_sub(1)) * u64::from(waiting.full);
+        if waiting.bytes > most || quick || waiting.starved {
+            self.state = State::Now;
+        } else if self.state == State::None {
+            self.state = State::Delayed(self.delayed_until(now, rtt));
+        } else if let (State::Delayed(at), true) = (self.state, self.config.is_adaptive()) {
+            // It may be brought forward, but is never put off.
+            self.state = State::Delayed(at.min(self.delayed_until(now, rtt)));
+        }
+    }
+
+    fn delayed_until(&self, now: Instant, rtt: &RttEstimator) -> Instant {
+        let DelayedAckConfig { timeout, max_timeout, ticking, .. } = self.config;
+        if ticking && timeout.as_nanos() > 0 {
+            let tick = now.as_nanos() / timeout.as_nanos() + 1;
+            return Instant::from_nanos(tick * timeout.as_nanos());
+        }
+        match self.adaptive.filter(|_| self.config.is_adaptive()) {
+            None => now + timeout,
+            // No longer than a round trip: the sender may wait for it.
+            Some(adaptive) => {
+                let round_trip = rtt.srtt().unwrap_or(max_timeout).max(timeout);
+                now + adaptive.timeout.min(round_trip).min(max_timeout)
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn timer(&self) -> Option<Instant> {
+        let delayed = match self.state {
+            State::Now => return None,
+            State::Delayed(at) => Some(at),
+            State::None => None,
+        };
+        match self.aggregate {
+            None => delayed,
+            Some(Aggregate { until, .. }) => Some(delayed.map_or(until, |at| at.min(until))),
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, now: Instant, waiting: Waiting, rtt: &RttEstimator) {
+        if let State::Delayed(at) = self.state
+            && at <= now
+        {
+            self.state = State::Now;
+            if let Some(adaptive) = &mut self.adaptive {
+                // It waited in vain: the next segment takes longer.
+                adaptive.timeout = (adaptive.timeout * 2).min(rtt.rto());
+            }
+        }
+        if self.aggregate.take_if(|aggregate| aggregate.until <= now).is_some() {
+            self.decide(now, waiting, rtt);
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_due(&self) -> bool {
+        self.state == State::Now
+    }
+
+    /// Without any delay.
+    pub(super) fn at_once(&mut self) {
+        self.state = State::Now;
+    }
+
+    /// An acknowledgement goes out.
+    #[inline]
+    pub(super) fn on_sent(&mut self) {
+        self.state = State::None;
+        self.aggregate = None;
+        if let Some(adaptive) = &mut self.adaptive
+            && adaptive.quick > 0
+        {
+            adaptive.quick -= 1;
+            if adaptive.quick == 0 {
+                adaptive.timeout = self.config.timeout;
+            }
+        }
+    }
+}
+
+impl Adaptive {
+    /// The next segment came after `gap`: the time to wait follows, down to `min`.
+    fn follow(&mut self, gap: Duration, min: Duration, rto: Duration) {
+        if gap <= min / 2 {
+            self.timeout = self.timeout / 2 + min / 2;
+        } else if gap < self.timeout {
+            self.timeout = (self.timeout / 2 + gap).min(rto);
+        }
+    }
+}

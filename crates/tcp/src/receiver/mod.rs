@@ -1,0 +1,296 @@
+//! The receiving half of an endpoint: reassembly, acknowledgements, window, congestion echo.
+
+mod delay;
+mod ecn;
+mod reassembly;
+mod window;
+
+pub use ecn::CeCounters;
+pub(crate) use window::MAX_WINDOW_SCALE;
+
+use airpath_base::{Duration, Ecn, Flags, Instant, Segment};
+
+use crate::{EcnConfig, EndpointConfig, RttEstimator};
+use delay::{Delay, Room, Waiting};
+use ecn::{Change, Echo};
+use reassembly::{Arrival, Reassembly};
+use window::ReceiveWindow;
+
+/// Receives a stream and decides when to acknowledge.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    mss: u32,
+    /// Payload of the peer's full-sized segments, as far as they were seen.
+    full: u32,
+    sack: bool,
+    timestamps: bool,
+    reassembly: Reassembly,
+    delay: Delay,
+    window: ReceiveWindow,
+    echo: Echo,
+    /// Timestamp to echo (RFC 7323 4.3, TS.Recent).
+    ts_recent: u32,
+    ts_recent_at: Instant,
+    /// RCV.NXT in the last acknowledgement sent (Last.ACK.sent).
+    last_ack_sent: u64,
+    fin_at: Option<u64>,
+    pub(crate) acks_sent: u64,
+}
+
+/// Payload of a full-sized segment until a larger one was seen (RFC 9293 3.7.1).
+const SMALLEST_FULL: u32 = 536;
+
+/// Acknowledgements without delay once congestion was experienced: what Linux does.
+const QUICK_AFTER_CE: u32 = 2;
+
+impl Receiver {
+    pub(crate) fn new(config: &EndpointConfig) -> Self {
+        Self {
+            mss: config.mss,
+            full: config.mss.min(SMALLEST_FULL),
+            sack: config.sack,
+            timestamps: config.timestamps,
+            reassembly: Reassembly::new(),
+            delay: Delay::new(config),
+            window: ReceiveWindow::new(config),
+            echo: Echo::new(),
+            ts_recent: 0,
+            ts_recent_at: Instant::ZERO,
+            last_ack_sent: 0,
+            fin_at: None,
+            acks_sent: 0,
+        }
+    }
+
+    /// What the two ends agreed on.
+    pub(crate) fn establish(&mut self, agreed: &EndpointConfig) {
+        self.sack = agreed.sack;
+        self.timestamps = agreed.timestamps;
+        self.reassembly.dsack = agreed.sack && agreed.dsack;
+        self.window.establish(agreed);
+        self.echo.enable(agreed.ecn == EcnConfig::Classic);
+    }
+
+    /// The SYN arrived.
+    pub(crate) fn on_syn(&mut self, now: Instant, segment: &Segment) {
+        self.reassembly.nxt = segment.end();
+        self.window.begin(now, segment.end());
+        if self.timestamps {
+            self.ts_recent = segment.ts_val;
+            self.ts_recent_at = now;
+        }
+    }
+
+    /// Shift to offer in a SYN (RFC 7323 2.3).
+    pub(crate) fn scale(&self) -> u8 {
+        self.window.scale()
+    }
+
+    /// Window field of a SYN.
+    pub(crate) fn syn_window(&self) -> u16 {
+        self.window.of_syn()
+    }
+
+    /// Payload bytes delivered in order.
+    pub(crate) fn delivered(&self) -> u64 {
+        let fin = u64::from(self.is_closed());
+        self.reassembly.nxt.saturating_sub(1 + fin)
+    }
+
+    /// Payload bytes delivered in order that the application has not read.
+    pub(crate) fn unread(&self) -> u64 {
+        self.window.unread(self.reassembly.nxt - u64::from(self.is_closed()))
+    }
+
+    /// Packets that experienced congestion.
+    pub(crate) fn ce_counters(&self) -> CeCounters {
+        self.echo.counters
+    }
+
+    /// The stream's end has been reached.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.fin_at.is_some_and(|fin| self.reassembly.nxt > fin)
+    }
+
+    /// A segment that takes sequence space arrived in a packet with this codepoint.
+    #[inline]
+    pub(crate) fn on_data(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        ecn: Ecn,
+        rtt: &RttEstimator,
+    ) {
+        let nxt = self.reassembly.nxt;
+        self.window.advance(now, nxt);
+        self.echo.count(segment, ecn);
+        // RFC 9293 3.10.7.4: what lies beyond the window is cut off; a FIN needs no room.
+        let limit = self.window.edge();
+        let data_end = segment.seq + u64::from(segment.len);
+        let start = segment.seq;
+        let end = if data_end > limit { limit } else { segment.end() };
+        if self.timestamps && start <= self.last_ack_sent {
+            self.note_timestamp(now, segment.ts_val);
+        }
+        if end <= start || start >= limit && start > nxt {
+            // Beyond the window: say what is expected (RFC 9293 3.10.7.4).
+            self.repeat_at_once();
+            return;
+        }
+        if end > data_end {
+            self.fin_at = Some(data_end);
+        }
+        self.full = self.full.max(segment.len.min(self.mss));
+        let arrival = self.reassembly.accept(start, end);
+        if arrival != Arrival::Duplicate {
+            self.delay.note_arrival(now, self.room(), rtt);
+            self.note_congestion(segment, ecn);
+        }
+        match arrival {
+            Arrival::InOrder => self.on_in_order(now, segment, rtt),
+            // RFC 5681 4.2: at once when a gap is filled, wholly or in part.
+            Arrival::FillsGap => {
+                self.read(now, segment);
+                self.delay.at_once();
+            }
+            // RFC 5681 4.2: at once, so that the sender sees duplicates.
+            Arrival::OutOfOrder => self.delay.at_once(),
+            Arrival::Duplicate => self.repeat_at_once(),
+        }
+    }
+
+    #[inline]
+    fn on_in_order(&mut self, now: Instant, segment: &Segment, rtt: &RttEstimator) {
+        self.read(now, segment);
+        if self.is_closed() {
+            self.delay.at_once();
+        } else {
+            self.delay.on_segment(now, segment.len, self.waiting(), rtt);
+        }
+    }
+
+    /// The window's part in what arrived in order.
+    #[inline]
+    fn read(&mut self, now: Instant, segment: &Segment) {
+        let full = segment.len >= self.full;
+        self.window.on_segment(now, segment, full, self.reassembly.nxt);
+    }
+
+    /// An acknowledgement may have been lost: so many are not delayed, as Linux has it.
+    fn repeat_at_once(&mut self) {
+        self.delay.at_once();
+        self.delay.quicken(u32::MAX, self.room());
+    }
+
+    #[inline]
+    fn note_congestion(&mut self, segment: &Segment, ecn: Ecn) {
+        match self.echo.on_segment(segment, ecn) {
+            Change::None => {}
+            Change::Ended => self.delay.at_once(),
+            Change::Began => {
+                self.delay.at_once();
+                self.delay.quicken(QUICK_AFTER_CE, self.room());
+            }
+        }
+    }
+
+    #[inline]
+    fn waiting(&self) -> Waiting {
+        let nxt = self.reassembly.nxt;
+        Waiting {
+            bytes: nxt - self.last_ack_sent,
+            full: self.full,
+            starved: self.window.is_starving(nxt, self.full),
+        }
+    }
+
+    #[inline]
+    fn room(&self) -> Room {
+        Room { bytes: self.window.offered(), full: self.full }
+    }
+
+    /// RFC 7323 4.3 (2), the comparison modulo 2^32; 5.5: not with what the clock has outrun.
+    #[inline]
+    fn note_timestamp(&mut self, now: Instant, ts_val: u32) {
+        let outdated = now.saturating_since(self.ts_recent_at) > TIMESTAMP_HORIZON;
+        if outdated || ts_val.wrapping_sub(self.ts_recent) as i32 >= 0 {
+            self.ts_recent = ts_val;
+            self.ts_recent_at = now;
+        }
+    }
+
+    /// The driver's application reads up to `bytes`.
+    pub(crate) fn take(&mut self, now: Instant, bytes: u64) {
+        let before = self.unread();
+        self.window.take(now, bytes, self.reassembly.nxt);
+        self.announce(before);
+    }
+
+    /// RFC 9293 3.8.6.2.2: tells the peer of the room that reading has made since so many bytes
+    /// were unread, if it is worth it.
+    fn announce(&mut self, before: u64) {
+        let read = self.unread() < before && !self.is_closed();
+        if read && self.window.update_is_due(self.reassembly.nxt) {
+            self.delay.at_once();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn timer(&self) -> Option<Instant> {
+        let update = match self.is_closed() || self.delay.is_due() {
+            true => None,
+            false => self.window.timer(self.reassembly.nxt),
+        };
+        match (self.delay.timer(), update) {
+            (Some(first), Some(second)) => Some(first.min(second)),
+            (first, second) => first.or(second),
+        }
+    }
+
+    pub(crate) fn on_timer(&mut self, now: Instant, rtt: &RttEstimator) {
+        let before = self.unread();
+        self.window.advance(now, self.reassembly.nxt);
+        self.announce(before);
+        self.delay.on_timer(now, self.waiting(), rtt);
+    }
+
+    /// An acknowledgement must go out now.
+    #[inline]
+    pub(crate) fn wants_ack(&self) -> bool {
+        self.delay.is_due()
+    }
+
+    /// Asks for one.
+    pub(crate) fn request_ack(&mut self) {
+        self.delay.at_once();
+    }
+
+    /// Fills in the acknowledgement part of an outgoing segment.
+    #[inline]
+    pub(crate) fn fill_ack(&mut self, now: Instant, segment: &mut Segment) {
+        let nxt = self.reassembly.nxt;
+        self.window.advance(now, nxt);
+        segment.flags = segment.flags.with(self.echo.flags());
+        segment.ack = nxt;
+        segment.ts_ecr = self.ts_recent;
+        segment.window = self.window.advertise(nxt);
+        if self.sack && self.reassembly.has_blocks() {
+            segment.sack = self.reassembly.take_blocks();
+        }
+        self.delay.on_sent();
+        self.last_ack_sent = nxt;
+        self.acks_sent += 1;
+    }
+
+    /// Fills in that of a SYN+ACK, whose window is not scaled and holds nothing yet.
+    pub(crate) fn fill_syn_ack(&mut self, segment: &mut Segment) {
+        segment.flags = segment.flags.with(Flags::ACK);
+        segment.ack = self.reassembly.nxt;
+        segment.ts_ecr = self.ts_recent;
+        self.last_ack_sent = self.reassembly.nxt;
+        self.acks_sent += 1;
+    }
+}
+
+/// Half of the range of a timestamp in microseconds: older ones compare the wrong way.
+const TIMESTAMP_HORIZON: Duration = Duration::from_micros(1 << 31);

@@ -1,0 +1,221 @@
+//! Acknowledgements as Linux delays them, and those of aggregates.
+
+use airpath_base::{Duration, Segment};
+use airpath_tcp::{AggregationConfig, BufferConfig, DelayedAckConfig, EndpointConfig};
+
+use crate::script::*;
+
+/// Sixteen quick acknowledgements, then 40 to 200 ms.
+fn linux() -> EndpointConfig {
+    EndpointConfig {
+        delayed_ack: DelayedAckConfig {
+            max_timeout: ms(200),
+            quick_segments: 16,
+            ..config().delayed_ack
+        },
+        ..config()
+    }
+}
+
+/// The quick acknowledgements are spent.
+fn settled(config: &EndpointConfig, first: u64) -> Script {
+    let mut end = Script::accepted(config);
+    (0..first).for_each(|segment| end.send(data(segment)));
+    assert_eq!(end.recv_count() as u64, first);
+    end
+}
+
+#[test]
+fn the_first_sixteen_acknowledgements_are_not_delayed() {
+    // P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002
+    let mut end = Script::accepted(&linux());
+    for segment in 0..16 {
+        end.send(data(segment));
+        end.recv_ack(at(segment + 1));
+    }
+    end.send(data(16));
+    end.recv_nothing();
+    end.send(data(17));
+    end.recv_ack(at(18));
+}
+
+#[test]
+fn quick_acknowledgements_are_no_more_than_half_a_windows_worth() {
+    for (buffer, quick) in [(20_000, 10), (3_500, 2)] {
+        let mut config = linux();
+        config.receive_buffer = BufferConfig::fixed(buffer);
+        let mut end = settled(&config, quick);
+        end.send(data(quick));
+        end.recv_nothing();
+    }
+}
+
+#[test]
+fn a_duplicate_starts_quick_acknowledgements() {
+    // Its acknowledgement was lost, or the sender was late: it is to know soon.
+    let mut end = settled(&linux(), 16);
+    end.send(data(15));
+    end.recv_ack(at(16));
+    for segment in 16..31 {
+        end.send(data(segment));
+        end.recv_ack(at(segment + 1));
+    }
+    end.send(data(31));
+    end.recv_nothing();
+}
+
+#[test]
+fn a_silence_longer_than_the_rto_starts_quick_acknowledgements() {
+    let mut end = settled(&linux(), 16);
+    end.tick(RTO);
+    end.send(data(16));
+    end.recv_nothing();
+    end.tick(RTO + NANO);
+    end.recv_ack(at(17));
+    end.send(data(17));
+    end.recv_ack(at(18));
+}
+
+/// How long the acknowledgement of a single segment waits.
+fn delay_of(end: &mut Script, segment: u64) -> Duration {
+    end.send(data(segment));
+    end.recv_nothing();
+    end.next_timer().expect("delayed") - end.now
+}
+
+#[test]
+fn the_delay_follows_the_time_between_segments() {
+    // Twice the time between them in the long run; no less than 40 ms.
+    for (gap, expected) in [(1, 40), (20, 40), (30, 60), (35, 70)] {
+        let mut end = settled(&linux(), 16);
+        for segment in 16..80 {
+            end.tick(ms(gap));
+            end.send(data(segment));
+        }
+        // An even number: nothing waits.
+        end.recv_count();
+        end.tick(ms(gap));
+        let delay = delay_of(&mut end, 80);
+        assert!(delay + ms(1) >= ms(expected) && delay <= ms(expected), "{gap}: {delay:?}");
+    }
+}
+
+#[test]
+fn a_delay_in_vain_doubles_the_next_up_to_a_round_trip() {
+    let mut end = settled(&linux(), 16);
+    let mut delays = Vec::new();
+    for segment in 16..20 {
+        delays.push(delay_of(&mut end, segment));
+        end.tick(ms(250));
+        end.recv_ack(at(segment + 1));
+    }
+    // The round trip of the handshake takes 100 ms.
+    assert_eq!(delays, [40, 80, 100, 100].map(ms));
+}
+
+#[test]
+fn the_delay_is_no_longer_than_its_maximum() {
+    let mut config = linux();
+    config.delayed_ack.max_timeout = ms(70);
+    let mut end = settled(&config, 16);
+    for (segment, delay) in [(16, 40), (17, 70), (18, 70)] {
+        assert_eq!(delay_of(&mut end, segment), ms(delay));
+        end.tick(ms(250));
+        end.recv_ack(at(segment + 1));
+    }
+}
+
+#[test]
+fn full_sized_is_what_the_peer_sends() {
+    // RFC 5681 2: the peer's MSS may be the smaller one.
+    let mut end = Script::accepted(&config());
+    end.send(Segment { len: 600, ..data(0) });
+    end.recv_nothing();
+    end.send(Segment { seq: 601, len: 600, ..data(0) });
+    end.recv_ack(1201);
+    // More than one full segment, the second a short one.
+    end.send(Segment { seq: 1201, len: 600, ..data(0) });
+    end.send(Segment { seq: 1801, len: 1, ..data(0) });
+    end.recv_ack(1802);
+}
+
+fn aggregating(time: Duration) -> EndpointConfig {
+    let aggregation = Some(AggregationConfig { time, max_bytes: 65_535 });
+    EndpointConfig { aggregation, ..config() }
+}
+
+#[test]
+fn what_arrives_at_one_instant_is_acknowledged_together() {
+    // GRO: a stretch acknowledgement (RFC 5681 4.2 wants one for every second segment).
+    let mut end = Script::accepted(&aggregating(Duration::ZERO));
+    for burst in [2, 7, 30] {
+        end.tick(ms(10));
+        let first = end.delivered() / u64::from(MSS);
+        (first..first + burst).for_each(|segment| end.send(data(segment)));
+        end.recv_nothing();
+        end.tick(Duration::ZERO);
+        end.recv_ack(at(first + burst));
+        end.recv_nothing();
+    }
+}
+
+#[test]
+fn a_single_segment_is_no_aggregate() {
+    let mut end = Script::accepted(&aggregating(Duration::ZERO));
+    end.send(data(0));
+    end.tick(ms(40) - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    end.recv_ack(at(1));
+    // One that waits and one more are two.
+    end.send(data(1));
+    end.tick(ms(10));
+    end.send(data(2));
+    end.recv_nothing();
+    end.tick(Duration::ZERO);
+    end.recv_ack(at(3));
+}
+
+#[test]
+fn an_aggregate_ends_when_its_time_is_over_or_it_is_full() {
+    let mut end = Script::accepted(&aggregating(ms(2)));
+    for segment in 0..5 {
+        end.send(data(segment));
+        end.tick(Duration::from_micros(399));
+    }
+    end.recv_nothing();
+    end.tick(Duration::from_micros(5));
+    end.recv_ack(at(5));
+    // 65 segments fit into 65,535 bytes.
+    (5..69).for_each(|segment| end.send(data(segment)));
+    end.recv_nothing();
+    end.send(data(69));
+    end.recv_ack(at(70));
+}
+
+#[test]
+fn an_aggregate_is_one_quick_acknowledgement() {
+    let mut config = aggregating(Duration::ZERO);
+    config.delayed_ack.quick_segments = 2;
+    let mut end = Script::accepted(&config);
+    for burst in 0..2 {
+        end.send(data(burst));
+        end.tick(Duration::ZERO);
+        end.recv_ack(at(burst + 1));
+    }
+    end.send(data(2));
+    end.tick(ms(1));
+    end.recv_nothing();
+}
+
+#[test]
+fn what_is_out_of_order_ends_an_aggregate() {
+    // RFC 5681 4.2
+    let mut end = Script::accepted(&aggregating(ms(5)));
+    end.send(data(0));
+    end.send(data(2));
+    assert_eq!(blocks(&end.recv_ack(at(1))), [(2, 3)]);
+    end.send(data(1));
+    end.recv_ack(at(3));
+    assert_eq!(end.next_timer(), None);
+}

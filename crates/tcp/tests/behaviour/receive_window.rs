@@ -1,0 +1,251 @@
+//! The receive window: slow readers, silly windows, growth.
+
+use airpath_base::{Duration, Flags, Rate, Segment};
+use airpath_tcp::{BufferConfig, EndpointConfig, ReaderConfig};
+
+use crate::script::*;
+
+const FULL: u64 = MSS as u64;
+
+/// Read by hand, from a buffer of ten segments; the window is not scaled.
+fn by_hand() -> EndpointConfig {
+    EndpointConfig {
+        receive_buffer: BufferConfig::fixed(10 * FULL),
+        reader: ReaderConfig::Driver,
+        ..config()
+    }
+}
+
+fn window(segment: &Segment) -> u64 {
+    u64::from(segment.window)
+}
+
+#[test]
+fn what_is_not_read_closes_the_window() {
+    // RFC 9293 3.8.6
+    let mut end = Script::accepted(&by_hand());
+    for pair in 0..5 {
+        end.send(data(2 * pair));
+        end.send(data(2 * pair + 1));
+        assert_eq!(window(&end.recv_ack(at(2 * pair + 2))), (8 - 2 * pair) * FULL);
+    }
+    assert_eq!((end.unread(), end.delivered()), (10 * FULL, 10 * FULL));
+    // A probe of the closed window is refused and answered (3.8.6.1).
+    end.send(Segment { len: 1, ..data(10) });
+    assert_eq!(window(&end.recv_ack(at(10))), 0);
+    assert_eq!(end.unread(), 10 * FULL);
+}
+
+/// All of the buffer is unread.
+fn full() -> Script {
+    let mut end = Script::accepted(&by_hand());
+    (0..10).for_each(|segment| end.send(data(segment)));
+    end.recv_count();
+    end
+}
+
+#[test]
+fn a_closed_window_opens_by_no_less_than_a_segment() {
+    // RFC 9293 3.8.6.2.2
+    let mut end = full();
+    end.read(400);
+    end.read(599);
+    end.recv_nothing();
+    end.read(1);
+    assert_eq!(window(&end.recv_ack(at(10))), FULL);
+    // Nor does an acknowledgement that goes out anyway say more.
+    end.read(999);
+    end.send(data(0));
+    assert_eq!(window(&end.recv_ack(at(10))), FULL);
+}
+
+#[test]
+fn of_a_small_buffer_the_window_opens_by_half() {
+    // RFC 9293 3.8.6.2.2
+    let config = EndpointConfig { receive_buffer: BufferConfig::fixed(1200), ..by_hand() };
+    let mut end = Script::accepted(&config);
+    end.send(Segment { len: 1200, ..data(0) });
+    end.recv_count();
+    end.tick(ms(40));
+    end.recv_count();
+    end.read(599);
+    end.recv_nothing();
+    end.read(1);
+    assert_eq!(window(&end.recv()), 600);
+}
+
+#[test]
+fn an_update_goes_out_when_the_window_has_doubled() {
+    // The peer that has room needs none before; Linux does the same.
+    let mut end = full();
+    end.read(3 * FULL);
+    assert_eq!(window(&end.recv()), 3 * FULL);
+    end.read(3 * FULL - 1);
+    end.recv_nothing();
+    end.read(1);
+    assert_eq!(window(&end.recv()), 6 * FULL);
+    end.read(u64::MAX);
+    end.recv_nothing();
+    assert_eq!(end.unread(), 0);
+    end.send(data(10));
+    end.send(data(11));
+    assert_eq!(window(&end.recv()), 8 * FULL);
+}
+
+#[test]
+fn there_is_no_update_after_the_end_of_the_stream() {
+    let mut end = full();
+    end.read(FULL);
+    end.recv_count();
+    let fin = Segment { flags: Flags::FIN.with(ack(0).flags), len: 10, ..data(10) };
+    end.send(fin);
+    end.recv_ack(at(10) + 11);
+    end.read(u64::MAX);
+    end.recv_nothing();
+    assert_eq!((end.unread(), end.delivered()), (0, 10 * FULL + 10));
+}
+
+#[test]
+fn a_bare_fin_needs_no_room() {
+    let mut end = full();
+    end.send(Segment { flags: Flags::FIN.with(ack(0).flags), len: 0, ..data(10) });
+    end.recv_ack(at(10) + 1);
+    assert!(end.is_closed_by_peer());
+    assert_eq!(end.unread(), 10 * FULL);
+}
+
+#[test]
+fn a_window_that_only_the_delayed_acknowledgement_would_open_is_opened_at_once() {
+    // The sender could not send before it.
+    let config = EndpointConfig { receive_buffer: BufferConfig::fixed(FULL), ..config() };
+    let mut end = Script::accepted(&config);
+    for segment in 0..3 {
+        end.send(data(segment));
+        assert_eq!(window(&end.recv_ack(at(segment + 1))), FULL);
+    }
+}
+
+#[test]
+fn an_application_reads_at_its_rate() {
+    // 8 Mb/s: a segment each millisecond.
+    let rate = Rate::from_bps(8_000_000).unwrap();
+    let config = EndpointConfig { reader: ReaderConfig::Rate(rate), ..by_hand() };
+    let mut end = Script::accepted(&config);
+    end.tick(ms(500));
+    (0..10).for_each(|segment| end.send(data(segment)));
+    assert_eq!(end.recv_count(), 5);
+    end.tick(ms(1) - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    assert_eq!((window(&end.recv()), end.unread()), (FULL, 9 * FULL));
+    end.tick(ms(1));
+    assert_eq!(window(&end.recv()), 2 * FULL);
+    end.tick(ms(2));
+    assert_eq!(window(&end.recv()), 4 * FULL);
+    end.tick(ms(4));
+    assert_eq!(window(&end.recv()), 8 * FULL);
+    assert_eq!(end.next_timer(), None);
+    // What arrives moves the clock on.
+    end.tick(ms(1));
+    end.send(data(10));
+    assert_eq!(end.unread(), 2 * FULL);
+    end.tick(ms(40));
+    assert_eq!(window(&end.recv_ack(at(11))), 10 * FULL);
+}
+
+/// 64 segments at the start, at most 4,000.
+fn tuned(timestamps: bool) -> EndpointConfig {
+    let receive_buffer = BufferConfig { initial: 64 * FULL, max: 4000 * FULL };
+    EndpointConfig { receive_buffer, timestamps, header: 52, ..config() }
+}
+
+/// A sender whose window doubles every round trip, from ten segments: windows, in segments, after
+/// each round.
+fn slow_start(config: &EndpointConfig, rounds: u32) -> Vec<u64> {
+    let mut end = Script::accepted(config);
+    let scale = 6; // 4,000,000 / 65,535
+    let ts_val = u32::from(config.timestamps);
+    // The SYN+ACK went out at 0.
+    let (mut segment, mut echo, mut windows) = (0, 1, Vec::new());
+    for round in 0..rounds {
+        let flight = 10 << round;
+        let next = end.ts_val();
+        for _ in 0..flight {
+            end.send(Segment { ts_val, ts_ecr: echo * ts_val, ..data(segment) });
+            segment += 1;
+            end.tick(RTT / flight);
+        }
+        echo = next;
+        let mut last = 0;
+        while end.recv_len() > 0 {
+            last = window(&end.recv()) << scale;
+        }
+        windows.push(last / FULL);
+    }
+    windows
+}
+
+#[test]
+fn the_window_grows_ahead_of_slow_start() {
+    // M. Fisk and W. Feng, "Dynamic Right-Sizing in TCP": twice what is read in a round trip.
+    let windows = slow_start(&tuned(true), 9);
+    for (round, window) in (0..).zip(&windows) {
+        let next = 20_u64 << round;
+        assert!(*window >= next.min(4000), "{windows:?}");
+    }
+    assert_eq!(windows.last(), Some(&4000), "{windows:?}");
+    // Without timestamps the first window has to pass before there is a round-trip time.
+    assert_eq!(slow_start(&tuned(false), 9).last(), Some(&4000));
+}
+
+#[test]
+fn the_window_keeps_its_size_when_no_more_is_read() {
+    let mut end = Script::accepted(&tuned(true));
+    let mut echo = end.ts_val();
+    for round in 0..20 {
+        let next = end.ts_val();
+        for segment in 0..10 {
+            end.send(Segment { ts_val: 1, ts_ecr: echo, ..data(10 * round + segment) });
+            end.tick(RTT / 10);
+        }
+        echo = next;
+        while end.recv_len() > 1 {
+            end.recv();
+        }
+        assert_eq!((window(&end.recv()) << 6) / FULL, 64);
+    }
+}
+
+#[test]
+fn a_fixed_buffer_does_not_grow() {
+    // SO_RCVBUF
+    let config = EndpointConfig { receive_buffer: BufferConfig::fixed(4000 * FULL), ..tuned(true) };
+    assert_eq!(slow_start(&config, 5), [4000; 5]);
+}
+
+#[test]
+fn the_scale_suits_the_largest_window_and_the_syn_says_the_first() {
+    // RFC 7323 2.3: the scale is fixed when the connection opens.
+    let mut end = Script::connect(&tuned(true));
+    let syn = end.recv();
+    assert_eq!((syn.window_scale, syn.window), (Some(6), 64_000));
+    let mut end = Script::connect(&EndpointConfig { reader: ReaderConfig::AtOnce, ..by_hand() });
+    assert_eq!(end.recv().window_scale, Some(0));
+}
+
+#[test]
+fn a_peer_without_scaling_limits_growth() {
+    // RFC 7323 2.2
+    let mut end = Script::listen(&tuned(false));
+    end.send(Segment { window_scale: None, ..syn() });
+    end.recv();
+    end.tick(RTT);
+    end.send(ack(0));
+    for segment in 0..2000 {
+        end.send(data(segment));
+        end.tick(Duration::from_micros(10));
+        while end.recv_len() > 0 {
+            assert!(end.recv().window >= 63_000);
+        }
+    }
+}
