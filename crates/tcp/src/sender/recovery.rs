@@ -202,7 +202,7 @@ impl Sender {
             Phase::Loss(point) => {
                 if let Some(by) = self.undone_by(segment, progress) {
                     self.take_back(now, by);
-                } else if self.spurious_by_frto(acked) {
+                } else if self.spurious_by_frto(acked) && self.undo.is_some() {
                     self.take_back(now, UndoReason::Frto);
                 } else if progress && self.una >= point {
                     self.end_recovery(now);
