@@ -406,8 +406,8 @@ const SENDER: &[Key] = &[
         "send_buffer_factor",
         count(Unit::Plain, 0, 100),
         Default::Inherited,
-        "The send buffer holds this many windows, up to `send_buffer_bytes`; 0: it has its size \
-         from the start.",
+        "The send buffer grows to hold this many windows, BBR's three, up to `send_buffer_bytes`; \
+         0: it has its size from the start.",
     ),
 ];
 

@@ -68,6 +68,12 @@ pub trait CongestionControl: Debug + Send {
         None
     }
 
+    /// Windows that the send buffer has room for, where it grows with cwnd; `None` leaves it to the
+    /// profile.
+    fn send_buffer_factor(&self) -> Option<u32> {
+        None
+    }
+
     /// What it is doing, for tables: a BBR state; empty if there is nothing to say.
     fn phase(&self) -> &'static str {
         ""

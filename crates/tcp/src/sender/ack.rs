@@ -73,6 +73,7 @@ impl Sender {
         }
         self.reduce_proportionally(acked.delivered, newly_lost, advanced);
         self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight });
+        self.largest_window = self.largest_window.max(self.window.cwnd);
         self.update_pacing();
         if self.is_finished() && progress {
             self.account_limit(now, None);

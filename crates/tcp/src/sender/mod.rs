@@ -37,6 +37,8 @@ pub(crate) struct Sender {
     initial_window: u32,
     send_buffer: u64,
     send_buffer_factor: Option<u32>,
+    /// Largest cwnd so far: what a send buffer that grows with it goes by.
+    largest_window: f64,
     recovery: RecoveryConfig,
     validation: ValidationConfig,
     pub(crate) rtt: RttEstimator,
@@ -126,7 +128,10 @@ impl Sender {
             timestamps: config.timestamps,
             initial_window: config.initial_window,
             send_buffer: config.send_buffer,
-            send_buffer_factor: config.send_buffer_factor,
+            send_buffer_factor: config
+                .send_buffer_factor
+                .map(|factor| congestion.send_buffer_factor().unwrap_or(factor)),
+            largest_window: window.cwnd,
             recovery: config.recovery,
             validation: config.validation,
             rtt: RttEstimator::new(config.rto),
@@ -203,10 +208,9 @@ impl Sender {
     pub(crate) fn written(&self) -> u64 {
         let buffer = match self.send_buffer_factor {
             None => self.send_buffer,
-            // Linux: twice cwnd, so that what recovery needs is there.
+            // Linux: twice cwnd, so that what recovery needs is there; it never shrinks.
             Some(factor) => {
-                let window = self.window.cwnd.max(f64::from(self.initial_window));
-                let wanted = window as u64 * u64::from(factor) * u64::from(self.mss);
+                let wanted = self.largest_window as u64 * u64::from(factor) * u64::from(self.mss);
                 self.send_buffer.min(wanted.max(self.nxt - self.una))
             }
         };

@@ -40,6 +40,9 @@ const FULL_PIPE_ROUNDS: u32 = 3;
 /// RTT before the first sample, for the initial pacing rate (draft-06 5.6.2, draft-00 4.2.1).
 const UNKNOWN_RTT: Duration = Duration::from_millis(1);
 
+/// Linux: room for cwnd three times, so that sending goes on while recovery repairs.
+const SEND_BUFFER_FACTOR: u32 = 3;
+
 /// Packet-timed round trips: one ends when a segment sent after its start is acknowledged
 /// (draft-06 5.5.1, draft-00 4.1.1.3).
 #[derive(Clone, Copy, Debug, Default)]

@@ -15,7 +15,7 @@ use super::filter::{TwoPeriods, WindowedMax};
 use super::policer::{Policer, Sample};
 use super::{
     FULL_PIPE_GROWTH, FULL_PIPE_ROUNDS, LowRate, MIN_PIPE_CWND, MinRtt, PACING_MARGIN, ProbeRtt,
-    Round, UNKNOWN_RTT,
+    Round, SEND_BUFFER_FACTOR, UNKNOWN_RTT,
 };
 use crate::EndpointConfig;
 use crate::congestion::{
@@ -441,6 +441,10 @@ impl CongestionControl for Bbr1 {
 
     fn burst(&self) -> Option<u32> {
         Some(self.burst_segments())
+    }
+
+    fn send_buffer_factor(&self) -> Option<u32> {
+        Some(SEND_BUFFER_FACTOR)
     }
 
     fn phase(&self) -> &'static str {

@@ -16,7 +16,10 @@ use airpath_base::{Duration, Instant, SlowStartExitReason, Stream};
 
 use super::aggregation::AckAggregation;
 use super::filter::{TwoPeriods, WindowedMax};
-use super::{FULL_PIPE_GROWTH, FULL_PIPE_ROUNDS, LowRate, MinRtt, ProbeRtt, Round, UNKNOWN_RTT};
+use super::{
+    FULL_PIPE_GROWTH, FULL_PIPE_ROUNDS, LowRate, MinRtt, ProbeRtt, Round, SEND_BUFFER_FACTOR,
+    UNKNOWN_RTT,
+};
 use crate::EndpointConfig;
 use crate::congestion::{
     AckSample, Congestion, CongestionControl, LostSegment, RateSample, SlowStartExit, State, Window,
@@ -369,6 +372,10 @@ impl CongestionControl for Bbr3 {
 
     fn burst(&self) -> Option<u32> {
         Some(self.send_quantum())
+    }
+
+    fn send_buffer_factor(&self) -> Option<u32> {
+        Some(SEND_BUFFER_FACTOR)
     }
 
     fn phase(&self) -> &'static str {
