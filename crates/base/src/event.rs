@@ -24,7 +24,8 @@ pub enum EventKind {
         cwnd: u32,
         /// Smoothed RTT then.
         srtt: Duration,
-        /// Smallest RTT so far, the base of a delay test.
+        /// Smallest RTT so far, or what else a delay test started from: that of the round before
+        /// for HyStart++.
         min_rtt: Duration,
         /// RTT of the round that a delay test compared with it.
         round_rtt: Option<Duration>,

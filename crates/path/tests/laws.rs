@@ -227,7 +227,7 @@ fn a_batch_leaves_together_and_in_order_at_the_next_multiple() {
     let batch = StageConfig::Batch { interval: Duration::from_millis(10) };
     // 0 and 10 are multiples themselves: missed.
     let arrivals = [(0, 100), (3_000, 100), (6_999, 100), (1, 100), (5_000, 100), (30_000, 100)];
-    let at = departures_ms(&[batch.clone()], &arrivals);
+    let at = departures_ms(std::slice::from_ref(&batch), &arrivals);
     assert_eq!(at, [10.0, 10.0, 10.0, 20.0, 20.0, 50.0]);
     let (out, _) = run(&[batch], &arrivals, Polls::OnceAtTheEnd);
     assert!(out.iter().map(|departure| opaque(&departure.packet)).eq(0..6));

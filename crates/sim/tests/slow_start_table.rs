@@ -28,7 +28,7 @@ const VERSIONS: [(&str, &str); 8] = [
 ];
 const NONE: &str = "slow_start = \"none\"";
 /// Of each path with jitter; odd.
-const SEEDS: u64 = 9;
+const SEEDS: u64 = 5;
 
 /// What acknowledgements meet.
 #[derive(Clone, Copy)]
@@ -70,7 +70,7 @@ kept), or lets them go in batches, each 5 to 40 ms. No other traffic, and no que
 own: the earlier an exit below 1 BDP, the longer congestion avoidance has to make up for it.
 
 A cell: cwnd in BDP (rate × RTT without jitter or batches), cwnd in segments, time since the SYN,
-reason. With jitter the median of nine seeds by cwnd, the smallest and the largest in parentheses,
+reason. With jitter the median of five seeds by cwnd, the smallest and the largest in parentheses,
 and how often each reason was, where there are several. \"4.19, both changes\" has neither the exit by a falling minimum nor
 the late reset.
 ";

@@ -293,10 +293,12 @@ fn hystart_pp_grows_a_fourth_as_fast_for_five_rounds_then_ends_slow_start() {
     assert!(end.window().in_slow_start());
     round_trip(&mut end, &mut acked, ms(127));
     let ended = end.events();
-    let Some(EventKind::SlowStartExit { reason, round_rtt, cwnd, .. }) = ended.first() else {
+    let Some(EventKind::SlowStartExit { reason, min_rtt, round_rtt, cwnd, .. }) = ended.first()
+    else {
         panic!("{ended:?}")
     };
-    assert_eq!((*reason, *round_rtt), (ConservativeSlowStart, Some(ms(127))));
+    // The rise that began it, from the round before.
+    assert_eq!((*reason, *min_rtt, *round_rtt), (ConservativeSlowStart, ms(111), Some(ms(127))));
     assert_eq!(f64::from(*cwnd), end.window().ssthresh.floor());
 }
 
