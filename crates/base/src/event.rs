@@ -24,7 +24,8 @@ pub enum EventKind {
         cwnd: u32,
         /// Smoothed RTT then.
         srtt: Duration,
-        /// Smallest RTT so far, the base of a delay test.
+        /// Smallest RTT so far, or what else a delay test started from: that of the round before
+        /// for HyStart++.
         min_rtt: Duration,
         /// RTT of the round that a delay test compared with it.
         round_rtt: Option<Duration>,
@@ -121,12 +122,14 @@ pub enum SlowStartExitReason {
     Loss,
     /// cwnd reached an ssthresh set by an earlier congestion event.
     Ssthresh,
-    /// HyStart or HyStart++: the RTT of a round rose.
+    /// HyStart: the RTT of a round rose.
     Delay,
-    /// HyStart: the RTT sample was above what had been the minimum before it fell.
+    /// HyStart: the minimum RTT fell, so that the round's RTT was above it.
     FallingMinimum,
     /// HyStart: the acknowledgements of a round came as one train for too long.
     AckTrain,
+    /// HyStart++: the rise of the RTT lasted through conservative slow start.
+    ConservativeSlowStart,
     /// BBR: the delivery rate stopped growing.
     FullPipe,
     /// ECN: congestion was experienced.
@@ -142,6 +145,7 @@ impl SlowStartExitReason {
             Self::Delay => "delay",
             Self::FallingMinimum => "falling_minimum",
             Self::AckTrain => "ack_train",
+            Self::ConservativeSlowStart => "css",
             Self::FullPipe => "full_pipe",
             Self::Ecn => "ecn",
         }

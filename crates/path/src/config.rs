@@ -11,6 +11,11 @@ use crate::Trace;
 pub enum StageConfig {
     /// Propagation and processing delay.
     Delay(DelayConfig),
+    /// Departures at multiples of an interval only.
+    Batch {
+        /// The interval, counted from the run's start.
+        interval: Duration,
+    },
     /// Something that serves one packet after another from a queue.
     Link(LinkConfig),
     /// Random or periodic loss.

@@ -3,6 +3,7 @@
 //! Pure: it knows neither clock nor operating system nor scenario file. [`Path`] has the verbs;
 //! [`build`] wraps stages around each other as a list of [`StageConfig`] says.
 
+mod batch;
 mod codel;
 mod config;
 mod delay;
@@ -14,6 +15,7 @@ mod trace;
 
 use airpath_base::Stream;
 
+pub use batch::Batch;
 pub use config::{
     Aqm, DelayConfig, Distribution, Jitter, LinkConfig, LossConfig, QueueConfig, ServiceConfig,
     StageConfig,
@@ -56,6 +58,7 @@ fn wrap<P: Path + 'static>(
         StageConfig::Delay(DelayConfig { base, jitter: Some(jitter) }) => {
             Box::new(RandomDelay::new(upstream, *base, jitter, stream))
         }
+        StageConfig::Batch { interval } => Box::new(Batch::new(upstream, *interval)),
         StageConfig::Link(config) => Box::new(Link::new(upstream, config, name, index)),
         StageConfig::Loss(config) => Box::new(Loss::new(upstream, *config, stream, index)),
     }

@@ -73,7 +73,9 @@ fn stage() -> impl Strategy<Value = StageConfig> {
         ),
     ]
     .prop_map(StageConfig::Loss);
-    prop_oneof![2 => delay(), 3 => link, 1 => loss]
+    let batch =
+        (1u64..30_000).prop_map(|us| StageConfig::Batch { interval: Duration::from_micros(us) });
+    prop_oneof![2 => delay(), 3 => link, 1 => loss, 1 => batch]
 }
 
 /// Packets: gaps in microseconds and sizes.
@@ -218,6 +220,17 @@ fn a_rate_link_sends_one_after_another_and_its_queue_excludes_the_packet_in_serv
         run(&[link], &[(0, 1500), (0, 1500), (0, 1500), (0, 1500)], Polls::EveryEvent);
     let at: Vec<_> = out.iter().map(|departure| departure.at.as_nanos() / 1_000_000).collect();
     assert_eq!((at, drops.len()), (vec![10, 20, 30], 1));
+}
+
+#[test]
+fn a_batch_leaves_together_and_in_order_at_the_next_multiple() {
+    let batch = StageConfig::Batch { interval: Duration::from_millis(10) };
+    // 0 and 10 are multiples themselves: missed.
+    let arrivals = [(0, 100), (3_000, 100), (6_999, 100), (1, 100), (5_000, 100), (30_000, 100)];
+    let at = departures_ms(std::slice::from_ref(&batch), &arrivals);
+    assert_eq!(at, [10.0, 10.0, 10.0, 20.0, 20.0, 50.0]);
+    let (out, _) = run(&[batch], &arrivals, Polls::OnceAtTheEnd);
+    assert!(out.iter().map(|departure| opaque(&departure.packet)).eq(0..6));
 }
 
 #[test]

@@ -7,9 +7,10 @@ use airpath_path::{
     StageConfig,
 };
 use airpath_tcp::{
-    AggregationConfig, BufferConfig, CongestionConfig, DelayedAckConfig, EcnConfig, EndpointConfig,
-    IdleRestart, LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig,
-    Reduction, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
+    AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
+    DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, HystartConfig, IdleRestart,
+    LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction,
+    RoundStart, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
 };
 
 use airpath_base::{Duration, Rate};
@@ -58,6 +59,7 @@ fn stage_config(stage: &Stage) -> StageConfig {
         "delay" => {
             StageConfig::Delay(DelayConfig { base: get.time("delay_ms"), jitter: jitter(&get) })
         }
+        "batch" => StageConfig::Batch { interval: get.time("interval_ms") },
         "loss" => StageConfig::Loss(match stage.fields.count("period") {
             Some(period) => LossConfig::Periodic { period },
             None => LossConfig::Random { probability: get.share("probability") },
@@ -143,6 +145,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
                 0 => None,
                 limit => Some(limit),
             },
+            exit: early_exit(get),
         },
         congestion: match get.text("congestion") {
             "reno" => CongestionConfig::Reno,
@@ -150,7 +153,13 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             "bbr" => CongestionConfig::Bbr1 { seed: 0 },
             "bbr3" => CongestionConfig::Bbr3 { seed: 0 },
             "fixed" => CongestionConfig::Fixed { segments: get.narrow("fixed_window_segments") },
-            _ => CongestionConfig::Cubic { fast_convergence: get.flag("cubic_fast_convergence") },
+            _ => CongestionConfig::Cubic(CubicConfig {
+                fast_convergence: get.flag("cubic_fast_convergence"),
+                arithmetic: match get.text("cubic_arithmetic") {
+                    "linux" => CubicArithmetic::Linux,
+                    _ => CubicArithmetic::Rfc9438,
+                },
+            }),
         },
         rto: RtoConfig {
             initial: get.time("initial_rto_ms"),
@@ -241,6 +250,33 @@ fn offload(get: &Get<'_>) -> Option<OffloadConfig> {
         min_segments: 2,
         window_divisor: get.narrow("offload_window_divisor"),
     })
+}
+
+fn early_exit(get: &Get<'_>) -> EarlyExit {
+    let mut hystart = match get.text("slow_start") {
+        "none" => return EarlyExit::None,
+        "hystart++" => return EarlyExit::HystartPlusPlus,
+        "hystart-4.19" => HystartConfig::LINUX_4_19,
+        "hystart-5.6" => HystartConfig::LINUX_5_6,
+        "hystart-5.8" => HystartConfig::LINUX_5_8,
+        "hystart-5.16" => HystartConfig::LINUX_5_16,
+        _ => HystartConfig::LINUX_6_14,
+    };
+    if get.0.flag("hystart_ack_train") == Some(false) {
+        hystart.ack_train = AckTrain::Off;
+    }
+    if let Some(delay) = get.0.flag("hystart_delay") {
+        hystart.delay = delay;
+    }
+    if let Some(exits) = get.0.flag("hystart_falling_minimum_exits") {
+        hystart.falling_minimum_exits = exits;
+    }
+    hystart.round_start = match (get.0.flag("hystart_late_reset"), hystart.round_start) {
+        (Some(true), _) => RoundStart::Late,
+        (Some(false), RoundStart::Late) => RoundStart::Prompt,
+        (_, start) => start,
+    };
+    EarlyExit::Hystart(hystart)
 }
 
 /// Settings that a complete table has.

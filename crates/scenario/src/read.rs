@@ -262,6 +262,14 @@ impl Fields {
                         format!("`{name}` needs {other} = \"{wanted}\", but it is \"{actual}\""),
                     );
                 }
+                Some(Need::Begins(other, wanted)) if !self.meets(field.key.needs) => {
+                    let actual = self.choice(other).unwrap_or_default();
+                    let name = field.key.name;
+                    problems.add(
+                        origin,
+                        format!("`{name}` needs {other} = \"{wanted}…\", but it is \"{actual}\""),
+                    );
+                }
                 _ => {}
             }
         }
@@ -294,6 +302,10 @@ impl Fields {
             Some(Need::Is(other, value)) => {
                 self.broken.contains(&other)
                     || self.choice(other).is_none_or(|choice| choice == value)
+            }
+            Some(Need::Begins(other, start)) => {
+                self.broken.contains(&other)
+                    || self.choice(other).is_none_or(|choice| choice.starts_with(start))
             }
         }
     }

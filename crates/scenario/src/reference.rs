@@ -135,6 +135,9 @@ fn meaning(key: &Key) -> String {
         Some(Need::Is(other, value)) => {
             text.push_str(&format!(" Only with {}.", code(format!("{other} = {value:?}"))));
         }
+        Some(Need::Begins(other, start)) => {
+            text.push_str(&format!(" Only with {}.", code(format!("{other} = \"{start}…\""))));
+        }
         Some(Need::Given(other)) => text.push_str(&format!(" Only with `{other}`.")),
         None => {}
     }

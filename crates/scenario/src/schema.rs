@@ -140,6 +140,9 @@ fn value(key: &Key) -> Value {
     };
     schema["description"] = json!(match key.needs {
         Some(Need::Is(other, value)) => format!("{} Only with {other} = \"{value}\".", key.doc),
+        Some(Need::Begins(other, start)) => {
+            format!("{} Only with {other} = \"{start}…\".", key.doc)
+        }
         Some(Need::Given(other)) => format!("{} Only with {other}.", key.doc),
         None => key.doc.to_owned(),
     });

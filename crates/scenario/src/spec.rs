@@ -153,6 +153,8 @@ pub(crate) enum Default {
 pub(crate) enum Need {
     /// That key has this value.
     Is(&'static str, &'static str),
+    /// That key has a value that begins so.
+    Begins(&'static str, &'static str),
     /// That key is in the file.
     Given(&'static str),
 }

@@ -7,7 +7,10 @@ use airpath_path::{
     Aqm, DelayConfig, Distribution, Jitter, LossConfig, ServiceConfig, StageConfig,
 };
 use airpath_scenario::{Direction, Parsed, Source, TcpConfig, Traffic, parse};
-use airpath_tcp::{BufferConfig, CongestionConfig, ReaderConfig};
+use airpath_tcp::{
+    AckTrain, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig, EarlyExit,
+    HystartConfig, ReaderConfig, RoundStart,
+};
 
 const BULK: &str = "[[flow]]\nkind = \"bulk\"\n";
 /// TCP needs a path that takes time.
@@ -50,7 +53,7 @@ fn the_shortest_scenario_has_every_default() {
     assert!(tcp.sender_opens);
     assert_eq!(tcp.profile, "rfc");
     assert_eq!(tcp.sender, tcp.receiver);
-    assert_eq!(tcp.sender.congestion, CongestionConfig::Cubic { fast_convergence: true });
+    assert_eq!(tcp.sender.congestion, CongestionConfig::Cubic(CubicConfig::default()));
     assert_eq!((tcp.sender.mss, tcp.sender.header, tcp.sender.initial_window), (1448, 52, 10));
     assert_eq!(tcp.sender.slow_start.limit, Some(1));
 }
@@ -78,7 +81,8 @@ fn stages_are_what_they_say() {
          [[path.down]]\nstage = \"delay\"\ndelay_ms = 1\njitter_ms = 2\n\
          jitter_distribution = \"half-normal\"\nkeep_order = false\n\
          [[path.down]]\nstage = \"loss\"\nperiod = 100\n\
-         [[path.down]]\nstage = \"gilbert-elliott\"\ngood_to_bad = 0.1\nbad_to_good = 1\n{BULK}"
+         [[path.down]]\nstage = \"gilbert-elliott\"\ngood_to_bad = 0.1\nbad_to_good = 1\n\
+         [[path.down]]\nstage = \"batch\"\ninterval_ms = 2.5\n{BULK}"
     );
     let down = parsed(&text).scenario.down;
     let StageConfig::Link(link) = &down[0].stage else { panic!("not a link") };
@@ -97,6 +101,8 @@ fn stages_are_what_they_say() {
     };
     assert_eq!(down[3].stage, StageConfig::Loss(chain));
     assert_eq!(down[3].name, "down.3.gilbert-elliott");
+    let interval = Duration::from_micros(2500);
+    assert_eq!(down[4].stage, StageConfig::Batch { interval });
 }
 
 #[test]
@@ -133,7 +139,7 @@ fn a_profile_is_derived_and_a_flow_overrides_it() {
     assert_eq!((first.delayed_ack.segments, first.delayed_ack.ticking), (4, true));
     assert_eq!(first.congestion, CongestionConfig::Reno);
     let second = &tcp(&flows[1].traffic).sender;
-    assert_eq!(second.congestion, CongestionConfig::Cubic { fast_convergence: true });
+    assert_eq!(second.congestion, CongestionConfig::Cubic(CubicConfig::default()));
     let third = &tcp(&flows[2].traffic).sender;
     assert_eq!(third.congestion, CongestionConfig::Fixed { segments: 7 });
 
@@ -155,6 +161,44 @@ fn a_buffer_grows_unless_the_window_is_set() {
     assert_eq!(first.reader, ReaderConfig::Rate(Rate::from_bps(8_000_000).unwrap()));
     assert_eq!(second.receive_buffer, BufferConfig::fixed(100_000));
     assert_eq!(second.reader, ReaderConfig::AtOnce);
+}
+
+#[test]
+fn slow_start_has_versions_and_switches() {
+    let exit = |sets: &[&str]| {
+        let sets: Vec<_> = sets.iter().map(|set| format!("flow.0.{set}")).collect();
+        let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+        let parsed = parsed_with(&format!("{TEN_MS}{BULK}"), &sets);
+        let source = Source { name: "my-test", text: &parsed.resolved_toml, directory: None };
+        assert_eq!(parse(&source, &[]).unwrap().scenario, parsed.scenario);
+        tcp(&parsed.scenario.flows[0].traffic).sender.slow_start.exit
+    };
+    assert_eq!(exit(&["profile=linux-6.1"]), EarlyExit::Hystart(HystartConfig::LINUX_5_16));
+    assert_eq!(exit(&["slow_start=hystart++"]), EarlyExit::HystartPlusPlus);
+    // Both changes of 4.19.
+    let fixed = exit(&[
+        "slow_start=hystart-4.19",
+        "hystart_falling_minimum_exits=false",
+        "hystart_late_reset=false",
+    ]);
+    let expected = HystartConfig {
+        falling_minimum_exits: false,
+        round_start: RoundStart::Prompt,
+        ..HystartConfig::LINUX_4_19
+    };
+    assert_eq!(fixed, EarlyExit::Hystart(expected));
+    // hystart_detect = 2
+    let delay_only = exit(&["profile=linux-6.1", "hystart_ack_train=false"]);
+    let expected = HystartConfig { ack_train: AckTrain::Off, ..HystartConfig::LINUX_5_16 };
+    assert_eq!(delay_only, EarlyExit::Hystart(expected));
+}
+
+#[test]
+fn linux_counts_whole_segments() {
+    let parsed = parsed_with(&format!("{TEN_MS}{BULK}"), &["flow.0.profile=linux-6.1"]);
+    let arithmetic = CubicArithmetic::Linux;
+    let cubic = CongestionConfig::Cubic(CubicConfig { fast_convergence: true, arithmetic });
+    assert_eq!(tcp(&parsed.scenario.flows[0].traffic).sender.congestion, cubic);
 }
 
 #[test]

@@ -11,7 +11,8 @@ use airpath_scenario::{
     Direction, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
 };
 use airpath_tcp::{
-    BufferConfig, CongestionConfig, DelayedAckConfig, EndpointConfig, RtoConfig, RtoEstimator,
+    BufferConfig, CongestionConfig, CubicConfig, DelayedAckConfig, EndpointConfig, RtoConfig,
+    RtoEstimator,
 };
 
 fn main() {
@@ -97,7 +98,7 @@ impl Arguments {
         let named = |name: &str, stage| NamedStage { name: name.to_owned(), stage };
         let congestion = match self.window_segments {
             Some(segments) => CongestionConfig::Fixed { segments },
-            None => CongestionConfig::Cubic { fast_convergence: true },
+            None => CongestionConfig::Cubic(CubicConfig::default()),
         };
         let endpoint = EndpointConfig {
             mss: MSS,

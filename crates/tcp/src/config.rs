@@ -2,6 +2,8 @@
 
 use airpath_base::{Duration, Rate};
 
+use crate::HystartConfig;
+
 /// One TCP endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndpointConfig {
@@ -59,7 +61,7 @@ impl Default for EndpointConfig {
             header: 52,
             initial_window: 10,
             slow_start: SlowStartConfig::default(),
-            congestion: CongestionConfig::Cubic { fast_convergence: true },
+            congestion: CongestionConfig::Cubic(CubicConfig::default()),
             rto: RtoConfig {
                 initial: Duration::from_secs(1),
                 min: Duration::from_secs(1),
@@ -95,8 +97,22 @@ impl Default for EndpointConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SlowStartConfig {
     /// Most segments by which one acknowledgement grows cwnd (RFC 5681 3.1: 1; RFC 3465's L);
-    /// `None`: by all that it acknowledges, as Linux does.
+    /// `None`: by all that it acknowledges, as Linux does. HyStart++ has its own.
     pub limit: Option<u32>,
+    /// What ends it before a loss does.
+    pub exit: EarlyExit,
+}
+
+/// What ends slow start before a loss does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EarlyExit {
+    /// Nothing.
+    #[default]
+    None,
+    /// HyStart, one of Linux's.
+    Hystart(HystartConfig),
+    /// HyStart++ (RFC 9406).
+    HystartPlusPlus,
 }
 
 /// The retransmission timer (RFC 6298).
@@ -296,10 +312,7 @@ pub enum CongestionConfig {
     /// RFC 5681.
     Reno,
     /// RFC 9438.
-    Cubic {
-        /// Grows again to an earlier W_max a little less than before (RFC 9438 4.7).
-        fast_convergence: bool,
-    },
+    Cubic(CubicConfig),
     /// BBR v1 as in Linux.
     Bbr1 {
         /// Of the random stream that draws the phase in which bandwidth probing begins.
@@ -317,6 +330,30 @@ pub enum CongestionConfig {
     },
 }
 
+/// CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CubicConfig {
+    /// Grows again to an earlier W_max a little less than before (RFC 9438 4.7).
+    pub fast_convergence: bool,
+    /// How it counts.
+    pub arithmetic: CubicArithmetic,
+}
+
+/// How CUBIC counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CubicArithmetic {
+    /// In fractions of segments, as the formulas of RFC 9438.
+    Rfc9438,
+    /// In whole segments, as Linux.
+    Linux,
+}
+
+impl Default for CubicConfig {
+    fn default() -> Self {
+        Self { fast_convergence: true, arithmetic: CubicArithmetic::Rfc9438 }
+    }
+}
+
 impl CongestionConfig {
     /// The same with this seed, where it has one.
     #[must_use]
@@ -332,7 +369,7 @@ impl CongestionConfig {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Reno => "reno",
-            Self::Cubic { .. } => "cubic",
+            Self::Cubic(_) => "cubic",
             Self::Bbr1 { .. } => "bbr",
             Self::Bbr3 { .. } => "bbr3",
             Self::Fixed { .. } => "fixed",

@@ -13,13 +13,15 @@ mod rtt;
 mod sender;
 
 pub use config::{
-    AggregationConfig, BufferConfig, CongestionConfig, DelayedAckConfig, EcnConfig, EndpointConfig,
-    IdleRestart, LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig,
-    Reduction, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
+    AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
+    DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, IdleRestart, LossDetection,
+    OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction, RtoConfig, RtoEstimator,
+    SlowStartConfig, ValidationConfig,
 };
 pub use congestion::{
-    AckSample, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, LostSegment, RateSample, Reno,
-    SlowStartExit, State, Window,
+    AckSample, AckTrain, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, HystartClock,
+    HystartConfig, LinuxCubic, LostSegment, RateSample, Reno, RoundStart, SlowStartExit, State,
+    Window,
 };
 pub use endpoint::{Endpoint, RETRANSMISSION, SACK_PERMITTED};
 pub use receiver::CeCounters;

@@ -161,6 +161,9 @@ const UDP: &[Key] = &[
     ),
 ];
 
+const HYSTART: Need = Need::Begins("slow_start", "hystart-");
+const AS_VERSION: Default = Default::Absent("as in the version");
+
 /// What a profile sets and a flow may override.
 const ENDPOINT: &[Key] = &[
     Key::new(
@@ -180,6 +183,16 @@ const ENDPOINT: &[Key] = &[
         Kind::Flag,
         Default::Value("true"),
         "Release bandwidth faster when W_max shrinks (RFC 9438 4.7).",
+    )
+    .needs(Need::Is("congestion", "cubic")),
+    Key::new(
+        "cubic_arithmetic",
+        Kind::Choice(&[
+            choice("rfc", "Fractions of segments, as the formulas of RFC 9438."),
+            choice("linux", "Whole segments, as Linux counts."),
+        ]),
+        Default::Value("\"rfc\""),
+        "How CUBIC counts.",
     )
     .needs(Need::Is("congestion", "cubic")),
     Key::new(
@@ -213,8 +226,52 @@ const ENDPOINT: &[Key] = &[
         count(Unit::Segments, 0, 65535),
         Default::Inherited,
         "Most segments by which one acknowledgement grows the window in slow start (RFC 5681 3.1: \
-         1; RFC 3465: L); 0 is no limit, growth by all that is acknowledged.",
+         1; RFC 3465: L); 0 is no limit, growth by all that is acknowledged. `hystart++` has a \
+         limit of its own.",
     ),
+    Key::new(
+        "slow_start",
+        Kind::Choice(&[
+            choice("none", "A loss."),
+            choice("hystart-4.19", "HyStart as in Linux until 4.19.130 and 5.4.49."),
+            choice("hystart-5.6", "In microseconds; the ACK train knows pacing."),
+            choice("hystart-5.8", "A minimum RTT that falls does not end slow start."),
+            choice("hystart-5.16", "Rounds go on where cwnd is not the limit."),
+            choice("hystart-6.14", "Rounds of a small cwnd count too."),
+            choice("hystart++", "HyStart++ (RFC 9406)."),
+        ]),
+        Default::Inherited,
+        "What ends slow start, of CUBIC and Reno.",
+    ),
+    Key::new(
+        "hystart_ack_train",
+        Kind::Flag,
+        AS_VERSION,
+        "The test of the train of acknowledgements (Linux: hystart_detect, 1).",
+    )
+    .needs(HYSTART),
+    Key::new(
+        "hystart_delay",
+        Kind::Flag,
+        AS_VERSION,
+        "The test of the delay (Linux: hystart_detect, 2).",
+    )
+    .needs(HYSTART),
+    Key::new(
+        "hystart_falling_minimum_exits",
+        Kind::Flag,
+        AS_VERSION,
+        "True: a round's RTT is that of its first eight samples, so that a minimum RTT that falls \
+         later ends slow start; false: every sample may lower it, as from 4.19.131 and 5.4.50.",
+    )
+    .needs(HYSTART),
+    Key::new(
+        "hystart_late_reset",
+        Kind::Flag,
+        AS_VERSION,
+        "True: the first acknowledgement of a round counts to the round before; false: to its own.",
+    )
+    .needs(HYSTART),
     Key::new(
         "initial_rto_ms",
         MS_ABOVE_0,

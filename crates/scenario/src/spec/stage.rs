@@ -20,6 +20,11 @@ pub(crate) static STAGE: Table = Table {
                     choice("link", "A server with a constant rate and a queue."),
                     choice("trace", "A server that follows a recorded trace, with a queue."),
                     choice("delay", "A delay that does not depend on load."),
+                    choice(
+                        "batch",
+                        "Departures at multiples of an interval only: a grant period, an \
+                         interrupt timer.",
+                    ),
                     choice("loss", "Loss, independent or periodic."),
                     choice(
                         "gilbert-elliott",
@@ -127,6 +132,18 @@ pub(crate) static STAGE: Table = Table {
                 )
                 .needs(Need::Given("jitter_ms")),
             ],
+        },
+        Group {
+            variants: &["batch"],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "interval_ms",
+                MS_ABOVE_0,
+                Default::Required,
+                "All packets that came since the last multiple of this time, counted from the \
+                 run's start, leave together at the next; one that comes at a multiple waits for \
+                 the one after.",
+            )],
         },
         Group {
             variants: &["loss"],

@@ -2,11 +2,11 @@
 
 use airpath_base::Instant;
 
-use super::slow_start::SlowStart;
+use super::slow_start::{SlowStart, Step};
 use super::{AckSample, Congestion, CongestionControl, SlowStartExit, Window};
 
 /// RFC 9438 4.1, 5.1
-const C: f64 = 0.4;
+pub(super) const C: f64 = 0.4;
 /// RFC 9438 4.6
 const BETA: f64 = 0.7;
 /// RFC 9438 4.3: additive increase that gives Reno's average window.
@@ -19,6 +19,16 @@ pub struct Cubic {
     fast_convergence: bool,
     w_max: f64,
     /// cwnd when the last congestion was detected, before the reduction.
+    cwnd_prior: f64,
+    epoch: Option<Epoch>,
+    /// State before the last congestion, in case it was none.
+    before: Option<Before>,
+}
+
+/// What an undo restores (RFC 9438 4.9).
+#[derive(Clone, Debug)]
+struct Before {
+    w_max: f64,
     cwnd_prior: f64,
     epoch: Option<Epoch>,
 }
@@ -38,7 +48,14 @@ struct Epoch {
 
 impl Cubic {
     pub(crate) fn new(slow_start: SlowStart, fast_convergence: bool) -> Self {
-        Self { slow_start, fast_convergence, w_max: 0.0, cwnd_prior: 0.0, epoch: None }
+        Self {
+            slow_start,
+            fast_convergence,
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            epoch: None,
+            before: None,
+        }
     }
 
     fn avoid_congestion(&mut self, acked: u32, ack: &AckSample, window: &mut Window) {
@@ -59,30 +76,30 @@ impl Cubic {
             window.cwnd = cwnd + (target - cwnd) / cwnd * acked;
         }
     }
+
+    /// RFC 9438 5.8: time in which cwnd was not the limit does not count.
+    fn skip_time(&mut self, now: Instant) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += now.saturating_since(epoch.last_ack);
+            epoch.last_ack = now;
+        }
+    }
 }
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, ack: &AckSample, window: &mut Window) -> Option<SlowStartExit> {
+        let Step { left, exit } = self.slow_start.on_ack(ack, window);
         if !ack.cwnd_limited {
-            // RFC 9438 5.8: time in which cwnd was not the limit does not count.
-            if let Some(epoch) = &mut self.epoch {
-                epoch.start += ack.now.saturating_since(epoch.last_ack);
-                epoch.last_ack = ack.now;
-            }
-            return None;
+            self.skip_time(ack.now);
+        } else if left > 0 {
+            self.avoid_congestion(left, ack, window);
         }
-        let mut acked = ack.acked;
-        if window.in_slow_start() {
-            acked = self.slow_start.grow(acked, window);
-        }
-        if acked > 0 {
-            self.avoid_congestion(acked, ack, window);
-        }
-        None
+        exit
     }
 
     fn on_congestion(&mut self, _congestion: &Congestion, window: &mut Window) {
-        self.epoch = None;
+        let epoch = self.epoch.take();
+        self.before = Some(Before { w_max: self.w_max, cwnd_prior: self.cwnd_prior, epoch });
         self.cwnd_prior = window.cwnd;
         // RFC 9438 4.7
         self.w_max = if self.fast_convergence && window.cwnd < self.w_max {
@@ -98,6 +115,21 @@ impl CongestionControl for Cubic {
         self.on_congestion(congestion, window);
         // RFC 9438 4.8: K is 0, W_max is cwnd when congestion avoidance begins.
         self.w_max = 0.0;
+        self.slow_start.on_timeout();
+    }
+
+    fn on_undo(&mut self, _window: &mut Window) {
+        if let Some(Before { w_max, cwnd_prior, epoch }) = self.before.take() {
+            (self.w_max, self.cwnd_prior, self.epoch) = (w_max, cwnd_prior, epoch);
+        }
+    }
+
+    fn on_restart(&mut self, now: Instant, _since: Instant, _window: &mut Window) {
+        self.skip_time(now);
+    }
+
+    fn phase(&self) -> &'static str {
+        self.slow_start.phase()
     }
 }
 
@@ -117,7 +149,7 @@ impl Epoch {
 }
 
 /// Newton's method: the same bits on every machine, unlike the platform's `cbrt`.
-fn cube_root(x: f64) -> f64 {
+pub(super) fn cube_root(x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
@@ -130,12 +162,34 @@ fn cube_root(x: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use airpath_base::Duration;
 
     use super::super::State;
     use super::*;
     use crate::SlowStartConfig;
+
+    /// An acknowledgement of data sent `rtt` ago, on a connection that never saw another RTT.
+    pub(crate) fn sample(now: Instant, acked: u32, rtt: Duration) -> AckSample {
+        AckSample {
+            now,
+            una: 0,
+            nxt: 0,
+            mss: 1000,
+            acked,
+            delivered: acked,
+            lost: 0,
+            ecn_echo: false,
+            rtt: Some(rtt),
+            srtt: rtt,
+            min_rtt: rtt,
+            in_flight: 0,
+            cwnd_limited: true,
+            paced: false,
+            state: State::Open,
+            rate: None,
+        }
+    }
 
     #[test]
     fn cube_roots() {
@@ -180,28 +234,56 @@ mod tests {
         while now < Instant::ZERO + k {
             let acked = window.segments();
             for _ in 0..acked {
-                let ack = AckSample {
-                    now,
-                    una: 0,
-                    nxt: 0,
-                    mss: 1000,
-                    acked: 1,
-                    delivered: 1,
-                    lost: 0,
-                    ecn_echo: false,
-                    rtt: Some(rtt),
-                    srtt: rtt,
-                    min_rtt: rtt,
-                    in_flight: acked,
-                    cwnd_limited: true,
-                    paced: false,
-                    state: State::Open,
-                    rate: None,
-                };
+                let ack = sample(now, 1, rtt);
                 cubic.on_ack(&ack, &mut window);
             }
             now += rtt;
         }
         assert!((window.cwnd - 1000.0).abs() < 1.0, "{}", window.cwnd);
+    }
+
+    fn at(seconds: f64) -> Instant {
+        Instant::ZERO + Duration::from_secs_f64(seconds)
+    }
+
+    /// RFC 9438 4.9: after a congestion that was none, the curve goes on as if nothing had been.
+    #[test]
+    fn an_undo_restores_the_curve() {
+        let rtt = Duration::from_millis(100);
+        let run = |spurious: bool| {
+            let mut cubic = Cubic::new(SlowStart::new(SlowStartConfig::default()), true);
+            let mut window = Window { cwnd: 100.0, ssthresh: 10.0 };
+            cubic.on_congestion(&Congestion { now: at(0.0), flight: 100 }, &mut window);
+            window.cwnd = window.ssthresh;
+            for tenth in 1..=20 {
+                cubic.on_ack(&sample(at(f64::from(tenth) / 10.0), 50, rtt), &mut window);
+                if spurious && tenth == 10 {
+                    let before = window;
+                    cubic.on_congestion(&Congestion { now: at(1.0), flight: 70 }, &mut window);
+                    window = before;
+                    cubic.on_undo(&mut window);
+                }
+            }
+            window
+        };
+        assert_eq!(run(true), run(false));
+    }
+
+    /// RFC 9438 5.8: idle time is no time.
+    #[test]
+    fn idle_time_earns_no_growth() {
+        let rtt = Duration::from_millis(100);
+        let run = |idle: f64| {
+            let mut cubic = Cubic::new(SlowStart::new(SlowStartConfig::default()), true);
+            let mut window = Window { cwnd: 100.0, ssthresh: 100.0 };
+            cubic.on_ack(&sample(at(1.0), 10, rtt), &mut window);
+            cubic.on_restart(at(1.0 + idle), at(0.9), &mut window);
+            for tenth in 1..=20 {
+                let now = at(1.0 + idle + f64::from(tenth) / 10.0);
+                cubic.on_ack(&sample(now, 50, rtt), &mut window);
+            }
+            window.cwnd
+        };
+        assert!((run(4.0) - run(0.0)).abs() < 1e-6, "{} {}", run(4.0), run(0.0));
     }
 }

@@ -2,6 +2,7 @@
 
 mod bbr;
 mod cubic;
+mod linux_cubic;
 mod reno;
 mod slow_start;
 
@@ -11,9 +12,11 @@ use airpath_base::{Duration, Instant, SlowStartExitReason};
 
 pub use bbr::{Bbr1, Bbr3};
 pub use cubic::Cubic;
+pub use linux_cubic::LinuxCubic;
 pub use reno::Reno;
+pub use slow_start::{AckTrain, HystartClock, HystartConfig, RoundStart};
 
-use crate::{CongestionConfig, EndpointConfig};
+use crate::{CongestionConfig, CubicArithmetic, CubicConfig, EndpointConfig};
 
 /// Decides how much may be in flight. The sender measures and retransmits; an algorithm only
 /// computes.
@@ -191,8 +194,18 @@ pub struct LostSegment {
 pub struct SlowStartExit {
     /// Why.
     pub reason: SlowStartExitReason,
-    /// RTT of the round that was compared with the smallest one.
+    /// RTT of the round that a delay test compared with `base_rtt`.
     pub round_rtt: Option<Duration>,
+    /// The RTT from which the test starts: the smallest one of data; for HyStart++ that of the
+    /// round before.
+    pub base_rtt: Option<Duration>,
+}
+
+impl SlowStartExit {
+    /// An exit that no comparison of RTTs brought about.
+    pub(crate) const fn by(reason: SlowStartExitReason) -> Self {
+        Self { reason, round_rtt: None, base_rtt: None }
+    }
 }
 
 /// What the sender knows when it infers congestion.
@@ -253,9 +266,10 @@ pub(crate) fn build(config: &EndpointConfig) -> (Box<dyn CongestionControl>, Win
         Window { cwnd: f64::from(config.initial_window.max(1)), ssthresh: f64::INFINITY };
     let algorithm: Box<dyn CongestionControl> = match config.congestion {
         CongestionConfig::Reno => Box::new(Reno::new(slow_start)),
-        CongestionConfig::Cubic { fast_convergence } => {
-            Box::new(Cubic::new(slow_start, fast_convergence))
-        }
+        CongestionConfig::Cubic(CubicConfig { fast_convergence, arithmetic }) => match arithmetic {
+            CubicArithmetic::Rfc9438 => Box::new(Cubic::new(slow_start, fast_convergence)),
+            CubicArithmetic::Linux => Box::new(LinuxCubic::new(slow_start, fast_convergence)),
+        },
         CongestionConfig::Bbr1 { seed } => Box::new(Bbr1::new(config, seed)),
         CongestionConfig::Bbr3 { seed } => Box::new(Bbr3::new(config, seed)),
         CongestionConfig::Fixed { segments } => {

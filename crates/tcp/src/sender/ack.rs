@@ -6,7 +6,7 @@ use super::Sender;
 use super::board::{Acked, Arrival};
 use super::recovery::Phase;
 use crate::RtoEstimator;
-use crate::congestion::{AckSample, State};
+use crate::congestion::{AckSample, SlowStartExit, State};
 
 impl Sender {
     /// Takes the acknowledgement in `segment`; `peer_window` is its window field, scaled.
@@ -165,9 +165,9 @@ impl Sender {
             rate: self.board.rate_sample(prior_in_flight, min_rtt),
         };
         if let Some(exit) = self.congestion.on_ack(&sample, &mut self.window) {
-            self.leave_slow_start(now, exit.reason, exit.round_rtt);
+            self.leave_slow_start(now, exit);
         } else if !self.model_based && !self.window.in_slow_start() {
-            self.leave_slow_start(now, SlowStartExitReason::Ssthresh, None);
+            self.leave_slow_start(now, SlowStartExit::by(SlowStartExitReason::Ssthresh));
         }
     }
 

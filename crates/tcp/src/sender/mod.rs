@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use airpath_base::{Duration, Event, EventKind, Instant, SendLimit, SlowStartExitReason};
 
-use crate::congestion::{self, CongestionControl, Window};
+use crate::congestion::{self, CongestionControl, SlowStartExit, Window};
 use crate::{EndpointConfig, RecoveryConfig, RttEstimator, ValidationConfig};
 use board::{Board, Sent};
 use burst::Bursts;
@@ -480,22 +480,18 @@ impl Sender {
     /// Congestion ends slow start, but for a model-based algorithm, which decides itself.
     fn leave_slow_start_by(&mut self, now: Instant, reason: SlowStartExitReason) {
         if !self.model_based {
-            self.leave_slow_start(now, reason, None);
+            self.leave_slow_start(now, SlowStartExit::by(reason));
         }
     }
 
     /// Records the first time that slow start ends.
-    fn leave_slow_start(
-        &mut self,
-        now: Instant,
-        reason: SlowStartExitReason,
-        round_rtt: Option<Duration>,
-    ) {
+    fn leave_slow_start(&mut self, now: Instant, exit: SlowStartExit) {
         if !self.exited_slow_start {
             self.exited_slow_start = true;
             let cwnd = self.window.segments();
             let srtt = self.rtt.srtt().unwrap_or_default();
-            let min_rtt = self.rtt.min().unwrap_or_default();
+            let SlowStartExit { reason, round_rtt, base_rtt } = exit;
+            let min_rtt = base_rtt.or(self.rtt.min()).unwrap_or_default();
             let kind = EventKind::SlowStartExit { reason, cwnd, srtt, min_rtt, round_rtt };
             self.events.push_back(Event { at: now, kind });
         }

@@ -1,10 +1,13 @@
 //! Growth of cwnd: slow start, congestion avoidance, validation; and its reduction.
 
-use airpath_tcp::CongestionConfig;
+use airpath_tcp::{CongestionConfig, CubicArithmetic, CubicConfig};
 
 use crate::script::*;
 
-const CUBIC: CongestionConfig = CongestionConfig::Cubic { fast_convergence: true };
+const CUBIC: CongestionConfig = CongestionConfig::Cubic(CubicConfig {
+    fast_convergence: true,
+    arithmetic: CubicArithmetic::Rfc9438,
+});
 
 /// Acknowledges `per_ack` segments at a time until all that was sent is acknowledged, one round
 /// trip later. Returns the number of segments in that flight.

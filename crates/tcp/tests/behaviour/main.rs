@@ -13,6 +13,7 @@ mod receiver;
 mod recovery;
 mod reduction;
 mod script;
+mod slow_start;
 mod timer;
 mod two_ends;
 mod undo;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, Rate, Segment, Stream};
 use airpath_tcp::{
-    AggregationConfig, BufferConfig, CongestionConfig, DelayedAckConfig, EcnConfig, Endpoint,
-    EndpointConfig, IdleRestart, LimitTimes, LossDetection, OffloadConfig, PacingConfig,
-    ReaderConfig, RecoveryConfig, Reduction, RtoConfig, RtoEstimator, SlowStartConfig,
-    ValidationConfig,
+    AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
+    DelayedAckConfig, EarlyExit, EcnConfig, Endpoint, EndpointConfig, HystartConfig, IdleRestart,
+    LimitTimes, LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig,
+    Reduction, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
 };
 use proptest::prelude::*;
 
@@ -355,12 +355,17 @@ fn micros(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 fn endpoint() -> impl Strategy<Value = EndpointConfig> {
     let congestion = prop_oneof![
         Just(CongestionConfig::Reno),
-        any::<bool>().prop_map(|fast_convergence| CongestionConfig::Cubic { fast_convergence }),
+        (any::<bool>(), any::<bool>()).prop_map(|(fast_convergence, linux)| {
+            let arithmetic = if linux { CubicArithmetic::Linux } else { CubicArithmetic::Rfc9438 };
+            CongestionConfig::Cubic(CubicConfig { fast_convergence, arithmetic })
+        }),
         any::<u64>().prop_map(|seed| CongestionConfig::Bbr1 { seed }),
         any::<u64>().prop_map(|seed| CongestionConfig::Bbr3 { seed }),
         (1u32..60).prop_map(|segments| CongestionConfig::Fixed { segments }),
     ];
-    let sizes = (prop_oneof![1u32..1500, Just(1448)], 1u32..20, proptest::option::of(1u32..4));
+    let slow_start = (proptest::option::of(1u32..4), early_exit())
+        .prop_map(|(limit, exit)| SlowStartConfig { limit, exit });
+    let sizes = (prop_oneof![1u32..1500, Just(1448)], 1u32..20, slow_start);
     // In thousandths of a segment.
     let buffer = || prop_oneof![1u64..4_000, 4_000u64..300_000];
     let estimator = prop_oneof![Just(RtoEstimator::Rfc6298), Just(RtoEstimator::Linux)];
@@ -378,14 +383,14 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
             let (send_buffer, receive_buffer, send_buffer_factor) = buffers;
             let (pacing, offload, validation) = leaving;
             let (delayed_ack, aggregation, (dsack, ecn), initial, reader) = receiving;
-            let (mss, initial_window, slow_start_limit) = sizes;
+            let (mss, initial_window, slow_start) = sizes;
             let (timestamps, sack, window_scaling) = options;
             let bytes = |thousandths: u64| (thousandths * u64::from(mss)).div_ceil(1000);
             EndpointConfig {
                 mss,
                 header: 40,
                 initial_window,
-                slow_start: SlowStartConfig { limit: slow_start_limit },
+                slow_start,
                 congestion,
                 rto,
                 delayed_ack,
@@ -485,6 +490,18 @@ fn receiving() -> impl Strategy<Value = Receiving> {
     let aggregation = proptest::option::of(aggregation);
     let initial = proptest::option::of(1u64..50);
     (delayed_ack, aggregation, any::<(bool, bool)>(), initial, reader)
+}
+
+fn early_exit() -> impl Strategy<Value = EarlyExit> {
+    prop_oneof![
+        Just(EarlyExit::None),
+        Just(EarlyExit::HystartPlusPlus),
+        Just(EarlyExit::Hystart(HystartConfig::LINUX_4_19)),
+        Just(EarlyExit::Hystart(HystartConfig::LINUX_5_6)),
+        Just(EarlyExit::Hystart(HystartConfig::LINUX_5_8)),
+        Just(EarlyExit::Hystart(HystartConfig::LINUX_5_16)),
+        Just(EarlyExit::Hystart(HystartConfig::LINUX_6_14)),
+    ]
 }
 
 /// `unit` is the largest segment that can be sent.

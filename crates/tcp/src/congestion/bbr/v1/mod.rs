@@ -216,7 +216,7 @@ impl Bbr1 {
         }
         self.mode = Mode::Drain;
         window.ssthresh = self.inflight(self.bandwidth.max(), 1.0);
-        Some(SlowStartExit { reason: SlowStartExitReason::FullPipe, round_rtt: None })
+        Some(SlowStartExit::by(SlowStartExitReason::FullPipe))
     }
 
     /// Draft 4.3.3 `BBRCheckDrain()`

@@ -169,7 +169,7 @@ impl Bbr3 {
 
         let reason =
             if high_loss { SlowStartExitReason::Loss } else { SlowStartExitReason::FullPipe };
-        (in_startup && self.full.reached).then_some(SlowStartExit { reason, round_rtt: None })
+        (in_startup && self.full.reached).then_some(SlowStartExit::by(reason))
     }
 
     /// 5.5.5 `UpdateMaxBw()`

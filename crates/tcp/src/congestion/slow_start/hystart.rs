@@ -1,0 +1,325 @@
+//! HyStart (Ha and Rhee, "Taming the elephants", 2011) as Linux has run it: two tests in each round
+//! trip, one of the delay, one of the length of the train of acknowledgements. What Linux changed
+//! over the years is data: [`HystartConfig`].
+
+use airpath_base::{Duration, Instant, SlowStartExitReason};
+
+use crate::congestion::{AckSample, SlowStartExit, Window};
+
+/// cwnd in segments from which the tests are made.
+const LOW_WINDOW: f64 = 16.0;
+/// Acknowledgements further apart are no train.
+const TRAIN_SPACING: Duration = Duration::from_millis(2);
+/// RTT samples that make a round's RTT.
+const SAMPLES: u32 = 8;
+/// The delay test's threshold is a share of the minimum RTT within bounds.
+const THRESHOLD_DIVISOR: u64 = 8;
+const MIN_THRESHOLD: Duration = Duration::from_millis(4);
+const MAX_THRESHOLD: Duration = Duration::from_millis(16);
+/// Four bursts of segmentation offload at the pacing rate, up to 1 ms.
+const CUSHION_BYTES: f64 = 4.0 * 65_536.0;
+const MAX_CUSHION: Duration = Duration::from_millis(1);
+
+/// A generation of HyStart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HystartConfig {
+    /// Resolution of time.
+    pub clock: HystartClock,
+    /// The test of the train of acknowledgements.
+    pub ack_train: AckTrain,
+    /// The test of the delay.
+    pub delay: bool,
+    /// True: the first eight samples of a round make its RTT, so that slow start ends when the
+    /// minimum RTT falls later in the round. False: every sample may lower it.
+    pub falling_minimum_exits: bool,
+    /// Where a round begins.
+    pub round_start: RoundStart,
+}
+
+/// Resolution of time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HystartClock {
+    /// 1 ms; RTT samples in eighths of it.
+    Millisecond,
+    /// 1 µs.
+    Microsecond,
+}
+
+/// How long a train of acknowledgements may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckTrain {
+    /// No test.
+    Off,
+    /// Half of the minimum RTT.
+    Half,
+    /// The minimum RTT and a cushion for segmentation offload; half of it if the sender does not
+    /// pace.
+    Cushioned,
+}
+
+/// Where a round begins: at the first acknowledgement beyond what had been sent when the one before
+/// it began, and
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RoundStart {
+    /// after that acknowledgement's sample has gone to the old round, and only if cwnd may grow.
+    Late,
+    /// before its sample, and only once cwnd has the size from which the tests are made: the first
+    /// round begins amid a flight.
+    FromLowWindow,
+    /// before its sample.
+    Prompt,
+}
+
+impl HystartConfig {
+    /// Until Linux 5.5; 4.19 until 4.19.130, 5.4 until 5.4.49.
+    pub const LINUX_4_19: Self = Self {
+        clock: HystartClock::Millisecond,
+        ack_train: AckTrain::Half,
+        delay: true,
+        falling_minimum_exits: true,
+        round_start: RoundStart::Late,
+    };
+    /// From Linux 5.6: microseconds, and an ACK train that knows pacing.
+    pub const LINUX_5_6: Self = Self {
+        clock: HystartClock::Microsecond,
+        ack_train: AckTrain::Cushioned,
+        ..Self::LINUX_4_19
+    };
+    /// From Linux 5.8: a falling minimum does not end slow start.
+    pub const LINUX_5_8: Self = Self { falling_minimum_exits: false, ..Self::LINUX_5_6 };
+    /// From Linux 5.16: rounds go on where cwnd is not the limit.
+    pub const LINUX_5_16: Self = Self { round_start: RoundStart::FromLowWindow, ..Self::LINUX_5_8 };
+    /// From Linux 6.14: rounds of a small cwnd count too.
+    pub const LINUX_6_14: Self = Self { round_start: RoundStart::Prompt, ..Self::LINUX_5_16 };
+}
+
+/// HyStart of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Hystart {
+    config: HystartConfig,
+    /// Smallest RTT of data.
+    min_rtt: Option<Duration>,
+    round: Round,
+    /// It has ended a slow start; the next one may begin with a time-out.
+    done: bool,
+}
+
+/// One round trip.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    start: Instant,
+    /// The last acknowledgement of the train that began with the round.
+    last_ack: Instant,
+    /// What had been sent when it began.
+    end: u64,
+    samples: u32,
+    rtt: Option<Duration>,
+    /// The smallest RTT of the connection when the samples were complete.
+    min_rtt: Duration,
+}
+
+impl Hystart {
+    pub(super) fn new(config: HystartConfig) -> Self {
+        Self { config, min_rtt: None, round: Round::default(), done: false }
+    }
+
+    /// Forgets everything, as at a time-out.
+    pub(super) fn restart(&mut self) {
+        *self = Self {
+            round: Round { end: self.round.end, ..Round::default() },
+            ..Self::new(self.config)
+        };
+    }
+
+    /// Takes an acknowledgement before cwnd grows by it.
+    pub(super) fn on_ack(&mut self, ack: &AckSample, window: &Window) -> Option<SlowStartExit> {
+        let exit = ack.rtt.and_then(|rtt| self.examine(rtt, ack, window));
+        self.done |= exit.is_some();
+        if exit.is_none()
+            && self.config.round_start == RoundStart::Late
+            && ack.cwnd_limited
+            && window.in_slow_start()
+        {
+            self.follow_rounds(ack);
+        }
+        exit
+    }
+
+    fn examine(
+        &mut self,
+        rtt: Duration,
+        ack: &AckSample,
+        window: &Window,
+    ) -> Option<SlowStartExit> {
+        let rtt = self.config.clock.rtt(rtt);
+        let min_rtt = self.min_rtt.map_or(rtt, |min| min.min(rtt));
+        self.min_rtt = Some(min_rtt);
+        if self.done || !window.in_slow_start() {
+            return None;
+        }
+        let large = window.cwnd >= LOW_WINDOW;
+        match self.config.round_start {
+            RoundStart::Late => {}
+            RoundStart::FromLowWindow if !large => {}
+            RoundStart::FromLowWindow | RoundStart::Prompt => self.follow_rounds(ack),
+        }
+        if !large {
+            return None;
+        }
+        let reason = self.train(min_rtt, ack, window).or_else(|| self.delay(rtt, min_rtt))?;
+        let round_rtt = self.round.rtt.filter(|_| reason != SlowStartExitReason::AckTrain);
+        Some(SlowStartExit { reason, round_rtt, base_rtt: Some(min_rtt) })
+    }
+
+    fn follow_rounds(&mut self, ack: &AckSample) {
+        if ack.una > self.round.end {
+            let now = self.config.clock.stamp(ack.now);
+            self.round = Round { start: now, last_ack: now, end: ack.nxt, ..Round::default() };
+        }
+    }
+
+    /// The train that began with the round is as long as the path: the queue begins to fill.
+    fn train(
+        &mut self,
+        min_rtt: Duration,
+        ack: &AckSample,
+        window: &Window,
+    ) -> Option<SlowStartExitReason> {
+        let longest = match self.config.ack_train {
+            AckTrain::Off => return None,
+            AckTrain::Half => min_rtt / 2,
+            AckTrain::Cushioned if ack.paced => min_rtt + cushion(ack, window),
+            AckTrain::Cushioned => (min_rtt + cushion(ack, window)) / 2,
+        };
+        let now = self.config.clock.stamp(ack.now);
+        if now.saturating_since(self.round.last_ack) > TRAIN_SPACING {
+            return None;
+        }
+        self.round.last_ack = now;
+        let longest = self.config.clock.floor(longest);
+        (now.saturating_since(self.round.start) > longest).then_some(SlowStartExitReason::AckTrain)
+    }
+
+    /// Even the smallest of the round's RTTs is well above the connection's smallest.
+    fn delay(&mut self, rtt: Duration, min_rtt: Duration) -> Option<SlowStartExitReason> {
+        if !self.config.delay {
+            return None;
+        }
+        let round = &mut self.round;
+        let complete = round.samples >= SAMPLES;
+        if !complete || !self.config.falling_minimum_exits {
+            round.rtt = Some(round.rtt.map_or(rtt, |round| round.min(rtt)));
+        }
+        if !complete {
+            round.samples += 1;
+            round.min_rtt = min_rtt;
+            return None;
+        }
+        let round_rtt = round.rtt?;
+        if round_rtt <= highest(min_rtt) {
+            None
+        } else if round_rtt <= highest(round.min_rtt) {
+            Some(SlowStartExitReason::FallingMinimum)
+        } else {
+            Some(SlowStartExitReason::Delay)
+        }
+    }
+}
+
+/// Highest RTT of a round that is no sign of a queue.
+fn highest(min_rtt: Duration) -> Duration {
+    min_rtt + (min_rtt / THRESHOLD_DIVISOR).clamp(MIN_THRESHOLD, MAX_THRESHOLD)
+}
+
+/// Time that segmentation offload may add. In slow start Linux paces, or would pace, at two windows
+/// each smoothed RTT.
+fn cushion(ack: &AckSample, window: &Window) -> Duration {
+    let bytes_per_rtt = 2.0 * window.cwnd * f64::from(ack.mss);
+    let seconds = CUSHION_BYTES * ack.srtt.as_secs_f64() / bytes_per_rtt;
+    Duration::from_secs_f64(seconds).min(MAX_CUSHION)
+}
+
+impl HystartClock {
+    const fn tick(self) -> u64 {
+        match self {
+            Self::Millisecond => 1_000_000,
+            Self::Microsecond => 1_000,
+        }
+    }
+
+    fn floor(self, time: Duration) -> Duration {
+        Duration::from_nanos(time.as_nanos() / self.tick() * self.tick())
+    }
+
+    fn stamp(self, now: Instant) -> Instant {
+        Instant::from_nanos(now.as_nanos() / self.tick() * self.tick())
+    }
+
+    /// A sample, at least one unit.
+    fn rtt(self, rtt: Duration) -> Duration {
+        let unit = match self {
+            Self::Millisecond => self.tick() / 8,
+            Self::Microsecond => self.tick(),
+        };
+        Duration::from_nanos((rtt.as_nanos() / unit).max(1) * unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::cubic::tests::sample;
+
+    /// The time, in steps of 100 µs since the round's first acknowledgement, at which a train ends
+    /// slow start; RTT 10 ms, 100 segments.
+    fn longest_train(config: HystartConfig, paced: bool) -> Duration {
+        let mut hystart = Hystart::new(config);
+        let window = Window { cwnd: 100.0, ssthresh: f64::INFINITY };
+        let rtt = Duration::from_millis(10);
+        let start = Instant::ZERO + rtt;
+        for step in 0..1000 {
+            let now = start + Duration::from_micros(100) * step;
+            let ack = AckSample { una: 1 + step, nxt: 1000, paced, ..sample(now, 1, rtt) };
+            if let Some(exit) = hystart.on_ack(&ack, &window) {
+                assert_eq!(exit.reason, SlowStartExitReason::AckTrain);
+                assert_eq!((exit.base_rtt, exit.round_rtt), (Some(rtt), None));
+                return now - start;
+            }
+        }
+        Duration::MAX
+    }
+
+    #[test]
+    fn an_ack_train_may_last_half_the_rtt_or_the_rtt_if_paced() {
+        let micros = Duration::from_micros;
+        // Whole milliseconds, paced or not.
+        let old = HystartConfig::LINUX_4_19;
+        assert_eq!([false, true].map(|paced| longest_train(old, paced)), [micros(6000); 2]);
+        // Half of 10 ms and of 1 ms; both of them.
+        for new in [HystartConfig::LINUX_5_6, HystartConfig::LINUX_6_14] {
+            let trains = [false, true].map(|paced| longest_train(new, paced));
+            assert_eq!(trains, [micros(5600), micros(11_100)]);
+        }
+        let off = HystartConfig { ack_train: AckTrain::Off, ..old };
+        assert_eq!(longest_train(off, false), Duration::MAX);
+    }
+
+    #[test]
+    fn the_cushion_is_four_bursts_at_twice_the_window_per_rtt() {
+        let rtt = Duration::from_millis(1);
+        let window = |cwnd| Window { cwnd, ssthresh: f64::INFINITY };
+        let ack = sample(Instant::ZERO, 1, rtt);
+        assert_eq!(cushion(&ack, &window(100.0)), MAX_CUSHION);
+        // 262,144 bytes at 524,288 bytes/ms.
+        let ack = AckSample { mss: 1024, ..ack };
+        assert_eq!(cushion(&ack, &window(256.0)), Duration::from_micros(500));
+    }
+
+    #[test]
+    fn samples_are_in_eighths_of_a_millisecond_until_5_6() {
+        let rtt = Duration::from_nanos(1_260_999);
+        assert_eq!(HystartClock::Millisecond.rtt(rtt), Duration::from_micros(1250));
+        assert_eq!(HystartClock::Microsecond.rtt(rtt), Duration::from_micros(1260));
+        assert_eq!(HystartClock::Millisecond.rtt(Duration::ZERO), Duration::from_micros(125));
+    }
+}

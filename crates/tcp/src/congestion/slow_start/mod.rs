@@ -1,0 +1,115 @@
+//! Slow start of the loss-based algorithms, and what ends it before a loss does.
+
+mod hystart;
+mod hystart_pp;
+
+use super::{AckSample, SlowStartExit, Window};
+use crate::{EarlyExit, SlowStartConfig};
+
+pub use hystart::{AckTrain, HystartClock, HystartConfig, RoundStart};
+
+use hystart::Hystart;
+use hystart_pp::HystartPlusPlus;
+
+/// Grows cwnd below ssthresh.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowStart {
+    limit: Option<u32>,
+    detector: Detector,
+}
+
+#[derive(Clone, Debug)]
+enum Detector {
+    None,
+    Hystart(Hystart),
+    PlusPlus(HystartPlusPlus),
+}
+
+/// What slow start made of one acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// Acknowledged segments left over for congestion avoidance.
+    pub(crate) left: u32,
+    /// Slow start ends here: ssthresh is cwnd.
+    pub(crate) exit: Option<SlowStartExit>,
+}
+
+impl SlowStart {
+    pub(crate) fn new(config: SlowStartConfig) -> Self {
+        let detector = match config.exit {
+            EarlyExit::None => Detector::None,
+            EarlyExit::Hystart(config) => Detector::Hystart(Hystart::new(config)),
+            EarlyExit::HystartPlusPlus => Detector::PlusPlus(HystartPlusPlus::default()),
+        };
+        Self { limit: config.limit, detector }
+    }
+
+    /// Takes every acknowledgement, those of congestion avoidance too.
+    pub(crate) fn on_ack(&mut self, ack: &AckSample, window: &mut Window) -> Step {
+        let slow = window.in_slow_start();
+        let (mut exit, mut pace) = (None, Pace { limit: self.limit, divisor: 1.0 });
+        match &mut self.detector {
+            Detector::None => {}
+            // Linux judges before cwnd grows.
+            Detector::Hystart(hystart) => exit = hystart.on_ack(ack, window),
+            Detector::PlusPlus(hystart) => {
+                if slow && window.ssthresh.is_infinite() {
+                    pace = hystart.pace(ack.paced);
+                }
+            }
+        }
+        if exit.is_some() {
+            window.ssthresh = window.cwnd;
+        }
+        let left = match (ack.cwnd_limited, window.in_slow_start()) {
+            (false, _) => 0,
+            (true, false) => ack.acked,
+            (true, true) => pace.grow(ack.acked, window),
+        };
+        if let Detector::PlusPlus(hystart) = &mut self.detector
+            && slow
+            // RFC 9406 4.3: later ones fall back to standard slow start.
+            && window.ssthresh.is_infinite()
+        {
+            exit = hystart.on_ack(ack);
+            if exit.is_some() {
+                window.ssthresh = window.cwnd;
+            }
+        }
+        Step { left, exit }
+    }
+
+    /// Slow start begins again after a time-out.
+    pub(crate) fn on_timeout(&mut self) {
+        if let Detector::Hystart(hystart) = &mut self.detector {
+            hystart.restart();
+        }
+    }
+
+    /// What it is doing, for tables.
+    pub(crate) fn phase(&self) -> &'static str {
+        match &self.detector {
+            Detector::PlusPlus(hystart) if hystart.is_conservative() => "css",
+            _ => "",
+        }
+    }
+}
+
+/// How fast cwnd grows in slow start.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// Most segments for one acknowledgement.
+    limit: Option<u32>,
+    divisor: f64,
+}
+
+impl Pace {
+    /// Grows the window for `acked` segments; returns those left over for congestion avoidance.
+    fn grow(self, acked: u32, window: &mut Window) -> u32 {
+        // RFC 5681 (2): by at most the limit per acknowledgement.
+        let room = window.ssthresh - window.cwnd;
+        let step = f64::from(acked.min(self.limit.unwrap_or(u32::MAX))) / self.divisor;
+        window.cwnd += step.min(room);
+        if step > room { (step - room) as u32 } else { 0 }
+    }
+}
