@@ -1,0 +1,41 @@
+//! The only place that reads a clock.
+
+use airpath_base::{Duration, Instant};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// CLOCK_MONOTONIC as the model's time, counted from when the clock was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    origin: u64,
+}
+
+impl Clock {
+    /// Now is [`Instant::ZERO`].
+    #[expect(clippy::new_without_default, reason = "reading a clock is no default")]
+    pub fn new() -> Self {
+        Self { origin: monotonic() }
+    }
+
+    /// Time since the clock was made.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(monotonic().saturating_sub(self.origin))
+    }
+
+    /// CLOCK_MONOTONIC, in nanoseconds, at [`Instant::ZERO`].
+    pub const fn origin_nanos(&self) -> u64 {
+        self.origin
+    }
+}
+
+#[inline]
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// A length of time as the kernel wants it.
+pub(crate) fn timespec(length: Duration) -> Timespec {
+    let nanos = length.as_nanos();
+    Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
+}

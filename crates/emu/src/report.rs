@@ -1,0 +1,84 @@
+//! What a run was like, as one JSON document.
+
+use std::collections::BTreeMap;
+
+use airpath_base::Histogram;
+use serde::Serialize;
+
+/// A whole run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Seconds on the clock.
+    pub elapsed_s: f64,
+    /// CLOCK_MONOTONIC, in nanoseconds, at the start of the run: time 0 of the packet log.
+    pub clock_origin_ns: u64,
+    /// By direction: `down`, `up`.
+    pub directions: BTreeMap<&'static str, DirectionReport>,
+    /// Links, first direction and first stage first.
+    pub links: Vec<LinkReport>,
+    /// The packet log, if there was one.
+    pub log: Option<LogReport>,
+}
+
+/// One direction. What entered left, was dropped, or is still inside.
+#[derive(Clone, Debug, Serialize)]
+pub struct DirectionReport {
+    /// Packets that entered.
+    pub entered: u64,
+    /// Their bytes.
+    pub entered_bytes: u64,
+    /// Packets that left.
+    pub left: u64,
+    /// Of those, what the kernel would not take.
+    pub refused: u64,
+    /// Packets inside when the run ended.
+    pub inside: u64,
+    /// Packets dropped, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// Packets marked "congestion experienced".
+    pub marked: u64,
+    /// How late packets left; null if none did.
+    pub lateness_us: Option<Lateness>,
+}
+
+/// Time of writing minus logical time of departure, in microseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Lateness {
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p99_9: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// One link.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkReport {
+    /// Its stage's name.
+    pub id: String,
+    /// Packets that left.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that it could have carried.
+    pub capacity_bytes: f64,
+}
+
+/// The packet log.
+#[derive(Clone, Debug, Serialize)]
+pub struct LogReport {
+    /// Records kept.
+    pub records: usize,
+    /// Records that found no room.
+    pub lost: u64,
+}
+
+impl Lateness {
+    pub(crate) fn of(histogram: &Histogram) -> Option<Self> {
+        let at = |quantile| Some(histogram.quantile(quantile)?.as_nanos() as f64 / 1e3);
+        Some(Self { p50: at(0.5)?, p99: at(0.99)?, p99_9: at(0.999)?, max: at(1.0)? })
+    }
+}
