@@ -4,8 +4,9 @@
 # make bench   figures of speed, beside ns-3
 # make fuzz    the property tests with other cases, and many
 # make studies the published experiments, with a report
+# make referee the host kernel's TCP against ours, as a table (root)
 
-.PHONY: demo test check lint rust-test python-test build system bench fuzz studies bless clean
+.PHONY: demo test check lint rust-test python-test build system bench fuzz studies referee bless clean
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
 CRATES := --workspace --exclude airpath-py
@@ -52,6 +53,9 @@ fuzz:
 
 studies: build
 	$(VENV)/airpath reproduce --report runs/studies.html
+
+referee: build
+	PYTHONPATH=tests $(VENV)/python -m referee
 
 # Rewrites the goldens and the generated reference; look at the diff.
 bless: build

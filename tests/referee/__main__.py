@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsonlib
-import os
 import signal
 import subprocess
 import sys
@@ -12,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from referee import kernel, network, simulation, table
+from referee import forwarder, kernel, network, simulation, table
+from referee.forwarder import ROOT
 from referee.packets import LogError
-from referee.rows import SCENARIO, Row, matrix
+from referee.rows import Row, matrix
 
-ROOT = SCENARIO.parents[2]
 ATTEMPTS = 3
 """A run that was too late is done again, up to this often."""
 
@@ -94,7 +93,11 @@ def _run_kernel(runs: list[tuple[Row, int]], out: Path, keep_logs: bool) -> None
         raise typer.Exit(1)
     for name in network.remove_leftovers():
         _say(f"removed {name}, left by a run that was killed")
-    forwarder = _build_forwarder()
+    try:
+        program = forwarder.build()
+    except forwarder.BuildError as error:
+        _say(str(error))
+        raise typer.Exit(1) from None
     with _progress() as progress:
         total = sum(row.duration_s for row, _ in waiting)
         task = progress.add_task("", total=total)
@@ -108,7 +111,7 @@ def _run_kernel(runs: list[tuple[Row, int]], out: Path, keep_logs: bool) -> None
             log = out / f"{row.name}-{seed}.packets" if keep_logs else None
             for _ in range(ATTEMPTS):
                 try:
-                    result = kernel.transfer(row, seed, forwarder, tick, log)
+                    result = kernel.transfer(row, seed, program, tick, log)
                 except (kernel.KernelError, network.NetworkError, LogError) as error:
                     _say(f"{row.name} #{seed}: {error}")
                     raise typer.Exit(1) from None
@@ -159,27 +162,6 @@ def _store(file: Path, result: dict[str, Any]) -> None:
     part = file.with_suffix(".part")
     part.write_text(jsonlib.dumps(result))
     part.replace(file)
-
-
-def _build_forwarder() -> Path:
-    """The forwarder: built here, unless AIRPATH_REFEREE names one."""
-    if given := os.environ.get("AIRPATH_REFEREE"):
-        return Path(given)
-    build = subprocess.run(
-        [
-            *("cargo", "build", "--release", "--quiet", "--package", "airpath-emu"),
-            *("--message-format", "json-render-diagnostics"),
-        ],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    if build.returncode != 0:
-        _say("the forwarder does not build")
-        raise typer.Exit(1)
-    messages = map(jsonlib.loads, build.stdout.splitlines())
-    return Path(next(path for m in messages if (path := m.get("executable"))))
 
 
 def _version() -> str:
