@@ -43,6 +43,7 @@ INFO_FIELDS = {
     "total_retrans": 31,
     "pacing_rate": 32,
     "bytes_acked": 34,
+    "unsent_bytes": 38,
     "min_rtt_us": 39,
     "delivery_rate": 42,
     "busy_us": 43,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import platform
 import subprocess
@@ -27,6 +28,16 @@ LATE_P99_US = 500.0
 
 UNSENT_S = 0.1
 """The application writes this far ahead, at the link's rate: TCP always has something to send."""
+
+LATE_P99_9_SHARE = 0.4
+"""Of the time that the full queue takes to drain. When the machine stops for longer, the ACKs that
+waited come at once, and the burst that they release overflows the queue: a loss of our making."""
+
+PAUSE_S = 0.5
+"""A longer time without a look at the sender: the machine stood still."""
+
+IDLE_SHARE = 0.01
+"""An application that left TCP without data for more of its time than this was too slow."""
 
 DRAIN_S = 60.0
 
@@ -81,7 +92,7 @@ def transfer(
         "duration_s": row.duration_s,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "kernel": platform.release(),
-        "invalid": _invalid(forwarded),
+        "invalid": invalid(row, forwarded, sent["samples"]),
         **figures,
         "rto_count": sent["counters"].get("TCPTimeouts", 0),
         "written_bytes": sent.pop("written_bytes"),
@@ -92,16 +103,26 @@ def transfer(
     }
 
 
-def _invalid(forwarded: dict[str, Any]) -> str | None:
+def invalid(row: Row, forwarded: dict[str, Any], samples: list[dict[str, int]]) -> str | None:
     """Why a run does not count."""
     for name, direction in forwarded["directions"].items():
         lateness = direction["lateness_us"]
         if lateness and lateness["p99"] > LATE_P99_US:
             return f"{name}: 1 % of the packets left more than {lateness['p99']:.0f} us late"
+        if lateness and lateness["p99_9"] > LATE_P99_9_SHARE * 1000 * row.buffer_bdp * row.rtt_ms:
+            return f"{name}: 0.1 % of the packets left more than {lateness['p99_9']:.0f} us late"
         if direction["refused"]:
             return f"{name}: the kernel refused {direction['refused']} packets"
     if forwarded["log"]["lost"]:
         return f"the packet log lost {forwarded['log']['lost']} records"
+    times = [sample["time_us"] / 1e6 for sample in samples]
+    pause = max((later - sooner for sooner, later in itertools.pairwise(times)), default=0)
+    if pause > PAUSE_S:
+        return f"the machine stood still for {pause:.1f} s"
+    first, last = samples[0], samples[-1]
+    idle = 1 - (last["busy_us"] - first["busy_us"]) / (last["time_us"] - first["time_us"])
+    if idle > IDLE_SHARE:
+        return f"the application left TCP idle for {idle:.0%} of the time"
     return None
 
 
