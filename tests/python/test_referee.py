@@ -37,7 +37,7 @@ LINK = """
 [[path.down]]
 stage = "link"
 rate_mbps = 100
-queue_packets = 50
+queue_packets = 10_000
 [[flow]]
 kind = "ping"
 """
@@ -59,17 +59,13 @@ with socket.socket(type=socket.SOCK_RAW, proto=socket.IPPROTO_ICMP) as s:
 print(json.dumps({{"times": times}}))
 """
 FLOOD = f"""
-import contextlib, json, os, socket, time
-os.nice(-10)
+import contextlib, socket, time
 with socket.socket(type=socket.SOCK_DGRAM) as s:
     s.connect(("{UE_ADDRESS}", 9))
-    end = time.monotonic() + 2
-    while time.monotonic() < end:
-        # 24 packets of 1500 bytes in 2 ms are 144 Mb/s.
-        for n in range(24):
-            with contextlib.suppress(ConnectionRefusedError):
-                s.send(b"x" * 1472)
-        time.sleep(0.002)
+    for n in range(14_000):
+        with contextlib.suppress(ConnectionRefusedError):
+            s.send(b"x" * 1472)
+time.sleep(1.5)
 print("{{}}")
 """
 
@@ -205,9 +201,10 @@ def test_a_link_sends_at_its_rate(program: Path, tmp_path: Path) -> None:
     assert report["directions"]["down"]["dropped"]["queue_full"] > 0
     log = packets.read(path)
     left = log[(log["direction"] == packets.DOWN) & (log["point"] == packets.OUT)]["time"]
-    middle = left[(left > left[0] + 5e8) & (left < left[0] + 15e8)]
+    # The queue alone keeps the link busy for 1.2 s.
+    middle = left[(left > left[0] + 1e8) & (left < left[0] + 11e8)]
     rate = (len(middle) - 1) * 1500 * 8e3 / float(middle[-1] - middle[0])
-    assert rate == pytest.approx(100, rel=0.005)
+    assert rate == pytest.approx(100, rel=0.01)
 
 
 def record(time_ms: float, direction: int, point: int, **fields: int) -> tuple[Any, ...]:
