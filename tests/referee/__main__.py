@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json as jsonlib
+import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,9 +73,10 @@ def main(
     out.mkdir(parents=True, exist_ok=True)
     if not simulate_only:
         _run_kernel([(row, n) for row in wanted for n in _runs(row, repeat, seeds)], out, keep_logs)
-    compared = _simulate(matrix(duration), out)
-    table.write(page, compared, _version())
-    _say(f"{page}: {len(compared)} rows")
+    rows = matrix(duration)
+    compared = _simulate(rows, out)
+    table.write(page, compared, len(rows), _version())
+    _say(f"{page}: {len(compared)} of {len(rows)} rows")
     if json:
         selected = [entry for entry in compared if entry.row in wanted]
         print(jsonlib.dumps(table.as_json(selected), indent=2))
@@ -101,7 +104,7 @@ def _run_kernel(runs: list[tuple[Row, int]], out: Path, keep_logs: bool) -> None
     with _progress() as progress:
         total = sum(row.duration_s for row, _ in waiting)
         task = progress.add_task("", total=total)
-        done = 0.0
+        done, late = 0.0, 0
         for row, seed in waiting:
             progress.update(task, description=f"{row.name} #{seed}")
 
@@ -119,21 +122,34 @@ def _run_kernel(runs: list[tuple[Row, int]], out: Path, keep_logs: bool) -> None
                     break
                 progress.console.print(f"{row.name} #{seed} does not count: {result['invalid']}")
             _store(_file(out, row, seed), result)
+            late += result["invalid"] is not None
             done += row.duration_s
+    if late:
+        _say(f"{late} runs do not count: run it again when the machine is less busy")
 
 
 def _simulate(rows: list[Row], out: Path) -> list[table.Compared]:
+    """Every row that the kernel has done, simulated with the same seeds."""
+    done = {row: _all_stored(out, row) for row in rows}
+    # Without loss a seed draws nothing.
+    runs = {
+        row: sorted({result["seed"] for result in results}) if row.loss else [1]
+        for row, results in done.items()
+        if results
+    }
+    pairs = [(row, seed) for row, seeds in runs.items() for seed in seeds]
+    simulated: dict[Row, list[dict[str, Any]]] = {row: [] for row in runs}
+    with _progress() as progress, ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda pair: simulation.simulate(*pair), pairs)
+        for (row, _), result in progress.track(
+            zip(pairs, results, strict=True), total=len(pairs), description="simulation"
+        ):
+            simulated[row].append(result)
     compared = []
-    with _progress() as progress:
-        task = progress.add_task("simulation", total=len(rows))
-        for row in rows:
-            done = [result for result in _all_stored(out, row) if result["invalid"] is None]
-            if done:
-                seeds = sorted({result["seed"] for result in done}) if row.loss else [1]
-                simulated = [simulation.simulate(row, seed) for seed in seeds]
-                missing = next((run["missing"] for run in simulated if "missing" in run), None)
-                compared.append(table.Compared(row, done, [] if missing else simulated, missing))
-            progress.advance(task)
+    for row, results_of_row in simulated.items():
+        missing = next((run["missing"] for run in results_of_row if "missing" in run), None)
+        usable = [] if missing else results_of_row
+        compared.append(table.Compared(row, done[row], usable, missing))
     return compared
 
 

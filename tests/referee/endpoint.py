@@ -65,6 +65,7 @@ def main() -> None:
 
 def receive(port: int) -> dict[str, Any]:
     """Take one connection, read everything."""
+    before = _counters()
     with socket.create_server(("0.0.0.0", port)) as server:
         print("ready", file=sys.stderr, flush=True)
         connection, _ = server.accept()
@@ -73,7 +74,7 @@ def receive(port: int) -> dict[str, Any]:
         while data := connection.recv(1 << 20):
             received += len(data)
             check = zlib.crc32(data, check)
-    return {"received_bytes": received, "crc32": check, "end_ns": time.monotonic_ns()}
+    return {"received_bytes": received, "crc32": check, "counters": _since(before)}
 
 
 def send(host: str, port: str, congestion: str, seconds: str, unsent: str) -> dict[str, Any]:
@@ -103,18 +104,13 @@ def send(host: str, port: str, congestion: str, seconds: str, unsent: str) -> di
         sender.shutdown(socket.SHUT_WR)
         # The other end closes when it has read everything.
         sender.recv(1)
-        after = _counters()
         return {
             "start_ns": start,
             "written_bytes": written,
             "crc32": check,
             "congestion": used.rstrip(b"\0").decode(),
             "samples": samples,
-            "counters": {
-                name: value - before.get(name, 0)
-                for name, value in after.items()
-                if value != before.get(name, 0)
-            },
+            "counters": _since(before),
             "sysctls": _sysctls(),
             "tcp_cubic": _texts(Path("/sys/module/tcp_cubic/parameters")),
         }
@@ -138,6 +134,12 @@ def _counters() -> dict[str, int]:
             if names[0] in ("Tcp:", "TcpExt:"):
                 found.update(zip(names[1:], map(int, values[1:]), strict=True))
     return found
+
+
+def _since(before: dict[str, int]) -> dict[str, int]:
+    """What has been counted since."""
+    changes = {name: value - before.get(name, 0) for name, value in _counters().items()}
+    return {name: change for name, change in changes.items() if change}
 
 
 def _sysctls() -> dict[str, str]:

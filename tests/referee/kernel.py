@@ -96,10 +96,11 @@ def transfer(
         **figures,
         "rto_count": sent["counters"].get("TCPTimeouts", 0),
         "written_bytes": sent.pop("written_bytes"),
-        "received_bytes": received["received_bytes"],
-        "intact": sent.pop("crc32") == received["crc32"],
+        "received_bytes": received.pop("received_bytes"),
+        "intact": sent.pop("crc32") == received.pop("crc32"),
         "forwarder": forwarded,
         "sender": sent,
+        "receiver": received,
     }
 
 

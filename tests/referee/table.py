@@ -62,11 +62,9 @@ class Compared:
             )
             if wide
         ]
-        return (
-            " and ".join(wrong) + " differ"
-            if len(wrong) > 1
-            else (f"{wrong[0]} differs" if wrong else "agrees")
-        )
+        if not wrong:
+            return "agrees"
+        return " and ".join(wrong) + (" differ" if len(wrong) > 1 else " differs")
 
 
 def as_json(rows: Iterable[Compared]) -> list[Result]:
@@ -84,13 +82,13 @@ def as_json(rows: Iterable[Compared]) -> list[Result]:
     ]
 
 
-def write(path: Path, rows: Sequence[Compared], version: str) -> None:
+def write(path: Path, rows: Sequence[Compared], total: int, version: str) -> None:
     """Write the reference page."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(markdown(rows, version))
+    path.write_text(markdown(rows, total, version))
 
 
-def markdown(rows: Sequence[Compared], version: str) -> str:
+def markdown(rows: Sequence[Compared], total: int, version: str) -> str:
     """The reference page."""
     runs = [run for compared in rows for run in compared.kernel]
     simulated = [compared for compared in rows if compared.differences() is not None]
@@ -106,6 +104,7 @@ def markdown(rows: Sequence[Compared], version: str) -> str:
         agreeing=len(agreeing),
         simulated=len(simulated),
         rows=len(rows),
+        total=total,
         lateness=_lateness(runs),
         table="\n".join(map(_line, rows)),
         missing="".join(
@@ -133,7 +132,8 @@ deviation; RTT is the mean of the runs' medians. A difference is simulation over
 row agrees if goodput is within {goodput} and RTT within {rtt}. The same seed loses packets of the
 same numbers on both sides.
 
-**{agreeing} of {simulated} simulated rows agree; {rows} rows were measured.** {lateness}
+**{agreeing} of {simulated} simulated rows agree; {rows} of {total} rows were
+measured.** {lateness}
 
 | CC | rate Mb/s | RTT ms | buffer BDP | loss | runs | kernel Mb/s | simulated | diff. | \
 kernel RTT ms | simulated | diff. | sent again, kernel | simulated | verdict |
