@@ -33,6 +33,11 @@ LATE_P99_9_SHARE = 0.4
 """Of the time that the full queue takes to drain. When the machine stops for longer, the ACKs that
 waited come at once, and the burst that they release overflows the queue: a loss of our making."""
 
+HELD_UP_SHARE = 0.01
+"""Of the data may come to the receiver while that sends no ACK for a quarter of the queue, at least
+eight segments: its process was put aside with the socket in its hands. Again a burst of our making.
+"""
+
 PAUSE_S = 0.5
 """A longer time without a look at the sender: the machine stood still."""
 
@@ -84,7 +89,10 @@ def transfer(
             tick(min(passed, row.duration_s))
             time.sleep(0.1)
         sent, received, forwarded = sender.result(), receiver.result(), middle.result()
-        figures = packets.analyse(packets.read(log), row.duration_s)
+        records = packets.read(log)
+        figures = packets.analyse(records, row.duration_s)
+        quarter = max(8, row.buffer_bdp * row.bdp_bytes / 1500 / 4)
+        figures["held_up_share"] = packets.held_up(records, quarter)
     return {
         "row": row.name,
         "congestion": sent.pop("congestion"),
@@ -92,7 +100,7 @@ def transfer(
         "duration_s": row.duration_s,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "kernel": platform.release(),
-        "invalid": invalid(row, forwarded, sent["samples"]),
+        "invalid": invalid(row, figures, forwarded, sent["samples"]),
         **figures,
         "rto_count": sent["counters"].get("TCPTimeouts", 0),
         "written_bytes": sent.pop("written_bytes"),
@@ -104,7 +112,9 @@ def transfer(
     }
 
 
-def invalid(row: Row, forwarded: dict[str, Any], samples: list[dict[str, int]]) -> str | None:
+def invalid(
+    row: Row, figures: dict[str, Any], forwarded: dict[str, Any], samples: list[dict[str, int]]
+) -> str | None:
     """Why a run does not count."""
     for name, direction in forwarded["directions"].items():
         lateness = direction["lateness_us"]
@@ -116,6 +126,8 @@ def invalid(row: Row, forwarded: dict[str, Any], samples: list[dict[str, int]]) 
             return f"{name}: the kernel refused {direction['refused']} packets"
     if forwarded["log"]["lost"]:
         return f"the packet log lost {forwarded['log']['lost']} records"
+    if figures["held_up_share"] > HELD_UP_SHARE:
+        return f"the receiver held up the ACKs for {figures['held_up_share']:.0%} of the data"
     times = [sample["time_us"] / 1e6 for sample in samples]
     pause = max((later - sooner for sooner, later in itertools.pairwise(times)), default=0)
     if pause > PAUSE_S:

@@ -82,6 +82,14 @@ def analyse(log: npt.NDArray[Any], duration_s: float) -> dict[str, Any]:
     }
 
 
+def held_up(log: npt.NDArray[Any], segments: float) -> float:
+    """Share of the data that came to the receiver while it sent no ACK for more than that many."""
+    came = log[(log["direction"] == DOWN) & (log["point"] == OUT) & (log["payload"] > 0)]["time"]
+    acks = log[(log["direction"] == UP) & (log["point"] == IN)]["time"]
+    silences = np.bincount(np.searchsorted(acks, came))
+    return float(silences[silences > segments].sum() / max(came.size, 1))
+
+
 class Sent:
     """Data segments in the order in which the kernel sent them; offsets count from the SYN."""
 
