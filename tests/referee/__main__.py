@@ -181,7 +181,9 @@ def _store(file: Path, result: dict[str, Any]) -> None:
 
 
 def _version() -> str:
+    """Version, the simulator's core as run directories have it, and the harness's commit."""
     import airpath
+    from airpath.provenance import _core_hash
 
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--exclude", "*"],
@@ -190,7 +192,8 @@ def _version() -> str:
         text=True,
         check=False,
     )
-    return f"{airpath.__version__} ({commit.stdout.strip() or 'no commit'})"
+    core = (_core_hash() or "unknown")[:12]
+    return f"{airpath.__version__} (core {core}, referee at {commit.stdout.strip() or 'no commit'})"
 
 
 def _progress() -> Any:
