@@ -122,15 +122,17 @@ _PAGE = """\
 # The kernel as referee
 
 The host kernel's TCP and the simulated one over the same path: one rate, one drop-tail queue, one
-delay, random loss after the queue. Kernel {kernels}, {dates}; airpath {version}, profile
-`{profile}`, send and receive buffers {buffers} MiB on both sides. `make referee` makes this page
+delay, random loss after the queue. Kernel {kernels}, {dates};
+airpath {version}, profile `{profile}`,
+send and receive buffers {buffers} MiB on both sides. `make referee` makes this page
 (root; kernel results that exist are kept; `--simulate-only` computes the simulated columns again).
 
 Goodput and RTT are defined as in [metrics](../concepts/metrics.md) on both sides; the kernel's are
 computed from the packets that pass the path. Each figure is the mean over runs ± their standard
 deviation; RTT is the mean of the runs' medians. A difference is simulation over kernel, less one. A
 row agrees if goodput is within {goodput} and RTT within {rtt}. The same seed loses packets of the
-same numbers on both sides.
+same numbers on both sides. What the machine was too busy for was run again
+([decision 6](../adr/0006-referee.md)).
 
 **{agreeing} of {simulated} simulated rows agree; {rows} of {total} rows were
 measured.** {lateness}
