@@ -102,9 +102,17 @@ impl ReceiveWindow {
         nxt.saturating_sub(self.read)
     }
 
-    /// A segment arrived in order, full-sized or not, and took the stream to `nxt`.
+    /// A segment arrived in order, full-sized or not, and took the stream to `nxt`. Returns whether
+    /// the offered window grew.
     #[inline]
-    pub(super) fn on_segment(&mut self, now: Instant, segment: &Segment, full: bool, nxt: u64) {
+    pub(super) fn on_segment(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        full: bool,
+        nxt: u64,
+    ) -> bool {
+        let before = self.offered;
         if let Some(tuning) = &mut self.tuning {
             tuning.measure(now, segment, full, nxt, self.edge);
             // Linux's rcv_ssthresh: faster than any slow start, which grows by what is acknowledged.
@@ -115,6 +123,7 @@ impl ReceiveWindow {
             Reader::AtOnce => self.read_to(now, nxt),
             Reader::Driver | Reader::Rate { .. } => {}
         }
+        self.offered > before
     }
 
     /// Moves the reader at a rate on to `now`, in a stream that reaches to `nxt`.
