@@ -8,7 +8,7 @@ from pathlib import Path
 
 SCENARIO = Path(__file__).with_name("path.toml")
 
-PROFILE = "linux-6.1"
+PROFILE = "linux-6.18"
 """The simulated endpoints' profile."""
 
 BUFFER_BYTES = 33_554_432

@@ -213,7 +213,7 @@ fn receive_buffer(get: &Get<'_>) -> BufferConfig {
     let max = get.count("receive_buffer_bytes");
     match get.count("initial_receive_buffer_bytes") {
         0 => BufferConfig::fixed(max),
-        initial => BufferConfig { initial, max },
+        initial => BufferConfig { initial, max, tuned: get.flag("receive_buffer_tuning") },
     }
 }
 

@@ -12,7 +12,11 @@ use crate::value::{Setting, is_name};
 /// Name and text of the built-in profiles. The first line of each is its description.
 pub(crate) const BUILT_IN: &[(&str, &str)] = &[
     ("rfc", include_str!("../profiles/rfc.toml")),
+    ("linux-4.19", include_str!("../profiles/linux-4.19.toml")),
+    ("linux-5.4", include_str!("../profiles/linux-5.4.toml")),
+    ("linux-5.10", include_str!("../profiles/linux-5.10.toml")),
     ("linux-6.1", include_str!("../profiles/linux-6.1.toml")),
+    ("linux-6.18", include_str!("../profiles/linux-6.18.toml")),
     ("macos-10.5", include_str!("../profiles/macos-10.5.toml")),
 ];
 
@@ -52,6 +56,14 @@ impl Profiles {
         expand_window(flow, problems);
         let name = flow.text("profile").unwrap_or("rfc").to_owned();
         if let Some(base) = self.find(&name, "profile", flow.origin_of("profile"), problems) {
+            let congestion = flow.text("congestion").or(base.text("congestion"));
+            let silent = flow.given("slow_start").is_none();
+            if congestion == Some("reno")
+                && silent
+                && let Some(setting) = base.setting("reno_slow_start")
+            {
+                flow.fill("slow_start", setting.clone(), None);
+            }
             flow.inherit(&base);
         }
     }
@@ -127,6 +139,11 @@ impl Profiles {
         let mut fields =
             Fields::read(&PROFILE, &here, &entry.node.origin, entry.node.entries(), problems);
         expand_window(&mut fields, problems);
+        if let Some(setting) = fields.setting("slow_start").cloned()
+            && fields.given("reno_slow_start").is_none()
+        {
+            fields.fill("reno_slow_start", setting, None);
+        }
         let base = fields.text("base").unwrap_or("rfc").to_owned();
         let base = self.find(&base, "base", fields.origin_of("base"), problems)?;
         fields.inherit(&base);

@@ -157,7 +157,7 @@ fn a_buffer_grows_unless_the_window_is_set() {
                 [[flow]]\nkind = \"bulk\"\nprofile = \"linux-6.1\"\nwindow_bytes = 100000\n";
     let flows = parsed(text).scenario.flows;
     let [first, second] = [0, 1].map(|index| &tcp(&flows[index].traffic).receiver);
-    assert_eq!(first.receive_buffer, BufferConfig { initial: 65_536, max: 1_000_000 });
+    assert_eq!(first.receive_buffer, BufferConfig { initial: 65_536, max: 1_000_000, tuned: true });
     assert_eq!(first.reader, ReaderConfig::Rate(Rate::from_bps(8_000_000).unwrap()));
     assert_eq!(second.receive_buffer, BufferConfig::fixed(100_000));
     assert_eq!(second.reader, ReaderConfig::AtOnce);
@@ -252,4 +252,20 @@ fn traces_are_found_beside_the_scenario_and_their_content_is_part_of_the_digest(
     );
     assert!(plain.resolved_toml.contains("file = \"small.trace\"\n"));
     assert_eq!(plain.scenario.down[0].name, "down.0.trace");
+}
+
+#[test]
+fn reno_has_hystart_only_where_it_is_asked_for() {
+    let exit = |text: &str| {
+        let parsed = parsed(&format!("{TEN_MS}{BULK}congestion = \"reno\"\n{text}"));
+        tcp(&parsed.scenario.flows[0].traffic).sender.slow_start.exit
+    };
+    assert_eq!(exit("profile = \"linux-6.18\"\n"), EarlyExit::None);
+    let asked = exit("profile = \"linux-6.18\"\nslow_start = \"hystart++\"\n");
+    assert_eq!(asked, EarlyExit::HystartPlusPlus);
+    let derived =
+        "profile = \"mine\"\n[profile.mine]\nbase = \"linux-6.18\"\nslow_start = \"hystart++\"\n";
+    assert_eq!(exit(derived), EarlyExit::HystartPlusPlus);
+    let kept = "profile = \"mine\"\n[profile.mine]\nbase = \"linux-6.18\"\nmin_rto_ms = 300\n";
+    assert_eq!(exit(kept), EarlyExit::None);
 }

@@ -272,15 +272,18 @@ pub struct AggregationConfig {
 pub struct BufferConfig {
     /// At the start, as far as `max` allows.
     pub initial: u64,
-    /// At most. If it is larger than `initial`, the buffer grows with what the application reads
-    /// in a round-trip time; if not, it is fixed. The window scale suits it.
+    /// At most. If it is larger than `initial` and tuned, the buffer grows with what the
+    /// application reads in a round-trip time. The window scale suits it.
     pub max: u64,
+    /// True: the buffer itself grows (dynamic right-sizing). False: it has its size at once, as
+    /// after SO_RCVBUF, and only what is offered of it grows, with every full segment.
+    pub tuned: bool,
 }
 
 impl BufferConfig {
     /// A buffer that does not grow, as after SO_RCVBUF.
     pub const fn fixed(bytes: u64) -> Self {
-        Self { initial: bytes, max: bytes }
+        Self { initial: bytes, max: bytes, tuned: false }
     }
 }
 

@@ -102,6 +102,18 @@ pub(crate) static PROFILE: Table = Table {
                 "The profile that it starts from.",
             )],
         },
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "reno_slow_start",
+                Kind::Choice(SLOW_STARTS),
+                Default::Inherited,
+                "What `slow_start` is for a flow whose congestion control is Reno, unless it says \
+                 so itself: Linux has HyStart in CUBIC alone. A profile that sets `slow_start` sets \
+                 this too.",
+            )],
+        },
         Group { variants: &[], rule: Rule::Each, keys: ENDPOINT },
         Group { variants: &[], rule: Rule::Each, keys: SENDER },
         Group { variants: &[], rule: Rule::Each, keys: RECEIVER },
@@ -231,15 +243,7 @@ const ENDPOINT: &[Key] = &[
     ),
     Key::new(
         "slow_start",
-        Kind::Choice(&[
-            choice("none", "A loss."),
-            choice("hystart-4.19", "HyStart as in Linux until 4.19.130 and 5.4.49."),
-            choice("hystart-5.6", "In microseconds; the ACK train knows pacing."),
-            choice("hystart-5.8", "A minimum RTT that falls does not end slow start."),
-            choice("hystart-5.16", "Rounds go on where cwnd is not the limit."),
-            choice("hystart-6.14", "Rounds of a small cwnd count too."),
-            choice("hystart++", "HyStart++ (RFC 9406)."),
-        ]),
+        Kind::Choice(SLOW_STARTS),
         Default::Inherited,
         "What ends slow start, of CUBIC and Reno.",
     ),
@@ -515,9 +519,15 @@ const RECEIVER: &[Key] = &[
         "initial_receive_buffer_bytes",
         count(Unit::Bytes, 0, 1 << 40),
         Default::Inherited,
-        "What the receiver advertises at first; the window grows to `receive_buffer_bytes` with what \
-         the application reads in a round trip (dynamic right-sizing). 0: it does not grow, but has \
-         its size from the start.",
+        "What the receiver advertises at first; the window grows up to `receive_buffer_bytes`. 0: it \
+         does not grow, but has its size from the start.",
+    ),
+    Key::new(
+        "receive_buffer_tuning",
+        Kind::Flag,
+        Default::Inherited,
+        "The window grows with what the application reads in a round trip (dynamic right-sizing); \
+         false: with every full segment, as after SO_RCVBUF.",
     ),
     Key::new(
         "read_rate_mbps",
@@ -525,6 +535,16 @@ const RECEIVER: &[Key] = &[
         Default::Absent("all that has arrived, at once"),
         "Rate at which the receiver's application reads, in payload bits.",
     ),
+];
+
+const SLOW_STARTS: &[Choice] = &[
+    choice("none", "A loss."),
+    choice("hystart-4.19", "HyStart as in Linux until 4.19.130 and 5.4.49."),
+    choice("hystart-5.6", "In microseconds; the ACK train knows pacing."),
+    choice("hystart-5.8", "A minimum RTT that falls does not end slow start."),
+    choice("hystart-5.16", "Rounds go on where cwnd is not the limit."),
+    choice("hystart-6.14", "Rounds of a small cwnd count too."),
+    choice("hystart++", "HyStart++ (RFC 9406)."),
 ];
 
 const DIRECTIONS: &[Choice] =

@@ -58,12 +58,12 @@ impl ReceiveWindow {
 
     /// What the two ends agreed on.
     pub(super) fn establish(&mut self, agreed: &EndpointConfig) {
-        let BufferConfig { initial, max } = agreed.receive_buffer;
+        let BufferConfig { initial, max, tuned } = agreed.receive_buffer;
         self.scale = window_scale(agreed);
         self.max = max.min(u64::from(u16::MAX) << self.scale);
         // Less than the scale's unit would read as a closed window.
-        self.size = initial.max(1 << self.scale).min(self.max);
-        self.offered = self.size;
+        self.offered = initial.max(1 << self.scale).min(self.max);
+        self.size = if tuned { self.offered } else { self.max };
         self.tuning = (self.size < self.max).then(|| Tuning::new(self.size, agreed));
     }
 
@@ -115,9 +115,10 @@ impl ReceiveWindow {
         let before = self.offered;
         if let Some(tuning) = &mut self.tuning {
             tuning.measure(now, segment, full, nxt, self.edge);
+        }
+        if full && self.offered < self.size {
             // Linux's rcv_ssthresh: faster than any slow start, which grows by what is acknowledged.
-            let growth = if full { 2 * u64::from(segment.len) } else { 0 };
-            self.offered = (self.offered + growth).min(self.size);
+            self.offered = (self.offered + 2 * u64::from(segment.len)).min(self.size);
         }
         match self.reader {
             Reader::AtOnce => self.read_to(now, nxt),

@@ -155,7 +155,7 @@ fn an_application_reads_at_its_rate() {
 
 /// 64 segments at the start, at most 4,000.
 fn tuned(timestamps: bool) -> EndpointConfig {
-    let receive_buffer = BufferConfig { initial: 64 * FULL, max: 4000 * FULL };
+    let receive_buffer = BufferConfig { initial: 64 * FULL, max: 4000 * FULL, tuned: true };
     EndpointConfig { receive_buffer, timestamps, header: 52, ..config() }
 }
 
@@ -248,4 +248,25 @@ fn a_peer_without_scaling_limits_growth() {
             assert!(end.recv().window >= 63_000);
         }
     }
+}
+
+#[test]
+fn an_untuned_window_grows_with_every_full_segment_and_each_is_acknowledged_meanwhile() {
+    // Seen with Linux 6.18 behind a large fixed buffer: two segments for each that arrives.
+    let mut config = by_hand();
+    config.reader = ReaderConfig::AtOnce;
+    config.receive_buffer = BufferConfig { initial: 10 * FULL, max: 16 * FULL, tuned: false };
+    config.delayed_ack.quick_segments = 1;
+    let mut end = Script::accepted(&config);
+    for (segment, offered) in [(0, 12), (1, 14), (2, 16)] {
+        end.send(data(segment));
+        let acknowledgement = end.recv_ack(at(segment + 1));
+        assert_eq!(window(&acknowledgement) / FULL, offered);
+    }
+    // The last of them leaves one quick acknowledgement at most; then every second is enough.
+    end.send(data(3));
+    end.recv_count();
+    end.send(data(4));
+    end.send(data(5));
+    assert_eq!(end.recv_len(), 1);
 }

@@ -110,3 +110,19 @@ fn marks_mean_nothing_that_was_not_agreed() {
     end.send(marked(2));
     assert_eq!(end.cwnd(), 12);
 }
+
+#[test]
+fn growth_by_what_is_delivered_goes_on_with_the_acknowledgement_that_ends_recovery() {
+    // As seen with Linux: in congestion avoidance from ssthresh, by what that one delivers.
+    for (delivered_grows, grown) in [(false, false), (true, true)] {
+        let mut config = prr();
+        config.validation.delivered_grows = delivered_grows;
+        let mut end = Script::bulk(&config);
+        end.recv_segments(0..20);
+        end.tick(RTT);
+        end.send(sack(0, &[(1, 20)]));
+        end.recv_count();
+        end.send(ack(20));
+        assert_eq!(end.window().cwnd > end.window().ssthresh, grown);
+    }
+}

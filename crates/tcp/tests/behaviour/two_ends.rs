@@ -404,6 +404,7 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                 receive_buffer: BufferConfig {
                     initial: bytes(initial.map_or(receive_buffer, |share| receive_buffer / share)),
                     max: bytes(receive_buffer),
+                    tuned: sack,
                 },
                 send_buffer_factor,
                 recovery,
