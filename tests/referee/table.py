@@ -132,7 +132,7 @@ computed from the packets that pass the path. Each figure is the mean over runs 
 deviation; RTT is the mean of the runs' medians. A difference is simulation over kernel, less one. A
 row agrees if goodput is within {goodput} and RTT within {rtt}. The same seed loses packets of the
 same numbers on both sides. What the machine was too busy for was run again
-([decision 6](../adr/0006-referee.md)).
+([decision 7](../adr/0007-referee.md)).
 
 **{agreeing} of {simulated} simulated rows agree; {rows} of {total} rows were
 measured.** {lateness}
