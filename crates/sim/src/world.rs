@@ -137,7 +137,7 @@ impl World {
 
     #[inline]
     fn run_path(&mut self, direction: usize) {
-        while let Some(departure) = self.paths[direction].poll(self.now) {
+        while let Some(ref departure) = self.paths[direction].poll(self.now) {
             let index = departure.packet.flow.0 as usize;
             let mut context = Context {
                 now: self.now,

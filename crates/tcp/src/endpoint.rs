@@ -3,7 +3,7 @@
 use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, SackBlocks, Segment};
 
 use crate::receiver::{CeCounters, MAX_WINDOW_SCALE, Receiver};
-use crate::sender::{LimitTimes, Piece, Sender, SenderCounters, timestamp};
+use crate::sender::{LimitTimes, Sender, SenderCounters, timestamp};
 use crate::{EcnConfig, EndpointConfig, Window};
 
 /// Options of a SYN: MSS, SACK permitted, timestamps, window scale (RFC 9293, 2018, 7323).
@@ -201,21 +201,28 @@ impl Endpoint {
     }
 
     /// The next segment to send at `now`; call until `None`.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         if self.state != State::Established {
             return self.poll_handshake(now);
         }
-        if let Some(piece) = self.sender.poll(now) {
-            return Some(self.data_segment(now, piece));
-        }
-        if self.receiver.wants_ack() {
-            let mut segment = self.blank(now);
-            segment.seq = self.sender.next();
-            self.receiver.fill_ack(now, &mut segment);
-            return Some(segment);
-        }
-        None
+        let (seq, len, flags) = match self.sender.poll(now) {
+            Some(piece) => (piece.seq, piece.len, piece.flags()),
+            None if self.receiver.wants_ack() => (self.sender.next(), 0, Flags::NONE),
+            None => return None,
+        };
+        let ack = self.receiver.acknowledge(now);
+        Some(Segment {
+            seq,
+            ack: ack.ack,
+            len,
+            ts_val: if self.config.timestamps { timestamp(now) } else { 0 },
+            ts_ecr: ack.ts_ecr,
+            window: ack.window,
+            flags: flags.with(ack.flags),
+            window_scale: None,
+            sack: self.receiver.sack_blocks(),
+        })
     }
 
     fn poll_handshake(&mut self, now: Instant) -> Option<Segment> {
@@ -247,25 +254,6 @@ impl Endpoint {
         Some(segment)
     }
 
-    #[inline]
-    fn data_segment(&mut self, now: Instant, piece: Piece) -> Segment {
-        let mut segment = self.blank(now);
-        segment.seq = piece.seq;
-        segment.len = piece.len;
-        if piece.fin {
-            segment.flags = Flags::FIN;
-        }
-        if piece.cwr {
-            segment.flags = segment.flags.with(Flags::CWR);
-        }
-        if piece.again {
-            segment.flags = segment.flags.with(RETRANSMISSION);
-        }
-        self.receiver.fill_ack(now, &mut segment);
-        segment
-    }
-
-    #[inline]
     fn blank(&self, now: Instant) -> Segment {
         Segment {
             seq: 0,
@@ -281,7 +269,7 @@ impl Endpoint {
     }
 
     /// When to call [`Endpoint::on_timer`] next; changes with every other call.
-    #[inline]
+    #[inline(always)]
     pub fn next_timer(&self) -> Option<Instant> {
         let own = match (self.sender.timer(), self.receiver.timer()) {
             (Some(first), Some(second)) => Some(first.min(second)),

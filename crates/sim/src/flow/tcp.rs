@@ -38,6 +38,9 @@ pub(crate) struct TcpFlow {
 struct Ends {
     sender: Endpoint,
     receiver: Endpoint,
+    /// Their next timers.
+    sender_due: Instant,
+    receiver_due: Instant,
 }
 
 #[derive(Clone, Copy)]
@@ -102,9 +105,9 @@ impl TcpFlow {
                 sender.close_when_written();
             }
         }
-        let ends = self.ends.insert(Ends { sender, receiver });
-        transmit(&mut ends.sender, &self.identity, self.identity.forward, context);
-        transmit(&mut ends.receiver, &self.identity, 1 - self.identity.forward, context);
+        let (sender_due, receiver_due) = (Instant::MAX, Instant::MAX);
+        let ends = self.ends.insert(Ends { sender, receiver, sender_due, receiver_due });
+        ends.transmit(&self.identity, context);
     }
 
     #[inline]
@@ -119,7 +122,7 @@ impl TcpFlow {
         };
         if direction == self.identity.forward {
             ends.receiver.on_segment(context.now, segment, packet.ecn);
-            transmit(&mut ends.receiver, &self.identity, 1 - direction, context);
+            ends.receiver_due = transmit(&mut ends.receiver, &self.identity, 1 - direction, context);
             let complete = matches!(self.work, Work::File { size }
                 if self.measured.is_none() && ends.receiver.delivered() >= size);
             if complete {
@@ -134,7 +137,7 @@ impl TcpFlow {
             self.interval.rtt_sum += rtt;
             self.interval.rtt_count += 1;
         }
-        transmit(&mut ends.sender, &self.identity, 1 - direction, context);
+        ends.sender_due = transmit(&mut ends.sender, &self.identity, 1 - direction, context);
         if context.ack_table {
             self.record_ack(rtt, context);
         }
@@ -162,8 +165,7 @@ impl TcpFlow {
         };
         ends.sender.on_timer(now);
         ends.receiver.on_timer(now);
-        transmit(&mut ends.sender, &self.identity, self.identity.forward, context);
-        transmit(&mut ends.receiver, &self.identity, 1 - self.identity.forward, context);
+        ends.transmit(&self.identity, context);
         self.record_events(context);
     }
 
@@ -176,7 +178,8 @@ impl TcpFlow {
             Work::Bulk { stop } if !self.stopped => stop,
             Work::Bulk { .. } | Work::File { .. } => None,
         };
-        [ends.sender.next_timer(), ends.receiver.next_timer(), stop].into_iter().flatten().min()
+        let due = ends.sender_due.min(ends.receiver_due).min(stop.unwrap_or(Instant::MAX));
+        (due < Instant::MAX).then_some(due)
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -358,14 +361,22 @@ impl TcpFlow {
     }
 }
 
-/// Sends all that an endpoint has to send now.
+impl Ends {
+    /// Sends all that both have to send now.
+    fn transmit(&mut self, identity: &Identity, context: &mut Context<'_>) {
+        self.sender_due = transmit(&mut self.sender, identity, identity.forward, context);
+        self.receiver_due = transmit(&mut self.receiver, identity, 1 - identity.forward, context);
+    }
+}
+
+/// Sends all that an endpoint has to send now; says when its next timer is due.
 #[inline]
 fn transmit(
     endpoint: &mut Endpoint,
     identity: &Identity,
     direction: usize,
     context: &mut Context<'_>,
-) {
+) -> Instant {
     while let Some(segment) = endpoint.poll_transmit(context.now) {
         let packet = Packet {
             flow: identity.flow,
@@ -375,6 +386,7 @@ fn transmit(
         };
         context.paths[direction].enqueue(context.now, packet);
     }
+    endpoint.next_timer().unwrap_or(Instant::MAX)
 }
 
 /// Writes a flow's RTT distribution.

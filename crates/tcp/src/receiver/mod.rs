@@ -8,7 +8,7 @@ mod window;
 pub use ecn::CeCounters;
 pub(crate) use window::MAX_WINDOW_SCALE;
 
-use airpath_base::{Duration, Ecn, Flags, Instant, Segment};
+use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment};
 
 use crate::{EcnConfig, EndpointConfig, RttEstimator};
 use delay::{Delay, Room, Waiting};
@@ -35,6 +35,15 @@ pub(crate) struct Receiver {
     last_ack_sent: u64,
     fin_at: Option<u64>,
     pub(crate) acks_sent: u64,
+}
+
+/// Fields of an outgoing segment that tell what has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledgement {
+    pub(crate) ack: u64,
+    pub(crate) ts_ecr: u32,
+    pub(crate) window: u16,
+    pub(crate) flags: Flags,
 }
 
 /// Payload of a full-sized segment until a larger one was seen (RFC 9293 3.7.1).
@@ -238,7 +247,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
         let update = match self.is_closed() || self.delay.is_due() {
             true => None,
@@ -268,21 +277,30 @@ impl Receiver {
         self.delay.at_once();
     }
 
-    /// Fills in the acknowledgement part of an outgoing segment.
-    #[inline]
-    pub(crate) fn fill_ack(&mut self, now: Instant, segment: &mut Segment) {
+    /// The acknowledgement in an outgoing segment.
+    #[inline(always)]
+    pub(crate) fn acknowledge(&mut self, now: Instant) -> Acknowledgement {
         let nxt = self.reassembly.nxt;
         self.window.advance(now, nxt);
-        segment.flags = segment.flags.with(self.echo.flags());
-        segment.ack = nxt;
-        segment.ts_ecr = self.ts_recent;
-        segment.window = self.window.advertise(nxt);
-        if self.sack && self.reassembly.has_blocks() {
-            segment.sack = self.reassembly.take_blocks();
-        }
         self.delay.on_sent();
         self.last_ack_sent = nxt;
         self.acks_sent += 1;
+        Acknowledgement {
+            ack: nxt,
+            ts_ecr: self.ts_recent,
+            window: self.window.advertise(nxt),
+            flags: self.echo.flags(),
+        }
+    }
+
+    /// The SACK blocks of an outgoing segment.
+    #[inline(always)]
+    pub(crate) fn sack_blocks(&mut self) -> SackBlocks {
+        if self.sack && self.reassembly.has_blocks() {
+            self.reassembly.take_blocks()
+        } else {
+            SackBlocks::NONE
+        }
     }
 
     /// Fills in that of a SYN+ACK, whose window is not scaled and holds nothing yet.

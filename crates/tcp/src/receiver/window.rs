@@ -130,6 +130,13 @@ impl ReceiveWindow {
     /// Moves the reader at a rate on to `now`, in a stream that reaches to `nxt`.
     #[inline]
     pub(super) fn advance(&mut self, now: Instant, nxt: u64) {
+        if let Reader::Rate { .. } = &self.reader {
+            self.read_on(now, nxt);
+        }
+    }
+
+    #[cold]
+    fn read_on(&mut self, now: Instant, nxt: u64) {
         let unread = self.unread(nxt);
         if let Reader::Rate { rate, at, carried } = &mut self.reader {
             let bits = u128::from((now - *at).as_nanos()) * u128::from(rate.bps());
@@ -190,6 +197,7 @@ impl ReceiveWindow {
     }
 
     /// When a reader at a rate makes an update due.
+    #[inline]
     pub(super) fn timer(&self, nxt: u64) -> Option<Instant> {
         let Reader::Rate { rate, at, carried } = self.reader else {
             return None;
@@ -206,7 +214,8 @@ impl ReceiveWindow {
     /// one (RFC 9293 3.8.6).
     #[inline]
     pub(super) fn advertise(&mut self, nxt: u64) -> u16 {
-        let kept = self.edge.saturating_sub(nxt).div_ceil(1 << self.scale);
+        let unit = (1 << self.scale) - 1;
+        let kept = (self.edge.saturating_sub(nxt) + unit) >> self.scale;
         let moves = self.target() >= self.edge + self.step();
         let room = if moves { self.target().saturating_sub(nxt) >> self.scale } else { 0 };
         let window = room.max(kept).min(u64::from(u16::MAX));

@@ -13,10 +13,10 @@ pub use limits::LimitTimes;
 
 use std::collections::VecDeque;
 
-use airpath_base::{Duration, Event, EventKind, Instant, SendLimit, SlowStartExitReason};
+use airpath_base::{Duration, Event, EventKind, Flags, Instant, SendLimit, SlowStartExitReason};
 
 use crate::congestion::{self, CongestionControl, SlowStartExit, Window};
-use crate::{EndpointConfig, RecoveryConfig, RttEstimator, ValidationConfig};
+use crate::{EndpointConfig, RETRANSMISSION, RecoveryConfig, RttEstimator, ValidationConfig};
 use board::{Board, Sent};
 use burst::Bursts;
 use limits::{Limits, Usage};
@@ -205,6 +205,7 @@ impl Sender {
     }
 
     /// End of what the send buffer holds.
+    #[inline]
     pub(crate) fn written(&self) -> u64 {
         let buffer = match self.send_buffer_factor {
             None => self.send_buffer,
@@ -245,7 +246,7 @@ impl Sender {
     }
 
     /// The earliest of the retransmission, probe, reordering and pacing timers.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
         let Some(first) = self.timer else {
             return [self.tail_probe.due, self.rack.due, self.bursts.due]
@@ -259,7 +260,7 @@ impl Sender {
     }
 
     /// The next piece to send at `now`, if the windows allow one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Piece> {
         if std::mem::take(&mut self.probe_pending)
             && let Some(piece) = self.probe(now)
@@ -318,7 +319,7 @@ impl Sender {
     }
 
     /// The next new piece, or what forbids it.
-    #[inline]
+    #[inline(always)]
     fn new_piece(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Result<Piece, SendLimit> {
         let written = self.written();
         let in_buffer = written.saturating_sub(self.nxt);
@@ -360,7 +361,7 @@ impl Sender {
         Ok(Piece::new(self.nxt, len as u32, fin))
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_new(&mut self, now: Instant, mut piece: Piece) -> Piece {
         if self.board.is_empty() {
             self.restart(now);
@@ -409,6 +410,7 @@ impl Sender {
     }
 
     /// The FIN may be sent after what the buffer holds, and was not yet.
+    #[inline]
     fn fin_due(&self) -> bool {
         self.closed && self.written() == self.offered && self.nxt <= self.offered
     }
@@ -421,12 +423,14 @@ impl Sender {
     }
 
     /// RFC 6298 (5.1): starts the timer if it does not run.
+    #[inline]
     fn start_timer(&mut self, now: Instant) {
         if self.timer.is_none() {
             self.arm_timer(now);
         }
     }
 
+    #[inline]
     fn arm_timer(&mut self, now: Instant) {
         self.timer = Some(now + self.rtt.rto());
     }
@@ -501,6 +505,15 @@ impl Sender {
 impl Piece {
     fn new(seq: u64, len: u32, fin: bool) -> Self {
         Self { seq, len, fin, again: false, cwr: false }
+    }
+
+    /// The flags of its segment.
+    #[inline(always)]
+    pub(crate) fn flags(&self) -> Flags {
+        let when = |set: bool, flag: Flags| if set { flag } else { Flags::NONE };
+        when(self.fin, Flags::FIN)
+            .with(when(self.cwr, Flags::CWR))
+            .with(when(self.again, RETRANSMISSION))
     }
 }
 
