@@ -99,7 +99,11 @@ pub struct SackBlock {
 }
 
 /// Up to [`MAX_SACK_BLOCKS`] blocks, most recently received first (RFC 2018 4).
+///
+/// Aligned so that a copy is made of the same words that were written: the processor then need not
+/// wait for them to reach the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(align(8))]
 pub struct SackBlocks {
     blocks: [SackBlock; MAX_SACK_BLOCKS],
     len: u8,

@@ -36,9 +36,12 @@ impl<P: Path> Path for Delay<P> {
 
     #[inline]
     fn poll(&mut self, now: Instant) -> Option<Departure> {
-        let mut departure = self.upstream.poll(now.checked_sub(self.delay)?)?;
-        departure.at += self.delay;
-        Some(departure)
+        let mut departure = self.upstream.poll(now.checked_sub(self.delay)?);
+        // In place: a copy would cost more than the addition.
+        if let Some(departure) = &mut departure {
+            departure.at += self.delay;
+        }
+        departure
     }
 
     fn poll_drop(&mut self) -> Option<Drop> {

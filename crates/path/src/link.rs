@@ -212,8 +212,13 @@ impl<P: Path> Link<P> {
 impl<P: Path> Path for Link<P> {
     #[inline]
     fn enqueue(&mut self, now: Instant, packet: Packet) {
-        self.upstream.enqueue(now, packet);
-        self.advance(now);
+        match self.upstream.pass(now, packet) {
+            Some(packet) => {
+                self.serve_until(now);
+                self.admit(Departure { at: now, packet });
+            }
+            None => self.advance(now),
+        }
     }
 
     #[inline]
@@ -235,7 +240,10 @@ impl<P: Path> Path for Link<P> {
 
     #[inline]
     fn poll(&mut self, now: Instant) -> Option<Departure> {
-        self.advance(now);
+        // What has left by `now` does not depend on what comes: only without it is there more to do.
+        if self.left == 0 {
+            self.advance(now);
+        }
         if self.left == 0 || self.ring[0].departs > now {
             return None;
         }

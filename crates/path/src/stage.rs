@@ -36,6 +36,14 @@ pub trait Path: Send {
     /// A packet enters.
     fn enqueue(&mut self, now: Instant, packet: Packet);
 
+    /// Like `enqueue`, for a stage that polls this one at once: what would leave at `now`, and
+    /// nothing else is due, may be returned instead.
+    #[inline]
+    fn pass(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
+        self.enqueue(now, packet);
+        None
+    }
+
     /// When polling can next yield something or has internal work; `None`: not before an enqueue.
     fn next_event(&self) -> Option<Instant>;
 
@@ -90,6 +98,9 @@ impl core::ops::Add for Load {
 }
 
 impl Path for Box<dyn Path> {
+    fn pass(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
+        (**self).pass(now, packet)
+    }
     fn enqueue(&mut self, now: Instant, packet: Packet) {
         (**self).enqueue(now, packet);
     }
@@ -124,6 +135,15 @@ impl Wire {
 }
 
 impl Path for Wire {
+    #[inline]
+    fn pass(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
+        if self.inside.is_empty() {
+            return Some(packet);
+        }
+        self.enqueue(now, packet);
+        None
+    }
+
     #[inline]
     fn enqueue(&mut self, now: Instant, packet: Packet) {
         self.inside.push_back(Departure { at: now, packet });

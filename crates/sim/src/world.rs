@@ -137,21 +137,33 @@ impl World {
 
     #[inline]
     fn run_path(&mut self, direction: usize) {
-        while let Some(ref departure) = self.paths[direction].poll(self.now) {
+        let mut sent = [false; 2];
+        let next = loop {
+            let Some(ref departure) = self.paths[direction].poll(self.now) else {
+                break self.paths[direction].next_event();
+            };
             let index = departure.packet.flow.0 as usize;
             let mut context = Context {
                 now: self.now,
                 paths: &mut self.paths,
                 tables: &mut self.tables,
                 ack_table: self.ack_table,
+                sent,
             };
             let flow = &mut self.flows[index];
             flow.on_packet(direction, &departure.packet, &mut context);
+            sent = context.sent;
             arm_earlier(&mut self.agenda, FIRST_FLOW + index, flow.next_wake());
+            let next = self.paths[direction].next_event();
+            if next.is_none_or(|at| at > self.now) {
+                break next;
+            }
+        };
+        self.agenda.rearm(direction, next.unwrap_or(Instant::MAX));
+        let other = 1 - direction;
+        if sent[other] {
+            self.agenda.arm(other, self.paths[other].next_event());
         }
-        let next = self.paths[direction].next_event().unwrap_or(Instant::MAX);
-        self.agenda.rearm(direction, next);
-        self.agenda.arm(1 - direction, self.paths[1 - direction].next_event());
     }
 
     fn run_flow(&mut self, index: usize) {
@@ -160,12 +172,14 @@ impl World {
             paths: &mut self.paths,
             tables: &mut self.tables,
             ack_table: self.ack_table,
+            sent: [false; 2],
         };
         let flow = &mut self.flows[index];
         // Timers are re-armed lazily: this may be early, and then only sets the next wake.
         flow.on_wake(&mut context);
+        let sent = context.sent;
         self.agenda.rearm(FIRST_FLOW + index, flow.next_wake().unwrap_or(Instant::MAX));
-        for direction in 0..2 {
+        for direction in (0..2).filter(|&direction| sent[direction]) {
             self.agenda.arm(direction, self.paths[direction].next_event());
         }
     }
@@ -183,7 +197,8 @@ impl World {
             });
         }
         for flow in flows.iter_mut() {
-            let mut context = Context { now: *now, paths, tables, ack_table: *ack_table };
+            let (now, ack_table, sent) = (*now, *ack_table, [false; 2]);
+            let mut context = Context { now, paths, tables, ack_table, sent };
             flow.sample(&mut context);
         }
     }
@@ -224,7 +239,8 @@ impl World {
         self.summarise_links(&mut summary);
         let Self { now, mut paths, mut tables, ack_table, flows, .. } = self;
         for (index, flow) in (0..).zip(flows) {
-            let mut context = Context { now, paths: &mut paths, tables: &mut tables, ack_table };
+            let (paths, tables, sent) = (&mut paths, &mut tables, [false; 2]);
+            let mut context = Context { now, paths, tables, ack_table, sent };
             match flow.finish(&mut context) {
                 Summary::Flow(flow) => {
                     tables.flow(Name(index), &flow);

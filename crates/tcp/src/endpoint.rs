@@ -128,6 +128,7 @@ impl Endpoint {
         }
     }
 
+    #[cold]
     fn on_handshake(&mut self, now: Instant, segment: &Segment) {
         let syn = segment.flags.has(Flags::SYN);
         let ack = segment.flags.has(Flags::ACK);
@@ -212,19 +213,28 @@ impl Endpoint {
             None => return None,
         };
         let ack = self.receiver.acknowledge(now);
-        Some(Segment {
+        let ts_val = if self.config.timestamps { timestamp(now) } else { 0 };
+        let flags = flags.with(ack.flags);
+        let build = |sack| Segment {
             seq,
             ack: ack.ack,
             len,
-            ts_val: if self.config.timestamps { timestamp(now) } else { 0 },
+            ts_val,
             ts_ecr: ack.ts_ecr,
             window: ack.window,
-            flags: flags.with(ack.flags),
+            flags,
             window_scale: None,
-            sack: self.receiver.sack_blocks(),
+            sack,
+        };
+        // Two ways, so that the usual one writes each field once.
+        Some(if self.receiver.has_blocks() {
+            build(self.receiver.take_blocks())
+        } else {
+            build(SackBlocks::NONE)
         })
     }
 
+    #[cold]
     fn poll_handshake(&mut self, now: Instant) -> Option<Segment> {
         if !std::mem::take(&mut self.syn_pending) {
             return None;

@@ -43,6 +43,17 @@ pub(crate) struct Context<'a> {
     pub(crate) paths: &'a mut Paths,
     pub(crate) tables: &'a mut Tables,
     pub(crate) ack_table: bool,
+    /// Directions into which a packet was sent.
+    pub(crate) sent: [bool; 2],
+}
+
+impl Context<'_> {
+    /// Sends a packet down (0) or up (1).
+    #[inline]
+    pub(crate) fn send(&mut self, direction: usize, packet: Packet) {
+        self.sent[direction] = true;
+        self.paths[direction].enqueue(self.now, packet);
+    }
 }
 
 /// One flow's results for the summary.

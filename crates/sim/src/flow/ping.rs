@@ -59,7 +59,7 @@ impl Ping {
             ecn: Ecn::NotEct,
             payload: Payload::Datagram(datagram),
         };
-        context.paths[direction].enqueue(context.now, packet);
+        context.send(direction, packet);
     }
 
     pub(crate) fn on_packet(

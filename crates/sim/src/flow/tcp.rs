@@ -384,7 +384,7 @@ fn transmit(
             ecn: endpoint.ecn_codepoint(&segment),
             payload: Payload::Tcp(segment),
         };
-        context.paths[direction].enqueue(context.now, packet);
+        context.send(direction, packet);
     }
     endpoint.next_timer().unwrap_or(Instant::MAX)
 }

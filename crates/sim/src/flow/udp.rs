@@ -69,7 +69,7 @@ impl Udp {
             ecn: Ecn::NotEct,
             payload: Payload::Datagram(datagram),
         };
-        context.paths[self.identity.forward].enqueue(context.now, packet);
+        context.send(self.identity.forward, packet);
         self.sent += 1;
         let (gap, carried) = self.rate.transmission_time(self.packet_bytes, self.carried);
         self.carried = carried;

@@ -189,6 +189,7 @@ impl Receiver {
     }
 
     /// An acknowledgement may have been lost: so many are not delayed, as Linux has it.
+    #[cold]
     fn repeat_at_once(&mut self) {
         self.delay.at_once();
         self.delay.quicken(u32::MAX, self.room());
@@ -293,14 +294,15 @@ impl Receiver {
         }
     }
 
-    /// The SACK blocks of an outgoing segment.
-    #[inline(always)]
-    pub(crate) fn sack_blocks(&mut self) -> SackBlocks {
-        if self.sack && self.reassembly.has_blocks() {
-            self.reassembly.take_blocks()
-        } else {
-            SackBlocks::NONE
-        }
+    /// There is something to say in SACK blocks.
+    #[inline]
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.sack && self.reassembly.has_blocks()
+    }
+
+    /// The SACK blocks of the next segment.
+    pub(crate) fn take_blocks(&mut self) -> SackBlocks {
+        self.reassembly.take_blocks()
     }
 
     /// Fills in that of a SYN+ACK, whose window is not scaled and holds nothing yet.

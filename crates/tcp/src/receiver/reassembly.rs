@@ -66,6 +66,7 @@ impl Reassembly {
     }
 
     /// Takes a range above a gap.
+    #[cold]
     fn keep(&mut self, start: u64, end: u64) -> Arrival {
         // Where the first part that was there already begins and ends.
         let (mut cursor, mut twice) = (start, None);
@@ -86,6 +87,7 @@ impl Reassembly {
         if twice == Some((start, end)) { Arrival::Duplicate } else { Arrival::OutOfOrder }
     }
 
+    #[cold]
     fn close_gap(&mut self, end: u64) {
         self.nxt = end;
         self.out_of_order.remove_below(self.nxt);
@@ -99,12 +101,14 @@ impl Reassembly {
     }
 
     /// What fills a gap up to `end` may reach into the range above it.
+    #[cold]
     fn note_overlap(&mut self, end: u64) {
         if let Some((above, above_end)) = self.out_of_order.first() {
             self.note_duplicate(above, above_end.min(end));
         }
     }
 
+    #[cold]
     fn note_duplicate(&mut self, start: u64, end: u64) {
         if self.dsack && start < end {
             self.duplicate = Some((start, end));
@@ -131,6 +135,7 @@ impl Reassembly {
 
     /// The blocks of the next acknowledgement: a duplicate first, and once (RFC 2883 4), then what
     /// changed last (RFC 2018 4).
+    #[cold]
     pub(super) fn take_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
         if let Some((start, end)) = self.duplicate.take() {

@@ -83,6 +83,7 @@ impl Sender {
     }
 
     /// Below what is acknowledged already: only a D-SACK says something.
+    #[cold]
     fn on_old_ack(&mut self, segment: &Segment) {
         if self.sack
             && let Some((start, _)) = dsack_of(segment)

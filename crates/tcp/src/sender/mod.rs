@@ -267,11 +267,12 @@ impl Sender {
         {
             return Some(piece);
         }
-        if let Some(piece) = self.tail_probe(now) {
+        if self.tail_probe.pending
+            && let Some(piece) = self.tail_probe(now)
+        {
             return Some(piece);
         }
-        let cwnd = self.window.segments();
-        let pipe = self.board.pipe();
+        let (cwnd, pipe) = (self.window.segments(), self.board.pipe());
         if self.prefers_new {
             if let Ok(piece) = self.new_piece(now, cwnd, pipe) {
                 return Some(self.send_new(now, piece));
@@ -305,6 +306,7 @@ impl Sender {
     }
 
     /// Books a retransmission.
+    #[cold]
     fn sent_again(&mut self, now: Instant, sent: &Sent) -> Piece {
         self.counters.segments += 1;
         self.counters.retransmitted += 1;
@@ -393,6 +395,7 @@ impl Sender {
 
     /// RFC 9293 3.8.6.1: a byte beyond a closed window; the first outstanding segment again if
     /// there is one, as the last probe is until it is acknowledged.
+    #[cold]
     fn probe(&mut self, now: Instant) -> Option<Piece> {
         if self.persisting {
             self.events.push_back(Event { at: now, kind: EventKind::WindowProbe });
@@ -436,6 +439,7 @@ impl Sender {
     }
 
     /// The peer's window has grown, or took a probe.
+    #[cold]
     fn stop_persisting(&mut self, now: Instant, opened: bool) {
         self.persisting = false;
         self.rtt.end_back_off();
@@ -489,6 +493,7 @@ impl Sender {
     }
 
     /// Records the first time that slow start ends.
+    #[cold]
     fn leave_slow_start(&mut self, now: Instant, exit: SlowStartExit) {
         if !self.exited_slow_start {
             self.exited_slow_start = true;

@@ -12,7 +12,7 @@ const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 pub(super) struct TailProbe {
     /// The probe timer (PTO).
     pub(super) due: Option<Instant>,
-    pending: bool,
+    pub(super) pending: bool,
     /// TLP.end_seq: a probe is outstanding.
     end: Option<u64>,
     /// TLP.is_retrans
@@ -49,10 +49,9 @@ impl Sender {
     }
 
     /// RFC 8985 7.3, TLP_send_probe(): new data if there is any, else the last segment again.
+    #[cold]
     pub(super) fn tail_probe(&mut self, now: Instant) -> Option<Piece> {
-        if !std::mem::take(&mut self.tail_probe.pending) {
-            return None;
-        }
+        self.tail_probe.pending = false;
         let piece = match self.new_piece(now, u32::MAX, 0) {
             Ok(piece) => self.send_new(now, piece),
             Err(_) => {
@@ -69,13 +68,22 @@ impl Sender {
     }
 
     /// RFC 8985 7.4.2, TLP_process_ack(): a loss that the probe repaired is congestion too.
+    #[inline]
     pub(super) fn on_probe_acknowledged(
         &mut self,
         now: Instant,
         pure_duplicate: bool,
         dsack: bool,
     ) {
-        let Some(end) = self.tail_probe.end.filter(|&end| self.una >= end) else { return };
+        if let Some(end) = self.tail_probe.end
+            && self.una >= end
+        {
+            self.end_probe(now, end, pure_duplicate, dsack);
+        }
+    }
+
+    #[cold]
+    fn end_probe(&mut self, now: Instant, end: u64, pure_duplicate: bool, dsack: bool) {
         if !self.tail_probe.is_retransmission || dsack {
             self.tail_probe.end = None;
         } else if self.una > end {

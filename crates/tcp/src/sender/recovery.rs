@@ -149,6 +149,7 @@ impl Sender {
     }
 
     /// A duplicate was reported, `[start, end)` (RFC 2883).
+    #[cold]
     pub(super) fn on_dsack(&mut self, start: u64) {
         // RFC 8985 6.2 step 4: once a round trip.
         if self.una >= self.rack.round {
@@ -175,6 +176,7 @@ impl Sender {
         }
     }
 
+    #[cold]
     fn follow_phase(&mut self, now: Instant, segment: &Segment, acked: &Acked) {
         let progress = acked.segments > 0;
         match self.phase {
@@ -232,6 +234,7 @@ impl Sender {
     }
 
     /// Loss was inferred: fast recovery begins (RFC 6675 5 (4)).
+    #[cold]
     fn enter_recovery(&mut self, now: Instant) {
         self.leave_slow_start_by(now, SlowStartExitReason::Loss);
         let cwnd = self.window.segments();
@@ -287,6 +290,7 @@ impl Sender {
                 });
     }
 
+    #[cold]
     fn end_recovery(&mut self, now: Instant) {
         let reduced = self.phase;
         self.phase = Phase::Open;
@@ -330,6 +334,7 @@ impl Sender {
     }
 
     /// RFC 4015 3.3: as before the reduction.
+    #[cold]
     fn take_back(&mut self, now: Instant, by: UndoReason) {
         let Some(undo) = self.undo.take() else { return };
         if !self.model_based {
@@ -353,14 +358,17 @@ impl Sender {
     }
 
     /// What an acknowledgement lets out in recovery (RFC 9937 5).
+    #[inline]
     pub(super) fn reduce_proportionally(&mut self, delivered: u32, lost: u32, advanced: bool) {
         let steers = matches!(self.phase, Phase::Recovery(_) | Phase::Reduced(_));
-        if self.recovery.reduction != Reduction::Prr || self.model_based || !steers {
-            return;
+        let proportional = self.recovery.reduction == Reduction::Prr && !self.model_based;
+        if steers && proportional && delivered > 0 {
+            self.reduce_by(delivered, lost, advanced);
         }
-        if delivered == 0 {
-            return;
-        }
+    }
+
+    #[cold]
+    fn reduce_by(&mut self, delivered: u32, lost: u32, advanced: bool) {
         self.prr.delivered += delivered;
         let (pipe, ssthresh) = (self.board.pipe(), self.window.ssthresh as u32);
         let (received, sent) = (u64::from(self.prr.delivered), u64::from(self.prr.sent));
@@ -380,6 +388,7 @@ impl Sender {
     }
 
     /// Marked packets were reported (RFC 3168 6.1.2): once per window.
+    #[cold]
     pub(super) fn on_ecn_echo(&mut self, now: Instant) {
         if self.phase == Phase::Open {
             self.leave_slow_start_by(now, SlowStartExitReason::Ecn);
