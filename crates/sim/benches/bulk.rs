@@ -1,18 +1,21 @@
 //! CPU time of bulk TCP on a wire, one JSON line a case.
 //!
 //! `cargo bench -p airpath-sim -- --flows 1 --rate-mbps 230 --rtt-ms 30 --seconds 30`
-//! (`--acks`: with the per-ACK table, `--window-segments N`: a fixed window and a pipe that it fills).
+//! (`--acks`: with the per-ACK table, `--window-segments N`: a fixed window and a pipe that it fills,
+//! `--loss-percent P`: random loss after the queue, `--feature NAME`: one of [`FEATURES`] as well).
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 use airpath_base::{Duration, Rate};
-use airpath_path::{Aqm, DelayConfig, LinkConfig, QueueConfig, ServiceConfig, StageConfig};
+use airpath_path::{
+    Aqm, DelayConfig, LinkConfig, LossConfig, QueueConfig, ServiceConfig, StageConfig,
+};
 use airpath_scenario::{
     Direction, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
 };
 use airpath_tcp::{
-    BufferConfig, CongestionConfig, CubicConfig, DelayedAckConfig, EndpointConfig, RtoConfig,
-    RtoEstimator,
+    BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig, DelayedAckConfig, EndpointConfig,
+    LossDetection, OffloadConfig, PacingConfig, Reduction, RtoConfig, RtoEstimator,
 };
 
 fn main() {
@@ -51,8 +54,57 @@ struct Arguments {
     rtt_ms: u64,
     seconds: u64,
     window_segments: Option<u32>,
+    loss_percent: u64,
+    features: Vec<Feature>,
     acks: bool,
 }
+
+/// Switches something on that plain TCP does not have.
+type Feature = fn(&mut EndpointConfig);
+
+/// What `--feature` takes.
+const FEATURES: [(&str, Feature); 12] = [
+    ("rack-tlp", |end| {
+        end.recovery.detection = LossDetection::Rack;
+        end.recovery.tail_loss_probe = true;
+    }),
+    ("prr", |end| end.recovery.reduction = Reduction::Prr),
+    ("undo", |end| {
+        end.recovery.frto = true;
+        end.recovery.undo_by_timestamps = true;
+        end.recovery.undo_by_dsack = true;
+        end.dsack = true;
+    }),
+    ("linux-rto", |end| end.rto.estimator = RtoEstimator::Linux),
+    ("validation", |end| {
+        end.validation.half_used_grows = true;
+        end.validation.decays = true;
+    }),
+    ("quick-acks", |end| {
+        end.delayed_ack.quick_segments = 16;
+        end.delayed_ack.max_timeout = Duration::from_millis(200);
+    }),
+    ("window-tuning", |end| {
+        end.receive_buffer = BufferConfig { initial: 65_536, max: 64 << 20, tuned: true };
+    }),
+    ("pacing", |end| end.pacing = Some(PacingConfig::LINUX)),
+    ("offload", |end| {
+        end.offload = Some(OffloadConfig {
+            max_bytes: 65_536,
+            time: Duration::from_nanos(976_562),
+            min_segments: 2,
+            window_divisor: 3,
+        });
+    }),
+    ("linux-cubic", |end| {
+        end.congestion = CongestionConfig::Cubic(CubicConfig {
+            arithmetic: CubicArithmetic::Linux,
+            ..CubicConfig::default()
+        });
+    }),
+    ("bbr", |end| end.congestion = CongestionConfig::Bbr1 { seed: 1 }),
+    ("bbr3", |end| end.congestion = CongestionConfig::Bbr3 { seed: 1 }),
+];
 
 impl Arguments {
     fn parse(mut words: impl Iterator<Item = String>) -> Self {
@@ -62,9 +114,19 @@ impl Arguments {
             rtt_ms: 30,
             seconds: 30,
             window_segments: None,
+            loss_percent: 0,
+            features: Vec::new(),
             acks: false,
         };
         while let Some(word) = words.next() {
+            if word == "--feature" {
+                let name = words.next().unwrap_or_default();
+                let feature = FEATURES.iter().find(|(known, _)| *known == name);
+                let names = FEATURES.map(|(known, _)| known).join(", ");
+                let (_, feature) = feature.unwrap_or_else(|| panic!("{name:?} is none of {names}"));
+                parsed.features.push(*feature);
+                continue;
+            }
             let mut number = || -> u64 {
                 let text = words.next().unwrap_or_default();
                 text.parse().unwrap_or_else(|_| panic!("{word} wants a whole number, not {text:?}"))
@@ -75,6 +137,7 @@ impl Arguments {
                 "--rtt-ms" => parsed.rtt_ms = number(),
                 "--seconds" => parsed.seconds = number(),
                 "--window-segments" => parsed.window_segments = Some(number() as u32),
+                "--loss-percent" => parsed.loss_percent = number(),
                 "--acks" => parsed.acks = true,
                 "--bench" => {} // cargo adds it
                 _ => panic!("unknown argument {word:?}"),
@@ -100,7 +163,7 @@ impl Arguments {
             Some(segments) => CongestionConfig::Fixed { segments },
             None => CongestionConfig::Cubic(CubicConfig::default()),
         };
-        let endpoint = EndpointConfig {
+        let mut endpoint = EndpointConfig {
             mss: MSS,
             header: HEADER,
             initial_window: 10,
@@ -124,6 +187,15 @@ impl Arguments {
             receive_buffer: BufferConfig::fixed(256 << 20),
             ..EndpointConfig::default()
         };
+        for feature in &self.features {
+            feature(&mut endpoint);
+        }
+        let mut down = vec![named("down.0.link", link)];
+        if self.loss_percent > 0 {
+            let probability = self.loss_percent as f64 / 100.0;
+            down.push(named("down.1.loss", StageConfig::Loss(LossConfig::Random { probability })));
+        }
+        down.push(named("down.1.delay", delay()));
         let flow = |index| FlowConfig {
             id: format!("bulk-{index}"),
             direction: Direction::Down,
@@ -147,7 +219,7 @@ impl Arguments {
                 sample_interval: Duration::from_millis(100),
                 ack_table: self.acks,
             },
-            down: vec![named("down.0.link", link), named("down.1.delay", delay())],
+            down,
             up: vec![named("up.0.delay", delay())],
             flows: (0..self.flows).map(flow).collect(),
         }

@@ -122,7 +122,8 @@ impl TcpFlow {
         };
         if direction == self.identity.forward {
             ends.receiver.on_segment(context.now, segment, packet.ecn);
-            ends.receiver_due = transmit(&mut ends.receiver, &self.identity, 1 - direction, context);
+            ends.receiver_due =
+                transmit(&mut ends.receiver, &self.identity, 1 - direction, context);
             let complete = matches!(self.work, Work::File { size }
                 if self.measured.is_none() && ends.receiver.delivered() >= size);
             if complete {

@@ -235,6 +235,7 @@ impl Receiver {
     /// The driver's application reads up to `bytes`.
     pub(crate) fn take(&mut self, now: Instant, bytes: u64) {
         let before = self.unread();
+        self.window.advance(now, self.reassembly.nxt);
         self.window.take(now, bytes, self.reassembly.nxt);
         self.announce(before);
     }

@@ -317,7 +317,7 @@ fn run(connection: &Connection) -> Outcome {
         let Some(next) = due.chain(arrivals.keys().next().map(|key| key.0)).min() else {
             break;
         };
-        assert!(next >= now, "time goes back");
+        assert!(next >= now, "time goes back from {now:?} to {next:?}");
         now = next;
         assert!(now < Instant::ZERO + TIME_LIMIT, "hangs: {:?}", ends.map(|end| end.endpoint));
         steps += 1;
@@ -568,4 +568,118 @@ proptest! {
         let outcome = run(&connection);
         prop_assert_eq!(run(&connection), outcome);
     }
+}
+
+/// Found by `make fuzz`: a reader at a low rate, a peer with the smallest windows.
+#[test]
+fn a_slow_reader_never_wakes_in_the_past() {
+    let base = EndpointConfig {
+        header: 40,
+        timestamps: false,
+        sack: false,
+        dsack: true,
+        window_scaling: false,
+        pacing: Some(PacingConfig::LINUX),
+        recovery: RecoveryConfig {
+            detection: LossDetection::Rack,
+            tail_loss_probe: true,
+            reduction: Reduction::Prr,
+            ..RecoveryConfig::default()
+        },
+        ..EndpointConfig::default()
+    };
+    let times = |initial, min, max, estimator| RtoConfig {
+        initial: Duration::from_micros(initial),
+        min: Duration::from_micros(min),
+        max: Duration::from_micros(max),
+        estimator,
+    };
+    let first = EndpointConfig {
+        initial_window: 1,
+        slow_start: SlowStartConfig::default(),
+        congestion: CongestionConfig::Reno,
+        rto: times(100_000, 1_000, 2_000_000, RtoEstimator::Rfc6298),
+        recovery: RecoveryConfig { undo_by_dsack: true, ..base.recovery },
+        validation: ValidationConfig {
+            half_used_grows: true,
+            delivered_grows: true,
+            ..ValidationConfig::default()
+        },
+        delayed_ack: DelayedAckConfig {
+            segments: 1,
+            timeout: Duration::from_micros(213_686),
+            max_timeout: Duration::from_micros(408_136),
+            ticking: false,
+            quick_segments: 10,
+        },
+        aggregation: Some(AggregationConfig {
+            time: Duration::from_micros(19_385),
+            max_bytes: 34_331,
+        }),
+        send_buffer: 406,
+        receive_buffer: BufferConfig { initial: 29, max: 711, tuned: false },
+        ..base.clone()
+    };
+    let second = EndpointConfig {
+        mss: 455,
+        initial_window: 17,
+        slow_start: SlowStartConfig {
+            limit: Some(1),
+            exit: EarlyExit::Hystart(HystartConfig::LINUX_4_19),
+        },
+        congestion: CongestionConfig::Bbr1 { seed: 12_913_496_458_180_993_840 },
+        rto: times(288_049, 22_741, 2_526_912, RtoEstimator::Linux),
+        recovery: RecoveryConfig { undo_by_timestamps: true, ..base.recovery },
+        validation: ValidationConfig {
+            half_used_grows: true,
+            decays: true,
+            idle: IdleRestart::Restart,
+            ..ValidationConfig::default()
+        },
+        delayed_ack: DelayedAckConfig {
+            segments: 1,
+            timeout: Duration::from_micros(74_659),
+            max_timeout: Duration::from_micros(74_659),
+            ticking: false,
+            quick_segments: 18,
+        },
+        timestamps: true,
+        sack: true,
+        send_buffer: 8_700,
+        receive_buffer: BufferConfig { initial: 1_737, max: 83_342, tuned: true },
+        reader: ReaderConfig::Rate(Rate::from_bps(10_920).expect("above zero")),
+        ..base
+    };
+    run(&Connection {
+        seed: 0,
+        ends: [first, second],
+        applications: [
+            vec![Operation::Offer(2_437), Operation::Close],
+            vec![
+                Operation::Wait(Duration::from_micros(894_641)),
+                Operation::Offer(1),
+                Operation::Wait(Duration::from_micros(2_887_149)),
+                Operation::Read(272),
+                Operation::OfferWithoutEnd,
+                Operation::Wait(Duration::from_micros(1)),
+                Operation::Close,
+            ],
+        ],
+        channels: [
+            Channel {
+                loss: 0.149_674_860_096_288_55,
+                duplication: 0.156_035_220_756_271_09,
+                marking: 0.044_788_649_077_594_68,
+                delay: Duration::from_micros(28_017),
+                jitter: Duration::ZERO,
+            },
+            Channel {
+                loss: 0.273_167_688_967_334_45,
+                duplication: 0.0,
+                marking: 0.165_153_825_334_242_12,
+                delay: Duration::from_micros(163_326),
+                jitter: Duration::from_micros(158_970),
+            },
+        ],
+    });
 }
