@@ -31,6 +31,16 @@ PEER_MISSING = (
 LOGGING = 1.6
 """How much faster ns-3 gets at the most without logging (benches/peers/README.md)."""
 
+FEATURES = (
+    "rack-tlp", "prr", "undo", "linux-rto", "validation", "quick-acks", "window-tuning",
+    "offload", "pacing", "linux-cubic", "bbr", "bbr3",
+)  # fmt: skip
+"""What `--feature` of the Rust bench takes."""
+LINUX = (*FEATURES[:8], "linux-cubic")
+"""As profile linux-6.18 has them."""
+LOSSY = LINUX[:4]
+"""What a lossy path of 10 Gb/s needs to be like Linux."""
+
 WINDOWS = (700, 3_000, 12_000, 46_000)
 WINDOW_RTT_MS = 100
 WINDOW_SEGMENTS = 3_000_000
@@ -53,6 +63,8 @@ def main() -> int:
         cases = [run_case(case, airpath, peer, arguments, progress) for case in CASES]
         windows = [run_window(window, airpath, arguments.runs, progress) for window in WINDOWS]
         acks = run_ack_table(CASES[0], airpath, arguments.runs, progress)
+        features = run_features(CASES[0], airpath, arguments.runs, progress)
+        lossy = run_lossy(airpath, progress)
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
@@ -67,6 +79,8 @@ def main() -> int:
         "cases": cases,
         "windows": windows,
         "ack_table": acks,
+        "features": features,
+        "lossy": lossy,
     }
     print(render(document))
     if arguments.json:
@@ -150,13 +164,45 @@ def run_ack_table(case: Case, airpath: Airpath, runs: int, progress: Progress) -
     }
 
 
+def run_features(case: Case, airpath: Airpath, runs: int, progress: Progress) -> list[Row]:
+    """The same case with each feature, each time beside one without any."""
+    rows = []
+    for name, features in [(name, (name,)) for name in FEATURES] + [("as linux-6.18", LINUX)]:
+        pairs = progress.repeat(
+            name, runs, lambda on=features: [airpath.run(case), airpath.run(case, features=on)]
+        )
+        plain, switched = ([pair[side] for pair in pairs] for side in (0, 1))
+        rows.append({"feature": name, "without": plain, "with": switched})
+    return rows
+
+
+def run_lossy(airpath: Airpath, progress: Progress) -> list[Row]:
+    """10 Gb/s, 100 ms, 1 % random loss: the row with which BBR was introduced to Linux."""
+    rows = []
+    for name, seconds in (("linux-cubic", 600), ("bbr", 30), ("bbr3", 30)):
+        case = Case(1, 10_000, 100, seconds)
+        features = (*LOSSY, name)
+        call = lambda case=case, on=features: airpath.run(case, features=on, loss_percent=1)  # noqa: E731
+        measured = progress.repeat(f"10 Gb/s, 1 % loss: {name}", 1, call)
+        rows.append({"congestion": name.removeprefix("linux-"), "seconds": seconds} | measured[0])
+    return rows
+
+
 @dataclass(frozen=True)
 class Airpath:
     """The Rust bench."""
 
     program: Path
 
-    def run(self, case: Case, *, window: int | None = None, acks: bool = False) -> Row:
+    def run(
+        self,
+        case: Case,
+        *,
+        window: int | None = None,
+        acks: bool = False,
+        features: tuple[str, ...] = (),
+        loss_percent: int = 0,
+    ) -> Row:
         options = {
             "--flows": case.flows,
             "--rate-mbps": case.rate_mbps,
@@ -165,7 +211,10 @@ class Airpath:
         }
         if window is not None:
             options["--window-segments"] = window
+        if loss_percent:
+            options["--loss-percent"] = loss_percent
         words = [str(word) for option in options.items() for word in option]
+        words += [word for feature in features for word in ("--feature", feature)]
         return measure([str(self.program), *words, *(["--acks"] if acks else [])])
 
 
@@ -333,6 +382,26 @@ def render(document: Row) -> str:
         f"Table of acknowledgements ({acks['case']}): {without:.0f} ns / segment without, "
         f"{with_:.0f} with: {with_ - without:+.0f} ns."
     )
+    parts.append(
+        table(
+            ("feature", "ns / segment", "without it", "cost ns"),
+            (feature_row(row) for row in document["features"]),
+        )
+    )
+    parts.append(
+        table(
+            ("10 Gb/s, 100 ms, 1 % loss", "simulated s", "goodput Mb/s", "CPU s"),
+            (
+                (
+                    row["congestion"],
+                    str(row["seconds"]),
+                    f"{row['goodput_mbps']:,.2f}",
+                    f"{row['cpu_s']:.3g}",
+                )
+                for row in document["lossy"]
+            ),
+        )
+    )
     return "\n\n".join(parts)
 
 
@@ -365,6 +434,11 @@ def ratio_row(case: Row) -> tuple[str, ...]:
         f"{per_segment:.0f}",
         f"{per_segment / LOGGING:.0f}",
     )
+
+
+def feature_row(row: Row) -> tuple[str, ...]:
+    with_, without = (middle(row[side], "ns_per_segment") for side in ("with", "without"))
+    return (row["feature"], f"{with_:.0f}", f"{without:.0f}", f"{with_ - without:+.0f}")
 
 
 def window_row(window: Row) -> tuple[str, ...]:

@@ -196,7 +196,7 @@ def test_a_plain_delay_is_what_a_ping_sees(program: Path, tmp_path: Path) -> Non
         asked, report, _ = forward(program, tmp_path, path, PING, WAIT)
         assert report["directions"]["down"]["entered"] == report["directions"]["up"]["left"]
         assert min(asked["times"]) > down + up
-        return median(asked["times"])
+        return float(median(asked["times"]))
 
     # What waking the two ends adds depends on the machine, and is in both.
     assert ping(7, 13) - ping(1, 2) == pytest.approx(17, abs=0.3)

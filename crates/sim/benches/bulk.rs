@@ -183,8 +183,8 @@ impl Arguments {
             timestamps: true,
             sack: true,
             window_scaling: true,
-            send_buffer: 256 << 20,
-            receive_buffer: BufferConfig::fixed(256 << 20),
+            send_buffer: 1 << 30,
+            receive_buffer: BufferConfig::fixed(1 << 30),
             ..EndpointConfig::default()
         };
         for feature in &self.features {

@@ -667,8 +667,8 @@ fn a_slow_reader_never_wakes_in_the_past() {
         ],
         channels: [
             Channel {
-                loss: 0.149_674_860_096_288_55,
-                duplication: 0.156_035_220_756_271_09,
+                loss: 0.149_674_860_096_288_5,
+                duplication: 0.156_035_220_756_271,
                 marking: 0.044_788_649_077_594_68,
                 delay: Duration::from_micros(28_017),
                 jitter: Duration::ZERO,
@@ -676,7 +676,7 @@ fn a_slow_reader_never_wakes_in_the_past() {
             Channel {
                 loss: 0.273_167_688_967_334_45,
                 duplication: 0.0,
-                marking: 0.165_153_825_334_242_12,
+                marking: 0.165_153_825_334_242_1,
                 delay: Duration::from_micros(163_326),
                 jitter: Duration::from_micros(158_970),
             },
