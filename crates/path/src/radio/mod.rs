@@ -4,4 +4,5 @@
 //! names its clause, and holds what the specification prints.
 
 pub mod lte;
+pub mod nr;
 pub mod scheme;
