@@ -3,6 +3,7 @@
 //! Nothing here decides anything; schedulers, HARQ and link adaptation look values up. Every table
 //! names its clause, and holds what the specification prints.
 
+pub mod bsr;
 pub mod lte;
 pub mod nr;
 pub mod scheme;
