@@ -4,6 +4,7 @@
 //! names its clause, and holds what the specification prints.
 
 pub mod bsr;
+pub mod enumerations;
 pub mod lte;
 pub mod nr;
 pub mod scheme;
