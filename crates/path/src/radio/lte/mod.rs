@@ -8,11 +8,13 @@
 //! assert_eq!(lte::transport_block_size(mcs.tbs_index, prbs), Some(75_376));
 //! ```
 
+mod allocation;
 mod mcs;
 mod tbs;
 mod tbs_table;
 pub mod tdd;
 
+pub use allocation::{CellPorts, UPLINK_ELEMENTS, downlink_elements, uplink_blocks};
 pub use mcs::{CQI_64QAM, CQI_256QAM, DownlinkTable, Mcs, cqi_scheme, downlink_mcs, uplink_mcs};
 pub use tbs::{
     MAX_RESOURCE_BLOCKS, MAX_TBS_INDEX, transport_block_size, transport_block_size_two_layers,

@@ -1,4 +1,5 @@
-//! Transport block sizes (TS 36.213 7.1.7.2), for both directions.
+//! Transport block sizes (TS 36.213 7.1.7.2), for both directions. Not here: the rows that later
+//! releases added (I_TBS 26A, 32A, 33A, 33B and from 34 on), and blocks over three or four layers.
 
 use super::tbs_table::TRANSPORT_BLOCK_SIZES;
 

@@ -32,9 +32,9 @@ pub fn resource_blocks(
 
 // MHz, N_RB
 #[rustfmt::skip]
-const FR1_15: [(u32, u32); 10] = [
-    (5, 25), (10, 52), (15, 79), (20, 106), (25, 133), (30, 160), (35, 188), (40, 216), (45, 242),
-    (50, 270),
+const FR1_15: [(u32, u32); 11] = [
+    (3, 15), (5, 25), (10, 52), (15, 79), (20, 106), (25, 133), (30, 160), (35, 188), (40, 216),
+    (45, 242), (50, 270),
 ];
 #[rustfmt::skip]
 const FR1_30: [(u32, u32); 15] = [
@@ -74,8 +74,8 @@ mod tests {
         }
     }
 
-    /// TS 38.101-1 5.3.2: the blocks fit the channel, and leave less than 20 % of it to the guard
-    /// bands from 10 MHz on at 15 and 30 kHz.
+    /// The blocks fit the channel, and the guard bands (TS 38.101-1 table 5.3.3-1) take less than
+    /// 22 % of it.
     #[test]
     fn blocks_fit_their_channel() {
         for range in [Fr1, Fr2] {

@@ -226,6 +226,7 @@ impl fmt::Display for SlotFormat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn pattern(text: &str) -> TddPattern {
         text.parse().unwrap()
@@ -296,6 +297,33 @@ mod tests {
         ];
         for (text, message) in refused {
             assert_eq!(text.parse::<TddPattern>().unwrap_err().to_string(), message);
+        }
+    }
+
+    proptest! {
+        /// Slots are of the letters' kind in every period, and the next slot that fits is the first.
+        #[test]
+        fn a_pattern_repeats_its_letters(
+            letters in "D[DSU]{0,8}U",
+            from in 0u64..100,
+            symbols in 1u8..=14,
+        ) {
+            let special = if letters.contains('S') { " 6:4:4" } else { "" };
+            let parsed = pattern(&format!("{letters}{special}"));
+            let slot = |index: u64| match letters.as_bytes()[(index % letters.len() as u64) as usize] {
+                b'D' => (14, 0),
+                b'U' => (0, 14),
+                _ => (6, 4),
+            };
+            for index in 0..40 {
+                let format = parsed.slot(index);
+                prop_assert_eq!((format.downlink, format.uplink), slot(index));
+            }
+            let first = |fits: &dyn Fn(u64) -> bool| (from..from + 20).find(|&index| fits(index));
+            let downlink = first(&|index| slot(index).0 >= symbols);
+            prop_assert_eq!(parsed.next_downlink(from, symbols), downlink);
+            let uplink = first(&|index| slot(index).1 >= symbols);
+            prop_assert_eq!(parsed.next_uplink(from, symbols), uplink);
         }
     }
 }
