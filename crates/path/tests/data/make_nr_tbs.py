@@ -30,6 +30,7 @@ HEADER = f"""\
 
 
 def main() -> None:
+    """Draw the inputs, ask py3gpp, write the file beside this one."""
     draw = random.Random("TS 38.214 5.1.3.2")
     lines = []
     while len(lines) < INPUTS:
