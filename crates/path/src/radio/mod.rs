@@ -1,0 +1,4 @@
+//! The radio link: so far its channel.
+
+pub mod channel;
+mod decibel;
