@@ -1,4 +1,6 @@
-//! The radio link: so far its channel.
+//! The radio link: channel, link adaptation, HARQ.
 
+pub mod adaptation;
 pub mod channel;
 mod decibel;
+pub mod harq;
