@@ -79,21 +79,23 @@ impl LinkTables {
 pub enum McsMode {
     /// Always this one.
     Fixed(u8),
-    /// From the last CQI and the outer loop.
+    /// From the last CQI and the outer loop; a recorded MCS is taken as it is.
     Adaptive(OuterLoopConfig),
 }
 
 /// Link adaptation of one UE in one direction.
 ///
 /// ```
+/// use airpath_base::Instant;
 /// use airpath_path::radio::adaptation::*;
 ///
 /// let efficiency = CQI_64QAM_EFFICIENCY;
 /// let tables = LinkTables::new(BlerModel::default(), efficiency, efficiency);
 /// let mut adaptation = LinkAdaptation::new(McsMode::Adaptive(OuterLoopConfig::default()));
-/// assert_eq!(adaptation.mcs(&tables, 7), 6);
+/// let report = CqiReport { cqi: 7, mcs: None, measured: Instant::ZERO };
+/// assert_eq!(adaptation.mcs(&tables, report), 6);
 /// adaptation.on_feedback(false);
-/// assert_eq!(adaptation.mcs(&tables, 7), 5);
+/// assert_eq!(adaptation.mcs(&tables, report), 5);
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkAdaptation(Mode);
@@ -113,13 +115,13 @@ impl LinkAdaptation {
         })
     }
 
-    /// MCS of a new block when `cqi` is the last report; the lowest one for CQI 0.
-    pub fn mcs(&self, tables: &LinkTables, cqi: u8) -> u8 {
+    /// MCS of a new block when `report` is the last one; the lowest MCS for CQI 0.
+    pub fn mcs(&self, tables: &LinkTables, report: CqiReport) -> u8 {
         match &self.0 {
             Mode::Fixed(mcs) => *mcs,
-            Mode::Adaptive(outer) => {
-                tables.mcs(tables.sinr_db(Quality::Cqi(cqi)) + outer.offset_db())
-            }
+            Mode::Adaptive(outer) => report.mcs.unwrap_or_else(|| {
+                tables.mcs(tables.sinr_db(Quality::Cqi(report.cqi)) + outer.offset_db())
+            }),
         }
     }
 

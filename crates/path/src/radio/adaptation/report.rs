@@ -22,6 +22,8 @@ pub struct ReportConfig {
 pub struct CqiReport {
     /// 0: out of range.
     pub cqi: u8,
+    /// The MCS itself, where the channel is a recording of what a network used.
+    pub mcs: Option<u8>,
     /// When the channel was like that.
     pub measured: Instant,
 }
@@ -44,7 +46,7 @@ impl CqiReporter {
     }
 
     /// The newest report that has arrived by `now`, which never decreases; `None` before the
-    /// first. A recorded CQI is reported as it is, one recorded as MCS by its SINR.
+    /// first. A recorded CQI is reported as it is.
     pub fn report(&mut self, now: Instant, tables: &LinkTables) -> Option<CqiReport> {
         let ReportConfig { period, offset, delay } = self.config;
         let latest = now.checked_sub(delay)?;
@@ -52,11 +54,16 @@ impl CqiReporter {
         let measured =
             latest.checked_sub(Duration::from_nanos(since % period.as_nanos().max(1)))?;
         if self.last.is_none_or(|last| last.measured != measured) {
-            let cqi = match self.channel.quality(measured) {
+            let quality = self.channel.quality(measured);
+            let cqi = match quality {
                 Quality::Cqi(cqi) => cqi,
-                quality => tables.cqi(tables.sinr_db(quality)),
+                _ => tables.cqi(tables.sinr_db(quality)),
             };
-            self.last = Some(CqiReport { cqi, measured });
+            let mcs = match quality {
+                Quality::Mcs(mcs) => Some(mcs),
+                _ => None,
+            };
+            self.last = Some(CqiReport { cqi, mcs, measured });
         }
         self.last
     }

@@ -65,10 +65,11 @@ fn settled_bler(target_bler: f64, cqi: u8, sinr_db: f64) -> f64 {
     let tables = tables();
     let config = OuterLoopConfig { target_bler, ..OuterLoopConfig::default() };
     let mut adaptation = LinkAdaptation::new(McsMode::Adaptive(config));
+    let report = CqiReport { cqi, mcs: None, measured: Instant::ZERO };
     let mut stream = Stream::new(1, "errors");
     let mut failed = 0;
     for block in 0..120_000 {
-        let mcs = adaptation.mcs(&tables, cqi);
+        let mcs = adaptation.mcs(&tables, report);
         let margin_db = sinr_db - tables.sinr_db(Quality::Mcs(mcs));
         let fails = stream.chance(tables.model().bler_at(margin_db));
         adaptation.on_feedback(!fails);
@@ -102,5 +103,21 @@ fn the_offset_stays_within_its_bounds_and_a_fixed_mcs_ignores_feedback() {
     assert_eq!(outer.offset_db(), -2.0);
     let mut fixed = LinkAdaptation::new(McsMode::Fixed(17));
     fixed.on_feedback(false);
-    assert_eq!((fixed.mcs(&tables(), 1), fixed.offset_db()), (17, 0.0));
+    let report = CqiReport { cqi: 1, mcs: None, measured: Instant::ZERO };
+    assert_eq!((fixed.mcs(&tables(), report), fixed.offset_db()), (17, 0.0));
+}
+
+#[test]
+fn a_recorded_mcs_is_used_as_it_is_and_fails_with_10_percent() {
+    let config = ChannelConfig::Constant(Quality::Mcs(21));
+    let mut channel = Channel::new(&config, Stream::new(1, "channel"));
+    let ms = Duration::from_millis;
+    let config = ReportConfig { period: ms(1), offset: ms(0), delay: ms(0) };
+    let report = CqiReporter::new(config, channel.clone()).report(Instant::ZERO, &tables());
+    let mut adaptation = LinkAdaptation::new(McsMode::Adaptive(OuterLoopConfig::default()));
+    adaptation.on_feedback(false);
+    assert_eq!(adaptation.mcs(&tables(), report.unwrap()), 21);
+    let margin_db = tables().sinr_db(channel.quality(Instant::ZERO))
+        - tables().model().threshold_db(0.2344 + 21.0 * 0.19);
+    assert!((tables().model().bler_at(margin_db) - 0.1).abs() < 1e-9);
 }

@@ -128,6 +128,18 @@ fn the_link_budget_adds_up() {
     assert_eq!(Process::new(&config, Stream::new(1, "channel")).sinr_db(at_ms(5)), 30.0);
 }
 
+/// Law 5: the same on every machine. In thousandths of a dB.
+#[test]
+fn a_seeded_drive_is_reproducible() {
+    let at = |seed, name| {
+        let mut channel = Process::new(&drive(), Stream::new(seed, name));
+        [0, 1, 1_000, 60_000].map(|ms| (channel.sinr_db(at_ms(ms)) * 1e3).round() as i64)
+    };
+    assert_eq!(at(1, "ue.0.channel"), [44_684, 41_767, 50_476, 40_709]);
+    assert_ne!(at(1, "ue.1.channel"), at(1, "ue.0.channel"));
+    assert_ne!(at(2, "ue.0.channel"), at(1, "ue.0.channel"));
+}
+
 #[test]
 fn a_ue_turns_at_the_end_of_its_road() {
     let movement = drive().movement;

@@ -77,12 +77,12 @@ impl SoftBuffer {
         self.failure = match *decoding {
             Decoding::Fixed { initial, .. } if self.received == 1.0 => initial,
             Decoding::Fixed { retransmission, .. } => self.failure * retransmission,
+            Decoding::Curve(_) if self.received == 1.0 => model.bler(block.efficiency, sinr_db),
             Decoding::Curve(Combining::Discard) => {
                 self.luck = None;
                 model.bler(block.efficiency, sinr_db)
             }
             Decoding::Curve(combining) => {
-                self.energy += energy(sinr_db);
                 let spread = match combining {
                     Combining::IncrementalRedundancy { mother_rate } => {
                         let rate = block.efficiency / f64::from(block.modulation_bits.max(1));
@@ -90,12 +90,17 @@ impl SoftBuffer {
                     }
                     Combining::Chase | Combining::Discard => 1.0,
                 };
-                let (sinr_db, efficiency) = combined(self.energy, block.efficiency, spread);
+                let energy = self.energy + energy(sinr_db);
+                let (sinr_db, efficiency) = combined(energy, block.efficiency, spread);
                 model.bler(efficiency, sinr_db)
             }
         };
         let luck = *self.luck.get_or_insert_with(|| stream.unit());
-        luck >= self.failure
+        let decoded = luck >= self.failure;
+        if !decoded {
+            self.energy += energy(sinr_db);
+        }
+        decoded
     }
 }
 

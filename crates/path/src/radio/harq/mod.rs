@@ -339,8 +339,10 @@ impl<T> Harq<T> {
         place.mistaken = self.stream.chance(self.config.nack_to_ack);
         place.sent = attempt.now;
         place.state = State::Sent { feedback: attempt.feedback };
-        self.find_next_feedback();
-        if self.process(process).decoded { Reception::Decoded } else { Reception::Failed }
+        let decoded = place.decoded;
+        let next = self.next_feedback.unwrap_or(attempt.feedback);
+        self.next_feedback = Some(next.min(attempt.feedback));
+        if decoded { Reception::Decoded } else { Reception::Failed }
     }
 
     fn find_next_feedback(&mut self) {
