@@ -1,7 +1,10 @@
 use airpath_base::{Duration, Instant, Stream};
 
 use super::*;
-use crate::radio::channel::{AtEnd, Channel, ChannelConfig, ChannelTrace};
+use crate::radio::channel::{
+    AtEnd, Channel, ChannelConfig, ChannelTrace, FadingConfig, Heights, LinkBudget, Movement,
+    PathLoss, ProcessConfig,
+};
 
 fn tables() -> LinkTables {
     // 29 MCS between CQI 1 and CQI 15.
@@ -120,4 +123,49 @@ fn a_recorded_mcs_is_used_as_it_is_and_fails_with_10_percent() {
     let margin_db = tables().sinr_db(channel.quality(Instant::ZERO))
         - tables().model().threshold_db(0.2344 + 21.0 * 0.19);
     assert!((tables().model().bler_at(margin_db) - 0.1).abs() < 1e-9);
+}
+
+/// Channel, late reports, outer loop and errors together: a UE at 3 km/h, whose fades are
+/// reported, and one at 120 km/h, whose fades are not.
+#[test]
+fn the_outer_loop_reaches_its_target_over_a_fading_channel() {
+    for speed_mps in [0.83, 33.3] {
+        let config = ChannelConfig::Process(ProcessConfig {
+            carrier_hz: 2.1e9,
+            path_loss: PathLoss::Exponent { reference_db: 40.0, exponent: 3.0 },
+            heights: Heights { base_station_m: 1.5, ue_m: 1.5 },
+            budget: LinkBudget {
+                transmit_dbm: 20.0,
+                gain_db: 0.0,
+                noise_dbm: -92.0,
+                interference_db: 0.0,
+            },
+            // 20 + 92 - 100 dB: a mean of 12 dB.
+            movement: Movement { beside_m: 100.0, start_m: 0.0, speed_mps: 0.0, turn_m: None },
+            shadowing: None,
+            fading: Some(FadingConfig { speed_mps, branches: 2, rician_k_db: None }),
+            step: Duration::from_millis(1),
+            sinr_ceiling_db: None,
+        });
+        let ms = Duration::from_millis;
+        let mut channel = Channel::new(&config, Stream::new(1, "channel"));
+        let config = ReportConfig { period: ms(5), offset: ms(1), delay: ms(4) };
+        let mut reporter = CqiReporter::new(config, channel.clone());
+        let tables = tables();
+        let mut adaptation = LinkAdaptation::new(McsMode::Adaptive(OuterLoopConfig::default()));
+        let mut stream = Stream::new(1, "errors");
+        let (mut failed, mut sent) = (0, 0);
+        for slot in 10..100_000 {
+            let now = Instant::ZERO + ms(slot);
+            let mcs = adaptation.mcs(&tables, reporter.report(now, &tables).unwrap());
+            let quality = channel.quality(now);
+            let margin_db = tables.sinr_db(quality) - tables.sinr_db(Quality::Mcs(mcs));
+            let fails = stream.chance(tables.model().bler_at(margin_db));
+            adaptation.on_feedback(!fails);
+            failed += u32::from(fails);
+            sent += 1;
+        }
+        let bler = f64::from(failed) / f64::from(sent);
+        assert!((bler / 0.1 - 1.0).abs() < 0.1, "{bler} at {speed_mps} m/s");
+    }
 }

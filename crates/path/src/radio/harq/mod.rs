@@ -137,6 +137,8 @@ pub struct Harq<T> {
     stream: Stream,
     processes: Vec<Process<T>>,
     next_feedback: Option<Instant>,
+    /// How many processes hold a failed block.
+    failed: usize,
 }
 
 #[derive(Debug)]
@@ -182,7 +184,7 @@ impl<T: Default> Harq<T> {
             sent: Instant::ZERO,
         };
         let processes = (0..config.processes.max(1)).map(process).collect();
-        Self { config, model, stream, processes, next_feedback: None }
+        Self { config, model, stream, processes, next_feedback: None, failed: 0 }
     }
 }
 
@@ -243,11 +245,15 @@ impl<T> Harq<T> {
     pub fn retransmit(&mut self, process: ProcessId, attempt: Attempt) -> Reception {
         let state = self.process(process).state;
         debug_assert!(matches!(state, State::Failed { .. }), "{process:?} is {state:?}");
+        self.failed -= 1;
         self.send(process, attempt)
     }
 
     /// The failed block to send at `now`: the one that has waited longest.
     pub fn retransmission(&self, now: Instant) -> Option<ProcessId> {
+        if self.failed == 0 {
+            return None;
+        }
         let due = |id: ProcessId| match self.process(id).state {
             State::Failed { from } if from <= now => Some((from, id)),
             _ => None,
@@ -304,6 +310,7 @@ impl<T> Harq<T> {
             Outcome::Retransmit => State::Failed { from: again },
             _ => State::Idle,
         };
+        self.failed += usize::from(outcome == Outcome::Retransmit);
         self.find_next_feedback();
         Some(Feedback { process: id, at, transmissions, outcome })
     }
@@ -323,6 +330,7 @@ impl<T> Harq<T> {
             process.state = State::Idle;
         }
         self.next_feedback = None;
+        self.failed = 0;
     }
 
     fn send(&mut self, process: ProcessId, attempt: Attempt) -> Reception {
