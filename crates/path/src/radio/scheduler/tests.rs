@@ -134,6 +134,28 @@ fn a_ue_that_had_nothing_for_long_comes_first() {
 }
 
 #[test]
+fn proportional_fair_forgets_what_was_long_ago() {
+    let sizes = Linear(vec![50, 50]);
+    let both = [wants(0, 10_000_000, &sizes), wants(1, 10_000_000, &sizes)];
+    // UE 0 has had the cell to itself for 1 s; UE 1 comes at once, or 10 time constants later.
+    let share = |pause_slots: u64| {
+        let mut scheduler = scheduler(FAIR, 2);
+        for slot in 0..2_000 {
+            scheduler.allocate(slot_start(slot), 50, &both[..1], &sizes);
+        }
+        let mut mine = 0;
+        for slot in 0..200 {
+            let now = slot_start(2_000 + pause_slots + slot);
+            let allocations = scheduler.allocate(now, 50, &both, &sizes);
+            mine += u32::from(allocations[0].ue == UeId(0));
+        }
+        mine
+    };
+    assert_eq!(share(0), 0);
+    assert!((95..=105).contains(&share(4_000)), "{}", share(4_000));
+}
+
+#[test]
 fn failed_blocks_go_first_the_oldest_first_and_whole() {
     let sizes = Linear(vec![50; 4]);
     for policy in POLICIES {
