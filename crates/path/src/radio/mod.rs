@@ -1,0 +1,3 @@
+//! The radio link.
+
+pub mod rlc;
