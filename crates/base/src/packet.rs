@@ -205,6 +205,10 @@ pub enum DropReason {
     QueueFull,
     /// An active queue management decision.
     Aqm,
+    /// It waited longer than PDCP's discard timer allows (TS 38.323 5.3).
+    Discarded,
+    /// The radio link lost it: unacknowledged mode, or a link that was given up.
+    RadioLink,
 }
 
 impl DropReason {
@@ -214,6 +218,8 @@ impl DropReason {
             Self::Loss => "loss",
             Self::QueueFull => "queue_full",
             Self::Aqm => "aqm",
+            Self::Discarded => "discarded",
+            Self::RadioLink => "radio_link",
         }
     }
 }

@@ -101,6 +101,8 @@ impl Point {
             Self::Dropped(DropReason::Loss) => 2,
             Self::Dropped(DropReason::QueueFull) => 3,
             Self::Dropped(DropReason::Aqm) => 4,
+            Self::Dropped(DropReason::Discarded) => 5,
+            Self::Dropped(DropReason::RadioLink) => 6,
         }
     }
 }

@@ -72,6 +72,15 @@ impl CoDel {
         self.previous = Previous::Sent;
     }
 
+    /// The packet that [`CoDel::drops_head`] spoke of was marked and sent instead of dropped
+    /// (RFC 8290 4.2): it counts as the drop, and ends this dequeue.
+    pub(crate) fn marked_instead(&mut self) {
+        if self.previous == Previous::Dropped {
+            self.drop_next = self.control_law(self.drop_next);
+        }
+        self.previous = Previous::Sent;
+    }
+
     // RFC 8289 5.5, dodequeue.
     fn ok_to_drop(&mut self, now: Instant, sojourn: Duration, backlog: u64) -> bool {
         if sojourn < self.target || backlog <= MAX_PACKET {

@@ -1,5 +1,6 @@
 //! The radio link: the numbers that 3GPP fixes (`nr`, `lte`, `bsr`, `enumerations`), and what is
-//! made of them: channel, link adaptation, HARQ, schedulers.
+//! made of them: channel, link adaptation, HARQ, schedulers, RLC and PDCP, a UE's MAC procedures
+//! and RRC states.
 
 pub mod adaptation;
 pub mod bsr;
@@ -9,5 +10,15 @@ pub mod enumerations;
 pub mod harq;
 pub mod lte;
 pub mod nr;
+pub mod rlc;
 pub mod scheduler;
 pub mod scheme;
+
+/// Which way data travels.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Direction {
+    /// From the base station to the UE.
+    Downlink,
+    /// From the UE to the base station.
+    Uplink,
+}

@@ -1,0 +1,216 @@
+//! What a bearer is made of, as plain data.
+
+use airpath_base::Duration;
+
+/// One direction of a bearer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OneWayConfig {
+    /// The RLC entity, and with it the radio technology.
+    pub rlc: RlcConfig,
+    /// PDCP.
+    pub pdcp: PdcpConfig,
+    /// Where packets wait for their first transmission.
+    pub buffer: BufferConfig,
+}
+
+/// An RLC entity of NR (TS 38.322) or LTE (TS 36.322).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RlcConfig {
+    /// NR: one SDU or segment per PDU; SDUs leave RLC as they complete.
+    Nr {
+        /// UM or AM.
+        mode: NrMode,
+        /// How the PDCP above it restores the order.
+        release: Release,
+    },
+    /// LTE: SDUs are concatenated into PDUs; RLC delivers in order.
+    Lte(LteMode),
+}
+
+/// NR's modes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NrMode {
+    /// Unacknowledged (TS 38.322 5.2.2).
+    Um {
+        /// sn-FieldLength.
+        sn: NrUmSn,
+        /// t-Reassembly.
+        t_reassembly: Duration,
+    },
+    /// Acknowledged (TS 38.322 5.2.3).
+    Am {
+        /// sn-FieldLength.
+        sn: NrAmSn,
+        /// t-Reassembly.
+        t_reassembly: Duration,
+        /// The rest.
+        arq: ArqConfig,
+    },
+}
+
+/// LTE's modes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LteMode {
+    /// Unacknowledged (TS 36.322 5.1.2).
+    Um {
+        /// sn-FieldLength.
+        sn: LteUmSn,
+        /// t-Reordering.
+        t_reordering: Duration,
+    },
+    /// Acknowledged (TS 36.322 5.1.3), SN of 10 bits.
+    Am {
+        /// t-Reordering.
+        t_reordering: Duration,
+        /// The rest.
+        arq: ArqConfig,
+    },
+}
+
+/// Length of NR's UM sequence numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NrUmSn {
+    /// 6 bits, window 32.
+    Bits6,
+    /// 12 bits, window 2048.
+    Bits12,
+}
+
+/// Length of NR's AM sequence numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NrAmSn {
+    /// 12 bits, window 2048.
+    Bits12,
+    /// 18 bits, window 131072.
+    Bits18,
+}
+
+/// Length of LTE's UM sequence numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LteUmSn {
+    /// 5 bits, window 16.
+    Bits5,
+    /// 10 bits, window 512.
+    Bits10,
+}
+
+/// ARQ of an AM entity (TS 38.331 and TS 36.331, RLC-Config).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArqConfig {
+    /// t-PollRetransmit; at least 1 ns.
+    pub t_poll_retransmit: Duration,
+    /// pollPDU; `None`: infinity.
+    pub poll_pdu: Option<u32>,
+    /// pollByte in bytes; `None`: infinity.
+    pub poll_bytes: Option<u64>,
+    /// t-StatusProhibit.
+    pub t_status_prohibit: Duration,
+    /// maxRetxThreshold.
+    pub max_retx_threshold: u32,
+}
+
+/// PDCP of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PdcpConfig {
+    /// What PDCP and SDAP add to each packet, in bytes: 2 for a 12-bit SN, 3 for 18 bits
+    /// (TS 38.323 6.2.2), 1 for an SDAP header (TS 37.324 6.2.2), 4 for integrity protection.
+    pub header_bytes: u32,
+    /// discardTimer; `None`: infinity.
+    pub discard: Option<Duration>,
+    /// statusReportRequired (TS 38.323 5.4.1).
+    pub status_report: StatusReport,
+}
+
+/// Whether the receiver tells after re-establishment what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusReport {
+    /// It does: only what is missing is sent again.
+    Required,
+    /// It does not: everything from the first unconfirmed packet on is sent again.
+    NotRequired,
+}
+
+/// How NR's PDCP hands packets up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// In order (TS 38.323 5.2.2).
+    InOrder {
+        /// t-Reordering; `None`: infinity.
+        t_reordering: Option<Duration>,
+    },
+    /// As they come (outOfOrderDelivery).
+    OutOfOrder,
+}
+
+/// A bearer's buffer. `None` is "no limit".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferConfig {
+    /// Packets that may wait.
+    pub packets: Option<u32>,
+    /// Bytes of packets, headers not counted, that may wait.
+    pub bytes: Option<u64>,
+    /// In what order they leave, and which are dropped early.
+    pub discipline: Discipline,
+    /// Marking.
+    pub ecn: EcnConfig,
+}
+
+/// Order and active queue management.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// First in, first out.
+    DropTail,
+    /// CoDel (RFC 8289).
+    CoDel(CoDelConfig),
+    /// Flow queues, each with CoDel, served by deficit round robin (RFC 8290).
+    FqCoDel {
+        /// CoDel of each queue.
+        codel: CoDelConfig,
+        /// Bytes that a queue may send in its turn (RFC 8290 5.2.3); at least 1.
+        quantum: u32,
+        /// Which flows share a queue.
+        isolation: Isolation,
+    },
+}
+
+/// CoDel's parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelConfig {
+    /// Acceptable standing queue delay.
+    pub target: Duration,
+    /// Time above target before the first drop.
+    pub interval: Duration,
+}
+
+/// How flows are given queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// A queue for each flow.
+    Perfect,
+    /// This many queues; flows that hash alike share one (RFC 8290 4.1.1).
+    Hashed {
+        /// Queues, at least 1 (RFC 8290 5.2.4: 1024).
+        queues: u32,
+    },
+}
+
+/// Who is marked rather than dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct EcnConfig {
+    /// What CoDel does to an ECN-capable packet.
+    pub codel: EcnCapable,
+    /// Packets with ECT(1) that waited longer are marked, and CoDel leaves them alone. A step on
+    /// the sojourn time, without the coupling between two queues of RFC 9332; TS 38.300 16.15.4
+    /// leaves the criterion to the base station. `None`: ECT(1) is as ECT(0).
+    pub l4s_step: Option<Duration>,
+}
+
+/// What CoDel does to a packet of an ECN-capable transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EcnCapable {
+    /// Drops it like any other.
+    #[default]
+    Dropped,
+    /// Marks it instead (RFC 8290 4.2).
+    Marked,
+}

@@ -1,0 +1,161 @@
+//! SDUs between their first transmission and the end of their story, known to both ends.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Drop, DropReason, Instant, Packet};
+
+use crate::Load;
+
+/// A ring of SDUs by COUNT, and the account of what is inside the bearer.
+#[derive(Debug)]
+pub(crate) struct Sdus {
+    ring: VecDeque<Sdu>,
+    /// COUNT of `ring[0]`.
+    base: u64,
+    /// Packets that entered, and were neither delivered nor dropped.
+    pub(crate) inside: Load,
+    drops: VecDeque<Drop>,
+    stage: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sdu {
+    pub(crate) packet: Packet,
+    /// Bytes, PDCP header included.
+    pub(crate) size: u32,
+    pub(crate) fate: Fate,
+    /// The transmitter needs it no more.
+    confirmed: bool,
+}
+
+/// How far the receiver is with an SDU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    /// Not complete.
+    Awaited,
+    /// Complete; PDCP waits for others.
+    Held,
+    /// Handed up.
+    Delivered,
+    /// Dropped.
+    Lost,
+}
+
+impl Sdus {
+    pub(crate) fn new(stage: u32) -> Self {
+        Self {
+            ring: VecDeque::new(),
+            base: 0,
+            inside: Load::default(),
+            drops: VecDeque::new(),
+            stage,
+        }
+    }
+
+    /// The COUNT that the next SDU will have (TX_NEXT, TS 38.323 7.1).
+    pub(crate) fn next_count(&self) -> u64 {
+        self.base + self.ring.len() as u64
+    }
+
+    /// The first COUNT that is still known.
+    pub(crate) const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// A first transmission begins.
+    pub(crate) fn push(&mut self, packet: Packet, size: u32) -> u64 {
+        let count = self.next_count();
+        self.ring.push_back(Sdu { packet, size, fate: Fate::Awaited, confirmed: false });
+        count
+    }
+
+    /// `None`: all is said about it.
+    pub(crate) fn get(&self, count: u64) -> Option<&Sdu> {
+        self.ring.get(usize::try_from(count.checked_sub(self.base)?).ok()?)
+    }
+
+    fn get_mut(&mut self, count: u64) -> Option<&mut Sdu> {
+        self.ring.get_mut(usize::try_from(count.checked_sub(self.base)?).ok()?)
+    }
+
+    pub(crate) fn size(&self, count: u64) -> Option<u32> {
+        self.get(count).map(|sdu| sdu.size)
+    }
+
+    pub(crate) fn fate(&self, count: u64) -> Fate {
+        self.get(count).map_or(Fate::Lost, |sdu| sdu.fate)
+    }
+
+    /// PDCP has it, and waits for others.
+    pub(crate) fn hold(&mut self, count: u64) {
+        if let Some(sdu) = self.get_mut(count) {
+            sdu.fate = Fate::Held;
+        }
+    }
+
+    /// Takes the packet out, to be handed up.
+    pub(crate) fn deliver(&mut self, count: u64) -> Option<Packet> {
+        let sdu = self.get_mut(count)?;
+        if matches!(sdu.fate, Fate::Delivered | Fate::Lost) {
+            return None;
+        }
+        sdu.fate = Fate::Delivered;
+        let packet = sdu.packet;
+        self.inside.remove(&packet);
+        self.forget();
+        Some(packet)
+    }
+
+    /// It will not be delivered. Says nothing twice.
+    pub(crate) fn lose(&mut self, at: Instant, count: u64, reason: DropReason) {
+        let Some(sdu) = self.get_mut(count) else { return };
+        if matches!(sdu.fate, Fate::Delivered | Fate::Lost) {
+            return;
+        }
+        sdu.fate = Fate::Lost;
+        let packet = sdu.packet;
+        self.drop(at, packet, reason);
+        self.forget();
+    }
+
+    /// The transmitter needs it no more.
+    pub(crate) fn confirm(&mut self, count: u64) {
+        if let Some(sdu) = self.get_mut(count) {
+            sdu.confirmed = true;
+            self.forget();
+        }
+    }
+
+    /// The transmitter will send it again.
+    pub(crate) fn unconfirm(&mut self, count: u64) {
+        if let Some(sdu) = self.get_mut(count) {
+            sdu.confirmed = false;
+        }
+    }
+
+    pub(crate) fn is_confirmed(&self, count: u64) -> bool {
+        self.get(count).is_none_or(|sdu| sdu.confirmed)
+    }
+
+    /// A packet that is inside is dropped.
+    pub(crate) fn drop(&mut self, at: Instant, packet: Packet, reason: DropReason) {
+        self.inside.remove(&packet);
+        self.drops.push_back(Drop { at, packet, stage: self.stage, reason });
+    }
+
+    pub(crate) fn poll_drop(&mut self) -> Option<Drop> {
+        self.drops.pop_front()
+    }
+
+    #[inline]
+    fn forget(&mut self) {
+        while self
+            .ring
+            .front()
+            .is_some_and(|sdu| sdu.confirmed && matches!(sdu.fate, Fate::Delivered | Fate::Lost))
+        {
+            self.ring.pop_front();
+            self.base += 1;
+        }
+    }
+}
