@@ -9,6 +9,7 @@ mod config;
 mod delay;
 mod link;
 mod loss;
+pub mod radio;
 mod service;
 mod stage;
 mod trace;
