@@ -5,7 +5,10 @@
 //!
 //! Time 0 is the beginning of SFN 0.
 
+pub mod bsr;
 pub mod drx;
+pub mod grants;
+pub mod sr;
 
 mod occasions;
 
