@@ -3,11 +3,18 @@
 //! Each takes `now`, answers at once, and says when it next wants to be asked. What repeats is
 //! computed ([`Occasions`]), never counted: a UE with nothing pending costs nothing.
 //!
+//! The procedures do not know each other; whoever drives them carries the messages:
+//! a [`bsr::BufferStatus`] that [wants a scheduling request](bsr::BufferStatus::wants_request)
+//! triggers an [`sr::SchedulingRequest`], whose [failure](sr::SrEvent::RandomAccess) starts a
+//! [`rach::RandomAccess`], and all of them keep [`drx::Drx`] awake.
+//!
 //! Time 0 is the beginning of SFN 0.
 
+pub mod alignment;
 pub mod bsr;
 pub mod drx;
 pub mod grants;
+pub mod rach;
 pub mod sr;
 
 mod occasions;
