@@ -1,6 +1,7 @@
 //! The radio link: what a UE and its base station do between the path's stages.
 
 pub mod mac;
+pub mod rrc;
 
 /// Which way data travels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
