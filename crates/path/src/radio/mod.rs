@@ -9,8 +9,10 @@ mod decibel;
 pub mod enumerations;
 pub mod harq;
 pub mod lte;
+pub mod mac;
 pub mod nr;
 pub mod rlc;
+pub mod rrc;
 pub mod scheduler;
 pub mod scheme;
 

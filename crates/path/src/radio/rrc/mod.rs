@@ -1,0 +1,53 @@
+//! RRC states: what a UE pays before it may send, and when it stops being ready.
+//!
+//! [`connection::Connection`] is LTE's and NR's state machine, [`umts::Umts`] UMTS's. Both
+//! evaluate lazily: a UE without traffic has one timer, and one event when it expires.
+
+pub mod connection;
+pub mod paging;
+mod transitions;
+pub mod umts;
+
+use airpath_base::Instant;
+
+/// State of a UE, of all generations.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum RrcState {
+    /// RRC_IDLE (TS 36.331 4.2.1, TS 38.331 4.2.1); Idle in UMTS (TS 25.331 7.1).
+    Idle,
+    /// RRC_INACTIVE (TS 38.331 4.2.1).
+    Inactive,
+    /// CELL_PCH or URA_PCH (TS 25.331 7.2).
+    CellPch,
+    /// CELL_FACH (TS 25.331 7.2).
+    CellFach,
+    /// CELL_DCH (TS 25.331 7.2).
+    CellDch,
+    /// RRC_CONNECTED.
+    Connected,
+}
+
+impl RrcState {
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Inactive => "inactive",
+            Self::CellPch => "cell_pch",
+            Self::CellFach => "cell_fach",
+            Self::CellDch => "cell_dch",
+            Self::Connected => "connected",
+        }
+    }
+}
+
+/// The state changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transition {
+    /// When.
+    pub at: Instant,
+    /// From this state,
+    pub from: RrcState,
+    /// to this one.
+    pub to: RrcState,
+}
