@@ -316,6 +316,8 @@ impl Board {
     ) -> (u32, Option<Duration>) {
         let (patience, mut wait) = (self.latest.rtt + reordering_window, None);
         let mut marked = 0;
+        // Without SACKed segments there is nothing to judge.
+        self.judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
         if self.judged < self.fack {
             let first = self.segments.partition_point(|segment| segment.seq < self.judged);
             for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
