@@ -162,7 +162,9 @@ fn a_pending_scheduling_request_is_active_time() {
 #[test]
 fn random_access_is_active_time() {
     let mut drx = Drx::new(&config());
-    drx.on_random_access(at(50), at(60));
+    drx.on_random_access(at(50), at(53), at(60));
+    assert!(!drx.is_active(at(52)));
+    assert_eq!(drx.next_active(at(52)), at(53));
     assert_eq!(drx.state(at(59)), DrxState::RandomAccess);
     assert!(!drx.is_active(at(60)));
     drx.on_contention_free_response(at(70));
