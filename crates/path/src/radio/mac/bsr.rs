@@ -74,6 +74,18 @@ pub enum BsrTrigger {
     Padding,
 }
 
+impl BsrTrigger {
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Regular => "regular",
+            Self::Periodic => "periodic",
+            Self::Piggyback => "piggyback",
+            Self::Padding => "padding",
+        }
+    }
+}
+
 /// The report that goes into a transport block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BsrPlan {

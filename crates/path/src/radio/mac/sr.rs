@@ -25,7 +25,7 @@ pub struct SrConfig {
 ///
 /// 1. [`trigger`](Self::trigger) when the buffer status procedure says so;
 /// 2. ask [`next_event`](Self::next_event) when something happens, and then call
-///    [`poll`](Self::poll), or [`pass_over`](Self::pass_over) where the occasion cannot be used;
+///    [`poll`](Self::poll), or [`defer`](Self::defer) where the occasion cannot be used;
 /// 3. it is pending until [`on_pdu`](Self::on_pdu) or [`cancel`](Self::cancel).
 ///
 /// ```
@@ -151,10 +151,10 @@ impl SchedulingRequest {
         Some(SrEvent::Transmitted { at, count, received })
     }
 
-    /// The occasion at `now` cannot be used: it overlaps an uplink transmission or a measurement
-    /// gap. The next one is tried.
-    pub fn pass_over(&mut self, now: Instant) {
-        let later = self.occasion_after(now);
+    /// No occasion before `until` can be used: they overlap an uplink transmission or a measurement
+    /// gap. They do not count.
+    pub fn defer(&mut self, until: Instant) {
+        let later = self.occasion(until);
         if let (Some(pending), Some(later)) = (&mut self.pending, later) {
             pending.next = pending.next.max(later);
         }

@@ -46,6 +46,16 @@ pub enum BsrKind {
 }
 
 impl BsrKind {
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Long => "long",
+            Self::ShortTruncated => "short_truncated",
+            Self::LongTruncated => "long_truncated",
+        }
+    }
+
     /// There is more to say than it says.
     pub const fn is_truncated(self) -> bool {
         matches!(self, Self::ShortTruncated | Self::LongTruncated)

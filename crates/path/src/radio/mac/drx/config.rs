@@ -47,7 +47,7 @@ pub struct ShortCycle {
     pub timer: u32,
 }
 
-/// When a UE that sleeps may begin to send.
+/// When the MAC of a UE that sleeps sees new uplink data, and may ask for a grant or use one.
 ///
 /// Only the first is 3GPP's. The others exist so that an account of a measurement which says
 /// that uplink data waits for the UE to wake up can be compared with the specification.

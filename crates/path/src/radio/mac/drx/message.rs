@@ -56,3 +56,18 @@ pub enum DrxState {
     /// Asleep, in the long cycle.
     LongSleep,
 }
+
+impl DrxState {
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Inactivity => "inactivity",
+            Self::OnDuration => "on_duration",
+            Self::SchedulingRequest => "scheduling_request",
+            Self::RandomAccess => "random_access",
+            Self::Retransmission => "retransmission",
+            Self::ShortSleep => "short_sleep",
+            Self::LongSleep => "long_sleep",
+        }
+    }
+}

@@ -116,7 +116,8 @@ impl Drx {
             self.pdcch_until = self.pdcch_until.max(now + self.config.pdcch);
         }
         if kind == TransmissionKind::New {
-            // TS 38.321 5.7: in the first symbol after the end of the PDCCH reception
+            // TS 38.321 5.7: (re)start in the first symbol after the end of the PDCCH reception. A
+            // timer that would expire during the PDCCH is taken as restarted.
             self.inactivity = Some(now + self.config.pdcch + self.config.inactivity);
             self.awaits_new_transmission = false;
         }
@@ -143,11 +144,11 @@ impl Drx {
         self.scheduling_request = sent_and_pending;
     }
 
-    /// Random access needs the PDCCH from `now` to `until`: ra-ResponseWindow,
-    /// ra-ContentionResolutionTimer (TS 38.321 5.1.4, 5.1.5). Ends an earlier such window.
-    pub fn on_random_access(&mut self, now: Instant, until: Instant) {
+    /// Random access needs the PDCCH from `start`, `now` or later, to `end`: ra-ResponseWindow,
+    /// ra-ContentionResolutionTimer (TS 38.321 5.1.4, 5.1.5). Replaces an earlier such window.
+    pub fn on_random_access(&mut self, now: Instant, start: Instant, end: Instant) {
         self.settle(now);
-        self.random_access = Some(Window { start: now, end: until });
+        self.random_access = Some(Window { start: start.max(now), end });
     }
 
     /// A random access response to a preamble that was not contention-based has been received:
@@ -205,7 +206,7 @@ impl Drx {
             return now;
         }
         let on_duration = self.next_on_duration_start(now);
-        self.retransmissions.next_start(now).map_or(on_duration, |start| start.min(on_duration))
+        self.next_window(now).map_or(on_duration, |start| start.min(on_duration))
     }
 
     /// When Active Time begins or ends next if nothing else happens; `None` if it never does.
@@ -236,8 +237,9 @@ impl Drx {
         }
     }
 
-    /// The earliest time, `now` or later, at which uplink may begin: `now` by the specification,
-    /// see [`UplinkStart`].
+    /// When the MAC sees uplink data that arrives `now`: at once by the specification, see
+    /// [`UplinkStart`]. Ask once for each arrival, not again at the occasions of the scheduling
+    /// request: none of them need fall into an on-duration.
     pub fn uplink_start(&mut self, now: Instant) -> Instant {
         match self.config.uplink_start {
             UplinkStart::AtOnce => now,
@@ -266,7 +268,7 @@ impl Drx {
             let awake = self.awake_besides_on_duration(from);
             let change = match awake {
                 Some(end) => end,
-                None => self.retransmissions.next_start(from),
+                None => self.next_window(from),
             };
             let until = earliest(change, self.short_cycle).map_or(now, |at| at.min(now));
             let on_duration = self.on_duration.advance(self.cycle(), from, until);
@@ -291,6 +293,13 @@ impl Drx {
             .max(self.retransmissions.runs_until(time))
             .max(Some(self.pdcch_until).filter(|&end| end > time));
         end.map(Some)
+    }
+
+    /// When a window of random access or of a retransmission begins, after `time`.
+    fn next_window(&self, time: Instant) -> Option<Instant> {
+        let random_access = self.random_access.filter(|window| window.start > time);
+        let random_access = random_access.filter(|window| window.start < window.end);
+        earliest(random_access.map(|window| window.start), self.retransmissions.next_start(time))
     }
 
     /// Timers that expire at `now`.

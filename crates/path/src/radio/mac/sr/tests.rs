@@ -79,10 +79,10 @@ fn pending_until_a_report_covers_the_last_trigger() {
 }
 
 #[test]
-fn an_occasion_is_passed_over_without_counting() {
+fn a_deferred_occasion_does_not_count() {
     let mut sr = sr(config());
     sr.trigger(at(5));
-    sr.pass_over(at(12));
+    sr.defer(at(13));
     assert_eq!(sr.poll(at(22)), transmitted(22, 1));
 }
 

@@ -33,7 +33,7 @@ enum Operation {
     Decoded(u8),
     Acknowledged(u8),
     SchedulingRequest(bool),
-    RandomAccess(u32),
+    RandomAccess { after: u32, length: u32 },
     ContentionFreeResponse,
     Command(DrxCommand),
 }
@@ -50,7 +50,8 @@ struct Reference {
     /// The data is not decoded, or the direction is uplink.
     expects: [[bool; PROCESSES]; 2],
     retransmission: [[u32; PROCESSES]; 2],
-    random_access: u32,
+    /// Slots until it begins, and its length from then on.
+    random_access: (u32, u32),
     pdcch: u32,
     scheduling_request: bool,
     awaits: bool,
@@ -67,7 +68,10 @@ impl Reference {
     fn next_slot(&mut self, timers: &Timers) {
         self.slot += 1;
         count_down(&mut self.on_duration);
-        count_down(&mut self.random_access);
+        match &mut self.random_access {
+            (0, length) => drop(count_down(length)),
+            (after, _) => *after -= 1,
+        }
         count_down(&mut self.pdcch);
         for direction in 0..2 {
             for process in 0..PROCESSES {
@@ -103,9 +107,9 @@ impl Reference {
             Operation::Decoded(process) => self.expect_no_more(0, process),
             Operation::Acknowledged(process) => self.expect_no_more(1, process),
             Operation::SchedulingRequest(pending) => self.scheduling_request = pending,
-            Operation::RandomAccess(slots) => self.random_access = slots,
+            Operation::RandomAccess { after, length } => self.random_access = (after, length),
             Operation::ContentionFreeResponse => {
-                self.random_access = 0;
+                self.random_access = (0, 0);
                 self.awaits = true;
             }
             Operation::Command(command) => {
@@ -151,7 +155,7 @@ impl Reference {
         self.on_duration > 0
             || self.inactivity > 0
             || self.retransmission.iter().flatten().any(|&timer| timer > 0)
-            || self.random_access > 0
+            || (self.random_access.0 == 0 && self.random_access.1 > 0)
             || self.scheduling_request
             || self.awaits
             || self.pdcch > 0
@@ -206,8 +210,9 @@ fn apply(drx: &mut Drx, now: Instant, operation: Operation) {
         Operation::Decoded(process) => drx.on_decoded(now, process),
         Operation::Acknowledged(process) => drx.on_acknowledged(now, process),
         Operation::SchedulingRequest(pending) => drx.on_scheduling_request(now, pending),
-        Operation::RandomAccess(count) => {
-            drx.on_random_access(now, now + slots(u64::from(count)));
+        Operation::RandomAccess { after, length } => {
+            let start = now + slots(u64::from(after));
+            drx.on_random_access(now, start, start + slots(u64::from(length)));
         }
         Operation::ContentionFreeResponse => drx.on_contention_free_response(now),
         Operation::Command(command) => drx.on_command(now, command),
@@ -257,7 +262,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => any::<bool>().prop_map(Operation::SchedulingRequest),
         // A pending request ends all sleep: mostly it does not stay.
         4 => Just(Operation::SchedulingRequest(false)),
-        1 => (0u32..20).prop_map(Operation::RandomAccess),
+        1 => (0u32..6, 0u32..20)
+            .prop_map(|(after, length)| Operation::RandomAccess { after, length }),
         1 => Just(Operation::ContentionFreeResponse),
         2 => Just(Operation::Command(DrxCommand::Drx)),
         1 => Just(Operation::Command(DrxCommand::LongDrx)),

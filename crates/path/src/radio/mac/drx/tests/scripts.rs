@@ -120,6 +120,32 @@ fn what_was_not_decoded_is_waited_for_after_the_round_trip() {
 }
 
 #[test]
+fn lte_expects_retransmissions_eight_subframes_later() {
+    // TS 36.321 5.7, FDD: the HARQ RTT Timer is 8 subframes from that of the assignment; an uplink
+    // retransmission can be granted 8 subframes after its grant, 4 after its PUSCH.
+    let mut drx = Drx::new(&DrxConfig {
+        inactivity: ms(2),
+        harq_rtt_downlink: ms(8),
+        harq_rtt_uplink: ms(3),
+        retransmission_uplink: ms(1),
+        pdcch: ms(1),
+        ..config()
+    });
+    let downlink = transmission(Direction::Downlink, TransmissionKind::New, 28);
+    drx.on_transmission(at(28), &downlink);
+    // Subframe 28 and two more.
+    assert_eq!(drx.next_change(at(28)), Some(at(31)));
+    assert_eq!(drx.next_active(at(31)), at(36));
+    assert_eq!(drx.next_change(at(36)), Some(at(44)));
+    drx.on_decoded(at(37), 0);
+    let mut drx = Drx::new(&drx.config);
+    let uplink = transmission(Direction::Uplink, TransmissionKind::New, 33);
+    drx.on_transmission(at(28), &uplink);
+    assert_eq!(drx.next_active(at(31)), at(36));
+    assert_eq!(drx.next_change(at(36)), Some(at(37)));
+}
+
+#[test]
 fn decoded_data_lets_the_ue_sleep() {
     let mut drx = Drx::new(&DrxConfig { inactivity: ms(5), ..config() });
     new_data(&mut drx, 28);
@@ -162,7 +188,9 @@ fn a_pending_scheduling_request_is_active_time() {
 #[test]
 fn random_access_is_active_time() {
     let mut drx = Drx::new(&config());
-    drx.on_random_access(at(50), at(60));
+    drx.on_random_access(at(50), at(53), at(60));
+    assert!(!drx.is_active(at(52)));
+    assert_eq!(drx.next_active(at(52)), at(53));
     assert_eq!(drx.state(at(59)), DrxState::RandomAccess);
     assert!(!drx.is_active(at(60)));
     drx.on_contention_free_response(at(70));
