@@ -1,5 +1,6 @@
 //! Traffic: what sends and receives at the two ends of the path.
 
+mod notes;
 mod ping;
 mod tcp;
 mod udp;
