@@ -9,6 +9,7 @@ use airpath_path::Trace;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::profiles::Profiles;
+use crate::proxy;
 use crate::read::Fields;
 use crate::spec::{FLOW, PATH, ROOT, RUN, STAGE};
 use crate::traces::Traces;
@@ -49,13 +50,14 @@ impl Document {
         name_and_title(&mut top, source.name);
         let run = read_run(root, problems);
         let mut traces = Traces::default();
-        let (down, up) = read_path(root, source.directory, &mut traces, problems);
         let profiles = Profiles::read(root.get("profile"), problems);
+        let (down, up) = read_path(root, source.directory, &mut traces, &profiles, problems);
+        proxy::check(&down, &up, problems);
         let flows = read_flows(root, &run, &profiles, problems);
         check_queues(&down, "down", &flows, problems);
         check_queues(&up, "up", &flows, problems);
         if problems.is_empty() {
-            check_time_passes(down.iter().chain(&up), &flows, problems);
+            check_time_passes(&down, &up, &flows, problems);
         }
         Self { root: top, run, down, up, profiles: profiles.own(), flows, traces }
     }
@@ -107,6 +109,7 @@ fn read_path(
     root: &Node,
     directory: Option<&Path>,
     traces: &mut Traces,
+    profiles: &Profiles,
     problems: &mut Problems,
 ) -> (Vec<Stage>, Vec<Stage>) {
     let (origin, entries) = root.table("path", PATH.header, problems);
@@ -116,7 +119,14 @@ fn read_path(
         let mut read = Vec::new();
         for (origin, entries) in stages.unwrap_or_default() {
             let mut fields = Fields::read(&STAGE, header, origin, entries, problems);
+            let is_proxy = fields.variant == Some(proxy::STAGE);
+            if is_proxy {
+                profiles.apply(&mut fields, problems);
+            }
             fields.complete(problems);
+            if is_proxy {
+                check_endpoint(&fields, problems);
+            }
             let trace = fields.text("file").and_then(|file| {
                 let loaded = traces.load(file, directory);
                 loaded.map_err(|error| error.report(fields.origin_of("file"), problems)).ok()
@@ -193,7 +203,7 @@ fn check_start(flow: &Fields, run: &Fields, problems: &mut Problems) {
     }
 }
 
-/// Combinations that no endpoint can have; of a flow or of a profile, once it is complete.
+/// Combinations that no endpoint can have; of a flow, a proxy or a profile, once it is complete.
 pub(crate) fn check_endpoint(fields: &Fields, problems: &mut Problems) {
     // The place of the first of these keys that stands in this table.
     let place = |names: &[&str]| {
@@ -252,7 +262,25 @@ pub(crate) fn check_endpoint(fields: &Fields, problems: &mut Problems) {
 
 /// A queue that can never hold a flow's full packets is a mistake, not an experiment.
 fn check_queues(stages: &[Stage], direction: &str, flows: &[Fields], problems: &mut Problems) {
-    let largest = flows.iter().filter_map(|flow| Some((packet_bytes(flow, direction)?, flow)));
+    let (before, proxy, after) = proxy::split(stages);
+    check_hop_queues(before, None, direction, flows, problems);
+    check_hop_queues(after, proxy, direction, flows, problems);
+}
+
+/// Those of the stages up to a proxy or the end; `sender` is the proxy before them.
+fn check_hop_queues(
+    stages: &[Stage],
+    sender: Option<&Stage>,
+    direction: &str,
+    flows: &[Fields],
+    problems: &mut Problems,
+) {
+    let size = |flow: &Fields| {
+        let packet = packet_bytes(flow, direction)?;
+        let tcp = flow.variant.is_some_and(is_tcp);
+        sender.filter(|_| tcp).map_or(Some(packet), |proxy| full_segment(&proxy.fields))
+    };
+    let largest = flows.iter().filter_map(|flow| Some((size(flow)?, flow)));
     let Some((packet, flow)) = largest.max_by_key(|&(packet, _)| packet) else { return };
     for stage in stages {
         if let Some(queue) = stage.fields.count("queue_bytes")
@@ -269,31 +297,42 @@ fn check_queues(stages: &[Stage], direction: &str, flows: &[Fields], problems: &
     }
 }
 
-/// TCP over a path that takes no time would send everything, without end, at its first instant.
-fn check_time_passes<'a>(
-    mut stages: impl Iterator<Item = &'a Stage>,
-    flows: &[Fields],
-    problems: &mut Problems,
-) {
+/// TCP over a path that takes no time would send everything, without end, at its first instant; so
+/// would one end and a proxy, up to their buffers.
+fn check_time_passes(down: &[Stage], up: &[Stage], flows: &[Fields], problems: &mut Problems) {
     let Some(tcp) = flows.iter().find(|flow| flow.variant.is_some_and(is_tcp)) else { return };
-    let takes_time = |stage: &Stage| match stage.fields.variant {
+    let ((from_server, proxy, to_ue), (from_ue, _, to_server)) =
+        (proxy::split(down), proxy::split(up));
+    let sides: &[_] = match proxy {
+        None => &[("the path", down, up)],
+        Some(_) => &[
+            ("the path between the server and the proxy", from_server, to_server),
+            ("the path between the proxy and the UE", from_ue, to_ue),
+        ],
+    };
+    for (name, there, back) in sides {
+        if !there.iter().chain(*back).any(takes_time) {
+            problems.add_with_help(
+                tcp.origin_of("kind"),
+                format!(
+                    "{name} takes no time, so that flow {:?} would send all it has at one instant",
+                    tcp.text("id").unwrap_or_default()
+                ),
+                "add a stage to [[path.down]] or [[path.up]], e.g. stage = \"link\" with \
+                 rate_mbps, or stage = \"delay\" with delay_ms",
+            );
+        }
+    }
+}
+
+fn takes_time(stage: &Stage) -> bool {
+    match stage.fields.variant {
         Some("delay") => ["delay_ms", "jitter_ms"]
             .iter()
             .any(|key| stage.fields.time(key).is_some_and(|time| time > Duration::ZERO)),
         Some("loss" | "gilbert-elliott") => false,
         // A link or a trace; or a stage that was refused for another reason.
         _ => true,
-    };
-    if !stages.any(takes_time) {
-        problems.add_with_help(
-            tcp.origin_of("kind"),
-            format!(
-                "the path takes no time, so that flow {:?} would send all it has at one instant",
-                tcp.text("id").unwrap_or_default()
-            ),
-            "add a stage to [[path.down]] or [[path.up]], e.g. stage = \"link\" with rate_mbps, or \
-             stage = \"delay\" with delay_ms",
-        );
     }
 }
 
@@ -304,8 +343,13 @@ fn packet_bytes(flow: &Fields, direction: &str) -> Option<u64> {
         "ping" => flow.count("packet_bytes"),
         _ if flow.text("direction") != Some(direction) => None,
         "udp" => flow.count("packet_bytes"),
-        _ => Some(flow.count("mss_bytes")? + flow.count("header_bytes")?),
+        _ => full_segment(flow),
     }
+}
+
+/// IP packet size of a full segment of an endpoint.
+fn full_segment(endpoint: &Fields) -> Option<u64> {
+    Some(endpoint.count("mss_bytes")? + endpoint.count("header_bytes")?)
 }
 
 impl Node {

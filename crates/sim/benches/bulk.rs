@@ -149,6 +149,7 @@ impl Arguments {
             },
             down: vec![named("down.0.link", link), named("down.1.delay", delay())],
             up: vec![named("up.0.delay", delay())],
+            proxy: None,
             flows: (0..self.flows).map(flow).collect(),
         }
     }
