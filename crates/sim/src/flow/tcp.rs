@@ -75,6 +75,10 @@ impl TcpFlow {
         }
     }
 
+    pub(super) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
     fn start(&mut self, context: &mut Context<'_>) {
         let TcpConfig { sender, receiver, sender_opens, .. } = &self.config;
         let now = context.now;
