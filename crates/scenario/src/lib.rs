@@ -19,6 +19,7 @@
 //! ```
 
 mod build;
+mod crossing;
 mod decimal;
 mod document;
 mod model;
