@@ -137,6 +137,11 @@ class Run:
         """Counts of RTT samples by flow and range of milliseconds."""
         return self.table("rtt_histogram")
 
+    @property
+    def proxies(self) -> pl.DataFrame:
+        """One row an interval and TCP flow that passes a proxy; only if there is one."""
+        return self.table("proxies")
+
     def table(self, name: str) -> pl.DataFrame:
         """Return a table by name, all seeds in one."""
         if name not in TABLES:

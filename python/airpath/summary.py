@@ -12,6 +12,9 @@
      "links": [{"id", "throughput_mbps", "capacity_mbps", "utilisation", "queue_delay_ms": {…},
                 "dropped_packets": {reason: count}}],
      "fairness": [{"id": "down" or "up", "flows", "jain_index"}],
+     "proxies": [{"id", "proxy", "direction", "congestion", "profile", "bytes_received",
+                  "bytes_acked", "buffered_bytes_max", "rtt_ms": {…}, "retransmitted_segments",
+                  "rto_count", "limited_s": {…}, "slow_start_exit": {…} or null}],
      "findings": [{"cause", "subject", "confidence", "evidence", "advice", "gain"}]}
 
 With several seeds every figure is the mean over the seeds that have it, ``run`` also has
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from airpath import _core
 
 Document = dict[str, Any]
-_SECTIONS = ("flows", "pings", "links", "fairness")
+_SECTIONS = ("flows", "pings", "links", "fairness", "proxies")
 
 
 def of_result(

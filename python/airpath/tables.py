@@ -10,8 +10,8 @@ from airpath.errors import InputError, reason
 if TYPE_CHECKING:
     import polars as pl
 
-TABLES = ("flows", "samples", "links", "acks", "pings", "events", "rtt_histogram")
-"""``acks`` exists only if the scenario sets ``run.ack_table``."""
+TABLES = ("flows", "samples", "links", "acks", "pings", "events", "rtt_histogram", "proxies")
+"""``acks`` exists only if the scenario sets ``run.ack_table``, ``proxies`` only with a proxy."""
 
 NS_PER_S = 1_000_000_000
 

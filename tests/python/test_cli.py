@@ -92,7 +92,9 @@ def test_json_is_one_document_with_the_documented_keys(cli: Any) -> None:
     code, out, _ = cli("run", "3g-umts", "--json", "--out", "here")
     assert code == 0
     document = json.loads(out)
-    assert list(document) == ["run", "flows", "pings", "links", "fairness", "findings"]
+    assert list(document) == [
+        "run", "flows", "pings", "links", "fairness", "proxies", "findings",
+    ]  # fmt: skip
     assert {"id", "version", "seed", "scenario_sha256", "wall_s", "simulated_s", "events"} <= (
         document["run"].keys()
     )

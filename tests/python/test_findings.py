@@ -58,6 +58,14 @@ def causes(**changes: Any) -> list[str]:
     return [finding["cause"] for finding in diagnose(document(**changes))]
 
 
+@pytest.mark.parametrize(("waits_s", "found"), [(2.0, []), (18.0, ["receive-window"])])
+def test_a_proxy_that_has_data_holds_the_flow_back(waits_s: float, found: list[str]) -> None:
+    run = document(flow={"limited_s": limited("receive_window", 19.0)})
+    proxy = {"application": waits_s, "cwnd": 20.0 - waits_s}
+    run["proxies"] = [{"id": "download", "limited_s": proxy}]
+    assert [finding["cause"] for finding in diagnose(run)] == found
+
+
 def test_a_healthy_run_has_no_finding() -> None:
     assert causes() == []
 

@@ -32,6 +32,15 @@ pub enum EmuError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A TCP proxy in the path.
+    #[error(
+        "`{stage}`: a TCP proxy can be simulated, not emulated; remove it from [[path.down]] and \
+         [[path.up]]"
+    )]
+    Proxy {
+        /// Its name.
+        stage: String,
+    },
     /// Waiting failed.
     #[error("ppoll: {0}")]
     Wait(io::Error),

@@ -10,8 +10,10 @@ mod tables;
 
 pub use column::{Name, Names};
 pub use summary::{
-    Exit, FairnessSummary, FlowSummary, LimitSeconds, LinkSummary, PingSummary, Quantiles,
-    RunSummary,
+    Exit, FairnessSummary, FlowSummary, LimitSeconds, LinkSummary, PingSummary, ProxySummary,
+    Quantiles, RunSummary,
 };
 pub use table::{RecordError, write_parquet};
-pub use tables::{AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, SampleRow, Tables};
+pub use tables::{
+    AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, ProxyRow, SampleRow, Tables,
+};

@@ -24,6 +24,8 @@ pub struct RunSummary {
     pub links: Vec<LinkSummary>,
     /// How evenly TCP flows share; a direction with two or more of them.
     pub fairness: Vec<FairnessSummary>,
+    /// TCP flows at the proxy on their way; none without a proxy.
+    pub proxies: Vec<ProxySummary>,
 }
 
 /// How evenly the TCP flows of one direction share it.
@@ -113,6 +115,45 @@ pub struct FlowSummary {
     pub delay_ms: Option<Quantiles>,
     /// Interarrival jitter (RFC 3550 6.4.1); null for TCP.
     pub jitter_ms: Option<f64>,
+}
+
+/// A TCP flow at the proxy on its way: what came in, and the connection that sends it on.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProxySummary {
+    /// The flow's name.
+    pub id: String,
+    /// The proxy's name, e.g. `down.1.proxy`.
+    pub proxy: String,
+    /// down or up.
+    pub direction: &'static str,
+    /// Congestion control of the proxy's sender.
+    pub congestion: &'static str,
+    /// Profile of the proxy's ends.
+    pub profile: String,
+    /// In-order payload that reached the proxy.
+    pub bytes_received: u64,
+    /// Of these, acknowledged by the next end.
+    pub bytes_acked: u64,
+    /// Most of the difference at any time.
+    pub buffered_bytes_max: u64,
+    /// RTT as the proxy's sender measured it; null without a sample.
+    pub rtt_ms: Option<Quantiles>,
+    /// Segments that the proxy sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Retransmissions.
+    pub retransmitted_segments: u64,
+    /// Retransmission time-outs.
+    pub rto_count: u64,
+    /// Reductions of cwnd that were taken back.
+    pub undo_count: u64,
+    /// Tail loss probes.
+    pub tail_loss_probes: u64,
+    /// Reductions of cwnd because of ECN marks.
+    pub ecn_reductions: u64,
+    /// End of the first slow start, since the flow's start.
+    pub slow_start_exit: Option<Exit>,
+    /// Time at each limit of the proxy's sender; `application` is the wait for data to come in.
+    pub limited_s: LimitSeconds,
 }
 
 /// How slow start ended.

@@ -95,7 +95,7 @@ table! {
     EventRow => Events {
         /// When; for drops the end of the interval.
         time_ns: i64,
-        /// Flow.
+        /// Flow; `ID@proxy` is the proxy's sender of the flow ID.
         flow: Option<Name>,
         /// Link or loss stage.
         link: Option<Name>,
@@ -124,6 +124,33 @@ table! {
         high_ms: f64,
         /// Samples.
         count: u64,
+    }
+}
+
+table! {
+    /// One row per sample interval and TCP flow that passes a proxy: the connection that the proxy
+    /// opened to send its data on. Only if there is one.
+    ProxyRow => Proxies {
+        /// End of the interval.
+        time_ns: i64,
+        /// Flow.
+        flow: Name,
+        /// In-order payload that reached the proxy since the start.
+        received_bytes: u64,
+        /// Of these, acknowledged by the next end.
+        acked_bytes: u64,
+        /// The difference: what waits in the proxy's receive and send buffers, or is under way.
+        buffered_bytes: u64,
+        /// Congestion window of the proxy's sender.
+        cwnd_segments: u32,
+        /// Slow start threshold; null before the first congestion.
+        ssthresh_segments: Option<u32>,
+        /// Smoothed RTT.
+        srtt_ms: Option<f64>,
+        /// Mean RTT of the interval's acknowledgements.
+        rtt_ms: Option<f64>,
+        /// Segments in flight (RFC 6675 pipe).
+        inflight_segments: u32,
     }
 }
 
@@ -223,6 +250,7 @@ pub struct Tables {
     pings: Pings,
     events: Events,
     histograms: Histograms,
+    proxies: Proxies,
     flows: Flows,
 }
 
@@ -247,6 +275,8 @@ impl Tables {
         ping(PingRow) -> pings;
         /// Appends to `events`.
         event(EventRow) -> events;
+        /// Appends to `proxies`.
+        proxy(ProxyRow) -> proxies;
         /// Appends to `rtt_histogram`.
         histogram(HistogramRow) -> histograms;
     }
@@ -256,7 +286,8 @@ impl Tables {
         self.flows.push(summary.row(flow));
     }
 
-    /// Ends recording: every table by name, in a fixed order. `acks` only if asked for.
+    /// Ends recording: every table by name, in a fixed order. `acks` only if asked for, `proxies`
+    /// only if it has rows.
     pub fn finish(mut self, acks: bool) -> Vec<(&'static str, RecordBatch)> {
         let names = &self.names;
         let mut tables = vec![
@@ -267,6 +298,10 @@ impl Tables {
             ("events", self.events.finish(names)),
             ("rtt_histogram", self.histograms.finish(names)),
         ];
+        let proxies = self.proxies.finish(names);
+        if proxies.num_rows() > 0 {
+            tables.push(("proxies", proxies));
+        }
         if acks {
             tables.push(("acks", self.acks.finish(names)));
         }

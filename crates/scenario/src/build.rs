@@ -16,7 +16,11 @@ use airpath_tcp::{
 use airpath_base::{Duration, Rate};
 
 use crate::document::{Document, Stage};
-use crate::model::{Direction, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic};
+use crate::model::{
+    Direction, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RunConfig, Scenario, TcpConfig,
+    Traffic,
+};
+use crate::proxy;
 use crate::read::Fields;
 
 /// Builds the scenario of a document without problems.
@@ -33,21 +37,42 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
         },
         down: stages("down", &document.down),
         up: stages("up", &document.up),
+        proxy: proxy_ends("down", &document.down)
+            .zip(proxy_ends("up", &document.up))
+            .map(|(down, up)| ProxyConfig { down, up }),
         flows: document.flows.iter().map(|fields| flow(&Get(fields))).collect(),
     }
 }
 
+/// The stages but for the proxy, whose place counts in their names.
 fn stages(direction: &str, stages: &[Stage]) -> Vec<NamedStage> {
-    let named = |(index, stage): (usize, &Stage)| NamedStage {
-        name: format!("{direction}.{index}.{}", Get(&stage.fields).variant()),
-        stage: stage_config(stage),
+    let named = |(index, stage): (usize, &Stage)| {
+        Some(NamedStage { name: name(direction, index, stage), stage: stage_config(stage)? })
     };
-    stages.iter().enumerate().map(named).collect()
+    stages.iter().enumerate().filter_map(named).collect()
 }
 
-fn stage_config(stage: &Stage) -> StageConfig {
+fn name(direction: &str, index: usize, stage: &Stage) -> String {
+    format!("{direction}.{index}.{}", Get(&stage.fields).variant())
+}
+
+fn proxy_ends(direction: &str, stages: &[Stage]) -> Option<ProxyEnds> {
+    let (before, proxy, _) = proxy::split(stages);
+    let proxy = proxy?;
+    let get = Get(&proxy.fields);
+    Some(ProxyEnds {
+        name: name(direction, before.len(), proxy),
+        stages_before: before.len(),
+        profile: get.text("profile").to_owned(),
+        endpoint: EndpointConfig { reader: ReaderConfig::Driver, ..endpoint(&get) },
+    })
+}
+
+/// `None` for a proxy, which is no stage of the path model.
+fn stage_config(stage: &Stage) -> Option<StageConfig> {
     let get = Get(&stage.fields);
-    match get.variant() {
+    Some(match get.variant() {
+        proxy::STAGE => return None,
         "link" => StageConfig::Link(LinkConfig {
             service: ServiceConfig::Rate(get.rate("rate_mbps")),
             queue: queue(&get),
@@ -70,7 +95,7 @@ fn stage_config(stage: &Stage) -> StageConfig {
             loss_good: get.share("loss_good"),
             loss_bad: get.share("loss_bad"),
         }),
-    }
+    })
 }
 
 fn queue(get: &Get<'_>) -> QueueConfig {

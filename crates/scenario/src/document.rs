@@ -6,9 +6,11 @@ use std::sync::Arc;
 use airpath_base::Duration;
 use airpath_path::Trace;
 
+use crate::crossing;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::profiles::Profiles;
+use crate::proxy;
 use crate::read::Fields;
 use crate::spec::{FLOW, PATH, ROOT, RUN, STAGE};
 use crate::traces::Traces;
@@ -49,13 +51,14 @@ impl Document {
         name_and_title(&mut top, source.name);
         let run = read_run(root, problems);
         let mut traces = Traces::default();
-        let (down, up) = read_path(root, source.directory, &mut traces, problems);
         let profiles = Profiles::read(root.get("profile"), problems);
+        let (down, up) = read_path(root, source.directory, &mut traces, &profiles, problems);
+        proxy::check(&down, &up, problems);
         let flows = read_flows(root, &run, &profiles, problems);
-        check_queues(&down, "down", &flows, problems);
-        check_queues(&up, "up", &flows, problems);
+        crossing::check_queues(&down, "down", &flows, problems);
+        crossing::check_queues(&up, "up", &flows, problems);
         if problems.is_empty() {
-            check_time_passes(down.iter().chain(&up), &flows, problems);
+            crossing::check_time_passes(&down, &up, &flows, problems);
         }
         Self { root: top, run, down, up, profiles: profiles.own(), flows, traces }
     }
@@ -107,6 +110,7 @@ fn read_path(
     root: &Node,
     directory: Option<&Path>,
     traces: &mut Traces,
+    profiles: &Profiles,
     problems: &mut Problems,
 ) -> (Vec<Stage>, Vec<Stage>) {
     let (origin, entries) = root.table("path", PATH.header, problems);
@@ -116,7 +120,14 @@ fn read_path(
         let mut read = Vec::new();
         for (origin, entries) in stages.unwrap_or_default() {
             let mut fields = Fields::read(&STAGE, header, origin, entries, problems);
+            let is_proxy = fields.variant == Some(proxy::STAGE);
+            if is_proxy {
+                profiles.apply(&mut fields, problems);
+            }
             fields.complete(problems);
+            if is_proxy {
+                check_endpoint(&fields, problems);
+            }
             let trace = fields.text("file").and_then(|file| {
                 let loaded = traces.load(file, directory);
                 loaded.map_err(|error| error.report(fields.origin_of("file"), problems)).ok()
@@ -193,7 +204,7 @@ fn check_start(flow: &Fields, run: &Fields, problems: &mut Problems) {
     }
 }
 
-/// Combinations that no endpoint can have; of a flow or of a profile, once it is complete.
+/// Combinations that no endpoint can have; of a flow, a proxy or a profile, once it is complete.
 pub(crate) fn check_endpoint(fields: &Fields, problems: &mut Problems) {
     // The place of the first of these keys that stands in this table.
     let place = |names: &[&str]| {
@@ -247,64 +258,6 @@ pub(crate) fn check_endpoint(fields: &Fields, problems: &mut Problems) {
             // A `window_bytes` is both: say it once.
             break;
         }
-    }
-}
-
-/// A queue that can never hold a flow's full packets is a mistake, not an experiment.
-fn check_queues(stages: &[Stage], direction: &str, flows: &[Fields], problems: &mut Problems) {
-    let largest = flows.iter().filter_map(|flow| Some((packet_bytes(flow, direction)?, flow)));
-    let Some((packet, flow)) = largest.max_by_key(|&(packet, _)| packet) else { return };
-    for stage in stages {
-        if let Some(queue) = stage.fields.count("queue_bytes")
-            && queue < packet
-        {
-            problems.add(
-                stage.fields.origin_of("queue_bytes"),
-                format!(
-                    "`queue_bytes` ({queue}) cannot hold one packet of flow {:?} ({packet} bytes)",
-                    flow.text("id").unwrap_or_default()
-                ),
-            );
-        }
-    }
-}
-
-/// TCP over a path that takes no time would send everything, without end, at its first instant.
-fn check_time_passes<'a>(
-    mut stages: impl Iterator<Item = &'a Stage>,
-    flows: &[Fields],
-    problems: &mut Problems,
-) {
-    let Some(tcp) = flows.iter().find(|flow| flow.variant.is_some_and(is_tcp)) else { return };
-    let takes_time = |stage: &Stage| match stage.fields.variant {
-        Some("delay") => ["delay_ms", "jitter_ms"]
-            .iter()
-            .any(|key| stage.fields.time(key).is_some_and(|time| time > Duration::ZERO)),
-        Some("loss" | "gilbert-elliott") => false,
-        // A link or a trace; or a stage that was refused for another reason.
-        _ => true,
-    };
-    if !stages.any(takes_time) {
-        problems.add_with_help(
-            tcp.origin_of("kind"),
-            format!(
-                "the path takes no time, so that flow {:?} would send all it has at one instant",
-                tcp.text("id").unwrap_or_default()
-            ),
-            "add a stage to [[path.down]] or [[path.up]], e.g. stage = \"link\" with rate_mbps, or \
-             stage = \"delay\" with delay_ms",
-        );
-    }
-}
-
-/// Size of a flow's data packets that pass in this direction.
-fn packet_bytes(flow: &Fields, direction: &str) -> Option<u64> {
-    match flow.variant? {
-        // Request and reply have one size.
-        "ping" => flow.count("packet_bytes"),
-        _ if flow.text("direction") != Some(direction) => None,
-        "udp" => flow.count("packet_bytes"),
-        _ => Some(flow.count("mss_bytes")? + flow.count("header_bytes")?),
     }
 }
 

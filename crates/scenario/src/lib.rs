@@ -19,12 +19,14 @@
 //! ```
 
 mod build;
+mod crossing;
 mod decimal;
 mod document;
 mod model;
 mod node;
 mod problem;
 mod profiles;
+mod proxy;
 mod read;
 mod reference;
 mod resolve;
@@ -42,7 +44,10 @@ use document::Document;
 use node::Node;
 use problem::Problems;
 
-pub use model::{Direction, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic};
+pub use model::{
+    Direction, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RunConfig, Scenario, TcpConfig,
+    Traffic,
+};
 pub use problem::{Origin, Problem, ScenarioError};
 pub use reference::reference_markdown;
 pub use schema::json_schema;

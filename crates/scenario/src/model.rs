@@ -17,6 +17,8 @@ pub struct Scenario {
     pub down: Vec<NamedStage>,
     /// From the UE to the server.
     pub up: Vec<NamedStage>,
+    /// The TCP proxy between them, if there is one.
+    pub proxy: Option<ProxyConfig>,
     /// Traffic, in file order; ids are unique.
     pub flows: Vec<FlowConfig>,
 }
@@ -41,6 +43,29 @@ pub struct NamedStage {
     pub name: String,
     /// What it is.
     pub stage: StageConfig,
+}
+
+/// A TCP proxy (RFC 3135 2.4) that stands somewhere among the stages of both directions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProxyConfig {
+    /// Its ends for flows down.
+    pub down: ProxyEnds,
+    /// Its ends for flows up.
+    pub up: ProxyEnds,
+}
+
+/// A proxy in one direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProxyEnds {
+    /// Name in tables: `down.1.proxy`, direction and position in the file.
+    pub name: String,
+    /// How many stages of this direction packets meet before it.
+    pub stages_before: usize,
+    /// Name of the profile that the ends started from.
+    pub profile: String,
+    /// The end that receives what a flow sends in this direction, and the one that sends it on.
+    /// The driver reads from the one what it offers to the other.
+    pub endpoint: EndpointConfig,
 }
 
 /// Which way the data goes.

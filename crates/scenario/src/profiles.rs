@@ -51,10 +51,10 @@ impl Profiles {
         profiles
     }
 
-    /// Gives a flow what its profile says.
+    /// Gives a flow or a proxy what its profile says.
     pub(crate) fn apply(&self, flow: &mut Fields, problems: &mut Problems) {
         expand_window(flow, problems);
-        let name = flow.text("profile").unwrap_or("rfc").to_owned();
+        let name = flow.choice("profile").unwrap_or_default().to_owned();
         if let Some(base) = self.find(&name, "profile", flow.origin_of("profile"), problems) {
             let congestion = flow.text("congestion").or(base.text("congestion"));
             let silent = flow.given("slow_start").is_none();

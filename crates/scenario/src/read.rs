@@ -320,8 +320,8 @@ impl Fields {
         }
     }
 
-    /// The value of a choice that the table has, or that it will have by default.
-    fn choice(&self, name: &str) -> Option<&str> {
+    /// The value of a choice or name that the table has, or that it will have by default.
+    pub(crate) fn choice(&self, name: &str) -> Option<&str> {
         self.text(name).or_else(|| match self.table.find(name, self.variant)?.default {
             Default::Value(value) => Some(value.trim_matches('"')),
             _ => None,

@@ -51,15 +51,7 @@ fn section(out: &mut String, table: &Table) {
         write(out, format_args!("For `--set`: {}.\n", set_paths(table.path)));
     }
     let Some(selector) = table.selector else {
-        // A profile's other keys are those of a flow: say them once.
-        let shared = |group: &&Group| {
-            table.path == PROFILE.path
-                && FLOW.groups.iter().any(|flow| std::ptr::eq(flow.keys, group.keys))
-        };
-        keys(out, table.groups.iter().filter(|group| !shared(group)));
-        for key in table.groups.iter().filter(shared).filter_map(|group| group.keys.first()) {
-            write(out, format_args!("\nAnd the keys of a TCP flow, from `{}` on.\n", key.name));
-        }
+        keys_and_those_of_a_flow(out, table, table.groups.iter());
         return;
     };
     write(out, format_args!("\n### For every `{selector}`\n"));
@@ -82,7 +74,30 @@ fn section(out: &mut String, table: &Table) {
         if group.rule == Rule::ExactlyOne {
             write(out, format_args!("\nExactly one of these keys.\n"));
         }
-        keys(out, table.groups.iter().filter(|other| other.variants == group.variants));
+        let these = table.groups.iter().filter(|other| other.variants == group.variants);
+        keys_and_those_of_a_flow(out, table, these);
+    }
+}
+
+/// The other keys of a profile or a proxy are those of a flow: say them once.
+fn keys_and_those_of_a_flow<'a>(
+    out: &mut String,
+    table: &Table,
+    groups: impl Iterator<Item = &'a Group>,
+) {
+    let texts = |group: &'a Group| group.keys.iter().map(|key| (key.name, key.doc));
+    let shared = |group: &&'a Group| {
+        table.path != FLOW.path && FLOW.groups.iter().any(|flow| texts(flow).eq(texts(group)))
+    };
+    let (shared, own): (Vec<_>, Vec<_>) = groups.partition(shared);
+    keys(out, own.into_iter());
+    for group in shared {
+        let (Some(first), Some(last)) = (group.keys.first(), group.keys.last()) else { continue };
+        let range = match group.keys.len() {
+            1 => format!("key `{}` of a TCP flow", first.name),
+            _ => format!("keys of a TCP flow from `{}` to `{}`", first.name, last.name),
+        };
+        write(out, format_args!("\nAnd the {range}.\n"));
     }
 }
 

@@ -26,4 +26,5 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "file-download",
     "asymmetric-3g",
     "trace-driven",
+    "proxy",
 ];

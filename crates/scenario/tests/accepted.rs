@@ -269,3 +269,29 @@ fn reno_has_hystart_only_where_it_is_asked_for() {
     let kept = "profile = \"mine\"\n[profile.mine]\nbase = \"linux-6.18\"\nmin_rto_ms = 300\n";
     assert_eq!(exit(kept), EarlyExit::None);
 }
+
+#[test]
+fn a_proxy_divides_the_stages_and_has_ends_of_its_own() {
+    let text = format!(
+        "[[path.down]]\nstage = \"delay\"\ndelay_ms = 50\n\
+         [[path.down]]\nstage = \"proxy\"\ncongestion = \"bbr\"\nreceive_buffer_bytes = 100000\n\
+         [[path.down]]\nstage = \"link\"\nrate_mbps = 1\n\
+         [[path.up]]\nstage = \"proxy\"\nprofile = \"mine\"\n{BULK}\
+         [profile.mine]\nbase = \"linux-6.1\"\nread_rate_mbps = 1\nwindow_bytes = 65536\n"
+    );
+    let scenario = parsed(&text).scenario;
+    let names: Vec<_> = scenario.down.iter().map(|stage| stage.name.as_str()).collect();
+    // The proxy's place counts, so that names are those of `--set`.
+    assert_eq!(names, ["down.0.delay", "down.2.link"]);
+    assert!(scenario.up.is_empty());
+    let proxy = scenario.proxy.expect("there is one");
+    assert_eq!((proxy.down.name.as_str(), proxy.down.stages_before), ("down.1.proxy", 1));
+    assert_eq!((proxy.up.name.as_str(), proxy.up.stages_before), ("up.0.proxy", 0));
+    assert_eq!(proxy.down.profile, "linux-6.1");
+    assert_eq!(proxy.down.endpoint.congestion, CongestionConfig::Bbr1 { seed: 0 });
+    assert_eq!(proxy.down.endpoint.receive_buffer.max, 100_000);
+    assert_eq!(proxy.up.endpoint.congestion.name(), "cubic");
+    assert_eq!(proxy.up.endpoint.receive_buffer, BufferConfig::fixed(65_536));
+    // A proxy reads what the other side takes, whatever the profile's application does.
+    assert_eq!(proxy.up.endpoint.reader, ReaderConfig::Driver);
+}

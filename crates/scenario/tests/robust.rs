@@ -9,6 +9,7 @@ const PIECES: &[&str] = &[
     "[[path.down]]\n",
     "[path]\n",
     "[profile.a]\n",
+    "stage = \"proxy\"\n",
     "base = \"a\"\n",
     "profile = \"a\"\n",
     "kind = \"file\"\n",

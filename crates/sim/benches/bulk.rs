@@ -221,6 +221,7 @@ impl Arguments {
             },
             down,
             up: vec![named("up.0.delay", delay())],
+            proxy: None,
             flows: (0..self.flows).map(flow).collect(),
         }
     }

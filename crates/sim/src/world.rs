@@ -1,8 +1,11 @@
 //! The virtual clock: both directions of the path, the flows, and whose turn it is.
+//!
+//! A proxy cuts both directions in two. What leaves the first part of one is at the proxy, which
+//! ends TCP there; everything else enters the second part at the same instant.
 
 use std::collections::BTreeMap;
 
-use airpath_base::{DropReason, Duration, FlowId, Instant};
+use airpath_base::{DropReason, Duration, Instant};
 use airpath_path::{LinkMeter, build};
 use airpath_record::{
     EventRow, FairnessSummary, LinkRow, LinkSummary, Name, Quantiles, RunSummary, Tables,
@@ -10,11 +13,14 @@ use airpath_record::{
 use airpath_scenario::{NamedStage, Scenario};
 
 use crate::agenda::Agenda;
-use crate::flow::{Context, Flow, Paths, Summary, mbps};
+use crate::flow::{Context, Flow, Paths, Sent, Summary, beyond_proxy, mbps};
 
-/// Sources of the agenda: two paths, the sampler, then the flows.
-const SAMPLER: usize = 2;
-const FIRST_FLOW: usize = 3;
+/// Sources of the agenda: [`Paths`], the sampler, then the flows.
+const SAMPLER: usize = 4;
+const FIRST_FLOW: usize = 5;
+
+/// [`Paths`] in the order of the results: all of one direction, then all of the other.
+const BY_DIRECTION: [usize; 4] = [0, 2, 1, 3];
 
 /// Events, some hundredths of a second of work, after which `progress` is told at the latest.
 const PROGRESS_EVENTS: u64 = 1 << 16;
@@ -27,24 +33,26 @@ pub(crate) struct World {
     ack_table: bool,
     agenda: Agenda,
     paths: Paths,
+    /// There is a proxy: all of the paths are in use.
+    proxied: bool,
     flows: Vec<Flow>,
     links: Vec<LinkHistory>,
     tables: Tables,
-    /// Names of all stages, by direction.
-    stages: [Vec<Name>; 2],
+    /// Names of all stages, by path.
+    stages: [Vec<Name>; 4],
     dropped: Drops,
     sampled_at: Instant,
     events: u64,
     seed: u64,
 }
 
-/// Packets by direction, stage and reason.
+/// Packets by path, stage and reason.
 type Drops = BTreeMap<(usize, u32, DropReason), u64>;
 
 /// A link at the last sample.
 struct LinkHistory {
     name: Name,
-    direction: usize,
+    path: usize,
     departed_bytes: u64,
     departed_packets: u64,
     sojourn_sum: Duration,
@@ -55,26 +63,26 @@ struct LinkHistory {
 impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
         let mut tables = Tables::default();
-        let path = |stages: &[NamedStage]| {
+        let parts = parts(scenario);
+        let mut paths = parts.map(|stages| {
             build(stages.iter().map(|stage| (stage.name.as_str(), &stage.stage)), seed)
-        };
-        let mut paths = [path(&scenario.down), path(&scenario.up)];
+        });
+        // Flows are looked up by their names' places.
+        for flow in &scenario.flows {
+            tables.names.add(&flow.id);
+        }
+        let proxy = scenario.proxy.as_ref();
         let flows: Vec<Flow> = (0..)
             .zip(&scenario.flows)
-            .map(|(index, config)| {
-                let name = tables.names.add(&config.id);
-                Flow::new(config, FlowId(index), name, seed)
-            })
+            .map(|(index, config)| Flow::new(config, index, proxy, seed, &mut tables.names))
             .collect();
-        let mut names = |stages: &[NamedStage]| -> Vec<Name> {
-            stages.iter().map(|stage| tables.names.add(&stage.name)).collect()
-        };
-        let stages = [names(&scenario.down), names(&scenario.up)];
+        let stages =
+            parts.map(|stages| stages.iter().map(|stage| tables.names.add(&stage.name)).collect());
         let mut links = Vec::new();
-        for (direction, path) in paths.iter_mut().enumerate() {
-            path.observe(Instant::ZERO, &mut |meter| {
-                let name = stages[direction][meter.stage as usize];
-                links.push(LinkHistory::new(name, direction));
+        for path in BY_DIRECTION {
+            let stages: &Vec<Name> = &stages[path];
+            paths[path].observe(Instant::ZERO, &mut |meter| {
+                links.push(LinkHistory::new(stages[meter.stage as usize], path));
             });
         }
         let mut agenda = Agenda::new(FIRST_FLOW + flows.len());
@@ -89,6 +97,7 @@ impl World {
             ack_table: scenario.run.ack_table,
             agenda,
             paths,
+            proxied: proxy.is_some(),
             flows,
             links,
             tables,
@@ -114,7 +123,7 @@ impl World {
                 return false;
             }
             match source {
-                0 | 1 => self.run_path(source),
+                0..SAMPLER => self.run_path(source),
                 SAMPLER => {
                     self.sample();
                     if !progress(at) {
@@ -136,11 +145,12 @@ impl World {
     }
 
     #[inline]
-    fn run_path(&mut self, direction: usize) {
-        let mut sent = [false; 2];
+    fn run_path(&mut self, path: usize) {
+        let at_proxy = self.proxied && path < 2;
+        let mut sent = Sent::default();
         let next = loop {
-            let Some(ref departure) = self.paths[direction].poll(self.now) else {
-                break self.paths[direction].next_event();
+            let Some(ref departure) = self.paths[path].poll(self.now) else {
+                break self.paths[path].next_event();
             };
             let index = departure.packet.flow.0 as usize;
             let mut context = Context {
@@ -151,17 +161,21 @@ impl World {
                 sent,
             };
             let flow = &mut self.flows[index];
-            flow.on_packet(direction, &departure.packet, &mut context);
-            sent = context.sent;
-            arm_earlier(&mut self.agenda, FIRST_FLOW + index, flow.next_wake());
-            let next = self.paths[direction].next_event();
+            if at_proxy && flow.passes_proxy() {
+                context.send(beyond_proxy(path), departure.packet);
+                sent = context.sent;
+            } else {
+                flow.on_packet(path, &departure.packet, &mut context);
+                sent = context.sent;
+                arm_earlier(&mut self.agenda, FIRST_FLOW + index, flow.next_wake());
+            }
+            let next = self.paths[path].next_event();
             if next.is_none_or(|at| at > self.now) {
                 break next;
             }
         };
-        self.agenda.rearm(direction, next.unwrap_or(Instant::MAX));
-        let other = 1 - direction;
-        if sent[other] {
+        self.agenda.rearm(path, next.unwrap_or(Instant::MAX));
+        for other in sent.paths().filter(|&other| other != path) {
             self.agenda.arm(other, self.paths[other].next_event());
         }
     }
@@ -172,15 +186,15 @@ impl World {
             paths: &mut self.paths,
             tables: &mut self.tables,
             ack_table: self.ack_table,
-            sent: [false; 2],
+            sent: Sent::default(),
         };
         let flow = &mut self.flows[index];
         // Timers are re-armed lazily: this may be early, and then only sets the next wake.
         flow.on_wake(&mut context);
         let sent = context.sent;
         self.agenda.rearm(FIRST_FLOW + index, flow.next_wake().unwrap_or(Instant::MAX));
-        for direction in (0..2).filter(|&direction| sent[direction]) {
-            self.agenda.arm(direction, self.paths[direction].next_event());
+        for path in sent.paths() {
+            self.agenda.arm(path, self.paths[path].next_event());
         }
     }
 
@@ -189,15 +203,15 @@ impl World {
         self.sampled_at = self.now;
         let Self { now, paths, links, tables, flows, ack_table, .. } = self;
         let mut histories = links.iter_mut();
-        for path in paths.iter_mut() {
-            path.observe(*now, &mut |meter| {
+        for path in BY_DIRECTION {
+            paths[path].observe(*now, &mut |meter| {
                 if let Some(link) = histories.next() {
                     link.sample(*now, meter, &dropped, tables);
                 }
             });
         }
         for flow in flows.iter_mut() {
-            let (now, ack_table, sent) = (*now, *ack_table, [false; 2]);
+            let (now, ack_table, sent) = (*now, *ack_table, Sent::default());
             let mut context = Context { now, paths, tables, ack_table, sent };
             flow.sample(&mut context);
         }
@@ -206,18 +220,18 @@ impl World {
     /// Takes the drops since the last sample to their flows and into the events.
     fn collect_drops(&mut self) -> Drops {
         let mut drops = Drops::new();
-        for (direction, path) in self.paths.iter_mut().enumerate() {
-            while let Some(drop) = path.poll_drop() {
-                *drops.entry((direction, drop.stage, drop.reason)).or_default() += 1;
+        for path in BY_DIRECTION {
+            while let Some(drop) = self.paths[path].poll_drop() {
+                *drops.entry((path, drop.stage, drop.reason)).or_default() += 1;
                 self.flows[drop.packet.flow.0 as usize].on_drop(&drop.packet);
             }
         }
-        for (&(direction, stage, reason), &packets) in &drops {
-            *self.dropped.entry((direction, stage, reason)).or_default() += packets;
+        for (&(path, stage, reason), &packets) in &drops {
+            *self.dropped.entry((path, stage, reason)).or_default() += packets;
             self.tables.event(EventRow {
                 time_ns: self.now.as_nanos() as i64,
                 flow: None,
-                link: Some(self.stages[direction][stage as usize]),
+                link: Some(self.stages[path][stage as usize]),
                 kind: "drop",
                 reason: Some(reason.name()),
                 cwnd_segments: None,
@@ -239,12 +253,17 @@ impl World {
         self.summarise_links(&mut summary);
         let Self { now, mut paths, mut tables, ack_table, flows, .. } = self;
         for (index, flow) in (0..).zip(flows) {
-            let (paths, tables, sent) = (&mut paths, &mut tables, [false; 2]);
+            let (paths, tables, sent) = (&mut paths, &mut tables, Sent::default());
             let mut context = Context { now, paths, tables, ack_table, sent };
             match flow.finish(&mut context) {
                 Summary::Flow(flow) => {
                     tables.flow(Name(index), &flow);
                     summary.flows.push(*flow);
+                }
+                Summary::Split(flow, proxy) => {
+                    tables.flow(Name(index), &flow);
+                    summary.flows.push(*flow);
+                    summary.proxies.extend(proxy.map(|proxy| *proxy));
                 }
                 Summary::Ping(ping, flow) => {
                     tables.flow(Name(index), &flow);
@@ -271,9 +290,9 @@ impl World {
 
     fn summarise_links(&mut self, summary: &mut RunSummary) {
         let seconds = self.now.as_secs_f64();
-        for (direction, path) in self.paths.iter_mut().enumerate() {
+        for path in BY_DIRECTION {
             let dropped = &self.dropped;
-            path.observe(self.now, &mut |meter| {
+            self.paths[path].observe(self.now, &mut |meter| {
                 let rate =
                     |bytes: f64| if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
                 let sent = meter.departed.bytes as f64;
@@ -289,13 +308,24 @@ impl World {
                     queue_delay_ms: Quantiles::of(&meter.sojourn),
                     dropped_packets: dropped
                         .iter()
-                        .filter(|((way, stage, _), _)| *way == direction && *stage == meter.stage)
+                        .filter(|((way, stage, _), _)| *way == path && *stage == meter.stage)
                         .map(|((_, _, reason), &packets)| (reason.name(), packets))
                         .collect(),
                 });
             });
         }
     }
+}
+
+/// The stages of each of [`Paths`].
+fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
+    let (down, up) = match &scenario.proxy {
+        Some(proxy) => (proxy.down.stages_before, proxy.up.stages_before),
+        None => (scenario.down.len(), scenario.up.len()),
+    };
+    let ((to_ue, beyond_down), (to_server, beyond_up)) =
+        (scenario.down.split_at(down), scenario.up.split_at(up));
+    [to_ue, to_server, beyond_down, beyond_up]
 }
 
 /// A timer may be re-armed to an earlier time only: a later one is noticed when it fires.
@@ -309,10 +339,10 @@ fn arm_earlier(agenda: &mut Agenda, source: usize, at: Option<Instant>) {
 }
 
 impl LinkHistory {
-    fn new(name: Name, direction: usize) -> Self {
+    fn new(name: Name, path: usize) -> Self {
         Self {
             name,
-            direction,
+            path,
             departed_bytes: 0,
             departed_packets: 0,
             sojourn_sum: Duration::ZERO,
@@ -329,7 +359,7 @@ impl LinkHistory {
         };
         let packets = meter.departed.packets - self.departed_packets;
         let sojourn = meter.sojourn_sum.saturating_sub(self.sojourn_sum);
-        let here = |key: &(usize, u32, DropReason)| (key.0, key.1) == (self.direction, meter.stage);
+        let here = |key: &(usize, u32, DropReason)| (key.0, key.1) == (self.path, meter.stage);
         tables.link(LinkRow {
             time_ns: now.as_nanos() as i64,
             link: self.name,

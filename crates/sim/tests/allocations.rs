@@ -36,7 +36,13 @@ static COUNTING: Counting = Counting;
 
 #[test]
 fn a_longer_run_allocates_no_more_per_packet() {
-    let text = "
+    let proxy = |direction| format!("[[path.{direction}]]\nstage = \"proxy\"\n");
+    let far = "[[path.down]]\nstage = \"delay\"\ndelay_ms = 20\n";
+    no_more_per_packet(WIRE);
+    no_more_per_packet(&format!("{far}{}{WIRE}{}", proxy("down"), proxy("up")));
+}
+
+const WIRE: &str = "
 [run]
 sample_interval_ms = 1000
 [[path.down]]
@@ -59,10 +65,14 @@ kind = \"bulk\"
 kind = \"udp\"
 rate_mbps = 5
 ";
+
+fn no_more_per_packet(text: &str) {
     let measure = |seconds: u32| {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         let summary = common::run(text, &[&format!("run.duration_s={seconds}")]);
-        let packets: u64 = summary.flows.iter().map(|flow| flow.segments_sent).sum();
+        let flows = summary.flows.iter().map(|flow| flow.segments_sent);
+        let proxies = summary.proxies.iter().map(|proxy| proxy.segments_sent);
+        let packets: u64 = flows.chain(proxies).sum();
         (ALLOCATIONS.load(Ordering::Relaxed) - before, packets)
     };
     let (short, packets) = measure(20);

@@ -80,6 +80,8 @@ class Flow:
     timeouts: int
     steady_mbps: float | None
     converged_after_s: float | None
+    held_by_proxy: bool = False
+    """A proxy on its way has data that it cannot send on yet: the receive window is its."""
 
     def limited_share(self, limit: str) -> float:
         """Share of the flow's life that it was held back by this limit, 0 to 1."""
@@ -159,6 +161,8 @@ def facts(document: dict[str, Any], table: Table) -> Facts:
         for entry in document["flows"]
         if entry["kind"] in ("bulk", "file")
     ]
+    held = {entry["id"] for entry in document.get("proxies", []) if _holds(entry)}
+    flows = [replace(flow, held_by_proxy=flow.id in held) for flow in flows]
     links = [_link(entry) for entry in document["links"]]
     intervals = table("links")
     return Facts(
@@ -202,6 +206,12 @@ def _flow(entry: dict[str, Any], row: dict[str, Any], end_s: float) -> Flow:
         steady_mbps=entry.get("steady_mbps"),
         converged_after_s=entry.get("converged_after_s"),
     )
+
+
+def _holds(proxy: dict[str, Any]) -> bool:
+    """Whether the proxy's sender seldom waited for data to come in."""
+    limited = {key: value or 0.0 for key, value in proxy["limited_s"].items()}
+    return 2 * limited["application"] < sum(limited.values())
 
 
 def _link(entry: dict[str, Any]) -> Link:

@@ -65,6 +65,8 @@ def _all(run: Facts) -> Iterator[Finding]:
 
 
 def _receive_window(run: Facts, flow: Flow) -> Finding | None:
+    if flow.held_by_proxy:
+        return None  # Back-pressure: the next hop is the limit, a larger window changes nothing.
     return _window(run, flow, "receive_window", "receive-window", "receive window")
 
 

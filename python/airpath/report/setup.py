@@ -21,6 +21,10 @@ _STAGE_KEYS = {
     "aqm": "{}",
     "probability": "probability {}",
     "period": "every {} packets",
+    "congestion": "{}",
+    "profile": "profile {}",
+    "send_buffer_bytes": "send buffer {}",
+    "receive_buffer_bytes": "receive buffer {}",
 }
 _FLOW_KEYS = {
     "direction": "{}",

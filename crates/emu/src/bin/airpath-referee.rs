@@ -9,9 +9,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use airpath_base::Duration;
-use airpath_emu::{Device, EmuError, Forwarder, Report, Settings, Tun, real_time_priority};
-use airpath_path::build;
-use airpath_scenario::{NamedStage, ScenarioError, Source, parse};
+use airpath_emu::{Device, EmuError, Forwarder, Report, Settings, Tun, paths, real_time_priority};
+use airpath_scenario::{ScenarioError, Source, parse};
 use rustix::mm::{MlockAllFlags, mlockall};
 use serde::Serialize;
 
@@ -54,7 +53,9 @@ impl Failure {
     /// 2 for bad use, 1 for failure.
     const fn code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Scenario(_) | Self::Emu(EmuError::Device(_)) => 2,
+            Self::Usage(_)
+            | Self::Scenario(_)
+            | Self::Emu(EmuError::Device(_) | EmuError::Proxy { .. }) => 2,
             Self::File { .. } | Self::Emu(_) | Self::Output(_) => 1,
         }
     }
@@ -91,10 +92,7 @@ fn run() -> Result<(), Failure> {
     let parsed = parse(&source, &arguments.sets)?;
     let scenario = &parsed.scenario;
     let seed = arguments.seed.unwrap_or(scenario.run.seed);
-    let path = |stages: &[NamedStage]| {
-        build(stages.iter().map(|stage| (stage.name.as_str(), &stage.stage)), seed)
-    };
-    let paths = [path(&scenario.down), path(&scenario.up)];
+    let paths = paths(scenario, seed)?;
 
     let [server, ue] = arguments.ends;
     let ends = [Tun::attach(server)?, Tun::attach(ue)?];

@@ -82,6 +82,7 @@ pub(crate) static FLOW: Table = Table {
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: ENDPOINT },
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: SENDER },
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: RECEIVER },
+        Group { variants: &["bulk", "file"], rule: Rule::Each, keys: READER },
     ],
 };
 
@@ -117,6 +118,7 @@ pub(crate) static PROFILE: Table = Table {
         Group { variants: &[], rule: Rule::Each, keys: ENDPOINT },
         Group { variants: &[], rule: Rule::Each, keys: SENDER },
         Group { variants: &[], rule: Rule::Each, keys: RECEIVER },
+        Group { variants: &[], rule: Rule::Each, keys: READER },
     ],
 };
 
@@ -177,7 +179,7 @@ const HYSTART: Need = Need::Begins("slow_start", "hystart-");
 const AS_VERSION: Default = Default::Absent("as in the version");
 
 /// What a profile sets and a flow may override.
-const ENDPOINT: &[Key] = &[
+pub(super) const ENDPOINT: &[Key] = &[
     Key::new(
         "congestion",
         Kind::Choice(&[
@@ -345,7 +347,7 @@ const ENDPOINT: &[Key] = &[
 ];
 
 /// How a sender finds losses, and when it sends. What a profile sets, as above.
-const SENDER: &[Key] = &[
+pub(super) const SENDER: &[Key] = &[
     Key::new(
         "rto_estimator",
         Kind::Choice(&[
@@ -472,8 +474,8 @@ const SENDER: &[Key] = &[
     ),
 ];
 
-/// How a receiver acknowledges and reads. What a profile sets, as above.
-const RECEIVER: &[Key] = &[
+/// How a receiver acknowledges and buffers. What a profile sets, as above.
+pub(super) const RECEIVER: &[Key] = &[
     Key::new(
         "delayed_ack_max_ms",
         MS_ABOVE_0,
@@ -529,13 +531,15 @@ const RECEIVER: &[Key] = &[
         "The window grows with what the application reads in a round trip (dynamic right-sizing); \
          false: with every full segment, as after SO_RCVBUF.",
     ),
-    Key::new(
-        "read_rate_mbps",
-        Kind::Rate,
-        Default::Absent("all that has arrived, at once"),
-        "Rate at which the receiver's application reads, in payload bits.",
-    ),
 ];
+
+/// The receiver's application.
+const READER: &[Key] = &[Key::new(
+    "read_rate_mbps",
+    Kind::Rate,
+    Default::Absent("all that has arrived, at once"),
+    "Rate at which the receiver's application reads, in payload bits.",
+)];
 
 const SLOW_STARTS: &[Choice] = &[
     choice("none", "A loss."),

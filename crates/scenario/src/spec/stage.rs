@@ -1,5 +1,6 @@
 //! `[[path.down]]` and `[[path.up]]`.
 
+use super::flow::{ENDPOINT, RECEIVER, SENDER};
 use super::{
     Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, Table, Unit, choice, count,
 };
@@ -29,6 +30,14 @@ pub(crate) static STAGE: Table = Table {
                     choice(
                         "gilbert-elliott",
                         "Bursty loss: a two-state Markov chain that makes one step a packet.",
+                    ),
+                    choice(
+                        "proxy",
+                        "A TCP proxy (RFC 3135 2.4): ends the TCP connections that cross it and \
+                         opens others in their place. It stands in both directions, once in each: \
+                         what a list has before it lies between the sending side and the proxy. \
+                         Its keys in [[path.down]] hold for TCP flows down, those in [[path.up]] \
+                         for flows up. Datagrams pass unchanged.",
                     ),
                 ]),
                 Default::Required,
@@ -193,5 +202,19 @@ pub(crate) static STAGE: Table = Table {
                 ),
             ],
         },
+        Group {
+            variants: &["proxy"],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "profile",
+                Kind::Profile,
+                Default::Value("\"linux-6.1\""),
+                "The profile of both of its ends: the one that receives what comes in this \
+                 direction, and the one that sends it on.",
+            )],
+        },
+        Group { variants: &["proxy"], rule: Rule::Each, keys: ENDPOINT },
+        Group { variants: &["proxy"], rule: Rule::Each, keys: SENDER },
+        Group { variants: &["proxy"], rule: Rule::Each, keys: RECEIVER },
     ],
 };

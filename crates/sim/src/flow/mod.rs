@@ -1,20 +1,29 @@
-//! Traffic: what sends and receives at the two ends of the path.
+//! Traffic: what sends and receives at the two ends of the path, and at a proxy between them.
 
+mod notes;
 mod ping;
+mod split;
 mod tcp;
 mod udp;
 
 use airpath_base::{FlowId, Instant, Packet};
 use airpath_path::Path;
-use airpath_record::{FlowSummary, Name, PingSummary, Tables};
-use airpath_scenario::{Direction, FlowConfig, Traffic};
+use airpath_record::{FlowSummary, Name, Names, PingSummary, ProxySummary, Tables};
+use airpath_scenario::{Direction, FlowConfig, ProxyConfig, Traffic};
 
 use ping::Ping;
+use split::SplitFlow;
 use tcp::TcpFlow;
 use udp::Udp;
 
-/// Both directions: index 0 goes down to the UE, index 1 up.
-pub(crate) type Paths = [Box<dyn Path>; 2];
+/// Both directions: index 0 goes down to the UE, index 1 up. With a proxy they end there, and 2 and
+/// 3 go on from it, down and up; without one 2 and 3 are not used.
+pub(crate) type Paths = [Box<dyn Path>; 4];
+
+/// The path that goes on where `direction` ends at the proxy.
+pub(crate) const fn beyond_proxy(direction: usize) -> usize {
+    direction + 2
+}
 
 /// Index into [`Paths`].
 pub(crate) const fn index(direction: Direction) -> usize {
@@ -30,7 +39,7 @@ pub(crate) struct Identity {
     pub(crate) flow: FlowId,
     pub(crate) name: Name,
     pub(crate) id: String,
-    /// The way of the data, an index into [`Paths`].
+    /// The way of the data, an index into [`Paths`]: where it begins.
     pub(crate) forward: usize,
     pub(crate) direction: &'static str,
     pub(crate) kind: &'static str,
@@ -43,22 +52,40 @@ pub(crate) struct Context<'a> {
     pub(crate) paths: &'a mut Paths,
     pub(crate) tables: &'a mut Tables,
     pub(crate) ack_table: bool,
-    /// Directions into which a packet was sent.
-    pub(crate) sent: [bool; 2],
+    /// Paths into which a packet was sent.
+    pub(crate) sent: Sent,
+}
+
+/// A set of [`Paths`].
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sent(u8);
+
+impl Sent {
+    #[inline]
+    pub(crate) fn add(&mut self, path: usize) {
+        self.0 |= 1 << path;
+    }
+
+    #[inline]
+    pub(crate) fn paths(self) -> impl Iterator<Item = usize> {
+        (0..4).filter(move |path| self.0 & (1 << path) != 0)
+    }
 }
 
 impl Context<'_> {
-    /// Sends a packet down (0) or up (1).
+    /// Sends a packet into a path.
     #[inline]
-    pub(crate) fn send(&mut self, direction: usize, packet: Packet) {
-        self.sent[direction] = true;
-        self.paths[direction].enqueue(self.now, packet);
+    pub(crate) fn send(&mut self, path: usize, packet: Packet) {
+        self.sent.add(path);
+        self.paths[path].enqueue(self.now, packet);
     }
 }
 
 /// One flow's results for the summary.
 pub(crate) enum Summary {
     Flow(Box<FlowSummary>),
+    /// And the proxy's on its way.
+    Split(Box<FlowSummary>, Option<Box<ProxySummary>>),
     /// Its row of the `flows` table as well.
     Ping(PingSummary, Box<FlowSummary>),
 }
@@ -66,17 +93,25 @@ pub(crate) enum Summary {
 /// A flow, both of its ends.
 pub(crate) enum Flow {
     Tcp(Box<TcpFlow>),
+    Split(Box<SplitFlow>),
     Ping(Box<Ping>),
     Udp(Box<Udp>),
 }
 
 impl Flow {
-    pub(crate) fn new(config: &FlowConfig, flow: FlowId, name: Name, seed: u64) -> Self {
+    /// The flow whose name was the `index`th to be added.
+    pub(crate) fn new(
+        config: &FlowConfig,
+        index: u32,
+        proxy: Option<&ProxyConfig>,
+        seed: u64,
+        names: &mut Names,
+    ) -> Self {
         let identity = Identity {
-            flow,
-            name,
+            flow: FlowId(index),
+            name: Name(index),
             id: config.id.clone(),
-            forward: index(config.direction),
+            forward: self::index(config.direction),
             direction: match config.direction {
                 Direction::Down => "down",
                 Direction::Up => "up",
@@ -84,41 +119,52 @@ impl Flow {
             kind: config.traffic.kind(),
             start: Instant::ZERO + config.start,
         };
-        match &config.traffic {
-            Traffic::Bulk { tcp, duration } => {
-                Self::Tcp(Box::new(TcpFlow::bulk(identity, tcp, seed, *duration)))
-            }
-            Traffic::File { tcp, size } => {
-                Self::Tcp(Box::new(TcpFlow::file(identity, tcp, seed, *size)))
-            }
+        let flow = match &config.traffic {
+            Traffic::Bulk { tcp, duration } => TcpFlow::bulk(identity, tcp, seed, *duration),
+            Traffic::File { tcp, size } => TcpFlow::file(identity, tcp, seed, *size),
             Traffic::Ping { interval, packet_bytes, count } => {
-                Self::Ping(Box::new(Ping::new(identity, *interval, *packet_bytes, *count)))
+                let ping = Ping::new(identity, *interval, *packet_bytes, *count);
+                return Self::Ping(Box::new(ping));
             }
             Traffic::Udp { rate, packet_bytes, duration } => {
-                Self::Udp(Box::new(Udp::new(identity, *rate, *packet_bytes, *duration)))
+                let udp = Udp::new(identity, *rate, *packet_bytes, *duration);
+                return Self::Udp(Box::new(udp));
+            }
+        };
+        match proxy {
+            None => Self::Tcp(Box::new(flow)),
+            Some(proxy) => {
+                let ends = match config.direction {
+                    Direction::Down => &proxy.down,
+                    Direction::Up => &proxy.up,
+                };
+                let name = names.add(&format!("{}@proxy", config.id));
+                Self::Split(Box::new(SplitFlow::new(flow, ends, name, seed)))
             }
         }
     }
 
-    /// A packet of this flow left the path `direction`.
+    /// A packet of this flow left `path`, one of [`Paths`].
     #[inline]
-    pub(crate) fn on_packet(
-        &mut self,
-        direction: usize,
-        packet: &Packet,
-        context: &mut Context<'_>,
-    ) {
+    pub(crate) fn on_packet(&mut self, path: usize, packet: &Packet, context: &mut Context<'_>) {
         match self {
-            Self::Tcp(flow) => flow.on_packet(direction, packet, context),
-            Self::Ping(flow) => flow.on_packet(direction, packet, context),
+            Self::Tcp(flow) => flow.on_packet(path, packet, context),
+            Self::Split(flow) => flow.on_packet(path, packet, context),
+            Self::Ping(flow) => flow.on_packet(path % 2, packet, context),
             Self::Udp(flow) => flow.on_packet(packet, context),
         }
+    }
+
+    /// Its packets pass a proxy as if it were not there.
+    #[inline]
+    pub(crate) fn passes_proxy(&self) -> bool {
+        !matches!(self, Self::Split(_))
     }
 
     /// A packet of this flow was dropped.
     pub(crate) fn on_drop(&mut self, packet: &Packet) {
         match self {
-            Self::Tcp(_) => {}
+            Self::Tcp(_) | Self::Split(_) => {}
             Self::Ping(flow) => flow.on_drop(packet),
             Self::Udp(flow) => flow.on_drop(),
         }
@@ -128,6 +174,7 @@ impl Flow {
     pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {
         match self {
             Self::Tcp(flow) => flow.on_wake(context),
+            Self::Split(flow) => flow.on_wake(context),
             Self::Ping(flow) => flow.on_wake(context),
             Self::Udp(flow) => flow.on_wake(context),
         }
@@ -138,6 +185,7 @@ impl Flow {
     pub(crate) fn next_wake(&self) -> Option<Instant> {
         match self {
             Self::Tcp(flow) => flow.next_wake(),
+            Self::Split(flow) => flow.next_wake(),
             Self::Ping(flow) => flow.next_wake(),
             Self::Udp(flow) => flow.next_wake(),
         }
@@ -147,6 +195,7 @@ impl Flow {
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Tcp(flow) => flow.is_done(),
+            Self::Split(flow) => flow.is_done(),
             Self::Ping(flow) => flow.is_done(),
             Self::Udp(flow) => flow.is_done(),
         }
@@ -156,6 +205,7 @@ impl Flow {
     pub(crate) fn sample(&mut self, context: &mut Context<'_>) {
         match self {
             Self::Tcp(flow) => flow.sample(context),
+            Self::Split(flow) => flow.sample(context),
             Self::Ping(_) => {}
             Self::Udp(flow) => flow.sample(context),
         }
@@ -165,6 +215,10 @@ impl Flow {
     pub(crate) fn finish(self, context: &mut Context<'_>) -> Summary {
         match self {
             Self::Tcp(flow) => Summary::Flow(Box::new(flow.finish(context))),
+            Self::Split(flow) => {
+                let (flow, proxy) = flow.finish(context.now);
+                Summary::Split(Box::new(flow.finish(context)), proxy.map(Box::new))
+            }
             Self::Ping(flow) => flow.finish(context),
             Self::Udp(flow) => Summary::Flow(Box::new(flow.finish(context.now))),
         }

@@ -106,7 +106,7 @@ impl Ping {
                 lost: probe.lost,
             });
         }
-        super::tcp::record_histogram(&self.rtt, self.identity.name, context);
+        super::notes::record_histogram(&self.rtt, self.identity.name, context);
         let (sent, lost) = (self.probes.len() as u64, self.lost() as u64);
         let rtt_ms = Quantiles::of(&self.rtt);
         let flow = FlowSummary {

@@ -1,12 +1,11 @@
 //! A TCP flow: two endpoints, an application that writes for a time or a number of bytes.
 
-use airpath_base::{Duration, Event, EventKind, Histogram, Instant, Packet, Payload, Stream};
-use airpath_record::{
-    AckRow, EventRow, Exit, FlowSummary, HistogramRow, LimitSeconds, Name, Quantiles, SampleRow,
-};
+use airpath_base::{Duration, Instant, Packet, Payload, Stream};
+use airpath_record::{AckRow, FlowSummary, Quantiles, SampleRow};
 use airpath_scenario::TcpConfig;
-use airpath_tcp::{Endpoint, Window};
+use airpath_tcp::Endpoint;
 
+use super::notes::{Notes, Subject, limit_seconds, record_histogram, ssthresh, transmit};
 use super::{Context, Identity, mbps};
 
 /// What the application does.
@@ -27,9 +26,7 @@ pub(crate) struct TcpFlow {
     stopped: bool,
     /// End of the measurement, and what was delivered and written then.
     measured: Option<Measured>,
-    exit: Option<Exit>,
-    rtt: Histogram,
-    interval: Interval,
+    notes: Notes,
     /// Cumulative delivery at each sample: end of the interval, bytes.
     delivery: Vec<(Instant, u64)>,
 }
@@ -48,13 +45,6 @@ struct Measured {
     end: Instant,
     delivered: u64,
     written: u64,
-}
-
-/// Sums over the current sample interval.
-#[derive(Default)]
-struct Interval {
-    rtt_sum: Duration,
-    rtt_count: u64,
 }
 
 impl TcpFlow {
@@ -83,11 +73,13 @@ impl TcpFlow {
             ends: None,
             stopped: false,
             measured: None,
-            exit: None,
-            rtt: Histogram::new(),
-            interval: Interval::default(),
+            notes: Notes::new(),
             delivery: Vec::new(),
         }
+    }
+
+    pub(super) fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     fn start(&mut self, context: &mut Context<'_>) {
@@ -134,9 +126,7 @@ impl TcpFlow {
         ends.sender.on_segment(context.now, segment, packet.ecn);
         let rtt = ends.sender.take_rtt_sample();
         if let Some(rtt) = rtt {
-            self.rtt.record(rtt);
-            self.interval.rtt_sum += rtt;
-            self.interval.rtt_count += 1;
+            self.notes.rtt(rtt);
         }
         ends.sender_due = transmit(&mut ends.sender, &self.identity, 1 - direction, context);
         if context.ack_table {
@@ -208,7 +198,6 @@ impl TcpFlow {
             return;
         };
         self.delivery.push((context.now, delivered));
-        let Interval { rtt_sum, rtt_count } = std::mem::take(&mut self.interval);
         let window = ends.sender.window();
         context.tables.sample(SampleRow {
             time_ns: context.now.as_nanos() as i64,
@@ -218,7 +207,7 @@ impl TcpFlow {
             cwnd_segments: Some(window.segments()),
             ssthresh_segments: ssthresh(&window),
             srtt_ms: ends.sender.srtt().map(Duration::as_millis_f64),
-            rtt_ms: (rtt_count > 0).then(|| (rtt_sum / rtt_count).as_millis_f64()),
+            rtt_ms: self.notes.take_mean_rtt_ms(),
             inflight_segments: Some(ends.sender.in_flight()),
         });
     }
@@ -242,32 +231,11 @@ impl TcpFlow {
 
     #[inline]
     fn record_events(&mut self, context: &mut Context<'_>) {
-        while let Some(event) = self.ends.as_mut().and_then(|ends| ends.sender.poll_event()) {
-            if let EventKind::SlowStartExit { reason, cwnd, min_rtt, round_rtt, .. } = event.kind {
-                self.exit = Some(Exit {
-                    time_s: event.at.saturating_since(self.identity.start).as_secs_f64(),
-                    cwnd_segments: cwnd,
-                    reason: reason.name(),
-                    bdp_fraction: self.bdp_fraction(cwnd, min_rtt, context),
-                    min_rtt_ms: min_rtt.as_millis_f64(),
-                    round_rtt_ms: round_rtt.map(Duration::as_millis_f64),
-                });
-            }
-            context.tables.event(event_row(self.identity.name, &event));
-        }
-    }
-
-    /// cwnd over what the slowest link's capacity so far and the smallest RTT make.
-    fn bdp_fraction(&self, cwnd: u32, min_rtt: Duration, context: &mut Context<'_>) -> Option<f64> {
-        let seconds = context.now.saturating_since(Instant::ZERO).as_secs_f64();
-        let mut slowest = f64::INFINITY;
-        context.paths[self.identity.forward].observe(context.now, &mut |meter| {
-            slowest = slowest.min(meter.capacity_bytes / seconds);
-        });
-        let bytes = slowest * min_rtt.as_secs_f64();
-        let segment = self.config.sender.mss + self.config.sender.header;
-        let window = f64::from(cwnd) * f64::from(segment);
-        (bytes.is_finite() && bytes > 0.0).then(|| window / bytes)
+        let Self { identity, config, notes, ends: Some(ends), .. } = self else {
+            return;
+        };
+        let subject = Subject::new(identity, identity.name, identity.forward, &config.sender);
+        notes.events(&mut ends.sender, subject, context);
     }
 
     pub(crate) fn finish(mut self, context: &mut Context<'_>) -> FlowSummary {
@@ -276,7 +244,7 @@ impl TcpFlow {
         if !complete {
             self.measure(now);
         }
-        record_histogram(&self.rtt, self.identity.name, context);
+        record_histogram(&self.notes.rtt, self.identity.name, context);
         let started = self.ends.is_some();
         let measured = self.measured.filter(|measured| measured.end > self.identity.start);
         let seconds = measured.map_or(0.0, |measured| {
@@ -285,7 +253,7 @@ impl TcpFlow {
         let steady = self.steady(measured.map_or(now, |measured| measured.end));
         let ends = self.ends.as_ref();
         let counters = ends.map(|ends| ends.sender.counters()).unwrap_or_default();
-        let rtt = Quantiles::of(&self.rtt);
+        let rtt = Quantiles::of(&self.notes.rtt);
         let goodput_mbps = measured.and_then(|measured| mbps(measured.delivered, seconds));
         FlowSummary {
             id: self.identity.id,
@@ -310,17 +278,8 @@ impl TcpFlow {
             steady_mbps: steady.map(|(rate, _)| rate),
             converged_after_s: steady.and_then(|(_, after)| after),
             completed_s: (complete && matches!(self.work, Work::File { .. })).then_some(seconds),
-            slow_start_exit: self.exit,
-            limited_s: ends.map(|ends| {
-                let times = ends.sender.limit_times(now);
-                LimitSeconds {
-                    cwnd: times.cwnd.as_secs_f64(),
-                    pacing: times.pacing.as_secs_f64(),
-                    receive_window: times.receive_window.as_secs_f64(),
-                    send_buffer: times.send_buffer.as_secs_f64(),
-                    application: times.application.as_secs_f64(),
-                }
-            }),
+            slow_start_exit: self.notes.exit,
+            limited_s: ends.map(|ends| limit_seconds(&ends.sender, now)),
             ..FlowSummary::default()
         }
     }
@@ -368,77 +327,4 @@ impl Ends {
         self.sender_due = transmit(&mut self.sender, identity, identity.forward, context);
         self.receiver_due = transmit(&mut self.receiver, identity, 1 - identity.forward, context);
     }
-}
-
-/// Sends all that an endpoint has to send now; says when its next timer is due.
-#[inline]
-fn transmit(
-    endpoint: &mut Endpoint,
-    identity: &Identity,
-    direction: usize,
-    context: &mut Context<'_>,
-) -> Instant {
-    while let Some(segment) = endpoint.poll_transmit(context.now) {
-        let packet = Packet {
-            flow: identity.flow,
-            size: endpoint.wire_size(&segment),
-            ecn: endpoint.ecn_codepoint(&segment),
-            payload: Payload::Tcp(segment),
-        };
-        context.send(direction, packet);
-    }
-    endpoint.next_timer().unwrap_or(Instant::MAX)
-}
-
-/// Writes a flow's RTT distribution.
-pub(super) fn record_histogram(histogram: &Histogram, flow: Name, context: &mut Context<'_>) {
-    for (low, high, count) in histogram.buckets() {
-        let (low_ms, high_ms) = (low.as_millis_f64(), high.as_millis_f64());
-        context.tables.histogram(HistogramRow { flow, low_ms, high_ms, count });
-    }
-}
-
-fn ssthresh(window: &Window) -> Option<u32> {
-    window.ssthresh.is_finite().then_some(window.ssthresh as u32)
-}
-
-fn event_row(flow: Name, event: &Event) -> EventRow {
-    let mut row = EventRow {
-        time_ns: event.at.as_nanos() as i64,
-        flow: Some(flow),
-        link: None,
-        kind: event.kind.name(),
-        reason: None,
-        cwnd_segments: None,
-        value: None,
-        packets: None,
-    };
-    match event.kind {
-        EventKind::SlowStartExit { reason, cwnd, srtt, .. } => {
-            row.reason = Some(reason.name());
-            row.cwnd_segments = Some(cwnd);
-            row.value = Some(srtt.as_millis_f64());
-        }
-        EventKind::RecoveryStart { cwnd, ssthresh, lost } => {
-            row.cwnd_segments = Some(cwnd);
-            row.value = Some(f64::from(ssthresh));
-            row.packets = Some(u64::from(lost));
-        }
-        EventKind::RecoveryEnd { cwnd } => row.cwnd_segments = Some(cwnd),
-        EventKind::RetransmissionTimeout { rto, .. } => row.value = Some(rto.as_millis_f64()),
-        EventKind::Reduction { cwnd, ssthresh, ecn } => {
-            row.reason = Some(if ecn { "ecn" } else { "tail_loss_probe" });
-            row.cwnd_segments = Some(cwnd);
-            row.value = Some(f64::from(ssthresh));
-        }
-        EventKind::Undo { cwnd, by } => {
-            row.reason = Some(by.name());
-            row.cwnd_segments = Some(cwnd);
-        }
-        EventKind::Established
-        | EventKind::TailLossProbe
-        | EventKind::WindowProbe
-        | EventKind::Finished => {}
-    }
-    row
 }

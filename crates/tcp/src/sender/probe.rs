@@ -55,7 +55,12 @@ impl Sender {
         let piece = match self.new_piece(now, u32::MAX, 0) {
             Ok(piece) => self.send_new(now, piece),
             Err(_) => {
-                let sent = self.board.repeat_last(now)?;
+                let Some(sent) = self.board.repeat_last(now) else {
+                    // A retransmission is under way already: the timer's turn.
+                    self.tail_probe.end = Some(self.nxt);
+                    self.tail_probe.is_retransmission = false;
+                    return None;
+                };
                 self.sent_again(now, &sent)
             }
         };

@@ -323,7 +323,7 @@ fn run(connection: &Connection) -> Outcome {
         steps += 1;
         assert!(
             packets < PACKET_LIMIT && steps < STEP_LIMIT,
-            "storms: {:?}",
+            "storms at {now:?}, {packets} packets, {steps} steps: {:?}",
             ends.map(|end| end.endpoint)
         );
         match arrivals.first_entry().filter(|entry| entry.key().0 <= now) {

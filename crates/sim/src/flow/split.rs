@@ -1,0 +1,196 @@
+//! A TCP flow that crosses a proxy: two connections, end to proxy and proxy to end (RFC 3135 2.4).
+
+use airpath_base::{Duration, Instant, Packet, Payload, Stream};
+use airpath_record::{Name, ProxyRow, ProxySummary, Quantiles};
+use airpath_scenario::ProxyEnds;
+use airpath_tcp::Endpoint;
+
+use super::notes::{Notes, Subject, limit_seconds, ssthresh, transmit};
+use super::tcp::TcpFlow;
+use super::{Context, Identity, beyond_proxy};
+
+/// The flow's own two ends, and the proxy's two between them.
+pub(crate) struct SplitFlow {
+    flow: TcpFlow,
+    ends: ProxyEnds,
+    /// Name of the proxy's sender in tables.
+    name: Name,
+    /// From the first segment that reaches the proxy.
+    relay: Option<Relay>,
+    notes: Notes,
+}
+
+/// The proxy's ends of one flow.
+struct Relay {
+    /// Receives what the flow's sender sends.
+    inlet: Endpoint,
+    /// Sends it on.
+    outlet: Endpoint,
+    /// Payload that was offered to the outlet, and what was read from the inlet.
+    offered: u64,
+    read: u64,
+    /// The stream has ended, and the outlet knows.
+    closed: bool,
+    most_buffered: u64,
+}
+
+impl SplitFlow {
+    pub(crate) fn new(flow: TcpFlow, ends: &ProxyEnds, name: Name, seed: u64) -> Self {
+        let mut ends = ends.clone();
+        let stream = format!("flow.{}.proxy.congestion", flow.identity().id);
+        let drawn = Stream::new(seed, &stream).bits();
+        ends.endpoint.congestion = ends.endpoint.congestion.with_seed(drawn);
+        Self { flow, ends, name, relay: None, notes: Notes::new() }
+    }
+
+    /// A packet left a path: at the proxy after the stages before it, else at the flow's ends.
+    #[inline]
+    pub(crate) fn on_packet(&mut self, path: usize, packet: &Packet, context: &mut Context<'_>) {
+        match path {
+            0 | 1 => self.at_proxy(path, packet, context),
+            _ => self.flow.on_packet(path - 2, packet, context),
+        }
+    }
+
+    fn at_proxy(&mut self, direction: usize, packet: &Packet, context: &mut Context<'_>) {
+        let Payload::Tcp(segment) = &packet.payload else {
+            return;
+        };
+        let with_data = direction == self.flow.identity().forward;
+        let now = context.now;
+        let relay = self.relay.get_or_insert_with(|| Relay::new(now, &self.ends, with_data));
+        if with_data {
+            relay.inlet.on_segment(now, segment, packet.ecn);
+        } else {
+            relay.outlet.on_segment(now, segment, packet.ecn);
+            if let Some(rtt) = relay.outlet.take_rtt_sample() {
+                self.notes.rtt(rtt);
+            }
+        }
+        self.go_on(context);
+    }
+
+    pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {
+        self.flow.on_wake(context);
+        if let Some(relay) = &mut self.relay {
+            relay.inlet.on_timer(context.now);
+            relay.outlet.on_timer(context.now);
+            self.go_on(context);
+        }
+    }
+
+    /// Passes data on and sends what is to be sent.
+    fn go_on(&mut self, context: &mut Context<'_>) {
+        let Some(relay) = &mut self.relay else {
+            return;
+        };
+        relay.pass_on(context.now);
+        let identity = self.flow.identity();
+        let (there, back) = (identity.forward, 1 - identity.forward);
+        transmit(&mut relay.outlet, identity, beyond_proxy(there), context);
+        transmit(&mut relay.inlet, identity, beyond_proxy(back), context);
+        let subject = Subject::new(identity, self.name, beyond_proxy(there), &self.ends.endpoint);
+        self.notes.events(&mut relay.outlet, subject, context);
+    }
+
+    #[inline]
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
+        let relay = self.relay.as_ref();
+        let timers = relay.map(|relay| [relay.inlet.next_timer(), relay.outlet.next_timer()]);
+        timers.into_iter().flatten().flatten().chain(self.flow.next_wake()).min()
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.flow.is_done() && self.relay.as_ref().is_some_and(|relay| relay.outlet.is_finished())
+    }
+
+    pub(crate) fn sample(&mut self, context: &mut Context<'_>) {
+        self.flow.sample(context);
+        let Some(relay) = &self.relay else {
+            return;
+        };
+        let window = relay.outlet.window();
+        context.tables.proxy(ProxyRow {
+            time_ns: context.now.as_nanos() as i64,
+            flow: self.flow.identity().name,
+            received_bytes: relay.inlet.delivered(),
+            acked_bytes: relay.outlet.acknowledged(),
+            buffered_bytes: relay.buffered(),
+            cwnd_segments: window.segments(),
+            ssthresh_segments: ssthresh(&window),
+            srtt_ms: relay.outlet.srtt().map(Duration::as_millis_f64),
+            rtt_ms: self.notes.take_mean_rtt_ms(),
+            inflight_segments: relay.outlet.in_flight(),
+        });
+    }
+
+    /// The flow, and what the proxy has to say of it; nothing if no segment reached it.
+    pub(crate) fn finish(self, now: Instant) -> (TcpFlow, Option<ProxySummary>) {
+        let Self { flow, ends, relay, notes, .. } = self;
+        let Identity { id, direction, .. } = flow.identity();
+        let summary = relay.map(|relay| {
+            let counters = relay.outlet.counters();
+            ProxySummary {
+                id: id.clone(),
+                proxy: ends.name,
+                direction,
+                congestion: ends.endpoint.congestion.name(),
+                profile: ends.profile,
+                bytes_received: relay.inlet.delivered(),
+                bytes_acked: relay.outlet.acknowledged(),
+                buffered_bytes_max: relay.most_buffered,
+                rtt_ms: Quantiles::of(&notes.rtt),
+                segments_sent: counters.segments,
+                retransmitted_segments: counters.retransmitted,
+                rto_count: counters.timeouts,
+                undo_count: counters.undos,
+                tail_loss_probes: counters.probes,
+                ecn_reductions: counters.ecn_reductions,
+                slow_start_exit: notes.exit,
+                limited_s: limit_seconds(&relay.outlet, now),
+            }
+        });
+        (flow, summary)
+    }
+}
+
+impl Relay {
+    /// The flow's first segment is a SYN: the proxy answers it itself, and at the same time opens
+    /// the other connection. `with_data`: it came from the end that sends the data.
+    fn new(now: Instant, ends: &ProxyEnds, with_data: bool) -> Self {
+        let answers = Endpoint::listen(now, &ends.endpoint);
+        let opens = Endpoint::connect(now, &ends.endpoint);
+        let (inlet, outlet) = if with_data { (answers, opens) } else { (opens, answers) };
+        Self { inlet, outlet, offered: 0, read: 0, closed: false, most_buffered: 0 }
+    }
+
+    /// Offers the outlet what has arrived, and takes from the inlet what the outlet's send buffer
+    /// has room for. The rest stays in the receive buffer, so that its window closes: back-pressure.
+    fn pass_on(&mut self, now: Instant) {
+        self.most_buffered = self.most_buffered.max(self.buffered());
+        // Nobody can write before the connection stands.
+        if !self.outlet.is_established() {
+            return;
+        }
+        let arrived = self.inlet.delivered();
+        if arrived > self.offered {
+            self.outlet.offer(arrived - self.offered);
+            self.offered = arrived;
+        }
+        let written = self.outlet.written();
+        if written > self.read {
+            self.inlet.read(now, written - self.read);
+            self.read = written;
+        }
+        // The end of the stream goes after all of its data.
+        if self.inlet.is_closed_by_peer() && !self.closed {
+            self.outlet.close_when_written();
+            self.closed = true;
+        }
+    }
+
+    /// Payload that the proxy has acknowledged and the next end has not.
+    fn buffered(&self) -> u64 {
+        self.inlet.delivered() - self.outlet.acknowledged()
+    }
+}
