@@ -29,6 +29,9 @@ mod source;
 mod um_receiver;
 mod um_transmitter;
 
+#[cfg(test)]
+mod tests;
+
 pub use bearer::{Bearer, Direction};
 pub use block::{Pdu, Status, TransportBlock};
 pub use config::{
