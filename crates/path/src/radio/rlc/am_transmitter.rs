@@ -231,6 +231,7 @@ impl AmTransmitter {
         }
     }
 
+    #[inline]
     fn first_time(&mut self, cut: &Cut) -> Pdu {
         let continues = matches!(self.format, Format::Nr(_)) && cut.offset > 0;
         if !continues {
@@ -288,6 +289,7 @@ impl AmTransmitter {
     }
 
     /// TS 38.322 5.3.3.2: whether the PDU just put together polls.
+    #[inline]
     fn polls(&mut self, new_bytes: u32, source: &Source) -> bool {
         let counted = new_bytes > 0 && self.poll.counts_new(new_bytes);
         let nothing_left = self.pending.is_empty() && self.cutter.is_empty(source);
