@@ -135,20 +135,21 @@ impl AmTransmitter {
             Nack::Bytes { sn, .. } => sn + 1,
         });
         let mut at = self.next_ack;
+        // The unit whose RETX_COUNT this report has already incremented.
+        let mut counted = None;
         for nack in &status.nacks {
             match *nack {
                 Nack::Units { sn, count } => {
                     self.acknowledge(at, sn, sdus);
-                    let end = sn + u64::from(count);
-                    for sn in sn..end {
-                        self.refuse(now, sn, (0, None), at);
-                        at = at.max(sn + 1);
+                    at = at.max(sn + u64::from(count));
+                    for sn in sn..sn + u64::from(count) {
+                        self.refuse(now, sn, (0, None), &mut counted);
                     }
                 }
                 Nack::Bytes { sn, start, end } => {
                     self.acknowledge(at, sn, sdus);
-                    self.refuse(now, sn, (start, end), at);
                     at = at.max(sn + 1);
+                    self.refuse(now, sn, (start, end), &mut counted);
                 }
             }
         }
@@ -174,7 +175,7 @@ impl AmTransmitter {
             let open = self.units.iter().enumerate().rev().find(|(_, unit)| !unit.acknowledged);
             if let Some((index, _)) = open {
                 let sn = self.next_ack + index as u64;
-                self.refuse(at, sn, (0, None), sn);
+                self.refuse(at, sn, (0, None), &mut None);
             }
         }
         self.guard(at, source);
@@ -312,8 +313,14 @@ impl AmTransmitter {
     }
 
     /// Negative acknowledgement: the bytes are considered for retransmission (TS 38.322 5.3.2).
-    /// The report has already spoken of units below `spoken_of`.
-    fn refuse(&mut self, now: Instant, sn: u64, (start, end): (u32, Option<u32>), spoken_of: u64) {
+    /// RETX_COUNT of `counted` is incremented no more.
+    fn refuse(
+        &mut self,
+        now: Instant,
+        sn: u64,
+        (start, end): (u32, Option<u32>),
+        counted: &mut Option<u64>,
+    ) {
         let Some(index) = sn.checked_sub(self.next_ack) else { return };
         let Some(unit) = self.units.get_mut(index as usize) else { return };
         // What was not sent yet cannot be sent again.
@@ -321,16 +328,14 @@ impl AmTransmitter {
         if unit.acknowledged || start >= end {
             return;
         }
-        if self.pending.add(Piece { sn, start, end }) == 0 {
+        let is_new = self.pending.add(Piece { sn, start, end }) > 0;
+        if !is_new || *counted == Some(sn) {
             return;
         }
-        unit.retx_count = match unit.retx_count {
-            None => Some(0),
-            // Once for each report.
-            Some(count) if sn < spoken_of => Some(count),
-            Some(count) => Some(count + 1),
-        };
-        if unit.retx_count == Some(self.max_retx_threshold) {
+        *counted = Some(sn);
+        let count = unit.retx_count.map_or(0, |count| count + 1);
+        unit.retx_count = Some(count);
+        if count == self.max_retx_threshold {
             self.failed_at.get_or_insert(now);
         }
     }

@@ -17,7 +17,7 @@ pub(crate) struct Buffer {
     byte_limit: Option<u64>,
     /// discardTimer.
     discard: Option<Duration>,
-    /// No packet is discarded before this.
+    /// No packet is discarded before this; of no meaning while it is empty.
     next_discard: Option<Instant>,
     queues: Queues,
     load: Load,
@@ -63,6 +63,9 @@ impl Buffer {
     /// A packet, already counted as inside, enters or is dropped.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, packet: Packet, sdus: &mut Sdus) {
+        if self.load.packets == 0 {
+            self.next_discard = self.discard.map(|discard| now + discard);
+        }
         match &mut self.queues {
             Queues::One(queue) => {
                 let mut after = self.load;
@@ -81,9 +84,6 @@ impl Buffer {
                     queues.shorten(now, &mut self.load, sdus);
                 }
             }
-        }
-        if let (None, Some(discard)) = (self.next_discard, self.discard) {
-            self.next_discard = Some(now + discard);
         }
     }
 

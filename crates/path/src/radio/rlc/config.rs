@@ -135,7 +135,8 @@ pub enum StatusReport {
 pub enum Release {
     /// In order (TS 38.323 5.2.2).
     InOrder {
-        /// t-Reordering; `None`: infinity.
+        /// t-Reordering; `None`: infinity, which suits AM only: in UM, what follows a lost
+        /// packet would be held for ever.
         t_reordering: Option<Duration>,
     },
     /// As they come (outOfOrderDelivery).

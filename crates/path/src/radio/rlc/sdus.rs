@@ -141,10 +141,6 @@ impl Sdus {
         }
     }
 
-    pub(crate) fn is_confirmed(&self, count: u64) -> bool {
-        self.get(count).is_none_or(|sdu| sdu.confirmed)
-    }
-
     /// A packet that is inside is dropped.
     #[inline]
     pub(crate) fn drop(&mut self, at: Instant, packet: Packet, reason: DropReason) {

@@ -60,8 +60,8 @@ fn nr_blocks_of_any_size() {
 #[test]
 fn lte_blocks_of_whole_packets() {
     // MAC 1; fixed 2; an LI of 12 bits for each packet but one; PDCP 2
-    for packets in [1, 2, 5, 6] {
-        let lis = (12 * (packets - 1) as u32).div_ceil(8);
+    for packets in [1u32, 2, 5, 6] {
+        let lis = (12 * (packets - 1)).div_ceil(8);
         let size = 1 + 2 + lis + packets * (2 + SIZE);
         assert_eq!(delivered(lte_am(POLLING), 2, size), packets * BLOCKS);
         let size = size - 1;

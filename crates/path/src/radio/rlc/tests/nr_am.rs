@@ -101,6 +101,30 @@ fn an_answered_poll_is_not_repeated() {
 }
 
 #[test]
+fn a_status_that_does_not_speak_of_the_poll_leaves_the_timer() {
+    // TS 38.322 5.3.3.3: POLL_SN is 1
+    let mut it = script();
+    it.packets(&[98, 98]);
+    it.block(1_000);
+    it.one_way.on_status(it.now, &Status { ack_sn: Some(1), nacks: vec![] });
+    assert_eq!(it.one_way.next_timer(), Some(ms(40)));
+    it.one_way.on_status(it.now, &Status { ack_sn: Some(2), nacks: vec![units(1, 1)] });
+    assert_eq!(it.one_way.next_timer(), None);
+}
+
+#[test]
+fn a_status_that_is_late_cannot_take_an_acknowledgement_back() {
+    let mut it = script();
+    it.packets(&[98, 98, 98]);
+    it.block(1_000);
+    it.one_way.on_status(it.now, &Status { ack_sn: Some(2), nacks: vec![units(0, 1)] });
+    it.one_way.on_status(it.now, &Status { ack_sn: Some(2), nacks: vec![units(1, 1)] });
+    assert_eq!(it.one_way.buffered_bytes(), 0);
+    it.one_way.on_status(it.now, &Status { ack_sn: Some(1), nacks: vec![units(0, 1)] });
+    assert_eq!(it.one_way.buffered_bytes(), 0);
+}
+
+#[test]
 fn retransmissions_go_first_and_are_cut_to_fit() {
     // TS 38.322 5.2.3.1.1, 5.3.2
     let mut it = script();
