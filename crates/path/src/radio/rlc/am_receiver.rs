@@ -228,7 +228,7 @@ impl AmReceiver {
         let mut sn = self.reassembly.base();
         while sn < self.highest_status {
             let Some(missing) = self.reassembly.missing(sn) else {
-                // TS 38.322 6.2.3.17: consecutive units in one entry
+                // TS 38.322 6.2.2.5: consecutive units in one entry
                 let mut count = 1;
                 while count < self.framing.max_range()
                     && sn + u64::from(count) < self.highest_status

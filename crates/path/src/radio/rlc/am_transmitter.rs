@@ -14,6 +14,7 @@ use super::framing::{
 use super::pieces::{Piece, Pieces};
 use super::poll::Poll;
 use super::sdus::Sdus;
+use super::sent_unit::SentUnit;
 use super::source::Source;
 
 /// TS 38.322 5.2.3.1, 5.3 and TS 36.322 5.1.3.1, 5.2.
@@ -42,20 +43,6 @@ pub(crate) struct AmTransmitter {
 pub(crate) enum Format {
     Nr(NrFraming),
     Lte,
-}
-
-/// A unit that was sent, at least in part: an SDU in NR, the data field of a PDU in LTE.
-#[derive(Clone, Copy, Debug)]
-struct SentUnit {
-    sdu: u64,
-    sdu_size: u32,
-    sdu_offset: u32,
-    len: u32,
-    /// Bytes sent at least once, from the start.
-    sent: u32,
-    /// RETX_COUNT; `None`: never considered for retransmission.
-    retx_count: Option<u32>,
-    acknowledged: bool,
 }
 
 impl AmTransmitter {
@@ -347,53 +334,6 @@ impl AmTransmitter {
             self.next_ack += 1;
             if matches!(self.format, Format::Lte) {
                 unit.confirm(sdus);
-            }
-        }
-    }
-}
-
-impl SentUnit {
-    const fn pdu(&self, sn: u64, start: u32, end: u32) -> Pdu {
-        let Self { sdu, sdu_offset, sdu_size, .. } = *self;
-        Pdu { sn, sdu, sdu_offset, sdu_size, start, end, last: end == self.len, poll: false }
-    }
-
-    /// LTE: packs elements of `piece` until the PDU is full.
-    fn pack(&self, mut packing: LtePacking, piece: Piece, sdus: &Sdus) -> LtePacking {
-        let mut element = 0;
-        let (mut count, mut rest) = (self.sdu, self.sdu_size - self.sdu_offset);
-        while element < piece.end {
-            let from = element.max(piece.start);
-            let to = (element + rest).min(piece.end);
-            if from < to {
-                let room = packing.room();
-                if room == 0 {
-                    break;
-                }
-                packing.add((to - from).min(room));
-                if to - from > room {
-                    break;
-                }
-            }
-            element += rest;
-            count += 1;
-            rest = sdus.size(count).unwrap_or(u32::MAX - element);
-        }
-        packing
-    }
-
-    /// LTE: every SDU that ends in this unit has arrived.
-    fn confirm(&self, sdus: &mut Sdus) {
-        let (mut count, mut left) = (self.sdu, self.len);
-        let mut rest = self.sdu_size - self.sdu_offset;
-        while left >= rest {
-            left -= rest;
-            let following = sdus.size(count + 1);
-            sdus.confirm(count);
-            count += 1;
-            match following {
-                Some(size) if left > 0 => rest = size,
-                _ => break,
             }
         }
     }

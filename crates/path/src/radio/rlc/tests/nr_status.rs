@@ -79,7 +79,7 @@ fn t_status_prohibit_spaces_reports() {
 
 #[test]
 fn a_missing_middle_is_reported_with_its_bytes() {
-    // TS 38.322 5.3.4, 6.2.3.15, 6.2.3.16
+    // TS 38.322 5.3.4, 6.2.2.5
     let mut it = script();
     it.packets(&[998]);
     let sent = [it.block(305), it.block(307), it.block(1_000)];
@@ -110,7 +110,7 @@ fn a_first_segment_alone_starts_no_timer_but_a_second_one_does() {
 
 #[test]
 fn an_end_not_seen_is_reported_as_open() {
-    // TS 38.322 6.2.3.16: SOend of all ones
+    // TS 38.322 6.2.2.5: SOend of all ones
     let mut it = script();
     it.packets(&[998, 98]);
     let sent = [it.block(305), it.block(1_000)];
@@ -126,7 +126,7 @@ fn an_end_not_seen_is_reported_as_open() {
 
 #[test]
 fn neighbours_share_one_entry() {
-    // TS 38.322 6.2.2.5, 6.2.3.17: 3 bytes, 2 for the NACK and 1 for the range
+    // TS 38.322 6.2.2.5: 3 bytes, 2 for the NACK and 1 for the range
     let mut it = script();
     let sent = blocks(&mut it, 9);
     it.at(1).arrives(&sent[0]);

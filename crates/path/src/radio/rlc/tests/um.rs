@@ -98,6 +98,18 @@ fn lte_a_lost_pdu_takes_every_sdu_it_touches() {
 }
 
 #[test]
+fn a_block_tells_whose_bytes_it_carries() {
+    for rlc in [lte_um(LteUmSn::Bits10), nr_um(NrUmSn::Bits12), lte_am(ARQ)] {
+        let mut it = Script::new(rlc);
+        it.packets(&[98; 5]);
+        let sent = [it.block(153), it.block(153)];
+        let mut seen = Vec::new();
+        it.one_way.packets(&sent[1], |packet| seen.push(arrival(it.now, *packet).1));
+        assert_eq!(seen, [1, 2]);
+    }
+}
+
+#[test]
 fn lte_a_pdu_later_than_t_reordering_is_discarded() {
     // TS 36.322 5.1.2.2.2
     let mut it = Script::new(lte_um(LteUmSn::Bits10));
