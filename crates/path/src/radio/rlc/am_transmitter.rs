@@ -288,7 +288,7 @@ impl AmTransmitter {
     fn acknowledge(&mut self, from: u64, to: u64, sdus: &mut Sdus) {
         for sn in from..to.min(self.next()) {
             let unit = &mut self.units[(sn - self.next_ack) as usize];
-            if unit.acknowledged || unit.sent < unit.len {
+            if unit.acknowledged {
                 continue;
             }
             unit.acknowledged = true;

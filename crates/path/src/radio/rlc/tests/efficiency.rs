@@ -44,16 +44,31 @@ fn nr_blocks_of_whole_packets() {
 
 #[test]
 fn nr_blocks_of_any_size() {
-    // Each packet costs MAC 3, RLC 3, PDCP 3, and each block boundary within a packet cuts it:
-    // MAC 3, RLC 5 more. A piece shorter than 256 - 5 bytes saves a byte of MAC, and a rest too
-    // small for a byte of data is padding.
-    for size in [1_000, 1_777, 4_321, 30_003] {
-        let bytes = f64::from(BLOCKS * size);
-        let expected = (bytes - f64::from(BLOCKS * 8)) / f64::from(SIZE + 9);
-        let obtained = f64::from(delivered(nr_am(NrAmSn::Bits18, POLLING), 3, size));
-        // Per block at most 9 bytes less cost (no cut), or 6 of padding more.
-        let slack = f64::from(BLOCKS * 9) / f64::from(SIZE + 9) + 1.0;
-        assert!((obtained - expected).abs() <= slack, "{size}: {obtained} {expected}");
+    // MAC 3, or 2 up to 255 bytes; RLC 3, and 2 more for SO; PDCP 3. A cut costs a PDU more.
+    for size in [300, 1_000, 1_777, 4_321, 30_003] {
+        let obtained = delivered(nr_am(NrAmSn::Bits18, POLLING), 3, size);
+        // The same by counting: where in its packet each block ends.
+        let (sdu, mut at, mut whole) = (SIZE + 3, 0, 0);
+        for _ in 0..BLOCKS {
+            let mut room = size;
+            loop {
+                let header = if at == 0 { 3 } else { 5 };
+                let cost = |data: u32| data + header + if data + header < 256 { 2 } else { 3 };
+                let Some(data) = (1..=sdu - at).rev().find(|&data| cost(data) <= room) else {
+                    break;
+                };
+                room -= cost(data);
+                at += data;
+                if at == sdu {
+                    (at, whole) = (0, whole + 1);
+                }
+            }
+        }
+        assert_eq!(obtained, whole, "{size}");
+        // And the closed form, within what short pieces and padding make of it.
+        let expected = f64::from(BLOCKS) * (f64::from(size) - 8.0) / f64::from(SIZE + 9);
+        let slack = f64::from(BLOCKS) * 9.0 / f64::from(SIZE + 9) + 1.0;
+        assert!((f64::from(obtained) - expected).abs() <= slack, "{size}: {obtained} {expected}");
     }
 }
 

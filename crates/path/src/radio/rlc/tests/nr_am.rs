@@ -106,7 +106,7 @@ fn a_status_that_does_not_speak_of_the_poll_leaves_the_timer() {
     let mut it = script();
     it.packets(&[98, 98]);
     it.block(1_000);
-    it.one_way.on_status(it.now, &Status { ack_sn: Some(1), nacks: vec![] });
+    it.at(5).one_way.on_status(ms(5), &Status { ack_sn: Some(1), nacks: vec![] });
     assert_eq!(it.one_way.next_timer(), Some(ms(40)));
     it.one_way.on_status(it.now, &Status { ack_sn: Some(2), nacks: vec![units(1, 1)] });
     assert_eq!(it.one_way.next_timer(), None);
@@ -179,6 +179,21 @@ fn too_many_retransmissions_fail_the_link() {
         assert_eq!(show(&it.block(1_000)), ["0 0..100/P"]);
     }
     assert_eq!(it.one_way.failed_at(), Some(it.now));
+}
+
+#[test]
+fn a_report_counts_once_however_many_gaps_it_names() {
+    // TS 38.322 5.3.2: not due to another negative acknowledgement in the same STATUS PDU
+    let mut it = script();
+    it.packets(&[98]);
+    it.block(1_000);
+    for _ in 0..=4 {
+        assert_eq!(it.one_way.failed_at(), None);
+        let nacks = vec![bytes(0, 0, 10), bytes(0, 20, 30)];
+        it.one_way.on_status(it.now, &Status { ack_sn: Some(1), nacks });
+        assert_eq!(show(&it.block(1_000)), ["0 0..10", "0 20..30P"]);
+    }
+    assert!(it.one_way.failed_at().is_some());
 }
 
 #[test]
