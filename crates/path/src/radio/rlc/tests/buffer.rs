@@ -141,6 +141,21 @@ fn fq_codel_prefers_a_new_flow() {
 }
 
 #[test]
+fn fq_codel_a_flow_is_new_once_until_its_turn_has_passed() {
+    // RFC 8290 4.2: an empty new queue goes to the end of the old ones
+    let mut it = script(fq(1_000), None);
+    for flow in [0, 1, 0, 1, 0, 1] {
+        it.packet(FlowId(flow), 1_000, Ecn::NotEct);
+    }
+    assert_eq!(drain(&mut it, 2, 1_000), [0, 1]);
+    it.packet(FlowId(2), 500, Ecn::NotEct);
+    assert_eq!(drain(&mut it, 1, 500), [6]);
+    assert_eq!(drain(&mut it, 1, 1_000), [2]);
+    it.packet(FlowId(2), 1_000, Ecn::NotEct);
+    assert_eq!(drain(&mut it, 2, 1_000), [3, 7]);
+}
+
+#[test]
 fn fq_codel_shares_bytes_not_packets() {
     // RFC 8290 5.2.3
     let mut it = script(fq(1_000), None);

@@ -84,8 +84,9 @@ fn an_expiry_with_data_waiting_polls_with_that_data() {
     let mut it = script();
     it.packets(&[98]);
     assert_eq!(show(&it.block(1_000)), ["0 0..100/P"]);
-    it.at(39).packets(&[98, 98]);
+    it.at(39).packets(&[98, 98, 98]);
     assert_eq!(show(&it.at(40).block(106)), ["1 0..100/P"]);
+    assert_eq!(show(&it.block(106)), ["2 0..100/"]);
 }
 
 #[test]
