@@ -222,3 +222,9 @@ fn data_discarded_behind_the_last_pdu_leaves_no_one_unheard() {
     assert!(it.at(49).block(1_000).is_empty());
     assert_eq!(show(&it.at(50).block(1_000)), ["0 0..100/P"]);
 }
+
+#[test]
+fn a_pdu_is_small() {
+    // The record of decision 7 says so.
+    assert_eq!(size_of::<Pdu>(), 40);
+}
