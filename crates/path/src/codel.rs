@@ -145,6 +145,21 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_counts_as_the_drop() {
+        let mut codel = CoDel::new(TARGET, INTERVAL);
+        let mut marked = Vec::new();
+        for ms in 0..300 {
+            let now = Instant::ZERO + Duration::from_millis(ms);
+            if codel.drops_head(now, Duration::from_millis(20), 100_000) {
+                codel.marked_instead();
+                marked.push((ms, codel.drop_next.as_nanos() / 1_000_000));
+            }
+        }
+        // With the time of the next one, known at once.
+        assert_eq!(marked, [(100, 200), (200, 270), (271, 328)]);
+    }
+
+    #[test]
     fn one_good_packet_ends_dropping() {
         let mut codel = CoDel::new(TARGET, INTERVAL);
         assert_eq!(drops(&mut codel, 0, 150, 20), [100]);

@@ -69,6 +69,7 @@ impl AmReceiver {
     }
 
     pub(crate) fn on_pdu(&mut self, now: Instant, pdu: &Pdu, sdus: &Sdus, outcome: &mut Outcome) {
+        self.end_prohibition(now);
         // TS 38.322 5.2.3.2.2: outside of the window, or received before.
         let next = self.reassembly.base();
         if pdu.sn < next
@@ -104,9 +105,7 @@ impl AmReceiver {
     }
 
     pub(crate) fn on_timer(&mut self, at: Instant) {
-        if self.prohibited_until.is_some_and(|until| until <= at) {
-            self.prohibited_until = None;
-        }
+        self.end_prohibition(at);
         // TS 38.322 5.2.3.2.4, TS 36.322 5.1.3.2.4
         if let Some((_, trigger)) = self.timer.filter(|&(due, _)| due <= at) {
             self.timer = None;
@@ -214,6 +213,10 @@ impl AmReceiver {
         self.triggered |= self.delayed_polls.len() < waiting;
     }
 
+    fn end_prohibition(&mut self, now: Instant) {
+        self.prohibited_until = self.prohibited_until.filter(|&until| until > now);
+    }
+
     fn status_due(&self, now: Instant) -> bool {
         self.triggered && self.prohibited_until.is_none_or(|until| until <= now)
     }
@@ -225,7 +228,7 @@ impl AmReceiver {
         let mut sn = self.reassembly.base();
         while sn < self.highest_status {
             let Some(missing) = self.reassembly.missing(sn) else {
-                // TS 38.322 6.2.3.17: consecutive units in one entry
+                // TS 38.322 6.2.2.5: consecutive units in one entry
                 let mut count = 1;
                 while count < self.framing.max_range()
                     && sn + u64::from(count) < self.highest_status

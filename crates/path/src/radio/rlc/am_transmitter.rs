@@ -14,6 +14,7 @@ use super::framing::{
 use super::pieces::{Piece, Pieces};
 use super::poll::Poll;
 use super::sdus::Sdus;
+use super::sent_unit::SentUnit;
 use super::source::Source;
 
 /// TS 38.322 5.2.3.1, 5.3 and TS 36.322 5.1.3.1, 5.2.
@@ -42,20 +43,6 @@ pub(crate) struct AmTransmitter {
 pub(crate) enum Format {
     Nr(NrFraming),
     Lte,
-}
-
-/// A unit that was sent, at least in part: an SDU in NR, the data field of a PDU in LTE.
-#[derive(Clone, Copy, Debug)]
-struct SentUnit {
-    sdu: u64,
-    sdu_size: u32,
-    sdu_offset: u32,
-    len: u32,
-    /// Bytes sent at least once, from the start.
-    sent: u32,
-    /// RETX_COUNT; `None`: never considered for retransmission.
-    retx_count: Option<u32>,
-    acknowledged: bool,
 }
 
 impl AmTransmitter {
@@ -135,20 +122,21 @@ impl AmTransmitter {
             Nack::Bytes { sn, .. } => sn + 1,
         });
         let mut at = self.next_ack;
+        // The unit whose RETX_COUNT this report has already incremented.
+        let mut counted = None;
         for nack in &status.nacks {
             match *nack {
                 Nack::Units { sn, count } => {
                     self.acknowledge(at, sn, sdus);
-                    let end = sn + u64::from(count);
-                    for sn in sn..end {
-                        self.refuse(now, sn, (0, None), at);
-                        at = at.max(sn + 1);
+                    at = at.max(sn + u64::from(count));
+                    for sn in sn..sn + u64::from(count) {
+                        self.refuse(now, sn, (0, None), &mut counted);
                     }
                 }
                 Nack::Bytes { sn, start, end } => {
                     self.acknowledge(at, sn, sdus);
-                    self.refuse(now, sn, (start, end), at);
                     at = at.max(sn + 1);
+                    self.refuse(now, sn, (start, end), &mut counted);
                 }
             }
         }
@@ -174,7 +162,7 @@ impl AmTransmitter {
             let open = self.units.iter().enumerate().rev().find(|(_, unit)| !unit.acknowledged);
             if let Some((index, _)) = open {
                 let sn = self.next_ack + index as u64;
-                self.refuse(at, sn, (0, None), sn);
+                self.refuse(at, sn, (0, None), &mut None);
             }
         }
         self.guard(at, source);
@@ -231,6 +219,7 @@ impl AmTransmitter {
         }
     }
 
+    #[inline]
     fn first_time(&mut self, cut: &Cut) -> Pdu {
         let continues = matches!(self.format, Format::Nr(_)) && cut.offset > 0;
         if !continues {
@@ -288,6 +277,7 @@ impl AmTransmitter {
     }
 
     /// TS 38.322 5.3.3.2: whether the PDU just put together polls.
+    #[inline]
     fn polls(&mut self, new_bytes: u32, source: &Source) -> bool {
         let counted = new_bytes > 0 && self.poll.counts_new(new_bytes);
         let nothing_left = self.pending.is_empty() && self.cutter.is_empty(source);
@@ -298,7 +288,7 @@ impl AmTransmitter {
     fn acknowledge(&mut self, from: u64, to: u64, sdus: &mut Sdus) {
         for sn in from..to.min(self.next()) {
             let unit = &mut self.units[(sn - self.next_ack) as usize];
-            if unit.acknowledged || unit.sent < unit.len {
+            if unit.acknowledged {
                 continue;
             }
             unit.acknowledged = true;
@@ -310,8 +300,14 @@ impl AmTransmitter {
     }
 
     /// Negative acknowledgement: the bytes are considered for retransmission (TS 38.322 5.3.2).
-    /// The report has already spoken of units below `spoken_of`.
-    fn refuse(&mut self, now: Instant, sn: u64, (start, end): (u32, Option<u32>), spoken_of: u64) {
+    /// RETX_COUNT of `counted` is incremented no more.
+    fn refuse(
+        &mut self,
+        now: Instant,
+        sn: u64,
+        (start, end): (u32, Option<u32>),
+        counted: &mut Option<u64>,
+    ) {
         let Some(index) = sn.checked_sub(self.next_ack) else { return };
         let Some(unit) = self.units.get_mut(index as usize) else { return };
         // What was not sent yet cannot be sent again.
@@ -319,16 +315,14 @@ impl AmTransmitter {
         if unit.acknowledged || start >= end {
             return;
         }
-        if self.pending.add(Piece { sn, start, end }) == 0 {
+        let is_new = self.pending.add(Piece { sn, start, end }) > 0;
+        if !is_new || *counted == Some(sn) {
             return;
         }
-        unit.retx_count = match unit.retx_count {
-            None => Some(0),
-            // Once for each report.
-            Some(count) if sn < spoken_of => Some(count),
-            Some(count) => Some(count + 1),
-        };
-        if unit.retx_count == Some(self.max_retx_threshold) {
+        *counted = Some(sn);
+        let count = unit.retx_count.map_or(0, |count| count + 1);
+        unit.retx_count = Some(count);
+        if count == self.max_retx_threshold {
             self.failed_at.get_or_insert(now);
         }
     }
@@ -340,53 +334,6 @@ impl AmTransmitter {
             self.next_ack += 1;
             if matches!(self.format, Format::Lte) {
                 unit.confirm(sdus);
-            }
-        }
-    }
-}
-
-impl SentUnit {
-    const fn pdu(&self, sn: u64, start: u32, end: u32) -> Pdu {
-        let Self { sdu, sdu_offset, sdu_size, .. } = *self;
-        Pdu { sn, sdu, sdu_offset, sdu_size, start, end, last: end == self.len, poll: false }
-    }
-
-    /// LTE: packs elements of `piece` until the PDU is full.
-    fn pack(&self, mut packing: LtePacking, piece: Piece, sdus: &Sdus) -> LtePacking {
-        let mut element = 0;
-        let (mut count, mut rest) = (self.sdu, self.sdu_size - self.sdu_offset);
-        while element < piece.end {
-            let from = element.max(piece.start);
-            let to = (element + rest).min(piece.end);
-            if from < to {
-                let room = packing.room();
-                if room == 0 {
-                    break;
-                }
-                packing.add((to - from).min(room));
-                if to - from > room {
-                    break;
-                }
-            }
-            element += rest;
-            count += 1;
-            rest = sdus.size(count).unwrap_or(u32::MAX - element);
-        }
-        packing
-    }
-
-    /// LTE: every SDU that ends in this unit has arrived.
-    fn confirm(&self, sdus: &mut Sdus) {
-        let (mut count, mut left) = (self.sdu, self.len);
-        let mut rest = self.sdu_size - self.sdu_offset;
-        while left >= rest {
-            left -= rest;
-            let following = sdus.size(count + 1);
-            sdus.confirm(count);
-            count += 1;
-            match following {
-                Some(size) if left > 0 => rest = size,
-                _ => break,
             }
         }
     }

@@ -17,7 +17,7 @@ pub(crate) struct Buffer {
     byte_limit: Option<u64>,
     /// discardTimer.
     discard: Option<Duration>,
-    /// No packet is discarded before this.
+    /// No packet is discarded before this; of no meaning while it is empty.
     next_discard: Option<Instant>,
     queues: Queues,
     load: Load,
@@ -61,7 +61,11 @@ impl Buffer {
     }
 
     /// A packet, already counted as inside, enters or is dropped.
+    #[inline]
     pub(crate) fn push(&mut self, now: Instant, packet: Packet, sdus: &mut Sdus) {
+        if self.load.packets == 0 {
+            self.next_discard = self.discard.map(|discard| now + discard);
+        }
         match &mut self.queues {
             Queues::One(queue) => {
                 let mut after = self.load;
@@ -81,12 +85,10 @@ impl Buffer {
                 }
             }
         }
-        if let (None, Some(discard)) = (self.next_discard, self.discard) {
-            self.next_discard = Some(now + discard);
-        }
     }
 
     /// The next packet to send, as the discipline says.
+    #[inline]
     pub(crate) fn pop(&mut self, now: Instant, sdus: &mut Sdus) -> Option<Packet> {
         if self.load.packets == 0 {
             return None;
@@ -161,18 +163,21 @@ impl FlowQueue {
         self.ring.len()
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, now: Instant, packet: Packet) {
         self.bytes += u64::from(packet.size);
         self.ring.push_back(Waiting { packet, arrived: now });
     }
 
     /// Takes the head, whatever CoDel would say.
+    #[inline]
     pub(crate) fn pop_head(&mut self) -> Option<Packet> {
         let head = self.ring.pop_front()?;
         self.bytes -= u64::from(head.packet.size);
         Some(head.packet)
     }
 
+    #[inline]
     pub(crate) fn pop(
         &mut self,
         now: Instant,
@@ -231,6 +236,7 @@ pub(crate) struct Marker {
 impl Marker {
     /// L4S: true if the packet is the step's business, marked or not (RFC 9331 5.2: an ECT(1)
     /// packet is marked far more often than a classic one).
+    #[inline]
     fn step(&mut self, packet: &mut Packet, sojourn: Duration) -> bool {
         let Some(step) = self.config.l4s_step else { return false };
         if packet.ecn != Ecn::Ect1 {

@@ -135,7 +135,8 @@ pub enum StatusReport {
 pub enum Release {
     /// In order (TS 38.323 5.2.2).
     InOrder {
-        /// t-Reordering; `None`: infinity.
+        /// t-Reordering; `None`: infinity, which suits AM only: in UM, what follows a lost
+        /// packet would be held for ever.
         t_reordering: Option<Duration>,
     },
     /// As they come (outOfOrderDelivery).
@@ -200,7 +201,7 @@ pub struct EcnConfig {
     /// What CoDel does to an ECN-capable packet.
     pub codel: EcnCapable,
     /// Packets with ECT(1) that waited longer are marked, and CoDel leaves them alone. A step on
-    /// the sojourn time, without the coupling between two queues of RFC 9332; TS 38.300 16.15.4
+    /// the sojourn time, without the coupling between two queues of RFC 9332; TS 23.501 5.37.3
     /// leaves the criterion to the base station. `None`: ECT(1) is as ECT(0).
     pub l4s_step: Option<Duration>,
 }

@@ -57,6 +57,7 @@ impl Cutter {
     }
 
     /// One SDU or segment for a PDU of at most `largest` bytes.
+    #[inline]
     pub(crate) fn nr(
         &mut self,
         now: Instant,
@@ -129,6 +130,7 @@ impl Cutter {
         self.open = None;
     }
 
+    #[inline]
     fn next(&mut self, now: Instant, source: &mut Source, sdus: &mut Sdus) -> Option<Open> {
         self.open.or_else(|| {
             let (count, size) = source.next(now, sdus)?;
@@ -137,6 +139,7 @@ impl Cutter {
     }
 
     /// Cuts `len` bytes off; true if that was the SDU's end.
+    #[inline]
     fn take(&mut self, mut open: Open, len: u32) -> bool {
         open.cut += len;
         let ends = open.cut == open.size;

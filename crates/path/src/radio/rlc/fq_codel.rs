@@ -1,8 +1,8 @@
 //! FQ-CoDel (RFC 8290): a queue for each flow, new flows first, deficit round robin.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use airpath_base::{DropReason, Duration, Instant, Packet};
+use airpath_base::{DropReason, Duration, FlowId, Instant, Packet};
 
 use super::buffer::{FlowQueue, Marker};
 use super::config::{CoDelConfig, Isolation};
@@ -17,6 +17,8 @@ pub(crate) struct FqCoDel {
     codel: CoDelConfig,
     quantum: i64,
     isolation: Isolation,
+    /// The queue of each flow; empty if flows are hashed.
+    queues: BTreeMap<FlowId, u32>,
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -36,6 +38,7 @@ impl FqCoDel {
             codel,
             quantum: i64::from(quantum.max(1)),
             isolation,
+            queues: BTreeMap::new(),
             flows: Vec::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -45,7 +48,10 @@ impl FqCoDel {
     // RFC 8290 4.1
     pub(crate) fn push(&mut self, now: Instant, packet: Packet) {
         let index = match self.isolation {
-            Isolation::Perfect => packet.flow.0,
+            Isolation::Perfect => {
+                let next = self.queues.len() as u32;
+                *self.queues.entry(packet.flow).or_insert(next)
+            }
             Isolation::Hashed { queues } => scatter(packet.flow.0) % queues.max(1),
         };
         while self.flows.len() <= index as usize {

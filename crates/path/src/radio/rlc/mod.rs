@@ -17,6 +17,7 @@ mod block;
 mod buffer;
 mod config;
 mod cutter;
+mod entities;
 mod fq_codel;
 mod framing;
 mod one_way;
@@ -25,9 +26,13 @@ mod pieces;
 mod poll;
 mod reassembly;
 mod sdus;
+mod sent_unit;
 mod source;
 mod um_receiver;
 mod um_transmitter;
+
+#[cfg(test)]
+mod tests;
 
 pub use bearer::{Bearer, Direction};
 pub use block::{Pdu, Status, TransportBlock};

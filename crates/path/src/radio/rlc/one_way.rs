@@ -2,17 +2,15 @@
 
 use airpath_base::{Drop, DropReason, Instant, Packet};
 
-use super::am_receiver::{AmReceiver, Order};
-use super::am_transmitter::{AmTransmitter, Format};
-use super::assembler::{Assembler, Outcome};
+use super::assembler::Outcome;
 use super::block::{Status, TransportBlock};
-use super::config::{LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, OneWayConfig, Release, RlcConfig};
-use super::framing::{NrFraming, StatusFraming, lte_cost, nr_largest_pdu, nr_subheader};
+use super::config::{OneWayConfig, Release, RlcConfig};
+use super::entities::{Receiver, Technology, Transmitter, entities};
+use super::framing::{lte_cost, nr_largest_pdu, nr_subheader};
 use super::pdcp::{Cause, PdcpOrder, PdcpReceiver};
 use super::sdus::Sdus;
 use super::source::Source;
-use super::um_receiver::{LteUmReceiver, NrUmReceiver, sdus_of};
-use super::um_transmitter::{UmFormat, UmTransmitter};
+use super::um_receiver::sdus_of;
 use crate::Load;
 
 /// One direction of a bearer: the buffer, PDCP and RLC of the transmitter, RLC and PDCP of the
@@ -37,25 +35,6 @@ pub struct OneWay {
     sdus: Sdus,
     outcome: Outcome,
     technology: Technology,
-}
-
-#[derive(Debug)]
-enum Transmitter {
-    Um(UmTransmitter),
-    Am(AmTransmitter),
-}
-
-#[derive(Debug)]
-enum Receiver {
-    NrUm(NrUmReceiver),
-    LteUm(LteUmReceiver),
-    Am(AmReceiver),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Technology {
-    Nr,
-    Lte,
 }
 
 /// What a change of cell does to packets that the old cell did not deliver.
@@ -167,13 +146,21 @@ impl OneWay {
             return;
         }
         for pdu in &block.pdus {
-            let lost = &mut self.outcome.lost;
-            match self.technology {
-                Technology::Nr => lost.push(pdu.sdu),
-                Technology::Lte => sdus_of(pdu, &self.sdus, |count| lost.push(count)),
-            }
+            sdus_of(pdu, &self.sdus, |count| self.outcome.lost.push(count));
         }
         self.drop_lost(now);
+    }
+
+    /// Shows the packets of which a block on its way carries bytes; one that was delivered or
+    /// dropped meanwhile may be left out.
+    pub fn packets(&self, block: &TransportBlock, mut visit: impl FnMut(&Packet)) {
+        for pdu in &block.pdus {
+            sdus_of(pdu, &self.sdus, |count| {
+                if let Some(sdu) = self.sdus.get(count) {
+                    visit(&sdu.packet);
+                }
+            });
+        }
     }
 
     /// Length of the STATUS PDU that this direction's receiver wants to send in the other one, in
@@ -334,73 +321,6 @@ impl OneWay {
     fn guard(&mut self, now: Instant) {
         if let Transmitter::Am(transmitter) = &mut self.transmitter {
             transmitter.guard(now, &self.source);
-        }
-    }
-}
-
-impl Receiver {
-    fn next_timer(&self) -> Option<Instant> {
-        match self {
-            Self::NrUm(receiver) => receiver.next_timer(),
-            Self::LteUm(receiver) => receiver.next_timer(),
-            Self::Am(receiver) => receiver.next_timer(),
-        }
-    }
-}
-
-fn entities(rlc: &RlcConfig) -> (Transmitter, Receiver, Technology) {
-    match *rlc {
-        RlcConfig::Nr { mode: NrMode::Um { sn, t_reassembly }, .. } => {
-            let framing = NrFraming::Um(sn);
-            // UM_Window_Size (TS 38.322 7.2)
-            let window = match sn {
-                NrUmSn::Bits6 => 32,
-                NrUmSn::Bits12 => 2_048,
-            };
-            (
-                Transmitter::Um(UmTransmitter::new(UmFormat::Nr(framing))),
-                Receiver::NrUm(NrUmReceiver::new(window, t_reassembly)),
-                Technology::Nr,
-            )
-        }
-        RlcConfig::Nr { mode: NrMode::Am { sn, t_reassembly, arq }, .. } => {
-            // AM_Window_Size (TS 38.322 7.2)
-            let (window, status) = match sn {
-                NrAmSn::Bits12 => (2_048, StatusFraming::NR_12),
-                NrAmSn::Bits18 => (131_072, StatusFraming::NR_18),
-            };
-            let format = Format::Nr(NrFraming::Am(sn));
-            let prohibit = arq.t_status_prohibit;
-            let receiver = AmReceiver::new(Order::Above, status, window, t_reassembly, prohibit);
-            (
-                Transmitter::Am(AmTransmitter::new(format, window, &arq)),
-                Receiver::Am(receiver),
-                Technology::Nr,
-            )
-        }
-        RlcConfig::Lte(LteMode::Um { sn, t_reordering }) => {
-            // UM_Window_Size (TS 36.322 7.2)
-            let window = match sn {
-                LteUmSn::Bits5 => 16,
-                LteUmSn::Bits10 => 512,
-            };
-            (
-                Transmitter::Um(UmTransmitter::new(UmFormat::Lte(sn))),
-                Receiver::LteUm(LteUmReceiver::new(window, t_reordering)),
-                Technology::Lte,
-            )
-        }
-        RlcConfig::Lte(LteMode::Am { t_reordering, arq }) => {
-            // AM_Window_Size (TS 36.322 7.2)
-            let window = 512;
-            let order = Order::Here(Assembler::default());
-            let (status, prohibit) = (StatusFraming::LTE, arq.t_status_prohibit);
-            let receiver = AmReceiver::new(order, status, window, t_reordering, prohibit);
-            (
-                Transmitter::Am(AmTransmitter::new(Format::Lte, window, &arq)),
-                Receiver::Am(receiver),
-                Technology::Lte,
-            )
         }
     }
 }

@@ -58,6 +58,7 @@ impl Reassembly {
     }
 
     /// Puts a PDU with `sn >= base` into the buffer.
+    #[inline]
     pub(crate) fn place(&mut self, pdu: &Pdu) -> Placed {
         let index = (pdu.sn - self.base) as usize;
         while self.units.len() <= index {
@@ -96,12 +97,14 @@ impl Reassembly {
     }
 
     /// The unit, if it is complete.
+    #[inline]
     pub(crate) fn complete(&self, sn: u64) -> Option<Unit> {
         let slot = self.units.get(sn.checked_sub(self.base)? as usize)?;
         (slot.state == State::Complete).then_some(slot.unit)
     }
 
     /// The first SN from `sn` on of which not all bytes have arrived.
+    #[inline]
     pub(crate) fn first_incomplete(&self, mut sn: u64) -> u64 {
         while self.complete(sn).is_some() {
             sn += 1;
@@ -154,6 +157,7 @@ impl Reassembly {
     }
 
     /// Forgets the unit at the base and returns it, if it is complete.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<Unit> {
         let sn = self.base;
         self.base += 1;

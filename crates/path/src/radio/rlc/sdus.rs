@@ -63,6 +63,7 @@ impl Sdus {
     }
 
     /// A first transmission begins.
+    #[inline]
     pub(crate) fn push(&mut self, packet: Packet, size: u32) -> u64 {
         let count = self.next_count();
         self.ring.push_back(Sdu { packet, size, fate: Fate::Awaited, confirmed: false });
@@ -70,23 +71,28 @@ impl Sdus {
     }
 
     /// `None`: all is said about it.
+    #[inline]
     pub(crate) fn get(&self, count: u64) -> Option<&Sdu> {
         self.ring.get(usize::try_from(count.checked_sub(self.base)?).ok()?)
     }
 
+    #[inline]
     fn get_mut(&mut self, count: u64) -> Option<&mut Sdu> {
         self.ring.get_mut(usize::try_from(count.checked_sub(self.base)?).ok()?)
     }
 
+    #[inline]
     pub(crate) fn size(&self, count: u64) -> Option<u32> {
         self.get(count).map(|sdu| sdu.size)
     }
 
+    #[inline]
     pub(crate) fn fate(&self, count: u64) -> Fate {
         self.get(count).map_or(Fate::Lost, |sdu| sdu.fate)
     }
 
     /// PDCP has it, and waits for others.
+    #[inline]
     pub(crate) fn hold(&mut self, count: u64) {
         if let Some(sdu) = self.get_mut(count) {
             sdu.fate = Fate::Held;
@@ -94,6 +100,7 @@ impl Sdus {
     }
 
     /// Takes the packet out, to be handed up.
+    #[inline]
     pub(crate) fn deliver(&mut self, count: u64) -> Option<Packet> {
         let sdu = self.get_mut(count)?;
         if matches!(sdu.fate, Fate::Delivered | Fate::Lost) {
@@ -119,6 +126,7 @@ impl Sdus {
     }
 
     /// The transmitter needs it no more.
+    #[inline]
     pub(crate) fn confirm(&mut self, count: u64) {
         if let Some(sdu) = self.get_mut(count) {
             sdu.confirmed = true;
@@ -133,11 +141,8 @@ impl Sdus {
         }
     }
 
-    pub(crate) fn is_confirmed(&self, count: u64) -> bool {
-        self.get(count).is_none_or(|sdu| sdu.confirmed)
-    }
-
     /// A packet that is inside is dropped.
+    #[inline]
     pub(crate) fn drop(&mut self, at: Instant, packet: Packet, reason: DropReason) {
         self.inside.remove(&packet);
         self.drops.push_back(Drop { at, packet, stage: self.stage, reason });

@@ -66,15 +66,14 @@ impl Source {
     /// with a status report, what the receiver has is not.
     pub(crate) fn recover(&mut self, sdus: &mut Sdus) {
         self.forget_recovered();
-        let mut from_first_unconfirmed = false;
+        // The ring begins with the first that is not confirmed.
         for count in sdus.base()..sdus.next_count() {
-            from_first_unconfirmed |= !sdus.is_confirmed(count);
             let spared = match sdus.fate(count) {
                 Fate::Lost => true,
                 Fate::Held | Fate::Delivered => self.status_report == StatusReport::Required,
                 Fate::Awaited => false,
             };
-            if !from_first_unconfirmed || spared {
+            if spared {
                 sdus.confirm(count);
             } else {
                 sdus.unconfirm(count);

@@ -1,0 +1,126 @@
+//! RLC allocates nothing per packet in steady state.
+
+#![allow(unsafe_code, reason = "a global allocator is unsafe by its trait")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Stream};
+use airpath_path::radio::rlc::*;
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as the caller promised.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promised.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as the caller promised.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn a_longer_run_allocates_no_more() {
+    let t_reassembly = Duration::from_millis(20);
+    let arq = ArqConfig {
+        t_poll_retransmit: Duration::from_millis(45),
+        poll_pdu: Some(32),
+        poll_bytes: None,
+        t_status_prohibit: Duration::from_millis(5),
+        max_retx_threshold: 32,
+    };
+    let release = Release::InOrder { t_reordering: Some(Duration::from_millis(100)) };
+    let rlcs = [
+        RlcConfig::Nr { mode: NrMode::Am { sn: NrAmSn::Bits18, t_reassembly, arq }, release },
+        RlcConfig::Nr { mode: NrMode::Um { sn: NrUmSn::Bits12, t_reassembly }, release },
+        RlcConfig::Lte(LteMode::Am { t_reordering: t_reassembly, arq }),
+        RlcConfig::Lte(LteMode::Um { sn: LteUmSn::Bits10, t_reordering: t_reassembly }),
+    ];
+    for rlc in rlcs {
+        let mut run = Run::new(rlc);
+        run.slots(20_000);
+        let warm = ALLOCATIONS.load(Ordering::Relaxed);
+        run.slots(20_000);
+        let more = ALLOCATIONS.load(Ordering::Relaxed) - warm;
+        assert!(run.delivered > 200_000, "{}", run.delivered);
+        // Rings may still grow at a record backlog; blocks at a record number of segments.
+        assert!(more <= 16, "{more} allocations in {rlc:?}");
+    }
+}
+
+struct Run {
+    bearer: Bearer,
+    stream: Stream,
+    flights: [[TransportBlock; 2]; 8],
+    slot: u64,
+    delivered: u64,
+}
+
+impl Run {
+    fn new(rlc: RlcConfig) -> Self {
+        let codel =
+            CoDelConfig { target: Duration::from_millis(5), interval: Duration::from_millis(100) };
+        let discipline =
+            Discipline::FqCoDel { codel, quantum: 1_514, isolation: Isolation::Perfect };
+        let config = OneWayConfig {
+            rlc,
+            pdcp: PdcpConfig {
+                header_bytes: 3,
+                discard: Some(Duration::from_millis(300)),
+                status_report: StatusReport::Required,
+            },
+            buffer: BufferConfig {
+                packets: Some(50),
+                bytes: None,
+                discipline,
+                ecn: EcnConfig::default(),
+            },
+        };
+        let bearer = Bearer::new(&config, &config, 0);
+        let stream = Stream::new(1, "test");
+        Self { bearer, stream, flights: Default::default(), slot: 0, delivered: 0 }
+    }
+
+    fn slots(&mut self, slots: u64) {
+        for _ in 0..slots {
+            self.slot += 1;
+            let now = Instant::ZERO + Duration::from_millis(1) * self.slot;
+            let Self { bearer, stream, flights, delivered, .. } = self;
+            bearer.on_timer(now, &mut |_, _, _| *delivered += 1);
+            for direction in [Direction::Down, Direction::Up] {
+                let block = &mut flights[(self.slot % 8) as usize][direction as usize];
+                if stream.chance(0.05) {
+                    bearer.on_loss(direction, now, block);
+                } else {
+                    bearer.on_block(direction, now, block, &mut |_, _| *delivered += 1);
+                }
+                block.clear();
+                for index in 0..8 {
+                    let size = 1_500 - 1_400 * (direction as u32);
+                    let payload = Payload::Opaque(index);
+                    let flow = FlowId(index as u32 % 4);
+                    let packet = Packet { flow, size, ecn: Ecn::Ect0, payload };
+                    bearer.direction(direction).enqueue(now, packet);
+                }
+                bearer.fill(direction, now, 7_000, block);
+                while bearer.direction(direction).poll_drop().is_some() {}
+            }
+        }
+    }
+}
