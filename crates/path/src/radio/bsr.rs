@@ -38,8 +38,8 @@ impl BufferSizeTable {
         bounds[usize::from(level).min(bounds.len() - 1)]
     }
 
-    /// Upper bounds of all levels but the last, ascending.
-    fn bounds(self) -> &'static [u32] {
+    /// Upper bounds in bytes of all levels but the last, ascending.
+    pub const fn bounds(self) -> &'static [u32] {
         match self {
             Self::Lte => &LTE,
             Self::LteExtended => &LTE_EXTENDED,

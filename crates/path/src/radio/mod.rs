@@ -4,6 +4,7 @@
 
 pub mod adaptation;
 pub mod bsr;
+pub mod cell;
 pub mod channel;
 mod decibel;
 pub mod enumerations;

@@ -1,5 +1,7 @@
 //! The control elements: their sizes, and bytes as levels (TS 38.321 6.1.3.1, TS 36.321 6.1.3.1).
 
+use crate::radio::bsr::BufferSizeTable;
+
 /// Logical channel groups: 8 in NR; LTE uses the first 4.
 pub const GROUPS: usize = 8;
 
@@ -30,6 +32,17 @@ pub struct BsrTables {
     pub short: &'static [u32],
     /// For Long and Long Truncated: NR 8 bits (table 6.1.3.1-2), LTE as for Short.
     pub long: &'static [u32],
+}
+
+impl BsrTables {
+    /// The tables of the specification; LTE's without extendedBSR-Sizes.
+    pub const fn of(generation: Generation) -> Self {
+        let (short, long) = match generation {
+            Generation::Lte => (BufferSizeTable::Lte, BufferSizeTable::Lte),
+            Generation::Nr => (BufferSizeTable::NrShort, BufferSizeTable::NrLong),
+        };
+        Self { short: short.bounds(), long: long.bounds() }
+    }
 }
 
 /// Which control element.

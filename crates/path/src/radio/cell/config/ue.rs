@@ -1,0 +1,272 @@
+//! One UE, and what the base station configures for it.
+
+use airpath_base::Duration;
+
+use super::carrier::{Access, LteCarrier, LteDuplex, NrCarrier};
+use crate::radio::Direction;
+use crate::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
+use crate::radio::channel::{ChannelConfig, Quality};
+use crate::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
+use crate::radio::lte;
+use crate::radio::mac::Occasions;
+use crate::radio::mac::bsr::{
+    BsrConfig, BsrFormat, BsrTables, Generation, LogicalChannel, Piggyback,
+};
+use crate::radio::mac::drx::DrxConfig;
+use crate::radio::mac::grants::{BelievedConfig, PeriodicGrant};
+use crate::radio::mac::rach::RachConfig;
+use crate::radio::mac::sr::SrConfig;
+use crate::radio::rlc::{
+    ArqConfig, BufferConfig, Discipline, EcnConfig, LteMode, NrAmSn, NrMode, OneWayConfig,
+    PdcpConfig, Release, RlcConfig, StatusReport,
+};
+use crate::radio::rrc::connection::ConnectionConfig;
+use crate::radio::scheduler::RateCap;
+
+/// A UE with one bearer.
+#[derive(Clone, Debug)]
+pub struct UeConfig {
+    /// To the UE.
+    pub downlink: UeLinkConfig,
+    /// From the UE.
+    pub uplink: UeLinkConfig,
+    /// Scheduling request.
+    pub sr: SrConfig,
+    /// Buffer status report. Logical channel 0 is the bearer; others stay empty.
+    pub bsr: BsrConfig,
+    /// How the base station reads requests and reports.
+    pub believed: BelievedConfig,
+    /// Grants of their own that the base station gives unasked; each takes PRBs and, unused, is
+    /// wasted. Occasions in slots without uplink count for the next one with.
+    pub proactive: Option<PeriodicGrant>,
+    /// A configured grant, type 1 (TS 38.321 5.8.2): as proactive, but without a PDCCH, and the UE
+    /// sends nothing where it has nothing.
+    pub configured: Option<PeriodicGrant>,
+    /// Random access. `None`: a UE whose scheduling request fails sends it again and again.
+    pub random_access: Option<RachConfig>,
+    /// Time alignment. `None`: always aligned. Needs random access.
+    pub alignment: Option<AlignmentConfig>,
+    /// DRX. `None`: always awake.
+    pub drx: Option<DrxConfig>,
+    /// RRC. `None`: always connected.
+    pub rrc: Option<ConnectionConfig>,
+    /// How long the UE thinks.
+    pub processing: UeProcessing,
+}
+
+/// One direction of a UE.
+#[derive(Clone, Debug)]
+pub struct UeLinkConfig {
+    /// What the radio is worth.
+    pub channel: ChannelConfig,
+    /// How an MCS is chosen.
+    pub mcs: McsMode,
+    /// When the base station learns about the channel. For the uplink it measures itself (SRS,
+    /// DM-RS): the delay is then its own.
+    pub report: ReportConfig,
+    /// HARQ. Synchronous timing needs the cell's slot.
+    pub harq: HarqConfig,
+    /// Buffer, PDCP and RLC.
+    pub bearer: OneWayConfig,
+    /// UE-AMBR of this direction (TS 23.501 5.7.2.6). `None`: no cap.
+    pub cap: Option<RateCap>,
+}
+
+/// Time alignment of a UE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AlignmentConfig {
+    /// timeAlignmentTimer; `None`: infinity.
+    pub timer: Option<Duration>,
+    /// The base station sends a Timing Advance Command with a downlink block, at least this long
+    /// after the last one. Without downlink the timer runs out. Takes no bytes here.
+    pub command_every: Duration,
+}
+
+/// Processing times of a UE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UeProcessing {
+    /// From the end of a slot with a downlink block until its packets are above the radio, and
+    /// until a STATUS can answer them. HARQ feedback has its own time: K_1.
+    pub downlink: Duration,
+    /// From an uplink packet's arrival until MAC sees it.
+    pub uplink: Duration,
+}
+
+impl UeConfig {
+    /// A UE in a good constant channel (30 dB), with RLC AM, adaptive MCS, SR every 10 ms, no
+    /// grants in advance, always connected, aligned and awake.
+    pub fn plain(access: &Access) -> Self {
+        match access {
+            Access::Nr(carrier) => Self::nr(carrier),
+            Access::Lte(carrier) => Self::lte(carrier),
+        }
+    }
+
+    fn nr(carrier: &NrCarrier) -> Self {
+        let slot = carrier.numerology.slot();
+        let report = ReportConfig {
+            period: Duration::from_millis(20),
+            offset: Duration::ZERO,
+            delay: Duration::from_millis(4),
+        };
+        let link = |harq, bearer| UeLinkConfig { report, ..link(harq, bearer) };
+        let harq = HarqConfig {
+            processes: 16,
+            max_transmissions: 4,
+            timing: HarqTiming::Asynchronous { processing: slot },
+            decoding: Decoding::Curve(Combining::IncrementalRedundancy { mother_rate: 1.0 / 3.0 }),
+            nack_to_ack: 0.0,
+        };
+        let rlc = RlcConfig::Nr {
+            mode: NrMode::Am {
+                sn: NrAmSn::Bits18,
+                t_reassembly: Duration::from_millis(40),
+                arq: arq(),
+            },
+            release: Release::InOrder { t_reordering: Some(Duration::from_millis(100)) },
+        };
+        // 18 bits of SN and an SDAP header
+        let bearer = bearer(rlc, 4);
+        Self {
+            downlink: link(harq, bearer),
+            uplink: link(harq, bearer),
+            sr: sr(Duration::from_micros(100)),
+            bsr: bsr(Generation::Nr, Duration::from_millis(80)),
+            believed: BelievedConfig { request_grant: 100, forget_after: None },
+            proactive: None,
+            configured: None,
+            random_access: None,
+            alignment: None,
+            drx: None,
+            rrc: None,
+            processing: UeProcessing { downlink: slot, uplink: slot },
+        }
+    }
+
+    fn lte(carrier: &LteCarrier) -> Self {
+        let report = ReportConfig {
+            period: Duration::from_millis(10),
+            offset: Duration::ZERO,
+            delay: Duration::from_millis(6),
+        };
+        let rlc =
+            RlcConfig::Lte(LteMode::Am { t_reordering: Duration::from_millis(50), arq: arq() });
+        let bearer = bearer(rlc, 2);
+        let link =
+            |direction| UeLinkConfig { report, ..link(lte_harq(carrier, direction), bearer) };
+        Self {
+            downlink: link(Direction::Downlink),
+            uplink: link(Direction::Uplink),
+            sr: sr(Duration::from_millis(1)),
+            bsr: bsr(Generation::Lte, Duration::from_millis(320)),
+            believed: BelievedConfig { request_grant: 100, forget_after: None },
+            proactive: None,
+            configured: None,
+            random_access: None,
+            alignment: None,
+            drx: None,
+            rrc: None,
+            // TR 36.912 table B.2.1-1
+            processing: UeProcessing {
+                downlink: Duration::from_micros(1_500),
+                uplink: Duration::from_millis(1),
+            },
+        }
+    }
+}
+
+/// LTE's HARQ in `direction`.
+fn lte_harq(carrier: &LteCarrier, direction: Direction) -> HarqConfig {
+    let processing = lte::SUBFRAME * 3;
+    let asynchronous = HarqTiming::Asynchronous { processing };
+    let synchronous = HarqTiming::Synchronous { slot: lte::SUBFRAME };
+    let fdd = lte::FDD_HARQ_PROCESSES as u8;
+    let (processes, timing) = match (carrier.duplex, direction) {
+        // TS 36.213 7, 8: n + 4, n + 8
+        (LteDuplex::Fdd, Direction::Downlink) => (fdd, asynchronous),
+        (LteDuplex::Fdd, Direction::Uplink) => (fdd, synchronous),
+        (LteDuplex::Tdd { configuration, .. }, Direction::Downlink) => {
+            (configuration.downlink_harq_processes() as u8, asynchronous)
+        }
+        (LteDuplex::Tdd { configuration, .. }, Direction::Uplink) => match configuration.number() {
+            // Processes move through the frame (TS 36.213 8.0): not modelled, sent again when
+            // there is a subframe.
+            0 | 6 => (configuration.uplink_harq_processes() as u8, asynchronous),
+            // The same subframe of the next frame (TS 36.213 tables 8-2, 9.1.2-1): ten slots to a
+            // round, of which those with uplink are used.
+            _ => (10, synchronous),
+        },
+    };
+    HarqConfig {
+        processes,
+        max_transmissions: 4,
+        timing,
+        decoding: Decoding::Curve(Combining::IncrementalRedundancy { mother_rate: 1.0 / 3.0 }),
+        nack_to_ack: 0.0,
+    }
+}
+
+fn link(harq: HarqConfig, bearer: OneWayConfig) -> UeLinkConfig {
+    UeLinkConfig {
+        channel: ChannelConfig::Constant(Quality::Sinr(30.0)),
+        mcs: McsMode::Adaptive(OuterLoopConfig::default()),
+        report: ReportConfig {
+            period: Duration::from_millis(20),
+            offset: Duration::ZERO,
+            delay: Duration::from_millis(4),
+        },
+        harq,
+        bearer,
+        cap: None,
+    }
+}
+
+fn arq() -> ArqConfig {
+    ArqConfig {
+        t_poll_retransmit: Duration::from_millis(45),
+        poll_pdu: Some(64),
+        poll_bytes: Some(125_000),
+        t_status_prohibit: Duration::from_millis(10),
+        max_retx_threshold: 32,
+    }
+}
+
+fn bearer(rlc: RlcConfig, header_bytes: u32) -> OneWayConfig {
+    OneWayConfig {
+        rlc,
+        pdcp: PdcpConfig { header_bytes, discard: None, status_report: StatusReport::Required },
+        buffer: BufferConfig {
+            packets: None,
+            bytes: Some(3_000_000),
+            discipline: Discipline::DropTail,
+            ecn: EcnConfig::default(),
+        },
+    }
+}
+
+fn sr(preparation: Duration) -> SrConfig {
+    let ms = Duration::from_millis;
+    SrConfig {
+        occasions: Some(Occasions::new(ms(10), ms(4))),
+        prohibit: None,
+        transmissions_max: 64,
+        preparation,
+        miss_probability: 0.0,
+    }
+}
+
+fn bsr(generation: Generation, retransmission: Duration) -> BsrConfig {
+    BsrConfig {
+        format: BsrFormat { generation, tables: BsrTables::of(generation) },
+        channels: vec![LogicalChannel {
+            group: 0,
+            priority: 1,
+            delays_request: false,
+            masks_request: false,
+        }],
+        periodic: Some(Duration::from_millis(10)),
+        retransmission,
+        request_delay: Duration::ZERO,
+        piggyback: Piggyback::Padding,
+    }
+}
