@@ -40,6 +40,7 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
         proxy: proxy_ends("down", &document.down)
             .zip(proxy_ends("up", &document.up))
             .map(|(down, up)| ProxyConfig { down, up }),
+        radio: None,
         flows: document.flows.iter().map(|fields| flow(&Get(fields))).collect(),
     }
 }
@@ -146,6 +147,7 @@ fn flow(get: &Get<'_>) -> FlowConfig {
             _ => Direction::Down,
         },
         start: get.time("start_s"),
+        ue: 0,
         traffic,
     }
 }

@@ -2,6 +2,7 @@
 
 use airpath_base::{Duration, Rate};
 use airpath_path::StageConfig;
+use airpath_path::radio::cell::{CellConfig, UeConfig};
 use airpath_tcp::EndpointConfig;
 
 /// One fully determined experiment (but for the seed, which a run may override).
@@ -19,6 +20,9 @@ pub struct Scenario {
     pub up: Vec<NamedStage>,
     /// The TCP proxy between them, if there is one.
     pub proxy: Option<ProxyConfig>,
+    /// The cell at the UE's end of the path: packets down pass it after all stages, packets up
+    /// before all. Without it the path ends at the UE.
+    pub radio: Option<RadioConfig>,
     /// Traffic, in file order; ids are unique.
     pub flows: Vec<FlowConfig>,
 }
@@ -68,6 +72,26 @@ pub struct ProxyEnds {
     pub endpoint: EndpointConfig,
 }
 
+/// A cell and its UEs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RadioConfig {
+    /// Name of the preset that it started from.
+    pub preset: String,
+    /// The cell.
+    pub cell: CellConfig,
+    /// Its UEs, one or more, in file order; names are unique.
+    pub ues: Vec<NamedUe>,
+}
+
+/// A UE and its name in tables and random streams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedUe {
+    /// Unique name.
+    pub name: String,
+    /// What it is.
+    pub config: UeConfig,
+}
+
 /// Which way the data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -86,6 +110,8 @@ pub struct FlowConfig {
     pub direction: Direction,
     /// When it starts.
     pub start: Duration,
+    /// Index of its UE in [`RadioConfig::ues`]; 0 without a radio.
+    pub ue: usize,
     /// What it does.
     pub traffic: Traffic,
 }

@@ -200,6 +200,7 @@ impl Arguments {
             id: format!("bulk-{index}"),
             direction: Direction::Down,
             start: Duration::ZERO,
+            ue: 0,
             traffic: Traffic::Bulk {
                 tcp: TcpConfig {
                     profile: "bench".to_owned(),
@@ -222,6 +223,7 @@ impl Arguments {
             down,
             up: vec![named("up.0.delay", delay())],
             proxy: None,
+            radio: None,
             flows: (0..self.flows).map(flow).collect(),
         }
     }

@@ -36,7 +36,7 @@ pub enum Quality {
 }
 
 /// Where a channel's quality comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum ChannelConfig {
     /// The same at all times.
     Constant(Quality),

@@ -11,7 +11,7 @@ use super::earliest;
 pub use format::{BsrFormat, BsrKind, BsrReport, BsrTables, GROUPS, Generation};
 
 /// What RRC configures (BSR-Config, LogicalChannelConfig), and what the UE makes of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct BsrConfig {
     /// LTE's or NR's control elements and tables.
     pub format: BsrFormat,

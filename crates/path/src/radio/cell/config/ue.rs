@@ -24,7 +24,7 @@ use crate::radio::rrc::connection::ConnectionConfig;
 use crate::radio::scheduler::RateCap;
 
 /// A UE with one bearer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UeConfig {
     /// To the UE.
     pub downlink: UeLinkConfig,
@@ -55,7 +55,7 @@ pub struct UeConfig {
 }
 
 /// One direction of a UE.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UeLinkConfig {
     /// What the radio is worth.
     pub channel: ChannelConfig,

@@ -15,7 +15,7 @@ pub enum Generation {
 }
 
 /// Sizes and tables of the reports.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BsrFormat {
     /// Whose control elements.
     pub generation: Generation,
@@ -25,7 +25,7 @@ pub struct BsrFormat {
 
 /// The buffer size tables: the upper bound of each level in bytes, the last level left out, which
 /// has none. Level 0 is an empty buffer, so each begins with 0.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BsrTables {
     /// For Short and Short Truncated: NR 5 bits (TS 38.321 table 6.1.3.1-1), LTE 6 bits
     /// (TS 36.321 table 6.1.3.1-1).
