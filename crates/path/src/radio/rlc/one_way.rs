@@ -9,7 +9,7 @@ use super::block::{Status, TransportBlock};
 use super::config::{LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, OneWayConfig, Release, RlcConfig};
 use super::framing::{NrFraming, StatusFraming, lte_cost, nr_largest_pdu, nr_subheader};
 use super::pdcp::{Cause, PdcpOrder, PdcpReceiver};
-use super::sdus::Sdus;
+use super::sdus::{Sdus, Sojourn};
 use super::source::Source;
 use super::um_receiver::{LteUmReceiver, NrUmReceiver, sdus_of};
 use super::um_transmitter::{UmFormat, UmTransmitter};
@@ -264,6 +264,11 @@ impl OneWay {
     /// Packets that wait for their first transmission.
     pub const fn queued(&self) -> Load {
         self.source.buffer.load()
+    }
+
+    /// How long delivered packets were inside.
+    pub const fn sojourn(&self) -> &Sojourn {
+        &self.sdus.sojourn
     }
 
     /// Counts since the start.
