@@ -280,6 +280,8 @@ impl Cell {
 
     fn do_event(&mut self) {
         let Some(due) = self.agenda.pop() else { return };
+        // Slots before had nothing to do.
+        self.cursor = self.cursor.max(self.air.at_or_after(due.at));
         match due.kind {
             EventKind::Block(direction) => self.on_block(due.ue, direction, due.at),
             EventKind::Feedback(direction) => self.on_feedback(due.ue, direction, due.at),

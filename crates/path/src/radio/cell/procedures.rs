@@ -12,7 +12,6 @@ use crate::radio::Direction;
 use crate::radio::mac::bsr::UplinkResource;
 use crate::radio::mac::rach::{Preamble, RachEvent};
 use crate::radio::mac::sr::SrEvent;
-use crate::radio::rlc;
 use crate::radio::rrc::RrcState;
 
 impl Cell {
@@ -41,7 +40,7 @@ impl Cell {
     /// connection and for uplink where there is none.
     pub(super) fn look_at_uplink(&mut self, index: u32, now: Instant) {
         let ue = &mut self.ues[index as usize];
-        let bytes = ue.bearer.buffered_bytes(rlc::Direction::Up, now);
+        let bytes = ue.reportable(now);
         let access = &mut ue.access;
         if bytes == 0 && access.bsr.available() == 0 {
             return;
@@ -106,7 +105,7 @@ impl Cell {
 
     fn do_random_access(&mut self, index: u32, now: Instant) {
         let ue = &mut self.ues[index as usize];
-        let bytes = ue.bearer.buffered_bytes(rlc::Direction::Up, now);
+        let bytes = ue.reportable(now);
         let access = &mut ue.access;
         while let Some(event) = access.rach.as_mut().and_then(|rach| rach.poll(now)) {
             match event {
@@ -217,7 +216,8 @@ impl Ue {
         let looked_at = self.down.active || self.down.wait.is_some();
         let downlink = self.down.incoming.front().filter(|_| !looked_at).map(|head| head.0);
         let waits = access.bsr.available() > 0;
-        let uplink = self.up.incoming.front().filter(|_| !waits).map(|head| head.0);
+        // A request need not wait until the packet is prepared.
+        let uplink = self.up.incoming.front().filter(|_| !waits).map(|_| now);
         let connected = access.is_connected(now);
         let bsr = access.bsr.next_event().filter(|_| connected);
         let times = [

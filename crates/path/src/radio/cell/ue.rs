@@ -15,7 +15,7 @@ use crate::radio::adaptation::{CqiReport, CqiReporter, LinkAdaptation};
 use crate::radio::channel::{Channel, Quality};
 use crate::radio::harq::{Attempt, Harq, HarqTiming, ProcessId, Reception};
 use crate::radio::mac::bsr::BsrReport;
-use crate::radio::rlc::{Bearer, TransportBlock};
+use crate::radio::rlc::{self, Bearer, TransportBlock};
 
 /// A UE and the base station's side of it.
 #[derive(Debug)]
@@ -139,10 +139,18 @@ impl Ue {
         }
     }
 
-    /// Bytes that a block needs for everything that waits, headers included, as well as can be
-    /// told before it is put together.
+    /// Bytes that a buffer status report speaks of: also those that the UE still prepares.
+    pub(super) fn reportable(&self, now: Instant) -> u64 {
+        self.bearer.buffered_bytes(rlc::Direction::Up, now) + self.up.incoming_load.bytes
+    }
+
+    /// Bytes that a block needs for everything that can be sent, headers included, as well as can
+    /// be told before it is put together.
     pub(super) fn needed(&self, direction: Direction, now: Instant) -> u64 {
-        let packets = self.queued(direction).packets;
+        let packets = match direction {
+            Direction::Downlink => self.bearer.down.queued().packets,
+            Direction::Uplink => self.bearer.up.queued().packets,
+        };
         match self.bearer.buffered_bytes(direction.into(), now) {
             0 => 0,
             bytes => bytes + PACKET_HEADERS * packets + BLOCK_HEADERS,

@@ -227,8 +227,7 @@ impl Cell {
             None => {
                 access.believed.on_transport_block(now, size);
                 if heard.full {
-                    // It would have reported in its padding: there may be more.
-                    access.believed.on_request(now);
+                    access.believed.on_full_block(now, heard.size);
                 }
             }
         }
@@ -258,7 +257,7 @@ impl Cell {
         let ue = &mut self.ues[index as usize];
         ue.settle(now, &mut self.out);
         let needed = ue.needed(UP, now);
-        let waiting = ue.bearer.buffered_bytes(rlc::Direction::Up, now);
+        let waiting = ue.reportable(now);
         let Ue { access, bearer, up, .. } = ue;
         access.bsr.on_available(now, 0, waiting);
         let mut plan = access.bsr.plan(now, size, needed);
@@ -266,7 +265,7 @@ impl Cell {
         pdu.block.clear();
         let room = size - plan.map_or(0, |plan| plan.bytes);
         let used = bearer.fill(rlc::Direction::Up, now, room, &mut pdu.block);
-        let left = bearer.buffered_bytes(rlc::Direction::Up, now);
+        let left = bearer.buffered_bytes(rlc::Direction::Up, now) + up.incoming_load.bytes;
         access.bsr.on_available(now, 0, left);
         if plan.is_none() {
             // TS 38.321 5.4.5: a report in what would be padding
