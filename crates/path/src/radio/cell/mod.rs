@@ -308,6 +308,7 @@ impl Cell {
             log_drx(ue, now, &mut self.out);
         }
         let Some(at) = ue.next_wake(now, &self.air, watched) else { return };
+        debug_assert!(at >= now, "UE {index} has missed {at:?} at {now:?}");
         if ue.armed.is_none_or(|armed| at < armed) {
             ue.armed = Some(at);
             self.agenda.add(at, index, EventKind::Wake);

@@ -23,9 +23,12 @@ impl Cell {
         self.do_rrc(index, now);
         let access = &mut self.ues[index as usize].access;
         if access.alignment.as_mut().is_some_and(|alignment| alignment.timer.poll(now)) {
-            // TS 38.321 5.2: release PUCCH, clear configured grants. HARQ buffers are kept here.
+            // TS 38.321 5.2: flush all HARQ buffers, release PUCCH, clear configured grants
             access.sr.release(now);
+            access.configured_next = None;
+            self.flush_harq(index, now);
         }
+        let access = &mut self.ues[index as usize].access;
         access.request_wait = access.request_wait.filter(|&at| at > now);
         self.look_at_uplink(index, now);
         self.do_random_access(index, now);
@@ -68,14 +71,35 @@ impl Cell {
     }
 
     fn do_rrc(&mut self, index: u32, now: Instant) {
-        let access = &mut self.ues[index as usize].access;
-        while let Some(change) = access.rrc.as_mut().and_then(|rrc| rrc.poll(now)) {
+        loop {
+            let access = &mut self.ues[index as usize].access;
+            let Some(change) = access.rrc.as_mut().and_then(|rrc| rrc.poll(now)) else { return };
             match change.to {
                 RrcState::Connected => access.on_connected(now),
-                _ => access.forget(now),
+                _ => {
+                    access.forget(now);
+                    self.flush_harq(index, now);
+                }
             }
             self.out.log(change.at, index, || RadioEventKind::Rrc(change.to));
         }
+    }
+
+    /// Ends all HARQ processes: what was not decoded is lost, what was granted void.
+    fn flush_harq(&mut self, index: u32, now: Instant) {
+        self.grants.retain(|grant| grant.ue != index);
+        let Ue { bearer, down, up, access, .. } = &mut self.ues[index as usize];
+        access.grants = 0;
+        access.believed.on_transport_block(now, u32::MAX);
+        for (link, one_way) in [(down, &mut bearer.down), (up, &mut bearer.up)] {
+            let lost_blocks = &mut link.counters.lost_blocks;
+            link.harq.reset(|pdu| {
+                *lost_blocks += u64::from(!pdu.block.is_empty());
+                one_way.on_loss(now, &pdu.block);
+                pdu.block.clear();
+            });
+        }
+        self.collect_drops(index);
     }
 
     fn do_requests(&mut self, index: u32, now: Instant) {
@@ -212,12 +236,15 @@ impl Ue {
     /// When the UE next has something to do of its own accord.
     pub(super) fn next_wake(&mut self, now: Instant, air: &Air, watched: bool) -> Option<Instant> {
         let access = &mut self.access;
-        // While a scheduler looks at them, or will, new packets change nothing.
-        let looked_at = self.down.active || self.down.wait.is_some();
-        let downlink = self.down.incoming.front().filter(|_| !looked_at).map(|head| head.0);
-        let waits = access.bsr.available() > 0;
+        // Behind packets that wait already, new ones change nothing: they are taken in when the
+        // buffer is next looked at.
+        let idle = !self.down.active && self.bearer.down.queued().packets == 0;
+        let downlink = self.down.incoming.front().filter(|_| idle).map(|head| head.0);
+        let idle = self.bearer.up.queued().packets == 0;
+        let reported = access.bsr.available() > 0;
+        let uplink = self.up.incoming.front().filter(|_| idle || !reported);
         // A request need not wait until the packet is prepared.
-        let uplink = self.up.incoming.front().filter(|_| !waits).map(|_| now);
+        let uplink = uplink.map(|head| if reported { head.0 } else { now });
         let connected = access.is_connected(now);
         let bsr = access.bsr.next_event().filter(|_| connected);
         let times = [
@@ -235,6 +262,7 @@ impl Ue {
             access.configured_next.map(|slot| air.start(slot)),
         ];
         let next = times.into_iter().flatten().min();
+        debug_assert!(next.is_none_or(|next| next >= now), "{now:?}: missed {times:?}");
         let change = access.drx.as_mut().filter(|_| watched).and_then(|drx| drx.next_change(now));
         let change = change.map(|at| at.max(now + Duration::from_nanos(1)));
         match (next, change) {

@@ -40,7 +40,7 @@ impl Cell {
                 || ue.down.harq.next_feedback().is_some()
                 || ue.up.harq.next_feedback().is_some()
                 || !ue.access.heard.is_empty()
-                || ue.access.grants > 0;
+                || self.grants.iter().any(|grant| grant.ue == ue.index);
             for direction in [Direction::Downlink, Direction::Uplink] {
                 let (link, one_way) = match direction {
                     Direction::Downlink => (&ue.down, &ue.bearer.down),

@@ -22,7 +22,7 @@ const UP: Direction = Direction::Uplink;
 pub(super) struct Grant {
     /// Its slot.
     pub(super) slot: u64,
-    ue: u32,
+    pub(super) ue: u32,
     process: ProcessId,
     prbs: u32,
     mcs: u8,

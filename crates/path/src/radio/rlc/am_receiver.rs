@@ -69,6 +69,7 @@ impl AmReceiver {
     }
 
     pub(crate) fn on_pdu(&mut self, now: Instant, pdu: &Pdu, sdus: &Sdus, outcome: &mut Outcome) {
+        self.end_prohibition(now);
         // TS 38.322 5.2.3.2.2: outside of the window, or received before.
         let next = self.reassembly.base();
         if pdu.sn < next
@@ -104,9 +105,7 @@ impl AmReceiver {
     }
 
     pub(crate) fn on_timer(&mut self, at: Instant) {
-        if self.prohibited_until.is_some_and(|until| until <= at) {
-            self.prohibited_until = None;
-        }
+        self.end_prohibition(at);
         // TS 38.322 5.2.3.2.4, TS 36.322 5.1.3.2.4
         if let Some((_, trigger)) = self.timer.filter(|&(due, _)| due <= at) {
             self.timer = None;
@@ -119,6 +118,11 @@ impl AmReceiver {
             self.triggered = true;
             self.answer_polls();
         }
+    }
+
+    /// t-StatusProhibit, which is no event while no STATUS is due.
+    fn end_prohibition(&mut self, now: Instant) {
+        self.prohibited_until = self.prohibited_until.filter(|&until| until > now);
     }
 
     /// Bytes of the STATUS PDU that the next opportunity would carry; `None`: none is due.

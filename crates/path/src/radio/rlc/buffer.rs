@@ -62,6 +62,10 @@ impl Buffer {
 
     /// A packet, already counted as inside, enters or is dropped.
     pub(crate) fn push(&mut self, now: Instant, packet: Packet, sdus: &mut Sdus) {
+        if self.load.packets == 0 {
+            // What it was about has left.
+            self.next_discard = None;
+        }
         match &mut self.queues {
             Queues::One(queue) => {
                 let mut after = self.load;
