@@ -88,6 +88,15 @@ impl BelievedBuffer {
         self.reduce(self.outstanding);
     }
 
+    /// A block of `bytes` bytes came full, without a report: what would have been padding would
+    /// have held one. So there may be more, and while nothing better is known, as much again.
+    pub fn on_full_block(&mut self, now: Instant, bytes: u32) {
+        self.on_request(now);
+        if self.bytes() == 0 {
+            self.groups[0] = u64::from(bytes).saturating_sub(self.outstanding);
+        }
+    }
+
     /// Bytes to grant now.
     pub fn wanted(&mut self, now: Instant) -> u64 {
         self.forget(now);

@@ -166,6 +166,24 @@ impl Bearer {
     }
 }
 
+impl From<Direction> for crate::radio::Direction {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Down => Self::Downlink,
+            Direction::Up => Self::Uplink,
+        }
+    }
+}
+
+impl From<crate::radio::Direction> for Direction {
+    fn from(direction: crate::radio::Direction) -> Self {
+        match direction {
+            crate::radio::Direction::Downlink => Self::Down,
+            crate::radio::Direction::Uplink => Self::Up,
+        }
+    }
+}
+
 impl Direction {
     /// The other one.
     pub const fn reverse(self) -> Self {

@@ -88,7 +88,8 @@ pub struct UeProcessing {
     /// From the end of a slot with a downlink block until its packets are above the radio, and
     /// until a STATUS can answer them. HARQ feedback has its own time: K_1.
     pub downlink: Duration,
-    /// From an uplink packet's arrival until MAC sees it.
+    /// From an uplink packet's arrival until a block can hold it. Requests and reports know of it
+    /// at once.
     pub uplink: Duration,
 }
 
@@ -130,7 +131,7 @@ impl UeConfig {
         Self {
             downlink: link(harq, bearer),
             uplink: link(harq, bearer),
-            sr: sr(Duration::from_micros(100)),
+            sr: sr(Duration::ZERO),
             bsr: bsr(Generation::Nr, Duration::from_millis(80)),
             believed: BelievedConfig { request_grant: 100, forget_after: None },
             proactive: None,
@@ -157,7 +158,7 @@ impl UeConfig {
         Self {
             downlink: link(Direction::Downlink),
             uplink: link(Direction::Uplink),
-            sr: sr(Duration::from_millis(1)),
+            sr: sr(Duration::ZERO),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
             believed: BelievedConfig { request_grant: 100, forget_after: None },
             proactive: None,
