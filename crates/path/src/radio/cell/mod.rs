@@ -193,7 +193,8 @@ impl Cell {
         Some(departure)
     }
 
-    /// The next packet that was dropped, UE by UE, not in order of time.
+    /// The next packet that was dropped, UE by UE, not in order of time. Stage 0 is the downlink,
+    /// 1 the uplink.
     pub fn poll_drop(&mut self) -> Option<Drop> {
         self.out.drops.pop_front()
     }
@@ -318,10 +319,10 @@ impl Cell {
     /// Moves what a UE's buffers have dropped to the cell's list.
     fn collect_drops(&mut self, index: u32) {
         let bearer = &mut self.ues[index as usize].bearer;
-        for one_way in [&mut bearer.down, &mut bearer.up] {
+        for (stage, one_way) in (0..).zip([&mut bearer.down, &mut bearer.up]) {
             while let Some(drop) = one_way.poll_drop() {
                 self.inside.remove(&drop.packet);
-                self.out.drops.push_back(drop);
+                self.out.drops.push_back(Drop { stage, ..drop });
             }
         }
     }
