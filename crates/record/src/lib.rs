@@ -10,10 +10,11 @@ mod tables;
 
 pub use column::{Name, Names};
 pub use summary::{
-    Exit, FairnessSummary, FlowSummary, LimitSeconds, LinkSummary, PingSummary, ProxySummary, RadioSummary,
-    Quantiles, RunSummary,
+    Exit, FairnessSummary, FlowSummary, LimitSeconds, LinkSummary, PingSummary, ProxySummary,
+    Quantiles, RadioSummary, RunSummary,
 };
 pub use table::{RecordError, write_parquet};
 pub use tables::{
-    AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioRow, SampleRow, Tables,
+    AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioRow, SampleRow,
+    Tables,
 };

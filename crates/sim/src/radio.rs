@@ -64,8 +64,7 @@ impl Radio {
         names: &mut Names,
     ) -> Self {
         let configs: Vec<_> = config.ues.iter().map(|ue| ue.config.clone()).collect();
-        let ues: Vec<UeIndex> =
-            scenario.flows.iter().map(|flow| UeIndex(flow.ue as u32)).collect();
+        let ues: Vec<UeIndex> = scenario.flows.iter().map(|flow| UeIndex(flow.ue as u32)).collect();
         let used = (0..)
             .map(UeIndex)
             .zip(&config.ues)
