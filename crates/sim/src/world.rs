@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airpath_base::{DropReason, Duration, FlowId, Instant};
-use airpath_path::{LinkMeter, build};
+use airpath_path::{LinkMeter, StageConfig, build_pair};
 use airpath_record::{
     EventRow, FairnessSummary, LinkRow, LinkSummary, Name, Quantiles, RunSummary, Tables,
 };
@@ -55,10 +55,7 @@ struct LinkHistory {
 impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
         let mut tables = Tables::default();
-        let path = |stages: &[NamedStage]| {
-            build(stages.iter().map(|stage| (stage.name.as_str(), &stage.stage)), seed)
-        };
-        let mut paths = [path(&scenario.down), path(&scenario.up)];
+        let mut paths = build_pair(named(&scenario.down), named(&scenario.up), seed);
         let flows: Vec<Flow> = (0..)
             .zip(&scenario.flows)
             .map(|(index, config)| {
@@ -296,6 +293,11 @@ impl World {
             });
         }
     }
+}
+
+/// Stages with their names, as the path model takes them.
+fn named(stages: &[NamedStage]) -> impl Iterator<Item = (&str, &StageConfig)> {
+    stages.iter().map(|stage| (stage.name.as_str(), &stage.stage))
 }
 
 /// A timer may be re-armed to an earlier time only: a later one is noticed when it fires.

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use airpath_base::Duration;
 use airpath_emu::{Device, EmuError, Forwarder, Report, Settings, Tun, real_time_priority};
-use airpath_path::build;
+use airpath_path::{StageConfig, build_pair};
 use airpath_scenario::{NamedStage, ScenarioError, Source, parse};
 use rustix::mm::{MlockAllFlags, mlockall};
 use serde::Serialize;
@@ -82,6 +82,10 @@ struct Document {
     report: Report,
 }
 
+fn named(stages: &[NamedStage]) -> impl Iterator<Item = (&str, &StageConfig)> {
+    stages.iter().map(|stage| (stage.name.as_str(), &stage.stage))
+}
+
 fn run() -> Result<(), Failure> {
     let arguments = Arguments::read(std::env::args().skip(1))?;
     let file = &arguments.scenario;
@@ -91,10 +95,7 @@ fn run() -> Result<(), Failure> {
     let parsed = parse(&source, &arguments.sets)?;
     let scenario = &parsed.scenario;
     let seed = arguments.seed.unwrap_or(scenario.run.seed);
-    let path = |stages: &[NamedStage]| {
-        build(stages.iter().map(|stage| (stage.name.as_str(), &stage.stage)), seed)
-    };
-    let paths = [path(&scenario.down), path(&scenario.up)];
+    let paths = build_pair(named(&scenario.down), named(&scenario.up), seed);
 
     let [server, ue] = arguments.ends;
     let ends = [Tun::attach(server)?, Tun::attach(ue)?];

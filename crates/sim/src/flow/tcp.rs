@@ -1,6 +1,8 @@
 //! A TCP flow: two endpoints, an application that writes for a time or a number of bytes.
 
-use airpath_base::{Duration, Event, EventKind, Histogram, Instant, Packet, Payload, Stream};
+use airpath_base::{
+    Duration, Event, EventKind, Histogram, Instant, Packet, Payload, Stream, Tunnel,
+};
 use airpath_record::{
     AckRow, EventRow, Exit, FlowSummary, HistogramRow, LimitSeconds, Name, Quantiles, SampleRow,
 };
@@ -383,6 +385,7 @@ fn transmit(
             flow: identity.flow,
             size: endpoint.wire_size(&segment),
             ecn: endpoint.ecn_codepoint(&segment),
+            tunnel: Tunnel::default(),
             payload: Payload::Tcp(segment),
         };
         context.send(direction, packet);

@@ -1,6 +1,6 @@
 //! Datagrams at a constant rate.
 
-use airpath_base::{Datagram, Duration, Ecn, Histogram, Instant, Packet, Payload, Rate};
+use airpath_base::{Datagram, Duration, Ecn, Histogram, Instant, Packet, Payload, Rate, Tunnel};
 use airpath_record::{FlowSummary, Quantiles, SampleRow};
 
 use super::{Context, Identity, mbps};
@@ -67,6 +67,7 @@ impl Udp {
             flow: self.identity.flow,
             size: self.packet_bytes,
             ecn: Ecn::NotEct,
+            tunnel: Tunnel::default(),
             payload: Payload::Datagram(datagram),
         };
         context.send(self.identity.forward, packet);
