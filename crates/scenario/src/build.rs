@@ -2,6 +2,8 @@
 //!
 //! Nothing can be wrong here any more: each `expect` states what the checks have established.
 
+mod core_network;
+
 use airpath_path::{
     Aqm, DelayConfig, Distribution, Jitter, LinkConfig, LossConfig, QueueConfig, ServiceConfig,
     StageConfig,
@@ -40,12 +42,12 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
 fn stages(direction: &str, stages: &[Stage]) -> Vec<NamedStage> {
     let named = |(index, stage): (usize, &Stage)| NamedStage {
         name: format!("{direction}.{index}.{}", Get(&stage.fields).variant()),
-        stage: stage_config(stage),
+        stage: stage_config(direction, stage),
     };
     stages.iter().enumerate().map(named).collect()
 }
 
-fn stage_config(stage: &Stage) -> StageConfig {
+fn stage_config(direction: &str, stage: &Stage) -> StageConfig {
     let get = Get(&stage.fields);
     match get.variant() {
         "link" => StageConfig::Link(LinkConfig {
@@ -64,12 +66,20 @@ fn stage_config(stage: &Stage) -> StageConfig {
             Some(period) => LossConfig::Periodic { period },
             None => LossConfig::Random { probability: get.share("probability") },
         }),
-        _ => StageConfig::Loss(LossConfig::GilbertElliott {
+        "gilbert-elliott" => StageConfig::Loss(LossConfig::GilbertElliott {
             good_to_bad: get.share("good_to_bad"),
             bad_to_good: get.share("bad_to_good"),
             loss_good: get.share("loss_good"),
             loss_bad: get.share("loss_bad"),
         }),
+        "shaper" => StageConfig::Link(LinkConfig {
+            service: ServiceConfig::Bucket {
+                rate: get.rate("rate_mbps"),
+                burst: get.count("burst_bytes"),
+            },
+            queue: queue(&get),
+        }),
+        _ => core_network::stage_config(direction, &get),
     }
 }
 
@@ -112,6 +122,7 @@ fn flow(get: &Get<'_>) -> FlowConfig {
             rate: get.rate("rate_mbps"),
             packet_bytes: get.narrow("packet_bytes"),
             duration: get.0.time("duration_s"),
+            receiver_opens: get.text("opened_by") == "receiver",
         },
     };
     FlowConfig {

@@ -7,6 +7,7 @@ use airpath_base::Duration;
 use airpath_path::Trace;
 
 use crate::node::{Entry, Node, Value};
+use crate::pairs;
 use crate::problem::Problems;
 use crate::profiles::Profiles;
 use crate::read::Fields;
@@ -54,6 +55,11 @@ impl Document {
         let flows = read_flows(root, &run, &profiles, problems);
         check_queues(&down, "down", &flows, problems);
         check_queues(&up, "up", &flows, problems);
+        pairs::check_gates(&down, &up, problems);
+        for (stages, direction) in [(&down, "down"), (&up, "up")] {
+            pairs::check_tunnels(stages, direction, problems);
+            pairs::check_stalls(stages, problems);
+        }
         if problems.is_empty() {
             check_time_passes(down.iter().chain(&up), &flows, problems);
         }
@@ -121,7 +127,9 @@ fn read_path(
                 let loaded = traces.load(file, directory);
                 loaded.map_err(|error| error.report(fields.origin_of("file"), problems)).ok()
             });
-            read.push(Stage { fields, trace });
+            let mut stage = Stage { fields, trace };
+            pairs::complete_gate(&mut stage, key, problems);
+            read.push(stage);
         }
         read
     };
@@ -250,21 +258,23 @@ pub(crate) fn check_endpoint(fields: &Fields, problems: &mut Problems) {
     }
 }
 
-/// A queue that can never hold a flow's full packets is a mistake, not an experiment.
+/// A queue or a bucket that can never hold a flow's full packets is a mistake, not an experiment.
 fn check_queues(stages: &[Stage], direction: &str, flows: &[Fields], problems: &mut Problems) {
     let largest = flows.iter().filter_map(|flow| Some((packet_bytes(flow, direction)?, flow)));
     let Some((packet, flow)) = largest.max_by_key(|&(packet, _)| packet) else { return };
     for stage in stages {
-        if let Some(queue) = stage.fields.count("queue_bytes")
-            && queue < packet
-        {
-            problems.add(
-                stage.fields.origin_of("queue_bytes"),
-                format!(
-                    "`queue_bytes` ({queue}) cannot hold one packet of flow {:?} ({packet} bytes)",
-                    flow.text("id").unwrap_or_default()
-                ),
-            );
+        for key in ["queue_bytes", "burst_bytes"] {
+            if let Some(bytes) = stage.fields.count(key)
+                && bytes < packet
+            {
+                problems.add(
+                    stage.fields.origin_of(key),
+                    format!(
+                        "`{key}` ({bytes}) cannot hold one packet of flow {:?} ({packet} bytes)",
+                        flow.text("id").unwrap_or_default()
+                    ),
+                );
+            }
         }
     }
 }
@@ -280,8 +290,11 @@ fn check_time_passes<'a>(
         Some("delay") => ["delay_ms", "jitter_ms"]
             .iter()
             .any(|key| stage.fields.time(key).is_some_and(|time| time > Duration::ZERO)),
-        Some("loss" | "gilbert-elliott") => false,
-        // A link or a trace; or a stage that was refused for another reason.
+        Some("host") => ["processing_ms", "coalescing_ms"]
+            .iter()
+            .any(|key| stage.fields.time(key).is_some_and(|time| time > Duration::ZERO)),
+        Some("loss" | "gilbert-elliott" | "policer" | "gtpu" | "mtu" | "nat" | "firewall") => false,
+        // A link, a trace, a shaper or a place; or a stage that was refused for another reason.
         _ => true,
     };
     if !stages.any(takes_time) {

@@ -99,6 +99,8 @@ pub enum Traffic {
         packet_bytes: u32,
         /// `None`: until the run ends.
         duration: Option<Duration>,
+        /// The receiver sends one datagram first, and the sender waits for it.
+        receiver_opens: bool,
     },
 }
 

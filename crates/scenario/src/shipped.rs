@@ -26,4 +26,9 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "file-download",
     "asymmetric-3g",
     "trace-driven",
+    "gtpu-fragmentation",
+    "policer",
+    "one-way-firewall",
+    "double-nat",
+    "hypervisor",
 ];

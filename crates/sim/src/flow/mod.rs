@@ -11,7 +11,7 @@ use airpath_scenario::{Direction, FlowConfig, Traffic};
 
 use ping::Ping;
 use tcp::TcpFlow;
-use udp::Udp;
+use udp::{Opening, Udp};
 
 /// Both directions: index 0 goes down to the UE, index 1 up.
 pub(crate) type Paths = [Box<dyn Path>; 2];
@@ -94,8 +94,10 @@ impl Flow {
             Traffic::Ping { interval, packet_bytes, count } => {
                 Self::Ping(Box::new(Ping::new(identity, *interval, *packet_bytes, *count)))
             }
-            Traffic::Udp { rate, packet_bytes, duration } => {
-                Self::Udp(Box::new(Udp::new(identity, *rate, *packet_bytes, *duration)))
+            Traffic::Udp { rate, packet_bytes, duration, receiver_opens } => {
+                let opening = if *receiver_opens { Opening::ByReceiver } else { Opening::Done };
+                let udp = Udp::new(identity, *rate, *packet_bytes, *duration, opening);
+                Self::Udp(Box::new(udp))
             }
         }
     }
@@ -120,7 +122,7 @@ impl Flow {
         match self {
             Self::Tcp(_) => {}
             Self::Ping(flow) => flow.on_drop(packet),
-            Self::Udp(flow) => flow.on_drop(),
+            Self::Udp(flow) => flow.on_drop(packet),
         }
     }
 
