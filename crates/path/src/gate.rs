@@ -2,8 +2,11 @@
 //!
 //! A gate is one thing in two directions. Its outward side remembers when each flow's packets
 //! passed; its inward side asks about the time at which a packet arrives. For the answer the
-//! outward side first lets through everything that passed before that time, whoever polls it
+//! outward side first lets through everything that passed until that time, whoever polls it
 //! later: so nothing depends on when either direction is polled.
+//!
+//! The inward side takes [`DECISION`] for each packet: at the instant of the arrival itself
+//! somebody may still send what opens the gate.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,6 +15,9 @@ use std::rc::Rc;
 use airpath_base::{Drop, DropReason, Duration, FlowId, Instant, Packet};
 
 use crate::{Departure, GateKind, GateTimer, LinkMeter, Load, Path};
+
+/// How long the inward side takes: the smallest time there is.
+const DECISION: Duration = Duration::from_nanos(1);
 
 /// The outward side: everything passes.
 ///
@@ -43,7 +49,7 @@ struct Passage<P> {
     open: Vec<VecDeque<Open>>,
 }
 
-/// A time in which a flow's gate was open: after `from`, until `until` at the latest.
+/// A time in which a flow's gate was open, both ends included.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     from: Instant,
@@ -91,17 +97,14 @@ impl<P: Path, Q: Path> Inward<P, Q> {
 }
 
 impl<P: Path> Passage<P> {
-    /// Something of `flow` passed before `at`, and not longer than the timeout before it.
+    /// Something of `flow` passed at `at`, or not longer than the timeout before it.
     fn is_open(&mut self, flow: FlowId, at: Instant) -> bool {
-        // At equal times the inward packet is first: the outward one may not have been sent yet.
-        if let Some(before) = at.checked_sub(Duration::from_nanos(1)) {
-            self.pull(before);
-        }
+        self.pull(at);
         let Some(open) = self.open.get_mut(flow.0 as usize) else { return false };
         while open.front().is_some_and(|open| open.until < at) {
             open.pop_front();
         }
-        open.front().is_some_and(|open| open.from < at)
+        open.front().is_some_and(|open| open.from <= at)
     }
 
     fn pull(&mut self, until: Instant) {
@@ -182,13 +185,15 @@ impl<P: Path, Q: Path> Path for Inward<P, Q> {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        self.upstream.next_event()
+        Some(self.upstream.next_event()? + DECISION)
     }
 
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         loop {
-            let Departure { at, packet } = self.upstream.poll(now)?;
-            if self.admits(packet.flow, at) {
+            let Departure { at, packet } = self.upstream.poll(now.checked_sub(DECISION)?)?;
+            let admitted = self.admits(packet.flow, at);
+            let at = at + DECISION;
+            if admitted {
                 return Some(Departure { at, packet });
             }
             let (stage, reason) = (self.stage, self.kind.refuses_as());

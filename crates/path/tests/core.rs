@@ -223,7 +223,7 @@ impl World {
     /// One comes down: when it arrives in ms, or why not.
     fn down(&mut self, ms: u64, flow: u32) -> Result<u64, DropReason> {
         self.paths[0].enqueue(us(ms * 1000), packet(flow, 100, Ecn::NotEct, 0));
-        match self.paths[0].poll(us(ms * 1000 + 30_000)) {
+        match self.paths[0].poll(us(ms * 1000 + 30_001)) {
             Some(left) => Ok(left.at.as_nanos() / 1_000_000),
             None => Err(self.paths[0].poll_drop().expect("it left or was dropped").reason),
         }
@@ -238,11 +238,11 @@ fn timer(ms: u64, inward_refreshes: bool) -> GateTimer {
 fn the_first_packet_up_makes_the_binding_and_silence_ends_it() {
     let mut world = World::new(&[(GateKind::Nat, timer(300_000, false))]);
     assert_eq!(world.down(0, 0), Err(DropReason::NoBinding));
-    // At the NAT at 110; what the server sends at 90 is there at 110, too, and just too early.
+    // At the NAT at 110; what the server sends at 90 is there at 110, too, and just in time.
     world.up(100, 0);
-    assert_eq!(world.down(90, 0), Err(DropReason::NoBinding));
-    assert_eq!(world.down(91, 0), Ok(121));
-    assert_eq!(world.down(91, 1), Err(DropReason::NoBinding), "another flow's binding");
+    assert_eq!(world.down(89, 0), Err(DropReason::NoBinding));
+    assert_eq!(world.down(90, 0), Ok(120));
+    assert_eq!(world.down(90, 1), Err(DropReason::NoBinding), "another flow's binding");
     // RFC 4787 REQ-6: what comes in need not refresh: 300 s after 110 ms it ends.
     assert_eq!(world.down(300_090, 0), Ok(300_120));
     assert_eq!(world.down(300_091, 0), Err(DropReason::NoBinding));
@@ -273,7 +273,7 @@ fn of_two_nats_the_shorter_timeout_decides() {
         let gates = [(GateKind::Nat, timer(inner, false)), (GateKind::Nat, timer(outer, false))];
         let mut world = World::new(&gates);
         world.up(0, 0);
-        assert_eq!(world.down(990, 0), Ok(1_020));
+        assert_eq!(world.down(989, 0), Ok(1_019));
         assert_eq!(world.down(991, 0), Err(DropReason::NoBinding));
     }
 }

@@ -184,19 +184,23 @@ proptest! {
         let stages = gate(GateKind::Nat, timer).map(|side| vec![side]);
         let [(down, _), (up, refused)] = run(&stages, &arrivals, Polls::AtTheEnd);
         let (mut now, mut expected) = (0, Vec::new());
-        let mut sent: Vec<(u64, u32, bool)> = Vec::new();
+        let mut sent: Vec<(u64, u32)> = Vec::new();
         for (index, &(gap, direction, flow, _)) in arrivals.iter().enumerate() {
             now += gap;
-            // What goes out at this very instant comes too late.
-            let open = sent.iter().any(|&(at, other, outward)| {
-                other == flow && now - at <= timeout && (at < now || !outward)
+            // What goes out at this very instant, even after it, opens the gate for it.
+            let later = arrivals[index + 1..].iter().scan(now, |at, arrival| {
+                *at += arrival.0;
+                Some((*at, arrival))
             });
+            let mut twins = later.take_while(|&(at, _)| at == now);
+            let open = sent.iter().any(|&(at, other)| other == flow && now - at <= timeout)
+                || twins.any(|(_, &(_, direction, other, _))| direction == UP && other == flow);
             if direction == UP {
-                sent.push((now, flow, true));
+                sent.push((now, flow));
             } else if open {
                 expected.push(index as u64);
                 if inward_refreshes {
-                    sent.push((now, flow, false));
+                    sent.push((now, flow));
                 }
             }
         }
