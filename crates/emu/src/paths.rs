@@ -1,6 +1,6 @@
 //! The paths of a scenario, if they are such that the kernel's packets can pass them.
 
-use airpath_path::{Path, build};
+use airpath_path::{Path, build_pair};
 use airpath_scenario::{NamedStage, Scenario};
 
 use crate::EmuError;
@@ -9,15 +9,17 @@ use crate::EmuError;
 ///
 /// # Errors
 ///
-/// A TCP proxy: its ends are ours, and the kernel's packets would have to be answered by them.
+/// A TCP proxy: its ends are ours, and the kernel's packets would have to be answered by them. A
+/// radio: the driver of the real clock does not know cells.
 pub fn paths(scenario: &Scenario, seed: u64) -> Result<[Box<dyn Path>; 2], EmuError> {
     if let Some(proxy) = &scenario.proxy {
         return Err(EmuError::Proxy { stage: proxy.down.name.clone() });
     }
-    let path = |stages: &[NamedStage]| {
-        build(stages.iter().map(|stage| (stage.name.as_str(), &stage.stage)), seed)
-    };
-    Ok([path(&scenario.down), path(&scenario.up)])
+    if let Some(radio) = &scenario.radio {
+        return Err(EmuError::Radio { preset: radio.preset.clone() });
+    }
+    let named = NamedStage::named;
+    Ok(build_pair(named(&scenario.down), named(&scenario.up), seed))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::{Drop, Duration, Ecn, FlowId, Instant, Packet, Payload, Stream};
+use airpath_base::{Drop, Duration, Ecn, FlowId, Instant, Packet, Payload, Stream, Tunnel};
 use airpath_path::Load;
 use airpath_path::radio::rlc::*;
 use proptest::prelude::*;
@@ -216,7 +216,13 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Ledger; 2] {
                 let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][(stream.bits() % 3) as usize];
                 let size = 40 + (stream.bits() % 1461) as u32;
                 let flow = FlowId((stream.bits() % 5) as u32);
-                let packet = Packet { flow, size, ecn, payload: Payload::Opaque(id) };
+                let packet = Packet {
+                    flow,
+                    size,
+                    ecn,
+                    tunnel: Tunnel::default(),
+                    payload: Payload::Opaque(id),
+                };
                 id += 1;
                 ledger.entered.packets += 1;
                 ledger.entered.bytes += u64::from(size);

@@ -27,4 +27,9 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "asymmetric-3g",
     "trace-driven",
     "proxy",
+    "gtpu-fragmentation",
+    "policer",
+    "one-way-firewall",
+    "double-nat",
+    "hypervisor",
 ];

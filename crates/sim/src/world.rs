@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use airpath_base::{DropReason, Duration, Instant};
 use airpath_path::radio::Direction;
-use airpath_path::{LinkMeter, build};
+use airpath_path::{LinkMeter, build_pair};
 use airpath_record::{
     EventRow, FairnessSummary, LinkRow, LinkSummary, Name, Quantiles, RunSummary, Tables,
 };
@@ -72,14 +72,12 @@ impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
         let mut tables = Tables::default();
         let parts = parts(scenario);
-        let mut paths = parts.map(|stages| {
-            build(stages.iter().map(|stage| (stage.name.as_str(), &stage.stage)), seed)
-        });
+        let proxy = scenario.proxy.as_ref();
+        let mut paths = build_sides(parts, proxy.is_some(), seed);
         // Flows are looked up by their names' places.
         for flow in &scenario.flows {
             tables.names.add(&flow.id);
         }
-        let proxy = scenario.proxy.as_ref();
         let flows: Vec<Flow> = (0..)
             .zip(&scenario.flows)
             .map(|(index, config)| Flow::new(config, index, proxy, seed, &mut tables.names))
@@ -411,13 +409,28 @@ impl World {
 
 /// The stages of each of [`Paths`].
 fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
-    let (down, up) = match &scenario.proxy {
+    let (before_down, before_up) = match &scenario.proxy {
         Some(proxy) => (proxy.down.stages_before, proxy.up.stages_before),
         None => (scenario.down.len(), scenario.up.len()),
     };
-    let ((to_ue, beyond_down), (to_server, beyond_up)) =
-        (scenario.down.split_at(down), scenario.up.split_at(up));
-    [to_ue, to_server, beyond_down, beyond_up]
+    let ((down, beyond_down), (up, beyond_up)) =
+        (scenario.down.split_at(before_down), scenario.up.split_at(before_up));
+    [down, up, beyond_down, beyond_up]
+}
+
+/// Builds [`Paths`], the two of each side of the proxy as a pair: the first part down and the last
+/// part up are the server's side, the others the UE's. Without a proxy all stages are one side.
+fn build_sides(parts: [&[NamedStage]; 4], proxied: bool, seed: u64) -> Paths {
+    let pair = |down: usize, up: usize| {
+        build_pair(NamedStage::named(parts[down]), NamedStage::named(parts[up]), seed)
+    };
+    if proxied {
+        let ([from_server, to_server], [to_ue, from_ue]) = (pair(0, 3), pair(2, 1));
+        [from_server, from_ue, to_ue, to_server]
+    } else {
+        let ([down, up], [no_down, no_up]) = (pair(0, 1), pair(2, 3));
+        [down, up, no_down, no_up]
+    }
 }
 
 /// A timer may be re-armed to an earlier time only: a later one is noticed when it fires.

@@ -1,6 +1,6 @@
 //! Drivers of a cell.
 
-use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload};
+use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 use airpath_path::radio::Direction;
 use airpath_path::radio::cell::{Cell, CellConfig, CellDeparture, LteCarrier, UeConfig, UeIndex};
 use airpath_path::radio::harq::Decoding;
@@ -22,7 +22,13 @@ pub fn at(micros: u64) -> Instant {
 }
 
 pub fn packet(number: u64, size: u32) -> Packet {
-    Packet { flow: FlowId(0), size, ecn: Ecn::NotEct, payload: Payload::Opaque(number) }
+    Packet {
+        flow: FlowId(0),
+        size,
+        ecn: Ecn::NotEct,
+        tunnel: Tunnel::default(),
+        payload: Payload::Opaque(number),
+    }
 }
 
 /// LTE 20 MHz FDD with a UE whose HARQ never fails, in UM: one packet, one block.

@@ -14,7 +14,7 @@ use airpath_scenario::{Direction, FlowConfig, ProxyConfig, Traffic};
 use ping::Ping;
 use split::SplitFlow;
 use tcp::TcpFlow;
-use udp::Udp;
+use udp::{Opening, Udp};
 
 use crate::radio::Radio;
 
@@ -148,8 +148,9 @@ impl Flow {
                 let ping = Ping::new(identity, *interval, *packet_bytes, *count);
                 return Self::Ping(Box::new(ping));
             }
-            Traffic::Udp { rate, packet_bytes, duration } => {
-                let udp = Udp::new(identity, *rate, *packet_bytes, *duration);
+            Traffic::Udp { rate, packet_bytes, duration, receiver_opens } => {
+                let opening = if *receiver_opens { Opening::ByReceiver } else { Opening::Done };
+                let udp = Udp::new(identity, *rate, *packet_bytes, *duration, opening);
                 return Self::Udp(Box::new(udp));
             }
         };
@@ -188,7 +189,7 @@ impl Flow {
         match self {
             Self::Tcp(_) | Self::Split(_) => {}
             Self::Ping(flow) => flow.on_drop(packet),
-            Self::Udp(flow) => flow.on_drop(),
+            Self::Udp(flow) => flow.on_drop(packet),
         }
     }
 

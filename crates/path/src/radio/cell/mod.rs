@@ -67,14 +67,19 @@ pub struct CellDeparture {
 /// `None`. Nothing depends on when it is polled.
 ///
 /// ```
-/// use airpath_base::{Ecn, FlowId, Instant, Packet, Payload};
+/// use airpath_base::{Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 /// use airpath_path::radio::Direction;
 /// use airpath_path::radio::cell::{Cell, CellConfig, NrCarrier, UeConfig, UeIndex};
 ///
 /// let config = CellConfig::nr(NrCarrier::n78_100_mhz());
 /// let mut cell = Cell::new(&config, &[UeConfig::plain(&config.access)], 1);
-/// let packet =
-///     Packet { flow: FlowId(0), size: 1500, ecn: Ecn::NotEct, payload: Payload::Opaque(1) };
+/// let packet = Packet {
+///     flow: FlowId(0),
+///     size: 1500,
+///     ecn: Ecn::NotEct,
+///     tunnel: Tunnel::default(),
+///     payload: Payload::Opaque(1),
+/// };
 /// cell.enqueue(Instant::ZERO, Direction::Downlink, UeIndex(0), packet);
 /// let departure = loop {
 ///     let at = cell.next_event().expect("it is on its way");

@@ -18,7 +18,7 @@ pub enum Direction {
 /// Both directions of a bearer.
 ///
 /// ```
-/// use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload};
+/// use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 /// use airpath_path::radio::rlc::*;
 ///
 /// let arq = ArqConfig {
@@ -46,8 +46,13 @@ pub enum Direction {
 ///     },
 /// };
 /// let mut bearer = Bearer::new(&one_way, &one_way, 0);
-/// let packet =
-///     Packet { flow: FlowId(0), size: 1500, ecn: Ecn::NotEct, payload: Payload::Opaque(1) };
+/// let packet = Packet {
+///     flow: FlowId(0),
+///     size: 1500,
+///     ecn: Ecn::NotEct,
+///     tunnel: Tunnel::default(),
+///     payload: Payload::Opaque(1),
+/// };
 /// bearer.down.enqueue(Instant::ZERO, packet);
 ///
 /// let mut block = TransportBlock::new();
