@@ -302,6 +302,7 @@ impl Cell {
 
     /// Puts the next time at which a UE has something to do on the agenda.
     fn arm(&mut self, index: u32, now: Instant) {
+        self.reconsider(index, now);
         let watched = self.out.log.is_some();
         let ue = &mut self.ues[index as usize];
         if watched {
@@ -312,6 +313,24 @@ impl Cell {
         if ue.armed.is_none_or(|armed| at < armed) {
             ue.armed = Some(at);
             self.agenda.add(at, index, EventKind::Wake);
+        }
+    }
+
+    /// What waits for the UE to wake up may be able to go earlier than it seemed.
+    fn reconsider(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        if ue.access.drx.is_none() {
+            return;
+        }
+        let (downlink, uplink) = (ue.down.wait.is_some(), ue.up.wait.is_some());
+        if ue.access.request_wait.take().is_some() {
+            ue.access.request_uplink(now);
+        }
+        if downlink {
+            self.consider_downlink(index, now);
+        }
+        if uplink {
+            self.consider_uplink(index, now);
         }
     }
 

@@ -28,13 +28,10 @@ impl Cell {
             access.configured_next = None;
             self.flush_harq(index, now);
         }
-        let access = &mut self.ues[index as usize].access;
-        access.request_wait = access.request_wait.filter(|&at| at > now);
-        self.look_at_uplink(index, now);
-        self.do_random_access(index, now);
-        self.do_requests(index, now);
         self.do_random_access(index, now);
         self.send_configured(index, now);
+        self.look_at_uplink(index, now);
+        self.do_requests(index, now);
         self.consider_downlink(index, now);
         self.consider_uplink(index, now);
     }
@@ -54,8 +51,10 @@ impl Cell {
                 return;
             }
         }
-        if access.configured.is_some() && access.configured_next.is_none() {
-            access.plan_configured(&self.air, self.air.at_or_after(now));
+        let cleared = access.configured.is_none() || !access.is_aligned(now);
+        if !cleared && access.configured_next.is_none() {
+            let first = self.air.at_or_after(now).max(access.configured_from);
+            access.plan_configured(&self.air, first);
         }
         access.request_uplink(now);
     }

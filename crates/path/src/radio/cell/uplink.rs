@@ -190,6 +190,7 @@ impl Cell {
         let Some(slot) = access.configured_next.filter(|&slot| self.air.start(slot) <= now) else {
             return;
         };
+        access.configured_from = slot + 1;
         access.plan_configured(&self.air, slot + 1);
         let granted = self.grants.iter().any(|grant| grant.slot == slot && grant.ue == index);
         let waits = self.ues[index as usize].access.bsr.available() > 0;
