@@ -90,7 +90,7 @@ fn drx() -> impl Strategy<Value = DrxConfig> {
 }
 
 fn rrc() -> impl Strategy<Value = ConnectionConfig> {
-    (prop::bool::ANY, prop::bool::ANY, 20u64..200).prop_map(|(idle, inactive, inactivity)| {
+    (prop::bool::ANY, prop::bool::ANY, 60u64..300).prop_map(|(idle, inactive, inactivity)| {
         ConnectionConfig {
             initial: if idle { RrcState::Idle } else { RrcState::Connected },
             setup: ms(60),
@@ -283,7 +283,7 @@ fn drive(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     /// Conservation and no stall are asserted on the way, and that all has left after two minutes.
     #[test]

@@ -71,10 +71,18 @@ impl Cell {
 
     fn do_rrc(&mut self, index: u32, now: Instant) {
         loop {
-            let access = &mut self.ues[index as usize].access;
+            let ue = &mut self.ues[index as usize];
+            let waits = ue.reportable(now) > 0;
+            let access = &mut ue.access;
             let Some(change) = access.rrc.as_mut().and_then(|rrc| rrc.poll(now)) else { return };
             match change.to {
-                RrcState::Connected => access.on_connected(now),
+                RrcState::Connected => {
+                    access.on_connected(now);
+                    if waits {
+                        // The last message of the setup has a buffer status report.
+                        access.believed.on_request(now);
+                    }
+                }
                 _ => {
                     access.forget(now);
                     self.flush_harq(index, now);
@@ -109,6 +117,7 @@ impl Cell {
                     access.counters.requests += 1;
                     self.out.log(at, index, || RadioEventKind::Request { count, received });
                     if received {
+                        access.on_activity(now);
                         let read = self.air.request_end(at) + self.config.base_station.grant;
                         self.agenda.add(read, index, EventKind::Request);
                     }
@@ -134,6 +143,7 @@ impl Cell {
             match event {
                 RachEvent::Preamble { at, count, window } => {
                     self.out.log(at, index, || RadioEventKind::Preamble { count });
+                    access.on_activity(now);
                     if let Some(drx) = &mut access.drx {
                         drx.on_random_access(now, window.1);
                     }
@@ -146,6 +156,7 @@ impl Cell {
                 }
                 RachEvent::Msg3 { until, .. } => {
                     access.report_in_msg3(now, bytes);
+                    access.on_activity(now);
                     if let Some(drx) = &mut access.drx {
                         drx.on_random_access(now, until);
                     }
