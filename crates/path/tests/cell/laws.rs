@@ -283,7 +283,7 @@ fn drive(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     /// Conservation and no stall are asserted on the way, and that all has left after two minutes.
     #[test]

@@ -24,11 +24,10 @@ mod uplink;
 
 use std::collections::VecDeque;
 
-use airpath_base::{Drop, Instant, Packet};
+use airpath_base::{Drop, Duration, Instant, Packet};
 
 use crate::Load;
 use crate::radio::Direction;
-use crate::radio::mac::drx::DrxState;
 use crate::radio::scheduler::{Allocation, BlockSizes, Candidate, Scheduler, UeId};
 use agenda::{Agenda, EventKind};
 use air::Air;
@@ -296,6 +295,7 @@ impl Cell {
                 *armed = None;
                 self.wake(due.ue, due.at);
             }
+            EventKind::Watch => return self.watch_drx(due.ue, due.at),
         }
         self.arm(due.ue, due.at);
     }
@@ -303,16 +303,31 @@ impl Cell {
     /// Puts the next time at which a UE has something to do on the agenda.
     fn arm(&mut self, index: u32, now: Instant) {
         self.reconsider(index, now);
-        let watched = self.out.log.is_some();
-        let ue = &mut self.ues[index as usize];
-        if watched {
-            log_drx(ue, now, &mut self.out);
+        if self.out.log.is_some() {
+            self.watch_drx(index, now);
         }
-        let Some(at) = ue.next_wake(now, &self.air, watched) else { return };
-        debug_assert!(at >= now, "UE {index} has missed {at:?} at {now:?}");
+        let ue = &mut self.ues[index as usize];
+        let Some(at) = ue.next_wake(now, &self.air) else { return };
         if ue.armed.is_none_or(|armed| at < armed) {
             ue.armed = Some(at);
             self.agenda.add(at, index, EventKind::Wake);
+        }
+    }
+
+    /// Logs the state of DRX if it is another, and comes back at its next change.
+    fn watch_drx(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        let Some(drx) = &mut ue.access.drx else { return };
+        let state = drx.state(now);
+        let change = drx.next_change(now).map(|at| at.max(now + Duration::from_nanos(1)));
+        if ue.access.drx_logged != Some(state) {
+            ue.access.drx_logged = Some(state);
+            self.out.log(now, index, || event::RadioEventKind::Drx(state));
+        }
+        ue.watched = ue.watched.filter(|&at| at > now);
+        if let Some(at) = change.filter(|&at| ue.watched.is_none_or(|watched| at < watched)) {
+            ue.watched = Some(at);
+            self.agenda.add(at, index, EventKind::Watch);
         }
     }
 
@@ -390,14 +405,5 @@ impl BlockSizes for SlotSizes<'_> {
 
     fn prbs_for(&self, ue: UeId, bytes: u64) -> u32 {
         self.air.link(self.direction).prbs_for(self.class, self.mcs(ue), bytes)
-    }
-}
-
-fn log_drx(ue: &mut Ue, now: Instant, out: &mut Output) {
-    let access = &mut ue.access;
-    let state: Option<DrxState> = access.drx.as_mut().map(|drx| drx.state(now));
-    if let Some(state) = state.filter(|_| state != access.drx_logged) {
-        access.drx_logged = Some(state);
-        out.log(now, ue.index, || event::RadioEventKind::Drx(state));
     }
 }

@@ -1,6 +1,6 @@
 //! What a UE does of its own accord: timers, RRC, random access, scheduling requests.
 
-use airpath_base::{Duration, Instant};
+use airpath_base::Instant;
 
 use super::Cell;
 use super::access::UplinkAccess;
@@ -244,7 +244,7 @@ const MSG3_BYTES: u32 = 4;
 
 impl Ue {
     /// When the UE next has something to do of its own accord.
-    pub(super) fn next_wake(&mut self, now: Instant, air: &Air, watched: bool) -> Option<Instant> {
+    pub(super) fn next_wake(&mut self, now: Instant, air: &Air) -> Option<Instant> {
         let access = &mut self.access;
         // Behind packets that wait already, new ones change nothing: they are taken in when the
         // buffer is next looked at.
@@ -272,12 +272,11 @@ impl Ue {
             access.configured_next.map(|slot| air.start(slot)),
         ];
         let next = times.into_iter().flatten().min();
-        debug_assert!(next.is_none_or(|next| next >= now), "{now:?}: missed {times:?}");
-        let change = access.drx.as_mut().filter(|_| watched).and_then(|drx| drx.next_change(now));
-        let change = change.map(|at| at.max(now + Duration::from_nanos(1)));
-        match (next, change) {
-            (Some(next), Some(change)) => Some(next.min(change)),
-            (next, change) => next.or(change),
-        }
+        debug_assert!(
+            next.is_none_or(|next| next >= now),
+            "UE {} at {now:?}: {times:?}",
+            self.index
+        );
+        next
     }
 }

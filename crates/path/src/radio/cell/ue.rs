@@ -29,6 +29,8 @@ pub(super) struct Ue {
     pub(super) processing: Duration,
     /// The earliest wake-up on the agenda.
     pub(super) armed: Option<Instant>,
+    /// The earliest change of DRX on the agenda; only while somebody watches.
+    pub(super) watched: Option<Instant>,
 }
 
 /// One direction.
@@ -108,6 +110,7 @@ impl Ue {
             access: UplinkAccess::new(config, &stream),
             processing: config.processing.downlink,
             armed: None,
+            watched: None,
         }
     }
 
