@@ -1,6 +1,6 @@
 //! CPU time of a cell: ns per delivered packet, and what UEs cost that do nothing.
 //!
-//! `cargo run --release -p airpath-path --example cell_cost`
+//! `cargo run --release -p airpath-path --example cell_cost [UES AT MOST]`
 
 // A benchmark is where a clock may be read.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
@@ -16,7 +16,9 @@ fn main() {
     let lte = CellConfig::lte(LteCarrier::fdd_20_mhz());
     for (name, config, seconds) in [("NR n78 100 MHz", &nr, 4), ("LTE 20 MHz", &lte, 20)] {
         let ue = UeConfig::plain(&config.access);
-        for (ues, busy) in [(1, 1), (1_000, 1), (10, 10), (100, 100)] {
+        let most = std::env::args().nth(1).and_then(|most| most.parse().ok()).unwrap_or(1_000);
+        let loads = [(1, 1), (1_000, 1), (10, 10), (100, 100)];
+        for (ues, busy) in loads.into_iter().filter(|&(ues, _)| ues <= most) {
             run(name, config, &ue, (ues, busy), seconds);
         }
     }

@@ -38,6 +38,9 @@ struct SlotPlan {
     feedback: u64,
     /// Slots to the PUSCHs that are granted in it.
     grants: Vec<u64>,
+    /// Slots to the first, this one included, with downlink data, and to the first that grants.
+    to_downlink: u64,
+    to_granting: u64,
     /// Slots to what tells the UE how its PUSCH fared; `None`: nothing does (NR).
     answer: Option<u64>,
 }
@@ -51,7 +54,14 @@ impl Air {
         };
         let longest_grant = plans.iter().flat_map(|plan| plan.grants.iter()).max().copied();
         let is_lte = matches!(config.access, Access::Lte(_));
-        Self { slot, is_lte, plans, longest_grant: longest_grant.unwrap_or(0), downlink, uplink }
+        let longest_grant = longest_grant.unwrap_or(0);
+        let mut air = Self { slot, is_lte, plans, longest_grant, downlink, uplink };
+        for slot in 0..air.plans.len() {
+            let at = slot as u64;
+            air.plans[slot].to_downlink = air.find(at, |plan| plan.downlink.is_some()) - at;
+            air.plans[slot].to_granting = air.find(at, |plan| !plan.grants.is_empty()) - at;
+        }
+        air
     }
 
     /// Length of a slot.
@@ -89,12 +99,12 @@ impl Air {
 
     /// The first slot at or after `slot` with downlink data.
     pub(super) fn next_downlink(&self, slot: u64) -> u64 {
-        self.find(slot, |plan| plan.downlink.is_some())
+        slot + self.plan(slot).to_downlink
     }
 
     /// The first slot at or after `slot` in which uplink is granted.
     pub(super) fn next_granting(&self, slot: u64) -> u64 {
-        self.find(slot, |plan| !plan.grants.is_empty())
+        slot + self.plan(slot).to_granting
     }
 
     /// Slots, after `slot`, of the PUSCHs granted in it: differences, ascending.

@@ -98,6 +98,10 @@ pub struct Cell {
     configured: Vec<u32>,
     /// The first slot that is not over and done with.
     cursor: u64,
+    /// Everything until then is done.
+    done: Option<Instant>,
+    /// When the agenda or a slot has work next.
+    due: Option<Instant>,
     out: Output,
     /// Entered, and neither dropped nor polled.
     inside: Load,
@@ -130,6 +134,8 @@ impl Cell {
             grants: VecDeque::new(),
             configured: Vec::new(),
             cursor: 0,
+            done: None,
+            due: None,
             out: Output::default(),
             inside: Load::default(),
             config: config.clone(),
@@ -146,6 +152,7 @@ impl Cell {
             cell.consider_uplink(index, Instant::ZERO);
             cell.arm(index, Instant::ZERO);
         }
+        cell.find_due();
         cell
     }
 
@@ -170,14 +177,17 @@ impl Cell {
         link.incoming.push_back((now + link.processing, packet));
         if link.incoming.len() == 1 {
             self.arm(ue.0, now);
+            self.find_due();
         }
     }
 
     /// When polling can next yield something or has internal work; `None`: not before an enqueue.
     pub fn next_event(&self) -> Option<Instant> {
         let departure = self.out.departures.front().map(|departure| departure.at);
-        let slot = self.next_slot().map(|slot| self.air.start(slot));
-        [departure, self.agenda.next(), slot].into_iter().flatten().min()
+        match (departure, self.due) {
+            (Some(departure), Some(due)) => Some(departure.min(due)),
+            (departure, due) => departure.or(due),
+        }
     }
 
     /// The next packet that has left by `now`, in order of leaving.
@@ -244,8 +254,18 @@ impl Cell {
         }
     }
 
-    /// Does everything until `now`: what the agenda has before the slot that begins then.
+    /// Does everything until `now`.
+    #[inline]
     fn advance(&mut self, now: Instant) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.work_until(now);
+        }
+        self.done = self.done.max(Some(now));
+    }
+
+    /// What the agenda has comes before the slot that begins then.
+    fn work_until(&mut self, now: Instant) {
+        self.skip_done();
         loop {
             let slot = self.next_slot();
             let slot_at = slot.map(|slot| self.air.start(slot));
@@ -257,7 +277,25 @@ impl Cell {
                 _ => break,
             }
         }
-        self.cursor = self.cursor.max(self.air.containing(now) + 1);
+        self.done = self.done.max(Some(now));
+        self.find_due();
+    }
+
+    /// Slots that have begun are over.
+    fn skip_done(&mut self) {
+        if let Some(done) = self.done {
+            self.cursor = self.cursor.max(self.air.containing(done) + 1);
+        }
+    }
+
+    /// Finds out when there is work next.
+    fn find_due(&mut self) {
+        self.skip_done();
+        let slot = self.next_slot().map(|slot| self.air.start(slot));
+        self.due = match (self.agenda.next(), slot) {
+            (Some(event), Some(slot)) => Some(event.min(slot)),
+            (event, slot) => event.or(slot),
+        };
     }
 
     /// The next slot in which something can happen.
