@@ -254,7 +254,7 @@ fn drive(
                 let mut at = now + step;
                 while at <= next {
                     ask(&mut cell, at, entered, &mut outcome);
-                    at = at + step;
+                    at += step;
                 }
             }
         }

@@ -23,7 +23,7 @@ fn saturate(cell: &CellConfig, ue: &UeConfig, count: u32, direction: Direction) 
     let (begin, end) = (at(250_000), at(500_000));
     let mut inside = vec![0u32; count as usize];
     let mut bytes = vec![0u64; count as usize];
-    let mut fill = |cell: &mut Cell, now, inside: &mut u32, ue| {
+    let fill = |cell: &mut Cell, now, inside: &mut u32, ue| {
         // At most 1.2 MB: several slots.
         while *inside < 800 {
             cell.enqueue(now, direction, UeIndex(ue), packet(0, 1500));

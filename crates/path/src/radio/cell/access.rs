@@ -145,11 +145,11 @@ impl UplinkAccess {
 
     /// A downlink block at `now` has room for a Timing Advance Command.
     pub(super) fn on_downlink(&mut self, now: Instant) {
-        if let Some(alignment) = &mut self.alignment {
-            if now.saturating_since(alignment.last) >= alignment.every {
-                alignment.last = now;
-                alignment.timer.on_command(now);
-            }
+        if let Some(alignment) = &mut self.alignment
+            && now.saturating_since(alignment.last) >= alignment.every
+        {
+            alignment.last = now;
+            alignment.timer.on_command(now);
         }
     }
 

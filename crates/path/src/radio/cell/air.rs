@@ -15,6 +15,7 @@ pub(super) use link::LinkAir;
 pub(super) struct Air {
     slot: Duration,
     is_lte: bool,
+    dci_lead: Duration,
     /// One period of the slot pattern.
     plans: Vec<SlotPlan>,
     /// Slots from a grant to its PUSCH, at most.
@@ -55,7 +56,11 @@ impl Air {
         let longest_grant = plans.iter().flat_map(|plan| plan.grants.iter()).max().copied();
         let is_lte = matches!(config.access, Access::Lte(_));
         let longest_grant = longest_grant.unwrap_or(0);
-        let mut air = Self { slot, is_lte, plans, longest_grant, downlink, uplink };
+        let dci_lead = match &config.access {
+            Access::Nr(carrier) => slot * u64::from(carrier.offsets.k0),
+            Access::Lte(_) => Duration::ZERO,
+        };
+        let mut air = Self { slot, is_lte, dci_lead, plans, longest_grant, downlink, uplink };
         for slot in 0..air.plans.len() {
             let at = slot as u64;
             air.plans[slot].to_downlink = air.find(at, |plan| plan.downlink.is_some()) - at;
@@ -67,6 +72,11 @@ impl Air {
     /// Length of a slot.
     pub(super) const fn slot(&self) -> Duration {
         self.slot
+    }
+
+    /// K_0 as a time: the downlink is decided that long before it is sent.
+    pub(super) const fn dci_lead(&self) -> Duration {
+        self.dci_lead
     }
 
     /// When `slot` begins.
@@ -167,3 +177,6 @@ impl Air {
         (slot..slot + period).find(|&slot| fits(self.plan(slot))).unwrap_or(slot)
     }
 }
+
+#[cfg(test)]
+mod tests;

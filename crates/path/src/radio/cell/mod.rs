@@ -18,6 +18,8 @@ mod event;
 mod meter;
 mod output;
 mod procedures;
+mod pusch;
+mod side;
 mod stalled;
 mod ue;
 mod uplink;
@@ -28,7 +30,7 @@ use airpath_base::{Drop, Duration, Instant, Packet};
 
 use crate::Load;
 use crate::radio::Direction;
-use crate::radio::scheduler::{Allocation, BlockSizes, Candidate, Scheduler, UeId};
+use crate::radio::scheduler::Scheduler;
 use agenda::{Agenda, EventKind};
 use air::Air;
 pub use config::{
@@ -38,6 +40,7 @@ pub use config::{
 pub use event::{BlockEvent, GrantCause, RadioEvent, RadioEventKind};
 pub use meter::{AccessCounters, RadioCounters, UeMeter};
 use output::Output;
+use side::{Side, SlotSizes};
 pub use stalled::{Stalled, WaitsFor};
 use ue::Ue;
 use uplink::Grant;
@@ -105,17 +108,6 @@ pub struct Cell {
     out: Output,
     /// Entered, and neither dropped nor polled.
     inside: Load,
-}
-
-/// One direction's scheduler.
-#[derive(Debug)]
-struct Side {
-    scheduler: Scheduler,
-    /// UEs that it looks at in every slot, in order.
-    active: Vec<u32>,
-    /// Scratch.
-    candidates: Vec<Candidate>,
-    allocations: Vec<Allocation>,
 }
 
 impl Cell {
@@ -396,52 +388,5 @@ impl Cell {
                 self.out.drops.push_back(drop);
             }
         }
-    }
-}
-
-impl Side {
-    fn new(scheduler: Scheduler) -> Self {
-        let (active, candidates, allocations) = (Vec::new(), Vec::new(), Vec::new());
-        Self { scheduler, active, candidates, allocations }
-    }
-
-    /// The scheduler looks at a UE from now on.
-    fn activate(&mut self, ue: u32) {
-        if let Err(place) = self.active.binary_search(&ue) {
-            self.active.insert(place, ue);
-        }
-    }
-
-    /// When the UE's rate cap lets it send.
-    fn eligible_at(&self, ue: u32, now: Instant) -> Instant {
-        self.scheduler.eligible_at(UeId(ue), now)
-    }
-}
-
-/// Block sizes of one slot, for the scheduler.
-struct SlotSizes<'a> {
-    ues: &'a [Ue],
-    air: &'a Air,
-    direction: Direction,
-    class: usize,
-}
-
-impl SlotSizes<'_> {
-    fn mcs(&self, ue: UeId) -> u8 {
-        let ue = &self.ues[ue.0 as usize];
-        match self.direction {
-            Direction::Downlink => ue.down.mcs,
-            Direction::Uplink => ue.up.mcs,
-        }
-    }
-}
-
-impl BlockSizes for SlotSizes<'_> {
-    fn bytes(&self, ue: UeId, prbs: u32) -> u32 {
-        self.air.link(self.direction).bytes(self.class, self.mcs(ue), prbs)
-    }
-
-    fn prbs_for(&self, ue: UeId, bytes: u64) -> u32 {
-        self.air.link(self.direction).prbs_for(self.class, self.mcs(ue), bytes)
     }
 }

@@ -46,10 +46,11 @@ impl Cell {
             return;
         }
         access.bsr.on_available(now, 0, bytes);
-        if let Some(rrc) = &mut access.rrc {
-            if bytes > 0 && rrc.request(now, Direction::Uplink) > now {
-                return;
-            }
+        if let Some(rrc) = &mut access.rrc
+            && bytes > 0
+            && rrc.request(now, Direction::Uplink) > now
+        {
+            return;
         }
         let cleared = access.configured.is_none() || !access.is_aligned(now);
         if !cleared && access.configured_next.is_none() {

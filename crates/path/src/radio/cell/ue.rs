@@ -100,7 +100,7 @@ impl Ue {
         seed: u64,
     ) -> Self {
         let stream = |name: &str| Stream::new(seed, &format!("ue.{index}.{name}"));
-        let down = (Direction::Downlink, cell.base_station.downlink);
+        let down = (Direction::Downlink, cell.base_station.downlink + air.dci_lead());
         let up = (Direction::Uplink, config.processing.uplink);
         Self {
             index,
