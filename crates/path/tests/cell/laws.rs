@@ -70,7 +70,7 @@ fn drx() -> impl Strategy<Value = DrxConfig> {
         Just(UplinkStart::InActiveTime),
         Just(UplinkStart::InOnDuration)
     ];
-    (1u64..10, 1u64..50, prop::bool::ANY, start).prop_map(
+    (10u64..20, 1u64..50, prop::bool::ANY, start).prop_map(
         |(on, inactivity, short, uplink_start)| DrxConfig {
             on_duration: ms(on),
             slot_offset: Duration::ZERO,

@@ -105,3 +105,15 @@ fn idle_ues_have_no_events() {
     assert_eq!(cell.next_event(), None);
     assert_eq!(cell.poll(Instant::ZERO + Duration::from_secs(3_600)), None);
 }
+
+#[test]
+fn an_on_duration_that_could_miss_all_downlink_is_refused() {
+    let cell = CellConfig::nr(NrCarrier::n78_100_mhz());
+    let mut ue = UeConfig::plain(&cell.access);
+    // DDDSU: uplink is granted every 2.5 ms
+    ue.drx = Some(DrxConfig { on_duration: ms(2), ..drx(UplinkStart::AtOnce) });
+    let refused = CellConfigError::OnDuration { on_duration: ms(2), least: us(2_500) };
+    assert_eq!(ue.check(&cell), Err(refused));
+    ue.drx = Some(DrxConfig { on_duration: ms(3), ..drx(UplinkStart::AtOnce) });
+    assert_eq!(ue.check(&cell), Ok(()));
+}

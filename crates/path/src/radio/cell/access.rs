@@ -143,8 +143,9 @@ impl UplinkAccess {
         }
     }
 
-    /// A downlink block at `now` has room for a Timing Advance Command.
-    pub(super) fn on_downlink(&mut self, now: Instant) {
+    /// A block goes one way or the other at `now`: the base station can send a Timing Advance
+    /// Command, with it or in answer.
+    pub(super) fn align(&mut self, now: Instant) {
         if let Some(alignment) = &mut self.alignment
             && now.saturating_since(alignment.last) >= alignment.every
         {

@@ -107,6 +107,12 @@ impl Air {
         }
     }
 
+    /// The most time from one slot with downlink data, or one that grants, to the next.
+    pub(super) fn longest_silence(&self) -> Duration {
+        let longest = self.plans.iter().map(|plan| plan.to_downlink.max(plan.to_granting)).max();
+        self.slot * (longest.unwrap_or(0) + 1)
+    }
+
     /// The first slot at or after `slot` with downlink data.
     pub(super) fn next_downlink(&self, slot: u64) -> u64 {
         slot + self.plan(slot).to_downlink

@@ -136,7 +136,7 @@ impl Cell {
         let announced = Transmission { direction: DOWN, kind, process, harq_rtt_starts };
         ue.access.on_transmission(now, &announced);
         ue.access.on_activity(now);
-        ue.access.on_downlink(now);
+        ue.access.align(now);
     }
 
     /// A decoded block reaches RLC: in the UE, or in the base station.

@@ -134,7 +134,7 @@ impl Cell {
             air,
         };
         for (index, ue) in (0..).zip(ues) {
-            ue.check().expect("a checked configuration of the UE");
+            ue.check(config).expect("a checked configuration of the UE");
             cell.downlink.scheduler.add_ue(ue.downlink.cap);
             cell.uplink.scheduler.add_ue(ue.uplink.cap);
             cell.ues.push(Ue::new(index, ue, config, &cell.air, seed));

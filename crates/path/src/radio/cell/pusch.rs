@@ -154,6 +154,7 @@ impl Cell {
             return;
         }
         let &MacPdu { size, used, report, assembled, granted, .. } = ue.up.harq.payload(process);
+        ue.access.align(now);
         ue.up.receive(process);
         let full = used >= size;
         ue.access.heard.push_back(Heard { size, assembled, report, granted, full });

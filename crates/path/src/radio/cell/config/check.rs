@@ -1,5 +1,6 @@
 //! Configurations that cannot work.
 
+use airpath_base::Duration;
 use thiserror::Error;
 
 use super::{Access, CellConfig, NrDuplex, UeConfig};
@@ -51,6 +52,17 @@ pub enum CellConfigError {
     /// The bearer is no logical channel.
     #[error("bsr.channels is empty: the bearer is its first channel")]
     NoChannel,
+    /// Every on-duration could fall between the slots in which the base station can speak.
+    #[error(
+        "drx.on_duration is {on_duration:?}: in this cell it takes {least:?} to hold a slot \
+         with downlink and one that grants uplink"
+    )]
+    OnDuration {
+        /// What was asked for.
+        on_duration: Duration,
+        /// What it takes.
+        least: Duration,
+    },
     /// A request is answered by a grant of nothing.
     #[error("believed.request_grant is {0} bytes: a grant needs 16 for a report and data")]
     RequestGrant(u32),
@@ -102,8 +114,8 @@ impl CellConfig {
 }
 
 impl UeConfig {
-    /// Whether the UE can work.
-    pub fn check(&self) -> Result<(), CellConfigError> {
+    /// Whether the UE can work in `cell`, which has been checked.
+    pub fn check(&self, cell: &CellConfig) -> Result<(), CellConfigError> {
         if self.sr.occasions.is_none() && self.random_access.is_none() {
             return Err(CellConfigError::NoRequest);
         }
@@ -112,6 +124,12 @@ impl UeConfig {
         }
         if self.bsr.channels.is_empty() {
             return Err(CellConfigError::NoChannel);
+        }
+        if let Some(drx) = &self.drx {
+            let (on_duration, least) = (drx.on_duration, Air::new(cell).longest_silence());
+            if on_duration < least {
+                return Err(CellConfigError::OnDuration { on_duration, least });
+            }
         }
         if self.believed.request_grant < 16 {
             return Err(CellConfigError::RequestGrant(self.believed.request_grant));
