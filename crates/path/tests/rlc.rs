@@ -366,7 +366,7 @@ fn timers_that_passed_unused_do_not_end_for_what_comes_later() {
         },
     };
     let mut bearer = Bearer::new(&one_way, &one_way, 0);
-    let mut carry = |bearer: &mut Bearer, now| {
+    let carry = |bearer: &mut Bearer, now| {
         for direction in [Direction::Down, Direction::Up] {
             let mut block = TransportBlock::new();
             bearer.fill(direction, now, 4_000, &mut block);
