@@ -1,6 +1,6 @@
 //! CPU time of a cell: ns per delivered packet, and what UEs cost that do nothing.
 //!
-//! `cargo run --release -p airpath-path --example cell_cost [UES AT MOST]`
+//! `cargo run --release -p airpath-path --example cell_cost [UES AT MOST [SECONDS]]`
 
 // A benchmark is where a clock may be read.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
@@ -14,12 +14,14 @@ use airpath_path::radio::cell::{Cell, CellConfig, LteCarrier, NrCarrier, UeConfi
 fn main() {
     let nr = CellConfig::nr(NrCarrier::n78_100_mhz());
     let lte = CellConfig::lte(LteCarrier::fdd_20_mhz());
+    let mut arguments = std::env::args().skip(1).map_while(|argument| argument.parse().ok());
+    let most = arguments.next().unwrap_or(1_000);
+    let given = arguments.next();
     for (name, config, seconds) in [("NR n78 100 MHz", &nr, 4), ("LTE 20 MHz", &lte, 20)] {
         let ue = UeConfig::plain(&config.access);
-        let most = std::env::args().nth(1).and_then(|most| most.parse().ok()).unwrap_or(1_000);
         let loads = [(1, 1), (1_000, 1), (10, 10), (100, 100)];
         for (ues, busy) in loads.into_iter().filter(|&(ues, _)| ues <= most) {
-            run(name, config, &ue, (ues, busy), seconds);
+            run(name, config, &ue, (ues as usize, busy), given.unwrap_or(seconds));
         }
     }
 }
