@@ -65,7 +65,8 @@ impl Cell {
     fn is_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
         let eligible = self.downlink.eligible_at(index, now);
         let ue = &mut self.ues[index as usize];
-        ue.settle(now, &mut self.out);
+        // Timers that end by now were on the agenda, and are done.
+        ue.admit(|arrival| arrival <= now);
         let readiness = ue.downlink_readiness(now, eligible);
         let stays = ue.down.note(readiness);
         if stays {

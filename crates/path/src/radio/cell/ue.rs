@@ -160,7 +160,9 @@ impl Ue {
         }
     }
 
-    fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
+    /// Takes in the arrivals that are due.
+    #[inline]
+    pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
         let Self { bearer, down, up, .. } = self;
         for (link, one_way) in [(down, &mut bearer.down), (up, &mut bearer.up)] {
             while let Some(&(at, packet)) = link.incoming.front().filter(|(at, _)| is_due(*at)) {
