@@ -8,6 +8,17 @@
 //! what of a slot TDD gives to one direction decides how much fits, not when it ends. PDCCH never
 //! fails and has room for all. The downlink is scheduled in the slot of its PDSCH: K_0 adds to the
 //! base station's processing.
+//!
+//! Where the specification leaves it open, this base station
+//! - answers a scheduling request by a grant of a configured size, and ignores requests while a
+//!   grant is on its way;
+//! - adds room for headers to what was reported;
+//! - believes that a full block without a report, or one that HARQ lost, hides more: a UE whose
+//!   grant was just too small would otherwise be silent until retxBSR-Timer.
+//!
+//! Not here: several bearers of a UE, signalling bearers, PDCCH load and errors, PUCCH errors but
+//! missed requests, semi-persistent downlink, radio link failure (RLC goes on after
+//! maxRetxThreshold, random access after preambleTransMax), handover, carrier aggregation.
 
 mod access;
 mod agenda;
