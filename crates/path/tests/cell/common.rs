@@ -6,22 +6,22 @@ use airpath_path::radio::cell::{Cell, CellConfig, CellDeparture, LteCarrier, UeC
 use airpath_path::radio::harq::Decoding;
 use airpath_path::radio::rlc::{LteMode, LteUmSn, NrMode, NrUmSn, Release, RlcConfig};
 
-pub const DOWN: Direction = Direction::Downlink;
-pub const UP: Direction = Direction::Uplink;
+pub(crate) const DOWN: Direction = Direction::Downlink;
+pub(crate) const UP: Direction = Direction::Uplink;
 
-pub fn ms(millis: u64) -> Duration {
+pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-pub fn us(micros: u64) -> Duration {
+pub(crate) fn us(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
-pub fn at(micros: u64) -> Instant {
+pub(crate) fn at(micros: u64) -> Instant {
     Instant::ZERO + us(micros)
 }
 
-pub fn packet(number: u64, size: u32) -> Packet {
+pub(crate) fn packet(number: u64, size: u32) -> Packet {
     Packet {
         flow: FlowId(0),
         size,
@@ -32,7 +32,7 @@ pub fn packet(number: u64, size: u32) -> Packet {
 }
 
 /// LTE 20 MHz FDD with a UE whose HARQ never fails, in UM: one packet, one block.
-pub fn lte() -> (CellConfig, UeConfig) {
+pub(crate) fn lte() -> (CellConfig, UeConfig) {
     let cell = CellConfig::lte(LteCarrier::fdd_20_mhz());
     let mut ue = UeConfig::plain(&cell.access);
     bler(&mut ue, 0.0, 0.0);
@@ -41,14 +41,14 @@ pub fn lte() -> (CellConfig, UeConfig) {
 }
 
 /// Fixed error rates of first transmissions and of retransmissions, both ways.
-pub fn bler(ue: &mut UeConfig, initial: f64, retransmission: f64) {
+pub(crate) fn bler(ue: &mut UeConfig, initial: f64, retransmission: f64) {
     for link in [&mut ue.downlink, &mut ue.uplink] {
         link.harq.decoding = Decoding::Fixed { initial, retransmission };
     }
 }
 
 /// UM both ways.
-pub fn um(ue: &mut UeConfig) {
+pub(crate) fn um(ue: &mut UeConfig) {
     for link in [&mut ue.downlink, &mut ue.uplink] {
         link.bearer.rlc = match link.bearer.rlc {
             RlcConfig::Lte(_) => {
@@ -63,7 +63,7 @@ pub fn um(ue: &mut UeConfig) {
 }
 
 /// Everything that leaves until `end`, polled at each event.
-pub fn run(cell: &mut Cell, end: Instant) -> Vec<CellDeparture> {
+pub(crate) fn run(cell: &mut Cell, end: Instant) -> Vec<CellDeparture> {
     let mut departures = Vec::new();
     while let Some(next) = cell.next_event().filter(|&next| next <= end) {
         while let Some(departure) = cell.poll(next) {
@@ -74,7 +74,7 @@ pub fn run(cell: &mut Cell, end: Instant) -> Vec<CellDeparture> {
 }
 
 /// Sends one packet at `at` and waits for it; how long it took.
-pub fn one_way(cell: &mut Cell, at: Instant, direction: Direction, size: u32) -> Duration {
+pub(crate) fn one_way(cell: &mut Cell, at: Instant, direction: Direction, size: u32) -> Duration {
     cell.enqueue(at, direction, UeIndex(0), packet(0, size));
     let end = at + Duration::from_secs(10);
     while let Some(next) = cell.next_event().filter(|&next| next <= end) {
@@ -86,7 +86,7 @@ pub fn one_way(cell: &mut Cell, at: Instant, direction: Direction, size: u32) ->
 }
 
 /// Mean in milliseconds.
-pub fn mean_ms(times: impl IntoIterator<Item = Duration>) -> f64 {
+pub(crate) fn mean_ms(times: impl IntoIterator<Item = Duration>) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0);
     for time in times {
         sum += time.as_millis_f64();

@@ -121,3 +121,62 @@ fn a_configured_grant_needs_no_request() {
     cell.observe(at(20_000), &mut |meter| requests += meter.access.requests);
     assert_eq!(requests, 0);
 }
+
+/// The names of what the log has, with times in µs.
+fn story(cell: &mut Cell) -> Vec<(&'static str, u64)> {
+    core::iter::from_fn(|| cell.poll_event())
+        .map(|event| (event.kind.name(), event.at.as_nanos() / 1_000))
+        .collect()
+}
+
+#[test]
+fn the_log_tells_how_a_segment_and_its_acknowledgement_cross() {
+    let (config, mut ue) = lte();
+    bler(&mut ue, 1.0, 0.0);
+    let mut cell = Cell::new(&config, core::slice::from_ref(&ue), 1);
+    assert_eq!(cell.poll_event(), None);
+    cell.watch();
+    let down = one_way(&mut cell, at(100_000), DOWN, 1_500);
+    assert_eq!(down, us(11_500));
+    // TS 36.213 7, 10.1.2.1: subframe 101, NACK in 105, again in 109
+    let expected = [
+        ("packet_enters", 100_000),
+        ("block", 101_000),
+        ("block", 109_000),
+        ("packet_leaves", 111_500),
+    ];
+    assert_eq!(story(&mut cell), expected);
+    one_way(&mut cell, at(112_000), UP, 52);
+    run(&mut cell, at(200_000));
+    // SR in 114, granted in 118 for 122, PHICH in 126, again in 130
+    let expected = [
+        ("packet_enters", 112_000),
+        ("sr", 114_000),
+        ("grant", 118_000),
+        ("bsr", 122_000),
+        ("block", 122_000),
+        ("grant", 126_000),
+        ("block", 130_000),
+        ("packet_leaves", 132_500),
+    ];
+    assert_eq!(story(&mut cell), expected);
+}
+
+#[test]
+fn a_log_block_says_what_was_sent() {
+    let (config, ue) = lte();
+    let mut cell = Cell::new(&config, core::slice::from_ref(&ue), 1);
+    cell.watch();
+    one_way(&mut cell, at(100_000), DOWN, 1_500);
+    let blocks: Vec<_> = core::iter::from_fn(|| cell.poll_event())
+        .filter_map(|event| match event.kind {
+            RadioEventKind::Block(block) => Some(block),
+            _ => None,
+        })
+        .collect();
+    let [block] = blocks[..] else { panic!("{blocks:?}") };
+    // CQI 15 promises 5.55 bits, MCS 28 with two control symbols takes 5.71. 1,502 bytes with PDCP's header, 2 of RLC, 3 of MAC
+    assert_eq!((block.mcs, block.transmission, block.decoded, block.used), (27, 1, true, 1_507));
+    assert!(block.bytes >= block.used && block.prbs < 20, "{block:?}");
+    assert_eq!(block.end, at(102_000));
+}

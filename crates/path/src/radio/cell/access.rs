@@ -41,6 +41,8 @@ pub(super) struct UplinkAccess {
     pub(super) configured: Option<PeriodicGrant>,
     /// The next slot of the configured grant, while there is something to send.
     pub(super) configured_next: Option<u64>,
+    /// Slots before have had their chance.
+    pub(super) configured_from: u64,
     /// When the UE last sent data.
     pub(super) last_data: Option<Instant>,
     /// Dynamic grants for new data that are not used yet.
@@ -96,6 +98,7 @@ impl UplinkAccess {
             proactive_next: None,
             configured: config.configured,
             configured_next: None,
+            configured_from: 0,
             last_data: None,
             grants: 0,
             heard: VecDeque::new(),
@@ -140,13 +143,14 @@ impl UplinkAccess {
         }
     }
 
-    /// A downlink block at `now` has room for a Timing Advance Command.
-    pub(super) fn on_downlink(&mut self, now: Instant) {
-        if let Some(alignment) = &mut self.alignment {
-            if now.saturating_since(alignment.last) >= alignment.every {
-                alignment.last = now;
-                alignment.timer.on_command(now);
-            }
+    /// A block goes one way or the other at `now`: the base station can send a Timing Advance
+    /// Command, with it or in answer.
+    pub(super) fn align(&mut self, now: Instant) {
+        if let Some(alignment) = &mut self.alignment
+            && now.saturating_since(alignment.last) >= alignment.every
+        {
+            alignment.last = now;
+            alignment.timer.on_command(now);
         }
     }
 

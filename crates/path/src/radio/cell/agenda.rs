@@ -35,6 +35,8 @@ pub(super) enum EventKind {
     Request,
     /// A timer, an arrival, an occasion: the UE knows.
     Wake,
+    /// DRX changes its state, and somebody watches. Changes nothing.
+    Watch,
 }
 
 /// What is due.

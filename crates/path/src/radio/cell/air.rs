@@ -15,6 +15,7 @@ pub(super) use link::LinkAir;
 pub(super) struct Air {
     slot: Duration,
     is_lte: bool,
+    dci_lead: Duration,
     /// One period of the slot pattern.
     plans: Vec<SlotPlan>,
     /// Slots from a grant to its PUSCH, at most.
@@ -38,6 +39,9 @@ struct SlotPlan {
     feedback: u64,
     /// Slots to the PUSCHs that are granted in it.
     grants: Vec<u64>,
+    /// Slots to the first, this one included, with downlink data, and to the first that grants.
+    to_downlink: u64,
+    to_granting: u64,
     /// Slots to what tells the UE how its PUSCH fared; `None`: nothing does (NR).
     answer: Option<u64>,
 }
@@ -51,12 +55,28 @@ impl Air {
         };
         let longest_grant = plans.iter().flat_map(|plan| plan.grants.iter()).max().copied();
         let is_lte = matches!(config.access, Access::Lte(_));
-        Self { slot, is_lte, plans, longest_grant: longest_grant.unwrap_or(0), downlink, uplink }
+        let longest_grant = longest_grant.unwrap_or(0);
+        let dci_lead = match &config.access {
+            Access::Nr(carrier) => slot * u64::from(carrier.offsets.k0),
+            Access::Lte(_) => Duration::ZERO,
+        };
+        let mut air = Self { slot, is_lte, dci_lead, plans, longest_grant, downlink, uplink };
+        for slot in 0..air.plans.len() {
+            let at = slot as u64;
+            air.plans[slot].to_downlink = air.find(at, |plan| plan.downlink.is_some()) - at;
+            air.plans[slot].to_granting = air.find(at, |plan| !plan.grants.is_empty()) - at;
+        }
+        air
     }
 
     /// Length of a slot.
     pub(super) const fn slot(&self) -> Duration {
         self.slot
+    }
+
+    /// K_0 as a time: the downlink is decided that long before it is sent.
+    pub(super) const fn dci_lead(&self) -> Duration {
+        self.dci_lead
     }
 
     /// When `slot` begins.
@@ -87,14 +107,20 @@ impl Air {
         }
     }
 
+    /// The most time from one slot with downlink data, or one that grants, to the next.
+    pub(super) fn longest_silence(&self) -> Duration {
+        let longest = self.plans.iter().map(|plan| plan.to_downlink.max(plan.to_granting)).max();
+        self.slot * (longest.unwrap_or(0) + 1)
+    }
+
     /// The first slot at or after `slot` with downlink data.
     pub(super) fn next_downlink(&self, slot: u64) -> u64 {
-        self.find(slot, |plan| plan.downlink.is_some())
+        slot + self.plan(slot).to_downlink
     }
 
     /// The first slot at or after `slot` in which uplink is granted.
     pub(super) fn next_granting(&self, slot: u64) -> u64 {
-        self.find(slot, |plan| !plan.grants.is_empty())
+        slot + self.plan(slot).to_granting
     }
 
     /// Slots, after `slot`, of the PUSCHs granted in it: differences, ascending.
@@ -157,3 +183,6 @@ impl Air {
         (slot..slot + period).find(|&slot| fits(self.plan(slot))).unwrap_or(slot)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,7 +65,8 @@ impl Cell {
     fn is_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
         let eligible = self.downlink.eligible_at(index, now);
         let ue = &mut self.ues[index as usize];
-        ue.settle(now, &mut self.out);
+        // Timers that end by now were on the agenda, and are done.
+        ue.admit(|arrival| arrival <= now);
         let readiness = ue.downlink_readiness(now, eligible);
         let stays = ue.down.note(readiness);
         if stays {
@@ -136,7 +137,7 @@ impl Cell {
         let announced = Transmission { direction: DOWN, kind, process, harq_rtt_starts };
         ue.access.on_transmission(now, &announced);
         ue.access.on_activity(now);
-        ue.access.on_downlink(now);
+        ue.access.align(now);
     }
 
     /// A decoded block reaches RLC: in the UE, or in the base station.

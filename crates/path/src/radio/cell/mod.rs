@@ -8,6 +8,17 @@
 //! what of a slot TDD gives to one direction decides how much fits, not when it ends. PDCCH never
 //! fails and has room for all. The downlink is scheduled in the slot of its PDSCH: K_0 adds to the
 //! base station's processing.
+//!
+//! Where the specification leaves it open, this base station
+//! - answers a scheduling request by a grant of a configured size, and ignores requests while a
+//!   grant is on its way;
+//! - adds room for headers to what was reported;
+//! - believes that a full block without a report, or one that HARQ lost, hides more: a UE whose
+//!   grant was just too small would otherwise be silent until retxBSR-Timer.
+//!
+//! Not here: several bearers of a UE, signalling bearers, PDCCH load and errors, PUCCH errors but
+//! missed requests, semi-persistent downlink, radio link failure (RLC goes on after
+//! maxRetxThreshold, random access after preambleTransMax), handover, carrier aggregation.
 
 mod access;
 mod agenda;
@@ -18,18 +29,19 @@ mod event;
 mod meter;
 mod output;
 mod procedures;
+mod pusch;
+mod side;
 mod stalled;
 mod ue;
 mod uplink;
 
 use std::collections::VecDeque;
 
-use airpath_base::{Drop, Instant, Packet};
+use airpath_base::{Drop, Duration, Instant, Packet};
 
 use crate::Load;
 use crate::radio::Direction;
-use crate::radio::mac::drx::DrxState;
-use crate::radio::scheduler::{Allocation, BlockSizes, Candidate, Scheduler, UeId};
+use crate::radio::scheduler::Scheduler;
 use agenda::{Agenda, EventKind};
 use air::Air;
 pub use config::{
@@ -39,6 +51,7 @@ pub use config::{
 pub use event::{BlockEvent, GrantCause, RadioEvent, RadioEventKind};
 pub use meter::{AccessCounters, RadioCounters, UeMeter};
 use output::Output;
+use side::{Side, SlotSizes};
 pub use stalled::{Stalled, WaitsFor};
 use ue::Ue;
 use uplink::Grant;
@@ -104,20 +117,13 @@ pub struct Cell {
     configured: Vec<u32>,
     /// The first slot that is not over and done with.
     cursor: u64,
+    /// Everything until then is done.
+    done: Option<Instant>,
+    /// When the agenda or a slot has work next.
+    due: Option<Instant>,
     out: Output,
     /// Entered, and neither dropped nor polled.
     inside: Load,
-}
-
-/// One direction's scheduler.
-#[derive(Debug)]
-struct Side {
-    scheduler: Scheduler,
-    /// UEs that it looks at in every slot, in order.
-    active: Vec<u32>,
-    /// Scratch.
-    candidates: Vec<Candidate>,
-    allocations: Vec<Allocation>,
 }
 
 impl Cell {
@@ -136,13 +142,15 @@ impl Cell {
             grants: VecDeque::new(),
             configured: Vec::new(),
             cursor: 0,
+            done: None,
+            due: None,
             out: Output::default(),
             inside: Load::default(),
             config: config.clone(),
             air,
         };
         for (index, ue) in (0..).zip(ues) {
-            ue.check().expect("a checked configuration of the UE");
+            ue.check(config).expect("a checked configuration of the UE");
             cell.downlink.scheduler.add_ue(ue.downlink.cap);
             cell.uplink.scheduler.add_ue(ue.uplink.cap);
             cell.ues.push(Ue::new(index, ue, config, &cell.air, seed));
@@ -152,6 +160,7 @@ impl Cell {
             cell.consider_uplink(index, Instant::ZERO);
             cell.arm(index, Instant::ZERO);
         }
+        cell.find_due();
         cell
     }
 
@@ -176,14 +185,17 @@ impl Cell {
         link.incoming.push_back((now + link.processing, packet));
         if link.incoming.len() == 1 {
             self.arm(ue.0, now);
+            self.find_due();
         }
     }
 
     /// When polling can next yield something or has internal work; `None`: not before an enqueue.
     pub fn next_event(&self) -> Option<Instant> {
         let departure = self.out.departures.front().map(|departure| departure.at);
-        let slot = self.next_slot().map(|slot| self.air.start(slot));
-        [departure, self.agenda.next(), slot].into_iter().flatten().min()
+        match (departure, self.due) {
+            (Some(departure), Some(due)) => Some(departure.min(due)),
+            (departure, due) => departure.or(due),
+        }
     }
 
     /// The next packet that has left by `now`, in order of leaving.
@@ -251,8 +263,18 @@ impl Cell {
         }
     }
 
-    /// Does everything until `now`: what the agenda has before the slot that begins then.
+    /// Does everything until `now`.
+    #[inline]
     fn advance(&mut self, now: Instant) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.work_until(now);
+        }
+        self.done = self.done.max(Some(now));
+    }
+
+    /// What the agenda has comes before the slot that begins then.
+    fn work_until(&mut self, now: Instant) {
+        self.skip_done();
         loop {
             let slot = self.next_slot();
             let slot_at = slot.map(|slot| self.air.start(slot));
@@ -264,7 +286,25 @@ impl Cell {
                 _ => break,
             }
         }
-        self.cursor = self.cursor.max(self.air.containing(now) + 1);
+        self.done = self.done.max(Some(now));
+        self.find_due();
+    }
+
+    /// Slots that have begun are over.
+    fn skip_done(&mut self) {
+        if let Some(done) = self.done {
+            self.cursor = self.cursor.max(self.air.containing(done) + 1);
+        }
+    }
+
+    /// Finds out when there is work next.
+    fn find_due(&mut self) {
+        self.skip_done();
+        let slot = self.next_slot().map(|slot| self.air.start(slot));
+        self.due = match (self.agenda.next(), slot) {
+            (Some(event), Some(slot)) => Some(event.min(slot)),
+            (event, slot) => event.or(slot),
+        };
     }
 
     /// The next slot in which something can happen.
@@ -302,22 +342,57 @@ impl Cell {
                 *armed = None;
                 self.wake(due.ue, due.at);
             }
+            EventKind::Watch => return self.watch_drx(due.ue, due.at),
         }
         self.arm(due.ue, due.at);
     }
 
     /// Puts the next time at which a UE has something to do on the agenda.
     fn arm(&mut self, index: u32, now: Instant) {
-        let watched = self.out.log.is_some();
-        let ue = &mut self.ues[index as usize];
-        if watched {
-            log_drx(ue, now, &mut self.out);
+        self.reconsider(index, now);
+        if self.out.log.is_some() {
+            self.watch_drx(index, now);
         }
-        let Some(at) = ue.next_wake(now, &self.air, watched) else { return };
-        debug_assert!(at >= now, "UE {index} has missed {at:?} at {now:?}");
+        let ue = &mut self.ues[index as usize];
+        let Some(at) = ue.next_wake(now, &self.air) else { return };
         if ue.armed.is_none_or(|armed| at < armed) {
             ue.armed = Some(at);
             self.agenda.add(at, index, EventKind::Wake);
+        }
+    }
+
+    /// Logs the state of DRX if it is another, and comes back at its next change.
+    fn watch_drx(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        let Some(drx) = &mut ue.access.drx else { return };
+        let state = drx.state(now);
+        let change = drx.next_change(now).map(|at| at.max(now + Duration::from_nanos(1)));
+        if ue.access.drx_logged != Some(state) {
+            ue.access.drx_logged = Some(state);
+            self.out.log(now, index, || event::RadioEventKind::Drx(state));
+        }
+        ue.watched = ue.watched.filter(|&at| at > now);
+        if let Some(at) = change.filter(|&at| ue.watched.is_none_or(|watched| at < watched)) {
+            ue.watched = Some(at);
+            self.agenda.add(at, index, EventKind::Watch);
+        }
+    }
+
+    /// What waits for the UE to wake up may be able to go earlier than it seemed.
+    fn reconsider(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        if ue.access.drx.is_none() {
+            return;
+        }
+        let (downlink, uplink) = (ue.down.wait.is_some(), ue.up.wait.is_some());
+        if ue.access.request_wait.take().is_some() {
+            ue.access.request_uplink(now);
+        }
+        if downlink {
+            self.consider_downlink(index, now);
+        }
+        if uplink {
+            self.consider_uplink(index, now);
         }
     }
 
@@ -330,61 +405,5 @@ impl Cell {
                 self.out.drops.push_back(Drop { stage, ..drop });
             }
         }
-    }
-}
-
-impl Side {
-    fn new(scheduler: Scheduler) -> Self {
-        let (active, candidates, allocations) = (Vec::new(), Vec::new(), Vec::new());
-        Self { scheduler, active, candidates, allocations }
-    }
-
-    /// The scheduler looks at a UE from now on.
-    fn activate(&mut self, ue: u32) {
-        if let Err(place) = self.active.binary_search(&ue) {
-            self.active.insert(place, ue);
-        }
-    }
-
-    /// When the UE's rate cap lets it send.
-    fn eligible_at(&self, ue: u32, now: Instant) -> Instant {
-        self.scheduler.eligible_at(UeId(ue), now)
-    }
-}
-
-/// Block sizes of one slot, for the scheduler.
-struct SlotSizes<'a> {
-    ues: &'a [Ue],
-    air: &'a Air,
-    direction: Direction,
-    class: usize,
-}
-
-impl SlotSizes<'_> {
-    fn mcs(&self, ue: UeId) -> u8 {
-        let ue = &self.ues[ue.0 as usize];
-        match self.direction {
-            Direction::Downlink => ue.down.mcs,
-            Direction::Uplink => ue.up.mcs,
-        }
-    }
-}
-
-impl BlockSizes for SlotSizes<'_> {
-    fn bytes(&self, ue: UeId, prbs: u32) -> u32 {
-        self.air.link(self.direction).bytes(self.class, self.mcs(ue), prbs)
-    }
-
-    fn prbs_for(&self, ue: UeId, bytes: u64) -> u32 {
-        self.air.link(self.direction).prbs_for(self.class, self.mcs(ue), bytes)
-    }
-}
-
-fn log_drx(ue: &mut Ue, now: Instant, out: &mut Output) {
-    let access = &mut ue.access;
-    let state: Option<DrxState> = access.drx.as_mut().map(|drx| drx.state(now));
-    if let Some(state) = state.filter(|_| state != access.drx_logged) {
-        access.drx_logged = Some(state);
-        out.log(now, ue.index, || event::RadioEventKind::Drx(state));
     }
 }

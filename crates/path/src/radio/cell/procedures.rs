@@ -1,6 +1,6 @@
 //! What a UE does of its own accord: timers, RRC, random access, scheduling requests.
 
-use airpath_base::{Duration, Instant};
+use airpath_base::Instant;
 
 use super::Cell;
 use super::access::UplinkAccess;
@@ -28,13 +28,10 @@ impl Cell {
             access.configured_next = None;
             self.flush_harq(index, now);
         }
-        let access = &mut self.ues[index as usize].access;
-        access.request_wait = access.request_wait.filter(|&at| at > now);
-        self.look_at_uplink(index, now);
-        self.do_random_access(index, now);
-        self.do_requests(index, now);
         self.do_random_access(index, now);
         self.send_configured(index, now);
+        self.look_at_uplink(index, now);
+        self.do_requests(index, now);
         self.consider_downlink(index, now);
         self.consider_uplink(index, now);
     }
@@ -49,13 +46,16 @@ impl Cell {
             return;
         }
         access.bsr.on_available(now, 0, bytes);
-        if let Some(rrc) = &mut access.rrc {
-            if bytes > 0 && rrc.request(now, Direction::Uplink) > now {
-                return;
-            }
+        if let Some(rrc) = &mut access.rrc
+            && bytes > 0
+            && rrc.request(now, Direction::Uplink) > now
+        {
+            return;
         }
-        if access.configured.is_some() && access.configured_next.is_none() {
-            access.plan_configured(&self.air, self.air.at_or_after(now));
+        let cleared = access.configured.is_none() || !access.is_aligned(now);
+        if !cleared && access.configured_next.is_none() {
+            let first = self.air.at_or_after(now).max(access.configured_from);
+            access.plan_configured(&self.air, first);
         }
         access.request_uplink(now);
     }
@@ -72,10 +72,18 @@ impl Cell {
 
     fn do_rrc(&mut self, index: u32, now: Instant) {
         loop {
-            let access = &mut self.ues[index as usize].access;
+            let ue = &mut self.ues[index as usize];
+            let waits = ue.reportable(now) > 0;
+            let access = &mut ue.access;
             let Some(change) = access.rrc.as_mut().and_then(|rrc| rrc.poll(now)) else { return };
             match change.to {
-                RrcState::Connected => access.on_connected(now),
+                RrcState::Connected => {
+                    access.on_connected(now);
+                    if waits {
+                        // The last message of the setup has a buffer status report.
+                        access.believed.on_request(now);
+                    }
+                }
                 _ => {
                     access.forget(now);
                     self.flush_harq(index, now);
@@ -110,6 +118,7 @@ impl Cell {
                     access.counters.requests += 1;
                     self.out.log(at, index, || RadioEventKind::Request { count, received });
                     if received {
+                        access.on_activity(now);
                         let read = self.air.request_end(at) + self.config.base_station.grant;
                         self.agenda.add(read, index, EventKind::Request);
                     }
@@ -135,6 +144,7 @@ impl Cell {
             match event {
                 RachEvent::Preamble { at, count, window } => {
                     self.out.log(at, index, || RadioEventKind::Preamble { count });
+                    access.on_activity(now);
                     if let Some(drx) = &mut access.drx {
                         drx.on_random_access(now, window.0, window.1);
                     }
@@ -147,6 +157,7 @@ impl Cell {
                 }
                 RachEvent::Msg3 { until, .. } => {
                     access.report_in_msg3(now, bytes);
+                    access.on_activity(now);
                     if let Some(drx) = &mut access.drx {
                         drx.on_random_access(now, now, until);
                     }
@@ -234,7 +245,7 @@ const MSG3_BYTES: u32 = 4;
 
 impl Ue {
     /// When the UE next has something to do of its own accord.
-    pub(super) fn next_wake(&mut self, now: Instant, air: &Air, watched: bool) -> Option<Instant> {
+    pub(super) fn next_wake(&mut self, now: Instant, air: &Air) -> Option<Instant> {
         let access = &mut self.access;
         // Behind packets that wait already, new ones change nothing: they are taken in when the
         // buffer is next looked at.
@@ -262,12 +273,11 @@ impl Ue {
             access.configured_next.map(|slot| air.start(slot)),
         ];
         let next = times.into_iter().flatten().min();
-        debug_assert!(next.is_none_or(|next| next >= now), "{now:?}: missed {times:?}");
-        let change = access.drx.as_mut().filter(|_| watched).and_then(|drx| drx.next_change(now));
-        let change = change.map(|at| at.max(now + Duration::from_nanos(1)));
-        match (next, change) {
-            (Some(next), Some(change)) => Some(next.min(change)),
-            (next, change) => next.or(change),
-        }
+        debug_assert!(
+            next.is_none_or(|next| next >= now),
+            "UE {} at {now:?}: {times:?}",
+            self.index
+        );
+        next
     }
 }

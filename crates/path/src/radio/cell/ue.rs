@@ -29,6 +29,8 @@ pub(super) struct Ue {
     pub(super) processing: Duration,
     /// The earliest wake-up on the agenda.
     pub(super) armed: Option<Instant>,
+    /// The earliest change of DRX on the agenda; only while somebody watches.
+    pub(super) watched: Option<Instant>,
 }
 
 /// One direction.
@@ -98,7 +100,7 @@ impl Ue {
         seed: u64,
     ) -> Self {
         let stream = |name: &str| Stream::new(seed, &format!("ue.{index}.{name}"));
-        let down = (Direction::Downlink, cell.base_station.downlink);
+        let down = (Direction::Downlink, cell.base_station.downlink + air.dci_lead());
         let up = (Direction::Uplink, config.processing.uplink);
         Self {
             index,
@@ -108,6 +110,7 @@ impl Ue {
             access: UplinkAccess::new(config, &stream),
             processing: config.processing.downlink,
             armed: None,
+            watched: None,
         }
     }
 
@@ -157,7 +160,9 @@ impl Ue {
         }
     }
 
-    fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
+    /// Takes in the arrivals that are due.
+    #[inline]
+    pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
         let Self { bearer, down, up, .. } = self;
         for (link, one_way) in [(down, &mut bearer.down), (up, &mut bearer.up)] {
             while let Some(&(at, packet)) = link.incoming.front().filter(|(at, _)| is_due(*at)) {

@@ -289,6 +289,9 @@ impl<T> Harq<T> {
 
     /// When a failed block may be sent, at `now` or later; `None`: there is none.
     pub fn next_retransmission(&self, now: Instant) -> Option<Instant> {
+        if self.failed == 0 {
+            return None;
+        }
         let earliest = |process: &Process<T>| match process.state {
             State::Failed { from } if from >= now => Some(from),
             State::Failed { from } => Some(match self.config.timing {

@@ -228,6 +228,22 @@ mod tests {
     }
 
     #[test]
+    fn a_full_block_without_a_report_hides_as_much_again() {
+        let mut believed = believed();
+        believed.on_grant(at(0), 800);
+        believed.on_transport_block(at(4), 800);
+        believed.on_full_block(at(4), 800);
+        assert_eq!(believed.wanted(at(4)), 800);
+        believed.on_grant(at(5), 800);
+        believed.on_report(at(9), 800, at(8), &report(BsrKind::Short, &[(0, 0)]));
+        assert_eq!(believed.wanted(at(9)), 0);
+        // What a report has said is better known.
+        believed.on_report(at(10), 0, at(10), &report(BsrKind::Short, &[(0, 1)]));
+        believed.on_full_block(at(11), 800);
+        assert_eq!(believed.wanted(at(11)), 100);
+    }
+
+    #[test]
     fn grants_in_advance_stop_with_the_traffic() {
         let ms = Duration::from_millis;
         let occasions = Occasions::new(ms(8), ms(3));

@@ -186,22 +186,20 @@ impl FlowQueue {
         load: &mut Load,
         sdus: &mut Sdus,
     ) -> Option<Waiting> {
-        while let Some(arrived) = self.ring.front().map(|head| head.arrived) {
-            let mut packet = self.pop_head()?;
-            load.remove(&packet);
-            let sojourn = now.saturating_since(arrived);
-            let Some(codel) = &mut self.codel else {
-                marker.step(&mut packet, sojourn);
-                return Some(Waiting { packet, arrived });
-            };
-            if marker.step(&mut packet, sojourn) || !codel.drops_head(now, sojourn, self.bytes) {
-                return Some(Waiting { packet, arrived });
+        while let Some(mut head) = self.ring.pop_front() {
+            self.bytes -= u64::from(head.packet.size);
+            load.remove(&head.packet);
+            let sojourn = now.saturating_since(head.arrived);
+            let is_l4s = marker.step(&mut head.packet, sojourn);
+            let Some(codel) = &mut self.codel else { return Some(head) };
+            if is_l4s || !codel.drops_head(now, sojourn, self.bytes) {
+                return Some(head);
             }
-            if marker.mark_instead(&mut packet) {
+            if marker.mark_instead(&mut head.packet) {
                 codel.marked_instead();
-                return Some(Waiting { packet, arrived });
+                return Some(head);
             }
-            sdus.drop(now, packet, DropReason::Aqm);
+            sdus.drop(now, head.packet, DropReason::Aqm);
         }
         self.codel.iter_mut().for_each(CoDel::emptied);
         None

@@ -17,6 +17,7 @@ pub(super) fn air(carrier: &LteCarrier, config: &CellConfig) -> Parts {
             feedback: u64::from(lte::FDD_FEEDBACK_DELAY),
             grants: vec![u64::from(lte::FDD_GRANT_DELAY)],
             answer: Some(u64::from(lte::FDD_PHICH_DELAY)),
+            ..SlotPlan::default()
         }],
         LteDuplex::Tdd { configuration, special } => {
             tdd_plans(configuration, special, &mut down, &mut up)
@@ -66,6 +67,7 @@ fn tdd_plans(
                 feedback: configuration.feedback_delay(subframe).map_or(0, u64::from),
                 grants: Vec::new(),
                 answer: configuration.phich_delay(subframe).map(u64::from),
+                ..SlotPlan::default()
             }
         })
         .collect();

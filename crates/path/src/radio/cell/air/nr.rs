@@ -26,6 +26,7 @@ pub(super) fn air(carrier: &NrCarrier, config: &CellConfig) -> Parts {
                 feedback: feedback.unwrap_or(k1),
                 grants: Vec::new(),
                 answer: None,
+                ..SlotPlan::default()
             }
         })
         .collect();

@@ -1,9 +1,11 @@
 //! Configurations that cannot work.
 
+use airpath_base::Duration;
 use thiserror::Error;
 
 use super::{Access, CellConfig, NrDuplex, UeConfig};
 use crate::radio::cell::air::Air;
+use crate::radio::harq::HarqTiming;
 use crate::radio::nr::SYMBOLS_PER_SLOT;
 
 /// Why a configuration was refused.
@@ -51,6 +53,28 @@ pub enum CellConfigError {
     /// The bearer is no logical channel.
     #[error("bsr.channels is empty: the bearer is its first channel")]
     NoChannel,
+    /// LTE's and NR's downlink is asynchronous (TS 36.321 5.3.2, TS 38.321 5.3.2).
+    #[error("downlink.harq.timing is synchronous; only LTE's uplink is")]
+    SynchronousDownlink,
+    /// Processes of a synchronous uplink take turns by slots of another length than the cell's.
+    #[error("uplink.harq.timing has slots of {asked:?}; this cell's are {slot:?}")]
+    SynchronousSlot {
+        /// What was asked for.
+        asked: Duration,
+        /// What the cell has.
+        slot: Duration,
+    },
+    /// Every on-duration could fall between the slots in which the base station can speak.
+    #[error(
+        "drx.on_duration is {on_duration:?}: in this cell it takes {least:?} to hold a slot \
+         with downlink and one that grants uplink"
+    )]
+    OnDuration {
+        /// What was asked for.
+        on_duration: Duration,
+        /// What it takes.
+        least: Duration,
+    },
     /// A request is answered by a grant of nothing.
     #[error("believed.request_grant is {0} bytes: a grant needs 16 for a report and data")]
     RequestGrant(u32),
@@ -102,8 +126,8 @@ impl CellConfig {
 }
 
 impl UeConfig {
-    /// Whether the UE can work.
-    pub fn check(&self) -> Result<(), CellConfigError> {
+    /// Whether the UE can work in `cell`, which has been checked.
+    pub fn check(&self, cell: &CellConfig) -> Result<(), CellConfigError> {
         if self.sr.occasions.is_none() && self.random_access.is_none() {
             return Err(CellConfigError::NoRequest);
         }
@@ -113,9 +137,81 @@ impl UeConfig {
         if self.bsr.channels.is_empty() {
             return Err(CellConfigError::NoChannel);
         }
+        if matches!(self.downlink.harq.timing, HarqTiming::Synchronous { .. }) {
+            return Err(CellConfigError::SynchronousDownlink);
+        }
+        let slot = cell.access.slot();
+        match self.uplink.harq.timing {
+            HarqTiming::Synchronous { slot: asked } if asked != slot => {
+                return Err(CellConfigError::SynchronousSlot { asked, slot });
+            }
+            _ => {}
+        }
+        if let Some(drx) = &self.drx {
+            let (on_duration, least) = (drx.on_duration, Air::new(cell).longest_silence());
+            if on_duration < least {
+                return Err(CellConfigError::OnDuration { on_duration, least });
+            }
+        }
         if self.believed.request_grant < 16 {
             return Err(CellConfigError::RequestGrant(self.believed.request_grant));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::radio::cell::{AlignmentConfig, LteCarrier, LteDuplex, NrCarrier};
+
+    /// What `change` makes of a UE that works in an LTE cell.
+    fn ue(change: impl Fn(&mut UeConfig)) -> Result<(), CellConfigError> {
+        let cell = CellConfig::lte(LteCarrier::fdd_20_mhz());
+        let mut ue = UeConfig::plain(&cell.access);
+        assert_eq!(ue.check(&cell), Ok(()));
+        change(&mut ue);
+        ue.check(&cell)
+    }
+
+    /// What `change` makes of an n78 cell.
+    fn nr(change: impl Fn(&mut NrCarrier)) -> Result<(), CellConfigError> {
+        let mut carrier = NrCarrier::n78_100_mhz();
+        change(&mut carrier);
+        CellConfig::nr(carrier).check()
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_by_name() {
+        assert_eq!(nr(|_| {}), Ok(()));
+        assert_eq!(
+            nr(|carrier| carrier.uplink.prbs = 276),
+            Err(CellConfigError::Prbs { prbs: 276, most: 275 })
+        );
+        assert_eq!(
+            nr(|carrier| carrier.downlink.least_symbols = 13),
+            Err(CellConfigError::NoDownlink { control_symbols: 2, least_symbols: 13 })
+        );
+        assert_eq!(
+            nr(|carrier| carrier.feedback_symbols = 11),
+            Err(CellConfigError::NoUplink { feedback_symbols: 11, least_symbols: 4 })
+        );
+        let narrow = LteCarrier::new(LteDuplex::Fdd, 1);
+        assert_eq!(CellConfig::lte(narrow).check(), Err(CellConfigError::TooNarrow(2)));
+        assert_eq!(ue(|ue| ue.sr.occasions = None), Err(CellConfigError::NoRequest));
+        let command_every = Duration::from_millis(100);
+        let alignment = Some(AlignmentConfig { timer: None, command_every });
+        assert_eq!(ue(|ue| ue.alignment = alignment), Err(CellConfigError::NoRandomAccess));
+        assert_eq!(ue(|ue| ue.bsr.channels.clear()), Err(CellConfigError::NoChannel));
+        assert_eq!(ue(|ue| ue.believed.request_grant = 15), Err(CellConfigError::RequestGrant(15)));
+        assert_eq!(
+            ue(|ue| ue.downlink.harq.timing = ue.uplink.harq.timing),
+            Err(CellConfigError::SynchronousDownlink)
+        );
+        let (asked, slot) = (Duration::from_micros(500), Duration::from_millis(1));
+        assert_eq!(
+            ue(|ue| ue.uplink.harq.timing = HarqTiming::Synchronous { slot: asked }),
+            Err(CellConfigError::SynchronousSlot { asked, slot })
+        );
     }
 }
