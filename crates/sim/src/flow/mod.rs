@@ -82,7 +82,12 @@ impl Sent {
 
     #[inline]
     pub(crate) fn paths(self) -> impl Iterator<Item = usize> {
-        (0..4).filter(move |path| self.0 & (1 << path) != 0)
+        let mut left = self.0 & !(1 << RADIO);
+        std::iter::from_fn(move || {
+            let path = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (path < 8).then_some(path)
+        })
     }
 }
 
