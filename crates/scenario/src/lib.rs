@@ -27,6 +27,7 @@ mod node;
 mod problem;
 mod profiles;
 mod proxy;
+mod radio;
 mod read;
 mod reference;
 mod resolve;

@@ -27,4 +27,8 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "asymmetric-3g",
     "trace-driven",
     "proxy",
+    "nr-n78",
+    "lte-20",
+    "nr-drx",
+    "lte-2012",
 ];
