@@ -42,8 +42,12 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
         proxy: proxy_ends("down", &document.down)
             .zip(proxy_ends("up", &document.up))
             .map(|(down, up)| ProxyConfig { down, up }),
-        radio: None,
-        flows: document.flows.iter().map(|fields| flow(&Get(fields))).collect(),
+        radio: document.radio.as_ref().and_then(|radio| radio.config.clone()),
+        flows: document
+            .flows
+            .iter()
+            .map(|fields| flow(&Get(fields), ue_of(fields, document)))
+            .collect(),
     }
 }
 
@@ -136,7 +140,13 @@ fn jitter(get: &Get<'_>) -> Option<Jitter> {
     })
 }
 
-fn flow(get: &Get<'_>) -> FlowConfig {
+/// Index of a flow's UE; 0 without a radio.
+fn ue_of(flow: &Fields, document: &Document) -> usize {
+    let radio = document.radio.as_ref();
+    radio.and_then(|radio| radio.index(flow.text("ue")?)).unwrap_or(0)
+}
+
+fn flow(get: &Get<'_>, ue: usize) -> FlowConfig {
     let traffic = match get.variant() {
         "bulk" => Traffic::Bulk { tcp: tcp(get), duration: get.0.time("duration_s") },
         "file" => Traffic::File { tcp: tcp(get), size: get.count("size_bytes") },
@@ -159,7 +169,7 @@ fn flow(get: &Get<'_>) -> FlowConfig {
             _ => Direction::Down,
         },
         start: get.time("start_s"),
-        ue: 0,
+        ue,
         traffic,
     }
 }
@@ -319,40 +329,53 @@ fn early_exit(get: &Get<'_>) -> EarlyExit {
 }
 
 /// Settings that a complete table has.
-struct Get<'a>(&'a Fields);
+pub(crate) struct Get<'a>(pub(crate) &'a Fields);
 
 const COMPLETE: &str = "a complete table has its required keys and defaults";
 
 impl Get<'_> {
-    fn variant(&self) -> &'static str {
+    /// The selector's value.
+    pub(crate) fn variant(&self) -> &'static str {
         self.0.variant.expect("a table without its selector is a problem")
     }
 
-    fn text(&self, name: &str) -> &str {
+    /// A setting that is text.
+    pub(crate) fn text(&self, name: &str) -> &str {
         self.0.text(name).expect(COMPLETE)
     }
 
-    fn flag(&self, name: &str) -> bool {
+    /// A setting that is a flag.
+    pub(crate) fn flag(&self, name: &str) -> bool {
         self.0.flag(name).expect(COMPLETE)
     }
 
-    fn count(&self, name: &str) -> u64 {
+    /// A setting that is a whole number.
+    pub(crate) fn count(&self, name: &str) -> u64 {
         self.0.count(name).expect(COMPLETE)
     }
 
-    fn narrow(&self, name: &str) -> u32 {
+    /// The same, below 2^32.
+    pub(crate) fn narrow(&self, name: &str) -> u32 {
         narrow(self.count(name))
     }
 
-    fn share(&self, name: &str) -> f64 {
+    /// A setting that is a probability.
+    pub(crate) fn share(&self, name: &str) -> f64 {
         self.0.share(name).expect(COMPLETE)
     }
 
-    fn time(&self, name: &str) -> Duration {
+    /// A setting that is a number with a fraction.
+    pub(crate) fn real(&self, name: &str) -> f64 {
+        self.0.real(name).expect(COMPLETE)
+    }
+
+    /// A setting that is a length of time.
+    pub(crate) fn time(&self, name: &str) -> Duration {
         self.0.time(name).expect(COMPLETE)
     }
 
-    fn rate(&self, name: &str) -> Rate {
+    /// A setting that is a bit rate.
+    pub(crate) fn rate(&self, name: &str) -> Rate {
         self.0.rate(name).expect(COMPLETE)
     }
 }

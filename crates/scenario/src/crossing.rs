@@ -5,6 +5,7 @@ use airpath_base::Duration;
 use crate::document::{Stage, is_tcp};
 use crate::problem::Problems;
 use crate::proxy;
+use crate::radio::Radio;
 use crate::read::Fields;
 
 /// A queue or a bucket that can never hold a flow's full packets is a mistake, not an experiment.
@@ -51,16 +52,44 @@ fn check_hop_queues(
     }
 }
 
+/// The same of the bearers' buffers.
+pub(crate) fn check_buffers(radio: Option<&Radio>, flows: &[Fields], problems: &mut Problems) {
+    let Some(radio) = radio else { return };
+    for flow in flows {
+        let Some(ue) = flow.text("ue").and_then(|name| radio.ue(name)) else { continue };
+        for (direction, part) in [("down", "rlc"), ("up", "rlc_up")] {
+            let bearer = ue.part(part);
+            if let (Some(packet), Some(buffer)) =
+                (packet_bytes(flow, direction), bearer.count("buffer_bytes"))
+                && buffer < packet
+            {
+                problems.add(
+                    bearer.origin_of("buffer_bytes"),
+                    format!(
+                        "`buffer_bytes` ({buffer}) cannot hold one packet of flow {:?} ({packet} \
+                         bytes)",
+                        flow.text("id").unwrap_or_default()
+                    ),
+                );
+            }
+        }
+    }
+}
+
 /// TCP over a path that takes no time would send everything, without end, at its first instant; so
 /// would one end and a proxy, up to their buffers.
 pub(crate) fn check_time_passes(
     down: &[Stage],
     up: &[Stage],
+    radio: bool,
     flows: &[Fields],
     problems: &mut Problems,
 ) {
     let Some(tcp) = flows.iter().find(|flow| flow.variant.is_some_and(is_tcp)) else { return };
-    for side in proxy::sides(down, up) {
+    let sides = proxy::sides(down, up);
+    // The radio takes time; it is at the UE's end.
+    let wired = if radio { sides.len() - 1 } else { sides.len() };
+    for side in &sides[..wired] {
         if !side.down.iter().chain(side.up).any(takes_time) {
             problems.add_with_help(
                 tcp.origin_of("kind"),

@@ -12,6 +12,7 @@ use crate::pairs;
 use crate::problem::Problems;
 use crate::profiles::Profiles;
 use crate::proxy;
+use crate::radio::{self, Radio};
 use crate::read::Fields;
 use crate::spec::{FLOW, PATH, ROOT, RUN, STAGE};
 use crate::traces::Traces;
@@ -28,6 +29,8 @@ pub(crate) struct Document {
     pub(crate) down: Vec<Stage>,
     /// `[[path.up]]`.
     pub(crate) up: Vec<Stage>,
+    /// `[radio]`.
+    pub(crate) radio: Option<Radio>,
     /// `[profile.NAME]`, each after the one that it starts from.
     pub(crate) profiles: Vec<(String, Fields)>,
     /// `[[flow]]`.
@@ -55,7 +58,8 @@ impl Document {
         let profiles = Profiles::read(root.get("profile"), problems);
         let (down, up) = read_path(root, source.directory, &mut traces, &profiles, problems);
         proxy::check(&down, &up, problems);
-        let flows = read_flows(root, &run, &profiles, problems);
+        let radio = Radio::read(root, source.directory, &mut traces, problems);
+        let flows = read_flows(root, &run, &profiles, radio.as_ref(), problems);
         crossing::check_queues(&down, "down", &flows, problems);
         crossing::check_queues(&up, "up", &flows, problems);
         pairs::check_gates(&down, &up, problems);
@@ -63,10 +67,11 @@ impl Document {
             pairs::check_tunnels(stages, direction, problems);
             pairs::check_stalls(stages, problems);
         }
+        crossing::check_buffers(radio.as_ref(), &flows, problems);
         if problems.is_empty() {
-            crossing::check_time_passes(&down, &up, &flows, problems);
+            crossing::check_time_passes(&down, &up, radio.is_some(), &flows, problems);
         }
-        Self { root: top, run, down, up, profiles: profiles.own(), flows, traces }
+        Self { root: top, run, down, up, radio, profiles: profiles.own(), flows, traces }
     }
 }
 
@@ -151,6 +156,7 @@ fn read_flows(
     root: &Node,
     run: &Fields,
     profiles: &Profiles,
+    radio: Option<&Radio>,
     problems: &mut Problems,
 ) -> Vec<Fields> {
     let mut flows: Vec<Fields> = Vec::new();
@@ -176,6 +182,10 @@ fn read_flows(
             check_endpoint(&flow, problems);
         }
         check_start(&flow, run, problems);
+        // What is wrong with a radio that cannot be read is already known.
+        if radio.is_some() || root.get("radio").is_none() {
+            radio::choose_ue(radio, &mut flow, problems);
+        }
         if let Some(twin) = flows
             .iter()
             .find(|other| flow.text("id").is_some() && other.text("id") == flow.text("id"))

@@ -28,6 +28,7 @@ mod pairs;
 mod problem;
 mod profiles;
 mod proxy;
+mod radio;
 mod read;
 mod reference;
 mod resolve;

@@ -78,7 +78,11 @@ impl Problems {
     }
 
     fn push(&mut self, origin: &Origin, message: String, help: Option<String>) {
-        self.found.push(Problem { origin: origin.clone(), message, help });
+        let problem = Problem { origin: origin.clone(), message, help };
+        // What several tables take over from one is said once.
+        if !self.found.contains(&problem) {
+            self.found.push(problem);
+        }
     }
 }
 

@@ -69,6 +69,42 @@ impl Fields {
         read
     }
 
+    /// Reads what is there in a table whose selector stands in another one.
+    pub(crate) fn read_variant(
+        table: &'static Table,
+        variant: &'static str,
+        here: &str,
+        origin: &Origin,
+        entries: &[Entry],
+        problems: &mut Problems,
+    ) -> Self {
+        let mut read = Self {
+            table,
+            variant: Some(variant),
+            here: here.to_owned(),
+            origin: origin.clone(),
+            fields: Vec::new(),
+            broken: Vec::new(),
+        };
+        for entry in entries {
+            read.entry(entry, problems);
+        }
+        read
+    }
+
+    /// Takes over, with its place, what another table of the file has and this one does not.
+    pub(crate) fn layer(&mut self, base: &Self) {
+        for key in self.table.keys(self.variant) {
+            let Some(field) = base.fields.iter().find(|field| field.key.name == key.name) else {
+                continue;
+            };
+            if !self.is_there(key.name) && self.meets(key.needs) {
+                self.fields.push(Field { key, ..field.clone() });
+            }
+        }
+        self.broken.extend(&base.broken);
+    }
+
     /// Takes over what `base` has and this table does not.
     pub(crate) fn inherit(&mut self, base: &Self) {
         for key in self.table.keys(self.variant) {
@@ -111,7 +147,8 @@ impl Fields {
                         self.fields.push(Field { key, setting, origin: None });
                     }
                 }
-                Default::Absent(_) | Default::Derived(_) | Default::Inherited => {}
+                Default::Absent(_) | Default::Derived(_) | Default::Inherited | Default::Preset => {
+                }
             }
         }
     }
@@ -203,6 +240,14 @@ impl Fields {
         }
     }
 
+    /// A setting that is a number with a fraction.
+    pub(crate) fn real(&self, name: &str) -> Option<f64> {
+        match self.setting(name) {
+            Some(&Setting::Real(real)) => Some(real),
+            _ => None,
+        }
+    }
+
     /// A setting that is a length of time.
     pub(crate) fn time(&self, name: &str) -> Option<Duration> {
         match self.setting(name) {
@@ -270,6 +315,13 @@ impl Fields {
                         format!("`{name}` needs {other} = \"{wanted}…\", but it is \"{actual}\""),
                     );
                 }
+                Some(Need::Not(other, unwanted)) if !self.meets(field.key.needs) => {
+                    let name = field.key.name;
+                    problems.add(
+                        origin,
+                        format!("`{name}` does nothing with {other} = \"{unwanted}\""),
+                    );
+                }
                 _ => {}
             }
         }
@@ -290,7 +342,8 @@ impl Fields {
         }
     }
 
-    fn is_there(&self, name: &str) -> bool {
+    /// A key has a setting, or was given and is not right.
+    pub(crate) fn is_there(&self, name: &str) -> bool {
         self.setting(name).is_some() || self.broken.contains(&name)
     }
 
@@ -307,6 +360,11 @@ impl Fields {
                 self.broken.contains(&other)
                     || self.choice(other).is_none_or(|choice| choice.starts_with(start))
             }
+            Some(Need::Not(other, value)) => {
+                self.broken.contains(&other)
+                    || self.choice(other).is_none_or(|choice| choice != value)
+            }
+            Some(Need::On(other)) => self.flag(other) == Some(true),
         }
     }
 
@@ -322,10 +380,14 @@ impl Fields {
 
     /// The value of a choice or name that the table has, or that it will have by default.
     pub(crate) fn choice(&self, name: &str) -> Option<&str> {
-        self.text(name).or_else(|| match self.table.find(name, self.variant)?.default {
-            Default::Value(value) => Some(value.trim_matches('"')),
-            _ => None,
-        })
+        match self.setting(name) {
+            Some(Setting::Text(text)) => Some(text),
+            Some(_) => None,
+            None => match self.table.find(name, self.variant)?.default {
+                Default::Value(value) => Some(value.trim_matches('"')),
+                _ => None,
+            },
+        }
     }
 
     fn here_with(&self, need: Option<Need>) -> String {

@@ -3,19 +3,25 @@
 use std::fmt::Write as _;
 
 use crate::profiles::{self, built_in};
+use crate::radio::presets;
 use crate::resolve::toml_value;
 use crate::shipped::shipped;
 use crate::spec::{
-    Default, FLOW, Group, Key, Kind, Need, PATH, PROFILE, ROOT, RUN, Rule, STAGE, Table,
+    CELL, Default, FLOW, Group, Key, Kind, Need, PARTS, PATH, PROFILE, RADIO, ROOT, RUN, Rule,
+    STAGE, Table, UE,
 };
 use crate::traces;
 
 /// The whole reference.
 pub fn reference_markdown() -> String {
     let mut out = String::from(INTRODUCTION);
-    for table in [&ROOT, &RUN, &PATH, &STAGE, &FLOW, &PROFILE] {
+    for table in [&ROOT, &RUN, &PATH, &STAGE, &FLOW, &PROFILE, &RADIO, &UE, &CELL] {
         section(&mut out, table);
     }
+    for part in PARTS {
+        section(&mut out, part.table);
+    }
+    built_in_presets(&mut out);
     built_in_profiles(&mut out);
     built_in_traces(&mut out);
     shipped_scenarios(&mut out);
@@ -32,7 +38,7 @@ A scenario is one fully determined experiment: a TOML file. `airpath scenario ch
 is wrong with one, `airpath scenario schema` prints a JSON schema for editors.
 
 Units are in the keys' names: `_ms`, `_s`, `_mbps` (10^6 bits per second), `_bytes`, `_segments`,
-`_packets`. Times are exact to the nanosecond, rates to the bit per second.
+`_packets`, `_slots`, `_symbols`, `_subframes`, `_mhz`, `_khz`, `_db`, `_dbm`, `_m`, `_kmh`. Times are exact to the nanosecond, rates to the bit per second.
 
 Every key can be set from the command line: `--set KEY=VALUE`, where KEY is its dotted path and a
 list's elements are counted from 0, e.g. `--set run.duration_s=10`,
@@ -122,7 +128,11 @@ fn value(key: &Key) -> String {
         Kind::Flag => "`true`, `false`".to_owned(),
         Kind::Count { .. } => format!("whole number {range}"),
         Kind::Time { .. } | Kind::Rate => format!("number {range}"),
-        Kind::Share => format!("number {range}"),
+        Kind::Share | Kind::Real { .. } => format!("number {range}"),
+        Kind::OrWord { word, kind } => {
+            format!("{}, {}", code(format!("{word:?}")), value(&Key { kind: *kind, ..*key }))
+        }
+        Kind::Preset => "name of a preset".to_owned(),
         Kind::File => "file name".to_owned(),
         Kind::Profile => "name of a profile".to_owned(),
         Kind::Table => "table".to_owned(),
@@ -136,6 +146,7 @@ fn default(key: &Key) -> String {
         Default::Value(value) => code(value),
         Default::Absent(meaning) | Default::Derived(meaning) => meaning.to_owned(),
         Default::Inherited => "the profile's".to_owned(),
+        Default::Preset => "the preset's".to_owned(),
     }
 }
 
@@ -154,7 +165,15 @@ fn meaning(key: &Key) -> String {
             text.push_str(&format!(" Only with {}.", code(format!("{other} = \"{start}…\""))));
         }
         Some(Need::Given(other)) => text.push_str(&format!(" Only with `{other}`.")),
+        Some(Need::Not(other, value)) => {
+            text.push_str(&format!(" Not with {}.", code(format!("{other} = {value:?}"))));
+        }
+        // Said once, of the flag itself.
+        Some(Need::On(_)) => {}
         None => {}
+    }
+    if let Some(enumeration) = key.enumeration {
+        text.push_str(&format!(" RRC: {enumeration}."));
     }
     if !key.excludes.is_empty() {
         let others: Vec<String> = key.excludes.iter().map(code).collect();
@@ -194,6 +213,23 @@ fn built_in_profiles(out: &mut String) {
         out,
         format_args!("\nWhy each value is what it is stands in `crates/scenario/profiles/`.\n"),
     );
+}
+
+fn built_in_presets(out: &mut String) {
+    write(
+        out,
+        format_args!(
+            "\n## Presets of the radio\n\nWhat a preset does not say has the default of its key. \
+             `assumed` marks what no source says.\n"
+        ),
+    );
+    for (name, text) in presets::BUILT_IN {
+        let (_, tables) = text.split_once('\n').unwrap_or_default();
+        write(
+            out,
+            format_args!("\n### `{name}`\n\n{}\n\n```toml\n{tables}```\n", first_comment(text)),
+        );
+    }
 }
 
 fn built_in_traces(out: &mut String) {

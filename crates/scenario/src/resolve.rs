@@ -3,6 +3,7 @@
 use crate::decimal::unscaled;
 use crate::document::{Document, Stage};
 use crate::profiles::key;
+use crate::radio::Radio;
 use crate::read::Fields;
 use crate::spec::{Key, Kind};
 use crate::value::Setting;
@@ -14,6 +15,9 @@ pub(crate) fn write(document: &Document) -> String {
     table(&mut out, Some("[run]"), &document.run);
     stages(&mut out, "[[path.down]]", &document.down);
     stages(&mut out, "[[path.up]]", &document.up);
+    if let Some(radio) = &document.radio {
+        write_radio(&mut out, radio);
+    }
     for (name, fields) in &document.profiles {
         table(&mut out, Some(&format!("[profile.{}]", key(name))), fields);
     }
@@ -26,6 +30,18 @@ pub(crate) fn write(document: &Document) -> String {
 fn stages(out: &mut String, header: &str, stages: &[Stage]) {
     for stage in stages {
         table(out, Some(header), &stage.fields);
+    }
+}
+
+/// Every UE has every table, so that `[radio]` needs none but the cell's.
+fn write_radio(out: &mut String, radio: &Radio) {
+    table(out, Some("[radio]"), &radio.fields);
+    table(out, Some("[radio.cell]"), &radio.cell);
+    for ue in &radio.ues {
+        table(out, Some("[[radio.ue]]"), &ue.fields);
+        for (name, fields) in &ue.parts {
+            table(out, Some(&format!("[radio.ue.{name}]")), fields);
+        }
     }
 }
 
@@ -45,11 +61,11 @@ fn table(out: &mut String, header: Option<&str>, fields: &Fields) {
 
 /// A setting in TOML, in the unit of its key.
 pub(crate) fn toml_value(key: &Key, setting: &Setting) -> String {
-    match (setting, key.kind) {
+    match (setting, key.kind.plain()) {
         (Setting::Text(text), _) => toml::Value::String(text.clone()).to_string(),
         (Setting::Flag(flag), _) => flag.to_string(),
         (Setting::Count(count), _) => count.to_string(),
-        (Setting::Share(share), _) => share.to_string(),
+        (Setting::Share(number) | Setting::Real(number), _) => number.to_string(),
         (Setting::Time(time), Kind::Time { unit, .. }) => unscaled(time.as_nanos(), unit.power()),
         // Only a key of kind `Time` holds a time.
         (Setting::Time(time), _) => time.as_nanos().to_string(),

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::spec::{
-    Default, FASTEST_BPS, FLOW, Group, Key, Kind, Need, PATH, PROFILE, ROOT, RUN, Rule, STAGE,
-    Table, TimeUnit,
+    CELL, Default, FASTEST_BPS, FLOW, Group, Key, Kind, Need, PARTS, PATH, PROFILE, Part, RADIO,
+    ROOT, RUN, Rule, STAGE, Table, TimeUnit, UE,
 };
 
 /// The schema as a JSON document.
@@ -13,10 +13,16 @@ pub fn json_schema() -> Value {
     let stages = json!({ "type": "array", "items": { "$ref": "#/$defs/stage" } });
     let mut path = table(&PATH, None);
     path["properties"] = described(&PATH, &|_| stages.clone());
+    let mut radio = table(&RADIO, None);
+    radio["properties"] = parts(&RADIO);
+    radio["properties"]["cell"] = json!({ "$ref": "#/$defs/cell" });
+    let mut ue = table(&UE, None);
+    ue["properties"] = parts(&UE);
     let mut root = table(&ROOT, None);
     root["properties"] = described(&ROOT, &|key| match key.name {
         "run" => json!({ "$ref": "#/$defs/run" }),
         "path" => json!({ "$ref": "#/$defs/path" }),
+        "radio" => json!({ "$ref": "#/$defs/radio" }),
         "flow" => {
             json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/flow" } })
         }
@@ -35,7 +41,13 @@ pub fn json_schema() -> Value {
         "stage": variants(&STAGE),
         "flow": variants(&FLOW),
         "profile": table(&PROFILE, None),
+        "radio": radio,
+        "cell": either(&CELL),
+        "ue": ue,
     });
+    for part in PARTS {
+        root["$defs"][part.name] = either(part.table);
+    }
     root
 }
 
@@ -81,6 +93,41 @@ fn table(spec: &Table, variant: Option<(&str, &str)>) -> Value {
     schema
 }
 
+/// Properties of `[radio]` or `[[radio.ue]]`: tables and lists refer to their schemas.
+fn parts(spec: &Table) -> Value {
+    let ues = json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/ue" } });
+    described(spec, &|key| match key.kind {
+        Kind::List => ues.clone(),
+        Kind::Table => {
+            let is = |part: &&Part| part.name == key.name || part.up == Some(key.name);
+            let name = PARTS.iter().find(is).map_or(key.name, |part| part.name);
+            json!({ "$ref": format!("#/$defs/{name}") })
+        }
+        _ => value(key),
+    })
+}
+
+/// A table of the radio. Which of its keys there are depends on the cell's `access`, which stands
+/// elsewhere: all may be there. A key of both technologies has one range; its default is left out
+/// where they differ.
+fn either(spec: &Table) -> Value {
+    let mut schema = table(spec, None);
+    for key in spec.keys(None) {
+        let defaults = |key: &Key| value(key).get("default").cloned();
+        let differ = |other: &&Key| other.name == key.name && defaults(other) != defaults(key);
+        if spec.keys(None).any(|other| differ(&other))
+            && let Some(property) = schema["properties"][key.name].as_object_mut()
+        {
+            property.remove("default");
+        }
+    }
+    if let Some(object) = schema.as_object_mut() {
+        // The preset has what a file does not say.
+        object.remove("required");
+    }
+    schema
+}
+
 fn exactly_one(group: &Group) -> Value {
     group.keys.iter().map(|key| json!({ "required": [key.name] })).collect()
 }
@@ -88,6 +135,9 @@ fn exactly_one(group: &Group) -> Value {
 fn properties(spec: &Table, variant: Option<&str>) -> Value {
     let mut properties = Map::new();
     for key in spec.keys(variant) {
+        if properties.contains_key(key.name) {
+            continue;
+        }
         let mut schema = value(key);
         if let Some(variant) = variant
             && spec.selector == Some(key.name)
@@ -111,8 +161,33 @@ fn described(spec: &Table, schema: &dyn Fn(&Key) -> Value) -> Value {
 }
 
 fn value(key: &Key) -> Value {
-    let mut schema = match key.kind {
-        Kind::Text | Kind::File | Kind::Profile => json!({ "type": "string" }),
+    let mut schema = of_kind(key.kind);
+    schema["description"] = json!(match key.needs {
+        Some(Need::Is(other, value)) => format!("{} Only with {other} = \"{value}\".", key.doc),
+        Some(Need::Begins(other, start)) => {
+            format!("{} Only with {other} = \"{start}…\".", key.doc)
+        }
+        Some(Need::Given(other)) => format!("{} Only with {other}.", key.doc),
+        Some(Need::Not(other, value)) => format!("{} Not with {other} = \"{value}\".", key.doc),
+        Some(Need::On(other)) => format!("{} Needs {other} = true.", key.doc),
+        None => key.doc.to_owned(),
+    });
+    if let Default::Value(default) = key.default {
+        // Strings, booleans and numbers are written alike in TOML and in JSON.
+        if let Ok(default) = serde_json::from_str::<Value>(default) {
+            schema["default"] = default;
+        }
+    }
+    schema
+}
+
+fn of_kind(kind: Kind) -> Value {
+    match kind {
+        Kind::OrWord { word, kind } => {
+            json!({ "oneOf": [{ "type": "string", "const": word }, of_kind(*kind)] })
+        }
+        Kind::Real { min, max, .. } => json!({ "type": "number", "minimum": min, "maximum": max }),
+        Kind::Text | Kind::File | Kind::Profile | Kind::Preset => json!({ "type": "string" }),
         Kind::Name => json!({ "type": "string", "pattern": NAME_PATTERN }),
         Kind::Choice(choices) => {
             let values: Vec<&str> = choices.iter().map(|choice| choice.value).collect();
@@ -137,20 +212,5 @@ fn value(key: &Key) -> Value {
         Kind::Share => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
         Kind::Table => json!({ "type": "object" }),
         Kind::List => json!({ "type": "array" }),
-    };
-    schema["description"] = json!(match key.needs {
-        Some(Need::Is(other, value)) => format!("{} Only with {other} = \"{value}\".", key.doc),
-        Some(Need::Begins(other, start)) => {
-            format!("{} Only with {other} = \"{start}…\".", key.doc)
-        }
-        Some(Need::Given(other)) => format!("{} Only with {other}.", key.doc),
-        None => key.doc.to_owned(),
-    });
-    if let Default::Value(default) = key.default {
-        // Strings, booleans and numbers are written alike in TOML and in JSON.
-        if let Ok(default) = serde_json::from_str::<Value>(default) {
-            schema["default"] = default;
-        }
     }
-    schema
 }

@@ -32,4 +32,8 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "one-way-firewall",
     "double-nat",
     "hypervisor",
+    "nr-n78",
+    "lte-20",
+    "nr-drx",
+    "lte-2012",
 ];

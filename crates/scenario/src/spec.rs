@@ -3,11 +3,13 @@
 
 mod core_network;
 mod flow;
+mod radio;
 mod root;
 mod stage;
 
 pub(crate) use core_network::PLACES;
 pub(crate) use flow::{FLOW, PROFILE};
+pub(crate) use radio::{CELL, PARTS, Part, RADIO, UE};
 pub(crate) use root::{PATH, ROOT, RUN};
 pub(crate) use stage::STAGE;
 
@@ -19,7 +21,8 @@ pub(crate) struct Table {
     pub(crate) path: &'static str,
     /// One or two sentences.
     pub(crate) doc: &'static str,
-    /// The key that decides which of the others apply, e.g. `kind`.
+    /// The key that decides which of the others apply, e.g. `kind`. For the radio's tables it
+    /// stands in `[radio.cell]`.
     pub(crate) selector: Option<&'static str>,
     /// Its keys, in canonical order.
     pub(crate) groups: &'static [Group],
@@ -57,6 +60,8 @@ pub(crate) struct Key {
     pub(crate) needs: Option<Need>,
     /// Keys that say the same in another way.
     pub(crate) excludes: &'static [&'static str],
+    /// The parameter of RRC whose enumeration has the values that it can take.
+    pub(crate) enumeration: Option<&'static str>,
     /// One sentence.
     pub(crate) doc: &'static str,
 }
@@ -94,10 +99,28 @@ pub(crate) enum Kind {
     Rate,
     /// A probability.
     Share,
+    /// A number that may have a fraction.
+    Real {
+        /// For "a number of …"; empty for a plain number.
+        unit: &'static str,
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// This word, or a value.
+    OrWord {
+        /// E.g. `infinity`.
+        word: &'static str,
+        /// The value's kind.
+        kind: &'static Kind,
+    },
     /// A file, relative to the scenario's directory, or `builtin:NAME`.
     File,
     /// The name of a profile.
     Profile,
+    /// The name of a radio preset.
+    Preset,
     /// A table of its own.
     Table,
     /// A list of tables.
@@ -122,6 +145,14 @@ pub(crate) enum Unit {
     Segments,
     /// Packets.
     Packets,
+    /// Slots.
+    Slots,
+    /// OFDM symbols.
+    Symbols,
+    /// LTE subframes.
+    Subframes,
+    /// RLC PDUs.
+    Pdus,
     /// Something without a unit.
     Plain,
 }
@@ -148,6 +179,8 @@ pub(crate) enum Default {
     Derived(&'static str),
     /// The value of the profile that the table refers to.
     Inherited,
+    /// The value of the radio's preset, which has one.
+    Preset,
 }
 
 /// A condition on another key of the same table.
@@ -159,6 +192,10 @@ pub(crate) enum Need {
     Begins(&'static str, &'static str),
     /// That key is in the file.
     Given(&'static str),
+    /// That key has another value than this.
+    Not(&'static str, &'static str),
+    /// That flag is true. While it is false a key may stand there, without effect.
+    On(&'static str),
 }
 
 impl Key {
@@ -169,12 +206,17 @@ impl Key {
         default: Default,
         doc: &'static str,
     ) -> Self {
-        Self { name, kind, default, needs: None, excludes: &[], doc }
+        Self { name, kind, default, needs: None, excludes: &[], enumeration: None, doc }
     }
 
     /// The same, under a condition.
     pub(crate) const fn needs(self, need: Need) -> Self {
         Self { needs: Some(need), ..self }
+    }
+
+    /// The same, with the values of a parameter of RRC (TS 36.331 and 38.331, 6.3.2).
+    pub(crate) const fn values_of(self, enumeration: &'static str) -> Self {
+        Self { enumeration: Some(enumeration), ..self }
     }
 
     /// The same, impossible together with others.
@@ -221,6 +263,16 @@ impl Table {
     }
 }
 
+impl Kind {
+    /// What it holds where it is not a word.
+    pub(crate) const fn plain(self) -> Self {
+        match self {
+            Self::OrWord { kind, .. } => *kind,
+            other => other,
+        }
+    }
+}
+
 impl TimeUnit {
     /// Powers of ten from this unit down to nanoseconds.
     pub(crate) const fn power(self) -> u32 {
@@ -246,6 +298,14 @@ const MS_ABOVE_0: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: 1, max_ns: LON
 const S_FROM_0: Kind = Kind::Time { unit: TimeUnit::S, min_ns: 0, max_ns: LONGEST_NS };
 /// Seconds, more than 0.
 const S_ABOVE_0: Kind = Kind::Time { unit: TimeUnit::S, min_ns: 1, max_ns: LONGEST_NS };
+
+const fn or(word: &'static str, kind: &'static Kind) -> Kind {
+    Kind::OrWord { word, kind }
+}
+
+const fn real(unit: &'static str, min: f64, max: f64) -> Kind {
+    Kind::Real { unit, min, max }
+}
 
 const fn count(unit: Unit, min: u64, max: u64) -> Kind {
     Kind::Count { unit, min, max }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use airpath_path::radio::channel::{ChannelTrace, ChannelTraceError, LogColumn, Missing};
 use airpath_path::{Trace, TraceError};
 use sha2::{Digest, Sha256};
 
@@ -32,13 +33,29 @@ pub struct TraceFile {
 /// Traces read so far; each file is read once.
 #[derive(Default)]
 pub(crate) struct Traces {
-    loaded: Vec<(TraceFile, Arc<Trace>)>,
+    /// In the order of first use.
+    files: Vec<TraceFile>,
+    loaded: Vec<(String, Arc<Trace>)>,
+    channels: Vec<(ChannelFile, Arc<ChannelTrace>)>,
+}
+
+/// A recorded channel, and how to read it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct ChannelFile {
+    /// The value of the `file` key, as given.
+    pub(crate) file: String,
+    /// Which column of a log counts.
+    pub(crate) column: LogColumn,
+    /// What a row without a value means.
+    pub(crate) missing: Missing,
 }
 
 /// Why a trace cannot be had.
 pub(crate) enum LoadError {
     /// Not a trace.
     Trace(TraceError),
+    /// Not a recording of a channel.
+    Channel(ChannelTraceError),
     /// No shipped trace of that name.
     NoSuchBuiltIn(String),
 }
@@ -50,22 +67,52 @@ impl Traces {
         file: &str,
         directory: Option<&Path>,
     ) -> Result<Arc<Trace>, LoadError> {
-        if let Some((_, trace)) = self.loaded.iter().find(|(known, _)| known.file == file) {
+        if let Some((_, trace)) = self.loaded.iter().find(|(known, _)| known == file) {
             return Ok(trace.clone());
         }
         let (trace, sha256) = match file.strip_prefix(BUILT_IN_PREFIX) {
             Some(name) => load_built_in(name, file)?,
-            None => load_file(&directory.map_or_else(|| PathBuf::from(file), |at| at.join(file)))
-                .map_err(LoadError::Trace)?,
+            None => load_file(&path(file, directory)).map_err(LoadError::Trace)?,
         };
         let trace = Arc::new(trace);
-        self.loaded.push((TraceFile { file: file.to_owned(), sha256 }, trace.clone()));
+        self.loaded.push((file.to_owned(), trace.clone()));
+        self.used(file, sha256);
         Ok(trace)
+    }
+
+    /// The recorded channel that a `file` key names.
+    pub(crate) fn load_channel(
+        &mut self,
+        wanted: ChannelFile,
+        directory: Option<&Path>,
+    ) -> Result<Arc<ChannelTrace>, LoadError> {
+        if let Some((_, trace)) = self.channels.iter().find(|(known, _)| *known == wanted) {
+            return Ok(trace.clone());
+        }
+        let ChannelFile { file, column, missing } = &wanted;
+        if let Some(name) = file.strip_prefix(BUILT_IN_PREFIX) {
+            return Err(LoadError::NoSuchBuiltIn(name.to_owned()));
+        }
+        let path = path(file, directory);
+        let trace = ChannelTrace::read(&path, *column, *missing).map_err(LoadError::Channel)?;
+        let bytes = std::fs::read(&path).map_err(|source| {
+            LoadError::Channel(ChannelTraceError::Read { path: path.clone(), source })
+        })?;
+        self.used(file, sha256_hex(&bytes));
+        let trace = Arc::new(trace);
+        self.channels.push((wanted, trace.clone()));
+        Ok(trace)
+    }
+
+    fn used(&mut self, file: &str, sha256: String) {
+        if !self.files.iter().any(|known| known.file == file) {
+            self.files.push(TraceFile { file: file.to_owned(), sha256 });
+        }
     }
 
     /// What was loaded, in the order of first use.
     pub(crate) fn files(&self) -> Vec<TraceFile> {
-        self.loaded.iter().map(|(file, _)| file.clone()).collect()
+        self.files.clone()
     }
 }
 
@@ -74,6 +121,7 @@ impl LoadError {
     pub(crate) fn report(self, origin: &Origin, problems: &mut Problems) {
         match self {
             Self::Trace(error) => problems.add(origin, error.to_string()),
+            Self::Channel(error) => problems.add(origin, error.to_string()),
             Self::NoSuchBuiltIn(name) => {
                 let names = || BUILT_IN.iter().map(|&(name, ..)| name);
                 let near = nearest(&name, names())
@@ -91,6 +139,10 @@ impl LoadError {
 /// SHA-256 in hexadecimal.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn path(file: &str, directory: Option<&Path>) -> PathBuf {
+    directory.map_or_else(|| PathBuf::from(file), |at| at.join(file))
 }
 
 fn load_built_in(name: &str, file: &str) -> Result<(Trace, String), LoadError> {

@@ -18,6 +18,8 @@ pub(crate) enum Setting {
     Count(u64),
     /// A probability.
     Share(f64),
+    /// A number that may have a fraction.
+    Real(f64),
     /// A length of time.
     Time(Duration),
     /// A bit rate.
@@ -34,6 +36,17 @@ pub(crate) type Refusal = (String, Option<String>);
 
 /// Checks one value.
 pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
+    if let Kind::OrWord { word, kind } = key.kind {
+        return match &node.value {
+            Value::Text(text) if text == word => Ok(Setting::Text(text.clone())),
+            Value::Integer(_) | Value::Float(_) => decode(&Key { kind: *kind, ..*key }, node)
+                .map_err(|(message, help)| (format!("{message}, or \"{word}\""), help)),
+            found => {
+                let (expects, found) = (key.kind.expects(), found.describe());
+                Err((format!("`{}` expects {expects}, not {found}", key.name), None))
+            }
+        };
+    }
     let name = key.name;
     let mismatch = || {
         let (expects, found) = (key.kind.expects(), node.value.describe());
@@ -54,7 +67,7 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
             Ok(Setting::Text(text.clone()))
         }
         (Kind::Name, Value::Text(text)) if is_name(text) => Ok(Setting::Text(text.clone())),
-        (Kind::File | Kind::Profile, Value::Text(text)) if !text.is_empty() => {
+        (Kind::File | Kind::Profile | Kind::Preset, Value::Text(text)) if !text.is_empty() => {
             Ok(Setting::Text(text.clone()))
         }
         (Kind::Choice(choices), Value::Text(text)) => {
@@ -90,6 +103,14 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
                 _ => Err(mismatch()),
             }
         }
+        (Kind::Real { min, max, .. }, Value::Integer(text) | Value::Float(text)) => {
+            match text.parse::<f64>() {
+                // `+ 0.0` turns -0 into 0.
+                Ok(value) if (min..=max).contains(&value) => Ok(Setting::Real(value + 0.0)),
+                Ok(value) if value.is_finite() => Err(out_of_range(text)),
+                _ => Err(mismatch()),
+            }
+        }
         _ => Err(mismatch()),
     }
 }
@@ -119,6 +140,14 @@ impl Kind {
             Self::Count { unit: Unit::Packets, .. } => {
                 "a whole number of packets, e.g. 100".to_owned()
             }
+            Self::Count { unit: Unit::Slots, .. } => "a whole number of slots, e.g. 8".to_owned(),
+            Self::Count { unit: Unit::Symbols, .. } => {
+                "a whole number of symbols, e.g. 2".to_owned()
+            }
+            Self::Count { unit: Unit::Subframes, .. } => {
+                "a whole number of subframes, e.g. 8".to_owned()
+            }
+            Self::Count { unit: Unit::Pdus, .. } => "a whole number of PDUs, e.g. 64".to_owned(),
             Self::Count { unit: Unit::Plain, .. } => "a whole number, e.g. 1".to_owned(),
             Self::Time { unit: TimeUnit::Ms, .. } => {
                 "a number of milliseconds, e.g. 200 or 0.5".to_owned()
@@ -129,6 +158,10 @@ impl Kind {
             Self::Rate => "a number of megabits (10^6 bits) per second, e.g. 0.35".to_owned(),
             Self::Share => "a number from 0 to 1, e.g. 0.02".to_owned(),
             Self::File => "a file name, e.g. \"cell.down.gz\"".to_owned(),
+            Self::Real { unit: "", .. } => "a number, e.g. 0.5".to_owned(),
+            Self::Real { unit, .. } => format!("a number of {unit}, e.g. 2.5"),
+            Self::OrWord { word, kind } => format!("{}, or \"{word}\"", kind.expects()),
+            Self::Preset => "the name of a radio preset, e.g. \"nr-n78\"".to_owned(),
             Self::Profile => "the name of a profile, e.g. \"rfc\"".to_owned(),
             Self::Table => "a table".to_owned(),
             Self::List => "a list of tables".to_owned(),
@@ -148,6 +181,7 @@ impl Kind {
             }
             Self::Rate => format!("greater than 0, at most {}", unscaled(FASTEST_BPS, 6)),
             Self::Share => "from 0 to 1".to_owned(),
+            Self::Real { min, max, .. } => format!("from {min} to {max}"),
             _ => String::new(),
         }
     }

@@ -149,6 +149,12 @@ const COMMON: &[Key] = &[
         Default::Required,
         "What it does.",
     ),
+    Key::new(
+        "ue",
+        Kind::Name,
+        Default::Derived("the first one, if there is a radio"),
+        "The UE at its end: the name of one of `[[radio.ue]]`.",
+    ),
 ];
 
 const PING: &[Key] = &[

@@ -31,6 +31,13 @@ pub(crate) static ROOT: Table = Table {
                 Default::Absent("an ideal wire both ways"),
                 "What packets meet on their way: `[[path.down]]` and `[[path.up]]`.",
             ),
+            Key::new(
+                "radio",
+                Kind::Table,
+                Default::Absent("none: the path ends at the UE"),
+                "A cell and its UEs at the UE's end of the path: `[radio]`. Packets down pass it \
+                 after all stages of `[[path.down]]`, packets up before all of `[[path.up]]`.",
+            ),
             Key::new("flow", Kind::List, Default::Required, "Traffic: `[[flow]]`, at least one."),
             Key::new(
                 "profile",

@@ -1,0 +1,235 @@
+//! `[radio]`: a preset, what the file changes of it, and the configuration that comes out.
+
+mod build;
+mod check;
+mod layers;
+pub(crate) mod presets;
+mod timers;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use airpath_path::radio::channel::{ChannelTrace, LogColumn, Missing};
+
+use crate::Origin;
+use crate::model::RadioConfig;
+use crate::node::{Entry, Node, Value};
+use crate::problem::Problems;
+use crate::read::Fields;
+use crate::spec::{CELL, PARTS, RADIO, UE};
+use crate::suggest::{list, nearest};
+use crate::traces::{ChannelFile, Traces};
+use crate::value::Setting;
+use layers::Layer;
+use presets::Preset;
+
+/// What `[radio]` says, complete.
+pub(crate) struct Radio {
+    /// Its own keys.
+    pub(crate) fields: Fields,
+    /// `[radio.cell]`.
+    pub(crate) cell: Fields,
+    /// `[[radio.ue]]`, one at least.
+    pub(crate) ues: Vec<Ue>,
+    /// What it comes to; none if something is wrong.
+    pub(crate) config: Option<RadioConfig>,
+}
+
+/// A `[[radio.ue]]`.
+pub(crate) struct Ue {
+    /// Name and number.
+    pub(crate) fields: Fields,
+    /// Its tables, by key, in canonical order.
+    pub(crate) parts: Vec<(&'static str, Fields)>,
+    /// Its recorded channels, down and up.
+    channels: [Option<Arc<ChannelTrace>>; 2],
+}
+
+impl Radio {
+    /// Reads the table, if the file has one whose preset is known.
+    pub(crate) fn read(
+        root: &Node,
+        directory: Option<&Path>,
+        traces: &mut Traces,
+        problems: &mut Problems,
+    ) -> Option<Self> {
+        let node = root.get("radio")?;
+        let (origin, entries) = root.table("radio", RADIO.header, problems);
+        if !matches!(node.value, Value::Table(_)) {
+            return None;
+        }
+        let mut fields = Fields::read(&RADIO, RADIO.header, origin, entries, problems);
+        fields.complete(problems);
+        let preset = find_preset(&fields, problems)?;
+        let cell = read_cell(node, &preset, &fields, problems);
+        let tables = Layer::read(node, "radio", preset.access, problems);
+        tables.check_alone(&preset, problems);
+        let mut ues: Vec<Ue> = Vec::new();
+        for (index, (origin, entries)) in ue_tables(node, problems).into_iter().enumerate() {
+            let mut own = Fields::read(&UE, UE.header, origin, entries, problems);
+            own.complete(problems);
+            if own.text("name").is_none() {
+                own.fill("name", Setting::Text(format!("ue-{index}")), None);
+            }
+            let table = Node { value: Value::Table(entries.to_vec()), origin: origin.clone() };
+            let layer = Layer::read(&table, "radio.ue", preset.access, problems);
+            let parts = layers::combine(&layer, &tables, &preset, problems);
+            let mut ue = Ue { fields: own, parts, channels: [None, None] };
+            ue.channels = ["channel", "channel_up"]
+                .map(|part| load_channel(ue.part(part), directory, traces, problems));
+            check::names(&ues, &ue, problems);
+            ues.push(ue);
+        }
+        let mut radio = Self { fields, cell, ues, config: None };
+        check::radio(&radio, problems);
+        if problems.is_empty() {
+            radio.config = Some(build::radio(&radio));
+        }
+        Some(radio)
+    }
+
+    /// Names of the UEs, each of those that are several included.
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
+        self.ues.iter().flat_map(Ue::names)
+    }
+
+    /// Place among [`names`](Self::names).
+    pub(crate) fn index(&self, name: &str) -> Option<usize> {
+        self.names().position(|known| known == name)
+    }
+
+    /// The table of the UE of that name.
+    pub(crate) fn ue(&self, name: &str) -> Option<&Ue> {
+        self.ues.iter().find(|ue| ue.names().any(|known| known == name))
+    }
+}
+
+impl Ue {
+    /// The table of that key.
+    pub(crate) fn part(&self, name: &str) -> &Fields {
+        let (_, fields) =
+            self.parts.iter().find(|(known, _)| *known == name).expect("a UE has every part");
+        fields
+    }
+
+    /// Its name; with a count, those of all of them.
+    fn names(&self) -> impl Iterator<Item = String> {
+        let name = self.fields.text("name").unwrap_or_default().to_owned();
+        let count = self.fields.count("count");
+        (0..count.unwrap_or(1)).map(move |index| match count {
+            Some(_) => format!("{name}-{index}"),
+            None => name.clone(),
+        })
+    }
+}
+
+/// Gives a flow the UE that it names, or the first.
+pub(crate) fn choose_ue(radio: Option<&Radio>, flow: &mut Fields, problems: &mut Problems) {
+    match (radio, flow.text("ue")) {
+        (None, None) => {}
+        (None, Some(_)) => problems.add_with_help(
+            flow.origin_of("ue"),
+            "`ue` needs a radio",
+            "add [radio] with a preset, or remove `ue`",
+        ),
+        (Some(radio), None) => {
+            if let Some(first) = radio.names().next() {
+                flow.fill("ue", Setting::Text(first), None);
+            }
+        }
+        (Some(radio), Some(name)) => {
+            if radio.index(name).is_none() {
+                let names: Vec<String> = radio.names().take(20).collect();
+                let near = nearest(name, names.iter().map(String::as_str))
+                    .map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
+                problems.add_with_help(
+                    flow.origin_of("ue"),
+                    format!("`ue`: there is no UE {name:?}"),
+                    format!("{near}UEs: {}", list(names)),
+                );
+            }
+        }
+    }
+}
+
+fn find_preset(fields: &Fields, problems: &mut Problems) -> Option<Preset> {
+    let name = fields.text("preset")?;
+    let found = presets::find(name);
+    if found.is_none() {
+        let names = || presets::BUILT_IN.iter().map(|&(name, _)| name);
+        let near = nearest(name, names())
+            .map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
+        problems.add_with_help(
+            fields.origin_of("preset"),
+            format!("`preset`: there is no preset {name:?}"),
+            format!("{near}presets: {}", list(names())),
+        );
+    }
+    found
+}
+
+fn read_cell(node: &Node, preset: &Preset, fields: &Fields, problems: &mut Problems) -> Fields {
+    let (origin, entries) = node.table("cell", CELL.header, problems);
+    let mut cell =
+        Fields::read_variant(&CELL, preset.access, CELL.header, origin, entries, problems);
+    if let Some(access) = cell.text("access")
+        && access != preset.access
+    {
+        let name = fields.text("preset").unwrap_or_default();
+        problems.add_with_help(
+            cell.origin_of("access"),
+            format!("`access` is \"{access}\", but the preset \"{name}\" is \"{}\"", preset.access),
+            format!("presets with access = \"{access}\": {}", list(presets::with(access))),
+        );
+    }
+    layers::expand_mu(&mut cell, problems);
+    cell.inherit(&preset.cell);
+    cell.complete(problems);
+    cell
+}
+
+/// Without a list there is one UE, which has the tables of `[radio]`.
+fn ue_tables<'a>(node: &'a Node, problems: &mut Problems) -> Vec<(&'a Origin, &'a [Entry])> {
+    match node.get("ue") {
+        None => vec![(&node.origin, &[])],
+        Some(list) => {
+            let tables = node.tables("ue", UE.header, problems);
+            if matches!(&list.value, Value::List(items) if items.is_empty()) {
+                problems.add_with_help(
+                    &list.origin,
+                    "a radio needs at least one [[radio.ue]]",
+                    "without `ue` there is one, with the tables of [radio]",
+                );
+            }
+            tables
+        }
+    }
+}
+
+fn load_channel(
+    channel: &Fields,
+    directory: Option<&Path>,
+    traces: &mut Traces,
+    problems: &mut Problems,
+) -> Option<Arc<ChannelTrace>> {
+    let file = ChannelFile {
+        file: channel.text("file")?.to_owned(),
+        column: match channel.text("log_column") {
+            Some("cqi") => LogColumn::Cqi,
+            _ => LogColumn::Snr,
+        },
+        missing: match channel.text("missing") {
+            Some("outage") => Missing::Outage,
+            _ => Missing::Hold,
+        },
+    };
+    let loaded = traces.load_channel(file, directory);
+    loaded.map_err(|error| error.report(channel.origin_of("file"), problems)).ok()
+}
+
+/// Keys of the tables that UEs have: `channel`, `channel_up` and so on.
+fn part_keys() -> impl Iterator<Item = (&'static str, &'static crate::spec::Table)> {
+    PARTS.iter().flat_map(|part| {
+        std::iter::once((part.name, part.table)).chain(part.up.map(|up| (up, part.table)))
+    })
+}

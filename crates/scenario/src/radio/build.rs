@@ -1,0 +1,124 @@
+//! From the tables to the configuration. Nothing can be wrong here any more.
+
+mod bearer;
+mod cell;
+mod channel;
+mod procedures;
+
+use airpath_path::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
+use airpath_path::radio::cell::{Access, UeConfig, UeLinkConfig, UeProcessing};
+use airpath_path::radio::channel::ChannelTrace;
+use airpath_path::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
+use airpath_path::radio::mac::grants::BelievedConfig;
+use airpath_path::radio::scheduler::RateCap;
+use std::sync::Arc;
+
+use super::{Radio, Ue};
+use crate::build::Get;
+use crate::model::{NamedUe, RadioConfig};
+
+/// The configuration of tables without problems.
+pub(super) fn radio(radio: &Radio) -> RadioConfig {
+    let cell = cell::cell(&radio.cell);
+    let mut ues = Vec::new();
+    for each in &radio.ues {
+        let config = ue(each, radio, &cell.access);
+        ues.extend(each.names().map(|name| NamedUe { name, config: config.clone() }));
+    }
+    RadioConfig { preset: Get(&radio.fields).text("preset").to_owned(), cell, ues }
+}
+
+fn ue(ue: &Ue, radio: &Radio, access: &Access) -> UeConfig {
+    let plain = UeConfig::plain(access);
+    let [down, up] = &ue.channels;
+    let downlink = link(ue, "", radio, down.as_ref(), &plain.downlink);
+    let uplink = link(ue, "_up", radio, up.as_ref(), &plain.uplink);
+    let grants = Get(ue.part("grants"));
+    let processing = ue.part("processing");
+    let processes = downlink.harq.processes.max(uplink.harq.processes);
+    UeConfig {
+        downlink,
+        uplink,
+        sr: procedures::sr(ue.part("sr")),
+        bsr: procedures::bsr(&Get(ue.part("bsr")), plain.bsr),
+        believed: BelievedConfig {
+            request_grant: grants.narrow("request_grant_bytes"),
+            forget_after: grants.0.time("forget_after_ms"),
+        },
+        proactive: procedures::periodic_grant(&grants, "proactive"),
+        configured: procedures::periodic_grant(&grants, "configured"),
+        random_access: procedures::random_access(&Get(ue.part("rach"))),
+        alignment: procedures::alignment(&Get(ue.part("time_alignment"))),
+        drx: procedures::drx(&Get(ue.part("drx")), access, processes),
+        rrc: procedures::rrc(&Get(ue.part("rrc"))),
+        processing: UeProcessing {
+            downlink: processing.time("down_ms").unwrap_or(plain.processing.downlink),
+            uplink: processing.time("up_ms").unwrap_or(plain.processing.uplink),
+        },
+    }
+}
+
+/// One direction; `suffix` is that of its tables.
+fn link(
+    ue: &Ue,
+    suffix: &str,
+    radio: &Radio,
+    trace: Option<&Arc<ChannelTrace>>,
+    plain: &UeLinkConfig,
+) -> UeLinkConfig {
+    let part = |name: &str| Get(ue.part(&format!("{name}{suffix}")));
+    let adaptation = part("link_adaptation");
+    let ambr = Get(ue.part("ambr"));
+    let cap = if suffix.is_empty() { "down_mbps" } else { "up_mbps" };
+    UeLinkConfig {
+        channel: channel::channel(&part("channel"), &radio.cell, trace),
+        mcs: match adaptation.0.count("fixed_mcs") {
+            // A key's range ends at 28.
+            Some(mcs) => McsMode::Fixed(mcs as u8),
+            None => McsMode::Adaptive(OuterLoopConfig {
+                target_bler: adaptation.real("bler_target"),
+                step_db: adaptation.real("outer_loop_step_db"),
+                initial_db: adaptation.real("outer_loop_start_db"),
+                lowest_db: adaptation.real("outer_loop_lowest_db"),
+                highest_db: adaptation.real("outer_loop_highest_db"),
+            }),
+        },
+        report: ReportConfig {
+            period: adaptation.time("cqi_period_ms"),
+            offset: adaptation.time("cqi_offset_ms"),
+            delay: adaptation.time("cqi_delay_ms"),
+        },
+        harq: harq(&part("harq"), &adaptation, &plain.harq),
+        bearer: bearer::bearer(&part("rlc")),
+        cap: ambr
+            .0
+            .rate(cap)
+            .map(|rate| RateCap { rate, bucket_bytes: ambr.count("bucket_bytes") }),
+    }
+}
+
+fn harq(harq: &Get<'_>, adaptation: &Get<'_>, plain: &HarqConfig) -> HarqConfig {
+    HarqConfig {
+        // Ranges of both keys end far below 2^8.
+        processes: harq.0.count("processes").map_or(plain.processes, |count| count as u8),
+        max_transmissions: harq.count("max_transmissions") as u8,
+        timing: match (plain.timing, harq.0.time("processing_ms")) {
+            (HarqTiming::Asynchronous { .. }, Some(processing)) => {
+                HarqTiming::Asynchronous { processing }
+            }
+            (timing, _) => timing,
+        },
+        decoding: match adaptation.0.share("fixed_bler") {
+            Some(initial) => Decoding::Fixed {
+                initial,
+                retransmission: adaptation.share("fixed_bler_retransmission"),
+            },
+            None => Decoding::Curve(match harq.text("combining") {
+                "discard" => Combining::Discard,
+                "chase" => Combining::Chase,
+                _ => Combining::IncrementalRedundancy { mother_rate: harq.real("mother_rate") },
+            }),
+        },
+        nack_to_ack: harq.share("nack_to_ack"),
+    }
+}

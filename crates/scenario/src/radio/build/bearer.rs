@@ -1,0 +1,103 @@
+//! `[radio.rlc]`.
+
+use airpath_path::radio::rlc::{
+    ArqConfig, BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig, Isolation, LteMode,
+    LteUmSn, NrAmSn, NrMode, NrUmSn, OneWayConfig, PdcpConfig, Release, RlcConfig, StatusReport,
+};
+
+use crate::build::Get;
+
+/// One direction of the bearer.
+pub(super) fn bearer(get: &Get<'_>) -> OneWayConfig {
+    OneWayConfig {
+        rlc: match get.variant() {
+            "lte" => RlcConfig::Lte(lte_mode(get)),
+            _ => RlcConfig::Nr { mode: nr_mode(get), release: release(get) },
+        },
+        pdcp: PdcpConfig {
+            header_bytes: get.narrow("pdcp_header_bytes"),
+            discard: get.0.time("discard_timer_ms"),
+            status_report: match get.flag("status_report_required") {
+                true => StatusReport::Required,
+                false => StatusReport::NotRequired,
+            },
+        },
+        buffer: BufferConfig {
+            // The key's range ends below 2^32.
+            packets: get.0.count("buffer_packets").map(|packets| packets as u32),
+            bytes: get.0.count("buffer_bytes"),
+            discipline: discipline(get),
+            ecn: EcnConfig {
+                codel: match get.0.flag("ecn") {
+                    Some(true) => EcnCapable::Marked,
+                    _ => EcnCapable::Dropped,
+                },
+                l4s_step: get.0.time("l4s_step_ms"),
+            },
+        },
+    }
+}
+
+fn nr_mode(get: &Get<'_>) -> NrMode {
+    let (bits, t_reassembly) = (get.0.count("sn_bits"), get.time("t_reassembly_ms"));
+    match get.text("mode") {
+        "um" => NrMode::Um {
+            sn: if bits == Some(6) { NrUmSn::Bits6 } else { NrUmSn::Bits12 },
+            t_reassembly,
+        },
+        _ => NrMode::Am {
+            sn: if bits == Some(12) { NrAmSn::Bits12 } else { NrAmSn::Bits18 },
+            t_reassembly,
+            arq: arq(get),
+        },
+    }
+}
+
+fn lte_mode(get: &Get<'_>) -> LteMode {
+    let t_reordering = get.time("t_reordering_ms");
+    match get.text("mode") {
+        "um" => LteMode::Um {
+            sn: if get.0.count("sn_bits") == Some(5) { LteUmSn::Bits5 } else { LteUmSn::Bits10 },
+            t_reordering,
+        },
+        _ => LteMode::Am { t_reordering, arq: arq(get) },
+    }
+}
+
+fn release(get: &Get<'_>) -> Release {
+    match get.flag("out_of_order_delivery") {
+        true => Release::OutOfOrder,
+        false => Release::InOrder { t_reordering: get.0.time("t_reordering_ms") },
+    }
+}
+
+fn arq(get: &Get<'_>) -> ArqConfig {
+    ArqConfig {
+        t_poll_retransmit: get.time("t_poll_retransmit_ms"),
+        // The key's range ends at 2^20.
+        poll_pdu: get.0.count("poll_pdu").map(|pdus| pdus as u32),
+        poll_bytes: get.0.count("poll_bytes"),
+        t_status_prohibit: get.time("t_status_prohibit_ms"),
+        max_retx_threshold: get.narrow("max_retx_threshold"),
+    }
+}
+
+fn discipline(get: &Get<'_>) -> Discipline {
+    let codel = || CoDelConfig {
+        target: get.time("codel_target_ms"),
+        interval: get.time("codel_interval_ms"),
+    };
+    match get.text("aqm") {
+        "codel" => Discipline::CoDel(codel()),
+        "fq_codel" => Discipline::FqCoDel {
+            codel: codel(),
+            quantum: get.narrow("fq_codel_quantum_bytes"),
+            isolation: match get.0.count("fq_codel_queues") {
+                // The key's range ends at 2^20.
+                Some(queues) => Isolation::Hashed { queues: queues as u32 },
+                None => Isolation::Perfect,
+            },
+        },
+        _ => Discipline::DropTail,
+    }
+}

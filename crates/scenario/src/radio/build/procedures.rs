@@ -1,0 +1,193 @@
+//! The UE's MAC procedures and RRC states.
+
+use airpath_base::Duration;
+use airpath_path::radio::cell::{Access, AlignmentConfig, LteDuplex};
+use airpath_path::radio::lte::{self, tdd};
+use airpath_path::radio::mac::Occasions;
+use airpath_path::radio::mac::bsr::{BsrConfig, LogicalChannel, Piggyback};
+use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
+use airpath_path::radio::mac::grants::PeriodicGrant;
+use airpath_path::radio::mac::rach::RachConfig;
+use airpath_path::radio::mac::sr::SrConfig;
+use airpath_path::radio::nr::SYMBOLS_PER_SLOT;
+use airpath_path::radio::rrc::RrcState;
+use airpath_path::radio::rrc::connection::{ConnectionConfig, InactiveConfig};
+
+use crate::build::Get;
+use crate::read::Fields;
+
+/// `[radio.sr]`.
+pub(super) fn sr(fields: &Fields) -> SrConfig {
+    let get = Get(fields);
+    let period = fields.time("period_ms");
+    SrConfig {
+        occasions: period.map(|period| Occasions::new(period, get.time("offset_ms"))),
+        prohibit: match (fields.count("prohibit_timer_periods"), period) {
+            (Some(periods @ 1..), Some(period)) => Some(period * periods),
+            _ => fields.time("prohibit_timer_ms"),
+        },
+        transmissions_max: get.narrow("trans_max"),
+        preparation: get.time("preparation_ms"),
+        miss_probability: get.share("miss_probability"),
+    }
+}
+
+/// `[radio.bsr]`: the bearer is one logical channel.
+pub(super) fn bsr(get: &Get<'_>, plain: BsrConfig) -> BsrConfig {
+    let delay = get.0.time("sr_delay_timer_ms");
+    let channel = LogicalChannel {
+        group: 0,
+        priority: 1,
+        delays_request: delay.is_some(),
+        masks_request: false,
+    };
+    BsrConfig {
+        format: plain.format,
+        channels: vec![channel],
+        periodic: get.0.time("periodic_timer_ms"),
+        retransmission: get.time("retx_timer_ms"),
+        request_delay: delay.unwrap_or(Duration::ZERO),
+        piggyback: match get.text("piggyback") {
+            "always" => Piggyback::Always,
+            _ => Piggyback::Padding,
+        },
+    }
+}
+
+/// The proactive or the configured grants of `[radio.grants]`.
+pub(super) fn periodic_grant(get: &Get<'_>, kind: &str) -> Option<PeriodicGrant> {
+    let key = |name: &str| format!("{kind}_{name}");
+    let period = get.0.time(&key("period_ms"))?;
+    Some(PeriodicGrant {
+        occasions: Occasions::new(period, get.time(&key("offset_ms"))),
+        bytes: get.narrow(&key("bytes")),
+        keep: get.0.time(&key("keep_ms")),
+    })
+}
+
+/// `[radio.rach]`.
+pub(super) fn random_access(get: &Get<'_>) -> Option<RachConfig> {
+    get.flag("enabled").then(|| RachConfig {
+        occasions: Occasions::new(get.time("period_ms"), get.time("offset_ms")),
+        preparation: get.time("preparation_ms"),
+        preamble: get.time("preamble_ms"),
+        response_window_after: get.time("response_window_after_ms"),
+        response_window: get.time("response_window_ms"),
+        response_delay: get.time("response_delay_ms"),
+        msg3_delay: get.time("msg3_delay_ms"),
+        contention_resolution: get.time("contention_resolution_ms"),
+        resolution_delay: get.time("resolution_delay_ms"),
+        backoff: get.time("backoff_ms"),
+        preambles_max: get.narrow("preambles_max"),
+        miss_probability: get.share("miss_probability"),
+        contention_probability: get.share("contention_probability"),
+    })
+}
+
+/// `[radio.time_alignment]`.
+pub(super) fn alignment(get: &Get<'_>) -> Option<AlignmentConfig> {
+    get.flag("enabled").then(|| AlignmentConfig {
+        timer: get.0.time("timer_ms"),
+        command_every: get.time("command_every_ms"),
+    })
+}
+
+/// `[radio.drx]`; `processes` is HARQ's number of them.
+pub(super) fn drx(get: &Get<'_>, access: &Access, processes: u8) -> Option<DrxConfig> {
+    if !get.flag("enabled") {
+        return None;
+    }
+    let timers = match access {
+        Access::Nr(carrier) => {
+            let slot = carrier.numerology.slot();
+            let symbols =
+                |count: u64| Duration::from_nanos(slot.as_nanos() * count / SYMBOLS_IN_SLOT);
+            Timers {
+                rtt: ["harq_rtt_down_symbols", "harq_rtt_up_symbols"]
+                    .map(|name| symbols(get.count(name))),
+                retransmission: ["retransmission_down_slots", "retransmission_up_slots"]
+                    .map(|name| slot * get.count(name)),
+                pdcch: symbols(carrier.control_symbols.into()),
+            }
+        }
+        Access::Lte(carrier) => Timers {
+            rtt: lte_rtt(carrier.duplex),
+            retransmission: ["retransmission_down_subframes", "retransmission_up_subframes"]
+                .map(|name| lte::SUBFRAME * get.count(name)),
+            pdcch: lte::SUBFRAME,
+        },
+    };
+    let [harq_rtt_downlink, harq_rtt_uplink] = timers.rtt;
+    let [retransmission_downlink, retransmission_uplink] = timers.retransmission;
+    Some(DrxConfig {
+        on_duration: get.time("on_duration_ms"),
+        slot_offset: get.0.time("slot_offset_ms").unwrap_or(Duration::ZERO),
+        inactivity: get.time("inactivity_ms"),
+        long_cycle: get.time("long_cycle_ms"),
+        start_offset: get.time("start_offset_ms"),
+        short_cycle: get
+            .0
+            .time("short_cycle_ms")
+            .map(|cycle| ShortCycle { cycle, timer: get.narrow("short_cycle_timer") }),
+        harq_rtt_downlink,
+        harq_rtt_uplink,
+        retransmission_downlink,
+        retransmission_uplink,
+        pdcch: timers.pdcch,
+        harq_processes: processes,
+        uplink_start: match get.flag("uplink_waits_for_on_duration") {
+            true => UplinkStart::InOnDuration,
+            false => UplinkStart::AtOnce,
+        },
+    })
+}
+
+const SYMBOLS_IN_SLOT: u64 = SYMBOLS_PER_SLOT as u64;
+
+/// Those that the two technologies have in different units; down, up.
+struct Timers {
+    rtt: [Duration; 2],
+    retransmission: [Duration; 2],
+    pdcch: Duration,
+}
+
+/// HARQ RTT Timer and UL HARQ RTT Timer. TDD's depend on the subframe; here they are the shortest,
+/// so that the UE listens early rather than late.
+// TS 36.321 7.7: FDD 8 subframes; TDD k + 4, and k_PHICH. From the end of the PUSCH on there is one
+// subframe less.
+fn lte_rtt(duplex: LteDuplex) -> [Duration; 2] {
+    let (down, up) = match duplex {
+        LteDuplex::Fdd => (8, 3),
+        LteDuplex::Tdd { configuration, .. } => tdd_rtt(configuration),
+    };
+    [lte::SUBFRAME * down, lte::SUBFRAME * up]
+}
+
+fn tdd_rtt(configuration: tdd::Configuration) -> (u64, u64) {
+    let feedback = (0..10).filter_map(|subframe| configuration.feedback_delay(subframe)).min();
+    let phich = (0..10).filter_map(|subframe| configuration.phich_delay(subframe)).min();
+    (u64::from(feedback.unwrap_or(4)) + 4, u64::from(phich.unwrap_or(4)).saturating_sub(1))
+}
+
+/// `[radio.rrc]`.
+pub(super) fn rrc(get: &Get<'_>) -> Option<ConnectionConfig> {
+    if !get.flag("enabled") {
+        return None;
+    }
+    let offset = get.time("paging_offset_ms");
+    Some(ConnectionConfig {
+        initial: match get.text("initial") {
+            "connected" => RrcState::Connected,
+            _ => RrcState::Idle,
+        },
+        setup: get.time("setup_ms"),
+        inactivity: get.0.time("inactivity_ms"),
+        inactive: (get.0.flag("inactive") == Some(true)).then(|| InactiveConfig {
+            resume: get.time("resume_ms"),
+            idle_after: get.0.time("inactive_idle_after_ms"),
+            paging: Occasions::new(get.time("inactive_paging_cycle_ms"), offset),
+        }),
+        paging: Occasions::new(get.time("paging_cycle_ms"), offset),
+        paging_delay: get.time("paging_delay_ms"),
+    })
+}

@@ -1,0 +1,240 @@
+//! What cannot be combined, each with its place.
+
+mod cell;
+
+use airpath_base::Duration;
+use airpath_path::radio::enumerations::sr_periods;
+
+use super::{Radio, Ue, timers};
+use crate::decimal::unscaled;
+use crate::problem::Problems;
+use crate::read::Fields;
+use crate::suggest::list;
+
+pub(super) use cell::{numerology, resource_blocks, tdd_pattern};
+
+/// Everything, of complete tables.
+pub(super) fn radio(radio: &Radio, problems: &mut Problems) {
+    cell::check(&radio.cell, problems);
+    let any = radio.fields.flag("any_timer_value") == Some(true);
+    for ue in &radio.ues {
+        for (_, fields) in ue.parts.iter().filter(|_| !any) {
+            timers::check(fields, problems);
+        }
+        for part in ["link_adaptation", "link_adaptation_up"] {
+            link_adaptation(ue.part(part), &radio.cell, part, problems);
+        }
+        for part in ["rlc", "rlc_up"] {
+            rlc(ue.part(part), problems);
+        }
+        sr(ue, &radio.cell, any, problems);
+        let grants = ue.part("grants");
+        below(grants, "proactive_offset_ms", "proactive_period_ms", problems);
+        below(grants, "configured_offset_ms", "configured_period_ms", problems);
+        let rach = ue.part("rach");
+        below(rach, "offset_ms", "period_ms", problems);
+        at_most(rach, "response_delay_ms", "response_window_ms", problems);
+        drx(ue.part("drx"), problems);
+        rrc(ue.part("rrc"), any, problems);
+        alignment(ue, problems);
+    }
+}
+
+/// Names are unique, also those that a count makes.
+pub(super) fn names(others: &[Ue], ue: &Ue, problems: &mut Problems) {
+    for other in others {
+        if let Some(twice) = ue.names().find(|name| other.names().any(|known| known == *name)) {
+            problems.add_with_help(
+                ue.fields.origin_of("name"),
+                format!("two UEs have the name {twice:?}"),
+                format!("the other one is at {}", other.fields.origin_of("name")),
+            );
+        }
+    }
+}
+
+fn link_adaptation(fields: &Fields, cell: &Fields, part: &str, problems: &mut Problems) {
+    if let Some(mcs) = fields.count("fixed_mcs") {
+        let up = part.ends_with("_up");
+        let table = match (cell.variant, up) {
+            (Some("lte"), true) => "qam64",
+            (_, true) => cell.text("mcs_table_up").unwrap_or_default(),
+            (_, false) => cell.text("mcs_table_down").unwrap_or_default(),
+        };
+        // TS 38.214 tables 5.1.3.1-1 to -3, TS 36.213 tables 7.1.7.1-1 and -1A: the others are
+        // reserved
+        let highest = if table == "qam256" { 27 } else { 28 };
+        if mcs > highest {
+            problems.add_with_help(
+                fields.origin_of("fixed_mcs"),
+                format!(
+                    "`fixed_mcs` is {mcs}, but the highest of the table \"{table}\" is {highest}"
+                ),
+                "above it are the reserved ones; the tables are in [radio.cell]",
+            );
+        }
+    }
+    if let (Some(lowest), Some(highest)) =
+        (fields.real("outer_loop_lowest_db"), fields.real("outer_loop_highest_db"))
+        && lowest > highest
+    {
+        problems.add(
+            fields.origin_of("outer_loop_lowest_db"),
+            format!(
+                "`outer_loop_lowest_db` ({lowest}) is larger than `outer_loop_highest_db` \
+                 ({highest})"
+            ),
+        );
+    }
+}
+
+fn rlc(fields: &Fields, problems: &mut Problems) {
+    let um = fields.text("mode") == Some("um");
+    let infinite = fields.text("t_reordering_ms") == Some("infinity");
+    // TS 38.331 PDCP-Config: t-Reordering
+    if infinite && um && fields.flag("out_of_order_delivery") == Some(false) {
+        problems.add_with_help(
+            fields.origin_of("t_reordering_ms"),
+            "`t_reordering_ms` = \"infinity\" needs mode = \"am\", but it is \"um\"",
+            "what follows a lost packet would be held for ever; or set \
+             out_of_order_delivery = true",
+        );
+    }
+    let allowed: &[u64] = match (fields.variant, um) {
+        (Some("lte"), true) => &[5, 10],
+        (Some("lte"), false) => &[10],
+        (_, true) => &[6, 12],
+        (_, false) => &[12, 18],
+    };
+    if let Some(bits) = fields.count("sn_bits").filter(|bits| !allowed.contains(bits)) {
+        let mode = fields.text("mode").unwrap_or_default();
+        problems.add(
+            fields.origin_of("sn_bits"),
+            format!(
+                "`sn_bits` is {bits}, but with mode = \"{mode}\" must be {}",
+                list(allowed.iter().map(u64::to_string)).replace(", ", " or ")
+            ),
+        );
+    }
+}
+
+fn sr(ue: &Ue, cell: &Fields, any: bool, problems: &mut Problems) {
+    let sr = ue.part("sr");
+    below(sr, "offset_ms", "period_ms", problems);
+    let Some(period) = sr.time("period_ms") else {
+        if sr.text("period_ms").is_some() && ue.part("rach").flag("enabled") == Some(false) {
+            problems.add_with_help(
+                sr.origin_of("period_ms"),
+                "a UE without SR occasions needs random access: it cannot ask for uplink",
+                "give `period_ms` in [radio.sr], or enabled = true in [radio.rach]",
+            );
+        }
+        return;
+    };
+    let (periods, specification): (Vec<u64>, _) = match cell.variant {
+        Some("lte") => (
+            [1, 2, 5, 10, 20, 40, 80].map(|ms| ms * 1_000_000).to_vec(),
+            "TS 36.213 table 10.1.5-1",
+        ),
+        _ => {
+            let Some(numerology) = numerology(cell) else { return };
+            let slot = numerology.slot().as_nanos();
+            let periods = sr_periods(numerology).iter().map(|&slots| u64::from(slots) * slot);
+            (periods.collect(), "TS 38.331 SchedulingRequestResourceConfig")
+        }
+    };
+    if !any && !periods.contains(&period.as_nanos()) {
+        problems.add_with_help(
+            sr.origin_of("period_ms"),
+            format!(
+                "`period_ms` is {}, a value that {specification} does not have",
+                unscaled(period.as_nanos(), 6)
+            ),
+            format!(
+                "allowed: {}; radio.any_timer_value = true allows any",
+                list(periods.into_iter().map(|ns| unscaled(ns, 6)))
+            ),
+        );
+    }
+}
+
+fn drx(fields: &Fields, problems: &mut Problems) {
+    if fields.flag("enabled") != Some(true) {
+        return;
+    }
+    below(fields, "start_offset_ms", "long_cycle_ms", problems);
+    if let Some(offset) = fields.time("start_offset_ms")
+        && offset.as_nanos() % 1_000_000 != 0
+    {
+        problems.add_with_help(
+            fields.origin_of("start_offset_ms"),
+            format!(
+                "`start_offset_ms` is {}, but must be a whole number",
+                unscaled(offset.as_nanos(), 6)
+            ),
+            "drx-StartOffset counts subframes; `slot_offset_ms` moves the on-duration within one",
+        );
+    }
+    if let (Some(long), Some(short)) = (fields.time("long_cycle_ms"), fields.time("short_cycle_ms"))
+        && !long.as_nanos().is_multiple_of(short.as_nanos())
+    {
+        problems.add(
+            fields.origin_of("short_cycle_ms"),
+            format!(
+                "`short_cycle_ms` ({}) does not divide `long_cycle_ms` ({})",
+                unscaled(short.as_nanos(), 6),
+                unscaled(long.as_nanos(), 6)
+            ),
+        );
+    }
+}
+
+fn rrc(fields: &Fields, any: bool, problems: &mut Problems) {
+    // TS 38.331, TS 36.331 PCCH-Config: rf32, rf64, rf128, rf256
+    let allowed = [320, 640, 1280, 2560].map(Duration::from_millis);
+    for name in ["paging_cycle_ms", "inactive_paging_cycle_ms"] {
+        if let Some(cycle) = fields.time(name)
+            && !any
+            && !allowed.contains(&cycle)
+        {
+            problems.add_with_help(
+                fields.origin_of(name),
+                format!("`{name}` is {}, no paging cycle", unscaled(cycle.as_nanos(), 6)),
+                "allowed: 320, 640, 1280, 2560; radio.any_timer_value = true allows any",
+            );
+        }
+    }
+    below(fields, "paging_offset_ms", "paging_cycle_ms", problems);
+}
+
+fn alignment(ue: &Ue, problems: &mut Problems) {
+    let alignment = ue.part("time_alignment");
+    if alignment.flag("enabled") == Some(true) && ue.part("rach").flag("enabled") == Some(false) {
+        problems.add_with_help(
+            alignment.origin_of("enabled"),
+            "time alignment needs random access, which starts it again",
+            "set enabled = true in [radio.rach]",
+        );
+    }
+}
+
+/// An offset is below its period.
+fn below(fields: &Fields, offset: &str, period: &str, problems: &mut Problems) {
+    if let (Some(from), Some(every)) = (fields.time(offset), fields.time(period))
+        && from >= every
+    {
+        let (from, every) = (unscaled(from.as_nanos(), 6), unscaled(every.as_nanos(), 6));
+        let place = fields.given(offset).unwrap_or(fields.origin_of(period));
+        problems.add(place, format!("`{offset}` ({from}) must be below `{period}` ({every})"));
+    }
+}
+
+fn at_most(fields: &Fields, name: &str, limit: &str, problems: &mut Problems) {
+    if let (Some(value), Some(most)) = (fields.time(name), fields.time(limit))
+        && value > most
+    {
+        let (value, most) = (unscaled(value.as_nanos(), 6), unscaled(most.as_nanos(), 6));
+        let place = fields.given(name).unwrap_or(fields.origin_of(limit));
+        problems.add(place, format!("`{name}` ({value}) is larger than `{limit}` ({most})"));
+    }
+}

@@ -1,0 +1,173 @@
+//! `[radio.cell]`.
+
+use airpath_path::radio::lte;
+use airpath_path::radio::nr::{self, FrequencyRange, Numerology, SYMBOLS_PER_SLOT, TddPattern};
+
+use crate::problem::Problems;
+use crate::read::Fields;
+use crate::suggest::list;
+
+/// What is wrong with a complete table.
+pub(super) fn check(cell: &Fields, problems: &mut Problems) {
+    blocks(cell, problems);
+    match cell.variant {
+        Some("lte") => lte_carrier(cell, problems),
+        _ => nr_carrier(cell, problems),
+    }
+}
+
+/// The numerology of an NR cell, if its subcarrier spacing has one.
+pub(in crate::radio) fn numerology(cell: &Fields) -> Option<Numerology> {
+    Numerology::from_khz(cell.count("scs_khz")?.try_into().ok()?)
+}
+
+/// N_RB of the bandwidth, if there is such a channel.
+pub(in crate::radio) fn resource_blocks(cell: &Fields) -> Option<u32> {
+    let khz = bandwidth_khz(cell)?;
+    if cell.variant == Some("lte") {
+        return lte::resource_blocks(khz);
+    }
+    let whole = khz.is_multiple_of(1000).then_some(khz / 1000)?;
+    nr::resource_blocks(range(cell), whole, numerology(cell)?)
+}
+
+/// The pattern of an NR TDD cell, if it is one.
+pub(in crate::radio) fn tdd_pattern(cell: &Fields) -> Option<TddPattern> {
+    (cell.text("duplex")? == "tdd").then_some(())?;
+    cell.text("tdd_pattern")?.parse().ok()
+}
+
+fn bandwidth_khz(cell: &Fields) -> Option<u32> {
+    // A bandwidth has at most 400 MHz; 1.4 MHz is no whole number.
+    Some((cell.real("bandwidth_mhz")? * 1000.0).round() as u32)
+}
+
+fn range(cell: &Fields) -> FrequencyRange {
+    match cell.text("frequency_range") {
+        Some("fr2") => FrequencyRange::Fr2,
+        _ => FrequencyRange::Fr1,
+    }
+}
+
+fn blocks(cell: &Fields, problems: &mut Problems) {
+    let Some(bandwidth) = cell.real("bandwidth_mhz") else { return };
+    let Some(most) = resource_blocks(cell) else {
+        if cell.variant == Some("lte") {
+            problems.add(
+                cell.origin_of("bandwidth_mhz"),
+                format!("`bandwidth_mhz` is {bandwidth}, but LTE has 1.4, 3, 5, 10, 15 and 20"),
+            );
+        } else if let Some(numerology) = numerology(cell) {
+            let known = (1..=400)
+                .filter(|&mhz| nr::resource_blocks(range(cell), mhz, numerology).is_some());
+            let known = list(known.map(|mhz| mhz.to_string()));
+            let (khz, range) = (numerology.khz(), cell.text("frequency_range").unwrap_or_default());
+            let place = cell.given("bandwidth_mhz").unwrap_or(cell.origin_of("scs_khz"));
+            problems.add_with_help(
+                place,
+                format!("there is no channel of {bandwidth} MHz with {khz} kHz in {range}"),
+                match known.as_str() {
+                    "" => format!("{range} has no channels with {khz} kHz"),
+                    known => format!("with {khz} kHz {range} has {known} MHz"),
+                },
+            );
+        }
+        return;
+    };
+    for name in ["prbs_down", "prbs_up"] {
+        if let Some(prbs) = cell.count(name).filter(|&prbs| prbs > u64::from(most)) {
+            problems.add(
+                cell.origin_of(name),
+                format!("`{name}` is {prbs}, but {bandwidth} MHz have {most} resource blocks"),
+            );
+        }
+    }
+}
+
+fn nr_carrier(cell: &Fields, problems: &mut Problems) {
+    if let Some(khz) = cell.count("scs_khz")
+        && numerology(cell).is_none()
+    {
+        problems.add(
+            cell.origin_of("scs_khz"),
+            format!("`scs_khz` is {khz}, but must be 15, 30, 60 or 120"),
+        );
+    }
+    for name in ["overhead_down", "overhead_up"] {
+        // TS 38.214 5.1.3.2
+        if let Some(overhead) = cell.count(name).filter(|each| ![0, 6, 12, 18].contains(each)) {
+            problems.add(
+                cell.origin_of(name),
+                format!("`{name}` is {overhead}, but must be 0, 6, 12 or 18"),
+            );
+        }
+    }
+    if cell.text("duplex") == Some("tdd")
+        && let Some(text) = cell.text("tdd_pattern")
+    {
+        let judged = text.parse::<TddPattern>().and_then(|pattern| {
+            numerology(cell).map_or(Ok(()), |numerology| pattern.check_period(numerology))
+        });
+        if let Err(error) = judged {
+            problems.add(cell.origin_of("tdd_pattern"), format!("`tdd_pattern`: {error}"));
+            return;
+        }
+    }
+    data_slots(cell, problems);
+}
+
+/// Some slot has downlink data, some uplink data.
+fn data_slots(cell: &Fields, problems: &mut Problems) {
+    let pattern = tdd_pattern(cell);
+    let most = |symbols: fn(nr::SlotFormat) -> u8| {
+        pattern.as_ref().map_or(SYMBOLS_PER_SLOT, |pattern| {
+            let slots = 0..pattern.slots() as u64;
+            slots.map(|slot| u32::from(symbols(pattern.slot(slot)))).max().unwrap_or(0)
+        })
+    };
+    for (link, most, taken, least) in [
+        ("downlink", most(|slot| slot.downlink), "control_symbols", "least_symbols_down"),
+        ("uplink", most(|slot| slot.uplink), "feedback_symbols", "least_symbols_up"),
+    ] {
+        if let (Some(control), Some(data)) = (cell.count(taken), cell.count(least))
+            && control + data > u64::from(most)
+        {
+            let place = [least, taken, "tdd_pattern"].iter().find_map(|name| cell.given(name));
+            problems.add_with_help(
+                place.unwrap_or(&cell.origin),
+                format!("no slot has {link} data"),
+                format!(
+                    "the slot with most {link} has {most} symbols; `{taken}` ({control}) and \
+                     `{least}` ({data}) need {}",
+                    control + data
+                ),
+            );
+        }
+    }
+}
+
+fn lte_carrier(cell: &Fields, problems: &mut Problems) {
+    if let Some(layers) = cell.count("layers_down").filter(|&layers| layers > 2) {
+        problems.add(
+            cell.origin_of("layers_down"),
+            format!("`layers_down` is {layers}, but LTE has 1 or 2 here"),
+        );
+    }
+    let Some(ports) = cell.count("antenna_ports") else { return };
+    if ports == 3 {
+        problems.add(
+            cell.origin_of("antenna_ports"),
+            "`antenna_ports` is 3, but must be 1, 2 or 4".to_owned(),
+        );
+    } else if cell.count("layers_down").is_some_and(|layers| layers == 2 && ports == 1) {
+        let place = cell.given("antenna_ports").unwrap_or(cell.origin_of("layers_down"));
+        problems.add(place, "2 layers need 2 `antenna_ports` at least".to_owned());
+    }
+    // TS 36.211 table 6.7-1: 4 symbols of PDCCH in 1.4 MHz only
+    if cell.count("cfi") == Some(4) && resource_blocks(cell).is_some_and(|blocks| blocks > 10) {
+        problems.add(
+            cell.origin_of("cfi"),
+            "`cfi` = 4 needs bandwidth_mhz = 1.4; above it is 1 to 3".to_owned(),
+        );
+    }
+}

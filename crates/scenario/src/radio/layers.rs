@@ -1,0 +1,139 @@
+//! Tables over tables: a UE's over those of `[radio]`, those over the preset's.
+
+use super::part_keys;
+use super::presets::Preset;
+use crate::node::{Node, Value};
+use crate::problem::Problems;
+use crate::read::Fields;
+use crate::spec::PARTS;
+use crate::value::Setting;
+
+/// The tables that one place has: a preset, `[radio]` or a `[[radio.ue]]`.
+pub(super) struct Layer {
+    tables: Vec<(&'static str, Fields)>,
+    /// The table that they stand in, for those that it has not.
+    none: Vec<(&'static str, Fields)>,
+}
+
+impl Layer {
+    /// Reads what is there. `here` is the dotted path for messages; empty for a preset.
+    pub(super) fn read(
+        node: &Node,
+        here: &str,
+        access: &'static str,
+        problems: &mut Problems,
+    ) -> Self {
+        let (mut tables, mut none) = (Vec::new(), Vec::new());
+        for (name, table) in part_keys() {
+            let header = match here {
+                "" => format!("[{name}]"),
+                _ => format!("[{here}.{name}]"),
+            };
+            let (origin, entries) = node.table(name, &header, problems);
+            let mut fields =
+                Fields::read_variant(table, access, &header, origin, entries, problems);
+            if matches!(node.get(name), Some(Node { value: Value::Table(_), .. })) {
+                imply(&mut fields);
+                tables.push((name, fields));
+            } else {
+                none.push((name, fields));
+            }
+        }
+        Self { tables, none }
+    }
+
+    /// What is wrong with each of them over the preset alone.
+    pub(super) fn check_alone(&self, preset: &Preset, problems: &mut Problems) {
+        for part in PARTS {
+            for (name, up) in [(Some(part.name), None), (part.up, part.up)] {
+                if let Some(own) = name.and_then(|name| self.get(name)) {
+                    let mut own = own.clone();
+                    if up.is_some()
+                        && let Some(down) = self.get(part.name)
+                    {
+                        own.layer(down);
+                    }
+                    preset.tables.inherited_by(&mut own, part.name, up);
+                    own.complete(problems);
+                }
+            }
+        }
+    }
+
+    /// Gives `fields` what they have not, from this preset's tables.
+    fn inherited_by(&self, fields: &mut Fields, name: &str, up: Option<&str>) {
+        for name in up.into_iter().chain([name]) {
+            if let Some(base) = self.get(name) {
+                fields.inherit(base);
+            }
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Fields> {
+        self.tables.iter().find(|(known, _)| *known == name).map(|(_, fields)| fields)
+    }
+
+    fn empty(&self, name: &str) -> Option<&Fields> {
+        self.none.iter().find(|(known, _)| *known == name).map(|(_, fields)| fields)
+    }
+}
+
+/// All tables of one UE, complete, in canonical order.
+pub(super) fn combine(
+    own: &Layer,
+    radio: &Layer,
+    preset: &Preset,
+    problems: &mut Problems,
+) -> Vec<(&'static str, Fields)> {
+    let mut parts = Vec::new();
+    for part in PARTS {
+        for (key, up) in [(Some(part.name), None), (part.up, part.up)] {
+            let Some(key) = key else { continue };
+            // The nearest first.
+            let names: Vec<&str> = up.into_iter().chain([part.name]).collect();
+            let mut layers = [own, radio]
+                .into_iter()
+                .flat_map(|layer| names.iter().filter_map(|name| layer.get(name)));
+            // Keys of the first that cannot be combined are told; those of the others that do not
+            // apply are left behind.
+            let first = layers.next().or_else(|| radio.empty(part.name));
+            let Some(mut fields) = first.cloned() else { continue };
+            for layer in layers {
+                fields.layer(layer);
+            }
+            preset.tables.inherited_by(&mut fields, part.name, up);
+            fields.complete(problems);
+            parts.push((key, fields));
+        }
+    }
+    parts
+}
+
+/// `mu` as the `scs_khz` that it stands for.
+pub(super) fn expand_mu(cell: &mut Fields, problems: &mut Problems) {
+    let Some(mu) = cell.count("mu") else { return };
+    if cell.refuse_exclusive("mu", problems) {
+        return;
+    }
+    let origin = cell.given("mu").cloned();
+    cell.remove("mu");
+    cell.fill("scs_khz", Setting::Count(15 << mu), origin);
+}
+
+/// What a table says by being there, or by the keys that it has.
+fn imply(fields: &mut Fields) {
+    if fields.table.find("enabled", fields.variant).is_some() && !fields.is_there("enabled") {
+        fields.fill("enabled", Setting::Flag(true), None);
+    }
+    if fields.table.find("model", fields.variant).is_some() && !fields.is_there("model") {
+        let models = [
+            ("file", "trace"),
+            ("distance_m", "process"),
+            ("path_loss", "process"),
+            ("sinr_db", "constant"),
+        ];
+        if let Some((_, model)) = models.iter().find(|(key, _)| fields.is_there(key)) {
+            fields.fill("model", Setting::Text((*model).to_owned()), None);
+        }
+    }
+}

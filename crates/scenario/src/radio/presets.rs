@@ -1,0 +1,75 @@
+//! The built-in presets of the radio, as data.
+
+use super::layers::{self, Layer};
+use super::part_keys;
+use crate::node::{Node, Value};
+use crate::problem::Problems;
+use crate::read::Fields;
+use crate::spec::CELL;
+
+macro_rules! presets {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../presets/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and text. The first line of each is its description.
+pub(crate) const BUILT_IN: &[(&str, &str)] = presets![
+    "nr-n78",
+    "nr-fdd-20",
+    "nr-mmwave",
+    "nr-private-drx",
+    "nr-indoor",
+    "lte-5",
+    "lte-10",
+    "lte-20",
+    "lte-tdd-20",
+    "lte-2012",
+];
+
+/// A preset, not complete: what it does not say has the keys' defaults.
+pub(crate) struct Preset {
+    /// The cell's `access`, which decides what keys there are.
+    pub(super) access: &'static str,
+    /// `[cell]`.
+    pub(super) cell: Fields,
+    /// The other tables.
+    pub(super) tables: Layer,
+}
+
+/// The preset of that name.
+pub(super) fn find(name: &str) -> Option<Preset> {
+    BUILT_IN.iter().find(|(known, _)| *known == name).map(|(name, text)| built_in(name, text))
+}
+
+/// Names of those with this `access`.
+pub(super) fn with(access: &str) -> impl Iterator<Item = &'static str> {
+    BUILT_IN
+        .iter()
+        .filter(move |(name, text)| built_in(name, text).access == access)
+        .map(|&(name, _)| name)
+}
+
+/// Panics if something is wrong with it: a test reads each of them.
+fn built_in(name: &str, text: &str) -> Preset {
+    let mut problems = Problems::default();
+    let root = Node::parse(&format!("preset {name}"), text, &mut problems);
+    let cell = root.get("cell");
+    let access = match cell.and_then(|cell| cell.get("access")).map(|access| &access.value) {
+        Some(Value::Text(access)) if access == "lte" => "lte",
+        _ => "nr",
+    };
+    let (origin, entries) = root.table("cell", "[cell]", &mut problems);
+    let mut cell = Fields::read_variant(&CELL, access, "[cell]", origin, entries, &mut problems);
+    layers::expand_mu(&mut cell, &mut problems);
+    for entry in root.entries() {
+        if entry.key != "cell" && !part_keys().any(|(known, _)| known == entry.key) {
+            problems.add(&entry.origin, format!("a preset has no table `{}`", entry.key));
+        }
+    }
+    let tables = Layer::read(&root, "", access, &mut problems);
+    if let Err(error) = problems.finish() {
+        panic!("preset {name}: {error}");
+    }
+    Preset { access, cell, tables }
+}

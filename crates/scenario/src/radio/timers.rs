@@ -1,0 +1,114 @@
+//! Timers and counters of RRC have the values of the specification's enumerations.
+
+use airpath_path::radio::enumerations::{Enumeration, Generation, Unit, allowed};
+
+use crate::problem::Problems;
+use crate::read::Fields;
+use crate::resolve::toml_value;
+use crate::spec::Key;
+use crate::suggest::list;
+use crate::value::Setting;
+
+/// Reports those of a complete table that no RRC can configure.
+pub(super) fn check(fields: &Fields, problems: &mut Problems) {
+    let generation = generation(fields);
+    for (key, setting) in fields.settings() {
+        let Some(enumeration) = key.enumeration.and_then(|name| allowed(generation, name)) else {
+            continue;
+        };
+        if let Some(help) = misfit(key, setting, enumeration) {
+            let specification = match generation {
+                Generation::Lte => "TS 36.331",
+                Generation::Nr => "TS 38.331",
+            };
+            problems.add_with_help(
+                fields.origin_of(key.name),
+                format!(
+                    "`{}` is {}, a value that {} of {specification} {} does not have",
+                    key.name,
+                    toml_value(key, setting),
+                    enumeration.name,
+                    enumeration.element,
+                ),
+                format!("{help}; radio.any_timer_value = true allows any"),
+            );
+        }
+    }
+}
+
+/// Whose RRC has the table's parameters.
+pub(super) fn generation(fields: &Fields) -> Generation {
+    match fields.variant {
+        Some("lte") => Generation::Lte,
+        _ => Generation::Nr,
+    }
+}
+
+/// The nearest values, if the setting is not among them.
+fn misfit(key: &Key, setting: &Setting, enumeration: &Enumeration) -> Option<String> {
+    let value = match (setting, enumeration.unit) {
+        // TS 38.331 PDCP-Config: an absent t-Reordering is infinity
+        (Setting::Text(_), _) if enumeration.element == "PDCP-Config" => return None,
+        (Setting::Text(word), _) if word == "infinity" && !enumeration.infinity => {
+            let last = enumeration.values.last()?;
+            return Some(format!("the largest is {}", written(key, *last, enumeration.unit)?));
+        }
+        (Setting::Time(time), Unit::PdcchSubframes) => {
+            let (whole, rest) = (time.as_nanos() / MS, time.as_nanos() % MS);
+            // Between two of them.
+            if rest == 0 { whole } else { return Some(near(key, whole, enumeration)) }
+        }
+        (Setting::Time(time), _) => time.as_nanos(),
+        (Setting::Count(count), _) => *count,
+        _ => return None,
+    };
+    (!enumeration.contains(value)).then(|| near(key, value, enumeration))
+}
+
+const MS: u64 = 1_000_000;
+
+/// The values on both sides of one that is not there.
+fn near(key: &Key, value: u64, enumeration: &Enumeration) -> String {
+    let values = enumeration.values;
+    let above = values.partition_point(|&each| each <= value);
+    let around = values[above.saturating_sub(1)..values.len().min(above + 1)].iter();
+    let texts = around.filter_map(|&each| written(key, each, enumeration.unit));
+    format!("the nearest: {}", list(texts))
+}
+
+/// A value of an enumeration as it is written in the file.
+fn written(key: &Key, value: u64, unit: Unit) -> Option<String> {
+    let setting = match (key.kind.plain(), unit) {
+        (crate::spec::Kind::Time { .. }, Unit::PdcchSubframes) => {
+            Setting::Time(airpath_base::Duration::from_millis(value))
+        }
+        (crate::spec::Kind::Time { .. }, _) => {
+            Setting::Time(airpath_base::Duration::from_nanos(value))
+        }
+        _ => Setting::Count(value),
+    };
+    Some(toml_value(key, &setting))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::PARTS;
+
+    /// A name that is misspelt in the tables would check nothing.
+    #[test]
+    fn every_enumeration_exists() {
+        let mut found = 0;
+        for part in PARTS {
+            for (access, generation) in [("nr", Generation::Nr), ("lte", Generation::Lte)] {
+                for key in part.table.keys(Some(access)) {
+                    let Some(name) = key.enumeration else { continue };
+                    // In a table of both technologies the names are the same in both.
+                    assert!(allowed(generation, name).is_some(), "{access} {}: {name}", key.name);
+                    found += 1;
+                }
+            }
+        }
+        assert!(found > 30, "{found}");
+    }
+}

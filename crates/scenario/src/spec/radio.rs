@@ -1,0 +1,147 @@
+//! `[radio]` and `[[radio.ue]]`: which tables they hold. The tables themselves are in the
+//! submodules; which keys they have depends on the cell's `access`.
+
+mod access;
+mod bearer;
+mod cell;
+mod channel;
+mod link;
+mod state;
+
+pub(crate) use cell::CELL;
+
+use super::{Default, Group, Key, Kind, Rule, Table, Unit, count};
+
+/// A table that `[radio]` has for all UEs and `[[radio.ue]]` for its own.
+pub(crate) struct Part {
+    /// Its key.
+    pub(crate) name: &'static str,
+    /// What it holds.
+    pub(crate) table: &'static Table,
+    /// Key of the table for what is different in the uplink, if it is about both directions.
+    pub(crate) up: Option<&'static str>,
+}
+
+/// All of them, in canonical order.
+pub(crate) static PARTS: &[Part] = &[
+    Part { name: "channel", table: &channel::CHANNEL, up: Some("channel_up") },
+    Part { name: "link_adaptation", table: &link::LINK_ADAPTATION, up: Some("link_adaptation_up") },
+    Part { name: "harq", table: &link::HARQ, up: Some("harq_up") },
+    Part { name: "rlc", table: &bearer::RLC, up: Some("rlc_up") },
+    Part { name: "sr", table: &access::SR, up: None },
+    Part { name: "bsr", table: &access::BSR, up: None },
+    Part { name: "grants", table: &access::GRANTS, up: None },
+    Part { name: "rach", table: &access::RACH, up: None },
+    Part { name: "time_alignment", table: &access::TIME_ALIGNMENT, up: None },
+    Part { name: "drx", table: &state::DRX, up: None },
+    Part { name: "rrc", table: &state::RRC, up: None },
+    Part { name: "ambr", table: &link::AMBR, up: None },
+    Part { name: "processing", table: &state::PROCESSING, up: None },
+];
+
+/// `[radio]`.
+pub(crate) static RADIO: Table = Table {
+    header: "[radio]",
+    path: "radio",
+    doc: "A cell and its UEs. What a file does not say is the preset's. A table of a direction \
+          (`channel`, `link_adaptation`, `harq`, `rlc`) holds for both; the same with `_up` says \
+          what is different in the uplink. The nearest counts: a UE's own tables before those of \
+          `[radio]`, those before the preset's; within each, for the uplink, `_up` before the \
+          other.",
+    selector: None,
+    groups: &[
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[
+                Key::new(
+                    "preset",
+                    Kind::Preset,
+                    Default::Required,
+                    "The built-in set of values that all tables start from.",
+                ),
+                Key::new(
+                    "any_timer_value",
+                    Kind::Flag,
+                    Default::Value("false"),
+                    "Timers and counters of RRC may have values that TS 36.331 and TS 38.331 do \
+                     not have.",
+                ),
+                part("cell", "The cell: `[radio.cell]`."),
+            ],
+        },
+        Group { variants: &[], rule: Rule::Each, keys: PART_KEYS },
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "ue",
+                Kind::List,
+                Default::Absent("one, `ue-0`, with the tables of `[radio]`"),
+                "The UEs: `[[radio.ue]]`.",
+            )],
+        },
+    ],
+};
+
+/// `[[radio.ue]]`.
+pub(crate) static UE: Table = Table {
+    header: "[[radio.ue]]",
+    path: "radio.ue.N",
+    doc: "A UE with one bearer, or several alike. Its own tables come before those of `[radio]`.",
+    selector: None,
+    groups: &[
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[
+                Key::new(
+                    "name",
+                    Kind::Name,
+                    Default::Derived("`ue-N`, N its position in the file"),
+                    "Unique name, used by flows and in tables.",
+                ),
+                Key::new(
+                    "count",
+                    count(Unit::Plain, 1, 10_000),
+                    Default::Absent("one of this name"),
+                    "That many alike: NAME-0, NAME-1 and so on.",
+                ),
+            ],
+        },
+        Group { variants: &[], rule: Rule::Each, keys: PART_KEYS },
+    ],
+};
+
+const PART_KEYS: &[Key] = &[
+    part("channel", "What the radio is worth."),
+    part("channel_up", "What of it is different in the uplink."),
+    part("link_adaptation", "How an MCS is chosen."),
+    part("link_adaptation_up", "What of it is different in the uplink."),
+    part("harq", "HARQ."),
+    part("harq_up", "What of it is different in the uplink."),
+    part("rlc", "The bearer: RLC, PDCP and its buffer."),
+    part("rlc_up", "What of it is different in the uplink."),
+    part("sr", "Scheduling request."),
+    part("bsr", "Buffer status report."),
+    part("grants", "What the base station grants unasked, and what for a mere request."),
+    part("rach", "Random access."),
+    part("time_alignment", "Time alignment."),
+    part("drx", "Discontinuous reception."),
+    part("rrc", "RRC states."),
+    part("ambr", "Rate caps of the UE."),
+    part("processing", "How long the UE thinks."),
+];
+
+const fn part(name: &'static str, doc: &'static str) -> Key {
+    Key::new(name, Kind::Table, Default::Absent("the preset's"), doc)
+}
+
+/// Keys of both technologies.
+const BOTH: &[&str] = &[];
+const NR: &[&str] = &["nr"];
+const LTE: &[&str] = &["lte"];
+
+const fn each(variants: &'static [&'static str], keys: &'static [Key]) -> Group {
+    Group { variants, rule: Rule::Each, keys }
+}

@@ -1,0 +1,331 @@
+//! Uplink access: `[radio.sr]`, `[radio.bsr]`, `[radio.grants]`, `[radio.rach]` and
+//! `[radio.time_alignment]`.
+
+use super::super::{
+    Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or,
+};
+use super::{BOTH, LTE, NR, each};
+
+/// Scheduling request.
+pub(super) static SR: Table = Table {
+    header: "[radio.sr]",
+    path: "radio.sr or radio.ue.N.sr",
+    doc: "Scheduling request (TS 38.321 5.4.4, TS 36.321 5.4.4).",
+    selector: Some("access"),
+    groups: &[
+        each(
+            BOTH,
+            &[
+                Key::new(
+                    "period_ms",
+                    or("none", &MS_ABOVE_0),
+                    Default::Value("10"),
+                    "Period of the PUCCH resource; \"none\": there is none, every request is \
+                     random access. NR has it in slots (TS 38.331 \
+                     SchedulingRequestResourceConfig), LTE in TS 36.213 table 10.1.5-1.",
+                ),
+                Key::new(
+                    "offset_ms",
+                    MS_FROM_0,
+                    Default::Value("4"),
+                    "The first occasion in a period.",
+                )
+                .needs(Need::Not("period_ms", "none")),
+            ],
+        ),
+        each(
+            NR,
+            &[
+                Key::new(
+                    "prohibit_timer_ms",
+                    or("none", &MS_ABOVE_0),
+                    Default::Value("\"none\""),
+                    "sr-ProhibitTimer.",
+                )
+                .values_of("sr-ProhibitTimer"),
+                Key::new("trans_max", TRANSMISSIONS, Default::Value("64"), MOST)
+                    .values_of("sr-TransMax"),
+            ],
+        ),
+        each(
+            LTE,
+            &[
+                Key::new(
+                    "prohibit_timer_periods",
+                    count(Unit::Plain, 0, 7),
+                    Default::Value("0"),
+                    "sr-ProhibitTimer, in SR periods.",
+                )
+                .values_of("sr-ProhibitTimer"),
+                Key::new("trans_max", TRANSMISSIONS, Default::Value("64"), MOST)
+                    .values_of("dsr-TransMax"),
+            ],
+        ),
+        each(
+            BOTH,
+            &[
+                Key::new(
+                    "preparation_ms",
+                    MS_FROM_0,
+                    Default::Value("0"),
+                    "From the trigger to the first occasion that the UE can still use.",
+                ),
+                Key::new(
+                    "miss_probability",
+                    Kind::Share,
+                    Default::Value("0"),
+                    "Probability that the base station does not see a request.",
+                ),
+            ],
+        ),
+    ],
+};
+
+const TRANSMISSIONS: Kind = count(Unit::Plain, 1, 1 << 20);
+const MOST: &str = "Transmissions of a request; after them random access.";
+
+/// Buffer status report.
+pub(super) static BSR: Table = Table {
+    header: "[radio.bsr]",
+    path: "radio.bsr or radio.ue.N.bsr",
+    doc: "Buffer status report (TS 38.321 5.4.5, TS 36.321 5.4.5), with the buffer size tables of \
+          the technology.",
+    selector: Some("access"),
+    groups: &[
+        each(
+            BOTH,
+            &[Key::new(
+                "periodic_timer_ms",
+                or("infinity", &MS_ABOVE_0),
+                Default::Value("10"),
+                "periodicBSR-Timer.",
+            )
+            .values_of("periodicBSR-Timer")],
+        ),
+        each(NR, &[retransmission("80")]),
+        each(LTE, &[retransmission("320")]),
+        each(
+            NR,
+            &[Key::new("sr_delay_timer_ms", DELAY, Default::Value("\"none\""), DELAYED)
+                .values_of("logicalChannelSR-DelayTimer")],
+        ),
+        each(
+            LTE,
+            &[Key::new("sr_delay_timer_ms", DELAY, Default::Value("\"none\""), DELAYED)
+                .values_of("logicalChannelSR-ProhibitTimer")],
+        ),
+        each(
+            BOTH,
+            &[Key::new(
+                "piggyback",
+                Kind::Choice(&[
+                    choice("padding", "In padding only, as specified."),
+                    choice("always", "In every transport block that can hold one."),
+                ]),
+                Default::Value("\"padding\""),
+                "When a report goes out although nothing has triggered one.",
+            )],
+        ),
+    ],
+};
+
+const DELAY: Kind = or("none", &MS_ABOVE_0);
+const DELAYED: &str = "New data triggers a scheduling request only after this time \
+                       (logicalChannelSR-DelayTimer, in LTE -ProhibitTimer).";
+
+const fn retransmission(default: &'static str) -> Key {
+    Key::new("retx_timer_ms", MS_ABOVE_0, Default::Value(default), "retxBSR-Timer.")
+        .values_of("retxBSR-Timer")
+}
+
+/// Grants that nobody asked for.
+pub(super) static GRANTS: Table = Table {
+    header: "[radio.grants]",
+    path: "radio.grants or radio.ue.N.grants",
+    doc: "What the base station grants for a mere request, and unasked.",
+    selector: None,
+    groups: &[each(
+        BOTH,
+        &[
+            Key::new(
+                "request_grant_bytes",
+                // A report and some data must fit.
+                count(Unit::Bytes, 16, 1 << 20),
+                Default::Value("100"),
+                "Grant for a UE of which nothing is known but its scheduling request.",
+            ),
+            Key::new(
+                "forget_after_ms",
+                or("never", &MS_ABOVE_0),
+                Default::Value("\"never\""),
+                "After this long without a word from the UE its last report no longer counts.",
+            ),
+            Key::new(
+                "proactive_period_ms",
+                or("none", &MS_ABOVE_0),
+                Default::Value("\"none\""),
+                "Grants that the base station gives unasked. Unused, they are wasted.",
+            ),
+            Key::new(
+                "proactive_offset_ms",
+                MS_FROM_0,
+                Default::Value("0"),
+                "The first one in a period.",
+            )
+            .needs(PROACTIVE),
+            Key::new("proactive_bytes", GRANT, Default::Value("100"), "Size of each.")
+                .needs(PROACTIVE),
+            Key::new(
+                "proactive_keep_ms",
+                or("always", &MS_ABOVE_0),
+                Default::Value("\"always\""),
+                "They are given only this long after the UE last sent something.",
+            )
+            .needs(PROACTIVE),
+            Key::new(
+                "configured_period_ms",
+                or("none", &MS_ABOVE_0),
+                Default::Value("\"none\""),
+                "Configured grant, type 1 (TS 38.321 5.8.2): no PDCCH, and no transmission where \
+                 the UE has nothing.",
+            ),
+            Key::new(
+                "configured_offset_ms",
+                MS_FROM_0,
+                Default::Value("0"),
+                "The first one in a period.",
+            )
+            .needs(CONFIGURED),
+            Key::new("configured_bytes", GRANT, Default::Value("100"), "Size of each.")
+                .needs(CONFIGURED),
+        ],
+    )],
+};
+
+const GRANT: Kind = count(Unit::Bytes, 16, 1 << 20);
+const PROACTIVE: Need = Need::Not("proactive_period_ms", "none");
+const CONFIGURED: Need = Need::Not("configured_period_ms", "none");
+
+const ON: Need = Need::On("enabled");
+
+const fn enabled(doc: &'static str) -> Key {
+    Key::new("enabled", Kind::Flag, Default::Value("false"), doc)
+}
+
+/// A time of random access.
+const fn rach(name: &'static str, default: &'static str, doc: &'static str) -> Key {
+    Key::new(name, MS_FROM_0, Default::Value(default), doc).needs(ON)
+}
+
+const WINDOW: &str = "ra-ResponseWindow.";
+const TO_WINDOW: &str = "From the end of the preamble to the beginning of ra-ResponseWindow.";
+const TO_RESPONSE: &str = "From the beginning of the window to the end of the response.";
+const TO_MSG3: &str = "From the end of the response to the end of Msg3.";
+const PREAMBLE: &str = "Length of the preamble.";
+const CONTENTION: &str = "ra-ContentionResolutionTimer.";
+const TO_RESOLUTION: &str = "From the end of Msg3 to the end of what resolves the contention.";
+
+/// Random access.
+pub(super) static RACH: Table = Table {
+    header: "[radio.rach]",
+    path: "radio.rach or radio.ue.N.rach",
+    doc: "Four-step random access (TS 38.321 5.1, TS 36.321 5.1). A table that is there is \
+          enabled unless it says otherwise.",
+    selector: Some("access"),
+    groups: &[
+        each(
+            BOTH,
+            &[
+                enabled("False: a UE whose scheduling request fails sends it again and again."),
+                Key::new("period_ms", MS_ABOVE_0, Default::Value("10"), "Period of PRACH.")
+                    .needs(ON),
+                rach("offset_ms", "1", "The first occasion in a period."),
+                rach("preparation_ms", "1", "From the trigger to the first usable occasion."),
+            ],
+        ),
+        // TS 36.321 5.1.4: the window begins 3 subframes after the preamble; TS 36.213 6.1.1:
+        // Msg3 6 subframes after the response
+        each(
+            LTE,
+            &[
+                rach("preamble_ms", "1", PREAMBLE),
+                rach("response_window_after_ms", "3", TO_WINDOW),
+                rach("response_window_ms", "10", WINDOW),
+                rach("response_delay_ms", "1", TO_RESPONSE),
+                rach("msg3_delay_ms", "7", TO_MSG3),
+                rach("contention_resolution_ms", "48", CONTENTION),
+                rach("resolution_delay_ms", "5", TO_RESOLUTION),
+            ],
+        ),
+        each(
+            NR,
+            &[
+                rach("preamble_ms", "1", PREAMBLE),
+                rach("response_window_after_ms", "0.5", TO_WINDOW),
+                rach("response_window_ms", "10", WINDOW),
+                rach("response_delay_ms", "2", TO_RESPONSE),
+                rach("msg3_delay_ms", "3", TO_MSG3),
+                rach("contention_resolution_ms", "64", CONTENTION),
+                rach("resolution_delay_ms", "3", TO_RESOLUTION),
+            ],
+        ),
+        each(
+            BOTH,
+            &[
+                rach("backoff_ms", "0", "PREAMBLE_BACKOFF."),
+                Key::new(
+                    "preambles_max",
+                    count(Unit::Plain, 1, 1000),
+                    Default::Value("10"),
+                    "preambleTransMax.",
+                )
+                .needs(ON),
+                Key::new(
+                    "miss_probability",
+                    Kind::Share,
+                    Default::Value("0"),
+                    "Probability that the base station does not see a preamble.",
+                )
+                .needs(ON),
+                Key::new(
+                    "contention_probability",
+                    Kind::Share,
+                    Default::Value("0"),
+                    "Probability that another UE has sent the same preamble and wins.",
+                )
+                .needs(ON),
+            ],
+        ),
+    ],
+};
+
+/// Time alignment.
+pub(super) static TIME_ALIGNMENT: Table = Table {
+    header: "[radio.time_alignment]",
+    path: "radio.time_alignment or radio.ue.N.time_alignment",
+    doc: "Time alignment (TS 38.321 5.2, TS 36.321 5.2): a UE whose timer ran out needs random \
+          access. A table that is there is enabled unless it says otherwise.",
+    selector: None,
+    groups: &[each(
+        BOTH,
+        &[
+            enabled("False: always aligned. It needs `[radio.rach]`."),
+            Key::new(
+                "timer_ms",
+                or("infinity", &MS_ABOVE_0),
+                Default::Value("10240"),
+                "timeAlignmentTimer.",
+            )
+            .needs(ON)
+            .values_of("timeAlignmentTimer"),
+            Key::new(
+                "command_every_ms",
+                MS_ABOVE_0,
+                Default::Value("1000"),
+                "The least time between two Timing Advance Commands, which go with downlink \
+                 blocks.",
+            )
+            .needs(ON),
+        ],
+    )],
+};

@@ -1,0 +1,208 @@
+//! `[radio.rlc]` and `[radio.rlc_up]`.
+
+use super::super::{
+    Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or,
+};
+use super::{BOTH, LTE, NR, each};
+
+/// One direction of the bearer.
+pub(super) static RLC: Table = Table {
+    header: "[radio.rlc] and [radio.rlc_up]",
+    path: "radio.rlc or radio.rlc_up or radio.ue.N.rlc",
+    doc: "The bearer: RLC (TS 38.322, TS 36.322), PDCP (TS 38.323, TS 36.323), and the buffer in \
+          which packets wait for their first transmission. A direction is the sender's: \
+          `[radio.rlc_up]` has the UE's buffer.",
+    selector: Some("access"),
+    groups: &[
+        each(
+            BOTH,
+            &[Key::new(
+                "mode",
+                Kind::Choice(&[
+                    choice("am", "Acknowledged: what HARQ loses is sent again."),
+                    choice("um", "Unacknowledged: what HARQ loses is lost."),
+                ]),
+                Default::Value("\"am\""),
+                "RLC mode.",
+            )],
+        ),
+        each(NR, NR_KEYS),
+        each(LTE, LTE_KEYS),
+        each(BOTH, ARQ),
+        each(NR, &[header("4", "18 bits of SN and an SDAP header")]),
+        each(LTE, &[header("2", "12 bits of SN")]),
+        each(BOTH, PDCP),
+        each(BOTH, BUFFER),
+    ],
+};
+
+const AM: Need = Need::Is("mode", "am");
+
+const NR_KEYS: &[Key] = &[
+    Key::new(
+        "sn_bits",
+        count(Unit::Plain, 5, 18),
+        Default::Derived("18 in AM, 12 in UM"),
+        "sn-FieldLength: 12 or 18 in AM, 6 or 12 in UM.",
+    ),
+    Key::new("t_reassembly_ms", MS_FROM_0, Default::Value("40"), "t-Reassembly (TS 38.322 7.3).")
+        .values_of("t-Reassembly"),
+    Key::new(
+        "t_reordering_ms",
+        or("infinity", &MS_FROM_0),
+        Default::Value("100"),
+        "t-Reordering of PDCP (TS 38.323 7.3): how long a gap holds up what follows it. \
+         \"infinity\" in AM only.",
+    )
+    .values_of("t-Reordering"),
+    Key::new(
+        "out_of_order_delivery",
+        Kind::Flag,
+        Default::Value("false"),
+        "outOfOrderDelivery: PDCP hands packets up as they come.",
+    ),
+];
+
+const LTE_KEYS: &[Key] = &[
+    Key::new(
+        "sn_bits",
+        count(Unit::Plain, 5, 18),
+        Default::Derived("10"),
+        "sn-FieldLength: 5 or 10 in UM; 10 in AM.",
+    ),
+    Key::new(
+        "t_reordering_ms",
+        MS_FROM_0,
+        Default::Value("50"),
+        "t-Reordering of RLC (TS 36.322 7.3): how long a gap holds up what follows it.",
+    )
+    .values_of("t-Reordering"),
+];
+
+const PDUS: Kind = count(Unit::Pdus, 1, 1 << 20);
+const BYTES: Kind = count(Unit::Bytes, 1, 1 << 40);
+const PACKETS: Kind = count(Unit::Packets, 1, u32::MAX as u64);
+const QUEUES: Kind = count(Unit::Plain, 1, 1 << 20);
+
+const ARQ: &[Key] = &[
+    Key::new("t_poll_retransmit_ms", MS_ABOVE_0, Default::Value("45"), "t-PollRetransmit.")
+        .needs(AM)
+        .values_of("t-PollRetransmit"),
+    Key::new(
+        "poll_pdu",
+        or("infinity", &PDUS),
+        Default::Value("64"),
+        "pollPDU: a poll after this many PDUs.",
+    )
+    .needs(AM)
+    .values_of("pollPDU"),
+    Key::new(
+        "poll_bytes",
+        or("infinity", &BYTES),
+        Default::Value("125000"),
+        "pollByte: a poll after this many bytes.",
+    )
+    .needs(AM)
+    .values_of("pollByte"),
+    Key::new("t_status_prohibit_ms", MS_FROM_0, Default::Value("10"), "t-StatusProhibit.")
+        .needs(AM)
+        .values_of("t-StatusProhibit"),
+    Key::new(
+        "max_retx_threshold",
+        count(Unit::Plain, 1, 1 << 20),
+        Default::Value("32"),
+        "maxRetxThreshold.",
+    )
+    .needs(AM)
+    .values_of("maxRetxThreshold"),
+];
+
+const fn header(default: &'static str, doc: &'static str) -> Key {
+    Key::new("pdcp_header_bytes", count(Unit::Bytes, 0, 64), Default::Value(default), doc)
+}
+
+const PDCP: &[Key] = &[
+    Key::new(
+        "discard_timer_ms",
+        or("infinity", &MS_ABOVE_0),
+        Default::Value("\"infinity\""),
+        "discardTimer of PDCP: a packet that waits longer is dropped.",
+    )
+    .values_of("discardTimer"),
+    Key::new(
+        "status_report_required",
+        Kind::Flag,
+        Default::Value("true"),
+        "statusReportRequired: after a handover only what is missing is sent again.",
+    ),
+];
+
+const ACTIVE: Need = Need::Not("aqm", "drop_tail");
+const FQ: Need = Need::Is("aqm", "fq_codel");
+
+const BUFFER: &[Key] = &[
+    Key::new(
+        "buffer_packets",
+        or("unlimited", &PACKETS),
+        Default::Value("\"unlimited\""),
+        "Packets that may wait.",
+    ),
+    Key::new(
+        "buffer_bytes",
+        or("unlimited", &BYTES),
+        Default::Value("3000000"),
+        "Bytes of packets that may wait.",
+    ),
+    Key::new(
+        "aqm",
+        Kind::Choice(&[
+            choice("drop_tail", "Drops what arrives at a full buffer."),
+            choice("codel", "CoDel (RFC 8289)."),
+            choice("fq_codel", "Flow queues, each with CoDel (RFC 8290)."),
+        ]),
+        Default::Value("\"drop_tail\""),
+        "Active queue management.",
+    ),
+    Key::new(
+        "codel_target_ms",
+        MS_ABOVE_0,
+        Default::Value("5"),
+        "Acceptable standing queue delay (RFC 8289 4.2).",
+    )
+    .needs(ACTIVE),
+    Key::new(
+        "codel_interval_ms",
+        MS_ABOVE_0,
+        Default::Value("100"),
+        "Time above the target before the first drop (RFC 8289 4.3).",
+    )
+    .needs(ACTIVE),
+    Key::new(
+        "fq_codel_quantum_bytes",
+        count(Unit::Bytes, 1, 1 << 30),
+        Default::Value("1514"),
+        "Bytes that a queue may send in its turn (RFC 8290 5.2.3).",
+    )
+    .needs(FQ),
+    Key::new(
+        "fq_codel_queues",
+        or("one_per_flow", &QUEUES),
+        Default::Value("1024"),
+        "Queues; flows that hash alike share one (RFC 8290 4.1.1).",
+    )
+    .needs(FQ),
+    Key::new(
+        "ecn",
+        Kind::Flag,
+        Default::Value("false"),
+        "CoDel marks packets of ECN-capable transports instead of dropping them (RFC 8290 4.2).",
+    )
+    .needs(ACTIVE),
+    Key::new(
+        "l4s_step_ms",
+        or("off", &MS_FROM_0),
+        Default::Value("\"off\""),
+        "L4S: packets with ECT(1) that waited longer are marked, and CoDel leaves them alone \
+         (TS 23.501 5.37.3).",
+    ),
+];

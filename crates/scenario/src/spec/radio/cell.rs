@@ -1,0 +1,276 @@
+//! `[radio.cell]`.
+
+use super::super::{
+    Choice, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or, real,
+};
+use super::{BOTH, LTE, NR, each};
+
+/// The cell.
+pub(crate) static CELL: Table = Table {
+    header: "[radio.cell]",
+    path: "radio.cell",
+    doc: "Radio technology, resources, scheduler, and how long the base station thinks.",
+    selector: Some("access"),
+    groups: &[each(BOTH, CARRIER), each(NR, NR_CARRIER), each(LTE, LTE_CARRIER), each(BOTH, REST)],
+};
+
+const CARRIER: &[Key] = &[
+    Key::new(
+        "access",
+        Kind::Choice(&[choice("nr", "NR."), choice("lte", "LTE.")]),
+        Default::Preset,
+        "Radio technology. It is the preset's, and decides which keys there are.",
+    ),
+    Key::new(
+        "duplex",
+        Kind::Choice(&[choice("fdd", "By frequency."), choice("tdd", "By time.")]),
+        Default::Preset,
+        "How the directions are kept apart.",
+    ),
+    Key::new(
+        "bandwidth_mhz",
+        real("MHz", 1.0, 400.0),
+        Default::Preset,
+        "Channel bandwidth: one of TS 38.101-1 and 38.101-2 tables 5.3.2-1, TS 36.101 table 5.6-1.",
+    ),
+    Key::new(
+        "prbs_down",
+        BLOCKS,
+        Default::Derived("all of the bandwidth"),
+        "Resource blocks for downlink data.",
+    ),
+    Key::new(
+        "prbs_up",
+        BLOCKS,
+        Default::Derived("all of the bandwidth"),
+        "Resource blocks for uplink data: what PUCCH takes is left out.",
+    ),
+    Key::new("layers_down", LAYERS, Default::Preset, "Downlink layers; LTE has 1 or 2 here."),
+];
+
+const BLOCKS: Kind = count(Unit::Plain, 1, 275);
+const LAYERS: Kind = count(Unit::Plain, 1, 8);
+const UES: Kind = count(Unit::Plain, 1, 10_000);
+
+const TDD: Need = Need::Is("duplex", "tdd");
+
+const NR_CARRIER: &[Key] = &[
+    Key::new("layers_up", count(Unit::Plain, 1, 4), Default::Preset, "Uplink layers."),
+    Key::new(
+        "frequency_range",
+        Kind::Choice(&[choice("fr1", "Below 7.125 GHz."), choice("fr2", "Above 24.25 GHz.")]),
+        Default::Value("\"fr1\""),
+        "Frequency range (TS 38.104 5.1): it decides how many PRBs the bandwidth has.",
+    ),
+    Key::new(
+        "scs_khz",
+        count(Unit::Plain, 15, 120),
+        Default::Preset,
+        "Subcarrier spacing: 15, 30, 60 or 120 kHz (TS 38.211 table 4.2-1).",
+    ),
+    Key::new(
+        "mu",
+        count(Unit::Plain, 0, 3),
+        Default::Absent("see `scs_khz`"),
+        "Numerology: `scs_khz` is 15 × 2^mu.",
+    )
+    .excludes(&["scs_khz"]),
+    Key::new(
+        "tdd_pattern",
+        Kind::Text,
+        Default::Required,
+        "Slots as D, S and U, then the special slot's symbols as downlink:guard:uplink, e.g. \
+         \"DDDSU 10:2:2\"; `+` joins two patterns (TS 38.213 11.1).",
+    )
+    .needs(TDD),
+    Key::new(
+        "mcs_table_down",
+        NR_MCS_TABLES,
+        Default::Value("\"qam256\""),
+        "What a downlink MCS means (TS 38.214 5.1.3.1).",
+    ),
+    Key::new(
+        "mcs_table_up",
+        NR_MCS_TABLES,
+        Default::Value("\"qam64\""),
+        "What an uplink MCS means (TS 38.214 6.1.4.1), without transform precoding.",
+    ),
+    Key::new(
+        "dmrs_down",
+        ELEMENTS,
+        Default::Value("12"),
+        "N_DMRS: resource elements of a PRB for PDSCH DM-RS (TS 38.214 5.1.3.2).",
+    ),
+    Key::new("dmrs_up", ELEMENTS, Default::Value("12"), "The same for PUSCH (TS 38.214 6.1.4.2)."),
+    Key::new(
+        "overhead_down",
+        OVERHEAD,
+        Default::Value("0"),
+        "xOverhead of PDSCH: 0, 6, 12 or 18 resource elements of a PRB.",
+    ),
+    Key::new(
+        "overhead_up",
+        OVERHEAD,
+        Default::Value("0"),
+        "xOverhead of PUSCH: 0, 6, 12 or 18 resource elements of a PRB.",
+    ),
+    Key::new(
+        "control_symbols",
+        count(Unit::Symbols, 1, 3),
+        Default::Value("2"),
+        "Symbols of PDCCH at the beginning of a slot with downlink.",
+    ),
+    Key::new(
+        "feedback_symbols",
+        count(Unit::Symbols, 0, 13),
+        Default::Value("0"),
+        "Symbols of PUCCH at the end of a slot with uplink; 0 where PUCCH has PRBs of its own.",
+    ),
+    Key::new(
+        "least_symbols_down",
+        count(Unit::Symbols, 1, 14),
+        Default::Value("4"),
+        "A slot with fewer downlink symbols beside control carries no data.",
+    ),
+    Key::new(
+        "least_symbols_up",
+        count(Unit::Symbols, 1, 14),
+        Default::Value("4"),
+        "A slot with fewer uplink symbols beside feedback carries no data.",
+    ),
+    Key::new(
+        "k0_slots",
+        count(Unit::Slots, 0, 32),
+        Default::Value("0"),
+        "K_0: from a DCI to its PDSCH (TS 38.214 5.1.2.1).",
+    ),
+    Key::new(
+        "k1_slots",
+        count(Unit::Slots, 0, 15),
+        Default::Derived("the least that UE processing capability 1 allows"),
+        "K_1: from a PDSCH to its feedback, at least; with TDD in the next slot with uplink \
+         (TS 38.213 9.2.3).",
+    ),
+    Key::new(
+        "k2_slots",
+        count(Unit::Slots, 0, 32),
+        Default::Derived("the least that UE processing capability 1 allows"),
+        "K_2: from a grant to its PUSCH, at least; with TDD in the next slot with uplink \
+         (TS 38.214 6.1.2.1).",
+    ),
+];
+
+const NR_MCS_TABLES: Kind = Kind::Choice(&[
+    choice("qam64", "Up to 64QAM (table 5.1.3.1-1)."),
+    choice("qam256", "Up to 256QAM (table 5.1.3.1-2)."),
+    choice("qam64_low_se", "Up to 64QAM, low spectral efficiency (table 5.1.3.1-3)."),
+]);
+const ELEMENTS: Kind = count(Unit::Plain, 0, 72);
+const OVERHEAD: Kind = count(Unit::Plain, 0, 18);
+
+const LTE_CARRIER: &[Key] = &[
+    Key::new(
+        "tdd_configuration",
+        count(Unit::Plain, 0, 6),
+        Default::Required,
+        "Uplink-downlink configuration (TS 36.211 table 4.2-2).",
+    )
+    .needs(TDD),
+    Key::new(
+        "special_subframe_configuration",
+        count(Unit::Plain, 0, 10),
+        Default::Value("7"),
+        "Special subframe configuration (TS 36.211 table 4.2-1).",
+    )
+    .needs(TDD),
+    Key::new(
+        "mcs_table_down",
+        Kind::Choice(&[
+            choice("qam64", "Up to 64QAM (table 7.1.7.1-1)."),
+            choice("qam256", "Up to 256QAM (table 7.1.7.1-1A)."),
+        ]),
+        Default::Value("\"qam64\""),
+        "What a downlink MCS means (TS 36.213 7.1.7.1).",
+    ),
+    Key::new(
+        "cfi",
+        count(Unit::Symbols, 1, 4),
+        Default::Value("2"),
+        "Symbols of PDCCH. Transport block sizes do not depend on it; the code rate does.",
+    ),
+    Key::new(
+        "antenna_ports",
+        count(Unit::Plain, 1, 4),
+        Default::Value("2"),
+        "Ports with cell-specific reference signals: 1, 2 or 4 (TS 36.211 6.10.1).",
+    ),
+];
+
+const REST: &[Key] = &[
+    Key::new(
+        "scheduler",
+        Kind::Choice(SCHEDULERS),
+        Default::Value("\"proportional_fair\""),
+        "Who gets the PRBs of a slot.",
+    ),
+    Key::new(
+        "scheduler_up",
+        Kind::Choice(SCHEDULERS),
+        Default::Derived("as `scheduler`"),
+        "The same for the uplink.",
+    ),
+    Key::new(
+        "proportional_fair_ms",
+        MS_ABOVE_0,
+        Default::Value("100"),
+        "Time over which proportional fair's average forgets.",
+    ),
+    Key::new(
+        "ues_per_slot",
+        or("unlimited", &UES),
+        Default::Value("\"unlimited\""),
+        "Most UEs with a PDCCH of one direction in one slot.",
+    ),
+    Key::new(
+        "processing_down_ms",
+        MS_FROM_0,
+        Default::Derived("0.5 in NR, 1 in LTE"),
+        "From a downlink packet's arrival until the scheduler can put it into a block.",
+    ),
+    Key::new(
+        "processing_up_ms",
+        MS_FROM_0,
+        Default::Derived("0.5 in NR, 1.5 in LTE"),
+        "From the end of a slot with an uplink block until its packets leave the base station.",
+    ),
+    Key::new(
+        "processing_grant_ms",
+        MS_FROM_0,
+        Default::Derived("0.5 in NR, 3 in LTE"),
+        "From the end of a slot with a scheduling request, or with a buffer status report, until \
+         a grant can take it into account.",
+    ),
+    Key::new(
+        "bler_curve",
+        Kind::Choice(&[
+            choice("published", "Through published 10 % points of CQI 1 to 15."),
+            choice("shannon_gap", "At a distance from Shannon's bound."),
+        ]),
+        Default::Value("\"published\""),
+        "At which SINR a block fails with 10 %.",
+    ),
+    Key::new("shannon_gap_db", real("dB", 0.0, 20.0), Default::Value("3"), "That distance.")
+        .needs(Need::Is("bler_curve", "shannon_gap")),
+    Key::new(
+        "bler_steepness_per_db",
+        real("1/dB", 0.1, 100.0),
+        Default::Value("12"),
+        "How steep the curves are: 12 is from 90 % to 10 % within 0.37 dB.",
+    ),
+];
+
+const SCHEDULERS: &[Choice] = &[
+    choice("round_robin", "Equal PRBs for all."),
+    choice("proportional_fair", "Highest rate over average rate first."),
+    choice("max_rate", "Highest rate first (max C/I)."),
+];

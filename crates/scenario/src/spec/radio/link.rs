@@ -1,0 +1,202 @@
+//! `[radio.link_adaptation]`, `[radio.harq]` and `[radio.ambr]`.
+
+use super::super::{
+    Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or, real,
+};
+use super::{BOTH, LTE, NR, each};
+
+/// How an MCS is chosen.
+pub(super) static LINK_ADAPTATION: Table = Table {
+    header: "[radio.link_adaptation] and [radio.link_adaptation_up]",
+    path: "radio.link_adaptation or radio.link_adaptation_up or radio.ue.N.link_adaptation",
+    doc: "How an MCS is chosen, and when the base station learns about the channel. In the uplink \
+          it measures itself.",
+    selector: Some("access"),
+    groups: &[
+        each(
+            BOTH,
+            &[
+                Key::new(
+                    "fixed_mcs",
+                    or("adaptive", &MCS),
+                    Default::Value("\"adaptive\""),
+                    "Always this MCS.",
+                ),
+                Key::new(
+                    "bler_target",
+                    real("", 0.000_001, 0.9),
+                    Default::Value("0.1"),
+                    "Share of first transmissions that may fail, at which the outer loop aims.",
+                )
+                .needs(ADAPTIVE),
+                Key::new(
+                    "outer_loop_step_db",
+                    real("dB", 0.0, 10.0),
+                    Default::Value("0.5"),
+                    "What a NACK takes off the outer loop's offset; 0: no outer loop.",
+                )
+                .needs(ADAPTIVE),
+                Key::new(
+                    "outer_loop_start_db",
+                    OFFSET,
+                    Default::Value("0"),
+                    "The offset at the start.",
+                )
+                .needs(ADAPTIVE),
+                Key::new(
+                    "outer_loop_lowest_db",
+                    OFFSET,
+                    Default::Value("-15"),
+                    "The smallest offset.",
+                )
+                .needs(ADAPTIVE),
+                Key::new(
+                    "outer_loop_highest_db",
+                    OFFSET,
+                    Default::Value("15"),
+                    "The largest offset.",
+                )
+                .needs(ADAPTIVE),
+                Key::new(
+                    "fixed_bler",
+                    or("from_sinr", &Kind::Share),
+                    Default::Value("\"from_sinr\""),
+                    "Probability that a first transmission fails, whatever the channel.",
+                ),
+                Key::new(
+                    "fixed_bler_retransmission",
+                    Kind::Share,
+                    Default::Value("0"),
+                    "Probability that a retransmission fails after all before it have.",
+                )
+                .needs(Need::Not("fixed_bler", "from_sinr")),
+            ],
+        ),
+        each(NR, &[period("20"), OFFSET_MS, delay("4")]),
+        each(LTE, &[period("10"), OFFSET_MS, delay("6")]),
+    ],
+};
+
+const MCS: Kind = count(Unit::Plain, 0, 28);
+const ADAPTIVE: Need = Need::Is("fixed_mcs", "adaptive");
+const OFFSET: Kind = real("dB", -60.0, 60.0);
+
+const fn period(default: &'static str) -> Key {
+    Key::new(
+        "cqi_period_ms",
+        MS_ABOVE_0,
+        Default::Value(default),
+        "Time between measurements (TS 38.214 5.2.1.4, TS 36.213 7.2.2).",
+    )
+}
+
+const OFFSET_MS: Key =
+    Key::new("cqi_offset_ms", MS_FROM_0, Default::Value("0"), "The first measurement.");
+
+const fn delay(default: &'static str) -> Key {
+    Key::new(
+        "cqi_delay_ms",
+        MS_FROM_0,
+        Default::Value(default),
+        "From a measurement until the scheduler uses it.",
+    )
+}
+
+/// HARQ of one direction.
+pub(super) static HARQ: Table = Table {
+    header: "[radio.harq] and [radio.harq_up]",
+    path: "radio.harq or radio.harq_up or radio.ue.N.harq",
+    doc: "HARQ. LTE's processes and timing follow from its duplex mode (TS 36.213 7 and 8): \
+          asynchronous down, synchronous up.",
+    selector: Some("access"),
+    groups: &[
+        each(
+            NR,
+            &[
+                Key::new(
+                    "processes",
+                    count(Unit::Plain, 1, 32),
+                    Default::Value("16"),
+                    "Processes (TS 38.214 5.1, 6.1).",
+                ),
+                Key::new("max_transmissions", TRANSMISSIONS, Default::Value("4"), MOST),
+            ],
+        ),
+        each(
+            LTE,
+            &[Key::new("max_transmissions", TRANSMISSIONS, Default::Value("4"), MOST)
+                .values_of("maxHARQ-Tx")],
+        ),
+        each(
+            BOTH,
+            &[
+                Key::new(
+                    "processing_ms",
+                    MS_FROM_0,
+                    Default::Derived("a slot in NR, 3 in LTE"),
+                    "From the feedback's arrival to the earliest slot that can answer it, where \
+                     HARQ is asynchronous.",
+                ),
+                Key::new(
+                    "combining",
+                    Kind::Choice(&[
+                        choice("incremental_redundancy", "Each transmission brings new bits."),
+                        choice("chase", "Equal transmissions add up."),
+                        choice("discard", "What failed is forgotten."),
+                    ]),
+                    Default::Value("\"incremental_redundancy\""),
+                    "What the receiver does with the transmissions of one block.",
+                ),
+                Key::new(
+                    "mother_rate",
+                    real("", 0.05, 1.0),
+                    // TS 36.212 5.1.3.2, TS 38.212 5.3.2
+                    Default::Value("0.3333333333333333"),
+                    "Lowest code rate, below which bits repeat: 1/3 of LTE's turbo code and NR's \
+                     base graph 1, 1/5 of base graph 2.",
+                )
+                .needs(Need::Is("combining", "incremental_redundancy")),
+                Key::new(
+                    "nack_to_ack",
+                    Kind::Share,
+                    Default::Value("0"),
+                    "Probability that a NACK is taken for an ACK: the block is lost to HARQ.",
+                ),
+            ],
+        ),
+    ],
+};
+
+const TRANSMISSIONS: Kind = count(Unit::Plain, 1, 28);
+const MOST: &str = "Most transmissions of a block, the first included.";
+
+/// Rate caps.
+pub(super) static AMBR: Table = Table {
+    header: "[radio.ambr]",
+    path: "radio.ambr or radio.ue.N.ambr",
+    doc: "UE-AMBR (TS 23.501 5.7.2.6), kept by the scheduler: packets wait.",
+    selector: None,
+    groups: &[each(
+        BOTH,
+        &[
+            Key::new(
+                "down_mbps",
+                or("unlimited", &Kind::Rate),
+                Default::Value("\"unlimited\""),
+                "Cap of the downlink.",
+            ),
+            Key::new(
+                "up_mbps",
+                or("unlimited", &Kind::Rate),
+                Default::Value("\"unlimited\""),
+                "Cap of the uplink.",
+            ),
+            Key::new(
+                "bucket_bytes",
+                count(Unit::Bytes, 1, 1 << 40),
+                Default::Value("100000"),
+                "What may pass at once after a pause; over the rate, it is the averaging window.",
+            ),
+        ],
+    )],
+};
