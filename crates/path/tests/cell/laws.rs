@@ -131,7 +131,7 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
     let asking = (prop::option::of(1u64..80), 1u32..8, 0.0..0.3, prop::bool::ANY, 16u32..400);
     let grants =
         (prop::option::of((1u64..20, prop::option::of(1u64..100))), prop::option::of(1u64..20));
-    let states = (prop::option::of(drx()), prop::option::of(rrc()), prop::option::of(20u64..500));
+    let states = (prop::option::of(drx()), prop::option::of(rrc()), prop::option::of(40u64..500));
     let rest = (prop::option::of(1u64..20), -3.0..30.0, 0u64..3_000, 0u64..3_000);
     (losses, bearer, asking, grants, states, rest).prop_map(
         move |(losses, bearer, asking, grants, states, rest)| {
@@ -175,8 +175,10 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
             ue.configured = grants.1.map(|period| grant(period, None));
             ue.drx = states.0;
             ue.rrc = states.1;
-            let timer = states.2.map(ms);
-            ue.alignment = timer.map(|_| AlignmentConfig { timer, command_every: ms(100) });
+            ue.alignment = states.2.map(|timer| AlignmentConfig {
+                timer: Some(ms(timer)),
+                command_every: ms(timer / 4),
+            });
             if ue.sr.occasions.is_none() || ue.alignment.is_some() || asking.3 {
                 ue.random_access = Some(rach());
             }

@@ -162,8 +162,13 @@ impl UplinkAccess {
             alignment.last = now;
         }
         self.sr.restore(now);
+        // The last message of the setup starts drx-InactivityTimer.
+        self.on_message(now);
+    }
+
+    /// A PDCCH announces something new that no HARQ process of the cell carries.
+    pub(super) fn on_message(&mut self, now: Instant) {
         if let Some(drx) = &mut self.drx {
-            // The last message of the setup starts drx-InactivityTimer.
             let message = Transmission {
                 direction: Direction::Downlink,
                 kind: TransmissionKind::New,

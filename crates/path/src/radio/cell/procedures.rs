@@ -226,6 +226,10 @@ impl UplinkAccess {
             alignment.timer.on_contention_resolved();
         }
         self.sr.restore(now);
+        if self.rach_kind == Preamble::ContentionBased {
+            // TS 38.321 5.1.5: a PDCCH to the C-RNTI for a new transmission resolves the contention
+            self.on_message(now);
+        }
         match (self.rach_kind, self.msg3.take()) {
             (Preamble::ContentionFree, _) => {
                 if let Some(drx) = &mut self.drx {
