@@ -24,19 +24,39 @@ pub fn paths(scenario: &Scenario, seed: u64) -> Result<[Box<dyn Path>; 2], EmuEr
 
 #[cfg(test)]
 mod tests {
-    use airpath_scenario::{Source, parse, shipped};
+    use airpath_path::radio::cell::{CellConfig, NrCarrier, UeConfig};
+    use airpath_scenario::{NamedUe, RadioConfig, Source, parse, shipped};
 
     use super::*;
+
+    fn scenario(name: &str, text: &str) -> Scenario {
+        let source = Source { name, text, directory: None };
+        parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario
+    }
+
+    fn refusal(scenario: &Scenario) -> Option<String> {
+        paths(scenario, 1).err().map(|error| error.to_string())
+    }
 
     #[test]
     fn a_scenario_with_a_proxy_is_refused() {
         for (name, text) in shipped() {
-            let source = Source { name, text, directory: None };
-            let scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
-            let refused = paths(&scenario, 1).err().map(|error| error.to_string());
+            let refused = refusal(&scenario(name, text));
             let expected = "`down.2.proxy`: a TCP proxy can be simulated, not emulated; remove it \
                             from [[path.down]] and [[path.up]]";
             assert_eq!(refused.as_deref(), (*name == "proxy").then_some(expected), "{name}");
         }
+    }
+
+    #[test]
+    fn a_scenario_with_a_radio_is_refused() {
+        let mut scenario = scenario("ping", "[[flow]]\nkind = \"ping\"\n");
+        assert_eq!(refusal(&scenario), None);
+        let cell = CellConfig::nr(NrCarrier::n78_100_mhz());
+        let config = UeConfig::plain(&cell.access);
+        let ues = vec![NamedUe { name: "phone".to_owned(), config }];
+        scenario.radio = Some(RadioConfig { preset: "nr-n78".to_owned(), cell, ues });
+        let expected = "radio `nr-n78`: a cell can be simulated, not emulated; remove [radio]";
+        assert_eq!(refusal(&scenario).as_deref(), Some(expected));
     }
 }

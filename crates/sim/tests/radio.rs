@@ -19,7 +19,11 @@ delay_ms = 5
 ";
 
 fn over(cell: CellConfig, flows: &str) -> Scenario {
-    let mut scenario = common::scenario(&format!("{WIRE}{flows}"), &[]);
+    behind(WIRE, cell, flows)
+}
+
+fn behind(path: &str, cell: CellConfig, flows: &str) -> Scenario {
+    let mut scenario = common::scenario(&format!("{path}{flows}"), &[]);
     let config = UeConfig::plain(&cell.access);
     let ues = vec![NamedUe { name: "phone".to_owned(), config }];
     scenario.radio = Some(RadioConfig { preset: "plain".to_owned(), cell, ues });
@@ -90,4 +94,70 @@ fn a_file_arrives_whole_over_a_bad_channel() {
     let down = &summary.radio[0];
     assert!(down.bler.is_some_and(|bler| (bler - 0.3).abs() < 0.05), "{:?}", down.bler);
     assert!(down.lost_blocks > 0 && down.rlc_retransmissions > 0);
+}
+
+/// TS 29.281: the tunnel ends at the base station, before PDCP.
+#[test]
+fn the_cell_sees_no_outer_headers() {
+    let gtpu = |direction: &str, end: &str| {
+        format!("[[path.{direction}]]\nstage = \"gtpu\"\nend = \"{end}\"\n")
+    };
+    let tunnelled = format!(
+        "{}{}{WIRE}{}{}",
+        gtpu("down", "enter"),
+        gtpu("up", "enter"),
+        gtpu("down", "leave"),
+        gtpu("up", "leave")
+    );
+    let run = |path: &str| {
+        let flows = format!("{BULK}[[flow]]\nkind = \"ping\"\n");
+        let summary = run(&behind(path, CellConfig::nr(NrCarrier::n78_100_mhz()), &flows));
+        let flows = serde_json::to_string(&summary.flows).expect("plain data");
+        (flows, serde_json::to_string(&summary.links).expect("plain data"))
+    };
+    assert_eq!(run(&tunnelled), run(WIRE));
+}
+
+/// RFC 4787 REQ-5: a binding is made by what comes up through the cell.
+#[test]
+fn a_nat_in_front_of_the_cell_lets_in_what_the_ue_asked_for() {
+    let path = format!("[[path.up]]\nstage = \"nat\"\n[[path.down]]\nstage = \"nat\"\n{WIRE}");
+    let ping = |direction: &str| {
+        format!(
+            "[[flow]]\nkind = \"ping\"\ninterval_ms = 300\nid = \"{direction}\"\n\
+             direction = \"{direction}\"\n"
+        )
+    };
+    let flows = format!("{}{}", ping("up"), ping("down"));
+    let summary = run(&behind(&path, CellConfig::nr(NrCarrier::n78_100_mhz()), &flows));
+    let (asked, unasked) = (&summary.pings[0], &summary.pings[1]);
+    assert!(asked.sent > 0 && asked.lost == 0, "{asked:?}");
+    assert!(unasked.sent > 0 && unasked.lost == unasked.sent, "{unasked:?}");
+}
+
+/// Four paths and a cell: the proxy's UE side ends at the cell.
+#[test]
+fn files_arrive_whole_through_a_proxy_and_a_cell() {
+    let proxied = format!(
+        "{WIRE}[[path.down]]\nstage = \"proxy\"\n[[path.down]]\nstage = \"delay\"\ndelay_ms = 1\n\
+         [[path.up]]\nstage = \"proxy\"\n[[path.up]]\nstage = \"delay\"\ndelay_ms = 5\n"
+    );
+    let file = |direction: &str| {
+        format!(
+            "[[flow]]\nkind = \"file\"\nsize_bytes = 1_000_000\ndirection = \"{direction}\"\n\
+             profile = \"linux-6.18\"\n"
+        )
+    };
+    let flows = format!("{}{}[[flow]]\nkind = \"ping\"\n", file("down"), file("up"));
+    let summary = run(&behind(&proxied, CellConfig::lte(LteCarrier::fdd_20_mhz()), &flows));
+    for flow in &summary.flows[..2] {
+        assert_eq!(flow.bytes_delivered, 1_000_000, "{}", flow.id);
+        assert!(flow.completed_s.is_some(), "{}", flow.id);
+    }
+    assert_eq!(summary.proxies.len(), 2);
+    assert_eq!(summary.pings[0].lost, 0);
+    // Beyond the proxy the RTT is the radio's, before it the wire's.
+    let (flow, proxy) = (&summary.flows[0], &summary.proxies[0]);
+    let median = |rtt: &Option<airpath_record::Quantiles>| rtt.as_ref().expect("samples").p50;
+    assert!(median(&flow.rtt_ms) < 12.0 && median(&proxy.rtt_ms) > 15.0);
 }
