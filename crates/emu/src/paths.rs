@@ -39,12 +39,22 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_with_a_proxy_is_refused() {
+    fn of_the_shipped_scenarios_those_with_a_proxy_or_a_radio_are_refused() {
         for (name, text) in shipped() {
-            let refused = refusal(&scenario(name, text));
-            let expected = "`down.2.proxy`: a TCP proxy can be simulated, not emulated; remove it \
-                            from [[path.down]] and [[path.up]]";
-            assert_eq!(refused.as_deref(), (*name == "proxy").then_some(expected), "{name}");
+            let scenario = scenario(name, text);
+            let expected = match (&scenario.radio, *name) {
+                (Some(radio), _) => Some(format!(
+                    "radio `{}`: a cell can be simulated, not emulated; remove [radio]",
+                    radio.preset
+                )),
+                (None, "proxy") => Some(
+                    "`down.2.proxy`: a TCP proxy can be simulated, not emulated; remove it from \
+                     [[path.down]] and [[path.up]]"
+                        .to_owned(),
+                ),
+                _ => None,
+            };
+            assert_eq!(refusal(&scenario), expected, "{name}");
         }
     }
 
