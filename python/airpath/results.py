@@ -147,6 +147,11 @@ class Run:
         """One row an interval, UE and direction of a radio; only if there is one."""
         return self.table("radio")
 
+    @property
+    def radio_log(self) -> pl.DataFrame:
+        """What happens on the radio, slot by slot; only if the scenario sets ``run.radio_log``."""
+        return self.table("radio_log")
+
     def table(self, name: str) -> pl.DataFrame:
         """Return a table by name, all seeds in one."""
         if name not in TABLES:
@@ -154,6 +159,10 @@ class Run:
         if name not in self._cache:
             self._cache[name] = self._load(name)
         return self._cache[name]
+
+    def has_table(self, name: str) -> bool:
+        """Whether the first seed has this table."""
+        return self._tables.table(self.seeds[0], name) is not None
 
     def _load(self, name: str) -> pl.DataFrame:
         import polars as pl
@@ -165,7 +174,8 @@ class Run:
                 column = pl.lit(seed, dtype=pl.UInt64).alias("seed")
                 frames.append(frame.select(column, pl.all()))
         if not frames:
-            hint = ": set run.ack_table = true in the scenario" if name == "acks" else ""
+            keys = {"acks": "ack_table", "radio_log": "radio_log"}
+            hint = f": set run.{keys[name]} = true in the scenario" if name in keys else ""
             raise AirpathError(f"this run has no table '{name}'{hint}")
         return pl.concat(frames) if len(frames) > 1 else frames[0]
 

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 TABLES = (
     "flows", "samples", "links", "acks", "pings", "events", "rtt_histogram", "proxies", "radio",
+    "radio_log",
 )  # fmt: skip
 """``acks`` exists only if the scenario sets ``run.ack_table``, ``proxies`` only with a proxy,
-``radio`` only with a radio."""
+``radio`` only with a radio, ``radio_log`` only if ``run.radio_log`` is set."""
 
 NS_PER_S = 1_000_000_000
 

@@ -73,6 +73,17 @@ impl Column for bool {
     }
 }
 
+impl Column for Option<bool> {
+    type Builder = BooleanBuilder;
+    const NULLABLE: bool = true;
+    fn append(self, builder: &mut Self::Builder) {
+        builder.append_option(self);
+    }
+    fn finish(builder: &mut Self::Builder, _names: &Names) -> ArrayRef {
+        Arc::new(builder.finish())
+    }
+}
+
 impl Column for &'static str {
     type Builder = StringBuilder;
     fn append(self, builder: &mut Self::Builder) {

@@ -15,6 +15,6 @@ pub use summary::{
 };
 pub use table::{RecordError, write_parquet};
 pub use tables::{
-    AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioRow, SampleRow,
-    Tables,
+    AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioLogRow, RadioRow,
+    SampleRow, Tables,
 };

@@ -207,6 +207,39 @@ table! {
 }
 
 table! {
+    /// What happens on the radio, slot by slot; UEs without traffic are left out. Only if asked for.
+    RadioLogRow => RadioLogs {
+        /// When; of a block or a grant the beginning of its slot.
+        time_ns: i64,
+        /// Name of the UE.
+        ue: Name,
+        /// packet_enters, packet_leaves, sr, bsr, grant, block, block_lost, preamble, random_access,
+        /// drx, rrc.
+        event: &'static str,
+        /// down or up.
+        direction: Option<&'static str>,
+        /// Flow of a packet.
+        flow: Option<Name>,
+        /// End of a block's slot; of a grant the beginning of its PUSCH.
+        until_ns: Option<i64>,
+        /// Of a packet, a block, a grant; what the base station believes after a bsr.
+        bytes: Option<u64>,
+        /// Of a block, not padding.
+        used_bytes: Option<u64>,
+        /// Of a block: 1 is the first; of sr and preamble: its counter.
+        transmission: Option<u32>,
+        /// Of a block: decoded; of an sr: seen.
+        received: Option<bool>,
+        /// MCS index of a block.
+        mcs: Option<u32>,
+        /// Resource blocks of a block.
+        prbs: Option<u32>,
+        /// The new state (drx, rrc), or why (grant).
+        state: Option<&'static str>,
+    }
+}
+
+table! {
     /// One row per flow.
     FlowRow => Flows {
         /// Flow.
@@ -304,6 +337,7 @@ pub struct Tables {
     histograms: Histograms,
     proxies: Proxies,
     radios: Radios,
+    radio_logs: RadioLogs,
     flows: Flows,
 }
 
@@ -332,6 +366,8 @@ impl Tables {
         proxy(ProxyRow) -> proxies;
         /// Appends to `radio`.
         radio(RadioRow) -> radios;
+        /// Appends to `radio_log`.
+        radio_log(RadioLogRow) -> radio_logs;
         /// Appends to `rtt_histogram`.
         histogram(HistogramRow) -> histograms;
     }
@@ -341,8 +377,8 @@ impl Tables {
         self.flows.push(summary.row(flow));
     }
 
-    /// Ends recording: every table by name, in a fixed order. `acks` only if asked for, `proxies`
-    /// and `radio` only if they have rows.
+    /// Ends recording: every table by name, in a fixed order. `acks` only if asked for, `proxies`,
+    /// `radio` and `radio_log` only if they have rows.
     pub fn finish(mut self, acks: bool) -> Vec<(&'static str, RecordBatch)> {
         let names = &self.names;
         let mut tables = vec![
@@ -360,6 +396,10 @@ impl Tables {
         let radios = self.radios.finish(names);
         if radios.num_rows() > 0 {
             tables.push(("radio", radios));
+        }
+        let log = self.radio_logs.finish(names);
+        if log.num_rows() > 0 {
+            tables.push(("radio_log", log));
         }
         if acks {
             tables.push(("acks", self.acks.finish(names)));

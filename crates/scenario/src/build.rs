@@ -36,6 +36,7 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
             duration: run.time("duration_s"),
             sample_interval: run.time("sample_interval_ms"),
             ack_table: run.flag("ack_table"),
+            radio_log: run.flag("radio_log"),
         },
         down: stages("down", &document.down),
         up: stages("up", &document.up),

@@ -38,6 +38,8 @@ pub struct RunConfig {
     pub sample_interval: Duration,
     /// Write the `acks` table: one row per acknowledgement.
     pub ack_table: bool,
+    /// Write the `radio_log` table: what happens on the radio, slot by slot.
+    pub radio_log: bool,
 }
 
 /// A stage and the name it has in tables and in its random stream.

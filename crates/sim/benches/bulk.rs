@@ -219,6 +219,7 @@ impl Arguments {
                 duration: Duration::from_secs(self.seconds),
                 sample_interval: Duration::from_millis(100),
                 ack_table: self.acks,
+                radio_log: false,
             },
             down,
             up: vec![named("up.0.delay", delay())],

@@ -4,10 +4,12 @@ use airpath_base::{Drop, DropReason, Duration, Instant, Packet};
 use airpath_path::Load;
 use airpath_path::radio::Direction;
 use airpath_path::radio::cell::{
-    AccessCounters, Cell, CellDeparture, RadioCounters, UeIndex, UeMeter,
+    AccessCounters, Cell, CellDeparture, GrantCause, RadioCounters, RadioEvent, RadioEventKind,
+    UeIndex, UeMeter,
 };
 use airpath_record::{
-    LinkRow, LinkSummary, Name, Names, Quantiles, RadioRow, RadioSummary, RunSummary, Tables,
+    LinkRow, LinkSummary, Name, Names, Quantiles, RadioLogRow, RadioRow, RadioSummary, RunSummary,
+    Tables,
 };
 use airpath_scenario::{RadioConfig, Scenario};
 
@@ -81,7 +83,10 @@ impl Radio {
                 }),
             })
             .collect();
-        let cell = Cell::new(&config.cell, &configs, seed);
+        let mut cell = Cell::new(&config.cell, &configs, seed);
+        if scenario.run.radio_log {
+            cell.watch();
+        }
         Self { cell, ues, used, sampled_at: Instant::ZERO }
     }
 
@@ -117,6 +122,15 @@ impl Radio {
         Some((drop, side.link))
     }
 
+    /// Writes what the cell has logged.
+    fn write_log(&mut self, tables: &mut Tables) {
+        while let Some(event) = self.cell.poll_event() {
+            if let Some(ue) = self.used.iter().find(|ue| ue.index == event.ue) {
+                tables.radio_log(log_row(ue.name, &event));
+            }
+        }
+    }
+
     /// A sample interval ends.
     pub(crate) fn sample(&mut self, now: Instant, tables: &mut Tables) {
         let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
@@ -131,6 +145,7 @@ impl Radio {
                 ue.sides[side].sample(now, seconds, ue.name, meter, tables);
             }
         });
+        self.write_log(tables);
     }
 
     /// The run ends at `now`.
@@ -258,6 +273,65 @@ fn radio_summary(id: String, seconds: f64, meter: &UeMeter<'_>) -> RadioSummary 
         marked_packets: meter.marked,
         awake: per_second(meter.awake.as_secs_f64()),
     }
+}
+
+fn log_row(ue: Name, event: &RadioEvent) -> RadioLogRow {
+    let mut row = RadioLogRow {
+        time_ns: event.at.as_nanos() as i64,
+        ue,
+        event: event.kind.name(),
+        direction: None,
+        flow: None,
+        until_ns: None,
+        bytes: None,
+        used_bytes: None,
+        transmission: None,
+        received: None,
+        mcs: None,
+        prbs: None,
+        state: None,
+    };
+    match event.kind {
+        RadioEventKind::Enters { direction, flow, bytes }
+        | RadioEventKind::Leaves { direction, flow, bytes } => {
+            row.direction = Some(direction_name(direction));
+            row.flow = Some(Name(flow.0));
+            row.bytes = Some(u64::from(bytes));
+        }
+        RadioEventKind::Request { count, received } => {
+            row.transmission = Some(count);
+            row.received = Some(received);
+        }
+        RadioEventKind::BufferStatus { bytes } => row.bytes = Some(bytes),
+        RadioEventKind::Grant { pusch, bytes, cause } => {
+            row.until_ns = Some(pusch.as_nanos() as i64);
+            row.bytes = Some(u64::from(bytes));
+            row.state = Some(match cause {
+                GrantCause::Buffer => "buffer",
+                GrantCause::Proactive => "proactive",
+                GrantCause::Retransmission => "retransmission",
+            });
+        }
+        RadioEventKind::Block(block) => {
+            row.direction = Some(direction_name(block.direction));
+            row.until_ns = Some(block.end.as_nanos() as i64);
+            row.bytes = Some(u64::from(block.bytes));
+            row.used_bytes = Some(u64::from(block.used));
+            row.transmission = Some(u32::from(block.transmission));
+            row.received = Some(block.decoded);
+            row.mcs = Some(u32::from(block.mcs));
+            row.prbs = Some(block.prbs);
+        }
+        RadioEventKind::Lost { direction, bytes } => {
+            row.direction = Some(direction_name(direction));
+            row.bytes = Some(u64::from(bytes));
+        }
+        RadioEventKind::Preamble { count } => row.transmission = Some(count),
+        RadioEventKind::RandomAccess => {}
+        RadioEventKind::Drx(state) => row.state = Some(state.name()),
+        RadioEventKind::Rrc(state) => row.state = Some(state.name()),
+    }
+    row
 }
 
 fn direction_name(direction: Direction) -> &'static str {

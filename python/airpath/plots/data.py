@@ -69,6 +69,10 @@ class Comparison:
         """Series of these kinds of flow."""
         return [series for series in self.series if series.kind in kinds]
 
+    def has_table(self, run: int, name: str) -> bool:
+        """Whether the first seed of a run has a table."""
+        return self.runs[run].has_table(name)
+
     def table(self, run: int, name: str) -> pl.DataFrame:
         """A table of the first seed of a run, with its times in seconds in ``t``."""
         import polars as pl

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from airpath.plots.crossing import crossing
 from airpath.plots.data import Comparison
 from airpath.plots.figure import Figure
 from airpath.plots.links import links
@@ -25,6 +26,7 @@ def figures(runs: Sequence[Run]) -> list[Figure]:
         seeds(compared),
         rtt_distribution(compared),
         radio(compared),
+        crossing(compared),
         links(compared),
     ]
     return [figure for figure in made if figure is not None]

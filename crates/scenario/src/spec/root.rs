@@ -84,6 +84,14 @@ pub(crate) static RUN: Table = Table {
                 Default::Value("false"),
                 "Write the `acks` table: one row for each acknowledgement.",
             ),
+            Key::new(
+                "radio_log",
+                Kind::Flag,
+                Default::Value("false"),
+                "Write the `radio_log` table: one row for each block, grant, request, report and \
+                 change of state of the radio, and for each packet that enters or leaves it. For \
+                 short runs.",
+            ),
         ],
     }],
 };

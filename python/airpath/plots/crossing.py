@@ -1,0 +1,187 @@
+"""One data segment and its acknowledgement on the radio, slot by slot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airpath.plots import marks
+from airpath.plots.data import Comparison
+from airpath.plots.figure import Figure
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MARGIN_MS = 1.0
+_LONGEST_MS = 400.0
+_SMALL = 400
+"""Bytes: below it a packet is taken for an acknowledgement."""
+
+
+def crossing(runs: Comparison) -> Figure | None:
+    """Blocks, grants, requests and sleep around the first data segment; None without a log."""
+    import altair as alt
+
+    found = _first_crossing(runs)
+    if found is None:
+        return None
+    log, way, entered, until = found
+    rows = _rows(log, way, entered, until)
+    lanes = [lane for lane in _lanes(way) if any(row["lane"] == lane for row in rows)]
+    y = alt.Y("lane:N", sort=lanes, scale=alt.Scale(domain=lanes), title=None)
+    x = alt.X(
+        "from:Q",
+        title="ms since the segment came to the radio",
+        scale=alt.Scale(domain=[-_MARGIN_MS, until - entered + _MARGIN_MS], nice=False),
+    )
+    kinds = {
+        "packet": "@@c0",
+        "block": "@@c2",
+        "failed block": "@@bad",
+        "grant until PUSCH": "@@c4",
+        "awake": "@@c5",
+        "asleep": "@@capacity",
+        "SR": "@@c1",
+        "BSR": "@@c3",
+    }
+    present = [kind for kind in kinds if any(row["kind"] == kind for row in rows)]
+    colour = alt.Color(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=present, range=[kinds[kind] for kind in present]),
+        legend=alt.Legend(orient="top", columns=8),
+    )
+    tips = [
+        alt.Tooltip("kind:N", title="what"),
+        alt.Tooltip("from:Q", title="from (ms)", format=".3~f"),
+        alt.Tooltip("to:Q", title="to (ms)", format=".3~f"),
+        alt.Tooltip("detail:N", title=" "),
+    ]
+    spans = [row for row in rows if row["kind"] not in ("SR", "BSR")]
+    points = [row for row in rows if row["kind"] in ("SR", "BSR")]
+    bars = (
+        alt.Chart(marks.data(spans))
+        .mark_bar(height=12, stroke="@@page", strokeWidth=0.5, clip=True)
+        .encode(x=x, x2="to:Q", y=y, color=colour, tooltip=tips)
+        .properties(name="zoom-crossing")
+    )
+    dots = (
+        alt.Chart(marks.data(points))
+        .mark_point(shape="triangle-up", filled=True, size=70, clip=True)
+        .encode(x=x, y=y, color=colour, tooltip=tips)
+    )
+    chart = alt.layer(bars, dots).properties(width=marks.WIDTH, height=26 * len(lanes) + 10)
+    return Figure(
+        id="crossing",
+        title="One segment and its acknowledgement on the radio",
+        how_to_read=(
+            "Left to right in time: the segment waits, crosses in the blocks below it, and its "
+            "acknowledgement asks (SR), is granted, and crosses back. A gap is a wait."
+        ),
+        spec=marks.finished(alt.vconcat(chart)),
+        notes=("Shown is the first data segment of the first flow, of the first seed.",),
+    )
+
+
+def _lanes(way: str) -> list[str]:
+    back = "up" if way == "down" else "down"
+    return [
+        f"segment {way}", "blocks down", "SR, BSR", "grants", "blocks up", f"ACK {back}", "DRX",
+    ]  # fmt: skip
+
+
+def _first_crossing(runs: Comparison) -> tuple[pl.DataFrame, str, float, float] | None:
+    """The log in ms, the way of the data, when the segment entered, when its ACK left."""
+    import polars as pl
+
+    flows = [flow for flow in runs.runs[0].summary["flows"] if flow["kind"] in ("bulk", "file")]
+    if not flows or not runs.has_table(0, "radio_log"):
+        return None
+    flow, way = flows[0]["id"], flows[0]["direction"]
+    back = "up" if way == "down" else "down"
+    log = runs.table(0, "radio_log").with_columns(
+        (pl.col("time_ns") / 1e6).alias("from"), (pl.col("until_ns") / 1e6).alias("to")
+    )
+    packets = log.filter(pl.col("flow") == flow)
+
+    def times(event: str, direction: str) -> pl.DataFrame:
+        return packets.filter(
+            (pl.col("event") == event) & (pl.col("direction") == direction)
+        ).select("from", "bytes")
+
+    data_in, data_out = times("packet_enters", way), times("packet_leaves", way)
+    ack_in, ack_out = times("packet_enters", back), times("packet_leaves", back)
+    large = [index for index, size in enumerate(data_in["bytes"]) if size >= _SMALL]
+    if not large or large[0] >= len(data_out):
+        return None
+    entered, left = data_in["from"][large[0]], data_out["from"][large[0]]
+    # In order and none lost so early: the n-th that enters is the n-th that leaves.
+    answers = [index for index, at in enumerate(ack_in["from"]) if at >= left]
+    if not answers or answers[0] >= len(ack_out):
+        return None
+    until = ack_out["from"][answers[0]]
+    if until - entered > _LONGEST_MS:
+        return None
+    ue = packets["ue"][0]
+    return log.filter(pl.col("ue") == ue), str(way), float(entered), float(until)
+
+
+def _rows(log: pl.DataFrame, way: str, entered: float, until: float) -> list[dict[str, Any]]:
+    import polars as pl
+
+    lanes = _lanes(way)
+    rows: list[dict[str, Any]] = []
+
+    def add(lane: str, kind: str, start: float, end: float, detail: str = "") -> None:
+        if end >= entered - _MARGIN_MS and start <= until + _MARGIN_MS:
+            span = {"from": start - entered, "to": end - entered}
+            rows.append({"lane": lane, "kind": kind, "detail": detail, **span})
+
+    state: tuple[str, float] | None = None
+    near = log.filter(pl.col("from") <= until + _MARGIN_MS)
+    for row in near.iter_rows(named=True):
+        start, event = row["from"], row["event"]
+        if event == "block":
+            detail = (
+                f"MCS {row['mcs']}, {row['prbs']} PRBs, transmission {row['transmission']}, "
+                f"{row['used_bytes']} of {row['bytes']} bytes used"
+            )
+            kind = "block" if row["received"] else "failed block"
+            add(f"blocks {row['direction']}", kind, start, row["to"], detail)
+        elif event == "grant":
+            add(
+                "grants",
+                "grant until PUSCH",
+                start,
+                row["to"],
+                f"{row['bytes']} bytes: {row['state']}",
+            )
+        elif event == "sr":
+            add("SR, BSR", "SR", start, start, f"number {row['transmission']}")
+        elif event == "bsr":
+            add("SR, BSR", "BSR", start, start, f"{row['bytes']} bytes")
+        elif event == "drx":
+            if state is not None:
+                _add_sleep(add, state, start)
+            state = (row["state"], start)
+    if state is not None:
+        _add_sleep(add, state, until + _MARGIN_MS)
+    left = near.filter(
+        (pl.col("event") == "packet_leaves")
+        & (pl.col("direction") == way)
+        & (pl.col("bytes") >= _SMALL)
+        & (pl.col("from") >= entered)
+    )["from"][0]
+    add(lanes[0], "packet", entered, left, "the segment")
+    back = "up" if way == "down" else "down"
+    asked = near.filter(
+        (pl.col("event") == "packet_enters")
+        & (pl.col("direction") == back)
+        & (pl.col("from") >= left)
+    )["from"][0]
+    add(lanes[5], "packet", asked, until, "its acknowledgement")
+    return rows
+
+
+def _add_sleep(add: Any, state: tuple[str, float], end: float) -> None:
+    name, start = state
+    add("DRX", "asleep" if name.endswith("sleep") else "awake", start, end, name.replace("_", " "))

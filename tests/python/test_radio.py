@@ -1,0 +1,57 @@
+"""The radio, from scenario to chart, with the compiled core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import airpath
+from airpath.errors import AirpathError
+from airpath.plots import figures
+
+SETS = {
+    "run.duration_s": 2,
+    "run.radio_log": True,
+    "radio.sr.period_ms": 20,
+}
+
+
+@pytest.fixture(scope="module")
+def run(core: Any) -> airpath.Run:
+    return airpath.run("lte-20", set=SETS)
+
+
+def test_the_log_tells_how_a_syn_gets_up(run: airpath.Run) -> None:
+    first = run.radio_log.filter(pl.col("ue") == run.radio_log["ue"][0])
+    events = first["event"].to_list()
+    assert events[:5] == ["packet_enters", "sr", "grant", "bsr", "block"]
+    blocks = first.filter(pl.col("event") == "block")
+    assert (blocks["until_ns"] - blocks["time_ns"]).unique().to_list() == [1_000_000]
+    assert blocks["mcs"].is_between(0, 28).all()
+
+
+def test_requests_come_at_their_period(run: airpath.Run) -> None:
+    requests = run.radio_log.filter(pl.col("event") == "sr")
+    for ue in requests["ue"].unique():
+        times = requests.filter(pl.col("ue") == ue)["time_ns"]
+        assert (times % 20_000_000).n_unique() == 1
+
+
+def test_the_report_shows_the_radio(run: airpath.Run) -> None:
+    made = {figure.id: figure for figure in figures([run])}
+    assert {"radio", "crossing"} <= made.keys()
+    lanes = str(made["crossing"].spec)
+    assert "segment down" in lanes
+    assert "ACK up" in lanes
+    assert {entry["id"] for entry in run.summary["radio"]} == {
+        "near.down", "near.up", "far.down", "far.up",
+    }  # fmt: skip
+
+
+def test_without_the_log_the_chart_is_left_out(core: Any) -> None:
+    run = airpath.run("lte-20", set={"run.duration_s": 0.5})
+    assert "crossing" not in {figure.id for figure in figures([run])}
+    with pytest.raises(AirpathError, match=r"run\.radio_log = true"):
+        _ = run.radio_log
