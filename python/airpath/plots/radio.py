@@ -31,20 +31,22 @@ def radio(runs: Comparison) -> Figure | None:
     ues = table["ue"].unique(maintain_order=True).to_list()
     charts: list[Any] = []
     thinned = False
-    for place, ue in enumerate(ues[:_MOST_UES]):
-        for column, title in _PANELS:
+    always_awake = table["awake"].min() == 1.0
+    panels = [panel for panel in _PANELS if not (always_awake and panel[0] == "awake")]
+    shown = list(enumerate(ues[:_MOST_UES]))
+    for place, ue in shown:
+        for column, title in panels:
             frame = table.filter(pl.col("ue") == ue).select(
                 "t", pl.col("direction").alias("s"), pl.col(column).cast(pl.Float64)
             )
-            if column == "awake" and frame[column].min() == 1.0:
-                continue
+            last = (place, column) == (shown[-1][0], panels[-1][0])
             panel = panel_of(frame, [column])
             thinned |= panel.thinned
             chart = (
                 alt.Chart(marks.data(panel.rows))
                 .mark_line(interpolate="step-before", strokeWidth=1.2, clip=True)
                 .encode(
-                    x=marks.time_axis(runs.duration_s, last=False),
+                    x=marks.time_axis(runs.duration_s, last=last),
                     y=alt.Y(f"{column}:Q", title=None),
                     color=alt.Color(
                         "s:N",
