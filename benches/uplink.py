@@ -26,7 +26,6 @@ PERIODS_MS = (1, 2, 5, 10, 20, 40, 80)
 CYCLES_MS = (40, 80, 160, 320, 640)
 # The phase of the pings in every period goes through all of it, evenly.
 INTERVAL_MS = 1000.618034
-SR_OFFSET_MS = 4
 QUANTILES = (0.05, 0.5, 0.95)
 BEGIN, END = "<!-- uplink.py: begin -->", "<!-- uplink.py: end -->"
 
@@ -122,6 +121,8 @@ class Carrier:
     cell: str = ""
     data_in: str = "UF"
     """Slots that can carry PUSCH: an S slot where it has 4 symbols for it."""
+    request_offset_ms: int = 4
+    """With a period of 5 ms and more, in a slot that can carry a request."""
 
     def start(self, slot: int) -> Fraction:
         return slot * self.slot_ms
@@ -165,7 +166,7 @@ CARRIERS = (
     tdd("DDSUU", "10:2:2"),
     tdd("DDDDDDDSUU", "6:4:4", "SUF"),
     Carrier("LTE FDD", "lte-20", "F", *LTE),
-    Carrier("LTE TDD 2", "lte-tdd-20", "DSUDD", *LTE),
+    Carrier("LTE TDD 2", "lte-tdd-20", "DSUDD", *LTE, request_offset_ms=2),
 )
 SLEEPER = replace(CARRIERS[1], name="NR DDDSU, DRX", preset="nr-private-drx", cell="")
 
@@ -205,7 +206,7 @@ class Case:
             preset=self.carrier.preset,
             cell=self.carrier.cell,
             period_ms=self.period_ms,
-            offset_ms=SR_OFFSET_MS % self.period_ms,
+            offset_ms=self.carrier.request_offset_ms % self.period_ms,
             grants=grants,
             drx=drx,
             interval_ms=INTERVAL_MS,
@@ -289,10 +290,10 @@ def closed_form(case: Case) -> list[Spread]:
 def requests(case: Case, end: Fraction) -> Iterator[tuple[Fraction, int]]:
     """Occasions of SR until after `end`, and the PUSCH that each leads to."""
     carrier = case.carrier
-    at = Fraction(SR_OFFSET_MS % case.period_ms - 2 * case.period_ms)
+    at = Fraction(carrier.request_offset_ms % case.period_ms - 2 * case.period_ms)
     while at <= end:
         at += case.period_ms
-        # TS 38.213 9.2.4: in that slot; TS 38.213 11.1: the first with uplink
+        # TS 38.213 9.2.4: in that slot; the model: the first from there on with uplink
         sent = carrier.first(math.floor(at / carrier.slot_ms), carrier.requests_in)
         # TS 38.321 5.4.4: the base station reads it, and decides.
         read = carrier.start(sent + 1) + carrier.base_grant_ms
