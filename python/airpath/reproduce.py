@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airpath import scenario as scenarios
-from airpath.analysis.statistics import Interval, mean_interval
+from airpath.analysis.statistics import mean_interval, percent_above
 from airpath.errors import InputError
 from airpath.execute import Progress, in_threads
-from airpath.study import Alternative, Assumption, Figure, Study
-from airpath.text import digits
+from airpath.shapes import judge_shape
+from airpath.study import Alternative, Assumption, Figure, Study, Value
+from airpath.summary import look_up, number
 
 if TYPE_CHECKING:
     from airpath import _core
@@ -33,7 +34,7 @@ class Case:
 
     figure: Figure
     sets: tuple[str, ...]
-    metric: str
+    metrics: tuple[str, ...]
     assumption: str = ""
     label: str = ""
 
@@ -45,7 +46,7 @@ class Effect:
     figure: str
     assumption: str
     alternative: str
-    obtained: float
+    obtained: Value
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,17 @@ class Outcome:
     """One figure: published against obtained."""
 
     figure: Figure
-    obtained: float | None
+    obtained: Value | None
     ci95: list[float] | None
     verdict: str
     note: str = ""
     effects: tuple[Effect, ...] = field(default=())
+
+    def obtained_text(self) -> str:
+        """What was obtained, with its unit; empty for a shape."""
+        if self.obtained is None:
+            return ""
+        return f"{self.figure.text(self.obtained)} {self.figure.unit}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry of ``reproduce --json``."""
@@ -81,8 +88,15 @@ class Outcome:
         }
 
 
-Shape = Callable[[dict[str, Any], Callable[[Sequence[str], str], Interval]], tuple[bool, str]]
-"""Takes the figure's ``shape`` table and ``measure(sets, metric)``; says whether it holds, why."""
+Plan = tuple[Figure, tuple[str, ...], tuple[str, ...]]
+"""What to simulate for a figure: what is set, and the metrics to read."""
+
+
+class Obtained(NamedTuple):
+    """What a case obtained over the seeds; a range has no interval."""
+
+    value: Value
+    bounds: list[float] | None
 
 
 def reproduce(
@@ -99,12 +113,12 @@ def reproduce(
         raise InputError("repeat must be at least 1")
     bench = _Bench(study, tuple(sets), count, workers)
     values = [figure for figure in study.figures if figure.kind == "value"]
-    cases = [Case(figure, (), figure.metric) for figure in values]
+    cases = [Case(figure, (), figure.metrics) for figure in values]
     for figure in values:
         for assumption in study.assumptions:
             if assumption.concerns(figure.id):
                 cases += [_varied(figure, assumption, each) for each in assumption.alternatives]
-    obtained = dict(zip(cases, bench.run(cases, progress), strict=True))
+    obtained = dict(zip(cases, bench.obtain(cases, progress), strict=True))
     judged = {figure.id: _judge(study, figure, obtained) for figure in values}
     for figure in study.figures:
         if figure.kind == "shape":
@@ -122,17 +136,6 @@ def document(studies: Sequence[tuple[Study, Sequence[Outcome]]]) -> dict[str, An
     }
 
 
-def metric(summary: dict[str, Any], path: str) -> float:
-    """Look up ``flow.0.goodput_mbps``, ``ping.0.rtt_ms.p50`` or ``link.0.utilisation``."""
-    section, index, *rest = path.split(".")
-    place: Any = summary[f"{section}s"][int(index)]
-    for key in rest:
-        place = None if place is None else place[key]
-    if not isinstance(place, int | float):
-        raise InputError(f"metric {path} has no value in this run")
-    return float(place)
-
-
 class _Bench:
     """Runs cases, each with all seeds, in threads."""
 
@@ -141,108 +144,122 @@ class _Bench:
     ) -> None:
         self.study, self.sets, self.repeat, self.workers = study, sets, repeat, workers
 
-    def run(self, cases: Sequence[Case], progress: Progress | None = None) -> list[Interval]:
+    def obtain(self, cases: Sequence[Case], progress: Progress | None = None) -> list[Obtained]:
+        """What the figures obtain in their cases."""
+        plans = [
+            (case.figure, (*sets, *case.sets), case.metrics)
+            for case in cases
+            for sets in _variants(case.figure)
+        ]
+        measured = iter(self.measure(plans, progress))
+        return [_obtained(case, [next(measured) for _ in _variants(case.figure)]) for case in cases]
+
+    def measure(
+        self, plans: Sequence[Plan], progress: Progress | None = None
+    ) -> list[list[list[Any]]]:
+        """Each plan's metrics, and of each metric each seed's value."""
         from airpath import _core
 
-        loaded = [self._load(case) for case in cases]
+        loaded = [self._load(plan) for plan in plans]
         jobs = [
             (index, scenario.seed + offset)
             for index, scenario in enumerate(loaded)
             for offset in range(self.repeat)
         ]
 
-        def one(job: tuple[int, int], tick: Callable[[float], bool]) -> float:
+        def one(job: tuple[int, int], tick: Callable[[float], bool]) -> list[Any]:
             index, seed = job
-            result = _core.simulate(loaded[index], seed, tick)
-            case = cases[index]
-            return metric(result.summary, case.metric) * case.figure.scale
+            varied = self.study.varied(seed)
+            scenario = self._load(plans[index], varied) if varied else loaded[index]
+            summary = _core.simulate(scenario, seed, tick).summary
+            return [look_up(summary, path) for path in plans[index][2]]
 
         longest = max((scenario.duration_s for scenario in loaded), default=1.0)
-        values = in_threads(one, jobs, self.workers, longest, progress)
+        rows = in_threads(one, jobs, self.workers, longest, progress)
         return [
-            mean_interval(values[start : start + self.repeat])
-            for start in range(0, len(values), self.repeat)
+            [list(column) for column in zip(*rows[start : start + self.repeat], strict=True)]
+            for start in range(0, len(rows), self.repeat)
         ]
 
-    def _load(self, case: Case) -> _core.Scenario:
-        path = self.study.directory / case.figure.scenario
-        return scenarios.load(path, [*case.figure.sets, *case.sets, *self.sets])
+    def _load(self, plan: Plan, varied: Sequence[str] = ()) -> _core.Scenario:
+        figure, sets, _ = plan
+        path = self.study.directory / figure.scenario
+        return scenarios.load(path, [*varied, *sets, *self.sets])
+
+
+def _variants(figure: Figure) -> list[tuple[str, ...]]:
+    return [figure.sets] if figure.against is None else [figure.sets, figure.against]
+
+
+def _obtained(case: Case, measured: Sequence[list[list[Any]]]) -> Obtained:
+    scale = case.figure.scale
+    columns = [
+        [number(value, path) * scale for value in column]
+        for variant in measured
+        for path, column in zip(case.metrics, variant, strict=True)
+    ]
+    if len(columns) == 1:
+        interval = mean_interval(columns[0])
+    elif case.figure.against is not None:
+        interval = percent_above(*columns)
+    else:
+        low, high = (mean_interval(column).mean for column in columns)
+        return Obtained((low, high), None)
+    return Obtained(interval.mean, interval.bounds)
 
 
 def _varied(figure: Figure, assumption: Assumption, alternative: Alternative) -> Case:
-    where = alternative.metric or figure.metric
+    where = (alternative.metric,) if alternative.metric else figure.metrics
     return Case(figure, alternative.sets, where, assumption.id, alternative.label)
 
 
-def _judge(study: Study, figure: Figure, obtained: dict[Case, Interval]) -> Outcome:
-    base = obtained[Case(figure, (), figure.metric)]
+def _judge(study: Study, figure: Figure, obtained: dict[Case, Obtained]) -> Outcome:
+    base = obtained[Case(figure, (), figure.metrics)]
     effects = tuple(
-        Effect(figure.id, case.assumption, case.label, interval.mean)
-        for case, interval in obtained.items()
+        Effect(figure.id, case.assumption, case.label, each.value)
+        for case, each in obtained.items()
         if case.assumption and case.figure is figure
     )
-    if figure.accepts(base.mean):
-        return Outcome(figure, base.mean, base.bounds, REPRODUCED, "", effects)
+    if figure.accepts(base.value):
+        return Outcome(figure, base.value, base.bounds, REPRODUCED, "", effects)
     reached = []
     for assumption in study.assumptions:
         values = [effect.obtained for effect in effects if effect.assumption == assumption.id]
-        if values and _reaches(figure, assumption, [base.mean, *values]):
-            low, high = min(base.mean, *values), max(base.mean, *values)
-            reached.append(f"{assumption.name} ({digits(low)} to {digits(high)} {figure.unit})")
+        if values and _reaches(figure, assumption, [base.value, *values]):
+            reached.append(f"{assumption.name} ({_span(figure, [base.value, *values])})")
     if reached:
         note = f"depends on what the source leaves out: {'; '.join(reached)}"
-        return Outcome(figure, base.mean, base.bounds, UNDER_SPECIFIED, note, effects)
-    return Outcome(figure, base.mean, base.bounds, NOT_REPRODUCED, _widest(base, effects), effects)
+        return Outcome(figure, base.value, base.bounds, UNDER_SPECIFIED, note, effects)
+    note = ""
+    if effects:
+        values = [base.value, *(effect.obtained for effect in effects)]
+        note = f"the assumptions move it from {_span(figure, values)} only"
+    return Outcome(figure, base.value, base.bounds, NOT_REPRODUCED, note, effects)
 
 
-def _reaches(figure: Figure, assumption: Assumption, values: list[float]) -> bool:
+def _reaches(figure: Figure, assumption: Assumption, values: list[Value]) -> bool:
     if any(figure.accepts(value) for value in values):
         return True
+    numbers = [value for value in values if not isinstance(value, tuple)]
+    if len(numbers) < len(values):
+        return False
     # Between two named alternatives there is nothing; between two bounds there is.
-    above = figure.low is not None and min(values) < figure.low
-    below = figure.high is not None and max(values) > figure.high
+    above = figure.low is not None and min(numbers) < figure.low
+    below = figure.high is not None and max(numbers) > figure.high
     return assumption.continuous and above and below
 
 
-def _widest(base: Interval, effects: Sequence[Effect]) -> str:
-    if not effects:
-        return ""
-    values = [base.mean, *(effect.obtained for effect in effects)]
-    return f"the assumptions move it from {digits(min(values))} to {digits(max(values))} only"
+def _span(figure: Figure, values: list[Value]) -> str:
+    """The smallest and the largest; of ranges, those with the lowest and the highest end."""
+    low = min(values, key=lambda value: value[0] if isinstance(value, tuple) else value)
+    high = max(values, key=lambda value: value[1] if isinstance(value, tuple) else value)
+    word = "and" if isinstance(low, tuple) else "to"
+    return f"{figure.text(low)} {word} {figure.text(high)} {figure.unit}"
 
 
 def _judge_shape(bench: _Bench, figure: Figure) -> Outcome:
-    compare = str(figure.shape.get("compare", ""))
-    if compare not in SHAPES:
-        raise InputError(
-            f"figure {figure.id}: no comparison '{compare}'; there are {', '.join(SHAPES)}"
-        )
+    def measure(sets: Sequence[str], path: str) -> list[Any]:
+        return bench.measure([(figure, (*figure.sets, *sets), (path,))])[0][0]
 
-    def measure(sets: Sequence[str], path: str) -> Interval:
-        return bench.run([Case(figure, tuple(sets), path)])[0]
-
-    holds, note = SHAPES[compare](figure.shape, measure)
+    holds, note = judge_shape(figure.id, figure.shape, measure)
     return Outcome(figure, None, None, REPRODUCED if holds else NOT_REPRODUCED, note)
-
-
-def _greater(
-    shape: dict[str, Any], measure: Callable[[Sequence[str], str], Interval]
-) -> tuple[bool, str]:
-    # { compare = "greater", metric, factor = 1.0, this = { set }, than = { set } }
-    this = measure(shape["this"]["set"], shape["metric"]).mean
-    than = measure(shape["than"]["set"], shape["metric"]).mean
-    factor = float(shape.get("factor", 1.0))
-    note = f"{digits(this)} against {digits(than)}"
-    return this > than * factor, note
-
-
-def _at_most(
-    shape: dict[str, Any], measure: Callable[[Sequence[str], str], Interval]
-) -> tuple[bool, str]:
-    # { compare = "at-most", metric, limit, set }
-    value = measure(shape.get("set", []), shape["metric"]).mean
-    return value <= float(shape["limit"]), f"{digits(value)}, limit {digits(shape['limit'])}"
-
-
-SHAPES: dict[str, Shape] = {"greater": _greater, "at-most": _at_most}
-"""Comparisons for figures of kind "shape", by name."""

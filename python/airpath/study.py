@@ -8,6 +8,7 @@ how to read one; its format::
     source = "…"                # who measured what, with what
     scenario = "scenario.toml"  # one set of parameters for every figure
     repeat = 5                  # seeds for each figure
+    vary = { "flow.0.start_s" = [5.0, 5.04] }   # optional: keys with another value for each seed
 
     [[assumption]]              # what the source does not say
     id = "queue"
@@ -32,9 +33,11 @@ how to read one; its format::
     metric = "flow.0.goodput_mbps"
     scale = 1000                # from the metric's unit to the published one
     set = ["…"]                 # only what the source itself varied
+    against = ["…"]             # optional: by how many percent ``set`` is above this
 
-A figure of kind "shape" has ``shape = { compare = "…", … }`` instead of a published value; see
-``airpath.reproduce.SHAPES``.
+A range whose two ends were measured has ``metric = ["…", "…"]``, one metric for each end, both
+judged. A figure of kind "shape" has ``shape = { compare = "…", … }`` instead of a published
+value; see ``airpath.shapes``.
 """
 
 from __future__ import annotations
@@ -42,13 +45,18 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from airpath.errors import InputError
 from airpath.text import digits
 from airpath.toml import read_toml
 
 STUDIES = Path(__file__).parent / "studies"
+
+Value: TypeAlias = "float | tuple[float, float]"
+"""What a figure obtains: a number, or the two ends of a range."""
+
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True)
@@ -91,9 +99,12 @@ class Figure:
     low: float | None
     high: float | None
     tolerance: float
-    metric: str
+    metrics: tuple[str, ...]
+    """One; two where both ends of a range are measured; none for a shape."""
     scale: float
     sets: tuple[str, ...]
+    against: tuple[str, ...] | None
+    """The other variant, if the figure is by how many percent ``sets`` is above it."""
     scenario: str
     shape: dict[str, Any] = field(default_factory=dict, compare=False)
 
@@ -114,8 +125,20 @@ class Figure:
         low, high = digits(self.low), digits(self.high)
         return f"{low} {self.unit}" if low == high else f"{low} to {high} {self.unit}"
 
-    def accepts(self, value: float) -> bool:
-        """Whether a value is within the tolerance of what was published."""
+    def text(self, value: Value) -> str:
+        """What was obtained, without its unit."""
+        if isinstance(value, tuple):
+            return f"{digits(value[0])} to {digits(value[1])}"
+        return digits(value)
+
+    def accepts(self, value: Value) -> bool:
+        """Whether a value is within the tolerance of what was published; a range: both ends."""
+        if isinstance(value, tuple):
+            ends = zip(value, (self.low, self.high), strict=True)
+            return all(
+                published is not None and abs(end - published) <= abs(published) * self.tolerance
+                for end, published in ends
+            )
         below = self.low is not None and value < self.low - abs(self.low) * self.tolerance
         above = self.high is not None and value > self.high + abs(self.high) * self.tolerance
         return not below and not above
@@ -132,6 +155,13 @@ class Study:
     repeat: int
     assumptions: tuple[Assumption, ...]
     figures: tuple[Figure, ...]
+    vary: tuple[tuple[str, float, float], ...] = ()
+    """Keys that have another value for each seed, and the ends of their range."""
+
+    def varied(self, seed: int) -> list[str]:
+        """What a seed sets: values spread evenly over each range, whatever the seeds' number."""
+        share = seed * _GOLDEN % 1
+        return [f"{key}={low + share * (high - low):.9f}" for key, low, high in self.vary]
 
 
 def study_names(root: Path = STUDIES) -> list[str]:
@@ -160,6 +190,7 @@ def _study(data: dict[str, Any], directory: Path) -> Study:
     scenario = str(data.get("scenario", "scenario.toml"))
     figures = tuple(_figure(entry, scenario) for entry in data["figure"])
     ids = [figure.id for figure in figures]
+    varied = data.get("vary", {})
     assumptions = tuple(_assumption(entry) for entry in data.get("assumption", []))
     for assumption in assumptions:
         for figure in assumption.figures:
@@ -173,6 +204,7 @@ def _study(data: dict[str, Any], directory: Path) -> Study:
         repeat=int(data.get("repeat", 1)),
         assumptions=assumptions,
         figures=figures,
+        vary=tuple((key, float(low), float(high)) for key, (low, high) in varied.items()),
     )
 
 
@@ -209,6 +241,8 @@ def _figure(entry: dict[str, Any], scenario: str) -> Figure:
         raise ValueError(f"figure '{entry['id']}' has no published value")
     if kind == "shape" and "shape" not in entry:
         raise ValueError(f"figure '{entry['id']}' has no shape to compare")
+    metrics = _metrics(entry, low, high) if kind == "value" else ()
+    against = entry.get("against")
     return Figure(
         id=str(entry["id"]),
         how=str(entry["how"]).strip(),
@@ -217,9 +251,19 @@ def _figure(entry: dict[str, Any], scenario: str) -> Figure:
         low=None if low is None else float(low),
         high=None if high is None else float(high),
         tolerance=float(entry.get("tolerance", 0.0)),
-        metric=str(entry["metric"]) if kind == "value" else "",
+        metrics=metrics,
         scale=float(entry.get("scale", 1.0)),
         sets=tuple(map(str, entry.get("set", []))),
+        against=None if against is None else tuple(map(str, against)),
         scenario=str(entry.get("scenario", scenario)),
         shape=dict(entry.get("shape", {})),
     )
+
+
+def _metrics(entry: dict[str, Any], low: object, high: object) -> tuple[str, ...]:
+    given = entry["metric"]
+    if not isinstance(given, list):
+        return (str(given),)
+    if len(given) != 2 or low is None or high is None or "against" in entry:
+        raise ValueError(f"figure '{entry['id']}': two metrics are for the two ends of a range")
+    return tuple(map(str, given))

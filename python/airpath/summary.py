@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpath.analysis.statistics import mean_interval
+from airpath.errors import InputError
 
 if TYPE_CHECKING:
     from airpath import _core
@@ -87,6 +88,22 @@ def combine(documents: list[Document], identifier: str, wall_s: float) -> Docume
         combined[section] = [_combine_entry(list(same)) for same in zip(*entries, strict=True)]
     combined["findings"] = diagnose.combine([document["findings"] for document in documents])
     return combined
+
+
+def look_up(summary: Document, path: str) -> Any:
+    """Value at ``flow.0.goodput_mbps``, ``ping.0.rtt_ms.p50`` or ``radio.0.mcs_mean``."""
+    section, index, *rest = path.split(".")
+    place: Any = summary[section if section in summary else f"{section}s"][int(index)]
+    for key in rest:
+        place = None if place is None else place[key]
+    return place
+
+
+def number(value: Any, path: str) -> float:
+    """Take what ``look_up`` found at a path as a number."""
+    if not isinstance(value, int | float):
+        raise InputError(f"metric {path} has no value in this run")
+    return float(value)
 
 
 def to_json(document: object) -> str:

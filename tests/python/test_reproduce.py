@@ -73,6 +73,11 @@ def study(root: Path, *parts: str) -> Study:
     return load_study("made-up", root)
 
 
+def number(outcome: reproduce.Outcome) -> float:
+    assert isinstance(outcome.obtained, float)
+    return outcome.obtained
+
+
 def judged(root: Path, published: float, *assumptions: str) -> reproduce.Outcome:
     figure = FIGURE.format(name="row", published=published)
     (outcome,) = reproduce.reproduce(study(root, figure, *assumptions))
@@ -80,8 +85,7 @@ def judged(root: Path, published: float, *assumptions: str) -> reproduce.Outcome
 
 
 def test_within_the_tolerance_is_reproduced(tmp_path: Path) -> None:
-    obtained = judged(tmp_path, 1.0).obtained
-    assert obtained is not None
+    obtained = number(judged(tmp_path, 1.0))
     assert obtained == pytest.approx(OBTAINED, rel=0.1)
     outcome = judged(tmp_path, obtained * 1.04, WINDOW)
     assert outcome.verdict == "reproduced"
@@ -104,8 +108,7 @@ def test_within_the_reach_of_an_assumption_is_under_specified(tmp_path: Path) ->
 
 def test_between_two_named_alternatives_there_is_nothing(tmp_path: Path) -> None:
     # The sender's count is 5 % above; a figure 9 % above is nearer to it than 5 %.
-    obtained = judged(tmp_path, 1.0).obtained
-    assert obtained is not None
+    obtained = number(judged(tmp_path, 1.0))
     assert judged(tmp_path, obtained * 1.09, COUNTING).verdict == "under-specified"
     assert judged(tmp_path, obtained * 1.2, COUNTING).verdict == "not reproduced"
 
@@ -135,6 +138,79 @@ than = {{ set = ["flow.0.window_bytes=5000"] }}
     assert "against" in outcomes[0].note
 
 
+def test_a_range_is_judged_at_both_ends(tmp_path: Path) -> None:
+    text = """
+[[figure]]
+id = "made-up/{high}"
+how = "…"
+low = 350
+high = {high}
+unit = "kb/s"
+tolerance = 0.1
+metric = ["flow.0.goodput_mbps", "flow.0.written_mbps"]
+scale = 1000
+set = ["flow.0.window_bytes=5000"]
+"""
+    made = study(tmp_path, text.format(high=360), text.format(high=600), WINDOW)
+    near, far = reproduce.reproduce(made)
+    assert near.verdict == "reproduced"
+    assert isinstance(near.obtained, tuple)
+    assert near.obtained_text() == f"{near.figure.text(near.obtained)} kb/s"
+    # The low end is right, the high one is not; half or twice the window moves both.
+    assert far.verdict == "not reproduced"
+    assert len(far.as_dict()["obtained"]) == 2
+
+
+def test_against_is_percent_above_another_variant(tmp_path: Path) -> None:
+    text = FIGURE.format(name="row", published=100).replace("scale = 1000\n", "")
+    text = text.replace("=5000", "=10000") + 'against = ["flow.0.window_bytes=5000"]\n'
+    (outcome,) = reproduce.reproduce(study(tmp_path, text))
+    assert outcome.obtained == pytest.approx(100, abs=1)
+    assert outcome.verdict == "reproduced"
+
+
+def test_each_seed_has_its_own_value_of_what_varies(tmp_path: Path) -> None:
+    shape = """
+[[figure]]
+id = "made-up/spread"
+how = "…"
+kind = "shape"
+[figure.shape]
+compare = "greater"
+statistic = "variation"
+metric = "flow.0.goodput_mbps"
+factor = 0.1
+this = { set = [] }
+than = { set = ["flow.0.window_bytes=5000"] }
+"""
+    # What a figure sets comes after what varies: the one side varies, the other does not.
+    vary = 'vary = { "flow.0.window_bytes" = [2000.0, 9000.0] }\n'
+    (tmp_path / "made-up").mkdir()
+    made = study(tmp_path, vary, shape.replace("0.1", "20"))
+    assert made.varied(1) != made.varied(2)
+    (outcome,) = reproduce.reproduce(made, repeat=4)
+    assert outcome.verdict == "reproduced", outcome.note
+
+
+def test_only_and_all(tmp_path: Path) -> None:
+    text = """
+[[figure]]
+id = "made-up/{name}"
+how = "…"
+kind = "shape"
+[figure.shape]
+compare = "all"
+of = [
+  {{ compare = "only", label = "algorithm", metric = "flow.0.congestion", values = [{values}] }},
+  {{ compare = "at-most", metric = "flow.0.goodput_mbps", limit = 1.1 }},
+]
+"""
+    good, bad = text.format(name="a", values='"reno"'), text.format(name="b", values='"cubic"')
+    outcomes = reproduce.reproduce(study(tmp_path, good, bad))
+    assert [outcome.verdict for outcome in outcomes] == ["reproduced", "not reproduced"]
+    assert outcomes[0].note.startswith("algorithm: reno 2; ")
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
@@ -145,6 +221,14 @@ than = {{ set = ["flow.0.window_bytes=5000"] }}
             "both",
         ),
         (("figure = 3",), "study.toml"),
+        (
+            (
+                FIGURE.format(name="a", published=1).replace(
+                    '"flow.0.goodput_mbps"', '["a", "b", "c"]'
+                ),
+            ),
+            "two metrics",
+        ),
     ],
 )
 def test_a_faulty_study_is_named(tmp_path: Path, parts: tuple[str, ...], message: str) -> None:

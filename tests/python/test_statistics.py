@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from airpath.analysis import jain_index, mean_interval, student_t_quantile, thin
+from airpath.analysis.statistics import percent_above
 
 
 # Student's t, two-sided 95 %: any table of it.
@@ -24,6 +25,15 @@ def test_mean_interval_of_five_values() -> None:
 
 def test_one_value_has_no_interval() -> None:
     assert mean_interval([7.0]).bounds is None
+
+
+def test_percent_above_pairs_the_values() -> None:
+    # Ratio 1.5; linearised, the two pairs are 75 and 25 %, and t is 12.706.
+    above = percent_above([2.0, 4.0], [1.0, 3.0])
+    assert above.mean == pytest.approx(50)
+    assert above.high == pytest.approx(50 + 12.7062 * 25, rel=1e-5)
+    # What all pairs have in common does not widen it.
+    assert percent_above([1.1, 2.2, 5.5], [1.0, 2.0, 5.0]).bounds == pytest.approx([10, 10])
 
 
 def test_equal_values_have_an_interval_without_width() -> None:

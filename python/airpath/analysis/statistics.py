@@ -34,6 +34,17 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval
     return Interval(mean, mean - half, mean + half)
 
 
+def percent_above(these: Sequence[float], those: Sequence[float]) -> Interval:
+    """By how many percent one mean is above another; paired values.
+
+    The interval is that of a ratio of means by linearisation (delta method).
+    """
+    ratio = math.fsum(these) / math.fsum(those)
+    mean = math.fsum(those) / len(those)
+    residuals = [(this - ratio * that) / mean for this, that in zip(these, those, strict=True)]
+    return mean_interval([100 * (ratio - 1 + residual) for residual in residuals])
+
+
 @lru_cache(maxsize=256)
 def student_t_quantile(probability: float, degrees: int) -> float:
     """Quantile of Student's t distribution, by bisection of its distribution function."""

@@ -86,7 +86,7 @@ def table(study: Study, outcomes: Sequence[Outcome]) -> str:
             (
                 figure.id.removeprefix(f"{study.id}/"),
                 figure.published_text(),
-                "" if outcome.obtained is None else f"{digits(outcome.obtained)} {figure.unit}",
+                outcome.obtained_text(),
                 "" if bounds is None else f"{digits(bounds[0])} to {digits(bounds[1])}",
                 "" if figure.kind == "shape" else f"{figure.tolerance * 100:.0f} %",
                 outcome.verdict,

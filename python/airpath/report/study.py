@@ -12,7 +12,7 @@ from airpath.text import digits
 
 if TYPE_CHECKING:
     from airpath.reproduce import Outcome
-    from airpath.study import Figure, Study
+    from airpath.study import Figure, Study, Value
 
 
 def write_study_report(results: Sequence[tuple[Study, Sequence[Outcome]]], path: Path) -> None:
@@ -41,9 +41,7 @@ def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
                 "tolerance": ""
                 if outcome.figure.kind == "shape"
                 else f"{outcome.figure.tolerance * 100:.0f} %",
-                "obtained": ""
-                if outcome.obtained is None
-                else f"{digits(outcome.obtained)} {outcome.figure.unit}",
+                "obtained": outcome.obtained_text(),
                 "ci95": ""
                 if outcome.ci95 is None
                 else f"{digits(outcome.ci95[0])} to {digits(outcome.ci95[1])}",
@@ -82,8 +80,8 @@ def _effects(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _cell(figure: Figure, value: float | None) -> tuple[str, bool]:
-    return ("", False) if value is None else (digits(value), figure.accepts(value))
+def _cell(figure: Figure, value: Value | None) -> tuple[str, bool]:
+    return ("", False) if value is None else (figure.text(value), figure.accepts(value))
 
 
 def _short(study: Study, figure: Figure) -> str:

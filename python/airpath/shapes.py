@@ -1,0 +1,91 @@
+"""Relations that a source states in words: figures of kind "shape".
+
+A figure's ``shape`` table names one of ``SHAPES`` as ``compare``::
+
+    { compare = "greater", metric = "…", this = { set = […] }, than = { set = […] } }
+    { compare = "at-most", metric = "…", limit = 3, set = […] }
+    { compare = "only", metric = "…", values = ["…", "…"], set = […] }   # no seed has another one
+    { compare = "all", of = [{ compare = …}, …] }
+
+``greater`` takes the mean over the seeds, or as ``statistic`` the "deviation" (standard deviation)
+or the "variation" (deviation over mean); ``factor``: so many times greater; ``than`` may have
+another ``metric``.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from airpath.errors import InputError
+from airpath.summary import number
+from airpath.text import digits
+
+Measure = Callable[[Sequence[str], str], list[Any]]
+"""``measure(sets, metric)``: each seed's value."""
+
+Shape = Callable[[dict[str, Any], Measure], tuple[bool, str]]
+"""Takes the ``shape`` table and how to measure; says whether it holds, and what was found."""
+
+
+def judge_shape(figure: str, shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    """Whether a relation holds, and what was found; ``figure`` is its name for messages."""
+    compare = str(shape.get("compare", ""))
+    if compare == "all":
+        parts = [judge_shape(figure, part, measure) for part in shape["of"]]
+        return all(holds for holds, _ in parts), "; ".join(note for _, note in parts)
+    if compare not in SHAPES:
+        known = ", ".join([*SHAPES, "all"])
+        raise InputError(f"figure {figure}: no comparison '{compare}'; there are {known}")
+    holds, note = SHAPES[compare](shape, measure)
+    label = shape.get("label")
+    return holds, f"{label}: {note}" if label else note
+
+
+def _greater(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    statistic = str(shape.get("statistic", "mean"))
+    if statistic not in STATISTICS:
+        known = ", ".join(STATISTICS)
+        raise InputError(f"no statistic '{statistic}'; there are {known}")
+
+    def over_seeds(side: dict[str, Any]) -> float:
+        path = side["metric"] if "metric" in side else shape["metric"]
+        return STATISTICS[statistic](
+            [number(value, path) for value in measure(side.get("set", []), path)]
+        )
+
+    this, than = over_seeds(shape["this"]), over_seeds(shape["than"])
+    return this > than * float(shape.get("factor", 1.0)), f"{digits(this)} against {digits(than)}"
+
+
+def _at_most(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    path = shape["metric"]
+    value = statistics.fmean(number(each, path) for each in measure(shape.get("set", []), path))
+    return value <= float(shape["limit"]), f"{digits(value)}, limit {digits(shape['limit'])}"
+
+
+def _only(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    found = Counter(str(value) for value in measure(shape.get("set", []), shape["metric"]))
+    note = ", ".join(f"{value} {count}" for value, count in sorted(found.items()))
+    return set(found) <= set(shape["values"]), note
+
+
+def _deviation(values: list[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def _variation(values: list[float]) -> float:
+    return _deviation(values) / statistics.fmean(values)
+
+
+SHAPES: dict[str, Shape] = {"greater": _greater, "at-most": _at_most, "only": _only}
+"""Comparisons by name."""
+
+STATISTICS: dict[str, Callable[[list[float]], float]] = {
+    "mean": statistics.fmean,
+    "deviation": _deviation,
+    "variation": _variation,
+}
+"""Statistics over the seeds by name."""
