@@ -9,8 +9,8 @@ and the range; otherwise it is *not reproduced*.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airpath import scenario as scenarios
 from airpath.analysis.statistics import Interval, mean_interval
@@ -81,8 +81,15 @@ class Outcome:
         }
 
 
-Shape = Callable[[dict[str, Any], Callable[[Sequence[str], str], Interval]], tuple[bool, str]]
-"""Takes the figure's ``shape`` table and ``measure(sets, metric)``; says whether it holds, why."""
+class Measure(Protocol):
+    """Runs the figure's scenario, or another one of the study, and reads one metric."""
+
+    def __call__(self, sets: Sequence[str], metric: str, scenario: str | None = None) -> Interval:
+        """Mean over the seeds of a metric, with these sets on top of the figure's."""
+
+
+Shape = Callable[[dict[str, Any], Measure], tuple[bool, str]]
+"""Takes the figure's ``shape`` table and what measures; says whether it holds, why."""
 
 
 def reproduce(
@@ -218,31 +225,57 @@ def _judge_shape(bench: _Bench, figure: Figure) -> Outcome:
             f"figure {figure.id}: no comparison '{compare}'; there are {', '.join(SHAPES)}"
         )
 
-    def measure(sets: Sequence[str], path: str) -> Interval:
-        return bench.run([Case(figure, tuple(sets), path)])[0]
+    def measure(sets: Sequence[str], metric: str, scenario: str | None = None) -> Interval:
+        where = replace(figure, scenario=scenario or figure.scenario)
+        return bench.run([Case(where, tuple(sets), metric)])[0]
 
     holds, note = SHAPES[compare](figure.shape, measure)
     return Outcome(figure, None, None, REPRODUCED if holds else NOT_REPRODUCED, note)
 
 
-def _greater(
-    shape: dict[str, Any], measure: Callable[[Sequence[str], str], Interval]
-) -> tuple[bool, str]:
-    # { compare = "greater", metric, factor = 1.0, this = { set }, than = { set } }
-    this = measure(shape["this"]["set"], shape["metric"]).mean
-    than = measure(shape["than"]["set"], shape["metric"]).mean
+def _greater(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    # { compare = "greater", metric, factor = 1.0, this = { set }, than = { set } }; each side may
+    # have a metric and a scenario of its own
+    def side(which: dict[str, Any]) -> float:
+        where = which.get("metric") or shape["metric"]
+        return measure(which.get("set", []), where, which.get("scenario")).mean
+
+    this, than = side(shape["this"]), side(shape["than"])
     factor = float(shape.get("factor", 1.0))
-    note = f"{digits(this)} against {digits(than)}"
-    return this > than * factor, note
+    needed = "" if factor == 1.0 else f", needs {digits(factor)} times as much"
+    return this > than * factor, f"{digits(this)} against {digits(than)}{needed}"
 
 
-def _at_most(
-    shape: dict[str, Any], measure: Callable[[Sequence[str], str], Interval]
-) -> tuple[bool, str]:
+def _at_most(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
     # { compare = "at-most", metric, limit, set }
     value = measure(shape.get("set", []), shape["metric"]).mean
     return value <= float(shape["limit"]), f"{digits(value)}, limit {digits(shape['limit'])}"
 
 
-SHAPES: dict[str, Shape] = {"greater": _greater, "at-most": _at_most}
+def _a_variant_meets_all(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    # { compare = "a-variant-meets-all", variants = [{ label, set }],
+    #   conditions = [{ label, metric, limit, set }] }; a condition is met at the limit or below
+    found, rows = False, []
+    for variant in shape["variants"]:
+        values = [
+            measure([*variant["set"], *condition.get("set", [])], condition["metric"]).mean
+            for condition in shape["conditions"]
+        ]
+        limits = [float(condition["limit"]) for condition in shape["conditions"]]
+        meets = all(value <= limit for value, limit in zip(values, limits, strict=True))
+        found = found or meets
+        row = ", ".join(map(digits, values))
+        rows.append(f"{variant['label']}: {row}{' (all met)' if meets else ''}")
+    head = ", ".join(
+        f"{condition['label']} at most {digits(condition['limit'])}"
+        for condition in shape["conditions"]
+    )
+    return found, f"{head}. {'; '.join(rows)}"
+
+
+SHAPES: dict[str, Shape] = {
+    "greater": _greater,
+    "at-most": _at_most,
+    "a-variant-meets-all": _a_variant_meets_all,
+}
 """Comparisons for figures of kind "shape", by name."""

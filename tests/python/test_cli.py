@@ -136,7 +136,7 @@ def test_reproduce_prints_a_table(cli: Any) -> None:
 
 
 def test_reproduce_json(cli: Any) -> None:
-    code, out, _ = cli("reproduce", "--repeat", "2", "--json")
+    code, out, _ = cli("reproduce", "3g-latency", "--repeat", "2", "--json")
     assert code == 0
     (study,) = [one for one in json.loads(out)["studies"] if one["id"] == "3g-latency"]
     assert len(study["figures"]) == 8
