@@ -9,7 +9,7 @@ and the range; otherwise it is *not reproduced*.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airpath import scenario as scenarios
@@ -258,8 +258,9 @@ def _span(figure: Figure, values: list[Value]) -> str:
 
 
 def _judge_shape(bench: _Bench, figure: Figure) -> Outcome:
-    def measure(sets: Sequence[str], path: str) -> list[Any]:
-        return bench.measure([(figure, (*figure.sets, *sets), (path,))])[0][0]
+    def measure(sets: Sequence[str], path: str, scenario: str | None = None) -> list[Any]:
+        where = figure if scenario is None else replace(figure, scenario=scenario)
+        return bench.measure([(where, (*figure.sets, *sets), (path,))])[0][0]
 
     holds, note = judge_shape(figure.id, figure.shape, measure)
     return Outcome(figure, None, None, REPRODUCED if holds else NOT_REPRODUCED, note)

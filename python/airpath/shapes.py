@@ -6,10 +6,12 @@ A figure's ``shape`` table names one of ``SHAPES`` as ``compare``::
     { compare = "at-most", metric = "…", limit = 3, set = […] }
     { compare = "only", metric = "…", values = ["…", "…"], set = […] }   # no seed has another one
     { compare = "all", of = [{ compare = …}, …] }
+    { compare = "a-variant-meets-all", variants = [{ label, set }],
+      conditions = [{ label, metric, limit, set }] }       # met at the limit or below
 
 ``greater`` takes the mean over the seeds, or as ``statistic`` the "deviation" (standard deviation)
-or the "variation" (deviation over mean); ``factor``: so many times greater; ``than`` may have
-another ``metric``.
+or the "variation" (deviation over mean); ``factor``: so many times greater; each side may have
+a ``metric`` and a ``scenario`` of its own.
 """
 
 from __future__ import annotations
@@ -17,14 +19,19 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from airpath.errors import InputError
 from airpath.summary import number
 from airpath.text import digits
 
-Measure = Callable[[Sequence[str], str], list[Any]]
-"""``measure(sets, metric)``: each seed's value."""
+
+class Measure(Protocol):
+    """Runs the figure's scenario, or another one of the study."""
+
+    def __call__(self, sets: Sequence[str], path: str, scenario: str | None = None) -> list[Any]:
+        """Each seed's value of a metric, with these sets on top of the figure's."""
+
 
 Shape = Callable[[dict[str, Any], Measure], tuple[bool, str]]
 """Takes the ``shape`` table and how to measure; says whether it holds, and what was found."""
@@ -52,12 +59,13 @@ def _greater(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
 
     def over_seeds(side: dict[str, Any]) -> float:
         path = side["metric"] if "metric" in side else shape["metric"]
-        return STATISTICS[statistic](
-            [number(value, path) for value in measure(side.get("set", []), path)]
-        )
+        values = measure(side.get("set", []), path, side.get("scenario"))
+        return STATISTICS[statistic]([number(value, path) for value in values])
 
     this, than = over_seeds(shape["this"]), over_seeds(shape["than"])
-    return this > than * float(shape.get("factor", 1.0)), f"{digits(this)} against {digits(than)}"
+    factor = float(shape.get("factor", 1.0))
+    needed = "" if factor == 1.0 else f", needs {digits(factor)} times as much"
+    return this > than * factor, f"{digits(this)} against {digits(than)}{needed}"
 
 
 def _at_most(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
@@ -72,6 +80,30 @@ def _only(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
     return set(found) <= set(shape["values"]), note
 
 
+def _a_variant_meets_all(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    found, rows = False, []
+    for variant in shape["variants"]:
+        values = [
+            statistics.fmean(
+                number(value, condition["metric"])
+                for value in measure(
+                    [*variant["set"], *condition.get("set", [])], condition["metric"]
+                )
+            )
+            for condition in shape["conditions"]
+        ]
+        limits = [float(condition["limit"]) for condition in shape["conditions"]]
+        meets = all(value <= limit for value, limit in zip(values, limits, strict=True))
+        found = found or meets
+        row = ", ".join(map(digits, values))
+        rows.append(f"{variant['label']}: {row}{' (all met)' if meets else ''}")
+    head = ", ".join(
+        f"{condition['label']} at most {digits(condition['limit'])}"
+        for condition in shape["conditions"]
+    )
+    return found, f"{head}. {'; '.join(rows)}"
+
+
 def _deviation(values: list[float]) -> float:
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
@@ -80,7 +112,12 @@ def _variation(values: list[float]) -> float:
     return _deviation(values) / statistics.fmean(values)
 
 
-SHAPES: dict[str, Shape] = {"greater": _greater, "at-most": _at_most, "only": _only}
+SHAPES: dict[str, Shape] = {
+    "greater": _greater,
+    "at-most": _at_most,
+    "only": _only,
+    "a-variant-meets-all": _a_variant_meets_all,
+}
 """Comparisons by name."""
 
 STATISTICS: dict[str, Callable[[list[float]], float]] = {

@@ -9,6 +9,7 @@ import pytest
 from airpath import reproduce
 from airpath.errors import InputError
 from airpath.study import Study, load_study, study_names
+from airpath.toml import read_toml
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -211,6 +212,58 @@ of = [
     assert outcomes[0].note.startswith("algorithm: reno 2; ")
 
 
+def test_each_side_of_a_shape_may_have_its_own_scenario_and_metric(tmp_path: Path) -> None:
+    text = """
+[[figure]]
+id = "made-up/row"
+how = "a longer way, less rate"
+kind = "shape"
+[figure.shape]
+compare = "greater"
+metric = "flow.0.goodput_mbps"
+factor = {factor}
+this = {{ set = ["flow.0.window_bytes=5000"] }}
+[figure.shape.than]
+scenario = "far.toml"
+metric = "flow.0.written_mbps"
+set = ["flow.0.window_bytes=5000"]
+"""
+    (tmp_path / "made-up").mkdir()
+    far = SCENARIO.replace("delay_ms = 100", "delay_ms = 200")
+    (tmp_path / "made-up/far.toml").write_text(far, encoding="utf-8")
+    for factor, verdict in ((1.5, "reproduced"), (2.5, "not reproduced")):
+        (outcome,) = reproduce.reproduce(study(tmp_path, text.format(factor=factor)))
+        assert outcome.verdict == verdict
+        assert outcome.note.endswith(f"needs {factor:.2f} times as much")
+
+
+def test_one_variant_has_to_meet_all_conditions(tmp_path: Path) -> None:
+    text = """
+[[figure]]
+id = "made-up/row"
+how = "slow"
+kind = "shape"
+[figure.shape]
+compare = "a-variant-meets-all"
+conditions = [
+  {{ label = "Mb/s", metric = "flow.0.goodput_mbps", limit = 0.2 }},
+  {{ label = "Mb/s short", metric = "flow.0.goodput_mbps", limit = {short}, set = ["{three}"] }},
+]
+variants = [
+  {{ label = "wide", set = ["flow.0.window_bytes=9000"] }},
+  {{ label = "narrow", set = ["flow.0.window_bytes=2000"] }},
+]
+"""
+    three = "run.duration_s=3"
+    (held,) = reproduce.reproduce(study(tmp_path, text.format(short=0.2, three=three)))
+    assert held.verdict == "reproduced"
+    assert held.note.count("(all met)") == 1
+    assert "wide: " in held.note
+    (broken,) = reproduce.reproduce(study(tmp_path, text.format(short=0.01, three=three)))
+    assert broken.verdict == "not reproduced"
+    assert "(all met)" not in broken.note
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
@@ -255,3 +308,16 @@ def test_no_study_sets_what_its_source_does_not_vary() -> None:
     varied.add("flow.0.window_bytes")
     for figure in load_study("3g-latency").figures:
         assert {entry.partition("=")[0] for entry in figure.sets} <= varied
+
+
+def test_the_drx_study_has_one_set_of_parameters() -> None:
+    """Its rows set the direction and nothing else; its scenarios agree on the radio."""
+    shipped = load_study("5g-drx")
+    assert len(shipped.figures) == 10
+    for figure in shipped.figures:
+        varied = {entry.partition("=")[0] for entry in figure.sets}
+        assert varied <= {"flow.0.direction", "flow.0.opened_by"}
+    files = sorted(shipped.directory.glob("scenario*.toml"))
+    radios = {str(read_toml(path)["radio"]) for path in files}
+    assert len(files) == 4
+    assert len(radios) == 1
