@@ -5,6 +5,7 @@ use airpath_base::{Duration, Rate};
 use crate::Origin;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
+use crate::resolve::toml_value;
 use crate::spec::{Default, Key, Kind, Need, Rule, Table};
 use crate::suggest::{list, unknown_key};
 use crate::value::{Setting, decode};
@@ -300,11 +301,11 @@ impl Fields {
                     problems.add(origin, format!("`{}` needs `{other}`", field.key.name));
                 }
                 Some(Need::Is(other, wanted)) if !self.meets(field.key.needs) => {
-                    let actual = self.choice(other).unwrap_or_default();
+                    let actual = self.written(other);
                     let name = field.key.name;
                     problems.add(
                         origin,
-                        format!("`{name}` needs {other} = \"{wanted}\", but it is \"{actual}\""),
+                        format!("`{name}` needs {other} = \"{wanted}\", but it is {actual}"),
                     );
                 }
                 Some(Need::Begins(other, wanted)) if !self.meets(field.key.needs) => {
@@ -353,18 +354,25 @@ impl Fields {
             Some(Need::Given(other)) => self.is_there(other),
             // What another problem left open is not held against this key.
             Some(Need::Is(other, value)) => {
-                self.broken.contains(&other)
-                    || self.choice(other).is_none_or(|choice| choice == value)
+                self.broken.contains(&other) || self.has(other, value) != Some(false)
             }
             Some(Need::Begins(other, start)) => {
                 self.broken.contains(&other)
                     || self.choice(other).is_none_or(|choice| choice.starts_with(start))
             }
             Some(Need::Not(other, value)) => {
-                self.broken.contains(&other)
-                    || self.choice(other).is_none_or(|choice| choice != value)
+                self.broken.contains(&other) || self.has(other, value) != Some(true)
             }
             Some(Need::On(other)) => self.flag(other) == Some(true),
+        }
+    }
+
+    /// Whether a key has this word; nothing where it has no value yet.
+    fn has(&self, name: &str, word: &str) -> Option<bool> {
+        match self.setting(name) {
+            Some(Setting::Text(text)) => Some(text == word),
+            Some(_) => Some(false),
+            None => self.choice(name).map(|choice| choice == word),
         }
     }
 
@@ -388,6 +396,15 @@ impl Fields {
                 _ => None,
             },
         }
+    }
+
+    /// The value of a key, or the one that it will have, as it is written in TOML.
+    fn written(&self, name: &str) -> String {
+        let field = self.fields.iter().find(|field| field.key.name == name);
+        field.map_or_else(
+            || format!("{:?}", self.choice(name).unwrap_or_default()),
+            |field| toml_value(field.key, &field.setting),
+        )
     }
 
     fn here_with(&self, need: Option<Need>) -> String {
