@@ -217,7 +217,7 @@ fn a_table_that_is_there_is_enabled_unless_it_says_otherwise() {
 
 #[test]
 fn drx_is_what_it_says() {
-    let text = "[radio.drx]\non_duration_ms = 0.5\nslot_offset_ms = 0.25\ninactivity_ms = 200\n\
+    let text = "[radio.drx]\non_duration_ms = 4\nslot_offset_ms = 0.25\ninactivity_ms = 200\n\
                 long_cycle_ms = 320\nstart_offset_ms = 7\nshort_cycle_ms = 40\n\
                 short_cycle_timer = 4\nharq_rtt_down_symbols = 28\nharq_rtt_up_symbols = 14\n\
                 retransmission_down_slots = 8\nretransmission_up_slots = 4\n\
@@ -225,7 +225,7 @@ fn drx_is_what_it_says() {
     let found = ue("nr-n78", text).drx.unwrap();
     // 30 kHz: 14 symbols and a slot are 0.5 ms.
     let expected = DrxConfig {
-        on_duration: Duration::from_micros(500),
+        on_duration: ms(4),
         slot_offset: Duration::from_micros(250),
         inactivity: ms(200),
         long_cycle: ms(320),
