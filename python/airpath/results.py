@@ -142,6 +142,11 @@ class Run:
         """One row an interval and TCP flow that passes a proxy; only if there is one."""
         return self.table("proxies")
 
+    @property
+    def radio(self) -> pl.DataFrame:
+        """One row an interval, UE and direction of a radio; only if there is one."""
+        return self.table("radio")
+
     def table(self, name: str) -> pl.DataFrame:
         """Return a table by name, all seeds in one."""
         if name not in TABLES:

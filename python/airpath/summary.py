@@ -15,6 +15,10 @@
      "proxies": [{"id", "proxy", "direction", "congestion", "profile", "bytes_received",
                   "bytes_acked", "buffered_bytes_max", "rtt_ms": {…}, "retransmitted_segments",
                   "rto_count", "limited_s": {…}, "slow_start_exit": {…} or null}],
+     "radio": [{"id": "UE.down" or "UE.up", "throughput_mbps", "prbs_per_s", "mcs_mean", "bler",
+                "harq_retransmissions", "lost_blocks", "rlc_retransmissions", "padding", "grants",
+                "scheduling_requests", "buffer_status_reports", "random_accesses",
+                "marked_packets", "awake"}],
      "findings": [{"cause", "subject", "confidence", "evidence", "advice", "gain"}]}
 
 With several seeds every figure is the mean over the seeds that have it, ``run`` also has
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
     from airpath import _core
 
 Document = dict[str, Any]
-_SECTIONS = ("flows", "pings", "links", "fairness", "proxies")
+_SECTIONS = ("flows", "pings", "links", "fairness", "proxies", "radio")
 
 
 def of_result(

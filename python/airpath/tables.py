@@ -10,8 +10,11 @@ from airpath.errors import InputError, reason
 if TYPE_CHECKING:
     import polars as pl
 
-TABLES = ("flows", "samples", "links", "acks", "pings", "events", "rtt_histogram", "proxies")
-"""``acks`` exists only if the scenario sets ``run.ack_table``, ``proxies`` only with a proxy."""
+TABLES = (
+    "flows", "samples", "links", "acks", "pings", "events", "rtt_histogram", "proxies", "radio",
+)  # fmt: skip
+"""``acks`` exists only if the scenario sets ``run.ack_table``, ``proxies`` only with a proxy,
+``radio`` only with a radio."""
 
 NS_PER_S = 1_000_000_000
 

@@ -93,7 +93,7 @@ def test_json_is_one_document_with_the_documented_keys(cli: Any) -> None:
     assert code == 0
     document = json.loads(out)
     assert list(document) == [
-        "run", "flows", "pings", "links", "fairness", "proxies", "findings",
+        "run", "flows", "pings", "links", "fairness", "proxies", "radio", "findings",
     ]  # fmt: skip
     assert {"id", "version", "seed", "scenario_sha256", "wall_s", "simulated_s", "events"} <= (
         document["run"].keys()

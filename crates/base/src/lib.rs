@@ -13,7 +13,7 @@ pub use event::{Event, EventKind, SendLimit, SlowStartExitReason, UndoReason};
 pub use histogram::Histogram;
 pub use packet::{
     Datagram, Drop, DropReason, Ecn, Flags, FlowId, MAX_SACK_BLOCKS, Packet, Payload, SackBlock,
-    SackBlocks, Segment,
+    SackBlocks, Segment, Tunnel,
 };
 pub use random::Stream;
 pub use rate::Rate;

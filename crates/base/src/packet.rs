@@ -22,17 +22,36 @@ pub enum Ecn {
 
 /// One IP packet.
 ///
-/// Path stages look at `flow`, `size` and `ecn` only; `payload` is for the endpoints.
+/// Path stages look at everything but `payload`, which is for the endpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
     /// The flow it belongs to.
     pub flow: FlowId,
-    /// Size on the wire in bytes, IP header included.
+    /// Size in bytes, IP header included, as the endpoints know it.
     pub size: u32,
     /// ECN codepoint; a stage may change it to `Ce`.
     pub ecn: Ecn,
+    /// What is around it while it is in a tunnel.
+    pub tunnel: Tunnel,
     /// What the endpoints read.
     pub payload: Payload,
+}
+
+impl Packet {
+    /// Bytes that a link sends for it: its size and what a tunnel put around it.
+    #[inline]
+    pub const fn wire_size(&self) -> u32 {
+        self.size + self.tunnel.header_bytes as u32
+    }
+}
+
+/// What a tunnel puts around a packet. The default is no tunnel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tunnel {
+    /// Bytes of the outer headers, those of all fragments together.
+    pub header_bytes: u16,
+    /// Outer fragments besides the first. They travel one after another, and each can be lost.
+    pub further_fragments: u8,
 }
 
 /// What a packet carries.
@@ -209,6 +228,16 @@ pub enum DropReason {
     Discarded,
     /// The radio link lost it: unacknowledged mode, or a link that was given up.
     RadioLink,
+    /// Larger than a hop's MTU, and not to be fragmented.
+    TooBig,
+    /// More than a policer's token bucket held.
+    Policed,
+    /// No live NAT binding leads to it.
+    NoBinding,
+    /// A firewall has not seen anything of its flow come from the inside lately.
+    Blocked,
+    /// The receive ring of a host was full.
+    RingFull,
 }
 
 impl DropReason {
@@ -220,6 +249,11 @@ impl DropReason {
             Self::Aqm => "aqm",
             Self::Discarded => "discarded",
             Self::RadioLink => "radio_link",
+            Self::TooBig => "too_big",
+            Self::Policed => "policed",
+            Self::NoBinding => "no_binding",
+            Self::Blocked => "blocked",
+            Self::RingFull => "ring_full",
         }
     }
 }

@@ -41,6 +41,12 @@ pub enum EmuError {
         /// Its name.
         stage: String,
     },
+    /// A cell at the UE's end of the path.
+    #[error("radio `{preset}`: a cell can be simulated, not emulated; remove [radio]")]
+    Radio {
+        /// Name of its preset.
+        preset: String,
+    },
     /// Waiting failed.
     #[error("ppoll: {0}")]
     Wait(io::Error),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
-use airpath_base::{DropReason, Duration, Ecn, FlowId, Histogram, Packet, Payload};
+use airpath_base::{DropReason, Duration, Ecn, FlowId, Histogram, Packet, Payload, Tunnel};
 use airpath_path::Path;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -171,6 +171,7 @@ impl Forwarder {
                 flow: FlowId(0),
                 size,
                 ecn: header::ecn(bytes),
+                tunnel: Tunnel::default(),
                 payload: Payload::Opaque(u64::from(slot)),
             };
             if let Some(log) = &mut self.log {

@@ -103,6 +103,11 @@ impl Point {
             Self::Dropped(DropReason::Aqm) => 4,
             Self::Dropped(DropReason::Discarded) => 5,
             Self::Dropped(DropReason::RadioLink) => 6,
+            Self::Dropped(DropReason::TooBig) => 7,
+            Self::Dropped(DropReason::Policed) => 8,
+            Self::Dropped(DropReason::NoBinding) => 9,
+            Self::Dropped(DropReason::Blocked) => 10,
+            Self::Dropped(DropReason::RingFull) => 11,
         }
     }
 }

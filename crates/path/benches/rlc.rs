@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Stream};
+use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Stream, Tunnel};
 use airpath_path::radio::rlc::*;
 
 fn main() {
@@ -102,7 +102,13 @@ fn case(name: &str, rlc: RlcConfig, slot: Duration, block_bytes: u32, loss: f64)
 }
 
 fn packet(size: u32, id: u64) -> Packet {
-    Packet { flow: FlowId(0), size, ecn: Ecn::NotEct, payload: Payload::Opaque(id) }
+    Packet {
+        flow: FlowId(0),
+        size,
+        ecn: Ecn::NotEct,
+        tunnel: Tunnel::default(),
+        payload: Payload::Opaque(id),
+    }
 }
 
 fn cpu_seconds() -> f64 {

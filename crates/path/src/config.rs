@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use airpath_base::{Duration, Rate};
+use airpath_base::{Duration, Instant, Rate};
 
 use crate::Trace;
 
@@ -20,6 +20,19 @@ pub enum StageConfig {
     Link(LinkConfig),
     /// Random or periodic loss.
     Loss(LossConfig),
+    /// Drops or marks what exceeds a rate and a burst.
+    Policer(PolicerConfig),
+    /// One end of a GTP-U tunnel.
+    Gtpu(TunnelEnd),
+    /// A hop that drops what is larger than its MTU.
+    Mtu {
+        /// Largest packet in bytes, outer headers of a tunnel included.
+        bytes: u32,
+    },
+    /// A host whose CPU is taken away now and then.
+    Host(HostConfig),
+    /// One side of a NAT or a firewall.
+    Gate(GateConfig),
 }
 
 /// A delay that does not depend on load.
@@ -76,6 +89,13 @@ pub enum ServiceConfig {
     Rate(Rate),
     /// Recorded delivery opportunities.
     Trace(Arc<Trace>),
+    /// A token bucket: at once while it holds tokens, then as they come.
+    Bucket {
+        /// Rate at which tokens come.
+        rate: Rate,
+        /// Bytes of tokens that it holds; it starts full.
+        burst: u64,
+    },
 }
 
 /// A queue's limits and discipline. `None` is "no limit".
@@ -127,4 +147,139 @@ pub enum LossConfig {
         /// Loss probability while bad.
         loss_bad: f64,
     },
+}
+
+/// A policer: it holds nothing back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PolicerConfig {
+    /// Rate at which tokens come.
+    pub rate: Rate,
+    /// Bytes of tokens that the bucket holds; it starts full.
+    pub burst: u64,
+    /// What becomes of a packet for which there are not enough.
+    pub excess: Excess,
+}
+
+/// What a policer does with what exceeds its rate and burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// Drops it.
+    Drop,
+    /// Marks it as having met congestion (RFC 3168 5); drops it if it cannot be marked.
+    Mark,
+}
+
+/// One end of a GTP-U tunnel (TS 29.281).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TunnelEnd {
+    /// Packets go in.
+    Enter(GtpuConfig),
+    /// They come out.
+    Leave,
+}
+
+/// How a GTP-U tunnel wraps packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GtpuConfig {
+    /// The outer IP header.
+    pub outer_ip: OuterIp,
+    /// The extension header of NR's N3 (TS 38.415); LTE's S1-U has none.
+    pub pdu_session_container: bool,
+    /// Largest outer packet in bytes; `None` is no limit.
+    pub mtu: Option<u32>,
+    /// What becomes of a packet that does not fit.
+    pub too_big: TooBig,
+}
+
+/// IP version of a tunnel's outer header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OuterIp {
+    /// 20 bytes.
+    V4,
+    /// 40 bytes, and 8 more in fragments.
+    V6,
+}
+
+/// What becomes of a packet that with its headers is larger than the MTU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooBig {
+    /// The outer packet is fragmented.
+    Fragment,
+    /// It is dropped, and nobody is told.
+    Drop,
+}
+
+/// A host that forwards packets when its CPU is not taken away.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostConfig {
+    /// When the CPU is taken away.
+    pub stalls: Stalls,
+    /// CPU time that each packet takes.
+    pub processing: Duration,
+    /// Time from the first packet that finds the CPU idle to the interrupt.
+    pub coalescing: Duration,
+    /// Packets that may wait; `None` is no limit. The one being processed no longer waits.
+    pub ring_packets: Option<u32>,
+    /// Name of the random stream of the stalls. Stages with the same one and the same stalls
+    /// share a CPU; `None`: the stage's own.
+    pub cpu: Option<String>,
+}
+
+/// When a CPU is taken away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stalls {
+    /// Never.
+    None,
+    /// At regular times.
+    Periodic {
+        /// Start of the first.
+        offset: Instant,
+        /// From start to start.
+        period: Duration,
+        /// Of each; less than the period.
+        duration: Duration,
+    },
+    /// At random.
+    Random {
+        /// Mean of the exponentially distributed time from the end of one to the next.
+        mean_between: Duration,
+        /// Of each.
+        duration: Distribution,
+    },
+}
+
+/// One side of a NAT or a firewall, which lets flows in that have come out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GateConfig {
+    /// What it is.
+    pub kind: GateKind,
+    /// Which way this side leads.
+    pub side: GateSide,
+}
+
+/// What forgets flows, and what that is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateKind {
+    /// Network address translator.
+    Nat,
+    /// Stateful firewall.
+    Firewall,
+}
+
+/// Which way packets pass a gate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GateSide {
+    /// From the inside: everything passes, and opens the gate for its flow.
+    Outward(GateTimer),
+    /// From the outside: what belongs to no open flow is dropped.
+    Inward,
+}
+
+/// How long a gate stays open.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GateTimer {
+    /// After the last packet that refreshed it.
+    pub timeout: Duration,
+    /// What comes in refreshes it too (RFC 4787 REQ-6).
+    pub inward_refreshes: bool,
 }

@@ -162,7 +162,8 @@ impl<P: Path> Path for RandomDelay<P> {
     }
 }
 
-fn draw(distribution: Distribution, stream: &mut Stream) -> Duration {
+/// Draws a delay.
+pub(crate) fn draw(distribution: Distribution, stream: &mut Stream) -> Duration {
     // `libm` rather than the platform's: the same bits on every machine.
     let scale =
         |length: Duration, factor: f64| Duration::from_secs_f64(length.as_secs_f64() * factor);

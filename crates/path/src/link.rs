@@ -55,9 +55,9 @@ pub struct LinkMeter {
     pub name: String,
     /// Its position in its direction of the path.
     pub stage: u32,
-    /// What left.
+    /// What left; bytes as they were sent, outer headers of a tunnel included.
     pub departed: Load,
-    /// What waits, the packet in service not included.
+    /// What waits, the packet in service not included; bytes likewise.
     pub queued: Load,
     /// Sum over what left of the time from arrival to departure.
     pub sojourn_sum: Duration,
@@ -128,7 +128,7 @@ impl<P: Path> Link<P> {
                         break;
                     }
                     let sojourn = done.saturating_since(entry.arrived);
-                    self.meter.departed.add(&entry.packet);
+                    self.meter.departed.add_wire(&entry.packet);
                     self.meter.sojourn_sum += sojourn;
                     self.meter.sojourn.record(sojourn);
                     self.left += 1;
@@ -158,13 +158,13 @@ impl<P: Path> Link<P> {
     fn start_head(&mut self, at: Instant) {
         loop {
             let entry = &mut self.ring[self.left];
-            self.meter.queued.remove(&entry.packet);
+            self.meter.queued.remove_wire(&entry.packet);
             let drops = self.codel.as_mut().is_some_and(|codel| {
                 let sojourn = at.saturating_since(entry.arrived);
                 codel.drops_head(at, sojourn, self.meter.queued.bytes)
             });
             if !drops {
-                entry.departs = self.service.serve(at, entry.packet.size);
+                entry.departs = self.service.serve(at, entry.packet.wire_size());
                 self.phase = Phase::Serving;
                 break;
             }
@@ -187,14 +187,14 @@ impl<P: Path> Link<P> {
     fn admit(&mut self, Departure { at, packet }: Departure) {
         if self.phase != Phase::Idle
             && (self.meter.queued.packets >= self.packet_limit
-                || self.meter.queued.bytes + u64::from(packet.size) > self.byte_limit)
+                || self.meter.queued.bytes + u64::from(packet.wire_size()) > self.byte_limit)
         {
             let stage = self.meter.stage;
             self.drops.push_back(Drop { at, packet, stage, reason: DropReason::QueueFull });
             return;
         }
         self.ring.push_back(Entry { packet, arrived: at, departs: at, dropped: false });
-        self.meter.queued.add(&packet);
+        self.meter.queued.add_wire(&packet);
         if self.phase == Phase::Idle {
             self.next_head(at, false);
         }

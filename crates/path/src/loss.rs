@@ -6,7 +6,8 @@ use airpath_base::{Drop, DropReason, Instant, Packet, Stream};
 
 use crate::{Departure, LinkMeter, Load, LossConfig, Path};
 
-/// Drops some of what leaves the stages before it.
+/// Drops some of what leaves the stages before it. Fragments of a tunnel's packet are lost one by
+/// one, and the packet with any of them.
 #[derive(Debug)]
 pub struct Loss<P> {
     upstream: P,
@@ -47,6 +48,12 @@ impl<P: Path> Loss<P> {
 }
 
 impl Process {
+    /// Decides the fate of the fragments of a packet, one after another.
+    #[inline]
+    fn loses_any(&mut self, fragments: u32) -> bool {
+        (0..fragments).fold(false, |lost, _| self.loses() || lost)
+    }
+
     /// Decides one packet's fate and moves on.
     fn loses(&mut self) -> bool {
         match self {
@@ -79,7 +86,7 @@ impl<P: Path> Path for Loss<P> {
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         loop {
             let Departure { at, packet } = self.upstream.poll(now)?;
-            if !self.process.loses() {
+            if !self.process.loses_any(1 + u32::from(packet.tunnel.further_fragments)) {
                 return Some(Departure { at, packet });
             }
             self.drops.push_back(Drop { at, packet, stage: self.stage, reason: DropReason::Loss });

@@ -1,9 +1,10 @@
-//! How fast a link serves: a constant rate, or the opportunities of a trace.
+//! How fast a link serves: a constant rate, the opportunities of a trace, or tokens.
 
 use std::sync::Arc;
 
 use airpath_base::{Duration, Instant, Rate};
 
+use crate::bucket::TokenBucket;
 use crate::{OPPORTUNITY_BYTES, ServiceConfig, Trace};
 
 /// A server's state. For each packet `begin` says when it leaves the queue, `serve` when it has
@@ -12,6 +13,7 @@ use crate::{OPPORTUNITY_BYTES, ServiceConfig, Trace};
 pub(crate) enum Service {
     Rate { rate: Rate, carried: u64 },
     Trace(TraceService),
+    Bucket(TokenBucket),
 }
 
 /// Position in a looping trace.
@@ -38,6 +40,7 @@ impl Service {
                 left: 0,
                 at: Instant::ZERO,
             }),
+            ServiceConfig::Bucket { rate, burst } => Self::Bucket(TokenBucket::new(*rate, *burst)),
         }
     }
 
@@ -53,6 +56,7 @@ impl Service {
                 ready
             }
             Self::Trace(trace) => trace.begin(ready, continuing),
+            Self::Bucket(_) => ready,
         }
     }
 
@@ -66,16 +70,20 @@ impl Service {
                 start + time
             }
             Self::Trace(trace) => trace.serve(size),
+            Self::Bucket(bucket) => bucket.take_when_full_enough(start, size),
         }
     }
 
-    /// Bytes that could have been served in `(0, now]`.
+    /// Bytes that could have been served in `[0, now]`.
     pub(crate) fn capacity_bytes(&self, now: Instant) -> f64 {
         match self {
             Self::Rate { rate, .. } => now.as_secs_f64() * rate.bps() as f64 / 8.0,
             Self::Trace(TraceService { trace, .. }) => {
                 let since_start = now.saturating_since(Instant::ZERO);
                 trace.opportunities_until(since_start) as f64 * f64::from(OPPORTUNITY_BYTES)
+            }
+            Self::Bucket(bucket) => {
+                bucket.burst() as f64 + now.as_secs_f64() * bucket.rate().bps() as f64 / 8.0
             }
         }
     }

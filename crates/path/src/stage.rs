@@ -18,21 +18,29 @@ use crate::LinkMeter;
 /// asked. A stage therefore completes, inside `enqueue(now)`, everything due until `now` before
 /// it admits the packet, and keeps departures until they are polled.
 ///
+/// A path stays on its thread: the directions of a pair may share what both must know of
+/// ([`build_pair`](crate::build_pair)).
+///
 /// `poll(now)` may lag behind the last `enqueue`: it then returns what had left by `now`.
 ///
 /// ```
-/// use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload};
+/// use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 /// use airpath_path::{Delay, Path, Wire};
 ///
 /// let mut path = Delay::new(Wire::new(), Duration::from_millis(20));
-/// let packet =
-///     Packet { flow: FlowId(0), size: 1500, ecn: Ecn::NotEct, payload: Payload::Opaque(1) };
+/// let packet = Packet {
+///     flow: FlowId(0),
+///     size: 1500,
+///     ecn: Ecn::NotEct,
+///     tunnel: Tunnel::default(),
+///     payload: Payload::Opaque(1),
+/// };
 /// path.enqueue(Instant::ZERO, packet);
 /// let due = path.next_event().unwrap();
 /// assert_eq!(due.as_nanos(), 20_000_000);
 /// assert_eq!(path.poll(due).unwrap().packet, packet);
 /// ```
-pub trait Path: Send {
+pub trait Path {
     /// A packet enters.
     fn enqueue(&mut self, now: Instant, packet: Packet);
 
@@ -53,7 +61,8 @@ pub trait Path: Send {
     /// The next packet that was dropped, stage by stage, not in order of time.
     fn poll_drop(&mut self) -> Option<Drop>;
 
-    /// What is inside: entered, and neither returned by `poll` nor dropped.
+    /// What is inside: entered, and neither returned by `poll` nor dropped. Bytes are packets'
+    /// own, without what a tunnel put around them.
     fn load(&self) -> Load;
 
     /// Brings every link up to `now` and shows its meter, first stage first.
@@ -87,6 +96,18 @@ impl Load {
     pub(crate) fn remove(&mut self, packet: &Packet) {
         self.packets -= 1;
         self.bytes -= u64::from(packet.size);
+    }
+
+    /// Like `add`, with what a tunnel put around the packet.
+    pub(crate) fn add_wire(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.wire_size());
+    }
+
+    /// Takes back an `add_wire`.
+    pub(crate) fn remove_wire(&mut self, packet: &Packet) {
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.wire_size());
     }
 }
 

@@ -1,90 +1,17 @@
 //! Slicing and conservation over every stage and random compositions of stages.
 
+mod common;
+
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
-use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Rate};
+use airpath_base::{Duration, Ecn, Instant, Rate};
 use airpath_path::{
-    Aqm, DelayConfig, Departure, Distribution, Jitter, LinkConfig, Load, LossConfig, Path,
-    QueueConfig, ServiceConfig, StageConfig, Trace, build,
+    Aqm, Departure, LinkConfig, Load, Path, QueueConfig, ServiceConfig, StageConfig, Trace, build,
 };
 use proptest::prelude::*;
 
-fn millis() -> impl Strategy<Value = Duration> {
-    (0u64..40_000).prop_map(Duration::from_micros)
-}
-
-fn delay() -> impl Strategy<Value = StageConfig> {
-    let distribution = prop_oneof![
-        millis().prop_map(|max| Distribution::Uniform { max }),
-        millis().prop_map(|mean| Distribution::Exponential { mean }),
-        millis().prop_map(|sd| Distribution::HalfNormal { sd }),
-    ];
-    let jitter = (distribution, any::<bool>())
-        .prop_map(|(distribution, keep_order)| Jitter { distribution, keep_order });
-    (millis(), proptest::option::of(jitter))
-        .prop_map(|(base, jitter)| StageConfig::Delay(DelayConfig { base, jitter }))
-}
-
-fn queue() -> impl Strategy<Value = QueueConfig> {
-    let aqm = prop_oneof![
-        Just(Aqm::DropTail),
-        (1u64..8, 5u64..60).prop_map(|(target, interval)| Aqm::CoDel {
-            target: Duration::from_millis(target),
-            interval: Duration::from_millis(interval),
-        }),
-    ];
-    (proptest::option::of(0u32..30), proptest::option::of(0u64..40_000), aqm)
-        .prop_map(|(packets, bytes, aqm)| QueueConfig { packets, bytes, aqm })
-}
-
-fn service() -> impl Strategy<Value = ServiceConfig> {
-    let trace = proptest::collection::vec(0u64..20, 1..40).prop_map(|gaps| {
-        let mut at = 0;
-        let lines: String = gaps
-            .iter()
-            .map(|gap| {
-                at += gap;
-                format!("{at}\n")
-            })
-            .chain([format!("{}\n", gaps.iter().sum::<u64>() + 1)])
-            .collect();
-        let trace = Trace::parse(lines.as_bytes(), FilePath::new("random")).unwrap();
-        ServiceConfig::Trace(Arc::new(trace))
-    });
-    let rate =
-        (100_000u64..50_000_000).prop_map(|bps| ServiceConfig::Rate(Rate::from_bps(bps).unwrap()));
-    prop_oneof![trace, rate]
-}
-
-fn stage() -> impl Strategy<Value = StageConfig> {
-    let link = (service(), queue())
-        .prop_map(|(service, queue)| StageConfig::Link(LinkConfig { service, queue }));
-    let loss = prop_oneof![
-        (0.0..0.5).prop_map(|probability| LossConfig::Random { probability }),
-        (1u64..20).prop_map(|period| LossConfig::Periodic { period }),
-        (0.0..0.3, 0.1..1.0, 0.0..0.1, 0.3..1.0).prop_map(
-            |(good_to_bad, bad_to_good, loss_good, loss_bad)| LossConfig::GilbertElliott {
-                good_to_bad,
-                bad_to_good,
-                loss_good,
-                loss_bad,
-            }
-        ),
-    ]
-    .prop_map(StageConfig::Loss);
-    let batch =
-        (1u64..30_000).prop_map(|us| StageConfig::Batch { interval: Duration::from_micros(us) });
-    prop_oneof![2 => delay(), 3 => link, 1 => loss, 1 => batch]
-}
-
-/// Packets: gaps in microseconds and sizes.
-fn arrivals() -> impl Strategy<Value = Vec<(u64, u32)>> {
-    proptest::collection::vec(
-        (prop_oneof![Just(0), 0u64..3_000, 0u64..60_000], 40u32..1501),
-        1..120,
-    )
-}
+use common::{arrivals, opaque, packet, sorted, stage};
 
 fn path(stages: &[StageConfig]) -> Box<dyn Path> {
     let names: Vec<String> = (0..stages.len()).map(|index| format!("down.{index}")).collect();
@@ -131,8 +58,8 @@ fn run(
         if polls == Polls::Observing {
             path.observe(now, &mut |_| {});
         }
-        let payload = Payload::Opaque(index as u64);
-        path.enqueue(now, Packet { flow: FlowId(0), size, ecn: Ecn::NotEct, payload });
+        let ecn = if index % 3 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        path.enqueue(now, packet(0, size, ecn, index as u64));
         entered = Load { packets: entered.packets + 1, bytes: entered.bytes + u64::from(size) };
         let when = (polls == Polls::AfterEachEnqueue).then_some(now);
         check(&mut path, &mut out, entered, when);
@@ -157,18 +84,6 @@ enum Polls {
     AfterEachEnqueue,
     OnceAtTheEnd,
     Observing,
-}
-
-fn sorted(mut drops: Vec<airpath_base::Drop>) -> Vec<(Instant, u64, airpath_base::DropReason)> {
-    drops.sort_by_key(|drop| (drop.at, opaque(&drop.packet)));
-    drops.iter().map(|drop| (drop.at, opaque(&drop.packet), drop.reason)).collect()
-}
-
-fn opaque(packet: &Packet) -> u64 {
-    match packet.payload {
-        Payload::Opaque(value) => value,
-        _ => unreachable!("only opaque packets were sent"),
-    }
 }
 
 proptest! {

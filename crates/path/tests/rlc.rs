@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::{Drop, Duration, Ecn, FlowId, Instant, Packet, Payload, Stream};
+use airpath_base::{Drop, Duration, Ecn, FlowId, Instant, Packet, Payload, Stream, Tunnel};
 use airpath_path::Load;
 use airpath_path::radio::rlc::*;
 use proptest::prelude::*;
@@ -216,7 +216,13 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Ledger; 2] {
                 let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][(stream.bits() % 3) as usize];
                 let size = 40 + (stream.bits() % 1461) as u32;
                 let flow = FlowId((stream.bits() % 5) as u32);
-                let packet = Packet { flow, size, ecn, payload: Payload::Opaque(id) };
+                let packet = Packet {
+                    flow,
+                    size,
+                    ecn,
+                    tunnel: Tunnel::default(),
+                    payload: Payload::Opaque(id),
+                };
                 id += 1;
                 ledger.entered.packets += 1;
                 ledger.entered.bytes += u64::from(size);
@@ -365,4 +371,60 @@ proptest! {
             prop_assert!(is_increasing(&ids));
         }
     }
+}
+
+/// What a timer was about may have gone before it ended; it must not end late for what came since.
+#[test]
+fn timers_that_passed_unused_do_not_end_for_what_comes_later() {
+    let ms = |millis| Instant::ZERO + Duration::from_millis(millis);
+    let packet = Packet {
+        flow: FlowId(0),
+        size: 1_000,
+        ecn: Ecn::NotEct,
+        tunnel: Tunnel::default(),
+        payload: Payload::Opaque(0),
+    };
+    let arq = ArqConfig {
+        t_poll_retransmit: Duration::from_millis(45),
+        poll_pdu: None,
+        poll_bytes: None,
+        t_status_prohibit: Duration::from_millis(10),
+        max_retx_threshold: 32,
+    };
+    let one_way = OneWayConfig {
+        rlc: RlcConfig::Lte(LteMode::Am { t_reordering: Duration::from_millis(50), arq }),
+        pdcp: PdcpConfig {
+            header_bytes: 2,
+            discard: Some(Duration::from_millis(20)),
+            status_report: StatusReport::Required,
+        },
+        buffer: BufferConfig {
+            packets: None,
+            bytes: None,
+            discipline: Discipline::DropTail,
+            ecn: EcnConfig::default(),
+        },
+    };
+    let mut bearer = Bearer::new(&one_way, &one_way, 0);
+    let carry = |bearer: &mut Bearer, now| {
+        for direction in [Direction::Down, Direction::Up] {
+            let mut block = TransportBlock::new();
+            bearer.fill(direction, now, 4_000, &mut block);
+            bearer.on_block(direction, now, &block, &mut |_, _| {});
+        }
+    };
+    bearer.down.enqueue(ms(0), packet);
+    // Data with a poll, and its STATUS: discardTimer and t-StatusProhibit no longer matter.
+    carry(&mut bearer, ms(1));
+    assert_eq!(bearer.next_timer(), None);
+    bearer.down.enqueue(ms(100), packet);
+    // TS 36.323 5.4
+    assert_eq!(bearer.next_timer(), Some(ms(120)));
+    let mut block = TransportBlock::new();
+    bearer.fill(Direction::Down, ms(101), 4_000, &mut block);
+    bearer.on_block(Direction::Down, ms(102), &block, &mut |_, _| {});
+    // t-PollRetransmit
+    assert_eq!(bearer.next_timer(), Some(ms(146)));
+    assert_eq!(bearer.up.status_bytes(ms(102)), None);
+    assert!(bearer.down.status_bytes(ms(102)).is_some());
 }

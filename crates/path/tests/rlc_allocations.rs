@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Stream};
+use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Stream, Tunnel};
 use airpath_path::radio::rlc::*;
 
 struct Counting;
@@ -115,7 +115,8 @@ impl Run {
                     let size = 1_500 - 1_400 * (direction as u32);
                     let payload = Payload::Opaque(index);
                     let flow = FlowId(index as u32 % 4);
-                    let packet = Packet { flow, size, ecn: Ecn::Ect0, payload };
+                    let packet =
+                        Packet { flow, size, ecn: Ecn::Ect0, tunnel: Tunnel::default(), payload };
                     bearer.direction(direction).enqueue(now, packet);
                 }
                 bearer.fill(direction, now, 7_000, block);

@@ -11,9 +11,10 @@ mod tables;
 pub use column::{Name, Names};
 pub use summary::{
     Exit, FairnessSummary, FlowSummary, LimitSeconds, LinkSummary, PingSummary, ProxySummary,
-    Quantiles, RunSummary,
+    Quantiles, RadioSummary, RunSummary,
 };
 pub use table::{RecordError, write_parquet};
 pub use tables::{
-    AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, ProxyRow, SampleRow, Tables,
+    AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioRow, SampleRow,
+    Tables,
 };

@@ -26,6 +26,8 @@ pub struct RunSummary {
     pub fairness: Vec<FairnessSummary>,
     /// TCP flows at the proxy on their way; none without a proxy.
     pub proxies: Vec<ProxySummary>,
+    /// Radio, UE by UE, down before up; UEs without traffic are left out.
+    pub radio: Vec<RadioSummary>,
 }
 
 /// How evenly the TCP flows of one direction share it.
@@ -154,6 +156,41 @@ pub struct ProxySummary {
     pub slow_start_exit: Option<Exit>,
     /// Time at each limit of the proxy's sender; `application` is the wait for data to come in.
     pub limited_s: LimitSeconds,
+}
+
+/// One direction of one UE of a radio.
+#[derive(Clone, Debug, Serialize)]
+pub struct RadioSummary {
+    /// UE and direction: `phone.down`.
+    pub id: String,
+    /// Packets delivered by the radio.
+    pub throughput_mbps: f64,
+    /// Resource blocks per second, retransmissions included.
+    pub prbs_per_s: f64,
+    /// Mean MCS index of new blocks; null without one.
+    pub mcs_mean: Option<f64>,
+    /// New blocks that failed the first time, of all; null without one.
+    pub bler: Option<f64>,
+    /// HARQ retransmissions.
+    pub harq_retransmissions: u64,
+    /// Blocks that HARQ gave up.
+    pub lost_blocks: u64,
+    /// RLC PDUs sent again.
+    pub rlc_retransmissions: u64,
+    /// Share of the new blocks' bytes that was padding; null without one.
+    pub padding: Option<f64>,
+    /// Grants for new data; zero down.
+    pub grants: u64,
+    /// Scheduling requests sent; zero down.
+    pub scheduling_requests: u64,
+    /// Buffer status reports sent; zero down.
+    pub buffer_status_reports: u64,
+    /// Random access procedures begun; zero down.
+    pub random_accesses: u64,
+    /// Packets marked CE in the buffer.
+    pub marked_packets: u64,
+    /// Share of the run in DRX Active Time; 1 without DRX.
+    pub awake: f64,
 }
 
 /// How slow start ended.

@@ -155,6 +155,58 @@ table! {
 }
 
 table! {
+    /// One row per sample interval, UE and direction of a radio; UEs without traffic are left out.
+    RadioRow => Radios {
+        /// End of the interval.
+        time_ns: i64,
+        /// Name of the UE.
+        ue: Name,
+        /// down or up.
+        direction: &'static str,
+        /// Packets delivered by the radio, over the interval.
+        throughput_mbps: f64,
+        /// Resource blocks times slots, retransmissions included.
+        prbs: u64,
+        /// New transport blocks.
+        blocks: u64,
+        /// Their bytes.
+        block_bytes: u64,
+        /// Of these, not padding.
+        used_bytes: u64,
+        /// Mean MCS index of the new blocks.
+        mcs: Option<f64>,
+        /// New blocks that failed the first time, of all.
+        bler: Option<f64>,
+        /// HARQ retransmissions.
+        harq_retransmissions: u64,
+        /// Blocks that HARQ gave up.
+        lost_blocks: u64,
+        /// RLC PDUs sent again.
+        rlc_retransmissions: u64,
+        /// Packets that wait.
+        queue_packets: u64,
+        /// Their bytes.
+        queue_bytes: u64,
+        /// Mean time in the radio of what left.
+        queue_delay_ms: Option<f64>,
+        /// Grants for new data (up).
+        grants: u64,
+        /// Their bytes (up).
+        granted_bytes: u64,
+        /// Of these, padding (up).
+        wasted_bytes: u64,
+        /// Scheduling requests sent (up).
+        scheduling_requests: u64,
+        /// Buffer status reports sent (up).
+        buffer_status_reports: u64,
+        /// Random access procedures begun (up).
+        random_accesses: u64,
+        /// Share of the interval in DRX Active Time; 1 without DRX.
+        awake: f64,
+    }
+}
+
+table! {
     /// One row per flow.
     FlowRow => Flows {
         /// Flow.
@@ -251,6 +303,7 @@ pub struct Tables {
     events: Events,
     histograms: Histograms,
     proxies: Proxies,
+    radios: Radios,
     flows: Flows,
 }
 
@@ -277,6 +330,8 @@ impl Tables {
         event(EventRow) -> events;
         /// Appends to `proxies`.
         proxy(ProxyRow) -> proxies;
+        /// Appends to `radio`.
+        radio(RadioRow) -> radios;
         /// Appends to `rtt_histogram`.
         histogram(HistogramRow) -> histograms;
     }
@@ -287,7 +342,7 @@ impl Tables {
     }
 
     /// Ends recording: every table by name, in a fixed order. `acks` only if asked for, `proxies`
-    /// only if it has rows.
+    /// and `radio` only if they have rows.
     pub fn finish(mut self, acks: bool) -> Vec<(&'static str, RecordBatch)> {
         let names = &self.names;
         let mut tables = vec![
@@ -301,6 +356,10 @@ impl Tables {
         let proxies = self.proxies.finish(names);
         if proxies.num_rows() > 0 {
             tables.push(("proxies", proxies));
+        }
+        let radios = self.radios.finish(names);
+        if radios.num_rows() > 0 {
+            tables.push(("radio", radios));
         }
         if acks {
             tables.push(("acks", self.acks.finish(names)));

@@ -2,6 +2,8 @@
 //!
 //! Nothing can be wrong here any more: each `expect` states what the checks have established.
 
+mod core_network;
+
 use airpath_path::{
     Aqm, DelayConfig, Distribution, Jitter, LinkConfig, LossConfig, QueueConfig, ServiceConfig,
     StageConfig,
@@ -52,7 +54,8 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
 /// The stages but for the proxy, whose place counts in their names.
 fn stages(direction: &str, stages: &[Stage]) -> Vec<NamedStage> {
     let named = |(index, stage): (usize, &Stage)| {
-        Some(NamedStage { name: name(direction, index, stage), stage: stage_config(stage)? })
+        let name = name(direction, index, stage);
+        Some(NamedStage { name, stage: stage_config(direction, stage)? })
     };
     stages.iter().enumerate().filter_map(named).collect()
 }
@@ -74,7 +77,7 @@ fn proxy_ends(direction: &str, stages: &[Stage]) -> Option<ProxyEnds> {
 }
 
 /// `None` for a proxy, which is no stage of the path model.
-fn stage_config(stage: &Stage) -> Option<StageConfig> {
+fn stage_config(direction: &str, stage: &Stage) -> Option<StageConfig> {
     let get = Get(&stage.fields);
     Some(match get.variant() {
         proxy::STAGE => return None,
@@ -94,12 +97,20 @@ fn stage_config(stage: &Stage) -> Option<StageConfig> {
             Some(period) => LossConfig::Periodic { period },
             None => LossConfig::Random { probability: get.share("probability") },
         }),
-        _ => StageConfig::Loss(LossConfig::GilbertElliott {
+        "gilbert-elliott" => StageConfig::Loss(LossConfig::GilbertElliott {
             good_to_bad: get.share("good_to_bad"),
             bad_to_good: get.share("bad_to_good"),
             loss_good: get.share("loss_good"),
             loss_bad: get.share("loss_bad"),
         }),
+        "shaper" => StageConfig::Link(LinkConfig {
+            service: ServiceConfig::Bucket {
+                rate: get.rate("rate_mbps"),
+                burst: get.count("burst_bytes"),
+            },
+            queue: queue(&get),
+        }),
+        _ => core_network::stage_config(direction, &get),
     })
 }
 
@@ -148,6 +159,7 @@ fn flow(get: &Get<'_>, ue: usize) -> FlowConfig {
             rate: get.rate("rate_mbps"),
             packet_bytes: get.narrow("packet_bytes"),
             duration: get.0.time("duration_s"),
+            receiver_opens: get.text("opened_by") == "receiver",
         },
     };
     FlowConfig {

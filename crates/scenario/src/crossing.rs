@@ -8,7 +8,7 @@ use crate::proxy;
 use crate::radio::Radio;
 use crate::read::Fields;
 
-/// A queue that can never hold a flow's full packets is a mistake, not an experiment.
+/// A queue or a bucket that can never hold a flow's full packets is a mistake, not an experiment.
 pub(crate) fn check_queues(
     stages: &[Stage],
     direction: &str,
@@ -36,16 +36,18 @@ fn check_hop_queues(
     let largest = flows.iter().filter_map(|flow| Some((size(flow)?, flow)));
     let Some((packet, flow)) = largest.max_by_key(|&(packet, _)| packet) else { return };
     for stage in stages {
-        if let Some(queue) = stage.fields.count("queue_bytes")
-            && queue < packet
-        {
-            problems.add(
-                stage.fields.origin_of("queue_bytes"),
-                format!(
-                    "`queue_bytes` ({queue}) cannot hold one packet of flow {:?} ({packet} bytes)",
-                    flow.text("id").unwrap_or_default()
-                ),
-            );
+        for key in ["queue_bytes", "burst_bytes"] {
+            if let Some(bytes) = stage.fields.count(key)
+                && bytes < packet
+            {
+                problems.add(
+                    stage.fields.origin_of(key),
+                    format!(
+                        "`{key}` ({bytes}) cannot hold one packet of flow {:?} ({packet} bytes)",
+                        flow.text("id").unwrap_or_default()
+                    ),
+                );
+            }
         }
     }
 }
@@ -84,23 +86,16 @@ pub(crate) fn check_time_passes(
     problems: &mut Problems,
 ) {
     let Some(tcp) = flows.iter().find(|flow| flow.variant.is_some_and(is_tcp)) else { return };
-    let ((from_server, proxy, to_ue), (from_ue, _, to_server)) =
-        (proxy::split(down), proxy::split(up));
-    let sides: &[_] = match proxy {
-        None => &[("the path", down, up)],
-        Some(_) => &[
-            ("the path between the server and the proxy", from_server, to_server),
-            ("the path between the proxy and the UE", from_ue, to_ue),
-        ],
-    };
+    let sides = proxy::sides(down, up);
     // The radio takes time; it is at the UE's end.
-    let sides = if radio { &sides[..sides.len() - 1] } else { sides };
-    for (name, there, back) in sides {
-        if !there.iter().chain(*back).any(takes_time) {
+    let wired = if radio { sides.len() - 1 } else { sides.len() };
+    for side in &sides[..wired] {
+        if !side.down.iter().chain(side.up).any(takes_time) {
             problems.add_with_help(
                 tcp.origin_of("kind"),
                 format!(
-                    "{name} takes no time, so that flow {:?} would send all it has at one instant",
+                    "{} takes no time, so that flow {:?} would send all it has at one instant",
+                    side.name,
                     tcp.text("id").unwrap_or_default()
                 ),
                 "add a stage to [[path.down]] or [[path.up]], e.g. stage = \"link\" with \
@@ -111,12 +106,14 @@ pub(crate) fn check_time_passes(
 }
 
 fn takes_time(stage: &Stage) -> bool {
+    let any = |keys: [&str; 2]| {
+        keys.iter().any(|key| stage.fields.time(key).is_some_and(|time| time > Duration::ZERO))
+    };
     match stage.fields.variant {
-        Some("delay") => ["delay_ms", "jitter_ms"]
-            .iter()
-            .any(|key| stage.fields.time(key).is_some_and(|time| time > Duration::ZERO)),
-        Some("loss" | "gilbert-elliott") => false,
-        // A link or a trace; or a stage that was refused for another reason.
+        Some("delay") => any(["delay_ms", "jitter_ms"]),
+        Some("host") => any(["processing_ms", "coalescing_ms"]),
+        Some("loss" | "gilbert-elliott" | "policer" | "gtpu" | "mtu" | "nat" | "firewall") => false,
+        // A link, a trace, a shaper or a place; or a stage that was refused for another reason.
         _ => true,
     }
 }

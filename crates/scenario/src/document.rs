@@ -8,6 +8,7 @@ use airpath_path::Trace;
 
 use crate::crossing;
 use crate::node::{Entry, Node, Value};
+use crate::pairs;
 use crate::problem::Problems;
 use crate::profiles::Profiles;
 use crate::proxy;
@@ -61,6 +62,11 @@ impl Document {
         let flows = read_flows(root, &run, &profiles, radio.as_ref(), problems);
         crossing::check_queues(&down, "down", &flows, problems);
         crossing::check_queues(&up, "up", &flows, problems);
+        pairs::check_gates(&down, &up, problems);
+        for (stages, direction) in [(&down, "down"), (&up, "up")] {
+            pairs::check_tunnels(stages, direction, problems);
+            pairs::check_stalls(stages, problems);
+        }
         crossing::check_buffers(radio.as_ref(), &flows, problems);
         if problems.is_empty() {
             crossing::check_time_passes(&down, &up, radio.is_some(), &flows, problems);
@@ -137,7 +143,9 @@ fn read_path(
                 let loaded = traces.load(file, directory);
                 loaded.map_err(|error| error.report(fields.origin_of("file"), problems)).ok()
             });
-            read.push(Stage { fields, trace });
+            let mut stage = Stage { fields, trace };
+            pairs::complete_gate(&mut stage, key, problems);
+            read.push(stage);
         }
         read
     };

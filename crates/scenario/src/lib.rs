@@ -24,6 +24,7 @@ mod decimal;
 mod document;
 mod model;
 mod node;
+mod pairs;
 mod problem;
 mod profiles;
 mod proxy;

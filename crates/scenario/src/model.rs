@@ -49,6 +49,13 @@ pub struct NamedStage {
     pub stage: StageConfig,
 }
 
+impl NamedStage {
+    /// Stages with their names, as [`build_pair`](airpath_path::build_pair) takes them.
+    pub fn named(stages: &[Self]) -> impl Iterator<Item = (&str, &StageConfig)> {
+        stages.iter().map(|stage| (stage.name.as_str(), &stage.stage))
+    }
+}
+
 /// A TCP proxy (RFC 3135 2.4) that stands somewhere among the stages of both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProxyConfig {
@@ -150,6 +157,8 @@ pub enum Traffic {
         packet_bytes: u32,
         /// `None`: until the run ends.
         duration: Option<Duration>,
+        /// The receiver sends one datagram first, and the sender waits for it.
+        receiver_opens: bool,
     },
 }
 

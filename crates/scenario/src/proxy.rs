@@ -14,6 +14,31 @@ pub(crate) fn split(stages: &[Stage]) -> (&[Stage], Option<&Stage>, &[Stage]) {
     }
 }
 
+/// What lies between two places where TCP ends.
+pub(crate) struct Side<'a> {
+    /// As messages call it.
+    pub(crate) name: &'static str,
+    /// Its stages towards the UE.
+    pub(crate) down: &'a [Stage],
+    /// Its stages towards the server.
+    pub(crate) up: &'a [Stage],
+}
+
+/// Both sides of the proxy, or the path as a whole if there is none in both directions.
+pub(crate) fn sides<'a>(down: &'a [Stage], up: &'a [Stage]) -> Vec<Side<'a>> {
+    match (split(down), split(up)) {
+        ((from_server, Some(_), to_ue), (from_ue, Some(_), to_server)) => vec![
+            Side {
+                name: "the path between the server and the proxy",
+                down: from_server,
+                up: to_server,
+            },
+            Side { name: "the path between the proxy and the UE", down: to_ue, up: from_ue },
+        ],
+        _ => vec![Side { name: "the path", down, up }],
+    }
+}
+
 /// A proxy stands in both directions, once in each.
 pub(crate) fn check(down: &[Stage], up: &[Stage], problems: &mut Problems) {
     let mut found = [("[[path.down]]", down), ("[[path.up]]", up)].map(|(header, stages)| {

@@ -1,11 +1,13 @@
 //! Every key of a scenario file, as data. Validation, the JSON schema and the reference are all
 //! derived from these tables; nothing else in the crate knows what a key may hold.
 
+mod core_network;
 mod flow;
 mod radio;
 mod root;
 mod stage;
 
+pub(crate) use core_network::PLACES;
 pub(crate) use flow::{FLOW, PROFILE};
 pub(crate) use radio::{CELL, PARTS, Part, RADIO, UE};
 pub(crate) use root::{PATH, ROOT, RUN};

@@ -120,7 +120,9 @@ fn flows_have_the_defaults_of_their_kind() {
     assert_eq!(flows[0].traffic, Traffic::Ping { interval, packet_bytes: 84, count: None });
     assert!(!tcp(&flows[1].traffic).sender_opens);
     let rate = Rate::from_bps(1_000_000).unwrap();
-    assert_eq!(flows[2].traffic, Traffic::Udp { rate, packet_bytes: 1500, duration: None });
+    let udp =
+        |receiver_opens| Traffic::Udp { rate, packet_bytes: 1500, duration: None, receiver_opens };
+    assert_eq!(flows[2].traffic, udp(false));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod agenda;
 mod flow;
+mod radio;
 mod world;
 
 use airpath_base::Instant;

@@ -2,22 +2,27 @@
 //!
 //! A proxy cuts both directions in two. What leaves the first part of one is at the proxy, which
 //! ends TCP there; everything else enters the second part at the same instant.
+//!
+//! A radio stands at the UE's end: what leaves the last path down enters the cell, and what leaves
+//! the cell upwards enters the first path up.
 
 use std::collections::BTreeMap;
 
 use airpath_base::{DropReason, Duration, Instant};
-use airpath_path::{LinkMeter, build};
+use airpath_path::radio::Direction;
+use airpath_path::{LinkMeter, build_pair};
 use airpath_record::{
     EventRow, FairnessSummary, LinkRow, LinkSummary, Name, Quantiles, RunSummary, Tables,
 };
 use airpath_scenario::{NamedStage, Scenario};
 
 use crate::agenda::Agenda;
-use crate::flow::{Context, Flow, Paths, Sent, Summary, beyond_proxy, mbps};
+use crate::flow::{Context, FROM_UE, Flow, Paths, RADIO, Sent, Summary, beyond_proxy, mbps};
+use crate::radio::Radio;
 
-/// Sources of the agenda: [`Paths`], the sampler, then the flows.
-const SAMPLER: usize = 4;
-const FIRST_FLOW: usize = 5;
+/// Sources of the agenda: [`Paths`], the radio, the sampler, then the flows.
+const SAMPLER: usize = RADIO + 1;
+const FIRST_FLOW: usize = SAMPLER + 1;
 
 /// [`Paths`] in the order of the results: all of one direction, then all of the other.
 const BY_DIRECTION: [usize; 4] = [0, 2, 1, 3];
@@ -35,6 +40,9 @@ pub(crate) struct World {
     paths: Paths,
     /// There is a proxy: all of the paths are in use.
     proxied: bool,
+    /// Where the last path down ends.
+    to_ue: usize,
+    radio: Option<Box<Radio>>,
     flows: Vec<Flow>,
     links: Vec<LinkHistory>,
     tables: Tables,
@@ -64,14 +72,12 @@ impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
         let mut tables = Tables::default();
         let parts = parts(scenario);
-        let mut paths = parts.map(|stages| {
-            build(stages.iter().map(|stage| (stage.name.as_str(), &stage.stage)), seed)
-        });
+        let proxy = scenario.proxy.as_ref();
+        let mut paths = build_sides(parts, proxy.is_some(), seed);
         // Flows are looked up by their names' places.
         for flow in &scenario.flows {
             tables.names.add(&flow.id);
         }
-        let proxy = scenario.proxy.as_ref();
         let flows: Vec<Flow> = (0..)
             .zip(&scenario.flows)
             .map(|(index, config)| Flow::new(config, index, proxy, seed, &mut tables.names))
@@ -85,6 +91,10 @@ impl World {
                 links.push(LinkHistory::new(stages[meter.stage as usize], path));
             });
         }
+        let radio = scenario
+            .radio
+            .as_ref()
+            .map(|radio| Box::new(Radio::new(radio, scenario, seed, &mut tables.names)));
         let mut agenda = Agenda::new(FIRST_FLOW + flows.len());
         for (index, flow) in flows.iter().enumerate() {
             agenda.arm(FIRST_FLOW + index, flow.next_wake());
@@ -98,6 +108,8 @@ impl World {
             agenda,
             paths,
             proxied: proxy.is_some(),
+            to_ue: if proxy.is_some() { beyond_proxy(0) } else { 0 },
+            radio,
             flows,
             links,
             tables,
@@ -123,7 +135,8 @@ impl World {
                 return false;
             }
             match source {
-                0..SAMPLER => self.run_path(source),
+                0..RADIO => self.run_path(source),
+                RADIO => self.run_radio(),
                 SAMPLER => {
                     self.sample();
                     if !progress(at) {
@@ -156,12 +169,16 @@ impl World {
             let mut context = Context {
                 now: self.now,
                 paths: &mut self.paths,
+                radio: self.radio.as_deref_mut(),
                 tables: &mut self.tables,
                 ack_table: self.ack_table,
                 sent,
             };
             let flow = &mut self.flows[index];
-            if at_proxy && flow.passes_proxy() {
+            if let Some(radio) = context.radio.as_deref_mut().filter(|_| path == self.to_ue) {
+                radio.enqueue(self.now, Direction::Downlink, departure.packet);
+                sent.add(RADIO);
+            } else if at_proxy && flow.passes_proxy() {
                 context.send(beyond_proxy(path), departure.packet);
                 sent = context.sent;
             } else {
@@ -178,12 +195,56 @@ impl World {
         for other in sent.paths().filter(|&other| other != path) {
             self.agenda.arm(other, self.paths[other].next_event());
         }
+        self.arm_radio(sent);
+    }
+
+    /// Something leaves the cell, or happens in it.
+    fn run_radio(&mut self) {
+        let mut sent = Sent::default();
+        let next = loop {
+            let Some(radio) = self.radio.as_deref_mut() else { return };
+            let Some(ref departure) = radio.poll(self.now) else {
+                break radio.next_event();
+            };
+            let mut context = Context {
+                now: self.now,
+                paths: &mut self.paths,
+                radio: None,
+                tables: &mut self.tables,
+                ack_table: self.ack_table,
+                sent,
+            };
+            match departure.direction {
+                Direction::Uplink => context.send(FROM_UE, departure.packet),
+                Direction::Downlink => {
+                    context.radio = Some(radio);
+                    let index = departure.packet.flow.0 as usize;
+                    let flow = &mut self.flows[index];
+                    flow.on_packet(self.to_ue, &departure.packet, &mut context);
+                    arm_earlier(&mut self.agenda, FIRST_FLOW + index, flow.next_wake());
+                }
+            }
+            sent = context.sent;
+        };
+        self.agenda.rearm(RADIO, next.unwrap_or(Instant::MAX));
+        for path in sent.paths() {
+            self.agenda.arm(path, self.paths[path].next_event());
+        }
+    }
+
+    /// After packets were sent: the radio may have something to do earlier.
+    #[inline]
+    fn arm_radio(&mut self, sent: Sent) {
+        if let Some(radio) = self.radio.as_deref().filter(|_| sent.has_radio()) {
+            self.agenda.arm(RADIO, radio.next_event());
+        }
     }
 
     fn run_flow(&mut self, index: usize) {
         let mut context = Context {
             now: self.now,
             paths: &mut self.paths,
+            radio: self.radio.as_deref_mut(),
             tables: &mut self.tables,
             ack_table: self.ack_table,
             sent: Sent::default(),
@@ -196,12 +257,13 @@ impl World {
         for path in sent.paths() {
             self.agenda.arm(path, self.paths[path].next_event());
         }
+        self.arm_radio(sent);
     }
 
     fn sample(&mut self) {
         let dropped = self.collect_drops();
         self.sampled_at = self.now;
-        let Self { now, paths, links, tables, flows, ack_table, .. } = self;
+        let Self { now, paths, links, tables, flows, ack_table, radio, .. } = self;
         let mut histories = links.iter_mut();
         for path in BY_DIRECTION {
             paths[path].observe(*now, &mut |meter| {
@@ -210,9 +272,12 @@ impl World {
                 }
             });
         }
+        if let Some(radio) = radio {
+            radio.sample(*now, tables);
+        }
         for flow in flows.iter_mut() {
             let (now, ack_table, sent) = (*now, *ack_table, Sent::default());
-            let mut context = Context { now, paths, tables, ack_table, sent };
+            let mut context = Context { now, paths, radio: None, tables, ack_table, sent };
             flow.sample(&mut context);
         }
     }
@@ -226,6 +291,7 @@ impl World {
                 self.flows[drop.packet.flow.0 as usize].on_drop(&drop.packet);
             }
         }
+        self.collect_radio_drops();
         for (&(path, stage, reason), &packets) in &drops {
             *self.dropped.entry((path, stage, reason)).or_default() += packets;
             self.tables.event(EventRow {
@@ -242,6 +308,27 @@ impl World {
         drops
     }
 
+    fn collect_radio_drops(&mut self) {
+        let Some(radio) = &mut self.radio else { return };
+        let mut drops: BTreeMap<(u32, DropReason), u64> = BTreeMap::new();
+        while let Some((drop, link)) = radio.poll_drop() {
+            *drops.entry((link.0, drop.reason)).or_default() += 1;
+            self.flows[drop.packet.flow.0 as usize].on_drop(&drop.packet);
+        }
+        for ((link, reason), packets) in drops {
+            self.tables.event(EventRow {
+                time_ns: self.now.as_nanos() as i64,
+                flow: None,
+                link: Some(Name(link)),
+                kind: "drop",
+                reason: Some(reason.name()),
+                cwnd_segments: None,
+                value: None,
+                packets: Some(packets),
+            });
+        }
+    }
+
     /// Ends the run: tables and summary.
     pub(crate) fn finish(mut self) -> (RunSummary, Tables) {
         let mut summary = RunSummary {
@@ -251,10 +338,13 @@ impl World {
             ..RunSummary::default()
         };
         self.summarise_links(&mut summary);
+        if let Some(radio) = &mut self.radio {
+            radio.summarise(self.now, &mut summary);
+        }
         let Self { now, mut paths, mut tables, ack_table, flows, .. } = self;
         for (index, flow) in (0..).zip(flows) {
             let (paths, tables, sent) = (&mut paths, &mut tables, Sent::default());
-            let mut context = Context { now, paths, tables, ack_table, sent };
+            let mut context = Context { now, paths, radio: None, tables, ack_table, sent };
             match flow.finish(&mut context) {
                 Summary::Flow(flow) => {
                     tables.flow(Name(index), &flow);
@@ -319,13 +409,28 @@ impl World {
 
 /// The stages of each of [`Paths`].
 fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
-    let (down, up) = match &scenario.proxy {
+    let (before_down, before_up) = match &scenario.proxy {
         Some(proxy) => (proxy.down.stages_before, proxy.up.stages_before),
         None => (scenario.down.len(), scenario.up.len()),
     };
-    let ((to_ue, beyond_down), (to_server, beyond_up)) =
-        (scenario.down.split_at(down), scenario.up.split_at(up));
-    [to_ue, to_server, beyond_down, beyond_up]
+    let ((down, beyond_down), (up, beyond_up)) =
+        (scenario.down.split_at(before_down), scenario.up.split_at(before_up));
+    [down, up, beyond_down, beyond_up]
+}
+
+/// Builds [`Paths`], the two of each side of the proxy as a pair: the first part down and the last
+/// part up are the server's side, the others the UE's. Without a proxy all stages are one side.
+fn build_sides(parts: [&[NamedStage]; 4], proxied: bool, seed: u64) -> Paths {
+    let pair = |down: usize, up: usize| {
+        build_pair(NamedStage::named(parts[down]), NamedStage::named(parts[up]), seed)
+    };
+    if proxied {
+        let ([from_server, to_server], [to_ue, from_ue]) = (pair(0, 3), pair(2, 1));
+        [from_server, from_ue, to_ue, to_server]
+    } else {
+        let ([down, up], [no_down, no_up]) = (pair(0, 1), pair(2, 3));
+        [down, up, no_down, no_up]
+    }
 }
 
 /// A timer may be re-armed to an earlier time only: a later one is noticed when it fires.

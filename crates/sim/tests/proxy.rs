@@ -248,6 +248,74 @@ size_bytes = 3000000
     assert_eq!(proxy.retransmitted_segments, 0, "the loss is before the proxy");
 }
 
+/// A NAT between server and proxy, a firewall between proxy and UE: what follows adds the flow.
+const GATES: &str = "
+[[path.down]]
+stage = \"nat\"
+[[path.down]]
+stage = \"delay\"
+delay_ms = 10
+[[path.down]]
+stage = \"proxy\"
+[[path.down]]
+stage = \"firewall\"
+[[path.down]]
+stage = \"link\"
+rate_mbps = 10
+queue_packets = 50
+[[path.up]]
+stage = \"delay\"
+delay_ms = 5
+[[path.up]]
+stage = \"firewall\"
+[[path.up]]
+stage = \"proxy\"
+[[path.up]]
+stage = \"delay\"
+delay_ms = 10
+[[path.up]]
+stage = \"nat\"
+";
+
+#[test]
+fn a_gate_on_either_side_wants_tcp_opened_by_the_ue() {
+    let text = format!("{GATES}[[flow]]\nkind = \"bulk\"\n");
+    let delivered = |sets: &[&str]| run(&text, sets).flows[0].bytes_delivered;
+    assert_eq!(delivered(&["run.duration_s=5"]), 0);
+    let opened = delivered(&["run.duration_s=5", "flow.0.opened_by=receiver"]);
+    assert!(opened > 9 * 5_000_000 / 8, "{opened}");
+    // The firewall alone: the proxy's own SYN does not pass it.
+    let (nat_down, nat_up) = ("[[path.down]]\nstage = \"nat\"\n", "[[path.up]]\nstage = \"nat\"\n");
+    let text = text.replace(nat_down, "").replace(nat_up, "");
+    assert_eq!(run(&text, &["run.duration_s=5"]).flows[0].bytes_delivered, 0);
+}
+
+#[test]
+fn a_gate_asks_its_counterpart_on_its_side_of_the_proxy() {
+    // Only the first datagram goes up. The gate that forgets it first drops all that follow, and
+    // says so by its own reason.
+    let udp = "[[flow]]\nkind = \"udp\"\nrate_mbps = 1\nopened_by = \"receiver\"\n";
+    let dropped = |nat_s: u32, firewall_s: u32| {
+        let sets = [
+            "run.duration_s=4".to_owned(),
+            format!("path.up.1.timeout_s={firewall_s}"),
+            format!("path.up.4.timeout_s={nat_s}"),
+            "path.up.1.inward_refreshes=false".to_owned(),
+            "path.up.4.inward_refreshes=false".to_owned(),
+        ];
+        let text = format!("{GATES}{udp}");
+        let scenario = common::scenario(&text, &sets.each_ref().map(String::as_str));
+        let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).expect("not stopped");
+        let tables = outcome.tables.finish(false);
+        let (_, events) = tables.iter().find(|(name, _)| *name == "events").expect("it is");
+        let events = format!("{events:?}");
+        ["no_binding", "blocked"].map(|reason| events.contains(reason))
+    };
+    assert_eq!(dropped(2, 300), [true, false]);
+    assert_eq!(dropped(300, 2), [false, true]);
+    assert_eq!(dropped(300, 300), [false, false]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

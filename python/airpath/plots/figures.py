@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from airpath.plots.data import Comparison
 from airpath.plots.figure import Figure
 from airpath.plots.links import links
+from airpath.plots.radio import radio
 from airpath.plots.rtt import rtt_distribution
 from airpath.plots.seeds import seeds
 from airpath.plots.timeline import timeline
@@ -19,5 +20,11 @@ if TYPE_CHECKING:
 def figures(runs: Sequence[Run]) -> list[Figure]:
     """Charts in the order of the report; those without data are left out."""
     compared = Comparison(runs)
-    made = [timeline(compared), seeds(compared), rtt_distribution(compared), links(compared)]
+    made = [
+        timeline(compared),
+        seeds(compared),
+        rtt_distribution(compared),
+        radio(compared),
+        links(compared),
+    ]
     return [figure for figure in made if figure is not None]

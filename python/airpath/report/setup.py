@@ -25,6 +25,20 @@ _STAGE_KEYS = {
     "profile": "profile {}",
     "send_buffer_bytes": "send buffer {}",
     "receive_buffer_bytes": "receive buffer {}",
+    "burst_bytes": "burst {}",
+    "excess": "excess: {}",
+    "end": "{}",
+    "mtu_bytes": "MTU {}",
+    "too_big": "{} what is too big",
+    "timeout_s": "timeout {} s",
+    "processing_ms": "{} ms a packet",
+    "coalescing_ms": "interrupts after {} ms",
+    "ring_packets": "ring {} packets",
+    "stalls": "stalls {}",
+    "stall_ms": "of {} ms",
+    "stall_period_ms": "every {} ms",
+    "stall_mean_between_ms": "every {} ms",
+    "place": "{}",
 }
 _FLOW_KEYS = {
     "direction": "{}",
@@ -39,7 +53,14 @@ _FLOW_KEYS = {
     "send_buffer_bytes": "send buffer {}",
     "receive_buffer_bytes": "receive buffer {}",
 }
-_SILENT = {("start_s", 0), ("jitter_ms", 0), ("aqm", "drop-tail")}
+_SILENT = {
+    ("start_s", 0),
+    ("jitter_ms", 0),
+    ("aqm", "drop-tail"),
+    ("processing_ms", 0),
+    ("coalescing_ms", 0),
+    ("stalls", "never"),
+}
 
 
 def parameters(run: Run) -> list[tuple[str, list[str]]]:

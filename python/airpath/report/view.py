@@ -63,6 +63,7 @@ def _run(run: Run, label: str) -> dict[str, Any]:
         "flows": [flow for flow in summary["flows"] if flow["kind"] != "ping"],
         "pings": summary["pings"],
         "links": summary["links"],
+        "radio": summary.get("radio", []),
         **_events(run),
         "provenance": _provenance(run),
         "scenario_toml": run.scenario_toml,

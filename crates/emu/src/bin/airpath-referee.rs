@@ -55,7 +55,7 @@ impl Failure {
         match self {
             Self::Usage(_)
             | Self::Scenario(_)
-            | Self::Emu(EmuError::Device(_) | EmuError::Proxy { .. }) => 2,
+            | Self::Emu(EmuError::Device(_) | EmuError::Proxy { .. } | EmuError::Radio { .. }) => 2,
             Self::File { .. } | Self::Emu(_) | Self::Output(_) => 1,
         }
     }

@@ -57,6 +57,15 @@ pub(crate) static FLOW: Table = Table {
         Group { variants: &["ping"], rule: Rule::Each, keys: PING },
         Group { variants: &["udp"], rule: Rule::Each, keys: UDP },
         Group {
+            variants: &["udp"],
+            rule: Rule::Each,
+            keys: &[opened_by(
+                "\"sender\"",
+                "Which end sends the first datagram. The receiver sends one only, as a client that \
+                 asks for a stream does, and the sender begins when that has come.",
+            )],
+        },
+        Group {
             variants: &["bulk"],
             rule: Rule::Each,
             keys: &[opened_by("\"sender\"", "Which end sends the SYN; the sender, as iperf does.")],

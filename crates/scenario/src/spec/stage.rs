@@ -1,5 +1,6 @@
 //! `[[path.down]]` and `[[path.up]]`.
 
+use super::core_network;
 use super::flow::{ENDPOINT, RECEIVER, SENDER};
 use super::{
     Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, Table, Unit, choice, count,
@@ -30,6 +31,41 @@ pub(crate) static STAGE: Table = Table {
                     choice(
                         "gilbert-elliott",
                         "Bursty loss: a two-state Markov chain that makes one step a packet.",
+                    ),
+                    choice(
+                        "shaper",
+                        "A token bucket with a queue: a burst passes at once, the rest at the rate.",
+                    ),
+                    choice("policer", "A token bucket without a queue: drops or marks the excess."),
+                    choice(
+                        "gtpu",
+                        "One end of a GTP-U tunnel (TS 29.281): between `end = \"enter\"` and `end = \
+                         \"leave\"` packets have outer headers.",
+                    ),
+                    choice(
+                        "mtu",
+                        "A hop that drops what is larger than its MTU, outer headers included. \
+                         Nobody is told: ICMP (RFC 1191) is not modelled.",
+                    ),
+                    choice(
+                        "nat",
+                        "A NAT: stands once in each direction; what goes up makes a flow's binding, \
+                         what comes down without one is dropped. Only its timer is modelled, not \
+                         addresses or a full table.",
+                    ),
+                    choice(
+                        "firewall",
+                        "A stateful firewall: like `nat`, what comes down passes only after \
+                         something of its flow went up.",
+                    ),
+                    choice(
+                        "host",
+                        "A host that forwards in software: a receive ring, interrupts, and a CPU \
+                         that a hypervisor takes away now and then.",
+                    ),
+                    choice(
+                        "server",
+                        "The way between the UPF and the server, as a place with a name: a delay.",
                     ),
                     choice(
                         "proxy",
@@ -67,7 +103,7 @@ pub(crate) static STAGE: Table = Table {
             )],
         },
         Group {
-            variants: &["link", "trace"],
+            variants: &["link", "trace", "shaper"],
             rule: Rule::Each,
             keys: &[
                 Key::new(
@@ -202,6 +238,14 @@ pub(crate) static STAGE: Table = Table {
                 ),
             ],
         },
+        Group { variants: &["shaper"], rule: Rule::Each, keys: core_network::BUCKET },
+        Group { variants: &["policer"], rule: Rule::Each, keys: core_network::BUCKET },
+        Group { variants: &["policer"], rule: Rule::Each, keys: core_network::POLICER },
+        Group { variants: &["gtpu"], rule: Rule::Each, keys: core_network::GTPU },
+        Group { variants: &["mtu"], rule: Rule::Each, keys: core_network::MTU },
+        Group { variants: &["nat", "firewall"], rule: Rule::Each, keys: core_network::GATE },
+        Group { variants: &["host"], rule: Rule::Each, keys: core_network::HOST },
+        Group { variants: &["server"], rule: Rule::Each, keys: core_network::SERVER },
         Group {
             variants: &["proxy"],
             rule: Rule::Each,

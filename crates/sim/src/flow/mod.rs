@@ -14,11 +14,19 @@ use airpath_scenario::{Direction, FlowConfig, ProxyConfig, Traffic};
 use ping::Ping;
 use split::SplitFlow;
 use tcp::TcpFlow;
-use udp::Udp;
+use udp::{Opening, Udp};
+
+use crate::radio::Radio;
 
 /// Both directions: index 0 goes down to the UE, index 1 up. With a proxy they end there, and 2 and
 /// 3 go on from it, down and up; without one 2 and 3 are not used.
 pub(crate) type Paths = [Box<dyn Path>; 4];
+
+/// The path that begins at the UE.
+pub(crate) const FROM_UE: usize = 1;
+
+/// The radio's place beside [`Paths`].
+pub(crate) const RADIO: usize = 4;
 
 /// The path that goes on where `direction` ends at the proxy.
 pub(crate) const fn beyond_proxy(direction: usize) -> usize {
@@ -50,13 +58,14 @@ pub(crate) struct Identity {
 pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
     pub(crate) paths: &'a mut Paths,
+    pub(crate) radio: Option<&'a mut Radio>,
     pub(crate) tables: &'a mut Tables,
     pub(crate) ack_table: bool,
     /// Paths into which a packet was sent.
     pub(crate) sent: Sent,
 }
 
-/// A set of [`Paths`].
+/// A set of [`Paths`], and the radio.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sent(u8);
 
@@ -67,17 +76,35 @@ impl Sent {
     }
 
     #[inline]
+    pub(crate) fn has_radio(self) -> bool {
+        self.0 & (1 << RADIO) != 0
+    }
+
+    #[inline]
     pub(crate) fn paths(self) -> impl Iterator<Item = usize> {
-        (0..4).filter(move |path| self.0 & (1 << path) != 0)
+        let mut left = self.0 & !(1 << RADIO);
+        std::iter::from_fn(move || {
+            let path = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (path < 8).then_some(path)
+        })
     }
 }
 
 impl Context<'_> {
-    /// Sends a packet into a path.
+    /// Sends a packet into a path; from the UE, by its radio.
     #[inline]
     pub(crate) fn send(&mut self, path: usize, packet: Packet) {
-        self.sent.add(path);
-        self.paths[path].enqueue(self.now, packet);
+        match &mut self.radio {
+            Some(radio) if path == FROM_UE => {
+                self.sent.add(RADIO);
+                radio.enqueue(self.now, airpath_path::radio::Direction::Uplink, packet);
+            }
+            _ => {
+                self.sent.add(path);
+                self.paths[path].enqueue(self.now, packet);
+            }
+        }
     }
 }
 
@@ -126,8 +153,9 @@ impl Flow {
                 let ping = Ping::new(identity, *interval, *packet_bytes, *count);
                 return Self::Ping(Box::new(ping));
             }
-            Traffic::Udp { rate, packet_bytes, duration } => {
-                let udp = Udp::new(identity, *rate, *packet_bytes, *duration);
+            Traffic::Udp { rate, packet_bytes, duration, receiver_opens } => {
+                let opening = if *receiver_opens { Opening::ByReceiver } else { Opening::Done };
+                let udp = Udp::new(identity, *rate, *packet_bytes, *duration, opening);
                 return Self::Udp(Box::new(udp));
             }
         };
@@ -166,7 +194,7 @@ impl Flow {
         match self {
             Self::Tcp(_) | Self::Split(_) => {}
             Self::Ping(flow) => flow.on_drop(packet),
-            Self::Udp(flow) => flow.on_drop(),
+            Self::Udp(flow) => flow.on_drop(packet),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is noted of one TCP sender while it runs: RTT samples, events, how slow start ended.
 
-use airpath_base::{Duration, Event, EventKind, Histogram, Instant, Packet, Payload};
+use airpath_base::{Duration, Event, EventKind, Histogram, Instant, Packet, Payload, Tunnel};
 use airpath_record::{EventRow, Exit, HistogramRow, LimitSeconds, Name};
 use airpath_tcp::{Endpoint, EndpointConfig, Window};
 
@@ -121,6 +121,7 @@ pub(super) fn transmit(
             flow: identity.flow,
             size: endpoint.wire_size(&segment),
             ecn: endpoint.ecn_codepoint(&segment),
+            tunnel: Tunnel::default(),
             payload: Payload::Tcp(segment),
         };
         context.send(path, packet);

@@ -1,6 +1,6 @@
 //! Echo requests at an interval, answered at once at the other end.
 
-use airpath_base::{Datagram, Duration, Ecn, Histogram, Instant, Packet, Payload};
+use airpath_base::{Datagram, Duration, Ecn, Histogram, Instant, Packet, Payload, Tunnel};
 use airpath_record::{FlowSummary, PingRow, PingSummary, Quantiles};
 
 use super::{Context, Identity, Summary};
@@ -57,6 +57,7 @@ impl Ping {
             flow: self.identity.flow,
             size: self.packet_bytes,
             ecn: Ecn::NotEct,
+            tunnel: Tunnel::default(),
             payload: Payload::Datagram(datagram),
         };
         context.send(direction, packet);

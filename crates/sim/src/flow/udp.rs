@@ -1,6 +1,6 @@
 //! Datagrams at a constant rate.
 
-use airpath_base::{Datagram, Duration, Ecn, Histogram, Instant, Packet, Payload, Rate};
+use airpath_base::{Datagram, Duration, Ecn, Histogram, Instant, Packet, Payload, Rate, Tunnel};
 use airpath_record::{FlowSummary, Quantiles, SampleRow};
 
 use super::{Context, Identity, mbps};
@@ -8,8 +8,20 @@ use super::{Context, Identity, mbps};
 /// IPv4 and UDP headers.
 const HEADER_BYTES: u32 = 28;
 
+/// How far the receiver is in asking for the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Opening {
+    /// It will send a datagram first.
+    ByReceiver,
+    /// That is on its way.
+    Asked,
+    /// Nothing is to wait for, or will ever come.
+    Done,
+}
+
 pub(crate) struct Udp {
     identity: Identity,
+    opening: Opening,
     rate: Rate,
     packet_bytes: u32,
     stop: Option<Instant>,
@@ -34,10 +46,12 @@ impl Udp {
         rate: Rate,
         packet_bytes: u32,
         duration: Option<Duration>,
+        opening: Opening,
     ) -> Self {
         let start = identity.start;
         Self {
             identity,
+            opening,
             rate,
             packet_bytes,
             stop: duration.map(|duration| start + duration),
@@ -62,25 +76,47 @@ impl Udp {
         if self.next.is_none_or(|at| at > context.now) {
             return;
         }
-        let datagram = Datagram { sequence: self.sent, sent_at: context.now, reply: false };
-        let packet = Packet {
-            flow: self.identity.flow,
-            size: self.packet_bytes,
-            ecn: Ecn::NotEct,
-            payload: Payload::Datagram(datagram),
-        };
+        if self.opening == Opening::ByReceiver {
+            self.opening = Opening::Asked;
+            self.next = None;
+            let packet = self.packet(context.now, true);
+            context.send(1 - self.identity.forward, packet);
+            return;
+        }
+        let packet = self.packet(context.now, false);
         context.send(self.identity.forward, packet);
         self.sent += 1;
         let (gap, carried) = self.rate.transmission_time(self.packet_bytes, self.carried);
         self.carried = carried;
         let next = context.now + gap;
-        self.next = self.stop.is_none_or(|stop| next < stop).then_some(next);
+        self.next = self.before_stop(next);
+    }
+
+    /// The next datagram of the stream, or the receiver's that asks for it.
+    fn packet(&self, now: Instant, asks: bool) -> Packet {
+        let datagram = Datagram { sequence: self.sent, sent_at: now, reply: asks };
+        Packet {
+            flow: self.identity.flow,
+            size: self.packet_bytes,
+            ecn: Ecn::NotEct,
+            tunnel: Tunnel::default(),
+            payload: Payload::Datagram(datagram),
+        }
+    }
+
+    fn before_stop(&self, at: Instant) -> Option<Instant> {
+        self.stop.is_none_or(|stop| at < stop).then_some(at)
     }
 
     pub(crate) fn on_packet(&mut self, packet: &Packet, context: &mut Context<'_>) {
         let Payload::Datagram(datagram) = packet.payload else {
             return;
         };
+        if datagram.reply {
+            self.opening = Opening::Done;
+            self.next = self.before_stop(context.now);
+            return;
+        }
         let delay = context.now - datagram.sent_at;
         self.received += 1;
         self.received_in_time += u64::from(self.stop.is_none_or(|stop| context.now <= stop));
@@ -92,12 +128,17 @@ impl Udp {
         self.last_delay = Some(delay);
     }
 
-    pub(crate) fn on_drop(&mut self) {
-        self.lost += 1;
+    pub(crate) fn on_drop(&mut self, packet: &Packet) {
+        match packet.payload {
+            // Nobody will ask again.
+            Payload::Datagram(Datagram { reply: true, .. }) => self.opening = Opening::Done,
+            _ => self.lost += 1,
+        }
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.next.is_none() && self.received + self.lost >= self.sent
+        let sent = self.next.is_none() && self.opening == Opening::Done;
+        sent && self.received + self.lost >= self.sent
     }
 
     fn payload(&self, packets: u64) -> u64 {

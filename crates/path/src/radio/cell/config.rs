@@ -1,6 +1,7 @@
 //! What a cell and its UEs are made of, as plain data.
 
 mod carrier;
+mod check;
 mod ue;
 
 use airpath_base::Duration;
@@ -8,6 +9,7 @@ use airpath_base::Duration;
 use crate::radio::adaptation::BlerModel;
 use crate::radio::scheduler::{Policy, SchedulerConfig};
 pub use carrier::{Access, LteCarrier, LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink};
+pub use check::CellConfigError;
 pub use ue::{AlignmentConfig, UeConfig, UeLinkConfig, UeProcessing};
 
 /// A cell.

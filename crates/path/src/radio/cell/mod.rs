@@ -1,8 +1,409 @@
 //! The cell: one base station, many UEs, both directions.
+//!
+//! A slot engine joins the parts beside it: bearers (`rlc`), HARQ, link adaptation, schedulers,
+//! and the UE's procedures (`mac`, `rrc`). Work is done in slots in which something can happen;
+//! an idle UE has no slots and no events.
+//!
+//! What counts as one slot: PDCCH, PDSCH and PUSCH take a whole slot and are received at its end;
+//! what of a slot TDD gives to one direction decides how much fits, not when it ends. PDCCH never
+//! fails and has room for all. The downlink is scheduled in the slot of its PDSCH: K_0 adds to the
+//! base station's processing.
+//!
+//! Where the specification leaves it open, this base station
+//! - answers a scheduling request by a grant of a configured size, and ignores requests while a
+//!   grant is on its way;
+//! - adds room for headers to what was reported;
+//! - believes that a full block without a report, or one that HARQ lost, hides more: a UE whose
+//!   grant was just too small would otherwise be silent until retxBSR-Timer.
+//!
+//! Not here: several bearers of a UE, signalling bearers, PDCCH load and errors, PUCCH errors but
+//! missed requests, semi-persistent downlink, radio link failure (RLC goes on after
+//! maxRetxThreshold, random access after preambleTransMax), handover, carrier aggregation.
 
+mod access;
+mod agenda;
+mod air;
 mod config;
+mod downlink;
+mod event;
+mod meter;
+mod output;
+mod procedures;
+mod pusch;
+mod side;
+mod stalled;
+mod ue;
+mod uplink;
 
+use std::collections::VecDeque;
+
+use airpath_base::{Drop, Duration, Instant, Packet};
+
+use crate::Load;
+use crate::radio::Direction;
+use crate::radio::scheduler::Scheduler;
+use agenda::{Agenda, EventKind};
+use air::Air;
 pub use config::{
-    Access, AlignmentConfig, BaseStationConfig, CellConfig, LteCarrier, LteDuplex, LteLayers,
-    NrCarrier, NrDuplex, NrLink, UeConfig, UeLinkConfig, UeProcessing,
+    Access, AlignmentConfig, BaseStationConfig, CellConfig, CellConfigError, LteCarrier, LteDuplex,
+    LteLayers, NrCarrier, NrDuplex, NrLink, UeConfig, UeLinkConfig, UeProcessing,
 };
+pub use event::{BlockEvent, GrantCause, RadioEvent, RadioEventKind};
+pub use meter::{AccessCounters, RadioCounters, UeMeter};
+use output::Output;
+use side::{Side, SlotSizes};
+pub use stalled::{Stalled, WaitsFor};
+use ue::Ue;
+use uplink::Grant;
+
+/// Number of a UE in its cell, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct UeIndex(pub u32);
+
+/// A packet leaving the cell, and the logical time at which it left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CellDeparture {
+    /// Which way it went.
+    pub direction: Direction,
+    /// From or to which UE.
+    pub ue: UeIndex,
+    /// When; not later than the `now` of the poll.
+    pub at: Instant,
+    /// The packet.
+    pub packet: Packet,
+}
+
+/// A base station and its UEs.
+///
+/// Used like a [`Path`](crate::Path) with two directions: [`enqueue`](Cell::enqueue) with times
+/// that never decrease, come back at [`next_event`](Cell::next_event), [`poll`](Cell::poll) until
+/// `None`. Nothing depends on when it is polled.
+///
+/// ```
+/// use airpath_base::{Ecn, FlowId, Instant, Packet, Payload, Tunnel};
+/// use airpath_path::radio::Direction;
+/// use airpath_path::radio::cell::{Cell, CellConfig, NrCarrier, UeConfig, UeIndex};
+///
+/// let config = CellConfig::nr(NrCarrier::n78_100_mhz());
+/// let mut cell = Cell::new(&config, &[UeConfig::plain(&config.access)], 1);
+/// let packet = Packet {
+///     flow: FlowId(0),
+///     size: 1500,
+///     ecn: Ecn::NotEct,
+///     tunnel: Tunnel::default(),
+///     payload: Payload::Opaque(1),
+/// };
+/// cell.enqueue(Instant::ZERO, Direction::Downlink, UeIndex(0), packet);
+/// let departure = loop {
+///     let at = cell.next_event().expect("it is on its way");
+///     if let Some(departure) = cell.poll(at) {
+///         break departure;
+///     }
+/// };
+/// // 0.5 ms in the base station, but slot 1 begins then; slot 1; 0.5 ms in the UE.
+/// assert_eq!(departure.at.as_nanos(), 1_500_000);
+/// ```
+#[derive(Debug)]
+pub struct Cell {
+    air: Air,
+    config: CellConfig,
+    ues: Vec<Ue>,
+    downlink: Side,
+    uplink: Side,
+    agenda: Agenda,
+    /// Granted, in order of their slots.
+    grants: VecDeque<Grant>,
+    /// UEs with a configured grant.
+    configured: Vec<u32>,
+    /// The first slot that is not over and done with.
+    cursor: u64,
+    /// Everything until then is done.
+    done: Option<Instant>,
+    /// When the agenda or a slot has work next.
+    due: Option<Instant>,
+    out: Output,
+    /// Entered, and neither dropped nor polled.
+    inside: Load,
+}
+
+impl Cell {
+    /// A cell at the beginning of SFN 0, with `ues` that are there already. Random numbers come
+    /// from streams called `ue.0.down.harq` and so on.
+    ///
+    /// Panics where [`UeConfig::check`] or [`CellConfig::check`] finds something wrong.
+    pub fn new(config: &CellConfig, ues: &[UeConfig], seed: u64) -> Self {
+        config.check().expect("a checked configuration of the cell");
+        let air = Air::new(config);
+        let mut cell = Self {
+            downlink: Side::new(Scheduler::new(config.downlink_scheduler)),
+            uplink: Side::new(Scheduler::new(config.uplink_scheduler)),
+            ues: Vec::with_capacity(ues.len()),
+            agenda: Agenda::default(),
+            grants: VecDeque::new(),
+            configured: Vec::new(),
+            cursor: 0,
+            done: None,
+            due: None,
+            out: Output::default(),
+            inside: Load::default(),
+            config: config.clone(),
+            air,
+        };
+        for (index, ue) in (0..).zip(ues) {
+            ue.check(config).expect("a checked configuration of the UE");
+            cell.downlink.scheduler.add_ue(ue.downlink.cap);
+            cell.uplink.scheduler.add_ue(ue.uplink.cap);
+            cell.ues.push(Ue::new(index, ue, config, &cell.air, seed));
+            if ue.configured.is_some() {
+                cell.configured.push(index);
+            }
+            cell.consider_uplink(index, Instant::ZERO);
+            cell.arm(index, Instant::ZERO);
+        }
+        cell.find_due();
+        cell
+    }
+
+    /// Number of UEs.
+    pub fn ues(&self) -> u32 {
+        // Built from a list that was numbered in 32 bits.
+        self.ues.len() as u32
+    }
+
+    /// A packet comes to the base station, or to the UE's radio. Everything until `now` is done
+    /// first, so that it can use slots that begin later only.
+    pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: Packet) {
+        self.advance(now);
+        self.inside.add(&packet);
+        self.out.log(now, ue.0, || event::RadioEventKind::Enters {
+            direction,
+            flow: packet.flow,
+            bytes: packet.size,
+        });
+        let link = self.ues[ue.0 as usize].link(direction);
+        link.incoming_load.add(&packet);
+        link.incoming.push_back((now + link.processing, packet));
+        if link.incoming.len() == 1 {
+            self.arm(ue.0, now);
+            self.find_due();
+        }
+    }
+
+    /// When polling can next yield something or has internal work; `None`: not before an enqueue.
+    pub fn next_event(&self) -> Option<Instant> {
+        let departure = self.out.departures.front().map(|departure| departure.at);
+        match (departure, self.due) {
+            (Some(departure), Some(due)) => Some(departure.min(due)),
+            (departure, due) => departure.or(due),
+        }
+    }
+
+    /// The next packet that has left by `now`, in order of leaving.
+    pub fn poll(&mut self, now: Instant) -> Option<CellDeparture> {
+        self.advance(now);
+        if self.out.departures.front()?.at > now {
+            return None;
+        }
+        let departure = self.out.departures.pop_front()?;
+        self.out.load.remove(&departure.packet);
+        self.inside.remove(&departure.packet);
+        Some(departure)
+    }
+
+    /// The next packet that was dropped, UE by UE, not in order of time. Stage 0 is the downlink,
+    /// 1 the uplink.
+    pub fn poll_drop(&mut self) -> Option<Drop> {
+        self.out.drops.pop_front()
+    }
+
+    /// What is inside: entered, and neither returned by `poll` nor dropped.
+    pub fn load(&self) -> Load {
+        self.inside
+    }
+
+    /// Keeps a log from now on, for [`poll_event`](Self::poll_event). Nothing else changes.
+    pub fn watch(&mut self) {
+        self.out.log.get_or_insert_with(VecDeque::new);
+    }
+
+    /// The next entry of the log, in the order in which the cell worked them out: by time, but for
+    /// what is decided in advance.
+    pub fn poll_event(&mut self) -> Option<RadioEvent> {
+        self.out.log.as_mut()?.pop_front()
+    }
+
+    /// Brings the cell up to `now` and shows the meters, downlink before uplink, UE by UE.
+    pub fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&UeMeter<'_>)) {
+        self.advance(now);
+        for ue in &mut self.ues {
+            let awake = match &mut ue.access.drx {
+                Some(drx) => drx.awake(now),
+                None => now - Instant::ZERO,
+            };
+            for direction in [Direction::Downlink, Direction::Uplink] {
+                let queued = ue.queued(direction);
+                let (link, one_way, access) = match direction {
+                    Direction::Downlink => (&ue.down, &ue.bearer.down, AccessCounters::default()),
+                    Direction::Uplink => (&ue.up, &ue.bearer.up, ue.access.counters),
+                };
+                let counters = one_way.counters();
+                visit(&UeMeter {
+                    ue: UeIndex(ue.index),
+                    direction,
+                    radio: link.counters,
+                    access,
+                    queued,
+                    sojourn: one_way.sojourn(),
+                    marked: counters.marked,
+                    rlc_retransmissions: counters.retransmitted_pdus,
+                    awake,
+                    capacity_bytes: link.capacity.until(now),
+                });
+            }
+        }
+    }
+
+    /// Does everything until `now`.
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.work_until(now);
+        }
+        self.done = self.done.max(Some(now));
+    }
+
+    /// What the agenda has comes before the slot that begins then.
+    fn work_until(&mut self, now: Instant) {
+        self.skip_done();
+        loop {
+            let slot = self.next_slot();
+            let slot_at = slot.map(|slot| self.air.start(slot));
+            match (self.agenda.next(), slot, slot_at) {
+                (Some(at), _, slot_at) if at <= now && slot_at.is_none_or(|slot| at <= slot) => {
+                    self.do_event();
+                }
+                (_, Some(slot), Some(at)) if at <= now => self.do_slot(slot),
+                _ => break,
+            }
+        }
+        self.done = self.done.max(Some(now));
+        self.find_due();
+    }
+
+    /// Slots that have begun are over.
+    fn skip_done(&mut self) {
+        if let Some(done) = self.done {
+            self.cursor = self.cursor.max(self.air.containing(done) + 1);
+        }
+    }
+
+    /// Finds out when there is work next.
+    fn find_due(&mut self) {
+        self.skip_done();
+        let slot = self.next_slot().map(|slot| self.air.start(slot));
+        self.due = match (self.agenda.next(), slot) {
+            (Some(event), Some(slot)) => Some(event.min(slot)),
+            (event, slot) => event.or(slot),
+        };
+    }
+
+    /// The next slot in which something can happen.
+    fn next_slot(&self) -> Option<u64> {
+        let sent = self.grants.front().map(|grant| grant.slot);
+        let downlink =
+            (!self.downlink.active.is_empty()).then(|| self.air.next_downlink(self.cursor));
+        let uplink = (!self.uplink.active.is_empty()).then(|| self.air.next_granting(self.cursor));
+        [sent, downlink, uplink].into_iter().flatten().min()
+    }
+
+    fn do_slot(&mut self, slot: u64) {
+        self.cursor = slot;
+        self.downlink_slot(slot);
+        self.grant_uplink(slot);
+        self.send_granted(slot);
+        self.cursor = slot + 1;
+    }
+
+    fn do_event(&mut self) {
+        let Some(due) = self.agenda.pop() else { return };
+        // Slots before had nothing to do.
+        self.cursor = self.cursor.max(self.air.at_or_after(due.at));
+        match due.kind {
+            EventKind::Block(direction) => self.on_block(due.ue, direction, due.at),
+            EventKind::Feedback(direction) => self.on_feedback(due.ue, direction, due.at),
+            EventKind::Heard => self.on_heard(due.ue, due.at),
+            EventKind::Request => self.on_request(due.ue, due.at),
+            EventKind::Wake => {
+                let armed = &mut self.ues[due.ue as usize].armed;
+                if *armed != Some(due.at) {
+                    // An earlier one was added since.
+                    return;
+                }
+                *armed = None;
+                self.wake(due.ue, due.at);
+            }
+            EventKind::Watch => return self.watch_drx(due.ue, due.at),
+        }
+        self.arm(due.ue, due.at);
+    }
+
+    /// Puts the next time at which a UE has something to do on the agenda.
+    fn arm(&mut self, index: u32, now: Instant) {
+        self.reconsider(index, now);
+        if self.out.log.is_some() {
+            self.watch_drx(index, now);
+        }
+        let ue = &mut self.ues[index as usize];
+        let Some(at) = ue.next_wake(now, &self.air) else { return };
+        if ue.armed.is_none_or(|armed| at < armed) {
+            ue.armed = Some(at);
+            self.agenda.add(at, index, EventKind::Wake);
+        }
+    }
+
+    /// Logs the state of DRX if it is another, and comes back at its next change.
+    fn watch_drx(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        let Some(drx) = &mut ue.access.drx else { return };
+        let state = drx.state(now);
+        let change = drx.next_change(now).map(|at| at.max(now + Duration::from_nanos(1)));
+        if ue.access.drx_logged != Some(state) {
+            ue.access.drx_logged = Some(state);
+            self.out.log(now, index, || event::RadioEventKind::Drx(state));
+        }
+        ue.watched = ue.watched.filter(|&at| at > now);
+        if let Some(at) = change.filter(|&at| ue.watched.is_none_or(|watched| at < watched)) {
+            ue.watched = Some(at);
+            self.agenda.add(at, index, EventKind::Watch);
+        }
+    }
+
+    /// What waits for the UE to wake up may be able to go earlier than it seemed.
+    fn reconsider(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        if ue.access.drx.is_none() {
+            return;
+        }
+        let (downlink, uplink) = (ue.down.wait.is_some(), ue.up.wait.is_some());
+        if ue.access.request_wait.take().is_some() {
+            ue.access.request_uplink(now);
+        }
+        if downlink {
+            self.consider_downlink(index, now);
+        }
+        if uplink {
+            self.consider_uplink(index, now);
+        }
+    }
+
+    /// Moves what a UE's buffers have dropped to the cell's list.
+    fn collect_drops(&mut self, index: u32) {
+        let bearer = &mut self.ues[index as usize].bearer;
+        for (stage, one_way) in (0..).zip([&mut bearer.down, &mut bearer.up]) {
+            while let Some(drop) = one_way.poll_drop() {
+                self.inside.remove(&drop.packet);
+                self.out.drops.push_back(Drop { stage, ..drop });
+            }
+        }
+    }
+}

@@ -159,6 +159,8 @@ struct Process<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Idle,
+    /// The base station has decided to use it, for a new or a failed block.
+    Reserved,
     /// A transmission is on its way.
     Sent {
         feedback: Instant,
@@ -230,10 +232,27 @@ impl<T> Harq<T> {
         self.process(process).block
     }
 
-    /// Sends a new block on a free process.
+    /// Keeps a process for a transmission that is decided and not sent yet, of a new block or of a
+    /// failed one. [`start`](Harq::start) or [`retransmit`](Harq::retransmit) follows, or
+    /// [`release`](Harq::release).
+    pub fn reserve(&mut self, process: ProcessId) {
+        let place = &mut self.processes[usize::from(process.0)];
+        debug_assert!(!matches!(place.state, State::Reserved | State::Sent { .. }));
+        self.failed -= usize::from(matches!(place.state, State::Failed { .. }));
+        place.state = State::Reserved;
+    }
+
+    /// Frees a reserved process that was not used for a new block after all.
+    pub fn release(&mut self, process: ProcessId) {
+        let place = &mut self.processes[usize::from(process.0)];
+        debug_assert_eq!(place.state, State::Reserved, "{process:?} is not reserved");
+        place.state = State::Idle;
+    }
+
+    /// Sends a new block on a free or reserved process.
     pub fn start(&mut self, process: ProcessId, block: Block, attempt: Attempt) -> Reception {
         let place = &mut self.processes[usize::from(process.0)];
-        debug_assert_eq!(place.state, State::Idle, "{process:?} is busy");
+        debug_assert!(matches!(place.state, State::Idle | State::Reserved), "{process:?} is busy");
         place.block = block;
         place.transmissions = 0;
         place.new_data = !place.new_data;
@@ -241,11 +260,14 @@ impl<T> Harq<T> {
         self.send(process, attempt)
     }
 
-    /// Sends a failed block again.
+    /// Sends a failed block again, reserved or not.
     pub fn retransmit(&mut self, process: ProcessId, attempt: Attempt) -> Reception {
         let state = self.process(process).state;
-        debug_assert!(matches!(state, State::Failed { .. }), "{process:?} is {state:?}");
-        self.failed -= 1;
+        debug_assert!(
+            matches!(state, State::Failed { .. } | State::Reserved),
+            "{process:?} is {state:?}"
+        );
+        self.failed -= usize::from(matches!(state, State::Failed { .. }));
         self.send(process, attempt)
     }
 
@@ -267,6 +289,9 @@ impl<T> Harq<T> {
 
     /// When a failed block may be sent, at `now` or later; `None`: there is none.
     pub fn next_retransmission(&self, now: Instant) -> Option<Instant> {
+        if self.failed == 0 {
+            return None;
+        }
         let earliest = |process: &Process<T>| match process.state {
             State::Failed { from } if from >= now => Some(from),
             State::Failed { from } => Some(match self.config.timing {

@@ -212,3 +212,22 @@ proptest! {
         prop_assert_eq!(log, history(!eager));
     }
 }
+
+#[test]
+fn a_reserved_process_is_neither_free_nor_sent_again_by_others() {
+    let mut harq = harq(2, ASYNCHRONOUS, 1.0, 0.0);
+    let first = harq.free(ms(0)).unwrap();
+    harq.reserve(first);
+    assert_ne!(harq.free(ms(0)), Some(first));
+    harq.release(first);
+    assert_eq!(harq.free(ms(0)), Some(first));
+    harq.reserve(first);
+    assert_eq!(harq.start(first, BLOCK, attempt(ms(2), 1)), Reception::Failed);
+    assert_eq!(harq.poll_feedback(ms(3)).unwrap().outcome, Outcome::Retransmit);
+    assert_eq!(harq.retransmission(ms(6)), Some(first));
+    harq.reserve(first);
+    assert_eq!((harq.retransmission(ms(6)), harq.next_retransmission(ms(6))), (None, None));
+    assert_eq!(harq.retransmit(first, attempt(ms(8), 1)), Reception::Decoded);
+    assert_eq!(harq.poll_feedback(ms(9)).unwrap().outcome, Outcome::Acknowledged);
+    assert_eq!(harq.busy(), 0);
+}

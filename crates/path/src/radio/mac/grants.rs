@@ -88,6 +88,15 @@ impl BelievedBuffer {
         self.reduce(self.outstanding);
     }
 
+    /// A block of `bytes` bytes came full, without a report: what would have been padding would
+    /// have held one. So there may be more, and while nothing better is known, as much again.
+    pub fn on_full_block(&mut self, now: Instant, bytes: u32) {
+        self.on_request(now);
+        if self.bytes() == 0 {
+            self.groups[0] = u64::from(bytes).saturating_sub(self.outstanding);
+        }
+    }
+
     /// Bytes to grant now.
     pub fn wanted(&mut self, now: Instant) -> u64 {
         self.forget(now);
@@ -216,6 +225,22 @@ mod tests {
         believed.on_report(at(10), 0, at(9), &report(BsrKind::Short, &[(0, 2)]));
         assert_eq!(believed.wanted(at(210)), 1000);
         assert_eq!(believed.wanted(at(211)), 0);
+    }
+
+    #[test]
+    fn a_full_block_without_a_report_hides_as_much_again() {
+        let mut believed = believed();
+        believed.on_grant(at(0), 800);
+        believed.on_transport_block(at(4), 800);
+        believed.on_full_block(at(4), 800);
+        assert_eq!(believed.wanted(at(4)), 800);
+        believed.on_grant(at(5), 800);
+        believed.on_report(at(9), 800, at(8), &report(BsrKind::Short, &[(0, 0)]));
+        assert_eq!(believed.wanted(at(9)), 0);
+        // What a report has said is better known.
+        believed.on_report(at(10), 0, at(10), &report(BsrKind::Short, &[(0, 1)]));
+        believed.on_full_block(at(11), 800);
+        assert_eq!(believed.wanted(at(11)), 100);
     }
 
     #[test]

@@ -120,6 +120,11 @@ impl AmReceiver {
         }
     }
 
+    /// t-StatusProhibit, which is no event while no STATUS is due.
+    fn end_prohibition(&mut self, now: Instant) {
+        self.prohibited_until = self.prohibited_until.filter(|&until| until > now);
+    }
+
     /// Bytes of the STATUS PDU that the next opportunity would carry; `None`: none is due.
     pub(crate) fn status_bytes(&self, now: Instant) -> Option<u32> {
         self.status_due(now).then(|| self.report(u32::MAX, |_| {}).1.div_ceil(8))
@@ -211,10 +216,6 @@ impl AmReceiver {
         let waiting = self.delayed_polls.len();
         self.delayed_polls.retain(|&sn| sn >= settled && sn < window_end);
         self.triggered |= self.delayed_polls.len() < waiting;
-    }
-
-    fn end_prohibition(&mut self, now: Instant) {
-        self.prohibited_until = self.prohibited_until.filter(|&until| until > now);
     }
 
     fn status_due(&self, now: Instant) -> bool {

@@ -18,7 +18,7 @@ pub enum Direction {
 /// Both directions of a bearer.
 ///
 /// ```
-/// use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload};
+/// use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 /// use airpath_path::radio::rlc::*;
 ///
 /// let arq = ArqConfig {
@@ -46,8 +46,13 @@ pub enum Direction {
 ///     },
 /// };
 /// let mut bearer = Bearer::new(&one_way, &one_way, 0);
-/// let packet =
-///     Packet { flow: FlowId(0), size: 1500, ecn: Ecn::NotEct, payload: Payload::Opaque(1) };
+/// let packet = Packet {
+///     flow: FlowId(0),
+///     size: 1500,
+///     ecn: Ecn::NotEct,
+///     tunnel: Tunnel::default(),
+///     payload: Payload::Opaque(1),
+/// };
 /// bearer.down.enqueue(Instant::ZERO, packet);
 ///
 /// let mut block = TransportBlock::new();
@@ -163,6 +168,24 @@ impl Bearer {
         self.down.reestablish(now, forwarding, down);
         let up = &mut |at, packet| deliver(Direction::Up, at, packet);
         self.up.reestablish(now, forwarding, up);
+    }
+}
+
+impl From<Direction> for crate::radio::Direction {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Down => Self::Downlink,
+            Direction::Up => Self::Uplink,
+        }
+    }
+}
+
+impl From<crate::radio::Direction> for Direction {
+    fn from(direction: crate::radio::Direction) -> Self {
+        match direction {
+            crate::radio::Direction::Downlink => Self::Down,
+            crate::radio::Direction::Uplink => Self::Up,
+        }
     }
 }
 

@@ -89,7 +89,7 @@ impl Buffer {
 
     /// The next packet to send, as the discipline says.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Instant, sdus: &mut Sdus) -> Option<Packet> {
+    pub(crate) fn pop(&mut self, now: Instant, sdus: &mut Sdus) -> Option<Waiting> {
         if self.load.packets == 0 {
             return None;
         }
@@ -143,10 +143,11 @@ pub(crate) struct FlowQueue {
     codel: Option<CoDel>,
 }
 
+/// A packet, and when it entered the buffer.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
-    packet: Packet,
-    arrived: Instant,
+pub(crate) struct Waiting {
+    pub(crate) packet: Packet,
+    pub(crate) arrived: Instant,
 }
 
 impl FlowQueue {
@@ -184,23 +185,21 @@ impl FlowQueue {
         marker: &mut Marker,
         load: &mut Load,
         sdus: &mut Sdus,
-    ) -> Option<Packet> {
-        while let Some(arrived) = self.ring.front().map(|head| head.arrived) {
-            let mut packet = self.pop_head()?;
-            load.remove(&packet);
-            let sojourn = now.saturating_since(arrived);
-            let Some(codel) = &mut self.codel else {
-                marker.step(&mut packet, sojourn);
-                return Some(packet);
-            };
-            if marker.step(&mut packet, sojourn) || !codel.drops_head(now, sojourn, self.bytes) {
-                return Some(packet);
+    ) -> Option<Waiting> {
+        while let Some(mut head) = self.ring.pop_front() {
+            self.bytes -= u64::from(head.packet.size);
+            load.remove(&head.packet);
+            let sojourn = now.saturating_since(head.arrived);
+            let is_l4s = marker.step(&mut head.packet, sojourn);
+            let Some(codel) = &mut self.codel else { return Some(head) };
+            if is_l4s || !codel.drops_head(now, sojourn, self.bytes) {
+                return Some(head);
             }
-            if marker.mark_instead(&mut packet) {
+            if marker.mark_instead(&mut head.packet) {
                 codel.marked_instead();
-                return Some(packet);
+                return Some(head);
             }
-            sdus.drop(now, packet, DropReason::Aqm);
+            sdus.drop(now, head.packet, DropReason::Aqm);
         }
         self.codel.iter_mut().for_each(CoDel::emptied);
         None

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airpath_base::{DropReason, Duration, FlowId, Instant, Packet};
 
-use super::buffer::{FlowQueue, Marker};
+use super::buffer::{FlowQueue, Marker, Waiting};
 use super::config::{CoDelConfig, Isolation};
 use super::sdus::Sdus;
 use crate::Load;
@@ -74,7 +74,7 @@ impl FqCoDel {
         marker: &mut Marker,
         load: &mut Load,
         sdus: &mut Sdus,
-    ) -> Option<Packet> {
+    ) -> Option<Waiting> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -85,10 +85,10 @@ impl FqCoDel {
                 self.old.push_back(index);
                 continue;
             }
-            if let Some(packet) = flow.queue.pop(now, marker, load, sdus) {
-                flow.credits -= i64::from(packet.size);
+            if let Some(waiting) = flow.queue.pop(now, marker, load, sdus) {
+                flow.credits -= i64::from(waiting.packet.size);
                 list.push_front(index);
-                return Some(packet);
+                return Some(waiting);
             }
             // A new queue that ran empty waits its turn among the old ones, so that it cannot
             // come back as new at once.

@@ -41,3 +41,4 @@ pub use config::{
     LteUmSn, NrAmSn, NrMode, NrUmSn, OneWayConfig, PdcpConfig, Release, RlcConfig, StatusReport,
 };
 pub use one_way::{Counters, Forwarding, OneWay};
+pub use sdus::Sojourn;

@@ -8,7 +8,7 @@ use super::config::{OneWayConfig, Release, RlcConfig};
 use super::entities::{Receiver, Technology, Transmitter, entities};
 use super::framing::{lte_cost, nr_largest_pdu, nr_subheader};
 use super::pdcp::{Cause, PdcpOrder, PdcpReceiver};
-use super::sdus::Sdus;
+use super::sdus::{Sdus, Sojourn};
 use super::source::Source;
 use super::um_receiver::sdus_of;
 use crate::Load;
@@ -251,6 +251,11 @@ impl OneWay {
     /// Packets that wait for their first transmission.
     pub const fn queued(&self) -> Load {
         self.source.buffer.load()
+    }
+
+    /// How long delivered packets were inside.
+    pub const fn sojourn(&self) -> &Sojourn {
+        &self.sdus.sojourn
     }
 
     /// Counts since the start.

@@ -156,7 +156,7 @@ impl PdcpReceiver {
 
 #[inline]
 fn hand_up(at: Instant, count: u64, sdus: &mut Sdus, deliver: &mut impl FnMut(Instant, Packet)) {
-    if let Some(packet) = sdus.deliver(count) {
+    if let Some(packet) = sdus.deliver(at, count) {
         deliver(at, packet);
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Drop, DropReason, Instant, Packet};
+use airpath_base::{Drop, DropReason, Duration, Histogram, Instant, Packet};
 
+use super::buffer::Waiting;
 use crate::Load;
 
 /// A ring of SDUs by COUNT, and the account of what is inside the bearer.
@@ -16,11 +17,33 @@ pub(crate) struct Sdus {
     pub(crate) inside: Load,
     drops: VecDeque<Drop>,
     stage: u32,
+    pub(crate) sojourn: Sojourn,
+}
+
+/// Time from a packet's entering the buffer to its leaving the receiver, over all delivered.
+#[derive(Clone, Debug, Default)]
+pub struct Sojourn {
+    /// Packets and bytes delivered.
+    pub delivered: Load,
+    /// Sum of the times.
+    pub sum: Duration,
+    /// Distribution; `None` before the first packet.
+    pub histogram: Option<Histogram>,
+}
+
+impl Sojourn {
+    fn record(&mut self, packet: &Packet, time: Duration) {
+        self.delivered.add(packet);
+        self.sum += time;
+        self.histogram.get_or_insert_with(Histogram::new).record(time);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sdu {
     pub(crate) packet: Packet,
+    /// When it entered the buffer.
+    arrived: Instant,
     /// Bytes, PDCP header included.
     pub(crate) size: u32,
     pub(crate) fate: Fate,
@@ -49,6 +72,7 @@ impl Sdus {
             inside: Load::default(),
             drops: VecDeque::new(),
             stage,
+            sojourn: Sojourn::default(),
         }
     }
 
@@ -64,9 +88,10 @@ impl Sdus {
 
     /// A first transmission begins.
     #[inline]
-    pub(crate) fn push(&mut self, packet: Packet, size: u32) -> u64 {
+    pub(crate) fn push(&mut self, waiting: Waiting, size: u32) -> u64 {
         let count = self.next_count();
-        self.ring.push_back(Sdu { packet, size, fate: Fate::Awaited, confirmed: false });
+        let Waiting { packet, arrived } = waiting;
+        self.ring.push_back(Sdu { packet, arrived, size, fate: Fate::Awaited, confirmed: false });
         count
     }
 
@@ -99,15 +124,16 @@ impl Sdus {
         }
     }
 
-    /// Takes the packet out, to be handed up.
+    /// Takes the packet out, to be handed up at `at`.
     #[inline]
-    pub(crate) fn deliver(&mut self, count: u64) -> Option<Packet> {
+    pub(crate) fn deliver(&mut self, at: Instant, count: u64) -> Option<Packet> {
         let sdu = self.get_mut(count)?;
         if matches!(sdu.fate, Fate::Delivered | Fate::Lost) {
             return None;
         }
         sdu.fate = Fate::Delivered;
-        let packet = sdu.packet;
+        let Sdu { packet, arrived, .. } = *sdu;
+        self.sojourn.record(&packet, at.saturating_since(arrived));
         self.inside.remove(&packet);
         self.forget();
         Some(packet)

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{DropReason, Instant, Packet};
+use airpath_base::{DropReason, Instant};
 
 use super::buffer::Buffer;
 use super::config::{BufferConfig, PdcpConfig, StatusReport};
@@ -51,9 +51,9 @@ impl Source {
             self.recovered_bytes -= u64::from(size);
             return Some((count, size));
         }
-        let packet: Packet = self.buffer.pop(now, sdus)?;
-        let size = packet.size + self.header_bytes;
-        Some((sdus.push(packet, size), size))
+        let waiting = self.buffer.pop(now, sdus)?;
+        let size = waiting.packet.size + self.header_bytes;
+        Some((sdus.push(waiting, size), size))
     }
 
     /// The COUNT that [`Source::next`] would return.

@@ -45,7 +45,8 @@ pub struct NrCarrier {
     /// PRBs of its own: leave those out of [`NrLink::prbs`].
     pub feedback_symbols: u32,
     /// The least K_0, K_1 and K_2 in slots. With TDD feedback and PUSCH go out in the first slot
-    /// at or after these that has uplink.
+    /// at or after these that has uplink. K_0 delays new data as the base station's processing
+    /// does; retransmissions are decided in time.
     pub offsets: SlotOffsets,
 }
 

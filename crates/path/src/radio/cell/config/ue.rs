@@ -77,8 +77,9 @@ pub struct UeLinkConfig {
 pub struct AlignmentConfig {
     /// timeAlignmentTimer; `None`: infinity.
     pub timer: Option<Duration>,
-    /// The base station sends a Timing Advance Command with a downlink block, at least this long
-    /// after the last one. Without downlink the timer runs out. Takes no bytes here.
+    /// The base station sends a Timing Advance Command with a downlink block, or when it has
+    /// received an uplink one, at least this long after the last. Without traffic the timer runs
+    /// out. A command takes neither bytes nor time here.
     pub command_every: Duration,
 }
 
@@ -88,7 +89,8 @@ pub struct UeProcessing {
     /// From the end of a slot with a downlink block until its packets are above the radio, and
     /// until a STATUS can answer them. HARQ feedback has its own time: K_1.
     pub downlink: Duration,
-    /// From an uplink packet's arrival until MAC sees it.
+    /// From an uplink packet's arrival until a block can hold it. Requests and reports know of it
+    /// at once.
     pub uplink: Duration,
 }
 
@@ -130,7 +132,7 @@ impl UeConfig {
         Self {
             downlink: link(harq, bearer),
             uplink: link(harq, bearer),
-            sr: sr(Duration::from_micros(100)),
+            sr: sr(Duration::ZERO),
             bsr: bsr(Generation::Nr, Duration::from_millis(80)),
             believed: BelievedConfig { request_grant: 100, forget_after: None },
             proactive: None,
@@ -157,7 +159,7 @@ impl UeConfig {
         Self {
             downlink: link(Direction::Downlink),
             uplink: link(Direction::Uplink),
-            sr: sr(Duration::from_millis(1)),
+            sr: sr(Duration::ZERO),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
             believed: BelievedConfig { request_grant: 100, forget_after: None },
             proactive: None,
@@ -191,7 +193,10 @@ fn lte_harq(carrier: &LteCarrier, direction: Direction) -> HarqConfig {
         (LteDuplex::Tdd { configuration, .. }, Direction::Uplink) => match configuration.number() {
             // Processes move through the frame (TS 36.213 8.0): not modelled, sent again when
             // there is a subframe.
-            0 | 6 => (configuration.uplink_harq_processes() as u8, asynchronous),
+            0 | 6 => {
+                let timing = HarqTiming::Asynchronous { processing: Duration::ZERO };
+                (configuration.uplink_harq_processes() as u8, timing)
+            }
             // The same subframe of the next frame (TS 36.213 tables 8-2, 9.1.2-1): ten slots to a
             // round, of which those with uplink are used.
             _ => (10, synchronous),

@@ -8,7 +8,7 @@ mod nr_status;
 mod pdcp;
 mod um;
 
-use airpath_base::{DropReason, Duration, Ecn, FlowId, Instant, Packet, Payload};
+use airpath_base::{DropReason, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 
 use super::block::{Nack, Pdu, Status, TransportBlock};
 use super::config::*;
@@ -92,7 +92,8 @@ impl Script {
     fn packet(&mut self, flow: FlowId, size: u32, ecn: Ecn) {
         let payload = Payload::Opaque(self.sent);
         self.sent += 1;
-        self.one_way.enqueue(self.now, Packet { flow, size, ecn, payload });
+        self.one_way
+            .enqueue(self.now, Packet { flow, size, ecn, tunnel: Tunnel::default(), payload });
     }
 
     fn block(&mut self, room: u32) -> TransportBlock {

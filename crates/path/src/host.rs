@@ -1,0 +1,248 @@
+//! A host that forwards packets in software, on a CPU that a hypervisor takes away now and then.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Drop, DropReason, Duration, Instant, Packet, Stream};
+
+use crate::delay::draw;
+use crate::{Departure, HostConfig, LinkMeter, Load, Path, Stalls};
+
+/// Packets wait in a receive ring for an interrupt, then for the CPU, which takes them one after
+/// another until the ring is empty. While the CPU is away nothing happens; what came meanwhile
+/// leaves in a burst.
+///
+/// A packet that the CPU was busy with goes on where it stopped. What becomes of a packet is
+/// settled when it arrives: nothing that comes later changes it.
+#[derive(Debug)]
+pub struct Host<P> {
+    upstream: P,
+    processing: Duration,
+    coalescing: Duration,
+    ring_packets: u64,
+    away: Away,
+    /// Until then the CPU is busy.
+    busy_until: Instant,
+    inside: VecDeque<Entry>,
+    /// Entries before this index were in the CPU's hands when the last packet arrived.
+    taken: usize,
+    load: Load,
+    stage: u32,
+    drops: VecDeque<Drop>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// When the CPU takes it out of the ring.
+    taken: Instant,
+    departure: Departure,
+}
+
+impl<P: Path> Host<P> {
+    /// The `stage`-th of its direction, after `upstream`; random stalls are drawn from `stream`.
+    pub fn new(upstream: P, config: &HostConfig, stream: Stream, stage: u32) -> Self {
+        Self {
+            upstream,
+            processing: config.processing,
+            coalescing: config.coalescing,
+            ring_packets: config.ring_packets.map_or(u64::MAX, u64::from),
+            away: Away::new(config.stalls, stream),
+            busy_until: Instant::ZERO,
+            inside: VecDeque::new(),
+            taken: 0,
+            load: Load::default(),
+            stage,
+            drops: VecDeque::new(),
+        }
+    }
+
+    fn pull(&mut self, until: Instant) {
+        while let Some(Departure { at, packet }) = self.upstream.poll(until) {
+            self.admit(at, packet);
+        }
+    }
+
+    fn admit(&mut self, at: Instant, packet: Packet) {
+        while self.inside.get(self.taken).is_some_and(|entry| entry.taken <= at) {
+            self.taken += 1;
+        }
+        if (self.inside.len() - self.taken) as u64 >= self.ring_packets {
+            let (stage, reason) = (self.stage, DropReason::RingFull);
+            self.drops.push_back(Drop { at, packet, stage, reason });
+            return;
+        }
+        // At equal times the CPU is idle again before the packet comes.
+        let ready = if self.busy_until <= at { at + self.coalescing } else { self.busy_until };
+        let taken = self.away.back_at(ready);
+        let done = self.away.work(taken, self.processing);
+        self.busy_until = done;
+        self.load.add(&packet);
+        self.inside.push_back(Entry { taken, departure: Departure { at: done, packet } });
+    }
+}
+
+impl<P: Path> Path for Host<P> {
+    fn enqueue(&mut self, now: Instant, packet: Packet) {
+        self.upstream.enqueue(now, packet);
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let own = self.inside.front().map(|entry| entry.departure.at);
+        // Nothing overtakes: what is still upstream changes nothing before that.
+        own.or_else(|| self.upstream.next_event())
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        self.pull(now);
+        if self.inside.front()?.departure.at > now {
+            return None;
+        }
+        let entry = self.inside.pop_front()?;
+        self.taken = self.taken.saturating_sub(1);
+        self.load.remove(&entry.departure.packet);
+        Some(entry.departure)
+    }
+
+    fn poll_drop(&mut self) -> Option<Drop> {
+        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
+    }
+
+    fn load(&self) -> Load {
+        self.upstream.load() + self.load
+    }
+
+    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.upstream.observe(now, visit);
+    }
+}
+
+/// The stalls, one after another; asked about times that never decrease.
+#[derive(Debug)]
+struct Away {
+    stalls: Stalls,
+    stream: Stream,
+    /// The first stall that ends after the last time asked about; `None`: there are no more.
+    current: Option<Stall>,
+}
+
+/// A stall, [from, until).
+#[derive(Clone, Copy, Debug)]
+struct Stall {
+    from: Instant,
+    until: Instant,
+}
+
+impl Away {
+    fn new(stalls: Stalls, mut stream: Stream) -> Self {
+        let current = match stalls {
+            Stalls::None => None,
+            Stalls::Periodic { offset, duration, .. } => {
+                Some(Stall { from: offset, until: offset + duration })
+            }
+            Stalls::Random { .. } => Some(Stall::random(stalls, Instant::ZERO, &mut stream)),
+        };
+        Self { stalls, stream, current }
+    }
+
+    /// The first time from `at` on at which the CPU is there.
+    fn back_at(&mut self, at: Instant) -> Instant {
+        self.skip_to(at);
+        match self.current {
+            Some(stall) if stall.from <= at => stall.until,
+            _ => at,
+        }
+    }
+
+    /// When `time` on the CPU, which is there at `start`, has passed.
+    fn work(&mut self, start: Instant, time: Duration) -> Instant {
+        let (mut at, mut left) = (start, time);
+        loop {
+            self.skip_to(at);
+            match self.current {
+                Some(stall) if stall.from < at + left => {
+                    left -= stall.from.saturating_since(at);
+                    at = stall.until;
+                }
+                _ => return at + left,
+            }
+        }
+    }
+
+    fn skip_to(&mut self, at: Instant) {
+        while let Some(stall) = self.current.filter(|stall| stall.until <= at) {
+            self.current = match self.stalls {
+                Stalls::None => None,
+                Stalls::Periodic { period, .. } => {
+                    // The last start not after `at`: also over a long time without packets.
+                    let behind = at.saturating_since(stall.from).as_nanos();
+                    let periods = (behind / period.as_nanos().max(1)).max(1);
+                    let length = stall.until - stall.from;
+                    let from = stall.from + period * periods;
+                    // Where that does not move, time has ended.
+                    (from > stall.from).then_some(Stall { from, until: from + length })
+                }
+                Stalls::Random { .. } => {
+                    let next = Stall::random(self.stalls, stall.until, &mut self.stream);
+                    (next.from < Instant::MAX).then_some(next)
+                }
+            };
+        }
+    }
+}
+
+impl Stall {
+    fn random(stalls: Stalls, after: Instant, stream: &mut Stream) -> Self {
+        let Stalls::Random { mean_between, duration } = stalls else {
+            unreachable!("only random stalls are drawn");
+        };
+        // Two draws a stall, whatever they are.
+        let between = draw(crate::Distribution::Exponential { mean: mean_between }, stream);
+        // A CPU that is never there would hold packets for ever.
+        let from = after + between.max(Duration::from_nanos(1));
+        Self { from, until: from + draw(duration, stream) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn every_100_for_30() -> Away {
+        let (period, duration) = (Duration::from_millis(100), Duration::from_millis(30));
+        let stalls = Stalls::Periodic { offset: ms(50), period, duration };
+        Away::new(stalls, Stream::new(1, "host"))
+    }
+
+    #[test]
+    fn a_stall_begins_with_its_first_instant_and_ends_before_its_last() {
+        let mut away = every_100_for_30();
+        let asked = [0, 49, 50, 79, 80, 100, 1060, 1080].map(|at| away.back_at(ms(at)));
+        assert_eq!(asked, [0, 49, 80, 80, 80, 100, 1080, 1080].map(ms));
+    }
+
+    #[test]
+    fn work_goes_on_after_a_stall() {
+        let mut away = every_100_for_30();
+        assert_eq!(away.work(ms(40), Duration::from_millis(10)), ms(50));
+        let mut away = every_100_for_30();
+        assert_eq!(away.work(ms(40), Duration::from_millis(11)), ms(81));
+        let mut away = every_100_for_30();
+        // 40 to 50, 80 to 150, 180 to 200.
+        assert_eq!(away.work(ms(40), Duration::from_millis(100)), ms(200));
+    }
+
+    #[test]
+    fn random_stalls_take_their_share_of_the_time() {
+        let mean = Duration::from_millis(30);
+        let stalls = Stalls::Random {
+            mean_between: Duration::from_millis(70),
+            duration: crate::Distribution::Exponential { mean },
+        };
+        let mut away = Away::new(stalls, Stream::new(5, "host"));
+        let there = (0..2_000_000).filter(|at| away.back_at(ms(*at)) == ms(*at)).count();
+        assert!((there as f64 / 2e6 - 0.7).abs() < 0.01, "{there}");
+    }
+}

@@ -1,0 +1,76 @@
+//! A policer: what a token bucket does not hold tokens for is dropped or marked at once.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Drop, DropReason, Ecn, Instant, Packet};
+
+use crate::bucket::TokenBucket;
+use crate::{Departure, Excess, LinkMeter, Load, Path, PolicerConfig};
+
+/// Lets pass what conforms to its rate and burst; holds nothing back.
+///
+/// An aggregate maximum bit rate (TS 23.501 5.7.2.6) is enforced so, or by a
+/// [`Link`](crate::Link) with a bucket, which queues.
+#[derive(Debug)]
+pub struct Policer<P> {
+    upstream: P,
+    bucket: TokenBucket,
+    excess: Excess,
+    stage: u32,
+    drops: VecDeque<Drop>,
+}
+
+impl<P: Path> Policer<P> {
+    /// The `stage`-th of its direction: polices what leaves `upstream`.
+    pub fn new(upstream: P, config: &PolicerConfig, stage: u32) -> Self {
+        let bucket = TokenBucket::new(config.rate, config.burst);
+        Self { upstream, bucket, excess: config.excess, stage, drops: VecDeque::new() }
+    }
+
+    /// The packet as it passes; `None` if it is dropped.
+    fn police(&mut self, at: Instant, packet: Packet) -> Option<Packet> {
+        if self.bucket.take(at, packet.wire_size()) {
+            return Some(packet);
+        }
+        match (self.excess, packet.ecn) {
+            // RFC 3168 5: marked instead of dropped, if the endpoints understand that.
+            (Excess::Mark, Ecn::Ect0 | Ecn::Ect1 | Ecn::Ce) => {
+                Some(Packet { ecn: Ecn::Ce, ..packet })
+            }
+            (Excess::Mark, Ecn::NotEct) | (Excess::Drop, _) => None,
+        }
+    }
+}
+
+impl<P: Path> Path for Policer<P> {
+    fn enqueue(&mut self, now: Instant, packet: Packet) {
+        self.upstream.enqueue(now, packet);
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.upstream.next_event()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        loop {
+            let Departure { at, packet } = self.upstream.poll(now)?;
+            if let Some(packet) = self.police(at, packet) {
+                return Some(Departure { at, packet });
+            }
+            let (stage, reason) = (self.stage, DropReason::Policed);
+            self.drops.push_back(Drop { at, packet, stage, reason });
+        }
+    }
+
+    fn poll_drop(&mut self) -> Option<Drop> {
+        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
+    }
+
+    fn load(&self) -> Load {
+        self.upstream.load()
+    }
+
+    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.upstream.observe(now, visit);
+    }
+}

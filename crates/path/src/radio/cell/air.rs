@@ -1,0 +1,188 @@
+//! The carrier as the schedulers see it: which slot does what, and how much it carries.
+
+mod link;
+mod lte;
+mod nr;
+
+use airpath_base::{Duration, Instant};
+
+use super::config::{Access, CellConfig};
+use crate::radio::Direction;
+pub(super) use link::LinkAir;
+
+/// Slots and block sizes of a cell.
+#[derive(Debug)]
+pub(super) struct Air {
+    slot: Duration,
+    is_lte: bool,
+    dci_lead: Duration,
+    /// One period of the slot pattern.
+    plans: Vec<SlotPlan>,
+    /// Slots from a grant to its PUSCH, at most.
+    longest_grant: u64,
+    pub(super) downlink: LinkAir,
+    pub(super) uplink: LinkAir,
+}
+
+/// Slots of a period, downlink, uplink.
+type Parts = (Vec<SlotPlan>, LinkAir, LinkAir);
+
+/// What one slot does.
+#[derive(Clone, Debug, Default)]
+struct SlotPlan {
+    /// Class of its data, by how much a PRB holds.
+    downlink: Option<usize>,
+    uplink: Option<usize>,
+    /// It has uplink, if only for PUCCH.
+    uplink_control: bool,
+    /// Slots to the feedback of its PDSCH.
+    feedback: u64,
+    /// Slots to the PUSCHs that are granted in it.
+    grants: Vec<u64>,
+    /// Slots to the first, this one included, with downlink data, and to the first that grants.
+    to_downlink: u64,
+    to_granting: u64,
+    /// Slots to what tells the UE how its PUSCH fared; `None`: nothing does (NR).
+    answer: Option<u64>,
+}
+
+impl Air {
+    pub(super) fn new(config: &CellConfig) -> Self {
+        let slot = config.access.slot();
+        let (plans, downlink, uplink) = match &config.access {
+            Access::Nr(carrier) => nr::air(carrier, config),
+            Access::Lte(carrier) => lte::air(carrier, config),
+        };
+        let longest_grant = plans.iter().flat_map(|plan| plan.grants.iter()).max().copied();
+        let is_lte = matches!(config.access, Access::Lte(_));
+        let longest_grant = longest_grant.unwrap_or(0);
+        let dci_lead = match &config.access {
+            Access::Nr(carrier) => slot * u64::from(carrier.offsets.k0),
+            Access::Lte(_) => Duration::ZERO,
+        };
+        let mut air = Self { slot, is_lte, dci_lead, plans, longest_grant, downlink, uplink };
+        for slot in 0..air.plans.len() {
+            let at = slot as u64;
+            air.plans[slot].to_downlink = air.find(at, |plan| plan.downlink.is_some()) - at;
+            air.plans[slot].to_granting = air.find(at, |plan| !plan.grants.is_empty()) - at;
+        }
+        air
+    }
+
+    /// Length of a slot.
+    pub(super) const fn slot(&self) -> Duration {
+        self.slot
+    }
+
+    /// K_0 as a time: the downlink is decided that long before it is sent.
+    pub(super) const fn dci_lead(&self) -> Duration {
+        self.dci_lead
+    }
+
+    /// When `slot` begins.
+    pub(super) fn start(&self, slot: u64) -> Instant {
+        Instant::ZERO + self.slot * slot
+    }
+
+    /// When it ends.
+    pub(super) fn end(&self, slot: u64) -> Instant {
+        self.start(slot + 1)
+    }
+
+    /// The slot that `time` is in.
+    pub(super) const fn containing(&self, time: Instant) -> u64 {
+        time.as_nanos() / self.slot.as_nanos()
+    }
+
+    /// The first slot that begins at `time` or later.
+    pub(super) const fn at_or_after(&self, time: Instant) -> u64 {
+        time.as_nanos().div_ceil(self.slot.as_nanos())
+    }
+
+    /// Class of the data of `slot`; `None`: it carries none this way.
+    pub(super) fn class(&self, direction: Direction, slot: u64) -> Option<usize> {
+        match direction {
+            Direction::Downlink => self.plan(slot).downlink,
+            Direction::Uplink => self.plan(slot).uplink,
+        }
+    }
+
+    /// The most time from one slot with downlink data, or one that grants, to the next.
+    pub(super) fn longest_silence(&self) -> Duration {
+        let longest = self.plans.iter().map(|plan| plan.to_downlink.max(plan.to_granting)).max();
+        self.slot * (longest.unwrap_or(0) + 1)
+    }
+
+    /// The first slot at or after `slot` with downlink data.
+    pub(super) fn next_downlink(&self, slot: u64) -> u64 {
+        slot + self.plan(slot).to_downlink
+    }
+
+    /// The first slot at or after `slot` in which uplink is granted.
+    pub(super) fn next_granting(&self, slot: u64) -> u64 {
+        slot + self.plan(slot).to_granting
+    }
+
+    /// Slots, after `slot`, of the PUSCHs granted in it: differences, ascending.
+    pub(super) fn grants(&self, slot: u64) -> &[u64] {
+        &self.plan(slot).grants
+    }
+
+    /// The first PUSCH slot at or after `slot`, and the slot that grants it; `None`: that was
+    /// before the run began.
+    pub(super) fn next_uplink(&self, slot: u64) -> (u64, Option<u64>) {
+        let uplink = self.find(slot, |plan| plan.uplink.is_some());
+        let grants = |&delay: &u64| {
+            uplink.checked_sub(delay).is_some_and(|slot| self.grants(slot).contains(&delay))
+        };
+        let delay = (0..=self.longest_grant).find(grants);
+        (uplink, delay.map(|delay| uplink - delay))
+    }
+
+    /// When the base station has the feedback of a PDSCH in `slot`.
+    pub(super) fn feedback(&self, slot: u64) -> Instant {
+        self.end(slot + self.plan(slot).feedback)
+    }
+
+    /// When the sender of a PUSCH in `slot` is told about it, or, where nothing tells it, when the
+    /// base station knows.
+    pub(super) fn uplink_feedback(&self, slot: u64) -> Instant {
+        self.plan(slot).answer.map_or_else(|| self.end(slot), |delay| self.start(slot + delay))
+    }
+
+    /// The end of the slot that carries a scheduling request whose occasion is at `time`: the
+    /// first with uplink.
+    pub(super) fn request_end(&self, time: Instant) -> Instant {
+        self.end(self.find(self.containing(time), |plan| plan.uplink_control))
+    }
+
+    /// LTE's timing of DRX timers applies.
+    pub(super) const fn is_lte(&self) -> bool {
+        self.is_lte
+    }
+
+    /// The UE is told how its PUSCH fared: LTE's PHICH.
+    pub(super) const fn answers_uplink(&self) -> bool {
+        self.is_lte
+    }
+
+    pub(super) fn link(&self, direction: Direction) -> &LinkAir {
+        match direction {
+            Direction::Downlink => &self.downlink,
+            Direction::Uplink => &self.uplink,
+        }
+    }
+
+    fn plan(&self, slot: u64) -> &SlotPlan {
+        &self.plans[(slot % self.plans.len() as u64) as usize]
+    }
+
+    /// The first slot at or after `slot` that `fits`; every pattern has one.
+    fn find(&self, slot: u64, fits: impl Fn(&SlotPlan) -> bool) -> u64 {
+        let period = self.plans.len() as u64;
+        (slot..slot + period).find(|&slot| fits(self.plan(slot))).unwrap_or(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Configurations that cannot work.
+
+use airpath_base::Duration;
+use thiserror::Error;
+
+use super::{Access, CellConfig, NrDuplex, UeConfig};
+use crate::radio::cell::air::Air;
+use crate::radio::harq::HarqTiming;
+use crate::radio::nr::SYMBOLS_PER_SLOT;
+
+/// Why a configuration was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum CellConfigError {
+    /// A direction has no resource blocks, or more than its tables know.
+    #[error("a carrier has 1 to {most} resource blocks each way, not {prbs}")]
+    Prbs {
+        /// What was asked for.
+        prbs: u32,
+        /// The most there are.
+        most: u32,
+    },
+    /// No slot has downlink data.
+    #[error(
+        "no slot has downlink data: control takes {control_symbols} symbols, least_symbols is \
+         {least_symbols}"
+    )]
+    NoDownlink {
+        /// Symbols of PDCCH.
+        control_symbols: u32,
+        /// Fewest symbols with data.
+        least_symbols: u32,
+    },
+    /// No slot has uplink data.
+    #[error(
+        "no slot has uplink data: feedback takes {feedback_symbols} symbols, least_symbols is \
+         {least_symbols}"
+    )]
+    NoUplink {
+        /// Symbols of PUCCH.
+        feedback_symbols: u32,
+        /// Fewest symbols with data.
+        least_symbols: u32,
+    },
+    /// The most robust block of the widest slot has no room for headers.
+    #[error("a block of all resource blocks at MCS 0 is {0} bytes; it needs 16 for headers")]
+    TooNarrow(u32),
+    /// No resource for scheduling requests, and no random access.
+    #[error("a UE needs SR occasions or random access: without both it cannot ask for uplink")]
+    NoRequest,
+    /// A time alignment timer can run out, and nothing can start it again.
+    #[error("time alignment needs random access, which starts it again")]
+    NoRandomAccess,
+    /// The bearer is no logical channel.
+    #[error("bsr.channels is empty: the bearer is its first channel")]
+    NoChannel,
+    /// LTE's and NR's downlink is asynchronous (TS 36.321 5.3.2, TS 38.321 5.3.2).
+    #[error("downlink.harq.timing is synchronous; only LTE's uplink is")]
+    SynchronousDownlink,
+    /// Processes of a synchronous uplink take turns by slots of another length than the cell's.
+    #[error("uplink.harq.timing has slots of {asked:?}; this cell's are {slot:?}")]
+    SynchronousSlot {
+        /// What was asked for.
+        asked: Duration,
+        /// What the cell has.
+        slot: Duration,
+    },
+    /// Every on-duration could fall between the slots in which the base station can speak.
+    #[error(
+        "drx.on_duration is {on_duration:?}: in this cell it takes {least:?} to hold a slot \
+         with downlink and one that grants uplink"
+    )]
+    OnDuration {
+        /// What was asked for.
+        on_duration: Duration,
+        /// What it takes.
+        least: Duration,
+    },
+    /// A request is answered by a grant of nothing.
+    #[error("believed.request_grant is {0} bytes: a grant needs 16 for a report and data")]
+    RequestGrant(u32),
+}
+
+impl CellConfig {
+    /// Whether the cell can work.
+    pub fn check(&self) -> Result<(), CellConfigError> {
+        let prbs = |prbs, most| match prbs {
+            1.. if prbs <= most => Ok(()),
+            _ => Err(CellConfigError::Prbs { prbs, most }),
+        };
+        match &self.access {
+            Access::Lte(carrier) => {
+                prbs(carrier.downlink_prbs, 110)?;
+                prbs(carrier.uplink_prbs, 110)?;
+            }
+            Access::Nr(carrier) => {
+                prbs(carrier.downlink.prbs, 275)?;
+                prbs(carrier.uplink.prbs, 275)?;
+                let formats = match &carrier.duplex {
+                    NrDuplex::Fdd => vec![(SYMBOLS_PER_SLOT, SYMBOLS_PER_SLOT)],
+                    NrDuplex::Tdd(pattern) => (0..pattern.slots() as u64)
+                        .map(|slot| pattern.slot(slot))
+                        .map(|format| (u32::from(format.downlink), u32::from(format.uplink)))
+                        .collect(),
+                };
+                let (control_symbols, feedback_symbols) =
+                    (carrier.control_symbols, carrier.feedback_symbols);
+                let (down, up) = (carrier.downlink.least_symbols, carrier.uplink.least_symbols);
+                let down = down.max(1);
+                if !formats.iter().any(|format| format.0 >= control_symbols + down) {
+                    let least_symbols = down;
+                    return Err(CellConfigError::NoDownlink { control_symbols, least_symbols });
+                }
+                let up = up.max(1);
+                if !formats.iter().any(|format| format.1 >= feedback_symbols + up) {
+                    let least_symbols = up;
+                    return Err(CellConfigError::NoUplink { feedback_symbols, least_symbols });
+                }
+            }
+        }
+        let air = Air::new(self);
+        match air.downlink.most_bytes(0).min(air.uplink.most_bytes(0)) {
+            bytes @ 0..16 => Err(CellConfigError::TooNarrow(bytes)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl UeConfig {
+    /// Whether the UE can work in `cell`, which has been checked.
+    pub fn check(&self, cell: &CellConfig) -> Result<(), CellConfigError> {
+        if self.sr.occasions.is_none() && self.random_access.is_none() {
+            return Err(CellConfigError::NoRequest);
+        }
+        if self.alignment.is_some() && self.random_access.is_none() {
+            return Err(CellConfigError::NoRandomAccess);
+        }
+        if self.bsr.channels.is_empty() {
+            return Err(CellConfigError::NoChannel);
+        }
+        if matches!(self.downlink.harq.timing, HarqTiming::Synchronous { .. }) {
+            return Err(CellConfigError::SynchronousDownlink);
+        }
+        let slot = cell.access.slot();
+        match self.uplink.harq.timing {
+            HarqTiming::Synchronous { slot: asked } if asked != slot => {
+                return Err(CellConfigError::SynchronousSlot { asked, slot });
+            }
+            _ => {}
+        }
+        if let Some(drx) = &self.drx {
+            let (on_duration, least) = (drx.on_duration, Air::new(cell).longest_silence());
+            if on_duration < least {
+                return Err(CellConfigError::OnDuration { on_duration, least });
+            }
+        }
+        if self.believed.request_grant < 16 {
+            return Err(CellConfigError::RequestGrant(self.believed.request_grant));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::radio::cell::{AlignmentConfig, LteCarrier, LteDuplex, NrCarrier};
+
+    /// What `change` makes of a UE that works in an LTE cell.
+    fn ue(change: impl Fn(&mut UeConfig)) -> Result<(), CellConfigError> {
+        let cell = CellConfig::lte(LteCarrier::fdd_20_mhz());
+        let mut ue = UeConfig::plain(&cell.access);
+        assert_eq!(ue.check(&cell), Ok(()));
+        change(&mut ue);
+        ue.check(&cell)
+    }
+
+    /// What `change` makes of an n78 cell.
+    fn nr(change: impl Fn(&mut NrCarrier)) -> Result<(), CellConfigError> {
+        let mut carrier = NrCarrier::n78_100_mhz();
+        change(&mut carrier);
+        CellConfig::nr(carrier).check()
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_by_name() {
+        assert_eq!(nr(|_| {}), Ok(()));
+        assert_eq!(
+            nr(|carrier| carrier.uplink.prbs = 276),
+            Err(CellConfigError::Prbs { prbs: 276, most: 275 })
+        );
+        assert_eq!(
+            nr(|carrier| carrier.downlink.least_symbols = 13),
+            Err(CellConfigError::NoDownlink { control_symbols: 2, least_symbols: 13 })
+        );
+        assert_eq!(
+            nr(|carrier| carrier.feedback_symbols = 11),
+            Err(CellConfigError::NoUplink { feedback_symbols: 11, least_symbols: 4 })
+        );
+        let narrow = LteCarrier::new(LteDuplex::Fdd, 1);
+        assert_eq!(CellConfig::lte(narrow).check(), Err(CellConfigError::TooNarrow(2)));
+        assert_eq!(ue(|ue| ue.sr.occasions = None), Err(CellConfigError::NoRequest));
+        let command_every = Duration::from_millis(100);
+        let alignment = Some(AlignmentConfig { timer: None, command_every });
+        assert_eq!(ue(|ue| ue.alignment = alignment), Err(CellConfigError::NoRandomAccess));
+        assert_eq!(ue(|ue| ue.bsr.channels.clear()), Err(CellConfigError::NoChannel));
+        assert_eq!(ue(|ue| ue.believed.request_grant = 15), Err(CellConfigError::RequestGrant(15)));
+        assert_eq!(
+            ue(|ue| ue.downlink.harq.timing = ue.uplink.harq.timing),
+            Err(CellConfigError::SynchronousDownlink)
+        );
+        let (asked, slot) = (Duration::from_micros(500), Duration::from_millis(1));
+        assert_eq!(
+            ue(|ue| ue.uplink.harq.timing = HarqTiming::Synchronous { slot: asked }),
+            Err(CellConfigError::SynchronousSlot { asked, slot })
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! One UE: its bearer, its two links, its uplink access.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Duration, Instant, Packet, Stream};
+
+use super::access::UplinkAccess;
+use super::air::{Air, LinkAir};
+use super::config::{CellConfig, UeConfig, UeLinkConfig};
+use super::meter::{Capacity, RadioCounters};
+use super::output::Output;
+use crate::Load;
+use crate::radio::Direction;
+use crate::radio::adaptation::{CqiReport, CqiReporter, LinkAdaptation};
+use crate::radio::channel::{Channel, Quality};
+use crate::radio::harq::{Attempt, Harq, HarqTiming, ProcessId, Reception};
+use crate::radio::mac::bsr::BsrReport;
+use crate::radio::rlc::{self, Bearer, TransportBlock};
+
+/// A UE and the base station's side of it.
+#[derive(Debug)]
+pub(super) struct Ue {
+    pub(super) index: u32,
+    pub(super) bearer: Bearer,
+    pub(super) down: Link,
+    pub(super) up: Link,
+    pub(super) access: UplinkAccess,
+    /// From the end of a slot to RLC, in the UE.
+    pub(super) processing: Duration,
+    /// The earliest wake-up on the agenda.
+    pub(super) armed: Option<Instant>,
+    /// The earliest change of DRX on the agenda; only while somebody watches.
+    pub(super) watched: Option<Instant>,
+}
+
+/// One direction.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// Packets on their way through the transmitter's processing.
+    pub(super) incoming: VecDeque<(Instant, Packet)>,
+    pub(super) incoming_load: Load,
+    /// How long that takes.
+    pub(super) processing: Duration,
+    channel: Channel,
+    reporter: CqiReporter,
+    /// What is known before the first report: the UE was there before the run began.
+    initial: CqiReport,
+    pub(super) adaptation: LinkAdaptation,
+    pub(super) harq: Harq<MacPdu>,
+    pub(super) synchronous: bool,
+    /// Decoded, on their way through the receiver's processing.
+    pub(super) arriving: VecDeque<TransportBlock>,
+    /// Blocks to use again.
+    pool: Vec<TransportBlock>,
+    /// The scheduler looks at it in every slot.
+    pub(super) active: bool,
+    /// When the scheduler can use it, if nothing happens before.
+    pub(super) wait: Option<Instant>,
+    /// MCS of a new block in the slot at hand.
+    pub(super) mcs: u8,
+    pub(super) counters: RadioCounters,
+    pub(super) capacity: Capacity,
+    capacity_mcs: Option<u8>,
+}
+
+/// A block of a HARQ process.
+#[derive(Debug, Default)]
+pub(super) struct MacPdu {
+    pub(super) block: TransportBlock,
+    pub(super) report: Option<BsrReport>,
+    pub(super) assembled: Instant,
+    /// When its last failure was known.
+    pub(super) failed: Instant,
+    /// Bytes, and how many are no padding.
+    pub(super) size: u32,
+    pub(super) used: u32,
+    pub(super) prbs: u32,
+    pub(super) mcs: u8,
+    /// Uplink: by a PDCCH, and not a configured grant.
+    pub(super) granted: bool,
+}
+
+/// When a scheduler can use something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Readiness {
+    /// In this slot.
+    Now,
+    /// From then on, if nothing happens before.
+    At(Instant),
+    /// Not before something happens.
+    Never,
+}
+
+impl Ue {
+    pub(super) fn new(
+        index: u32,
+        config: &UeConfig,
+        cell: &CellConfig,
+        air: &Air,
+        seed: u64,
+    ) -> Self {
+        let stream = |name: &str| Stream::new(seed, &format!("ue.{index}.{name}"));
+        let down = (Direction::Downlink, cell.base_station.downlink + air.dci_lead());
+        let up = (Direction::Uplink, config.processing.uplink);
+        Self {
+            index,
+            bearer: Bearer::new(&config.downlink.bearer, &config.uplink.bearer, 0),
+            down: Link::new(&config.downlink, down, cell, air, &stream),
+            up: Link::new(&config.uplink, up, cell, air, &stream),
+            access: UplinkAccess::new(config, &stream),
+            processing: config.processing.downlink,
+            armed: None,
+            watched: None,
+        }
+    }
+
+    pub(super) fn link(&mut self, direction: Direction) -> &mut Link {
+        match direction {
+            Direction::Downlink => &mut self.down,
+            Direction::Uplink => &mut self.up,
+        }
+    }
+
+    /// Takes in what has arrived by `now`, and does what the bearer's timers ask for, each at its
+    /// own time: a timer before an arrival of the same time.
+    pub(super) fn settle(&mut self, now: Instant, out: &mut Output) {
+        while let Some(at) = self.bearer.next_timer().filter(|&at| at <= now) {
+            self.admit(|arrival| arrival < at);
+            let ue = self.index;
+            self.bearer.on_timer(at, &mut |direction, at, packet| {
+                out.depart(direction.into(), ue, at, packet);
+            });
+        }
+        self.admit(|arrival| arrival <= now);
+    }
+
+    /// Whether packets wait outside RLC.
+    pub(super) fn queued(&self, direction: Direction) -> Load {
+        match direction {
+            Direction::Downlink => self.bearer.down.queued() + self.down.incoming_load,
+            Direction::Uplink => self.bearer.up.queued() + self.up.incoming_load,
+        }
+    }
+
+    /// Bytes that a buffer status report speaks of: also those that the UE still prepares.
+    pub(super) fn reportable(&self, now: Instant) -> u64 {
+        self.bearer.buffered_bytes(rlc::Direction::Up, now) + self.up.incoming_load.bytes
+    }
+
+    /// Bytes that a block needs for everything that can be sent, headers included, as well as can
+    /// be told before it is put together.
+    pub(super) fn needed(&self, direction: Direction, now: Instant) -> u64 {
+        let packets = match direction {
+            Direction::Downlink => self.bearer.down.queued().packets,
+            Direction::Uplink => self.bearer.up.queued().packets,
+        };
+        match self.bearer.buffered_bytes(direction.into(), now) {
+            0 => 0,
+            bytes => bytes + PACKET_HEADERS * packets + BLOCK_HEADERS,
+        }
+    }
+
+    /// Takes in the arrivals that are due.
+    #[inline]
+    pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
+        let Self { bearer, down, up, .. } = self;
+        for (link, one_way) in [(down, &mut bearer.down), (up, &mut bearer.up)] {
+            while let Some(&(at, packet)) = link.incoming.front().filter(|(at, _)| is_due(*at)) {
+                link.incoming.pop_front();
+                link.incoming_load.remove(&packet);
+                one_way.enqueue(at, packet);
+            }
+        }
+    }
+}
+
+/// RLC and MAC headers of a packet, at most, and of a block (a segment's header, a STATUS).
+const PACKET_HEADERS: u64 = 6;
+const BLOCK_HEADERS: u64 = 12;
+
+impl Link {
+    fn new(
+        config: &UeLinkConfig,
+        (direction, processing): (Direction, Duration),
+        cell: &CellConfig,
+        air: &Air,
+        stream: &impl Fn(&str) -> Stream,
+    ) -> Self {
+        let side = match direction {
+            Direction::Downlink => "down",
+            Direction::Uplink => "up",
+        };
+        let channel = Channel::new(&config.channel, stream(&format!("{side}.channel")));
+        let tables = &air.link(direction).tables;
+        let quality = channel.clone().quality(Instant::ZERO);
+        let (cqi, mcs) = match quality {
+            Quality::Cqi(cqi) => (cqi, None),
+            Quality::Mcs(mcs) => (tables.cqi(tables.sinr_db(quality)), Some(mcs)),
+            _ => (tables.cqi(tables.sinr_db(quality)), None),
+        };
+        let harq = Harq::new(config.harq, cell.bler, stream(&format!("{side}.harq")));
+        Self {
+            incoming: VecDeque::new(),
+            incoming_load: Load::default(),
+            processing,
+            reporter: CqiReporter::new(config.report, channel.clone()),
+            channel,
+            initial: CqiReport { cqi, mcs, measured: Instant::ZERO },
+            adaptation: LinkAdaptation::new(config.mcs),
+            harq,
+            synchronous: matches!(config.harq.timing, HarqTiming::Synchronous { .. }),
+            arriving: VecDeque::new(),
+            pool: Vec::new(),
+            active: false,
+            wait: None,
+            mcs: 0,
+            counters: RadioCounters::default(),
+            capacity: Capacity::default(),
+            capacity_mcs: None,
+        }
+    }
+
+    /// The MCS of a new block at `now`.
+    pub(super) fn choose_mcs(&mut self, now: Instant, air: &LinkAir, slot: Duration) -> u8 {
+        let report = self.reporter.report(now, &air.tables).unwrap_or(self.initial);
+        self.mcs = self.adaptation.mcs(&air.tables, report).min(air.highest_mcs());
+        if self.capacity_mcs != Some(self.mcs) {
+            self.capacity_mcs = Some(self.mcs);
+            self.capacity.set(now, air.mean_slot_bytes(self.mcs), slot);
+        }
+        self.mcs
+    }
+
+    /// Keeps what was found out; whether the scheduler is to look in every slot.
+    pub(super) fn note(&mut self, readiness: Readiness) -> bool {
+        self.active = readiness == Readiness::Now;
+        self.wait = match readiness {
+            Readiness::At(at) => Some(at),
+            Readiness::Now | Readiness::Never => None,
+        };
+        self.active
+    }
+
+    /// Sends the block of `process`, for the first time or again; whether it is decoded.
+    pub(super) fn send(
+        &mut self,
+        process: ProcessId,
+        is_new: bool,
+        (now, feedback): (Instant, Instant),
+        air: &LinkAir,
+    ) -> bool {
+        let sinr_db = air.tables.sinr_db(self.channel.quality(now));
+        let attempt = Attempt { now, feedback, sinr_db };
+        let MacPdu { size, used, prbs, mcs, .. } = *self.harq.payload(process);
+        self.counters.prbs += u64::from(prbs);
+        let reception = if is_new {
+            self.counters.blocks += 1;
+            self.counters.block_bytes += u64::from(size);
+            self.counters.used_bytes += u64::from(used);
+            self.counters.mcs_sum += u64::from(mcs);
+            self.harq.start(process, air.block(mcs), attempt)
+        } else {
+            self.counters.retransmissions += 1;
+            self.harq.retransmit(process, attempt)
+        };
+        let decoded = reception == Reception::Decoded;
+        self.counters.first_errors += u64::from(is_new && !decoded);
+        decoded
+    }
+
+    /// The block of `process` was decoded: takes it out of the process, which may be used again
+    /// before RLC has the block.
+    pub(super) fn receive(&mut self, process: ProcessId) {
+        let spare = self.pool.pop().unwrap_or_default();
+        let block = core::mem::replace(&mut self.harq.payload_mut(process).block, spare);
+        self.arriving.push_back(block);
+    }
+
+    /// A block is done with.
+    pub(super) fn recycle(&mut self, mut block: TransportBlock) {
+        block.clear();
+        self.pool.push(block);
+    }
+}

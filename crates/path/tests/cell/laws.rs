@@ -1,0 +1,309 @@
+//! Slicing, conservation, determinism, and that no buffer ever stalls, for random cells and
+//! traffic.
+
+use airpath_base::{Drop, Duration, FlowId, Instant};
+use airpath_path::radio::Direction;
+use airpath_path::radio::adaptation::{McsMode, OuterLoopConfig};
+use airpath_path::radio::cell::*;
+use airpath_path::radio::channel::{ChannelConfig, Quality};
+use airpath_path::radio::lte::tdd;
+use airpath_path::radio::mac::Occasions;
+use airpath_path::radio::mac::bsr::Piggyback;
+use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
+use airpath_path::radio::mac::grants::PeriodicGrant;
+use airpath_path::radio::mac::rach::RachConfig;
+use airpath_path::radio::rlc::{CoDelConfig, Discipline, Isolation};
+use airpath_path::radio::rrc::RrcState;
+use airpath_path::radio::rrc::connection::{ConnectionConfig, InactiveConfig};
+use airpath_path::radio::scheduler::{Policy, RateCap};
+use proptest::prelude::*;
+
+use crate::common::*;
+
+/// A packet: microseconds after the one before, to which UE, which way, size.
+type Arrival = (u64, u32, Direction, u32);
+
+fn carrier() -> impl Strategy<Value = CellConfig> {
+    prop_oneof![
+        Just(CellConfig::nr(NrCarrier::n78_100_mhz())),
+        Just(CellConfig::nr(NrCarrier::fdd_20_mhz())),
+        Just(CellConfig::lte(LteCarrier::fdd_20_mhz())),
+        (0u8..7, 0u8..=9, 6u32..=100).prop_map(|(number, special, prbs)| {
+            let configuration = tdd::Configuration::new(number).unwrap();
+            CellConfig::lte(LteCarrier::new(LteDuplex::Tdd { configuration, special }, prbs))
+        }),
+        (0usize..4, 0u32..5, 1u32..4, 11u32..60).prop_map(|(pattern, k1, k2, prbs)| {
+            let pattern =
+                ["DDDSU 10:2:2", "DSUUU 6:4:4", "DDSUU 8:2:4 + DU", "DDDDDDDSUU 6:4:4"][pattern];
+            let mut carrier = NrCarrier::n78_100_mhz();
+            carrier.duplex = NrDuplex::Tdd(pattern.parse().unwrap());
+            carrier.downlink.prbs = prbs;
+            carrier.uplink.prbs = prbs;
+            carrier.offsets.k1 = k1;
+            carrier.offsets.k2 = k2;
+            CellConfig::nr(carrier)
+        }),
+    ]
+}
+
+fn cell() -> impl Strategy<Value = CellConfig> {
+    let policy = prop_oneof![
+        Just(Policy::RoundRobin),
+        Just(Policy::MaxRate),
+        Just(Policy::ProportionalFair { time_constant: ms(100) }),
+    ];
+    (carrier(), policy, 0u64..2_000, 0u64..2_000, 0u64..4_000, prop::option::of(1u32..3)).prop_map(
+        |(mut cell, policy, down, up, grant, ues_per_slot)| {
+            cell.downlink_scheduler.policy = policy;
+            cell.uplink_scheduler.policy = policy;
+            cell.uplink_scheduler.ues_per_slot = ues_per_slot;
+            cell.base_station =
+                BaseStationConfig { downlink: us(down), uplink: us(up), grant: us(grant) };
+            cell
+        },
+    )
+}
+
+fn drx() -> impl Strategy<Value = DrxConfig> {
+    let start = prop_oneof![
+        Just(UplinkStart::AtOnce),
+        Just(UplinkStart::InActiveTime),
+        Just(UplinkStart::InOnDuration)
+    ];
+    (10u64..20, 1u64..50, prop::bool::ANY, start).prop_map(
+        |(on, inactivity, short, uplink_start)| DrxConfig {
+            on_duration: ms(on),
+            slot_offset: Duration::ZERO,
+            inactivity: ms(inactivity),
+            long_cycle: ms(160),
+            start_offset: ms(on),
+            short_cycle: short.then_some(ShortCycle { cycle: ms(40), timer: 2 }),
+            harq_rtt_downlink: ms(4),
+            harq_rtt_uplink: ms(4),
+            retransmission_downlink: ms(16),
+            retransmission_uplink: ms(16),
+            pdcch: us(71),
+            harq_processes: 16,
+            uplink_start,
+        },
+    )
+}
+
+fn rrc() -> impl Strategy<Value = ConnectionConfig> {
+    (prop::bool::ANY, prop::bool::ANY, 60u64..300).prop_map(|(idle, inactive, inactivity)| {
+        ConnectionConfig {
+            initial: if idle { RrcState::Idle } else { RrcState::Connected },
+            setup: ms(60),
+            inactivity: Some(ms(inactivity)),
+            inactive: inactive.then_some(InactiveConfig {
+                resume: ms(20),
+                idle_after: Some(ms(300)),
+                paging: Occasions::new(ms(320), ms(10)),
+            }),
+            paging: Occasions::new(ms(640), ms(10)),
+            paging_delay: ms(10),
+        }
+    })
+}
+
+fn rach() -> RachConfig {
+    RachConfig {
+        occasions: Occasions::new(ms(10), ms(1)),
+        preparation: ms(1),
+        preamble: ms(1),
+        response_window_after: ms(3),
+        response_window: ms(10),
+        response_delay: ms(2),
+        msg3_delay: ms(7),
+        contention_resolution: ms(48),
+        resolution_delay: ms(6),
+        backoff: ms(20),
+        preambles_max: 4,
+        miss_probability: 0.2,
+        contention_probability: 0.1,
+    }
+}
+
+fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
+    let losses = (0.0..0.6, 0.0..0.6, 1u8..5, 0.0..0.1);
+    let bearer =
+        (prop::bool::ANY, prop::option::of(3_000u64..60_000), 0..3, prop::option::of(20u64..300));
+    let asking = (prop::option::of(1u64..80), 1u32..8, 0.0..0.3, prop::bool::ANY, 16u32..400);
+    let grants =
+        (prop::option::of((1u64..20, prop::option::of(1u64..100))), prop::option::of(1u64..20));
+    let states = (prop::option::of(drx()), prop::option::of(rrc()), prop::option::of(40u64..500));
+    let rest = (prop::option::of(1u64..20), -3.0..30.0, 0u64..3_000, 0u64..3_000);
+    (losses, bearer, asking, grants, states, rest).prop_map(
+        move |(losses, bearer, asking, grants, states, rest)| {
+            let mut ue = UeConfig::plain(&access);
+            if bearer.0 {
+                um(&mut ue);
+            }
+            bler(&mut ue, losses.0, losses.1);
+            for link in [&mut ue.downlink, &mut ue.uplink] {
+                link.harq.max_transmissions = losses.2;
+                link.harq.nack_to_ack = losses.3;
+                link.channel = ChannelConfig::Constant(Quality::Sinr(rest.1));
+                link.mcs = McsMode::Adaptive(OuterLoopConfig::default());
+                link.cap = rest.0.map(|mbps| RateCap {
+                    rate: airpath_base::Rate::from_bps(mbps * 1_000_000).unwrap(),
+                    bucket_bytes: 3_000,
+                });
+                link.bearer.buffer.bytes = bearer.1;
+                let codel = CoDelConfig { target: ms(5), interval: ms(100) };
+                link.bearer.buffer.discipline = match bearer.2 {
+                    0 => Discipline::DropTail,
+                    1 => Discipline::CoDel(codel),
+                    _ => {
+                        Discipline::FqCoDel { codel, quantum: 1500, isolation: Isolation::Perfect }
+                    }
+                };
+                link.bearer.pdcp.discard = bearer.3.map(ms);
+            }
+            ue.sr.occasions = asking.0.map(|period| Occasions::new(ms(period), ms(1)));
+            ue.sr.transmissions_max = asking.1;
+            ue.sr.miss_probability = asking.2;
+            ue.bsr.piggyback = if asking.3 { Piggyback::Always } else { Piggyback::Padding };
+            ue.bsr.channels[0].masks_request = asking.3;
+            ue.believed.request_grant = asking.4;
+            let grant = |period, keep: Option<u64>| PeriodicGrant {
+                occasions: Occasions::new(ms(period), ms(0)),
+                bytes: 120,
+                keep: Some(ms(keep.unwrap_or(50))),
+            };
+            ue.proactive = grants.0.map(|(period, keep)| grant(period, keep));
+            ue.configured = grants.1.map(|period| grant(period, None));
+            ue.drx = states.0;
+            ue.rrc = states.1;
+            ue.alignment = states.2.map(|timer| AlignmentConfig {
+                timer: Some(ms(timer)),
+                command_every: ms(timer / 4),
+            });
+            if ue.sr.occasions.is_none() || ue.alignment.is_some() || asking.3 {
+                ue.random_access = Some(rach());
+            }
+            ue.processing = UeProcessing { downlink: us(rest.2), uplink: us(rest.3) };
+            ue
+        },
+    )
+}
+
+fn world() -> impl Strategy<Value = (CellConfig, Vec<UeConfig>)> {
+    cell().prop_flat_map(|cell| {
+        let ues = prop::collection::vec(ue(cell.access.clone()), 1..4);
+        (Just(cell), ues)
+    })
+}
+
+fn traffic() -> impl Strategy<Value = Vec<Arrival>> {
+    let gap = prop_oneof![4 => 0u64..300, 2 => 0u64..5_000, 1 => 0u64..400_000];
+    let direction = prop_oneof![Just(DOWN), Just(UP)];
+    let size = prop_oneof![40u32..100, 1_000u32..1_501];
+    prop::collection::vec((gap, 0u32..3, direction, size), 1..120)
+}
+
+/// When the driver asks, apart from enqueueing.
+#[derive(Clone, Copy, Debug)]
+enum Asking {
+    AtEachEvent,
+    AtTheEnd,
+    Every(Duration),
+}
+
+/// Everything that left and was dropped.
+type Outcome = (Vec<CellDeparture>, Vec<Drop>);
+
+fn drive(
+    config: &(CellConfig, Vec<UeConfig>),
+    traffic: &[Arrival],
+    asking: Asking,
+    watched: bool,
+) -> Outcome {
+    let mut cell = Cell::new(&config.0, &config.1, 7);
+    if watched {
+        cell.watch();
+    }
+    let mut outcome = (Vec::new(), Vec::new());
+    let (mut now, mut entered) = (Instant::ZERO, 0u64);
+    let mut steps = 0u64;
+    let mut ask = |cell: &mut Cell, at: Instant, entered: u64, outcome: &mut Outcome| {
+        while let Some(departure) = cell.poll(at) {
+            assert!(departure.at <= at);
+            outcome.0.push(departure);
+        }
+        while let Some(drop) = cell.poll_drop() {
+            outcome.1.push(drop);
+        }
+        let gone = outcome.0.iter().map(|departure| departure.packet);
+        let gone = gone.chain(outcome.1.iter().map(|drop| drop.packet));
+        if steps.is_multiple_of(16) {
+            let bytes: u64 = gone.map(|packet| u64::from(packet.size)).sum();
+            assert_eq!(cell.load().bytes + bytes, entered, "conservation at {at:?}");
+        }
+        assert_eq!(cell.stalled(), None, "at {at:?}");
+        steps += 1;
+    };
+    for (number, &(gap, ue, direction, size)) in (0..).zip(traffic) {
+        let next = now + us(gap);
+        match asking {
+            Asking::AtEachEvent => {
+                while let Some(at) = cell.next_event().filter(|&at| at <= next) {
+                    ask(&mut cell, at, entered, &mut outcome);
+                }
+            }
+            Asking::AtTheEnd => {}
+            Asking::Every(step) => {
+                let mut at = now + step;
+                while at <= next {
+                    ask(&mut cell, at, entered, &mut outcome);
+                    at += step;
+                }
+            }
+        }
+        now = next;
+        let ue = UeIndex(ue % config.1.len() as u32);
+        let mut packet = packet(number, size);
+        packet.flow = FlowId(number as u32 % 3);
+        cell.enqueue(now, direction, ue, packet);
+        entered += u64::from(size);
+    }
+    let end = now + Duration::from_secs(120);
+    match asking {
+        Asking::AtTheEnd => {}
+        Asking::AtEachEvent | Asking::Every(_) => {
+            while let Some(at) = cell.next_event().filter(|&at| at <= end) {
+                ask(&mut cell, at, entered, &mut outcome);
+                if cell.load().packets == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    ask(&mut cell, end, entered, &mut outcome);
+    assert_eq!(cell.load().packets, 0, "left after two minutes");
+    outcome
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    /// Conservation and no stall are asserted on the way, and that all has left after two minutes.
+    #[test]
+    fn nothing_depends_on_when_it_is_asked(
+        config in world(), traffic in traffic(), step in 50u64..20_000,
+    ) {
+        let often = drive(&config, &traffic, Asking::AtEachEvent, false);
+        let once = drive(&config, &traffic, Asking::AtTheEnd, false);
+        let watched = drive(&config, &traffic, Asking::Every(us(step)), true);
+        prop_assert_eq!(&often.0, &once.0);
+        prop_assert_eq!(&often.0, &watched.0);
+        let sorted = |drops: &[Drop]| {
+            let mut drops: Vec<_> = drops.iter().map(|drop| format!("{drop:?}")).collect();
+            drops.sort();
+            drops
+        };
+        prop_assert_eq!(sorted(&often.1), sorted(&once.1));
+        prop_assert_eq!(sorted(&often.1), sorted(&watched.1));
+        prop_assert!(often.0.is_sorted_by_key(|departure| departure.at));
+    }
+}

@@ -1,0 +1,12 @@
+//! The cell: closed forms of rates and delays, and the laws.
+
+mod common;
+mod delays;
+mod errors;
+mod laws;
+mod rates;
+mod sleep;
+
+const fn can_be_sent<T: Send>() {}
+/// A cell runs in whatever thread its run does.
+const _: () = can_be_sent::<airpath_path::radio::cell::Cell>();

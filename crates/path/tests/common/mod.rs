@@ -1,0 +1,154 @@
+//! Random stages and traffic, for the tests of laws.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Rate, Tunnel};
+use airpath_path::{
+    Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, Jitter, LinkConfig, LossConfig,
+    OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig, Trace,
+    TunnelEnd,
+};
+use proptest::prelude::*;
+
+pub(crate) fn packet(flow: u32, size: u32, ecn: Ecn, id: u64) -> Packet {
+    let payload = Payload::Opaque(id);
+    Packet { flow: FlowId(flow), size, ecn, tunnel: Tunnel::default(), payload }
+}
+
+pub(crate) fn millis() -> impl Strategy<Value = Duration> {
+    (0u64..40_000).prop_map(Duration::from_micros)
+}
+
+pub(crate) fn delay() -> impl Strategy<Value = StageConfig> {
+    let distribution = prop_oneof![
+        millis().prop_map(|max| Distribution::Uniform { max }),
+        millis().prop_map(|mean| Distribution::Exponential { mean }),
+        millis().prop_map(|sd| Distribution::HalfNormal { sd }),
+    ];
+    let jitter = (distribution, any::<bool>())
+        .prop_map(|(distribution, keep_order)| Jitter { distribution, keep_order });
+    (millis(), proptest::option::of(jitter))
+        .prop_map(|(base, jitter)| StageConfig::Delay(DelayConfig { base, jitter }))
+}
+
+pub(crate) fn queue() -> impl Strategy<Value = QueueConfig> {
+    let aqm = prop_oneof![
+        Just(Aqm::DropTail),
+        (1u64..8, 5u64..60).prop_map(|(target, interval)| Aqm::CoDel {
+            target: Duration::from_millis(target),
+            interval: Duration::from_millis(interval),
+        }),
+    ];
+    (proptest::option::of(0u32..30), proptest::option::of(0u64..40_000), aqm)
+        .prop_map(|(packets, bytes, aqm)| QueueConfig { packets, bytes, aqm })
+}
+
+pub(crate) fn service() -> impl Strategy<Value = ServiceConfig> {
+    let trace = proptest::collection::vec(0u64..20, 1..40).prop_map(|gaps| {
+        let mut at = 0;
+        let lines: String = gaps
+            .iter()
+            .map(|gap| {
+                at += gap;
+                format!("{at}\n")
+            })
+            .chain([format!("{}\n", gaps.iter().sum::<u64>() + 1)])
+            .collect();
+        let trace = Trace::parse(lines.as_bytes(), FilePath::new("random")).unwrap();
+        ServiceConfig::Trace(Arc::new(trace))
+    });
+    let rate =
+        (100_000u64..50_000_000).prop_map(|bps| ServiceConfig::Rate(Rate::from_bps(bps).unwrap()));
+    let bucket = (100_000u64..50_000_000, 1u64..20_000).prop_map(|(bps, burst)| {
+        ServiceConfig::Bucket { rate: Rate::from_bps(bps).unwrap(), burst }
+    });
+    prop_oneof![trace, rate, bucket]
+}
+
+pub(crate) fn stage() -> impl Strategy<Value = StageConfig> {
+    let link = (service(), queue())
+        .prop_map(|(service, queue)| StageConfig::Link(LinkConfig { service, queue }));
+    let loss = prop_oneof![
+        (0.0..0.5).prop_map(|probability| LossConfig::Random { probability }),
+        (1u64..20).prop_map(|period| LossConfig::Periodic { period }),
+        (0.0..0.3, 0.1..1.0, 0.0..0.1, 0.3..1.0).prop_map(
+            |(good_to_bad, bad_to_good, loss_good, loss_bad)| LossConfig::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            }
+        ),
+    ]
+    .prop_map(StageConfig::Loss);
+    let batch =
+        (1u64..30_000).prop_map(|us| StageConfig::Batch { interval: Duration::from_micros(us) });
+    prop_oneof![2 => delay(), 3 => link, 1 => loss, 1 => batch, 1 => policer(), 2 => host(), 1 => gtpu()]
+}
+
+fn policer() -> impl Strategy<Value = StageConfig> {
+    let excess = prop_oneof![Just(Excess::Drop), Just(Excess::Mark)];
+    (100_000u64..50_000_000, 0u64..20_000, excess).prop_map(|(bps, burst, excess)| {
+        let rate = Rate::from_bps(bps).unwrap();
+        StageConfig::Policer(PolicerConfig { rate, burst, excess })
+    })
+}
+
+fn gtpu() -> impl Strategy<Value = StageConfig> {
+    let outer_ip = prop_oneof![Just(OuterIp::V4), Just(OuterIp::V6)];
+    let too_big = prop_oneof![Just(TooBig::Drop), Just(TooBig::Fragment)];
+    let enter = (outer_ip, any::<bool>(), proptest::option::of(576u32..1600), too_big).prop_map(
+        |(outer_ip, pdu_session_container, mtu, too_big)| {
+            let config = GtpuConfig { outer_ip, pdu_session_container, mtu, too_big };
+            StageConfig::Gtpu(TunnelEnd::Enter(config))
+        },
+    );
+    let mtu = (500u32..1600).prop_map(|bytes| StageConfig::Mtu { bytes });
+    prop_oneof![3 => enter, 2 => Just(StageConfig::Gtpu(TunnelEnd::Leave)), 1 => mtu]
+}
+
+fn host() -> impl Strategy<Value = StageConfig> {
+    let micros = |most: u64| (0..most).prop_map(Duration::from_micros);
+    let periodic =
+        (0u64..30_000, 1u64..30_000, 1u64..30_000).prop_map(|(offset, on, off)| Stalls::Periodic {
+            offset: Instant::ZERO + Duration::from_micros(offset),
+            period: Duration::from_micros(on + off),
+            duration: Duration::from_micros(off),
+        });
+    let random = (100u64..30_000, 0u64..30_000).prop_map(|(between, mean)| Stalls::Random {
+        mean_between: Duration::from_micros(between),
+        duration: Distribution::Exponential { mean: Duration::from_micros(mean) },
+    });
+    let stalls = prop_oneof![Just(Stalls::None), periodic, random];
+    (stalls, micros(2_000), micros(3_000), proptest::option::of(1u32..20), any::<bool>()).prop_map(
+        |(stalls, processing, coalescing, ring_packets, shared)| {
+            let cpu = shared.then(|| "cpu".to_owned());
+            StageConfig::Host(HostConfig { stalls, processing, coalescing, ring_packets, cpu })
+        },
+    )
+}
+
+/// Packets: gaps in microseconds and sizes.
+pub(crate) fn arrivals() -> impl Strategy<Value = Vec<(u64, u32)>> {
+    proptest::collection::vec(
+        (prop_oneof![Just(0), 0u64..3_000, 0u64..60_000], 40u32..1501),
+        1..120,
+    )
+}
+
+pub(crate) fn sorted(
+    mut drops: Vec<airpath_base::Drop>,
+) -> Vec<(Instant, u64, airpath_base::DropReason)> {
+    drops.sort_by_key(|drop| (drop.at, opaque(&drop.packet)));
+    drops.iter().map(|drop| (drop.at, opaque(&drop.packet), drop.reason)).collect()
+}
+
+pub(crate) fn opaque(packet: &Packet) -> u64 {
+    match packet.payload {
+        Payload::Opaque(value) => value,
+        _ => unreachable!("only opaque packets were sent"),
+    }
+}

@@ -1,0 +1,288 @@
+//! Scripts for the stages of the core network and beyond: inject, expect.
+
+mod common;
+
+use std::iter::from_fn;
+
+use airpath_base::{DropReason, Duration, Ecn, Instant, Rate};
+use airpath_path::{
+    Aqm, DelayConfig, Distribution, Excess, GateConfig, GateKind, GateSide, GateTimer, GtpuConfig,
+    HostConfig, LinkConfig, LossConfig, OuterIp, Path, PolicerConfig, QueueConfig, ServiceConfig,
+    StageConfig, Stalls, TooBig, TunnelEnd, build, build_pair,
+};
+
+use common::{opaque, packet};
+
+const ENTER: GtpuConfig = GtpuConfig {
+    outer_ip: OuterIp::V4,
+    pdu_session_container: true,
+    mtu: Some(1500),
+    too_big: TooBig::Fragment,
+};
+
+const HOST: HostConfig = HostConfig {
+    stalls: Stalls::None,
+    processing: Duration::ZERO,
+    coalescing: Duration::ZERO,
+    ring_packets: None,
+    cpu: None,
+};
+
+fn us(us: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(us)
+}
+
+fn mbps(mbps: u64) -> Rate {
+    Rate::from_bps(mbps * 1_000_000).unwrap()
+}
+
+fn one_way(stages: &[StageConfig]) -> Box<dyn Path> {
+    build(stages.iter().map(|stage| ("test", stage)), 1)
+}
+
+/// Which packet left, and when in us.
+type Left = (u64, u64);
+
+/// Sends packets at these times in us; returns what left, and which was dropped why.
+fn script(stages: &[StageConfig], arrivals: &[(u64, u32)]) -> (Vec<Left>, Vec<(u64, DropReason)>) {
+    let mut path = one_way(stages);
+    for (id, &(at, size)) in arrivals.iter().enumerate() {
+        path.enqueue(us(at), packet(0, size, Ecn::NotEct, id as u64));
+    }
+    let left = from_fn(|| path.poll(us(10_000_000)))
+        .map(|left| (opaque(&left.packet), left.at.as_nanos() / 1000))
+        .collect();
+    let dropped =
+        from_fn(|| path.poll_drop()).map(|drop| (opaque(&drop.packet), drop.reason)).collect();
+    (left, dropped)
+}
+
+fn link(service: ServiceConfig, queue_bytes: Option<u64>) -> StageConfig {
+    let queue = QueueConfig { packets: None, bytes: queue_bytes, aqm: Aqm::DropTail };
+    StageConfig::Link(LinkConfig { service, queue })
+}
+
+#[test]
+fn a_link_inside_a_tunnel_sends_the_outer_headers_and_one_outside_does_not() {
+    let link = || link(ServiceConfig::Rate(mbps(8)), None);
+    let [enter, leave] = [TunnelEnd::Enter(ENTER), TunnelEnd::Leave].map(StageConfig::Gtpu);
+    // 8 Mb/s: a byte takes 1 us. 44 bytes around a packet (TS 29.281 5.1), 64 around fragments.
+    let (left, _) = script(&[enter.clone(), link(), leave.clone()], &[(0, 1000), (5000, 1500)]);
+    assert_eq!(left, [(0, 1044), (1, 5000 + 1500 + 64)]);
+    let (left, _) = script(&[enter, leave, link()], &[(0, 1000), (5000, 1500)]);
+    assert_eq!(left, [(0, 1000), (1, 6500)]);
+}
+
+#[test]
+fn a_tunnel_that_may_not_fragment_is_a_black_hole_for_what_does_not_fit() {
+    let config = GtpuConfig { too_big: TooBig::Drop, ..ENTER };
+    let enter = StageConfig::Gtpu(TunnelEnd::Enter(config));
+    let (left, dropped) = script(&[enter], &[(0, 1456), (1, 1457)]);
+    assert_eq!((left.len(), dropped), (1, vec![(1, DropReason::TooBig)]));
+    let (left, dropped) = script(&[StageConfig::Mtu { bytes: 1400 }], &[(0, 1400), (1, 1401)]);
+    assert_eq!((left.len(), dropped), (1, vec![(1, DropReason::TooBig)]));
+}
+
+#[test]
+fn a_packet_is_lost_with_any_of_its_fragments() {
+    let loss = StageConfig::Loss(LossConfig::Periodic { period: 3 });
+    let stages =
+        [StageConfig::Gtpu(TunnelEnd::Enter(ENTER)), loss, StageConfig::Gtpu(TunnelEnd::Leave)];
+    // Fragments 0 0, 1, 2 2, 3 3: the third and the sixth are lost.
+    let (left, dropped) = script(&stages, &[(0, 1500), (1, 100), (2, 1500), (3, 1500)]);
+    assert_eq!(left.iter().map(|left| left.0).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(dropped, [(1, DropReason::Loss), (3, DropReason::Loss)]);
+}
+
+#[test]
+fn a_policer_drops_or_marks_what_exceeds_its_burst_and_delays_nothing() {
+    let policer = |excess| {
+        let config = PolicerConfig { rate: mbps(8), burst: 3000, excess };
+        StageConfig::Policer(config)
+    };
+    let arrivals = [(0, 1500), (0, 1500), (0, 1500), (1499, 1500), (1500, 1500)];
+    let (left, dropped) = script(&[policer(Excess::Drop)], &arrivals);
+    assert_eq!(left, [(0, 0), (1, 0), (4, 1500)]);
+    assert_eq!(dropped, [(2, DropReason::Policed), (3, DropReason::Policed)]);
+
+    let mut path = one_way(&[policer(Excess::Mark)]);
+    let codepoints = [Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::NotEct];
+    for (id, ecn) in codepoints.into_iter().enumerate() {
+        path.enqueue(us(0), packet(0, 1500, ecn, id as u64));
+    }
+    let left: Vec<Ecn> = from_fn(|| path.poll(us(0))).map(|left| left.packet.ecn).collect();
+    // RFC 3168 5: what cannot be marked is dropped.
+    assert_eq!(left, [Ecn::Ect0, Ecn::Ect0, Ecn::Ce]);
+    assert_eq!(path.poll_drop().unwrap().reason, DropReason::Policed);
+}
+
+#[test]
+fn a_shaper_lets_a_burst_pass_and_queues_the_rest_at_its_rate() {
+    let shaper = link(ServiceConfig::Bucket { rate: mbps(8), burst: 3000 }, Some(3000));
+    let arrivals =
+        [(0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500), (20_000, 1500)];
+    let (left, dropped) = script(&[shaper], &arrivals);
+    // The one at the head of the queue waits for tokens in the server's place.
+    assert_eq!(left, [(0, 0), (1, 0), (2, 1500), (3, 3000), (4, 4500), (6, 20_000)]);
+    assert_eq!(dropped, [(5, DropReason::QueueFull)]);
+}
+
+#[test]
+fn what_comes_during_a_stall_leaves_in_a_burst_after_it() {
+    let stalls = Stalls::Periodic {
+        offset: us(1_000),
+        period: Duration::from_millis(10),
+        duration: Duration::from_millis(2),
+    };
+    let host = StageConfig::Host(HostConfig { stalls, ..HOST });
+    let arrivals = [(0, 100), (999, 100), (1_000, 100), (2_500, 100), (3_000, 100), (11_001, 100)];
+    let (left, _) = script(&[host], &arrivals);
+    assert_eq!(left, [(0, 0), (1, 999), (2, 3_000), (3, 3_000), (4, 3_000), (5, 13_000)]);
+}
+
+#[test]
+fn a_small_ring_overflows_during_a_stall() {
+    let stalls = Stalls::Periodic {
+        offset: us(1_000),
+        period: Duration::from_secs(1),
+        duration: Duration::from_millis(2),
+    };
+    let processing = Duration::from_micros(100);
+    let host = HostConfig { stalls, processing, ring_packets: Some(2), ..HOST };
+    // The first is half done when the CPU goes; two wait; the others find the ring full, until
+    // the CPU has taken one out at 3,050.
+    let arrivals =
+        [(950, 100), (1_000, 100), (1_100, 100), (2_999, 100), (3_049, 100), (3_050, 100)];
+    let (left, dropped) = script(&[StageConfig::Host(host)], &arrivals);
+    assert_eq!(left, [(0, 3_050), (1, 3_150), (2, 3_250), (5, 3_350)]);
+    assert_eq!(dropped, [(3, DropReason::RingFull), (4, DropReason::RingFull)]);
+}
+
+#[test]
+fn an_interrupt_waits_for_more_packets_and_a_busy_cpu_needs_none() {
+    let host = HostConfig {
+        processing: Duration::from_micros(10),
+        coalescing: Duration::from_micros(50),
+        ..HOST
+    };
+    let arrivals = [(0, 100), (40, 100), (65, 100), (80, 100), (100, 100)];
+    let (left, _) = script(&[StageConfig::Host(host)], &arrivals);
+    // Interrupt at 50; 65 finds the CPU busy until 70; 80 finds it idle again.
+    assert_eq!(left, [(0, 60), (1, 70), (2, 80), (3, 140), (4, 150)]);
+}
+
+#[test]
+fn stages_of_one_cpu_stall_together() {
+    let host = |cpu: Option<&str>| {
+        let stalls = Stalls::Random {
+            mean_between: Duration::from_millis(5),
+            duration: Distribution::Exponential { mean: Duration::from_millis(5) },
+        };
+        StageConfig::Host(HostConfig { stalls, cpu: cpu.map(str::to_owned), ..HOST })
+    };
+    let departures = |name: &str, cpu| {
+        let host = host(cpu);
+        let mut path = build([(name, &host)], 1);
+        (0..1000).for_each(|ms| path.enqueue(us(ms * 1000), packet(0, 100, Ecn::NotEct, ms)));
+        from_fn(|| path.poll(us(10_000_000))).map(|left| left.at).collect::<Vec<_>>()
+    };
+    assert_eq!(departures("down", Some("vm")), departures("up", Some("vm")));
+    assert_ne!(departures("down", None), departures("up", None));
+}
+
+/// A NAT between two delays, the UE's side 10 ms away, the server's 20 ms.
+struct World {
+    paths: [Box<dyn Path>; 2],
+}
+
+impl World {
+    fn new(gates: &[(GateKind, GateTimer)]) -> Self {
+        let delay = |ms| {
+            let base = Duration::from_millis(ms);
+            StageConfig::Delay(DelayConfig { base, jitter: None })
+        };
+        let gate = |kind, side| StageConfig::Gate(GateConfig { kind, side });
+        let mut up = vec![delay(10)];
+        up.extend(gates.iter().map(|&(kind, timer)| gate(kind, GateSide::Outward(timer))));
+        up.push(delay(20));
+        let mut down = vec![delay(20)];
+        down.extend(gates.iter().rev().map(|&(kind, _)| gate(kind, GateSide::Inward)));
+        down.push(delay(10));
+        let named = |stages: Vec<StageConfig>| stages.into_iter().map(|stage| ("test", stage));
+        let (down, up): (Vec<_>, Vec<_>) = (named(down).collect(), named(up).collect());
+        let borrowed =
+            |stages: &'static [(&'static str, StageConfig)]| stages.iter().map(|(n, s)| (*n, s));
+        Self { paths: build_pair(borrowed(down.leak()), borrowed(up.leak()), 1) }
+    }
+
+    /// A packet of a flow goes up at this time in ms; nobody polls that direction.
+    fn up(&mut self, ms: u64, flow: u32) {
+        self.paths[1].enqueue(us(ms * 1000), packet(flow, 100, Ecn::NotEct, 0));
+    }
+
+    /// One comes down: when it arrives in ms, or why not.
+    fn down(&mut self, ms: u64, flow: u32) -> Result<u64, DropReason> {
+        self.paths[0].enqueue(us(ms * 1000), packet(flow, 100, Ecn::NotEct, 0));
+        match self.paths[0].poll(us(ms * 1000 + 30_001)) {
+            Some(left) => Ok(left.at.as_nanos() / 1_000_000),
+            None => Err(self.paths[0].poll_drop().expect("it left or was dropped").reason),
+        }
+    }
+}
+
+fn timer(ms: u64, inward_refreshes: bool) -> GateTimer {
+    GateTimer { timeout: Duration::from_millis(ms), inward_refreshes }
+}
+
+#[test]
+fn the_first_packet_up_makes_the_binding_and_silence_ends_it() {
+    let mut world = World::new(&[(GateKind::Nat, timer(300_000, false))]);
+    assert_eq!(world.down(0, 0), Err(DropReason::NoBinding));
+    // At the NAT at 110; what the server sends at 90 is there at 110, too, and just in time.
+    world.up(100, 0);
+    assert_eq!(world.down(89, 0), Err(DropReason::NoBinding));
+    assert_eq!(world.down(90, 0), Ok(120));
+    assert_eq!(world.down(90, 1), Err(DropReason::NoBinding), "another flow's binding");
+    // RFC 4787 REQ-6: what comes in need not refresh: 300 s after 110 ms it ends.
+    assert_eq!(world.down(300_090, 0), Ok(300_120));
+    assert_eq!(world.down(300_091, 0), Err(DropReason::NoBinding));
+    world.up(300_100, 0);
+    assert_eq!(world.down(300_100, 0), Ok(300_130));
+}
+
+#[test]
+fn a_nat_that_inward_packets_refresh_stays_open() {
+    // RFC 4787 REQ-6 a).
+    let mut world = World::new(&[(GateKind::Nat, timer(1_000, true))]);
+    world.up(0, 0);
+    for ms in [900, 1_800, 2_800] {
+        assert_eq!(world.down(ms, 0), Ok(ms + 30));
+    }
+    assert_eq!(world.down(3_801, 0), Err(DropReason::NoBinding));
+    assert_eq!(
+        world.down(3_900, 0),
+        Err(DropReason::NoBinding),
+        "what was dropped refreshed nothing"
+    );
+}
+
+#[test]
+fn of_two_nats_the_shorter_timeout_decides() {
+    let pairs = [[1_000, 300_000], [300_000, 1_000]];
+    for [inner, outer] in pairs {
+        let gates = [(GateKind::Nat, timer(inner, false)), (GateKind::Nat, timer(outer, false))];
+        let mut world = World::new(&gates);
+        world.up(0, 0);
+        assert_eq!(world.down(989, 0), Ok(1_019));
+        assert_eq!(world.down(991, 0), Err(DropReason::NoBinding));
+    }
+}
+
+#[test]
+fn a_firewall_lets_traffic_through_one_way_only() {
+    let mut world = World::new(&[(GateKind::Firewall, timer(300_000, true))]);
+    assert_eq!(world.down(0, 0), Err(DropReason::Blocked));
+    world.up(0, 0);
+    assert_eq!(world.paths[1].poll(us(30_000)).map(|left| left.at), Some(us(30_000)));
+    assert_eq!(world.down(30, 0), Ok(60));
+}

@@ -1,0 +1,141 @@
+//! What the keys of the stages of the core network mean.
+
+use airpath_base::{Duration, Instant, Rate};
+use airpath_path::{
+    Aqm, DelayConfig, Distribution, Excess, GateConfig, GateKind, GateSide, GateTimer, GtpuConfig,
+    HostConfig, LinkConfig, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig,
+    Stalls, TooBig, TunnelEnd,
+};
+use airpath_scenario::{NamedStage, Scenario, Source, Traffic, parse};
+
+fn scenario(text: &str) -> Scenario {
+    let text = format!("{text}\n[[flow]]\nkind = \"ping\"\n");
+    match parse(&Source { name: "s.toml", text: &text, directory: None }, &[]) {
+        Ok(parsed) => parsed.scenario,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Stages down, each given by its keys.
+fn down(stages: &[&str]) -> Vec<StageConfig> {
+    let text: String = stages.iter().map(|keys| format!("[[path.down]]\n{keys}\n")).collect();
+    scenario(&text).down.into_iter().map(|named| named.stage).collect()
+}
+
+#[test]
+fn a_tunnel_is_that_of_nr_over_ipv4_unless_said_otherwise() {
+    let leave = "stage = \"gtpu\"\nend = \"leave\"";
+    let enter = |config| StageConfig::Gtpu(TunnelEnd::Enter(config));
+    let nr = GtpuConfig {
+        outer_ip: OuterIp::V4,
+        pdu_session_container: true,
+        mtu: None,
+        too_big: TooBig::Fragment,
+    };
+    let lte = "stage = \"gtpu\"\nend = \"enter\"\nouter_ip = \"ipv6\"\nmtu_bytes = 1500\n\
+               pdu_session_container = false\ntoo_big = \"drop\"";
+    let stages = down(&["stage = \"gtpu\"\nend = \"enter\"", leave, lte, leave]);
+    assert_eq!(stages[0], enter(nr));
+    assert_eq!(stages[1], StageConfig::Gtpu(TunnelEnd::Leave));
+    let lte = GtpuConfig {
+        outer_ip: OuterIp::V6,
+        pdu_session_container: false,
+        mtu: Some(1500),
+        too_big: TooBig::Drop,
+    };
+    assert_eq!(stages[2], enter(lte));
+}
+
+#[test]
+fn a_shaper_is_a_link_and_a_policer_is_not() {
+    let keys = "rate_mbps = 20\nburst_bytes = 25000";
+    let stages = down(&[
+        &format!("stage = \"shaper\"\n{keys}\nqueue_packets = 7"),
+        &format!("stage = \"policer\"\n{keys}"),
+        &format!("stage = \"policer\"\n{keys}\nexcess = \"mark\""),
+        "stage = \"mtu\"\nmtu_bytes = 1400",
+    ]);
+    let (rate, burst) = (Rate::from_bps(20_000_000).unwrap(), 25_000);
+    let queue = QueueConfig { packets: Some(7), bytes: None, aqm: Aqm::DropTail };
+    let service = ServiceConfig::Bucket { rate, burst };
+    let policer = |excess| StageConfig::Policer(PolicerConfig { rate, burst, excess });
+    let mtu = StageConfig::Mtu { bytes: 1400 };
+    let shaper = StageConfig::Link(LinkConfig { service, queue });
+    assert_eq!(stages, [shaper, policer(Excess::Drop), policer(Excess::Mark), mtu]);
+}
+
+#[test]
+fn gates_have_their_timer_in_the_direction_that_opens_them() {
+    let scenario = scenario(
+        "[[path.up]]\nstage = \"nat\"\n\
+         [[path.up]]\nstage = \"firewall\"\ntimeout_s = 60\ninward_refreshes = false\n\
+         [[path.down]]\nstage = \"firewall\"\n[[path.down]]\nstage = \"nat\"\n",
+    );
+    let gate = |kind, side| StageConfig::Gate(GateConfig { kind, side });
+    let timer = |s, inward_refreshes| {
+        GateSide::Outward(GateTimer { timeout: Duration::from_secs(s), inward_refreshes })
+    };
+    let stages = |named: Vec<NamedStage>| named.into_iter().map(|named| named.stage);
+    let up: Vec<_> = stages(scenario.up).collect();
+    // RFC 4787 REQ-5 c): five minutes.
+    let nat = gate(GateKind::Nat, timer(300, true));
+    assert_eq!(up, [nat, gate(GateKind::Firewall, timer(60, false))]);
+    let down: Vec<_> = stages(scenario.down).collect();
+    let inward = |kind| gate(kind, GateSide::Inward);
+    assert_eq!(down, [inward(GateKind::Firewall), inward(GateKind::Nat)]);
+}
+
+#[test]
+fn a_host_never_stalls_unless_it_is_told_when() {
+    let stages = down(&[
+        "stage = \"host\"",
+        "stage = \"host\"\nstalls = \"at-intervals\"\nstall_ms = 3\nstall_period_ms = 10\n\
+         stall_offset_ms = 4\nring_packets = 9",
+        "stage = \"host\"\nstalls = \"at-random\"\nstall_ms = 3\nstall_mean_between_ms = 10\n\
+         processing_ms = 0.02\ncoalescing_ms = 0.05\ncpu = \"vm\"",
+        "stage = \"host\"\nstalls = \"at-random\"\nstall_ms = 3\nstall_mean_between_ms = 10\n\
+         stall_distribution = \"uniform\"",
+    ]);
+    let ms = Duration::from_millis;
+    let plain = HostConfig {
+        stalls: Stalls::None,
+        processing: Duration::ZERO,
+        coalescing: Duration::ZERO,
+        ring_packets: None,
+        cpu: None,
+    };
+    let periodic =
+        Stalls::Periodic { offset: Instant::ZERO + ms(4), period: ms(10), duration: ms(3) };
+    let random = |duration| Stalls::Random { mean_between: ms(10), duration };
+    let expected = [
+        plain.clone(),
+        HostConfig { stalls: periodic, ring_packets: Some(9), ..plain.clone() },
+        HostConfig {
+            stalls: random(Distribution::Exponential { mean: ms(3) }),
+            processing: Duration::from_micros(20),
+            coalescing: Duration::from_micros(50),
+            cpu: Some("vm".to_owned()),
+            ..plain.clone()
+        },
+        HostConfig { stalls: random(Distribution::Uniform { max: ms(3) }), ..plain },
+    ];
+    assert_eq!(stages, expected.map(StageConfig::Host));
+}
+
+#[test]
+fn each_place_of_a_server_is_further_away_than_the_one_before() {
+    let places = ["upf", "campus", "edge", "region", "ocean"]
+        .map(|place| format!("stage = \"server\"\nplace = \"{place}\""));
+    let stages = down(&places.each_ref().map(String::as_str));
+    let delays = stages.iter().map(|stage| match stage {
+        StageConfig::Delay(DelayConfig { base, jitter: None }) => base.as_nanos() / 1000,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(delays.collect::<Vec<_>>(), [50, 200, 1_000, 6_000, 40_000]);
+}
+
+#[test]
+fn a_receiver_may_ask_for_datagrams() {
+    let scenario = scenario("[[flow]]\nkind = \"udp\"\nrate_mbps = 1\nopened_by = \"receiver\"\n");
+    assert!(matches!(scenario.flows[0].traffic, Traffic::Udp { receiver_opens: true, .. }));
+}

@@ -1,0 +1,268 @@
+//! The cell at the UE's end of the path: which flow belongs to which UE, and what goes into tables.
+
+use airpath_base::{Drop, DropReason, Duration, Instant, Packet};
+use airpath_path::Load;
+use airpath_path::radio::Direction;
+use airpath_path::radio::cell::{
+    AccessCounters, Cell, CellDeparture, RadioCounters, UeIndex, UeMeter,
+};
+use airpath_record::{
+    LinkRow, LinkSummary, Name, Names, Quantiles, RadioRow, RadioSummary, RunSummary, Tables,
+};
+use airpath_scenario::{RadioConfig, Scenario};
+
+use crate::flow::mbps;
+
+/// The cell and its UEs' traffic.
+pub(crate) struct Radio {
+    cell: Cell,
+    /// By flow.
+    ues: Vec<UeIndex>,
+    /// UEs with traffic, in order.
+    used: Vec<UsedUe>,
+    sampled_at: Instant,
+}
+
+/// A UE that some flow belongs to.
+struct UsedUe {
+    index: UeIndex,
+    label: String,
+    name: Name,
+    /// Down and up.
+    sides: [Side; 2],
+}
+
+/// One direction of a UE.
+struct Side {
+    id: String,
+    link: Name,
+    before: Before,
+    dropped: Vec<(DropReason, u64)>,
+    /// Of these, since the last sample.
+    dropped_now: u64,
+}
+
+/// What a meter said at the last sample.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    delivered: Load,
+    sojourn: Duration,
+    radio: RadioCounters,
+    access: AccessCounters,
+    rlc_retransmissions: u64,
+    awake: Duration,
+    capacity_bytes: f64,
+}
+
+const DIRECTIONS: [&str; 2] = ["down", "up"];
+
+impl Radio {
+    pub(crate) fn new(
+        config: &RadioConfig,
+        scenario: &Scenario,
+        seed: u64,
+        names: &mut Names,
+    ) -> Self {
+        let configs: Vec<_> = config.ues.iter().map(|ue| ue.config.clone()).collect();
+        let ues: Vec<UeIndex> = scenario.flows.iter().map(|flow| UeIndex(flow.ue as u32)).collect();
+        let used = (0..)
+            .map(UeIndex)
+            .zip(&config.ues)
+            .filter(|(index, _)| ues.contains(index))
+            .map(|(index, ue)| UsedUe {
+                index,
+                label: ue.name.clone(),
+                name: names.add(&ue.name),
+                sides: DIRECTIONS.map(|direction| {
+                    let id = format!("radio.{}.{direction}", ue.name);
+                    let link = names.add(&id);
+                    let (before, dropped) = (Before::default(), Vec::new());
+                    Side { id, link, before, dropped, dropped_now: 0 }
+                }),
+            })
+            .collect();
+        let cell = Cell::new(&config.cell, &configs, seed);
+        Self { cell, ues, used, sampled_at: Instant::ZERO }
+    }
+
+    /// A packet comes to the base station (down) or to the UE's radio (up).
+    #[inline]
+    pub(crate) fn enqueue(&mut self, now: Instant, direction: Direction, packet: Packet) {
+        let ue = self.ues[packet.flow.0 as usize];
+        self.cell.enqueue(now, direction, ue, packet);
+    }
+
+    #[inline]
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<CellDeparture> {
+        self.cell.poll(now)
+    }
+
+    #[inline]
+    pub(crate) fn next_event(&self) -> Option<Instant> {
+        self.cell.next_event()
+    }
+
+    /// The next drop, and the name of the buffer in tables.
+    pub(crate) fn poll_drop(&mut self) -> Option<(Drop, Name)> {
+        let drop = self.cell.poll_drop()?;
+        let index = self.ues[drop.packet.flow.0 as usize];
+        let place = self.used.iter().position(|ue| ue.index == index);
+        let ue = &mut self.used[place.expect("a flow's UE is in the list")];
+        let side = &mut ue.sides[drop.stage as usize];
+        side.dropped_now += 1;
+        match side.dropped.iter_mut().find(|(reason, _)| *reason == drop.reason) {
+            Some((_, packets)) => *packets += 1,
+            None => side.dropped.push((drop.reason, 1)),
+        }
+        Some((drop, side.link))
+    }
+
+    /// A sample interval ends.
+    pub(crate) fn sample(&mut self, now: Instant, tables: &mut Tables) {
+        let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
+        if seconds <= 0.0 {
+            return;
+        }
+        self.sampled_at = now;
+        let used = &mut self.used;
+        self.cell.observe(now, &mut |meter| {
+            if let Some(ue) = used.iter_mut().find(|ue| ue.index == meter.ue) {
+                let side = usize::from(meter.direction == Direction::Uplink);
+                ue.sides[side].sample(now, seconds, ue.name, meter, tables);
+            }
+        });
+    }
+
+    /// The run ends at `now`.
+    pub(crate) fn summarise(&mut self, now: Instant, summary: &mut RunSummary) {
+        let seconds = now.as_secs_f64();
+        let used = &self.used;
+        self.cell.observe(now, &mut |meter| {
+            let Some(ue) = used.iter().find(|ue| ue.index == meter.ue) else { return };
+            let side = usize::from(meter.direction == Direction::Uplink);
+            summary.links.push(ue.sides[side].link_summary(seconds, meter));
+            let id = format!("{}.{}", ue.label, DIRECTIONS[side]);
+            summary.radio.push(radio_summary(id, seconds, meter));
+        });
+    }
+}
+
+impl Side {
+    fn sample(
+        &mut self,
+        now: Instant,
+        seconds: f64,
+        ue: Name,
+        meter: &UeMeter<'_>,
+        tables: &mut Tables,
+    ) {
+        let after = Before::of(meter);
+        let before = std::mem::replace(&mut self.before, after);
+        let (radio, access) = (after.radio, after.access);
+        let packets = after.delivered.packets - before.delivered.packets;
+        let bytes = after.delivered.bytes - before.delivered.bytes;
+        let sojourn = after.sojourn.saturating_sub(before.sojourn);
+        let queue_delay_ms = (packets > 0).then(|| (sojourn / packets).as_millis_f64());
+        let throughput_mbps = mbps(bytes, seconds).unwrap_or_default();
+        let time_ns = now.as_nanos() as i64;
+        tables.link(LinkRow {
+            time_ns,
+            link: self.link,
+            throughput_mbps,
+            capacity_mbps: (after.capacity_bytes - before.capacity_bytes) * 8.0 / seconds / 1e6,
+            queue_packets: meter.queued.packets,
+            queue_bytes: meter.queued.bytes,
+            queue_delay_ms,
+            dropped_packets: std::mem::take(&mut self.dropped_now),
+        });
+        let blocks = radio.blocks - before.radio.blocks;
+        let share = |part: u64| (blocks > 0).then(|| part as f64 / blocks as f64);
+        tables.radio(RadioRow {
+            time_ns,
+            ue,
+            direction: direction_name(meter.direction),
+            throughput_mbps,
+            prbs: radio.prbs - before.radio.prbs,
+            blocks,
+            block_bytes: radio.block_bytes - before.radio.block_bytes,
+            used_bytes: radio.used_bytes - before.radio.used_bytes,
+            mcs: share(radio.mcs_sum - before.radio.mcs_sum),
+            bler: share(radio.first_errors - before.radio.first_errors),
+            harq_retransmissions: radio.retransmissions - before.radio.retransmissions,
+            lost_blocks: radio.lost_blocks - before.radio.lost_blocks,
+            rlc_retransmissions: after.rlc_retransmissions - before.rlc_retransmissions,
+            queue_packets: meter.queued.packets,
+            queue_bytes: meter.queued.bytes,
+            queue_delay_ms,
+            grants: access.grants - before.access.grants,
+            granted_bytes: access.granted_bytes - before.access.granted_bytes,
+            wasted_bytes: access.wasted_bytes - before.access.wasted_bytes,
+            scheduling_requests: access.requests - before.access.requests,
+            buffer_status_reports: access.reports - before.access.reports,
+            random_accesses: access.random_accesses - before.access.random_accesses,
+            awake: after.awake.saturating_sub(before.awake).as_secs_f64() / seconds,
+        });
+    }
+
+    fn link_summary(&self, seconds: f64, meter: &UeMeter<'_>) -> LinkSummary {
+        let rate = |bytes: f64| if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
+        let sent = meter.sojourn.delivered.bytes as f64;
+        LinkSummary {
+            id: self.id.clone(),
+            throughput_mbps: rate(sent),
+            capacity_mbps: rate(meter.capacity_bytes),
+            utilisation: if meter.capacity_bytes > 0.0 { sent / meter.capacity_bytes } else { 0.0 },
+            queue_delay_ms: meter.sojourn.histogram.as_ref().and_then(Quantiles::of),
+            dropped_packets: self
+                .dropped
+                .iter()
+                .map(|&(reason, packets)| (reason.name(), packets))
+                .collect(),
+        }
+    }
+}
+
+impl Before {
+    fn of(meter: &UeMeter<'_>) -> Self {
+        Self {
+            delivered: meter.sojourn.delivered,
+            sojourn: meter.sojourn.sum,
+            radio: meter.radio,
+            access: meter.access,
+            rlc_retransmissions: meter.rlc_retransmissions,
+            awake: meter.awake,
+            capacity_bytes: meter.capacity_bytes,
+        }
+    }
+}
+
+fn radio_summary(id: String, seconds: f64, meter: &UeMeter<'_>) -> RadioSummary {
+    let radio = &meter.radio;
+    let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+    let access = &meter.access;
+    RadioSummary {
+        id,
+        throughput_mbps: per_second(meter.sojourn.delivered.bytes as f64 * 8.0 / 1e6),
+        prbs_per_s: per_second(radio.prbs as f64),
+        mcs_mean: share(radio.mcs_sum, radio.blocks),
+        bler: share(radio.first_errors, radio.blocks),
+        harq_retransmissions: radio.retransmissions,
+        lost_blocks: radio.lost_blocks,
+        rlc_retransmissions: meter.rlc_retransmissions,
+        padding: share(radio.block_bytes - radio.used_bytes, radio.block_bytes),
+        grants: access.grants,
+        scheduling_requests: access.requests,
+        buffer_status_reports: access.reports,
+        random_accesses: access.random_accesses,
+        marked_packets: meter.marked,
+        awake: per_second(meter.awake.as_secs_f64()),
+    }
+}
+
+fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Downlink => DIRECTIONS[0],
+        Direction::Uplink => DIRECTIONS[1],
+    }
+}

@@ -1,0 +1,94 @@
+//! TCP and UDP through the stages of the core network and beyond.
+
+mod common;
+
+use common::{flow, run};
+
+const TEN_MS_UP: &str = "[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n";
+
+fn named(name: &str, sets: &[&str]) -> airpath_record::RunSummary {
+    let shipped = airpath_scenario::shipped();
+    let (_, text) = shipped.iter().find(|(shipped, _)| *shipped == name).expect("it is shipped");
+    run(text, sets)
+}
+
+#[test]
+fn outer_headers_take_their_share_of_the_backhaul() {
+    // 1,448 of 1,500 bytes are payload, 20 + 8 + 16 are around them, and 20 more around fragments.
+    let goodput = |sets: &[&str]| named("gtpu-fragmentation", sets).flows[0].goodput_mbps.unwrap();
+    let bound = |headers: f64, payload: f64| 50.0 * payload / (payload + 52.0 + headers);
+    let fragmented = goodput(&[]);
+    assert!(fragmented <= bound(64.0, 1448.0) && fragmented > 0.97 * bound(64.0, 1448.0));
+    let whole = goodput(&["flow.0.mss_bytes=1404"]);
+    assert!(whole <= bound(44.0, 1404.0) && whole > 0.97 * bound(44.0, 1404.0), "{whole}");
+}
+
+#[test]
+fn a_tunnel_that_drops_what_is_too_big_lets_the_handshake_through_and_nothing_else() {
+    let summary = named("gtpu-fragmentation", &["path.down.1.too_big=drop"]);
+    assert_eq!(summary.flows[0].bytes_delivered, 0);
+    assert!(summary.flows[0].rto_count.unwrap() > 3);
+}
+
+#[test]
+fn a_policed_flow_gets_no_more_than_its_rate_and_a_shaped_one_all_of_it() {
+    let bound = 20.0 * 1448.0 / 1500.0;
+    let policed = named("policer", &[]).flows[0].goodput_mbps.unwrap();
+    // Without a queue before the losses, CUBIC halves what it gets.
+    assert!(policed < 0.6 * bound && policed > 0.2 * bound, "{policed}");
+    let shaper = format!(
+        "[run]\nduration_s = 60\n[[path.down]]\nstage = \"shaper\"\nrate_mbps = 20\n\
+         burst_bytes = 25000\nqueue_packets = 200\n{TEN_MS_UP}[[flow]]\nkind = \"bulk\"\n"
+    );
+    let shaped = flow(&shaper, &[]).goodput_mbps.unwrap();
+    assert!(shaped < bound * 1.01 && shaped > 0.97 * bound, "{shaped}");
+}
+
+#[test]
+fn a_firewall_lets_the_ue_ask_and_nobody_else() {
+    let summary = named("one-way-firewall", &["run.duration_s=9.9"]);
+    let lost = |id: &str| {
+        let ping = summary.pings.iter().find(|ping| ping.id == id).unwrap();
+        (ping.sent, ping.lost)
+    };
+    assert_eq!(lost("from-ue").1, 0);
+    let (sent, gone) = lost("from-server");
+    assert!(sent > 40 && gone == sent, "{gone} of {sent}");
+}
+
+#[test]
+fn a_silent_receiver_loses_its_binding_unless_the_stream_keeps_it() {
+    let received = |sets: &[&str]| named("double-nat", sets).flows[0].bytes_delivered / 1472;
+    // 2 Mb/s of 1,500 bytes: one in 6 ms, for the 30 s after what opened it was at the outer NAT
+    // (at 10 ms); at the outer NAT the first is 2 ms later.
+    let closing = received(&[]);
+    assert_eq!(closing, 5_000);
+    // Two minutes, less the way there at the end.
+    let kept = received(&["path.up.2.inward_refreshes=true"]);
+    assert!(kept > 19_900, "{kept}");
+    // Nobody asks: nothing comes.
+    assert_eq!(received(&["flow.0.opened_by=sender"]), 0);
+}
+
+#[test]
+fn tcp_down_through_a_nat_is_opened_by_the_ue_or_not_at_all() {
+    let text = "[run]\nduration_s = 5\n[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n\
+                [[path.up]]\nstage = \"nat\"\n[[path.down]]\nstage = \"nat\"\n\
+                [[path.down]]\nstage = \"link\"\nrate_mbps = 10\nqueue_packets = 50\n\
+                [[flow]]\nkind = \"bulk\"\n";
+    assert_eq!(flow(text, &[]).bytes_delivered, 0);
+    assert!(flow(text, &["flow.0.opened_by=receiver"]).goodput_mbps.unwrap() > 9.0);
+}
+
+#[test]
+fn a_stalling_host_delays_pings_and_a_small_ring_loses_packets() {
+    const RARELY: [&str; 2] =
+        ["path.down.0.stall_mean_between_ms=1000000", "path.up.1.stall_mean_between_ms=1000000"];
+    let summary = named("hypervisor", &[]);
+    let without = named("hypervisor", &RARELY);
+    let p99 = |summary: &airpath_record::RunSummary| summary.pings[0].rtt_ms.as_ref().unwrap().p99;
+    assert!(p99(&summary) > p99(&without) + 20.0, "{} {}", p99(&summary), p99(&without));
+    let segments = |summary: &airpath_record::RunSummary| summary.flows[0].retransmitted_segments;
+    let small = named("hypervisor", &["path.down.0.ring_packets=16"]);
+    assert!(segments(&small) > segments(&summary));
+}

@@ -1,0 +1,163 @@
+//! TCP and pings over a cell.
+
+mod common;
+
+use airpath_path::radio::cell::{CellConfig, LteCarrier, NrCarrier, UeConfig};
+use airpath_path::radio::harq::Decoding;
+use airpath_record::RunSummary;
+use airpath_scenario::{NamedUe, RadioConfig, Scenario};
+
+const WIRE: &str = "
+[run]
+duration_s = 10
+[[path.down]]
+stage = \"delay\"
+delay_ms = 5
+[[path.up]]
+stage = \"delay\"
+delay_ms = 5
+";
+
+fn over(cell: CellConfig, flows: &str) -> Scenario {
+    behind(WIRE, cell, flows)
+}
+
+fn behind(path: &str, cell: CellConfig, flows: &str) -> Scenario {
+    let mut scenario = common::scenario(&format!("{path}{flows}"), &[]);
+    let config = UeConfig::plain(&cell.access);
+    let ues = vec![NamedUe { name: "phone".to_owned(), config }];
+    scenario.radio = Some(RadioConfig { preset: "plain".to_owned(), cell, ues });
+    scenario
+}
+
+fn run(scenario: &Scenario) -> RunSummary {
+    airpath_sim::simulate(scenario, 1, &mut |_| true).expect("never stopped").summary
+}
+
+const BULK: &str = "
+[[flow]]
+kind = \"bulk\"
+profile = \"linux-6.18\"
+congestion = \"cubic\"
+receive_buffer_bytes = 100_000_000
+send_buffer_bytes = 100_000_000
+";
+
+/// What the transport blocks can carry, less headers of IP, TCP, PDCP, RLC and MAC.
+fn fills(cell: CellConfig, carrier_mbps: f64) {
+    let scenario = over(cell, BULK);
+    let summary = run(&scenario);
+    let (flow, down) = (&summary.flows[0], &summary.links[0]);
+    let steady = flow.steady_mbps.expect("10 s are long enough");
+    assert!(steady > 0.93 * carrier_mbps && steady < 0.97 * carrier_mbps, "{steady} Mb/s");
+    assert!((down.capacity_mbps / carrier_mbps - 1.0).abs() < 0.02, "{}", down.capacity_mbps);
+    assert_eq!(summary.links[1].id, "radio.phone.up");
+    let up = &summary.radio[1];
+    assert!(up.buffer_status_reports > 0 && up.scheduling_requests > 0);
+    assert!(up.padding.is_some_and(|padding| padding < 0.5), "{:?}", up.padding);
+    let again = run(&scenario);
+    assert_eq!(again.flows[0].bytes_delivered, flow.bytes_delivered);
+    assert_eq!(again.events, summary.events);
+}
+
+/// I_TBS 26, 100 PRBs, two code words (TS 36.213 7.1.7.2.1).
+#[test]
+fn bulk_fills_lte() {
+    fills(CellConfig::lte(LteCarrier::fdd_20_mhz()), 150.752);
+}
+
+/// An idle UE in LTE FDD, SR every 10 ms: what Holma and Toskala, LTE for UMTS, 11.11, count, and
+/// 10 ms of core for their 1 ms.
+#[test]
+fn a_ping_waits_for_its_grant() {
+    let ping = "[[flow]]\nkind = \"ping\"\ninterval_ms = 107\n";
+    let summary = run(&over(CellConfig::lte(LteCarrier::fdd_20_mhz()), ping));
+    let rtt = summary.pings[0].rtt_ms.as_ref().expect("answers");
+    assert!((rtt.mean - 29.0).abs() < 1.5, "{rtt:?}");
+    assert_eq!(summary.pings[0].lost, 0);
+}
+
+/// Acknowledgements go up when there is a grant: nothing arrives that did not fit a block, and the
+/// radio's own clock is what spaces them.
+#[test]
+fn a_file_arrives_whole_over_a_bad_channel() {
+    let file = BULK.replace("kind = \"bulk\"", "kind = \"file\"\nsize_bytes = 20_000_000");
+    let mut scenario = over(CellConfig::nr(NrCarrier::n78_100_mhz()), &file);
+    let radio = scenario.radio.as_mut().expect("there is one");
+    let ue = &mut radio.ues[0].config;
+    for link in [&mut ue.downlink, &mut ue.uplink] {
+        link.harq.decoding = Decoding::Fixed { initial: 0.3, retransmission: 0.3 };
+    }
+    let summary = run(&scenario);
+    assert_eq!(summary.flows[0].bytes_delivered, 20_000_000);
+    assert!(summary.flows[0].completed_s.is_some());
+    let down = &summary.radio[0];
+    assert!(down.bler.is_some_and(|bler| (bler - 0.3).abs() < 0.05), "{:?}", down.bler);
+    assert!(down.lost_blocks > 0 && down.rlc_retransmissions > 0);
+}
+
+/// TS 29.281: the tunnel ends at the base station, before PDCP.
+#[test]
+fn the_cell_sees_no_outer_headers() {
+    let gtpu = |direction: &str, end: &str| {
+        format!("[[path.{direction}]]\nstage = \"gtpu\"\nend = \"{end}\"\n")
+    };
+    let tunnelled = format!(
+        "{}{}{WIRE}{}{}",
+        gtpu("down", "enter"),
+        gtpu("up", "enter"),
+        gtpu("down", "leave"),
+        gtpu("up", "leave")
+    );
+    let run = |path: &str| {
+        let flows = format!("{BULK}[[flow]]\nkind = \"ping\"\n");
+        let summary = run(&behind(path, CellConfig::nr(NrCarrier::n78_100_mhz()), &flows));
+        let flows = serde_json::to_string(&summary.flows).expect("plain data");
+        (flows, serde_json::to_string(&summary.links).expect("plain data"))
+    };
+    assert_eq!(run(&tunnelled), run(WIRE));
+}
+
+/// RFC 4787 REQ-5: a binding is made by what comes up through the cell.
+#[test]
+fn a_nat_in_front_of_the_cell_lets_in_what_the_ue_asked_for() {
+    let path = format!("[[path.up]]\nstage = \"nat\"\n[[path.down]]\nstage = \"nat\"\n{WIRE}");
+    let ping = |direction: &str| {
+        format!(
+            "[[flow]]\nkind = \"ping\"\ninterval_ms = 300\nid = \"{direction}\"\n\
+             direction = \"{direction}\"\n"
+        )
+    };
+    let flows = format!("{}{}", ping("up"), ping("down"));
+    let summary = run(&behind(&path, CellConfig::nr(NrCarrier::n78_100_mhz()), &flows));
+    let (asked, unasked) = (&summary.pings[0], &summary.pings[1]);
+    assert!(asked.sent > 0 && asked.lost == 0, "{asked:?}");
+    assert!(unasked.sent > 0 && unasked.lost == unasked.sent, "{unasked:?}");
+}
+
+/// Four paths and a cell: the proxy's UE side ends at the cell.
+#[test]
+fn files_arrive_whole_through_a_proxy_and_a_cell() {
+    let proxied = format!(
+        "{WIRE}[[path.down]]\nstage = \"proxy\"\n[[path.down]]\nstage = \"delay\"\ndelay_ms = 1\n\
+         [[path.up]]\nstage = \"proxy\"\n[[path.up]]\nstage = \"delay\"\ndelay_ms = 5\n"
+    );
+    let file = |direction: &str| {
+        format!(
+            "[[flow]]\nkind = \"file\"\nsize_bytes = 1_000_000\ndirection = \"{direction}\"\n\
+             profile = \"linux-6.18\"\n"
+        )
+    };
+    let flows = format!("{}{}[[flow]]\nkind = \"ping\"\n", file("down"), file("up"));
+    let summary = run(&behind(&proxied, CellConfig::lte(LteCarrier::fdd_20_mhz()), &flows));
+    for flow in &summary.flows[..2] {
+        assert_eq!(flow.bytes_delivered, 1_000_000, "{}", flow.id);
+        assert!(flow.completed_s.is_some(), "{}", flow.id);
+    }
+    assert_eq!(summary.proxies.len(), 2);
+    assert_eq!(summary.pings[0].lost, 0);
+    // Beyond the proxy the RTT is the radio's, before it the wire's.
+    let (flow, proxy) = (&summary.flows[0], &summary.proxies[0]);
+    let median = |rtt: &Option<airpath_record::Quantiles>| rtt.as_ref().expect("samples").p50;
+    assert!(median(&flow.rtt_ms) < 12.0 && median(&proxy.rtt_ms) > 15.0);
+}
