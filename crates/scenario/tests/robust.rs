@@ -1,5 +1,6 @@
 //! Whatever the file holds, the answer is a scenario or an error that names places: no panic.
 
+use airpath_path::radio::cell::Cell;
 use airpath_scenario::{Origin, Source, parse, shipped};
 use proptest::prelude::*;
 
@@ -84,6 +85,11 @@ fn judge(text: &str, sets: &[String]) -> Result<(), TestCaseError> {
     let source = Source { name: "s.toml", text, directory: None };
     match parse(&source, sets) {
         Ok(parsed) => {
+            if let Some(radio) = &parsed.scenario.radio {
+                // The model panics for what it refuses.
+                let ues: Vec<_> = radio.ues.iter().map(|ue| ue.config.clone()).collect();
+                Cell::new(&radio.cell, &ues, 1);
+            }
             let resolved = Source { text: &parsed.resolved_toml, ..source };
             let again = parse(&resolved, &[]);
             prop_assert_eq!(again.map(|again| again.scenario), Ok(parsed.scenario));
