@@ -15,7 +15,7 @@ use airpath_path::radio::rlc::{
 };
 use airpath_path::radio::rrc::RrcState;
 use airpath_path::radio::scheduler::{Policy, RateCap};
-use airpath_scenario::{Parsed, RadioConfig, Source, parse};
+use airpath_scenario::{Parsed, RadioConfig, Source, parse, radio_presets};
 
 const PING: &str = "[[flow]]\nkind = \"ping\"\n";
 
@@ -131,7 +131,19 @@ fn every_value_of_a_preset_has_a_source() {
         assert_eq!(radio(name, "").preset, name);
         files += 1;
     }
-    assert_eq!(files, 10);
+    assert_eq!(files, radio_presets().count());
+    let (name, description) = radio_presets().next().unwrap();
+    assert_eq!(name, "nr-n78");
+    assert_eq!(description, "NR n78: 100 MHz TDD of 30 kHz, DDDSU, 4 layers down and 2 up");
+}
+
+#[test]
+fn the_guides_example_is_a_scenario() {
+    let guide = include_str!("../../../docs/guides/scenarios.md");
+    let radio = guide.split("```toml\n").find(|block| block.starts_with("[radio]")).unwrap();
+    let scenario = parsed_with(radio.split("```").next().unwrap(), &[]).scenario;
+    let radio = scenario.radio.unwrap();
+    assert_eq!((radio.ues.len(), radio.ues[20].name.as_str()), (21, "meter-19"));
 }
 
 #[test]
