@@ -4,6 +4,7 @@ mod build;
 mod check;
 mod layers;
 pub(crate) mod presets;
+mod refused;
 mod timers;
 
 use std::path::Path;
@@ -83,7 +84,9 @@ impl Radio {
         let mut radio = Self { fields, cell, ues, config: None };
         check::radio(&radio, problems);
         if problems.is_empty() {
-            radio.config = Some(build::radio(&radio));
+            let config = build::radio(&radio);
+            refused::check(&radio, &config, problems);
+            radio.config = Some(config);
         }
         Some(radio)
     }

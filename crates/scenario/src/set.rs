@@ -111,11 +111,14 @@ impl Setting<'_> {
 
     fn no_element(&self, depth: usize, items: &[Node], problems: &mut Problems) {
         let (list, wanted) = (self.dotted(depth), &self.path[depth]);
-        let named = items.iter().position(
-            |item| matches!(item.get("id"), Some(Node { value: Value::Text(id), .. }) if id == wanted),
-        );
+        let named = |key: &str| {
+            items.iter().position(
+                |item| matches!(item.get(key), Some(Node { value: Value::Text(text), .. }) if text == wanted),
+            )
+        };
+        let named = named("id").map(|at| ("flow", at)).or(named("name").map(|at| ("UE", at)));
         let help = match (named, items.len()) {
-            (Some(index), _) => format!("that flow is `{list}.{index}`"),
+            (Some((what, index)), _) => format!("that {what} is `{list}.{index}`"),
             (None, 0) => format!("the scenario has no `{list}`"),
             (None, 1) => format!("the scenario has only `{list}.0`"),
             (None, count) => format!("the scenario has `{list}.0` to `{list}.{}`", count - 1),

@@ -60,7 +60,8 @@ pub(crate) fn nearest<'a>(
         .into_iter()
         .map(|candidate| (score(candidate), candidate))
         .filter(|&(score, _)| score >= 0.6)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
+        // Of equals the shortest.
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.len().cmp(&a.1.len())))
         .map(|(_, candidate)| candidate)
 }
 

@@ -1,5 +1,6 @@
 //! Whatever the file holds, the answer is a scenario or an error that names places: no panic.
 
+use airpath_path::radio::cell::Cell;
 use airpath_scenario::{Origin, Source, parse, shipped};
 use proptest::prelude::*;
 
@@ -25,6 +26,22 @@ const PIECES: &[&str] = &[
     "start_s = 99999999999999999999\n",
     "seed = 0xffffffffffffffffffffffffffffffffffffffff\n",
     "id = \"\u{1f4f6}\"\n",
+    "[radio]\n",
+    "[[radio.ue]]\n",
+    "[radio.cell]\n",
+    "[radio.rlc]\n",
+    "[radio.ue.channel]\n",
+    "preset = \"nr-n78\"\n",
+    "preset = \"lte-tdd-20\"\n",
+    "model = \"process\"\n",
+    "mode = \"um\"\n",
+    "duplex = \"tdd\"\n",
+    "tdd_pattern = \"SU 10:2:2\"\n",
+    "t_reordering_ms = \"infinity\"\n",
+    "count = 3\n",
+    "enabled = false\n",
+    "period_ms = \"none\"\n",
+    "prbs_up = 1\n",
     "= 1\n",
     "\"\"\"",
     "\r\n",
@@ -68,6 +85,11 @@ fn judge(text: &str, sets: &[String]) -> Result<(), TestCaseError> {
     let source = Source { name: "s.toml", text, directory: None };
     match parse(&source, sets) {
         Ok(parsed) => {
+            if let Some(radio) = &parsed.scenario.radio {
+                // The model panics for what it refuses.
+                let ues: Vec<_> = radio.ues.iter().map(|ue| ue.config.clone()).collect();
+                Cell::new(&radio.cell, &ues, 1);
+            }
             let resolved = Source { text: &parsed.resolved_toml, ..source };
             let again = parse(&resolved, &[]);
             prop_assert_eq!(again.map(|again| again.scenario), Ok(parsed.scenario));
@@ -114,6 +136,7 @@ proptest! {
         sets in prop::collection::vec(
             prop_oneof![
                 any::<String>(),
+                "radio[.](cell|drx|rlc|rlc_up|sr|channel|harq|rach|rrc|grants|ue[.]0[.]bsr)[.](enabled|mode|mu|period_ms|long_cycle_ms|bandwidth_mhz|model|sinr_db|periodic_timer_ms|aqm|processes|inactive|proactive_period_ms|duplex)=(true|false|um|none|infinity|tdd|process|codel|[0-9]{1,4}|0[.]5)",
                 "(run|flow|path|profile|title)([.](0|1|down|seed|id|kind|\"x\")){0,3}=[-0-9a-z.\\[\\]{}\"]{0,6}",
             ],
             1..4,

@@ -28,11 +28,7 @@ pub(super) fn radio(radio: &Radio, problems: &mut Problems) {
             rlc(ue.part(part), problems);
         }
         sr(ue, &radio.cell, any, problems);
-        let grants = ue.part("grants");
-        below(grants, "proactive_offset_ms", "proactive_period_ms", problems);
-        below(grants, "configured_offset_ms", "configured_period_ms", problems);
         let rach = ue.part("rach");
-        below(rach, "offset_ms", "period_ms", problems);
         at_most(rach, "response_delay_ms", "response_window_ms", problems);
         drx(ue.part("drx"), problems);
         rrc(ue.part("rrc"), any, problems);
@@ -120,7 +116,6 @@ fn rlc(fields: &Fields, problems: &mut Problems) {
 
 fn sr(ue: &Ue, cell: &Fields, any: bool, problems: &mut Problems) {
     let sr = ue.part("sr");
-    below(sr, "offset_ms", "period_ms", problems);
     let Some(period) = sr.time("period_ms") else {
         if sr.text("period_ms").is_some() && ue.part("rach").flag("enabled") == Some(false) {
             problems.add_with_help(
@@ -162,7 +157,17 @@ fn drx(fields: &Fields, problems: &mut Problems) {
     if fields.flag("enabled") != Some(true) {
         return;
     }
-    below(fields, "start_offset_ms", "long_cycle_ms", problems);
+    if let (Some(offset), Some(cycle)) =
+        (fields.time("start_offset_ms"), fields.time("long_cycle_ms"))
+        && offset >= cycle
+    {
+        // TS 38.331 DRX-Config: 0 to the cycle less one
+        let (offset, cycle) = (unscaled(offset.as_nanos(), 6), unscaled(cycle.as_nanos(), 6));
+        problems.add(
+            fields.given("start_offset_ms").unwrap_or(fields.origin_of("long_cycle_ms")),
+            format!("`start_offset_ms` ({offset}) must be below `long_cycle_ms` ({cycle})"),
+        );
+    }
     if let Some(offset) = fields.time("start_offset_ms")
         && offset.as_nanos() % 1_000_000 != 0
     {
@@ -204,7 +209,6 @@ fn rrc(fields: &Fields, any: bool, problems: &mut Problems) {
             );
         }
     }
-    below(fields, "paging_offset_ms", "paging_cycle_ms", problems);
 }
 
 fn alignment(ue: &Ue, problems: &mut Problems) {
@@ -215,17 +219,6 @@ fn alignment(ue: &Ue, problems: &mut Problems) {
             "time alignment needs random access, which starts it again",
             "set enabled = true in [radio.rach]",
         );
-    }
-}
-
-/// An offset is below its period.
-fn below(fields: &Fields, offset: &str, period: &str, problems: &mut Problems) {
-    if let (Some(from), Some(every)) = (fields.time(offset), fields.time(period))
-        && from >= every
-    {
-        let (from, every) = (unscaled(from.as_nanos(), 6), unscaled(every.as_nanos(), 6));
-        let place = fields.given(offset).unwrap_or(fields.origin_of(period));
-        problems.add(place, format!("`{offset}` ({from}) must be below `{period}` ({every})"));
     }
 }
 

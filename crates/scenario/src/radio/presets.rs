@@ -27,6 +27,15 @@ pub(crate) const BUILT_IN: &[(&str, &str)] = presets![
     "lte-2012",
 ];
 
+/// Name and description of each preset of `[radio]`.
+pub fn radio_presets() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BUILT_IN.iter().map(|&(name, text)| {
+        // A test sees to the comment.
+        let description = text.lines().next().unwrap_or_default();
+        (name, description.trim_start_matches('#').trim())
+    })
+}
+
 /// A preset, not complete: what it does not say has the keys' defaults.
 pub(crate) struct Preset {
     /// The cell's `access`, which decides what keys there are.

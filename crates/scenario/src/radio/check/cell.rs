@@ -1,7 +1,9 @@
 //! `[radio.cell]`.
 
 use airpath_path::radio::lte;
-use airpath_path::radio::nr::{self, FrequencyRange, Numerology, SYMBOLS_PER_SLOT, TddPattern};
+use airpath_path::radio::nr::{
+    self, FrequencyRange, McsTable, Numerology, SYMBOLS_PER_SLOT, TddPattern,
+};
 
 use crate::problem::Problems;
 use crate::read::Fields;
@@ -116,7 +118,7 @@ fn nr_carrier(cell: &Fields, problems: &mut Problems) {
     data_slots(cell, problems);
 }
 
-/// Some slot has downlink data, some uplink data.
+/// Some slot has downlink data, some uplink data, and its largest block has room for headers.
 fn data_slots(cell: &Fields, problems: &mut Problems) {
     let pattern = tdd_pattern(cell);
     let most = |symbols: fn(nr::SlotFormat) -> u8| {
@@ -125,14 +127,15 @@ fn data_slots(cell: &Fields, problems: &mut Problems) {
             slots.map(|slot| u32::from(symbols(pattern.slot(slot)))).max().unwrap_or(0)
         })
     };
-    for (link, most, taken, least) in [
-        ("downlink", most(|slot| slot.downlink), "control_symbols", "least_symbols_down"),
-        ("uplink", most(|slot| slot.uplink), "feedback_symbols", "least_symbols_up"),
+    for (link, suffix, most, taken) in [
+        ("downlink", "down", most(|slot| slot.downlink), "control_symbols"),
+        ("uplink", "up", most(|slot| slot.uplink), "feedback_symbols"),
     ] {
-        if let (Some(control), Some(data)) = (cell.count(taken), cell.count(least))
-            && control + data > u64::from(most)
-        {
-            let place = [least, taken, "tdd_pattern"].iter().find_map(|name| cell.given(name));
+        let least = format!("least_symbols_{suffix}");
+        let (Some(control), Some(data)) = (cell.count(taken), cell.count(&least)) else { continue };
+        if control + data > u64::from(most) {
+            let names = [least.as_str(), taken, "tdd_pattern"];
+            let place = names.iter().find_map(|name| cell.given(name));
             problems.add_with_help(
                 place.unwrap_or(&cell.origin),
                 format!("no slot has {link} data"),
@@ -142,7 +145,43 @@ fn data_slots(cell: &Fields, problems: &mut Problems) {
                     control + data
                 ),
             );
+        } else if let Some(bytes) = nr_block(cell, suffix, most - control as u32) {
+            room_for_headers(cell, suffix, bytes, problems);
         }
+    }
+}
+
+/// Bytes of a block of all resource blocks at MCS 0.
+fn nr_block(cell: &Fields, suffix: &str, symbols: u32) -> Option<u32> {
+    let count = |name: &str| Some(cell.count(&format!("{name}_{suffix}"))? as u32);
+    let table = match cell.text(&format!("mcs_table_{suffix}"))? {
+        "qam64" => McsTable::Qam64,
+        "qam64_low_se" => McsTable::Qam64LowSe,
+        _ => McsTable::Qam256,
+    };
+    let allocation = nr::Allocation {
+        prbs: count("prbs").or(resource_blocks(cell))?,
+        symbols,
+        dmrs_per_prb: count("dmrs")?,
+        overhead_per_prb: count("overhead")?,
+    };
+    let elements = allocation.resource_elements();
+    Some(nr::transport_block_size(elements, nr::mcs(table, 0)?, count("layers")?) / 8)
+}
+
+fn room_for_headers(cell: &Fields, suffix: &str, bytes: u32, problems: &mut Problems) {
+    // MAC, RLC and PDCP headers and a buffer status report.
+    const HEADERS: u32 = 16;
+    if bytes < HEADERS {
+        let names = ["prbs", "dmrs", "overhead"].map(|name| format!("{name}_{suffix}"));
+        let place = names.iter().find_map(|name| cell.given(name)).unwrap_or(&cell.origin);
+        problems.add(
+            place,
+            format!(
+                "a block of all resource blocks at MCS 0 has {bytes} bytes; it needs {HEADERS} \
+                 for headers"
+            ),
+        );
     }
 }
 
@@ -153,15 +192,22 @@ fn lte_carrier(cell: &Fields, problems: &mut Problems) {
             format!("`layers_down` is {layers}, but LTE has 1 or 2 here"),
         );
     }
-    let Some(ports) = cell.count("antenna_ports") else { return };
-    if ports == 3 {
+    let ports = cell.count("antenna_ports");
+    if ports == Some(3) {
         problems.add(
             cell.origin_of("antenna_ports"),
             "`antenna_ports` is 3, but must be 1, 2 or 4".to_owned(),
         );
-    } else if cell.count("layers_down").is_some_and(|layers| layers == 2 && ports == 1) {
+    } else if cell.count("layers_down").is_some_and(|layers| layers == 2 && ports == Some(1)) {
         let place = cell.given("antenna_ports").unwrap_or(cell.origin_of("layers_down"));
         problems.add(place, "2 layers need 2 `antenna_ports` at least".to_owned());
+    }
+    for (suffix, usable) in [("down", None), ("up", Some(lte::uplink_blocks as fn(u32) -> u32))] {
+        let prbs = cell.count(&format!("prbs_{suffix}")).map(|prbs| prbs as u32);
+        let prbs = prbs.or(resource_blocks(cell)).map(|prbs| usable.map_or(prbs, |of| of(prbs)));
+        if let Some(bits) = prbs.and_then(|prbs| lte::transport_block_size(0, prbs)) {
+            room_for_headers(cell, suffix, bits / 8, problems);
+        }
     }
     // TS 36.211 table 6.7-1: 4 symbols of PDCCH in 1.4 MHz only
     if cell.count("cfi") == Some(4) && resource_blocks(cell).is_some_and(|blocks| blocks > 10) {

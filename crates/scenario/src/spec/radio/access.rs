@@ -28,7 +28,7 @@ pub(super) static SR: Table = Table {
                     "offset_ms",
                     MS_FROM_0,
                     Default::Value("4"),
-                    "The first occasion in a period.",
+                    "The first occasion; counts modulo the period.",
                 )
                 .needs(Need::Not("period_ms", "none")),
             ],
@@ -170,7 +170,7 @@ pub(super) static GRANTS: Table = Table {
                 "proactive_offset_ms",
                 MS_FROM_0,
                 Default::Value("0"),
-                "The first one in a period.",
+                "The first one; counts modulo the period.",
             )
             .needs(PROACTIVE),
             Key::new("proactive_bytes", GRANT, Default::Value("100"), "Size of each.")
@@ -193,7 +193,7 @@ pub(super) static GRANTS: Table = Table {
                 "configured_offset_ms",
                 MS_FROM_0,
                 Default::Value("0"),
-                "The first one in a period.",
+                "The first one; counts modulo the period.",
             )
             .needs(CONFIGURED),
             Key::new("configured_bytes", GRANT, Default::Value("100"), "Size of each.")
@@ -239,7 +239,7 @@ pub(super) static RACH: Table = Table {
                 enabled("False: a UE whose scheduling request fails sends it again and again."),
                 Key::new("period_ms", MS_ABOVE_0, Default::Value("10"), "Period of PRACH.")
                     .needs(ON),
-                rach("offset_ms", "1", "The first occasion in a period."),
+                rach("offset_ms", "1", "The first occasion; counts modulo the period."),
                 rach("preparation_ms", "1", "From the trigger to the first usable occasion."),
             ],
         ),

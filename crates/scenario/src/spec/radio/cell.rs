@@ -72,7 +72,7 @@ const NR_CARRIER: &[Key] = &[
         "mu",
         count(Unit::Plain, 0, 3),
         Default::Absent("see `scs_khz`"),
-        "Numerology: `scs_khz` is 15 × 2^mu.",
+        "Sets `scs_khz` as a numerology: 15 × 2^mu (TS 38.211 table 4.2-1).",
     )
     .excludes(&["scs_khz"]),
     Key::new(

@@ -44,7 +44,7 @@ const KEYS: &[Key] = &[
         "file",
         Kind::File,
         Default::Required,
-        "A recording, plain or gzip: CSV with the columns `time_s` and one of `sinr_db`, `cqi` and \
+        "Recording, plain or gzip: CSV with the columns `time_s` and one of `sinr_db`, `cqi` and \
          `mcs`, or a G-NetTrack Pro log. Relative to the scenario file's directory.",
     )
     .needs(TRACE),

@@ -16,7 +16,7 @@ pub(super) static DRX: Table = Table {
     header: "[radio.drx]",
     path: "radio.drx or radio.ue.N.drx",
     doc: "Discontinuous reception in RRC_CONNECTED (TS 38.321 5.7, TS 36.321 5.7). A table that \
-          is there is enabled unless it says otherwise.",
+          is there is enabled unless it says otherwise. LTE's timers are counted in ms, not in PDCCH subframes, also with TDD.",
     selector: Some("access"),
     groups: &[
         each(BOTH, &[enabled("False: the UE is always awake.")]),
@@ -172,7 +172,7 @@ pub(super) static RRC: Table = Table {
                     "paging_offset_ms",
                     MS_FROM_0,
                     Default::Value("9"),
-                    "The UE's occasion in a cycle.",
+                    "The UE's occasion; counts modulo the cycle.",
                 )
                 .needs(ON),
                 Key::new(

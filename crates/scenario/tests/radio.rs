@@ -1,0 +1,436 @@
+//! What `[radio]` means: presets, layers of tables, and the configuration that comes out.
+
+use std::path::Path;
+
+use airpath_base::{Duration, Rate};
+use airpath_path::radio::adaptation::{McsMode, Threshold};
+use airpath_path::radio::cell::{Access, CellConfig, LteCarrier, LteDuplex, NrCarrier, UeConfig};
+use airpath_path::radio::channel::{AtEnd, ChannelConfig, PathLoss, Quality};
+use airpath_path::radio::harq::{Combining, Decoding, HarqTiming};
+use airpath_path::radio::mac::Occasions;
+use airpath_path::radio::mac::bsr::Piggyback;
+use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
+use airpath_path::radio::rlc::{
+    Discipline, EcnCapable, Isolation, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, Release, RlcConfig,
+};
+use airpath_path::radio::rrc::RrcState;
+use airpath_path::radio::scheduler::{Policy, RateCap};
+use airpath_scenario::{Parsed, RadioConfig, Source, parse, radio_presets};
+
+const PING: &str = "[[flow]]\nkind = \"ping\"\n";
+
+fn parsed_with(text: &str, sets: &[&str]) -> Parsed {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let data = Some(Path::new("tests/data"));
+    let parsed = match parse(&Source { name: "s.toml", text, directory: data }, &sets) {
+        Ok(parsed) => parsed,
+        Err(error) => panic!("{error}"),
+    };
+    // Whatever a file says, its resolved form says the same.
+    let resolved = Source { name: "s.toml", text: &parsed.resolved_toml, directory: data };
+    match parse(&resolved, &[]) {
+        Ok(again) => {
+            assert_eq!(again.scenario, parsed.scenario);
+            assert_eq!(again.resolved_toml, parsed.resolved_toml);
+        }
+        Err(error) => panic!("{error}\n{}", parsed.resolved_toml),
+    }
+    parsed
+}
+
+fn radio_with(preset: &str, text: &str, sets: &[&str]) -> RadioConfig {
+    let text = format!("[radio]\npreset = \"{preset}\"\n{text}\n{PING}");
+    parsed_with(&text, sets).scenario.radio.expect("there is one")
+}
+
+fn radio(preset: &str, text: &str) -> RadioConfig {
+    radio_with(preset, text, &[])
+}
+
+fn ue(preset: &str, text: &str) -> UeConfig {
+    radio(preset, text).ues[0].config.clone()
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A UE as the model has it by default, but for the time to prepare a request.
+fn plain(access: &Access) -> UeConfig {
+    let mut plain = UeConfig::plain(access);
+    plain.sr.preparation = Duration::ZERO;
+    plain
+}
+
+#[test]
+fn presets_without_further_keys_are_the_models_own() {
+    for (preset, cell) in [
+        ("nr-n78", CellConfig::nr(NrCarrier::n78_100_mhz())),
+        ("nr-fdd-20", CellConfig::nr(NrCarrier::fdd_20_mhz())),
+        ("lte-20", CellConfig::lte(LteCarrier::fdd_20_mhz())),
+    ] {
+        let found = radio(preset, "");
+        assert_eq!(found.preset, preset);
+        assert_eq!(found.cell, cell, "{preset}");
+        assert_eq!(found.ues.len(), 1);
+        assert_eq!(found.ues[0].name, "ue-0");
+        assert_eq!(found.ues[0].config, plain(&cell.access), "{preset}");
+    }
+}
+
+/// `reference.md`, C-DRX and LTE users 2011-12.
+#[test]
+fn presets_have_the_published_timers() {
+    let drx = ue("nr-private-drx", "").drx.expect("it has DRX");
+    assert_eq!((drx.on_duration, drx.inactivity, drx.long_cycle), (ms(10), ms(100), ms(320)));
+    assert_eq!((drx.short_cycle, drx.uplink_start), (None, UplinkStart::AtOnce));
+    let phone = ue("lte-2012", "");
+    let rrc = phone.rrc.expect("it has RRC");
+    assert_eq!(
+        (rrc.initial, rrc.setup, rrc.inactivity),
+        (RrcState::Idle, ms(260), Some(ms(11_600)))
+    );
+    let drx = phone.drx.expect("it has DRX");
+    let short_cycle = Some(ShortCycle { cycle: ms(20), timer: 1 });
+    assert_eq!((drx.inactivity, drx.short_cycle, drx.long_cycle), (ms(100), short_cycle, ms(40)));
+    // TS 36.321 7.7, FDD
+    assert_eq!((drx.harq_rtt_downlink, drx.harq_rtt_uplink), (ms(8), ms(3)));
+    assert_eq!((drx.pdcch, drx.harq_processes), (ms(1), 8));
+}
+
+#[test]
+fn presets_have_the_resource_blocks_of_their_bandwidth() {
+    // TS 38.101-2 table 5.3.2-1
+    let Access::Nr(mmwave) = radio("nr-mmwave", "").cell.access else { panic!("not NR") };
+    assert_eq!((mmwave.downlink.prbs, mmwave.numerology.khz()), (66, 120));
+    // TS 36.101 table 5.6-1
+    for (preset, down, up) in [("lte-5", 25, 23), ("lte-10", 50, 48), ("lte-tdd-20", 100, 96)] {
+        let Access::Lte(carrier) = radio(preset, "").cell.access else { panic!("not LTE") };
+        assert_eq!((carrier.downlink_prbs, carrier.uplink_prbs), (down, up), "{preset}");
+    }
+    let Access::Lte(tdd) = radio("lte-tdd-20", "").cell.access else { panic!("not LTE") };
+    let LteDuplex::Tdd { configuration, special } = tdd.duplex else { panic!("not TDD") };
+    assert_eq!((configuration.number(), special), (2, 7));
+    // TS 36.213 table 7-1: 10 processes
+    assert_eq!(ue("lte-tdd-20", "").downlink.harq.processes, 10);
+}
+
+#[test]
+fn every_value_of_a_preset_has_a_source() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("presets");
+    let mut files = 0;
+    for file in std::fs::read_dir(directory).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# "), "{}", path.display());
+        for line in text.lines().filter(|line| line.contains(" = ")) {
+            let sourced = line.contains("  # ") || line.starts_with("access = ");
+            assert!(sourced, "{}: {line}", path.display());
+        }
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert_eq!(radio(name, "").preset, name);
+        files += 1;
+    }
+    assert_eq!(files, radio_presets().count());
+    let (name, description) = radio_presets().next().unwrap();
+    assert_eq!(name, "nr-n78");
+    assert_eq!(description, "NR n78: 100 MHz TDD of 30 kHz, DDDSU, 4 layers down and 2 up");
+}
+
+#[test]
+fn the_guides_example_is_a_scenario() {
+    let guide = include_str!("../../../docs/guides/scenarios.md");
+    let radio = guide.split("```toml\n").find(|block| block.starts_with("[radio]")).unwrap();
+    let scenario = parsed_with(radio.split("```").next().unwrap(), &[]).scenario;
+    let radio = scenario.radio.unwrap();
+    assert_eq!((radio.ues.len(), radio.ues[20].name.as_str()), (21, "meter-19"));
+}
+
+#[test]
+fn the_cell_is_what_it_says() {
+    let text = "[radio.cell]\nmu = 0\nbandwidth_mhz = 20\ntdd_pattern = \"DSUUU 6:4:4\"\n\
+                layers_down = 1\nlayers_up = 1\nmcs_table_down = \"qam64\"\n\
+                mcs_table_up = \"qam64_low_se\"\noverhead_down = 6\nprbs_up = 100\nk2_slots = 4\n\
+                scheduler = \"round_robin\"\nscheduler_up = \"proportional_fair\"\n\
+                proportional_fair_ms = 250\nues_per_slot = 8\nprocessing_grant_ms = 2\n\
+                bler_curve = \"shannon_gap\"\nshannon_gap_db = 1.5\n";
+    let cell = radio("nr-n78", text).cell;
+    let Access::Nr(carrier) = &cell.access else { panic!("not NR") };
+    assert_eq!(
+        (carrier.numerology.khz(), carrier.downlink.prbs, carrier.uplink.prbs),
+        (15, 106, 100)
+    );
+    assert_eq!((carrier.downlink.layers, carrier.downlink.overhead_per_prb), (1, 6));
+    // K_1 is still the least of 15 kHz: 8 symbols of decoding.
+    let least = NrCarrier::least_offsets(carrier.numerology, 2);
+    assert_eq!((carrier.offsets.k1, carrier.offsets.k2), (least.k1, 4));
+    assert_eq!(cell.downlink_scheduler.policy, Policy::RoundRobin);
+    let policy = Policy::ProportionalFair { time_constant: ms(250) };
+    assert_eq!(cell.uplink_scheduler.policy, policy);
+    assert_eq!(cell.uplink_scheduler.ues_per_slot, Some(8));
+    assert_eq!(cell.base_station.grant, ms(2));
+    assert_eq!(cell.base_station.downlink, Duration::from_micros(500));
+    assert_eq!(cell.bler.threshold, Threshold::ShannonGap { gap_db: 1.5 });
+}
+
+#[test]
+fn the_nearest_table_counts() {
+    let text = "[radio.rlc]\nbuffer_bytes = 100000\n\
+                [radio.rlc_up]\nbuffer_packets = 50\n\
+                [radio.channel]\nsinr_db = 10\n\
+                [[radio.ue]]\n\
+                [[radio.ue]]\nname = \"far\"\n\
+                [radio.ue.channel_up]\nsinr_db = 3\n\
+                [radio.ue.rlc]\nbuffer_bytes = \"unlimited\"\n";
+    let ues = radio("nr-mmwave", text).ues;
+    let names: Vec<_> = ues.iter().map(|ue| ue.name.as_str()).collect();
+    assert_eq!(names, ["ue-0", "far"]);
+    let [first, far] = [&ues[0].config, &ues[1].config];
+    let sinr = |db| ChannelConfig::Constant(Quality::Sinr(db));
+    // The file's table for both directions comes before the preset's for the uplink.
+    assert_eq!((&first.downlink.channel, &first.uplink.channel), (&sinr(10.0), &sinr(10.0)));
+    assert_eq!((&far.downlink.channel, &far.uplink.channel), (&sinr(10.0), &sinr(3.0)));
+    let buffer = |ue: &UeConfig| {
+        [&ue.downlink, &ue.uplink]
+            .map(|link| (link.bearer.buffer.bytes, link.bearer.buffer.packets))
+    };
+    assert_eq!(buffer(first), [(Some(100_000), None), (Some(100_000), Some(50))]);
+    assert_eq!(buffer(far), [(None, None), (None, Some(50))]);
+    // And the preset's for the uplink where the file has none.
+    assert_eq!(ue("nr-mmwave", "").uplink.channel, sinr(14.0));
+}
+
+#[test]
+fn a_count_makes_several_and_flows_name_theirs() {
+    let text = "[radio]\npreset = \"lte-20\"\n[[radio.ue]]\nname = \"phone\"\n\
+                [[radio.ue]]\nname = \"car\"\ncount = 3\n\
+                [[flow]]\nkind = \"ping\"\n[[flow]]\nkind = \"ping\"\nue = \"car-1\"\n";
+    let parsed = parsed_with(text, &["flow.0.interval_ms=5"]);
+    let ues = parsed.scenario.radio.unwrap().ues;
+    let names: Vec<_> = ues.iter().map(|ue| ue.name.as_str()).collect();
+    assert_eq!(names, ["phone", "car-0", "car-1", "car-2"]);
+    let flows: Vec<_> = parsed.scenario.flows.iter().map(|flow| flow.ue).collect();
+    assert_eq!(flows, [0, 2]);
+}
+
+#[test]
+fn a_table_that_is_there_is_enabled_unless_it_says_otherwise() {
+    let drx =
+        |text: &str, sets: &[&str]| radio_with("nr-n78", text, sets).ues[0].config.drx.clone();
+    assert_eq!(drx("", &[]), None);
+    assert!(drx("[radio.drx]\n", &[]).is_some());
+    assert_eq!(drx("", &["radio.drx.long_cycle_ms=640"]).unwrap().long_cycle, ms(640));
+    let text = "[radio.drx]\nlong_cycle_ms = 640\nshort_cycle_ms = 64\n";
+    assert_eq!(drx(text, &["radio.drx.enabled=false"]), None);
+    let one = "[radio.drx]\nlong_cycle_ms = 640\n[[radio.ue]]\n[radio.ue.drx]\nenabled = false\n";
+    assert_eq!(drx(one, &[]), None);
+    assert_eq!(drx(one, &["radio.ue.0.drx.enabled=true"]).unwrap().long_cycle, ms(640));
+}
+
+#[test]
+fn drx_is_what_it_says() {
+    let text = "[radio.drx]\non_duration_ms = 4\nslot_offset_ms = 0.25\ninactivity_ms = 200\n\
+                long_cycle_ms = 320\nstart_offset_ms = 7\nshort_cycle_ms = 40\n\
+                short_cycle_timer = 4\nharq_rtt_down_symbols = 28\nharq_rtt_up_symbols = 14\n\
+                retransmission_down_slots = 8\nretransmission_up_slots = 4\n\
+                uplink_waits_for_on_duration = true\n[radio.harq_up]\nprocesses = 20\n";
+    let found = ue("nr-n78", text).drx.unwrap();
+    // 30 kHz: 14 symbols and a slot are 0.5 ms.
+    let expected = DrxConfig {
+        on_duration: ms(4),
+        slot_offset: Duration::from_micros(250),
+        inactivity: ms(200),
+        long_cycle: ms(320),
+        start_offset: ms(7),
+        short_cycle: Some(ShortCycle { cycle: ms(40), timer: 4 }),
+        harq_rtt_downlink: ms(1),
+        harq_rtt_uplink: Duration::from_micros(500),
+        retransmission_downlink: ms(4),
+        retransmission_uplink: ms(2),
+        // Two control symbols.
+        pdcch: Duration::from_nanos(500_000 * 2 / 14),
+        harq_processes: 20,
+        uplink_start: UplinkStart::InOnDuration,
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn bearers_are_what_they_say() {
+    let text = "[radio.rlc]\nmode = \"um\"\nsn_bits = 6\nt_reordering_ms = 20\n\
+                aqm = \"fq_codel\"\ncodel_target_ms = 10\nfq_codel_queues = \"one_per_flow\"\n\
+                ecn = true\nl4s_step_ms = 1\ndiscard_timer_ms = 100\n\
+                [radio.rlc_up]\nmode = \"am\"\nsn_bits = 12\npoll_pdu = \"infinity\"\n\
+                poll_bytes = 25000\nt_reordering_ms = \"infinity\"\naqm = \"drop_tail\"\n";
+    let ue = ue("nr-n78", text);
+    let down = ue.downlink.bearer;
+    let mode = NrMode::Um { sn: NrUmSn::Bits6, t_reassembly: ms(40) };
+    let release = Release::InOrder { t_reordering: Some(ms(20)) };
+    assert_eq!(down.rlc, RlcConfig::Nr { mode, release });
+    assert_eq!(down.pdcp.discard, Some(ms(100)));
+    let Discipline::FqCoDel { codel, quantum, isolation } = down.buffer.discipline else {
+        panic!("not FQ-CoDel")
+    };
+    assert_eq!((codel.target, codel.interval, quantum), (ms(10), ms(100), 1514));
+    assert_eq!(isolation, Isolation::Perfect);
+    assert_eq!(
+        (down.buffer.ecn.codel, down.buffer.ecn.l4s_step),
+        (EcnCapable::Marked, Some(ms(1)))
+    );
+    let up = ue.uplink.bearer;
+    let RlcConfig::Nr { mode: NrMode::Am { sn, arq, .. }, release } = up.rlc else {
+        panic!("not AM")
+    };
+    assert_eq!((sn, arq.poll_pdu, arq.poll_bytes), (NrAmSn::Bits12, None, Some(25_000)));
+    assert_eq!(release, Release::InOrder { t_reordering: None });
+    assert_eq!(up.buffer.discipline, Discipline::DropTail);
+    assert_eq!((up.buffer.ecn.codel, up.buffer.ecn.l4s_step), (EcnCapable::Dropped, Some(ms(1))));
+}
+
+#[test]
+fn an_lte_bearer_may_be_unacknowledged() {
+    let um = ue("lte-20", "[radio.rlc]\nmode = \"um\"\nsn_bits = 5\nt_reordering_ms = 35\n");
+    let mode = LteMode::Um { sn: LteUmSn::Bits5, t_reordering: ms(35) };
+    assert_eq!(um.downlink.bearer.rlc, RlcConfig::Lte(mode));
+}
+
+#[test]
+fn the_link_is_what_it_says() {
+    let text = "[radio.link_adaptation]\nfixed_mcs = 10\nfixed_bler = 0.1\n\
+                fixed_bler_retransmission = 0.01\ncqi_period_ms = 5\n\
+                [radio.link_adaptation_up]\nfixed_mcs = \"adaptive\"\nbler_target = 0.01\n\
+                fixed_bler = \"from_sinr\"\n\
+                [radio.harq]\nmax_transmissions = 1\nprocessing_ms = 2\ncombining = \"chase\"\n\
+                nack_to_ack = 0.001\n[radio.ambr]\nup_mbps = 50\nbucket_bytes = 20000\n";
+    let ue = ue("nr-n78", text);
+    assert_eq!(ue.downlink.mcs, McsMode::Fixed(10));
+    assert_eq!(ue.downlink.report.period, ms(5));
+    let fixed = Decoding::Fixed { initial: 0.1, retransmission: 0.01 };
+    assert_eq!(ue.downlink.harq.decoding, fixed);
+    assert_eq!(ue.downlink.harq.timing, HarqTiming::Asynchronous { processing: ms(2) });
+    assert_eq!((ue.downlink.harq.max_transmissions, ue.downlink.harq.nack_to_ack), (1, 0.001));
+    let McsMode::Adaptive(outer_loop) = ue.uplink.mcs else { panic!("not adaptive") };
+    assert_eq!(outer_loop.target_bler, 0.01);
+    assert_eq!(ue.uplink.harq.decoding, Decoding::Curve(Combining::Chase));
+    let rate = Rate::from_bps(50_000_000).unwrap();
+    assert_eq!(
+        (ue.downlink.cap, ue.uplink.cap),
+        (None, Some(RateCap { rate, bucket_bytes: 20_000 }))
+    );
+}
+
+#[test]
+fn uplink_access_is_what_it_says() {
+    let text = "[radio.sr]\nperiod_ms = 40\noffset_ms = 11\nprohibit_timer_periods = 2\n\
+                trans_max = 4\nmiss_probability = 0.01\n\
+                [radio.bsr]\nperiodic_timer_ms = \"infinity\"\nretx_timer_ms = 640\n\
+                sr_delay_timer_ms = 20\npiggyback = \"always\"\n\
+                [radio.grants]\nrequest_grant_bytes = 32\nproactive_period_ms = 10\n\
+                proactive_offset_ms = 3\nproactive_bytes = 200\nproactive_keep_ms = 100\n\
+                [radio.rach]\nbackoff_ms = 20\n[radio.time_alignment]\ntimer_ms = \"infinity\"\n";
+    let ue = ue("lte-20", text);
+    assert_eq!(ue.sr.occasions, Some(Occasions::new(ms(40), ms(11))));
+    // Two SR periods.
+    assert_eq!((ue.sr.prohibit, ue.sr.transmissions_max), (Some(ms(80)), 4));
+    assert_eq!((ue.bsr.periodic, ue.bsr.retransmission), (None, ms(640)));
+    assert_eq!((ue.bsr.request_delay, ue.bsr.channels[0].delays_request), (ms(20), true));
+    assert_eq!(ue.bsr.piggyback, Piggyback::Always);
+    assert_eq!(ue.believed.request_grant, 32);
+    let grant = ue.proactive.unwrap();
+    assert_eq!(grant.occasions, Occasions::new(ms(10), ms(3)));
+    assert_eq!((grant.bytes, grant.keep, ue.configured), (200, Some(ms(100)), None));
+    // TS 36.321 5.1.4, TS 36.213 6.1.1: 3 subframes to the window, 6 and 1 to Msg3
+    let rach = ue.random_access.unwrap();
+    assert_eq!((rach.response_window_after, rach.msg3_delay, rach.backoff), (ms(3), ms(7), ms(20)));
+    assert_eq!(ue.alignment.unwrap().timer, None);
+}
+
+#[test]
+fn rrc_states_are_what_they_say() {
+    let text = "[radio.rrc]\ninitial = \"connected\"\nsetup_ms = 50\ninactivity_ms = \"never\"\n\
+                inactive = true\nresume_ms = 15\ninactive_idle_after_ms = 60000\n\
+                paging_offset_ms = 30\n[radio.processing]\nup_ms = 1\n";
+    let ue = ue("nr-n78", text);
+    let rrc = ue.rrc.unwrap();
+    assert_eq!((rrc.initial, rrc.setup, rrc.inactivity), (RrcState::Connected, ms(50), None));
+    assert_eq!(rrc.paging, Occasions::new(ms(1280), ms(30)));
+    let inactive = rrc.inactive.unwrap();
+    assert_eq!((inactive.resume, inactive.idle_after), (ms(15), Some(ms(60_000))));
+    assert_eq!(inactive.paging, Occasions::new(ms(320), ms(30)));
+    assert_eq!((ue.processing.uplink, ue.processing.downlink), (ms(1), Duration::from_micros(500)));
+}
+
+#[test]
+fn a_channel_may_be_recorded() {
+    let text = "[radio]\npreset = \"nr-n78\"\n[radio.channel]\nfile = \"channel.csv\"\n\
+                at_end = \"hold\"\n[radio.channel_up]\nsinr_db = 5\n[[flow]]\nkind = \"ping\"\n";
+    let parsed = parsed_with(text, &[]);
+    let ue = &parsed.scenario.radio.as_ref().unwrap().ues[0].config;
+    let ChannelConfig::Trace { trace, at_end } = &ue.downlink.channel else {
+        panic!("not a trace")
+    };
+    assert_eq!((trace.samples(), trace.period(), *at_end), (3, ms(1_500), AtEnd::Hold));
+    assert_eq!(ue.uplink.channel, ChannelConfig::Constant(Quality::Sinr(5.0)));
+    // sha256sum tests/data/channel.csv
+    assert_eq!(parsed.traces.len(), 1);
+    assert_eq!(parsed.traces[0].file, "channel.csv");
+    assert_eq!(
+        parsed.traces[0].sha256,
+        "8fdc201076064d208f181adafcdee3fcfa66d4309917c22357a3c4e968a2e6d8"
+    );
+}
+
+#[test]
+fn a_channel_may_be_a_process() {
+    let text = "[radio.channel]\npath_loss = \"umi_nlos\"\ndistance_m = 150\nspeed_kmh = 36\n\
+                turn_m = 20\nbase_station_height_m = 10\nshadowing_db = 7.82\n\
+                shadowing_correlation_m = 13\nfading = \"rayleigh\"\nfading_kmh = 72\n\
+                sinr_ceiling_db = 28\n[radio.channel_up]\ntransmit_dbm = 23\nfading = \"none\"\n";
+    let ue = ue("nr-n78", text);
+    let ChannelConfig::Process(down) = ue.downlink.channel else { panic!("not a process") };
+    assert_eq!((down.carrier_hz, down.path_loss), (3.5e9, PathLoss::UrbanMicroNlos));
+    let movement = down.movement;
+    assert_eq!((movement.start_m, movement.speed_mps, movement.turn_m), (150.0, 10.0, Some(20.0)));
+    // 273 PRBs of 12 × 30 kHz: -174 + 10 log10(98.28e6) + 7
+    assert!((down.budget.noise_dbm - -87.0753).abs() < 1e-3, "{}", down.budget.noise_dbm);
+    assert_eq!(down.shadowing.unwrap().deviation_db, 7.82);
+    assert_eq!((down.fading.unwrap().speed_mps, down.sinr_ceiling_db), (20.0, Some(28.0)));
+    let ChannelConfig::Process(up) = ue.uplink.channel else { panic!("not a process") };
+    assert_eq!((up.budget.transmit_dbm, up.fading), (23.0, None));
+    assert_eq!(up.movement, down.movement);
+    // A preset's process gives way to a constant.
+    let constant = self::ue("nr-indoor", "[radio.channel]\nsinr_db = 15\n");
+    assert_eq!(constant.uplink.channel, ChannelConfig::Constant(Quality::Sinr(15.0)));
+}
+
+#[test]
+fn any_timer_value_is_possible_where_it_is_asked_for() {
+    let text = "any_timer_value = true\n[radio.rlc]\nt_reassembly_ms = 37.5\npoll_pdu = 65\n\
+                [radio.sr]\nperiod_ms = 7\n[radio.rrc]\npaging_cycle_ms = 1000\n";
+    let ue = ue("nr-n78", text);
+    let RlcConfig::Nr { mode: NrMode::Am { t_reassembly, arq, .. }, .. } = ue.uplink.bearer.rlc
+    else {
+        panic!("not AM")
+    };
+    assert_eq!((t_reassembly, arq.poll_pdu), (Duration::from_micros(37_500), Some(65)));
+    // The preset's offset of 4 ms is less than 7.
+    assert_eq!(ue.sr.occasions, Some(Occasions::new(ms(7), ms(4))));
+}
+
+/// A sweep over the period alone is possible: the offset counts modulo the period.
+#[test]
+fn every_period_of_a_scheduling_request_can_be_set() {
+    for period in [1, 2, 5, 10, 20, 40, 80] {
+        let set = format!("radio.sr.period_ms={period}");
+        let ue = &radio_with("lte-20", "", &[&set]).ues[0].config;
+        assert_eq!(ue.sr.occasions, Some(Occasions::new(ms(period), ms(4 % period))));
+    }
+}
+
+/// TCP over a path without stages: the radio takes time.
+#[test]
+fn with_a_radio_the_path_may_be_empty() {
+    let text = "[radio]\npreset = \"lte-20\"\n[[flow]]\nkind = \"bulk\"\n";
+    let scenario = parsed_with(text, &[]).scenario;
+    assert!(scenario.down.is_empty() && scenario.up.is_empty() && scenario.radio.is_some());
+}
