@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import airpath.study
 from conftest import Command, command_environment
 
 NOISY = "random-loss"
@@ -259,3 +260,21 @@ def test_the_stub_matches_the_module(core: Any) -> None:
         capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_download_keeps_a_ue_with_drx_awake(airpath_command: Command) -> None:
+    """What the study 5g-drx concludes: data restarts the inactivity timer (TS 38.321 5.7)."""
+
+    def download(*sets: str) -> dict[str, Any]:
+        options = [word for entry in (*sets, "run.duration_s=8") for word in ("--set", entry)]
+        path = airpath.study.STUDIES / "5g-drx/scenario.toml"
+        done = airpath_command("run", str(path), "--json", *options, "--set", "flow.0.duration_s=7")
+        assert done.returncode == 0, done.stderr
+        flow: dict[str, Any] = json.loads(done.stdout)["flows"][0]
+        return flow
+
+    specified = download()
+    asleep = download("radio.drx.uplink_waits_for_on_duration=true")
+    assert specified["goodput_mbps"] == download("radio.drx.enabled=false")["goodput_mbps"]
+    assert asleep["goodput_mbps"] < specified["goodput_mbps"] / 2
+    assert asleep["rtt_ms"]["p50"] > 300
