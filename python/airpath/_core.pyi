@@ -57,6 +57,9 @@ def parse(text: str, name: str, directory: str | None, sets: list[str]) -> Scena
     Raises ``ScenarioError``.
     """
 
+def radio_presets() -> list[tuple[str, str]]:
+    """Name and description of every radio preset."""
+
 def shipped() -> list[tuple[str, str]]:
     """Names and TOML texts of the scenarios that come with airpath."""
 

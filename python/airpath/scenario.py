@@ -52,6 +52,13 @@ def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
     raise InputError(f"no scenario named '{given}'{_suggestion(given, shipped)}")
 
 
+def radio_presets() -> dict[str, str]:
+    """Names and descriptions of the presets that ``[radio]`` can start from."""
+    from airpath import _core
+
+    return dict(_core.radio_presets())
+
+
 def shipped_scenarios() -> dict[str, str]:
     """Names and TOML texts of the scenarios that come with airpath, sorted by name."""
     from airpath import _core

@@ -103,6 +103,10 @@ def shipped() -> list[tuple[str, str]]:
     return [("3g-umts", SCENARIO), ("lte-drive", SCENARIO.replace("3G", "LTE"))]
 
 
+def radio_presets() -> list[tuple[str, str]]:
+    return [("lte-fake", "An LTE cell")]
+
+
 def schema() -> str:
     return '{"type": "object"}'
 

@@ -146,7 +146,9 @@ def test_reproduce_json(cli: Any) -> None:
 
 
 def test_scenario_commands(cli: Any) -> None:
-    assert cli("scenario", "list")[1].splitlines()[0] == "3g-umts    3G downlink, 400 ms"
+    listed = cli("scenario", "list")[1].splitlines()
+    assert listed[0] == "3g-umts    3G downlink, 400 ms"
+    assert listed[-2:] == ['[radio] preset = "…"', "lte-fake   An LTE cell"]
     assert cli("scenario", "show", "3g-umts")[1].startswith("title = ")
     assert "window" in cli("scenario", "show", "3g-umts", "--set", "flow.0.window_bytes=1")[1]
     assert json.loads(cli("scenario", "schema")[1]) == {"type": "object"}

@@ -18,7 +18,8 @@ use pyo3_arrow::PyTable;
 mod core {
     #[pymodule_export]
     use super::{
-        PyResultTables, PyScenario, ScenarioError, parse, reference, schema, shipped, simulate,
+        PyResultTables, PyScenario, ScenarioError, parse, radio_presets, reference, schema,
+        shipped, simulate,
     };
 
     use pyo3::prelude::*;
@@ -137,6 +138,12 @@ fn describe<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyDi
 #[pyfunction]
 fn shipped() -> Vec<(&'static str, &'static str)> {
     airpath_scenario::shipped().to_vec()
+}
+
+/// Names and descriptions of the radio presets.
+#[pyfunction]
+fn radio_presets() -> Vec<(&'static str, &'static str)> {
+    airpath_scenario::radio_presets().collect()
 }
 
 /// JSON schema of the scenario file.

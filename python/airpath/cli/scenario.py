@@ -19,13 +19,16 @@ app = typer.Typer(
 
 @app.command("list")
 def list_() -> None:
-    """List the shipped scenarios, one a line: name and title."""
-    from airpath.scenario import parse, shipped_scenarios
+    """List the shipped scenarios and the radio presets, one a line: name and title."""
+    from airpath.scenario import parse, radio_presets, shipped_scenarios
 
-    shipped = shipped_scenarios()
-    width = max((len(name) for name in shipped), default=0)
+    shipped, presets = shipped_scenarios(), radio_presets()
+    width = max((len(name) for name in (*shipped, *presets)), default=0)
     for name, text in shipped.items():
         output(f"{name:<{width}}  {parse(text, name).title}")
+    output('\n[radio] preset = "…"')
+    for name, title in presets.items():
+        output(f"{name:<{width}}  {title}")
 
 
 @app.command()
