@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Stream, Tunnel};
+use airpath_path::radio::Direction;
 use airpath_path::radio::rlc::*;
 
 fn main() {
@@ -61,18 +62,20 @@ fn case(name: &str, rlc: RlcConfig, slot: Duration, block_bytes: u32, loss: f64)
         now += slot;
         if bearer.next_timer().is_some_and(|at| at <= now) {
             bearer.on_timer(now, &mut |direction, _, _| {
-                delivered += u64::from(direction == Direction::Down);
+                delivered += u64::from(direction == Direction::Downlink);
             });
         }
         if flights.len() == IN_FLIGHT
             && let Some(blocks) = flights.pop_front()
         {
-            for (direction, mut block) in [Direction::Down, Direction::Up].into_iter().zip(blocks) {
+            for (direction, mut block) in
+                [Direction::Downlink, Direction::Uplink].into_iter().zip(blocks)
+            {
                 if loss > 0.0 && stream.chance(loss) {
                     bearer.on_loss(direction, now, &block);
                 } else {
                     bearer.on_block(direction, now, &block, &mut |_, _| {
-                        delivered += u64::from(direction == Direction::Down);
+                        delivered += u64::from(direction == Direction::Downlink);
                     });
                 }
                 block.clear();
@@ -89,8 +92,8 @@ fn case(name: &str, rlc: RlcConfig, slot: Duration, block_bytes: u32, loss: f64)
         }
         let mut down = free.pop().unwrap_or_default();
         let mut up = free.pop().unwrap_or_default();
-        bearer.fill(Direction::Down, now, block_bytes, &mut down);
-        bearer.fill(Direction::Up, now, block_bytes, &mut up);
+        bearer.fill(Direction::Downlink, now, block_bytes, &mut down);
+        bearer.fill(Direction::Uplink, now, block_bytes, &mut up);
         flights.push_back([down, up]);
     }
     let ns = (cpu_seconds() - before) * 1e9 / delivered as f64;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use airpath_base::{Drop, Duration, Ecn, FlowId, Instant, Packet, Payload, Stream, Tunnel};
 use airpath_path::Load;
+use airpath_path::radio::Direction;
 use airpath_path::radio::rlc::*;
 use proptest::prelude::*;
 
@@ -209,7 +210,7 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Ledger; 2] {
                 ledgers[direction as usize].delivered.push(packet);
             });
         }
-        for direction in [Direction::Down, Direction::Up] {
+        for direction in [Direction::Downlink, Direction::Uplink] {
             let ledger = &mut ledgers[direction as usize];
             let arrivals = if busy && stream.chance(0.3) { stream.bits() % 8 } else { 0 };
             for _ in 0..arrivals {
@@ -407,7 +408,7 @@ fn timers_that_passed_unused_do_not_end_for_what_comes_later() {
     };
     let mut bearer = Bearer::new(&one_way, &one_way, 0);
     let carry = |bearer: &mut Bearer, now| {
-        for direction in [Direction::Down, Direction::Up] {
+        for direction in [Direction::Downlink, Direction::Uplink] {
             let mut block = TransportBlock::new();
             bearer.fill(direction, now, 4_000, &mut block);
             bearer.on_block(direction, now, &block, &mut |_, _| {});
@@ -421,8 +422,8 @@ fn timers_that_passed_unused_do_not_end_for_what_comes_later() {
     // TS 36.323 5.4
     assert_eq!(bearer.next_timer(), Some(ms(120)));
     let mut block = TransportBlock::new();
-    bearer.fill(Direction::Down, ms(101), 4_000, &mut block);
-    bearer.on_block(Direction::Down, ms(102), &block, &mut |_, _| {});
+    bearer.fill(Direction::Downlink, ms(101), 4_000, &mut block);
+    bearer.on_block(Direction::Downlink, ms(102), &block, &mut |_, _| {});
     // t-PollRetransmit
     assert_eq!(bearer.next_timer(), Some(ms(146)));
     assert_eq!(bearer.up.status_bytes(ms(102)), None);

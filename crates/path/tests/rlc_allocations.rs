@@ -6,6 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Stream, Tunnel};
+use airpath_path::radio::Direction;
 use airpath_path::radio::rlc::*;
 
 struct Counting;
@@ -103,7 +104,7 @@ impl Run {
             let now = Instant::ZERO + Duration::from_millis(1) * self.slot;
             let Self { bearer, stream, flights, delivered, .. } = self;
             bearer.on_timer(now, &mut |_, _, _| *delivered += 1);
-            for direction in [Direction::Down, Direction::Up] {
+            for direction in [Direction::Downlink, Direction::Uplink] {
                 let block = &mut flights[(self.slot % 8) as usize][direction as usize];
                 if stream.chance(0.05) {
                     bearer.on_loss(direction, now, block);

@@ -2,10 +2,10 @@
 
 use airpath_base::{Duration, Instant, Stream};
 use airpath_path::radio::Direction;
+use airpath_path::radio::Generation;
 use airpath_path::radio::mac::Occasions;
 use airpath_path::radio::mac::bsr::{
-    BsrConfig, BsrFormat, BsrTables, BufferStatus, Generation, LogicalChannel, Piggyback,
-    UplinkResource,
+    BsrConfig, BsrFormat, BsrTables, BufferStatus, LogicalChannel, Piggyback, UplinkResource,
 };
 use airpath_path::radio::mac::drx::{Drx, DrxConfig, Transmission, TransmissionKind, UplinkStart};
 use airpath_path::radio::mac::grants::{BelievedBuffer, BelievedConfig};

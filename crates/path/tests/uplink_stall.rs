@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 
 use airpath_base::{Duration, Instant, Stream};
 use airpath_path::radio::Direction;
+use airpath_path::radio::Generation;
 use airpath_path::radio::mac::Occasions;
 use airpath_path::radio::mac::bsr::{
-    BsrConfig, BsrFormat, BsrTables, BufferStatus, Generation, LogicalChannel, Piggyback,
-    UplinkResource,
+    BsrConfig, BsrFormat, BsrTables, BufferStatus, LogicalChannel, Piggyback, UplinkResource,
 };
 use airpath_path::radio::mac::drx::{
     Drx, DrxConfig, ShortCycle, Transmission, TransmissionKind, UplinkStart,

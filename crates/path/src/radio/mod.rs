@@ -25,3 +25,22 @@ pub enum Direction {
     /// From the UE to the base station.
     Uplink,
 }
+
+impl Direction {
+    /// The other one.
+    pub const fn reverse(self) -> Self {
+        match self {
+            Self::Downlink => Self::Uplink,
+            Self::Uplink => Self::Downlink,
+        }
+    }
+}
+
+/// Which of the two the specifications are: what has one name in both may differ.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Generation {
+    /// The 36 series.
+    Lte,
+    /// The 38 series.
+    Nr,
+}

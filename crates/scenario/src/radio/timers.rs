@@ -1,6 +1,7 @@
 //! Timers and counters of RRC have the values of the specification's enumerations.
 
-use airpath_path::radio::enumerations::{Enumeration, Generation, Unit, allowed};
+use airpath_path::radio::Generation;
+use airpath_path::radio::enumerations::{Enumeration, Unit, allowed};
 
 use crate::problem::Problems;
 use crate::read::Fields;

@@ -10,7 +10,6 @@ use crate::radio::Direction;
 use crate::radio::harq::{Outcome, ProcessId};
 use crate::radio::mac::drx::{Transmission, TransmissionKind};
 use crate::radio::mac::rach::Preamble;
-use crate::radio::rlc;
 use crate::radio::scheduler::{AllocationKind, Candidate, Retransmission, UeId};
 
 const DOWN: Direction = Direction::Downlink;
@@ -99,7 +98,7 @@ impl Cell {
         let size = self.air.downlink.bytes(class, mcs, prbs);
         let pdu = ue.down.harq.payload_mut(process);
         pdu.block.clear();
-        let used = ue.bearer.fill(rlc::Direction::Down, now, size, &mut pdu.block);
+        let used = ue.bearer.fill(DOWN, now, size, &mut pdu.block);
         if used == 0 {
             // All that waited was dropped, or the window is full.
             return;
@@ -146,7 +145,7 @@ impl Cell {
         ue.settle(now, &mut self.out);
         if let Some(block) = ue.link(direction).arriving.pop_front() {
             let out = &mut self.out;
-            ue.bearer.on_block(direction.into(), now, &block, &mut |at, packet| {
+            ue.bearer.on_block(direction, now, &block, &mut |at, packet| {
                 out.depart(direction, index, at, packet);
             });
             ue.link(direction).recycle(block);
@@ -187,7 +186,7 @@ impl Cell {
                     link.counters.lost_blocks += 1;
                     let bytes = link.harq.payload(process).size;
                     let spare = core::mem::take(&mut link.harq.payload_mut(process).block);
-                    ue.bearer.on_loss(direction.into(), now, &spare);
+                    ue.bearer.on_loss(direction, now, &spare);
                     let pdu = ue.link(direction).harq.payload_mut(process);
                     pdu.block = spare;
                     pdu.block.clear();
@@ -212,7 +211,7 @@ impl Ue {
     /// Whether, and from when, the downlink can be scheduled; data may be sent from `eligible` on.
     pub(super) fn downlink_readiness(&mut self, now: Instant, eligible: Instant) -> Readiness {
         let again = self.down.harq.next_retransmission(now);
-        let new = self.bearer.is_ready(rlc::Direction::Down, now);
+        let new = self.bearer.is_ready(DOWN, now);
         if again.is_none() && !new {
             return Readiness::Never;
         }

@@ -12,7 +12,6 @@ use super::uplink::Grant;
 use crate::radio::Direction;
 use crate::radio::harq::ProcessId;
 use crate::radio::mac::drx::{Transmission, TransmissionKind};
-use crate::radio::rlc;
 
 const UP: Direction = Direction::Uplink;
 
@@ -108,8 +107,8 @@ impl Cell {
         let pdu = up.harq.payload_mut(process);
         pdu.block.clear();
         let room = size - plan.map_or(0, |plan| plan.bytes);
-        let used = bearer.fill(rlc::Direction::Up, now, room, &mut pdu.block);
-        let left = bearer.buffered_bytes(rlc::Direction::Up, now) + up.incoming_load.bytes;
+        let used = bearer.fill(UP, now, room, &mut pdu.block);
+        let left = bearer.buffered_bytes(UP, now) + up.incoming_load.bytes;
         access.bsr.on_available(now, 0, left);
         if plan.is_none() {
             // TS 38.321 5.4.5: a report in what would be padding

@@ -15,7 +15,7 @@ use crate::radio::adaptation::{CqiReport, CqiReporter, LinkAdaptation};
 use crate::radio::channel::{Channel, Quality};
 use crate::radio::harq::{Attempt, Harq, HarqTiming, ProcessId, Reception};
 use crate::radio::mac::bsr::BsrReport;
-use crate::radio::rlc::{self, Bearer, TransportBlock};
+use crate::radio::rlc::{Bearer, TransportBlock};
 
 /// A UE and the base station's side of it.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl Ue {
             self.admit(|arrival| arrival < at);
             let ue = self.index;
             self.bearer.on_timer(at, &mut |direction, at, packet| {
-                out.depart(direction.into(), ue, at, packet);
+                out.depart(direction, ue, at, packet);
             });
         }
         self.admit(|arrival| arrival <= now);
@@ -144,7 +144,7 @@ impl Ue {
 
     /// Bytes that a buffer status report speaks of: also those that the UE still prepares.
     pub(super) fn reportable(&self, now: Instant) -> u64 {
-        self.bearer.buffered_bytes(rlc::Direction::Up, now) + self.up.incoming_load.bytes
+        self.bearer.buffered_bytes(Direction::Uplink, now) + self.up.incoming_load.bytes
     }
 
     /// Bytes that a block needs for everything that can be sent, headers included, as well as can
@@ -154,7 +154,7 @@ impl Ue {
             Direction::Downlink => self.bearer.down.queued().packets,
             Direction::Uplink => self.bearer.up.queued().packets,
         };
-        match self.bearer.buffered_bytes(direction.into(), now) {
+        match self.bearer.buffered_bytes(direction, now) {
             0 => 0,
             bytes => bytes + PACKET_HEADERS * packets + BLOCK_HEADERS,
         }

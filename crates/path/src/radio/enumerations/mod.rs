@@ -2,7 +2,8 @@
 //! which ones, and which is nearest to a value that is not among them.
 //!
 //! ```
-//! use airpath_path::radio::enumerations::{Generation, allowed};
+//! use airpath_path::radio::Generation;
+//! use airpath_path::radio::enumerations::allowed;
 //!
 //! let timer = allowed(Generation::Nr, "t-Reassembly").expect("a name of TS 38.331");
 //! assert!(timer.contains(35_000_000));
@@ -13,16 +14,8 @@
 mod lte;
 mod nr;
 
+use super::Generation;
 use super::nr::Numerology;
-
-/// Whose RRC: the same name has different values in the two.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Generation {
-    /// TS 36.331.
-    Lte,
-    /// TS 38.331.
-    Nr,
-}
 
 /// What the values of an enumeration count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

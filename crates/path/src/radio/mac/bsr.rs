@@ -8,7 +8,8 @@ mod tests;
 use airpath_base::{Duration, Instant};
 
 use super::earliest;
-pub use format::{BsrFormat, BsrKind, BsrReport, BsrTables, GROUPS, Generation};
+use crate::radio::Generation;
+pub use format::{BsrFormat, BsrKind, BsrReport, BsrTables, GROUPS};
 
 /// What RRC configures (BSR-Config, LogicalChannelConfig), and what the UE makes of it.
 #[derive(Clone, PartialEq, Debug)]

@@ -157,7 +157,8 @@ impl PeriodicGrant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::radio::mac::bsr::{BsrKind, BsrTables, Generation};
+    use crate::radio::Generation;
+    use crate::radio::mac::bsr::{BsrKind, BsrTables};
 
     const FORMAT: BsrFormat = BsrFormat {
         generation: Generation::Nr,

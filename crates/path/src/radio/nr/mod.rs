@@ -23,7 +23,7 @@ mod tdd;
 pub use bandwidth::{FrequencyRange, resource_blocks};
 pub use mcs::{CqiTable, McsTable, cqi_scheme, mcs, mcs_count};
 pub use numerology::{Numerology, SYMBOLS_PER_SLOT};
-pub use peak::{Carrier, Direction, peak_rate_bps};
+pub use peak::{Carrier, peak_rate_bps};
 pub use processing::{
     DmrsPosition, downlink_processing, downlink_processing_time, uplink_processing,
     uplink_processing_time,

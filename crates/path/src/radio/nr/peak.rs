@@ -1,6 +1,7 @@
 //! The peak data rate that a UE supports (TS 38.306 4.1.2).
 
 use super::{FrequencyRange, Numerology, SYMBOLS_PER_SLOT};
+use crate::radio::Direction;
 use crate::radio::scheme::Modulation;
 
 /// One carrier of the sum.
@@ -18,15 +19,6 @@ pub struct Carrier {
     pub numerology: Numerology,
     /// OH in percent: see [`Carrier::overhead_percent_of`].
     pub overhead_percent: u32,
-}
-
-/// A direction, as seen from the base station.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// To the UE.
-    Downlink,
-    /// From the UE.
-    Uplink,
 }
 
 impl Carrier {

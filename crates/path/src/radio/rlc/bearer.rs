@@ -5,20 +5,13 @@ use airpath_base::{Instant, Packet};
 use super::block::TransportBlock;
 use super::config::OneWayConfig;
 use super::one_way::{Forwarding, OneWay};
-
-/// A direction of a bearer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// To the UE.
-    Down,
-    /// From the UE.
-    Up,
-}
+use crate::radio::Direction;
 
 /// Both directions of a bearer.
 ///
 /// ```
 /// use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
+/// use airpath_path::radio::Direction;
 /// use airpath_path::radio::rlc::*;
 ///
 /// let arq = ArqConfig {
@@ -56,16 +49,16 @@ pub enum Direction {
 /// bearer.down.enqueue(Instant::ZERO, packet);
 ///
 /// let mut block = TransportBlock::new();
-/// bearer.fill(Direction::Down, Instant::ZERO, 4_000, &mut block);
+/// bearer.fill(Direction::Downlink, Instant::ZERO, 4_000, &mut block);
 /// // MAC 3, RLC 3, PDCP 3
 /// assert_eq!(block.bytes(), 1_509);
 /// let mut delivered = Vec::new();
-/// bearer.on_block(Direction::Down, Instant::from_nanos(500_000), &block, &mut |at, packet| {
+/// bearer.on_block(Direction::Downlink, Instant::from_nanos(500_000), &block, &mut |at, packet| {
 ///     delivered.push((at, packet));
 /// });
 /// assert_eq!(delivered, [(Instant::from_nanos(500_000), packet)]);
 /// // The last PDU of a buffer polls: a STATUS waits to go up.
-/// assert_eq!(bearer.buffered_bytes(Direction::Up, Instant::from_nanos(500_000)), 3);
+/// assert_eq!(bearer.buffered_bytes(Direction::Uplink, Instant::from_nanos(500_000)), 3);
 /// ```
 #[derive(Debug)]
 pub struct Bearer {
@@ -84,8 +77,8 @@ impl Bearer {
     /// One direction.
     pub const fn direction(&mut self, direction: Direction) -> &mut OneWay {
         match direction {
-            Direction::Down => &mut self.down,
-            Direction::Up => &mut self.up,
+            Direction::Downlink => &mut self.down,
+            Direction::Uplink => &mut self.up,
         }
     }
 
@@ -94,8 +87,8 @@ impl Bearer {
     #[inline]
     pub fn buffered_bytes(&self, direction: Direction, now: Instant) -> u64 {
         let (data, reverse) = match direction {
-            Direction::Down => (&self.down, &self.up),
-            Direction::Up => (&self.up, &self.down),
+            Direction::Downlink => (&self.down, &self.up),
+            Direction::Uplink => (&self.up, &self.down),
         };
         data.buffered_bytes() + u64::from(reverse.status_bytes(now).unwrap_or(0))
     }
@@ -104,8 +97,8 @@ impl Bearer {
     #[inline]
     pub fn is_ready(&self, direction: Direction, now: Instant) -> bool {
         let (data, reverse) = match direction {
-            Direction::Down => (&self.down, &self.up),
-            Direction::Up => (&self.up, &self.down),
+            Direction::Downlink => (&self.down, &self.up),
+            Direction::Uplink => (&self.up, &self.down),
         };
         data.is_ready() || reverse.status_bytes(now).is_some()
     }
@@ -153,8 +146,8 @@ impl Bearer {
 
     /// Does what the timers that ended by `now` ask for.
     pub fn on_timer(&mut self, now: Instant, deliver: &mut impl FnMut(Direction, Instant, Packet)) {
-        self.down.on_timer(now, &mut |at, packet| deliver(Direction::Down, at, packet));
-        self.up.on_timer(now, &mut |at, packet| deliver(Direction::Up, at, packet));
+        self.down.on_timer(now, &mut |at, packet| deliver(Direction::Downlink, at, packet));
+        self.up.on_timer(now, &mut |at, packet| deliver(Direction::Uplink, at, packet));
     }
 
     /// Handover or recovery: see [`OneWay::reestablish`].
@@ -164,37 +157,9 @@ impl Bearer {
         forwarding: Forwarding,
         deliver: &mut impl FnMut(Direction, Instant, Packet),
     ) {
-        let down = &mut |at, packet| deliver(Direction::Down, at, packet);
+        let down = &mut |at, packet| deliver(Direction::Downlink, at, packet);
         self.down.reestablish(now, forwarding, down);
-        let up = &mut |at, packet| deliver(Direction::Up, at, packet);
+        let up = &mut |at, packet| deliver(Direction::Uplink, at, packet);
         self.up.reestablish(now, forwarding, up);
-    }
-}
-
-impl From<Direction> for crate::radio::Direction {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Down => Self::Downlink,
-            Direction::Up => Self::Uplink,
-        }
-    }
-}
-
-impl From<crate::radio::Direction> for Direction {
-    fn from(direction: crate::radio::Direction) -> Self {
-        match direction {
-            crate::radio::Direction::Downlink => Self::Down,
-            crate::radio::Direction::Uplink => Self::Up,
-        }
-    }
-}
-
-impl Direction {
-    /// The other one.
-    pub const fn reverse(self) -> Self {
-        match self {
-            Self::Down => Self::Up,
-            Self::Up => Self::Down,
-        }
     }
 }

@@ -34,7 +34,7 @@ mod um_transmitter;
 #[cfg(test)]
 mod tests;
 
-pub use bearer::{Bearer, Direction};
+pub use bearer::Bearer;
 pub use block::{Pdu, Status, TransportBlock};
 pub use config::{
     ArqConfig, BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig, Isolation, LteMode,

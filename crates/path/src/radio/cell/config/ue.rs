@@ -3,15 +3,12 @@
 use airpath_base::Duration;
 
 use super::carrier::{Access, LteCarrier, LteDuplex, NrCarrier};
-use crate::radio::Direction;
 use crate::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
 use crate::radio::channel::{ChannelConfig, Quality};
 use crate::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
 use crate::radio::lte;
 use crate::radio::mac::Occasions;
-use crate::radio::mac::bsr::{
-    BsrConfig, BsrFormat, BsrTables, Generation, LogicalChannel, Piggyback,
-};
+use crate::radio::mac::bsr::{BsrConfig, BsrFormat, BsrTables, LogicalChannel, Piggyback};
 use crate::radio::mac::drx::DrxConfig;
 use crate::radio::mac::grants::{BelievedConfig, PeriodicGrant};
 use crate::radio::mac::rach::RachConfig;
@@ -22,6 +19,7 @@ use crate::radio::rlc::{
 };
 use crate::radio::rrc::connection::ConnectionConfig;
 use crate::radio::scheduler::RateCap;
+use crate::radio::{Direction, Generation};
 
 /// A UE with one bearer.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,18 +1,10 @@
 //! The control elements: their sizes, and bytes as levels (TS 38.321 6.1.3.1, TS 36.321 6.1.3.1).
 
+use crate::radio::Generation;
 use crate::radio::bsr::BufferSizeTable;
 
 /// Logical channel groups: 8 in NR; LTE uses the first 4.
 pub const GROUPS: usize = 8;
-
-/// Whose control elements.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Generation {
-    /// TS 36.321.
-    Lte,
-    /// TS 38.321.
-    Nr,
-}
 
 /// Sizes and tables of the reports.
 #[derive(Clone, Copy, PartialEq, Debug)]
