@@ -36,11 +36,13 @@ lint: build
 
 rust-test:
 	cargo test --quiet $(CRATES)
+	@echo "Left out:"; grep -rh '#\[ignore = ' crates --include='*.rs' | sed 's/.*ignore = "/  /; s/"\]//'
 
 python-test: build system
 	$(VENV)/python -m pytest --quiet
 
 bench: build
+	cargo test --quiet --release -p airpath-sim --test bbr -- --ignored
 	-benches/peers/install.sh
 	-$(MAKE) --no-print-directory -C benches/peers ns3_bulk
 	$(VENV)/python benches/bench.py

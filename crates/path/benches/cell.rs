@@ -1,6 +1,6 @@
 //! CPU time of a cell: ns per delivered packet, and what UEs cost that do nothing.
 //!
-//! `cargo run --release -p airpath-path --example cell_cost [UES AT MOST [SECONDS]]`
+//! `cargo bench -p airpath-path --bench cell -- [UES AT MOST [SECONDS]]`
 
 // A benchmark is where a clock may be read.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
@@ -14,7 +14,7 @@ use airpath_path::radio::cell::{Cell, CellConfig, LteCarrier, NrCarrier, UeConfi
 fn main() {
     let nr = CellConfig::nr(NrCarrier::n78_100_mhz());
     let lte = CellConfig::lte(LteCarrier::fdd_20_mhz());
-    let mut arguments = std::env::args().skip(1).map_while(|argument| argument.parse().ok());
+    let mut arguments = std::env::args().filter_map(|argument| argument.parse().ok());
     let most = arguments.next().unwrap_or(1_000);
     let given = arguments.next();
     for (name, config, seconds) in [("NR n78 100 MHz", &nr, 4), ("LTE 20 MHz", &lte, 20)] {
