@@ -180,8 +180,11 @@ impl Sender {
     fn follow_phase(&mut self, now: Instant, segment: &Segment, acked: &Acked) {
         let progress = acked.segments > 0;
         match self.phase {
+            // Once the stream has ended there is nothing to take back.
             Phase::Open => {
-                if let Some(by) = self.undone_by(segment, false) {
+                if !self.is_finished()
+                    && let Some(by) = self.undone_by(segment, false)
+                {
                     self.take_back(now, by);
                 }
             }

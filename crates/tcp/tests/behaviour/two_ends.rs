@@ -225,9 +225,7 @@ impl End {
         while let Some(Event { at, kind }) = self.endpoint.poll_event() {
             assert!(at >= self.last_event && at <= now);
             self.last_event = at;
-            // The last retransmission may turn out to have been a duplicate.
-            let late = matches!(kind, EventKind::Undo { .. });
-            assert!(self.finished == 0 || late, "{kind:?} after the end");
+            assert_eq!(self.finished, 0, "{kind:?} after the end");
             match kind {
                 EventKind::Established => {
                     self.established += 1;
