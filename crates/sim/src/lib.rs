@@ -4,6 +4,7 @@
 
 mod agenda;
 mod flow;
+mod links;
 mod radio;
 mod world;
 

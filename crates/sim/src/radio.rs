@@ -8,12 +8,12 @@ use airpath_path::radio::cell::{
     UeIndex, UeMeter,
 };
 use airpath_record::{
-    LinkRow, LinkSummary, Name, Names, Quantiles, RadioLogRow, RadioRow, RadioSummary, RunSummary,
-    Tables,
+    LinkSummary, Name, Names, Quantiles, RadioLogRow, RadioRow, RadioSummary, RunSummary, Tables,
 };
 use airpath_scenario::{RadioConfig, Scenario};
 
 use crate::flow::mbps;
+use crate::links::{self, LinkHistory, Look};
 
 /// The cell and its UEs' traffic.
 pub(crate) struct Radio {
@@ -37,7 +37,7 @@ struct UsedUe {
 /// One direction of a UE.
 struct Side {
     id: String,
-    link: Name,
+    link: LinkHistory,
     before: Before,
     dropped: Vec<(DropReason, u64)>,
     /// Of these, since the last sample.
@@ -53,7 +53,6 @@ struct Before {
     access: AccessCounters,
     rlc_retransmissions: u64,
     awake: Duration,
-    capacity_bytes: f64,
 }
 
 const DIRECTIONS: [&str; 2] = ["down", "up"];
@@ -77,7 +76,7 @@ impl Radio {
                 name: names.add(&ue.name),
                 sides: DIRECTIONS.map(|direction| {
                     let id = format!("radio.{}.{direction}", ue.name);
-                    let link = names.add(&id);
+                    let link = LinkHistory::new(names.add(&id));
                     let (before, dropped) = (Before::default(), Vec::new());
                     Side { id, link, before, dropped, dropped_now: 0 }
                 }),
@@ -119,7 +118,7 @@ impl Radio {
             Some((_, packets)) => *packets += 1,
             None => side.dropped.push((drop.reason, 1)),
         }
-        Some((drop, side.link))
+        Some((drop, side.link.name()))
     }
 
     /// Writes what the cell has logged.
@@ -180,16 +179,8 @@ impl Side {
         let queue_delay_ms = (packets > 0).then(|| (sojourn / packets).as_millis_f64());
         let throughput_mbps = mbps(bytes, seconds).unwrap_or_default();
         let time_ns = now.as_nanos() as i64;
-        tables.link(LinkRow {
-            time_ns,
-            link: self.link,
-            throughput_mbps,
-            capacity_mbps: (after.capacity_bytes - before.capacity_bytes) * 8.0 / seconds / 1e6,
-            queue_packets: meter.queued.packets,
-            queue_bytes: meter.queued.bytes,
-            queue_delay_ms,
-            dropped_packets: std::mem::take(&mut self.dropped_now),
-        });
+        let dropped = std::mem::take(&mut self.dropped_now);
+        self.link.sample(now, look(meter), dropped, tables);
         let blocks = radio.blocks - before.radio.blocks;
         let share = |part: u64| (blocks > 0).then(|| part as f64 / blocks as f64);
         tables.radio(RadioRow {
@@ -220,20 +211,18 @@ impl Side {
     }
 
     fn link_summary(&self, seconds: f64, meter: &UeMeter<'_>) -> LinkSummary {
-        let rate = |bytes: f64| if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
-        let sent = meter.sojourn.delivered.bytes as f64;
-        LinkSummary {
-            id: self.id.clone(),
-            throughput_mbps: rate(sent),
-            capacity_mbps: rate(meter.capacity_bytes),
-            utilisation: if meter.capacity_bytes > 0.0 { sent / meter.capacity_bytes } else { 0.0 },
-            queue_delay_ms: meter.sojourn.histogram.as_ref().and_then(Quantiles::of),
-            dropped_packets: self
-                .dropped
-                .iter()
-                .map(|&(reason, packets)| (reason.name(), packets))
-                .collect(),
-        }
+        let delay = meter.sojourn.histogram.as_ref().and_then(Quantiles::of);
+        links::summary(&self.id, seconds, look(meter), delay, self.dropped.iter().copied())
+    }
+}
+
+/// The buffer as a link.
+fn look(meter: &UeMeter<'_>) -> Look {
+    Look {
+        departed: meter.sojourn.delivered,
+        queued: meter.queued,
+        sojourn_sum: meter.sojourn.sum,
+        capacity_bytes: meter.capacity_bytes,
     }
 }
 
@@ -246,7 +235,6 @@ impl Before {
             access: meter.access,
             rlc_retransmissions: meter.rlc_retransmissions,
             awake: meter.awake,
-            capacity_bytes: meter.capacity_bytes,
         }
     }
 }

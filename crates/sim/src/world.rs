@@ -9,15 +9,14 @@
 use std::collections::BTreeMap;
 
 use airpath_base::{DropReason, Duration, Instant};
+use airpath_path::build_pair;
 use airpath_path::radio::Direction;
-use airpath_path::{LinkMeter, build_pair};
-use airpath_record::{
-    EventRow, FairnessSummary, LinkRow, LinkSummary, Name, Quantiles, RunSummary, Tables,
-};
+use airpath_record::{FairnessSummary, Name, Quantiles, RunSummary, Tables};
 use airpath_scenario::{NamedStage, Scenario};
 
 use crate::agenda::Agenda;
-use crate::flow::{Context, FROM_UE, Flow, Paths, RADIO, Sent, Summary, beyond_proxy, mbps};
+use crate::flow::{Context, FROM_UE, Flow, Paths, RADIO, Sent, Summary, beyond_proxy};
+use crate::links::{self, LinkHistory, drop_event};
 use crate::radio::Radio;
 
 /// Sources of the agenda: [`Paths`], the radio, the sampler, then the flows.
@@ -44,7 +43,8 @@ pub(crate) struct World {
     to_ue: usize,
     radio: Option<Box<Radio>>,
     flows: Vec<Flow>,
-    links: Vec<LinkHistory>,
+    /// Links by path, in the order in which they are observed.
+    links: Vec<(usize, LinkHistory)>,
     tables: Tables,
     /// Names of all stages, by path.
     stages: [Vec<Name>; 4],
@@ -56,17 +56,6 @@ pub(crate) struct World {
 
 /// Packets by path, stage and reason.
 type Drops = BTreeMap<(usize, u32, DropReason), u64>;
-
-/// A link at the last sample.
-struct LinkHistory {
-    name: Name,
-    path: usize,
-    departed_bytes: u64,
-    departed_packets: u64,
-    sojourn_sum: Duration,
-    capacity_bytes: f64,
-    sampled_at: Instant,
-}
 
 impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
@@ -88,7 +77,7 @@ impl World {
         for path in BY_DIRECTION {
             let stages: &Vec<Name> = &stages[path];
             paths[path].observe(Instant::ZERO, &mut |meter| {
-                links.push(LinkHistory::new(stages[meter.stage as usize], path));
+                links.push((path, LinkHistory::new(stages[meter.stage as usize])));
             });
         }
         let radio = scenario
@@ -267,8 +256,11 @@ impl World {
         let mut histories = links.iter_mut();
         for path in BY_DIRECTION {
             paths[path].observe(*now, &mut |meter| {
-                if let Some(link) = histories.next() {
-                    link.sample(*now, meter, &dropped, tables);
+                if let Some((path, link)) = histories.next() {
+                    let here =
+                        |key: &(usize, u32, DropReason)| (key.0, key.1) == (*path, meter.stage);
+                    let lost = dropped.iter().filter(|(key, _)| here(key)).map(|(_, n)| n).sum();
+                    link.sample(*now, meter.into(), lost, tables);
                 }
             });
         }
@@ -294,16 +286,8 @@ impl World {
         self.collect_radio_drops();
         for (&(path, stage, reason), &packets) in &drops {
             *self.dropped.entry((path, stage, reason)).or_default() += packets;
-            self.tables.event(EventRow {
-                time_ns: self.now.as_nanos() as i64,
-                flow: None,
-                link: Some(self.stages[path][stage as usize]),
-                kind: "drop",
-                reason: Some(reason.name()),
-                cwnd_segments: None,
-                value: None,
-                packets: Some(packets),
-            });
+            let link = self.stages[path][stage as usize];
+            self.tables.event(drop_event(self.now, link, reason, packets));
         }
         drops
     }
@@ -316,16 +300,7 @@ impl World {
             self.flows[drop.packet.flow.0 as usize].on_drop(&drop.packet);
         }
         for ((link, reason), packets) in drops {
-            self.tables.event(EventRow {
-                time_ns: self.now.as_nanos() as i64,
-                flow: None,
-                link: Some(Name(link)),
-                kind: "drop",
-                reason: Some(reason.name()),
-                cwnd_segments: None,
-                value: None,
-                packets: Some(packets),
-            });
+            self.tables.event(drop_event(self.now, Name(link), reason, packets));
         }
     }
 
@@ -383,25 +358,12 @@ impl World {
         for path in BY_DIRECTION {
             let dropped = &self.dropped;
             self.paths[path].observe(self.now, &mut |meter| {
-                let rate =
-                    |bytes: f64| if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
-                let sent = meter.departed.bytes as f64;
-                summary.links.push(LinkSummary {
-                    id: meter.name.clone(),
-                    throughput_mbps: rate(sent),
-                    capacity_mbps: rate(meter.capacity_bytes),
-                    utilisation: if meter.capacity_bytes > 0.0 {
-                        sent / meter.capacity_bytes
-                    } else {
-                        0.0
-                    },
-                    queue_delay_ms: Quantiles::of(&meter.sojourn),
-                    dropped_packets: dropped
-                        .iter()
-                        .filter(|((way, stage, _), _)| *way == path && *stage == meter.stage)
-                        .map(|((_, _, reason), &packets)| (reason.name(), packets))
-                        .collect(),
-                });
+                let here = dropped
+                    .iter()
+                    .filter(|((way, stage, _), _)| *way == path && *stage == meter.stage)
+                    .map(|((_, _, reason), &packets)| (*reason, packets));
+                let delay = Quantiles::of(&meter.sojourn);
+                summary.links.push(links::summary(&meter.name, seconds, meter.into(), delay, here));
             });
         }
     }
@@ -440,45 +402,5 @@ fn arm_earlier(agenda: &mut Agenda, source: usize, at: Option<Instant>) {
         && at < agenda.due(source)
     {
         agenda.arm(source, Some(at));
-    }
-}
-
-impl LinkHistory {
-    fn new(name: Name, path: usize) -> Self {
-        Self {
-            name,
-            path,
-            departed_bytes: 0,
-            departed_packets: 0,
-            sojourn_sum: Duration::ZERO,
-            capacity_bytes: 0.0,
-            sampled_at: Instant::ZERO,
-        }
-    }
-
-    fn sample(&mut self, now: Instant, meter: &LinkMeter, drops: &Drops, tables: &mut Tables) {
-        let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
-        let Some(throughput_mbps) = mbps(meter.departed.bytes - self.departed_bytes, seconds)
-        else {
-            return;
-        };
-        let packets = meter.departed.packets - self.departed_packets;
-        let sojourn = meter.sojourn_sum.saturating_sub(self.sojourn_sum);
-        let here = |key: &(usize, u32, DropReason)| (key.0, key.1) == (self.path, meter.stage);
-        tables.link(LinkRow {
-            time_ns: now.as_nanos() as i64,
-            link: self.name,
-            throughput_mbps,
-            capacity_mbps: (meter.capacity_bytes - self.capacity_bytes) * 8.0 / seconds / 1e6,
-            queue_packets: meter.queued.packets,
-            queue_bytes: meter.queued.bytes,
-            queue_delay_ms: (packets > 0).then(|| (sojourn / packets).as_millis_f64()),
-            dropped_packets: drops.iter().filter(|(key, _)| here(key)).map(|(_, n)| n).sum(),
-        });
-        self.departed_bytes = meter.departed.bytes;
-        self.departed_packets = meter.departed.packets;
-        self.sojourn_sum = meter.sojourn_sum;
-        self.capacity_bytes = meter.capacity_bytes;
-        self.sampled_at = now;
     }
 }

@@ -1,0 +1,100 @@
+//! Rows and summaries of whatever has a queue: links, and the buffers of a radio.
+
+use airpath_base::{DropReason, Duration, Instant};
+use airpath_path::{LinkMeter, Load};
+use airpath_record::{EventRow, LinkRow, LinkSummary, Name, Quantiles, Tables};
+
+use crate::flow::mbps;
+
+/// What a queue and its server have done so far.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Look {
+    pub(crate) departed: Load,
+    pub(crate) queued: Load,
+    pub(crate) sojourn_sum: Duration,
+    pub(crate) capacity_bytes: f64,
+}
+
+impl From<&LinkMeter> for Look {
+    fn from(meter: &LinkMeter) -> Self {
+        let &LinkMeter { departed, queued, sojourn_sum, capacity_bytes, .. } = meter;
+        Self { departed, queued, sojourn_sum, capacity_bytes }
+    }
+}
+
+/// A link, and the last look at it.
+pub(crate) struct LinkHistory {
+    name: Name,
+    before: Look,
+    sampled_at: Instant,
+}
+
+impl LinkHistory {
+    pub(crate) fn new(name: Name) -> Self {
+        Self { name, before: Look::default(), sampled_at: Instant::ZERO }
+    }
+
+    /// Name in tables.
+    pub(crate) fn name(&self) -> Name {
+        self.name
+    }
+
+    /// A sample interval ends.
+    pub(crate) fn sample(&mut self, now: Instant, look: Look, dropped: u64, tables: &mut Tables) {
+        let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
+        let Some(throughput_mbps) = mbps(look.departed.bytes - self.before.departed.bytes, seconds)
+        else {
+            return;
+        };
+        let packets = look.departed.packets - self.before.departed.packets;
+        let sojourn = look.sojourn_sum.saturating_sub(self.before.sojourn_sum);
+        let capacity = look.capacity_bytes - self.before.capacity_bytes;
+        tables.link(LinkRow {
+            time_ns: now.as_nanos() as i64,
+            link: self.name,
+            throughput_mbps,
+            capacity_mbps: capacity * 8.0 / seconds / 1e6,
+            queue_packets: look.queued.packets,
+            queue_bytes: look.queued.bytes,
+            queue_delay_ms: (packets > 0).then(|| (sojourn / packets).as_millis_f64()),
+            dropped_packets: dropped,
+        });
+        self.before = look;
+        self.sampled_at = now;
+    }
+}
+
+/// A link over the whole run, of so many seconds.
+pub(crate) fn summary(
+    id: &str,
+    seconds: f64,
+    look: Look,
+    queue_delay_ms: Option<Quantiles>,
+    dropped: impl Iterator<Item = (DropReason, u64)>,
+) -> LinkSummary {
+    let rate = |bytes: f64| if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
+    let sent = look.departed.bytes as f64;
+    let capacity = look.capacity_bytes;
+    LinkSummary {
+        id: id.to_owned(),
+        throughput_mbps: rate(sent),
+        capacity_mbps: rate(capacity),
+        utilisation: if capacity > 0.0 { sent / capacity } else { 0.0 },
+        queue_delay_ms,
+        dropped_packets: dropped.map(|(reason, packets)| (reason.name(), packets)).collect(),
+    }
+}
+
+/// Packets dropped in a sample interval that ends at `now`.
+pub(crate) fn drop_event(now: Instant, link: Name, reason: DropReason, packets: u64) -> EventRow {
+    EventRow {
+        time_ns: now.as_nanos() as i64,
+        flow: None,
+        link: Some(link),
+        kind: "drop",
+        reason: Some(reason.name()),
+        cwnd_segments: None,
+        value: None,
+        packets: Some(packets),
+    }
+}
