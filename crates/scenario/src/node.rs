@@ -46,22 +46,31 @@ pub(crate) struct Entry {
     pub(crate) node: Node,
 }
 
+/// Lines that are no TOML, of those that are named: a file of another kind has too many.
+const MOST_SYNTAX_ERRORS: usize = 5;
+
 impl Node {
     /// Parses a file; what is no TOML becomes one problem a line.
     pub(crate) fn parse(name: &str, text: &str, problems: &mut Problems) -> Self {
         let places = Places { name: name.into(), starts: line_starts(text), text };
         let (table, errors) = DeTable::parse_recoverable(text);
-        let mut last_line = 0;
-        let mut errors: Vec<_> =
-            errors.iter().map(|error| (error.span().map_or(0, |span| span.start), error)).collect();
-        errors.sort_by_key(|&(at, _)| at);
-        for (at, error) in errors {
-            let (line, column) = places.line_and_column(at);
-            // One mistake often upsets the parser more than once.
-            if line != last_line {
-                problems.add(&places.origin(line, column), format!("no TOML: {}", error.message()));
+        let mut errors: Vec<_> = errors
+            .iter()
+            .map(|error| (places.line_and_column(error.span().map_or(0, |span| span.start)), error))
+            .collect();
+        errors.sort_by_key(|&(place, _)| place);
+        // One mistake often upsets the parser more than once.
+        errors.dedup_by_key(|&mut ((line, _), _)| line);
+        let more = errors.len().saturating_sub(MOST_SYNTAX_ERRORS);
+        for (index, ((line, column), error)) in errors.iter().take(MOST_SYNTAX_ERRORS).enumerate() {
+            let (origin, message) =
+                (places.origin(*line, *column), format!("no TOML: {}", error.message()));
+            if more > 0 && index + 1 == MOST_SYNTAX_ERRORS {
+                let help = format!("and {more} more: is this a scenario file?");
+                problems.add_with_help(&origin, message, help);
+            } else {
+                problems.add(&origin, message);
             }
-            last_line = line;
         }
         let entries = places.entries(table.get_ref());
         Self { value: Value::Table(entries), origin: places.at(0) }
