@@ -51,7 +51,8 @@ FUZZ_CASES ?= 200000
 fuzz:
 	seed=$$(date +%s); echo "PROPTEST_RNG_SEED=$$seed"; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-tcp --test behaviour two_ends; \
-	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-path --test laws
+	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-path --test laws; \
+	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$$(( $(FUZZ_CASES) / 10 )) cargo test --release -p airpath-path --test cell laws
 
 studies: build
 	$(VENV)/airpath reproduce --report runs/studies.html

@@ -228,6 +228,8 @@ pub enum DropReason {
     Discarded,
     /// The radio link lost it: unacknowledged mode, or a link that was given up.
     RadioLink,
+    /// A change of cell lost it: what was in the old one was not forwarded.
+    Handover,
     /// Larger than a hop's MTU, and not to be fragmented.
     TooBig,
     /// More than a policer's token bucket held.
@@ -249,6 +251,7 @@ impl DropReason {
             Self::Aqm => "aqm",
             Self::Discarded => "discarded",
             Self::RadioLink => "radio_link",
+            Self::Handover => "handover",
             Self::TooBig => "too_big",
             Self::Policed => "policed",
             Self::NoBinding => "no_binding",

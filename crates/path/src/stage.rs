@@ -118,6 +118,13 @@ impl core::ops::Add for Load {
     }
 }
 
+impl core::ops::Sub for Load {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
+    }
+}
+
 impl Path for Box<dyn Path> {
     fn pass(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
         (**self).pass(now, packet)

@@ -11,6 +11,7 @@ pub mod enumerations;
 pub mod harq;
 pub mod lte;
 pub mod mac;
+pub mod network;
 pub mod nr;
 pub mod rlc;
 pub mod rrc;

@@ -31,6 +31,14 @@ pub(crate) fn packet(number: u64, size: u32) -> Packet {
     }
 }
 
+/// The number of one of these packets.
+pub(crate) fn opaque(packet: &Packet) -> u64 {
+    match packet.payload {
+        Payload::Opaque(number) => number,
+        _ => unreachable!("only opaque packets were sent"),
+    }
+}
+
 /// LTE 20 MHz FDD with a UE whose HARQ never fails, in UM: one packet, one block.
 pub(crate) fn lte() -> (CellConfig, UeConfig) {
     let cell = CellConfig::lte(LteCarrier::fdd_20_mhz());

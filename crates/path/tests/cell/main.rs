@@ -4,9 +4,10 @@ mod common;
 mod delays;
 mod errors;
 mod laws;
+mod mobility;
 mod rates;
 mod sleep;
 
 const fn can_be_sent<T: Send>() {}
 /// A cell runs in whatever thread its run does.
-const _: () = can_be_sent::<airpath_path::radio::cell::Cell>();
+const _: () = can_be_sent::<airpath_path::radio::network::Network>();

@@ -108,7 +108,12 @@ impl UplinkAccess {
     }
 
     pub(super) fn is_connected(&mut self, now: Instant) -> bool {
-        self.rrc.as_mut().is_none_or(|rrc| rrc.state_at(now) == RrcState::Connected)
+        self.rrc_state(now) == RrcState::Connected
+    }
+
+    /// Without RRC the UE is connected.
+    pub(super) fn rrc_state(&mut self, now: Instant) -> RrcState {
+        self.rrc.as_mut().map_or(RrcState::Connected, |rrc| rrc.state_at(now))
     }
 
     pub(super) fn bsr_format(&self) -> BsrFormat {
@@ -164,6 +169,18 @@ impl UplinkAccess {
         self.sr.restore(now);
         // The last message of the setup starts drx-InactivityTimer.
         self.on_message(now);
+    }
+
+    /// The UE comes from another cell, in this state of RRC.
+    pub(super) fn arrive(&mut self, now: Instant, state: RrcState) {
+        if let Some(rrc) = &mut self.rrc {
+            rrc.restart(now, state);
+        }
+        match (state, &mut self.alignment) {
+            (RrcState::Connected, _) => self.on_connected(now),
+            (_, Some(alignment)) => _ = alignment.timer.poll(now),
+            (_, None) => {}
+        }
     }
 
     /// A PDCCH announces something new that no HARQ process of the cell carries.

@@ -43,11 +43,17 @@ pub(super) enum EventKind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub(super) at: Instant,
+    pub(super) number: u64,
     pub(super) ue: u32,
     pub(super) kind: EventKind,
 }
 
 impl Agenda {
+    /// The number of the next event that is added.
+    pub(super) const fn next_number(&self) -> u64 {
+        self.added
+    }
+
     #[inline]
     pub(super) fn add(&mut self, at: Instant, ue: u32, kind: EventKind) {
         self.heap.push(Reverse(Entry { at, number: self.added, ue, kind }));
@@ -61,6 +67,6 @@ impl Agenda {
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Due> {
-        self.heap.pop().map(|Reverse(Entry { at, ue, kind, .. })| Due { at, ue, kind })
+        self.heap.pop().map(|Reverse(Entry { at, number, ue, kind })| Due { at, number, ue, kind })
     }
 }

@@ -124,7 +124,7 @@ impl Cell {
         let decoded = ue.down.send(process, is_new, (now, feedback), &self.air.downlink);
         log_block(ue, DOWN, process, decoded, (now, end), &mut self.out);
         if decoded {
-            ue.down.receive(process);
+            ue.down.receive(process, end);
             self.agenda.add(end + ue.processing, index, EventKind::Block(DOWN));
         }
         self.agenda.add(feedback, index, EventKind::Feedback(DOWN));
@@ -143,7 +143,7 @@ impl Cell {
     pub(super) fn on_block(&mut self, index: u32, direction: Direction, now: Instant) {
         let ue = &mut self.ues[index as usize];
         ue.settle(now, &mut self.out);
-        if let Some(block) = ue.link(direction).arriving.pop_front() {
+        if let Some((_, block)) = ue.link(direction).arriving.pop_front() {
             let out = &mut self.out;
             ue.bearer.on_block(direction, now, &block, &mut |at, packet| {
                 out.depart(direction, index, at, packet);

@@ -32,6 +32,16 @@ pub struct UeMeter<'a> {
     pub capacity_bytes: f64,
 }
 
+impl UeMeter<'_> {
+    /// Counts of another cell.
+    pub(crate) fn add(&mut self, other: &UeMeter<'_>) {
+        self.radio.add(&other.radio);
+        self.access.add(&other.access);
+        self.awake += other.awake;
+        self.capacity_bytes += other.capacity_bytes;
+    }
+}
+
 /// Blocks and what they took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RadioCounters {
@@ -53,6 +63,19 @@ pub struct RadioCounters {
     pub lost_blocks: u64,
 }
 
+impl RadioCounters {
+    fn add(&mut self, other: &Self) {
+        self.prbs += other.prbs;
+        self.blocks += other.blocks;
+        self.block_bytes += other.block_bytes;
+        self.used_bytes += other.used_bytes;
+        self.mcs_sum += other.mcs_sum;
+        self.first_errors += other.first_errors;
+        self.retransmissions += other.retransmissions;
+        self.lost_blocks += other.lost_blocks;
+    }
+}
+
 /// Uplink access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AccessCounters {
@@ -68,6 +91,17 @@ pub struct AccessCounters {
     pub reports: u64,
     /// Random access procedures begun.
     pub random_accesses: u64,
+}
+
+impl AccessCounters {
+    fn add(&mut self, other: &Self) {
+        self.grants += other.grants;
+        self.granted_bytes += other.granted_bytes;
+        self.wasted_bytes += other.wasted_bytes;
+        self.requests += other.requests;
+        self.reports += other.reports;
+        self.random_accesses += other.random_accesses;
+    }
 }
 
 /// Bytes a carrier could have carried, while the MCS changes.

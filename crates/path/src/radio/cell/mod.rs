@@ -18,7 +18,8 @@
 //!
 //! Not here: several bearers of a UE, signalling bearers, PDCCH load and errors, PUCCH errors but
 //! missed requests, semi-persistent downlink, radio link failure (RLC goes on after
-//! maxRetxThreshold, random access after preambleTransMax), handover, carrier aggregation.
+//! maxRetxThreshold, random access after preambleTransMax), carrier aggregation. A UE can leave and
+//! join: handover is the network's ([`network`](super::network)).
 
 mod access;
 mod agenda;
@@ -27,7 +28,9 @@ mod config;
 mod downlink;
 mod event;
 mod meter;
+mod moving;
 mod output;
+mod presence;
 mod procedures;
 mod pusch;
 mod side;
@@ -50,6 +53,8 @@ pub use config::{
 };
 pub use event::{BlockEvent, GrantCause, RadioEvent, RadioEventKind};
 pub use meter::{AccessCounters, RadioCounters, UeMeter};
+pub use moving::Luggage;
+use moving::collect_drops;
 use output::Output;
 use side::{Side, SlotSizes};
 pub use stalled::{Stalled, WaitsFor};
@@ -107,6 +112,8 @@ pub struct CellDeparture {
 pub struct Cell {
     air: Air,
     config: CellConfig,
+    configs: Vec<UeConfig>,
+    seed: u64,
     ues: Vec<Ue>,
     downlink: Side,
     uplink: Side,
@@ -147,13 +154,15 @@ impl Cell {
             out: Output::default(),
             inside: Load::default(),
             config: config.clone(),
+            configs: ues.to_vec(),
+            seed,
             air,
         };
         for (index, ue) in (0..).zip(ues) {
             ue.check(config).expect("a checked configuration of the UE");
             cell.downlink.scheduler.add_ue(ue.downlink.cap);
             cell.uplink.scheduler.add_ue(ue.uplink.cap);
-            cell.ues.push(Ue::new(index, ue, config, &cell.air, seed));
+            cell.ues.push(Ue::new(index, ue, config, &cell.air, (seed, 0)));
             if ue.configured.is_some() {
                 cell.configured.push(index);
             }
@@ -183,7 +192,7 @@ impl Cell {
         let link = self.ues[ue.0 as usize].link(direction);
         link.incoming_load.add(&packet);
         link.incoming.push_back((now + link.processing, packet));
-        if link.incoming.len() == 1 {
+        if link.incoming.len() == 1 && self.ues[ue.0 as usize].presence.is_here {
             self.arm(ue.0, now);
             self.find_due();
         }
@@ -235,30 +244,9 @@ impl Cell {
     /// Brings the cell up to `now` and shows the meters, downlink before uplink, UE by UE.
     pub fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&UeMeter<'_>)) {
         self.advance(now);
-        for ue in &mut self.ues {
-            let awake = match &mut ue.access.drx {
-                Some(drx) => drx.awake(now),
-                None => now - Instant::ZERO,
-            };
+        for index in 0..self.ues() {
             for direction in [Direction::Downlink, Direction::Uplink] {
-                let queued = ue.queued(direction);
-                let (link, one_way, access) = match direction {
-                    Direction::Downlink => (&ue.down, &ue.bearer.down, AccessCounters::default()),
-                    Direction::Uplink => (&ue.up, &ue.bearer.up, ue.access.counters),
-                };
-                let counters = one_way.counters();
-                visit(&UeMeter {
-                    ue: UeIndex(ue.index),
-                    direction,
-                    radio: link.counters,
-                    access,
-                    queued,
-                    sojourn: one_way.sojourn(),
-                    marked: counters.marked,
-                    rlc_retransmissions: counters.retransmitted_pdus,
-                    awake,
-                    capacity_bytes: link.capacity.until(now),
-                });
+                visit(&self.ues[index as usize].meter(now, direction));
             }
         }
     }
@@ -328,6 +316,10 @@ impl Cell {
         let Some(due) = self.agenda.pop() else { return };
         // Slots before had nothing to do.
         self.cursor = self.cursor.max(self.air.at_or_after(due.at));
+        if !self.ues[due.ue as usize].presence.concerns(due.number) {
+            // It has left since.
+            return;
+        }
         match due.kind {
             EventKind::Block(direction) => self.on_block(due.ue, direction, due.at),
             EventKind::Feedback(direction) => self.on_feedback(due.ue, direction, due.at),
@@ -398,12 +390,10 @@ impl Cell {
 
     /// Moves what a UE's buffers have dropped to the cell's list.
     fn collect_drops(&mut self, index: u32) {
-        let bearer = &mut self.ues[index as usize].bearer;
-        for (stage, one_way) in (0..).zip([&mut bearer.down, &mut bearer.up]) {
-            while let Some(drop) = one_way.poll_drop() {
-                self.inside.remove(&drop.packet);
-                self.out.drops.push_back(Drop { stage, ..drop });
-            }
-        }
+        let Self { ues, inside, out, .. } = self;
+        collect_drops(&mut ues[index as usize].bearer, |drop| {
+            inside.remove(&drop.packet);
+            out.drops.push_back(drop);
+        });
     }
 }

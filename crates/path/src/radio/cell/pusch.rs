@@ -154,7 +154,7 @@ impl Cell {
         }
         let &MacPdu { size, used, report, assembled, granted, .. } = ue.up.harq.payload(process);
         ue.access.align(now);
-        ue.up.receive(process);
+        ue.up.receive(process, end);
         let full = used >= size;
         ue.access.heard.push_back(Heard { size, assembled, report, granted, full });
         let times = self.config.base_station;

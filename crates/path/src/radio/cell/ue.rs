@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 
 use airpath_base::{Duration, Instant, Packet, Stream};
 
+use super::UeIndex;
 use super::access::UplinkAccess;
 use super::air::{Air, LinkAir};
 use super::config::{CellConfig, UeConfig, UeLinkConfig};
-use super::meter::{Capacity, RadioCounters};
+use super::meter::{AccessCounters, Capacity, RadioCounters, UeMeter};
 use super::output::Output;
+use super::presence::Presence;
 use crate::Load;
 use crate::radio::Direction;
 use crate::radio::adaptation::{CqiReport, CqiReporter, LinkAdaptation};
@@ -21,6 +23,7 @@ use crate::radio::rlc::{Bearer, TransportBlock};
 #[derive(Debug)]
 pub(super) struct Ue {
     pub(super) index: u32,
+    pub(super) presence: Presence,
     pub(super) bearer: Bearer,
     pub(super) down: Link,
     pub(super) up: Link,
@@ -42,14 +45,17 @@ pub(super) struct Link {
     /// How long that takes.
     pub(super) processing: Duration,
     channel: Channel,
+    /// Its copy for measurements, which may be asked about times that the other has not reached.
+    measured: Channel,
     reporter: CqiReporter,
     /// What is known before the first report: the UE was there before the run began.
     initial: CqiReport,
     pub(super) adaptation: LinkAdaptation,
     pub(super) harq: Harq<MacPdu>,
     pub(super) synchronous: bool,
-    /// Decoded, on their way through the receiver's processing.
-    pub(super) arriving: VecDeque<TransportBlock>,
+    /// Blocks that will be decoded, or are and on their way through the receiver's processing, and
+    /// the ends of their slots.
+    pub(super) arriving: VecDeque<(Instant, TransportBlock)>,
     /// Blocks to use again.
     pool: Vec<TransportBlock>,
     /// The scheduler looks at it in every slot.
@@ -92,18 +98,26 @@ pub(super) enum Readiness {
 }
 
 impl Ue {
+    /// A UE on its `visit`-th return, 0 if it was there from the start: its channel is what it
+    /// always is here, all else is drawn anew.
     pub(super) fn new(
         index: u32,
         config: &UeConfig,
         cell: &CellConfig,
         air: &Air,
-        seed: u64,
+        (seed, visit): (u64, u32),
     ) -> Self {
-        let stream = |name: &str| Stream::new(seed, &format!("ue.{index}.{name}"));
+        let stream = |name: &str| match visit {
+            1.. if !name.ends_with("channel") => {
+                Stream::new(seed, &format!("ue.{index}.visit.{visit}.{name}"))
+            }
+            _ => Stream::new(seed, &format!("ue.{index}.{name}")),
+        };
         let down = (Direction::Downlink, cell.base_station.downlink + air.dci_lead());
         let up = (Direction::Uplink, config.processing.uplink);
         Self {
             index,
+            presence: Presence::default(),
             bearer: Bearer::new(&config.downlink.bearer, &config.uplink.bearer, 0),
             down: Link::new(&config.downlink, down, cell, air, &stream),
             up: Link::new(&config.uplink, up, cell, air, &stream),
@@ -139,6 +153,29 @@ impl Ue {
         match direction {
             Direction::Downlink => self.bearer.down.queued() + self.down.incoming_load,
             Direction::Uplink => self.bearer.up.queued() + self.up.incoming_load,
+        }
+    }
+
+    /// What one direction has had so far.
+    pub(super) fn meter(&mut self, now: Instant, direction: Direction) -> UeMeter<'_> {
+        let awake = self.presence.awake(now, &mut self.access);
+        let queued = self.queued(direction);
+        let (link, one_way, access) = match direction {
+            Direction::Downlink => (&self.down, &self.bearer.down, AccessCounters::default()),
+            Direction::Uplink => (&self.up, &self.bearer.up, self.access.counters),
+        };
+        let counters = one_way.counters();
+        UeMeter {
+            ue: UeIndex(self.index),
+            direction,
+            radio: link.counters,
+            access,
+            queued,
+            sojourn: one_way.sojourn(),
+            marked: counters.marked,
+            rlc_retransmissions: counters.retransmitted_pdus,
+            awake,
+            capacity_bytes: link.capacity.until(now),
         }
     }
 
@@ -204,6 +241,7 @@ impl Link {
             incoming_load: Load::default(),
             processing,
             reporter: CqiReporter::new(config.report, channel.clone()),
+            measured: channel.clone(),
             channel,
             initial: CqiReport { cqi, mcs, measured: Instant::ZERO },
             adaptation: LinkAdaptation::new(config.mcs),
@@ -218,6 +256,11 @@ impl Link {
             capacity: Capacity::default(),
             capacity_mcs: None,
         }
+    }
+
+    /// The channel as the UE measures it.
+    pub(super) fn measure(&mut self, now: Instant) -> Quality {
+        self.measured.quality(now)
     }
 
     /// The MCS of a new block at `now`.
@@ -268,12 +311,12 @@ impl Link {
         decoded
     }
 
-    /// The block of `process` was decoded: takes it out of the process, which may be used again
-    /// before RLC has the block.
-    pub(super) fn receive(&mut self, process: ProcessId) {
+    /// The block of `process`, in a slot until `end`, was decoded: takes it out of the process,
+    /// which may be used again before RLC has the block.
+    pub(super) fn receive(&mut self, process: ProcessId, end: Instant) {
         let spare = self.pool.pop().unwrap_or_default();
         let block = core::mem::replace(&mut self.harq.payload_mut(process).block, spare);
-        self.arriving.push_back(block);
+        self.arriving.push_back((end, block));
     }
 
     /// A block is done with.

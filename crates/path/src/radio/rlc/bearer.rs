@@ -150,7 +150,8 @@ impl Bearer {
         self.up.on_timer(now, &mut |at, packet| deliver(Direction::Uplink, at, packet));
     }
 
-    /// Handover or recovery: see [`OneWay::reestablish`].
+    /// Handover or recovery: see [`OneWay::reestablish`]. What is forwarded is the downlink's; the
+    /// uplink's buffer is in the UE, and goes along.
     pub fn reestablish(
         &mut self,
         now: Instant,
@@ -160,6 +161,12 @@ impl Bearer {
         let down = &mut |at, packet| deliver(Direction::Downlink, at, packet);
         self.down.reestablish(now, forwarding, down);
         let up = &mut |at, packet| deliver(Direction::Uplink, at, packet);
-        self.up.reestablish(now, forwarding, up);
+        self.up.reestablish(now, Forwarding::Buffer, up);
+    }
+
+    /// The other radio technology from now on: see [`OneWay::change_to`].
+    pub fn change_to(&mut self, down: &OneWayConfig, up: &OneWayConfig) {
+        self.down.change_to(&down.rlc);
+        self.up.change_to(&up.rlc);
     }
 }

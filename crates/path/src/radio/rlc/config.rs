@@ -27,6 +27,13 @@ pub enum RlcConfig {
     Lte(LteMode),
 }
 
+impl RlcConfig {
+    /// AM, and not UM.
+    pub const fn is_acknowledged(&self) -> bool {
+        matches!(self, Self::Nr { mode: NrMode::Am { .. }, .. } | Self::Lte(LteMode::Am { .. }))
+    }
+}
+
 /// NR's modes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NrMode {

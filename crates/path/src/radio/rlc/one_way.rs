@@ -59,18 +59,11 @@ impl OneWay {
     /// An empty bearer direction. Its drops are those of the `stage`-th stage of the path.
     pub fn new(config: &OneWayConfig, stage: u32) -> Self {
         let (transmitter, receiver, technology) = entities(&config.rlc);
-        let order = match config.rlc {
-            RlcConfig::Nr { release: Release::InOrder { t_reordering }, .. } => {
-                PdcpOrder::Restored(t_reordering)
-            }
-            RlcConfig::Nr { release: Release::OutOfOrder, .. } => PdcpOrder::Ignored,
-            RlcConfig::Lte(_) => PdcpOrder::FromBelow,
-        };
         Self {
             source: Source::new(&config.buffer, &config.pdcp),
             transmitter,
             receiver,
-            pdcp: PdcpReceiver::new(order),
+            pdcp: PdcpReceiver::new(order(&config.rlc)),
             sdus: Sdus::new(stage),
             outcome: Outcome::default(),
             technology,
@@ -308,6 +301,17 @@ impl OneWay {
         self.pdcp.flush(now, &mut self.sdus, deliver);
     }
 
+    /// Other RLC entities take over, those of another cell; PDCP, its buffer and what is to be sent
+    /// again stay. Only after [`reestablish`](OneWay::reestablish), before anything is filled.
+    pub fn change_to(&mut self, rlc: &RlcConfig) {
+        let retransmitted = self.counters().retransmitted_pdus;
+        (self.transmitter, self.receiver, self.technology) = entities(rlc);
+        if let Transmitter::Am(transmitter) = &mut self.transmitter {
+            transmitter.retransmitted = retransmitted;
+        }
+        self.pdcp.set_order(order(rlc));
+    }
+
     /// PDCP takes what RLC delivered or gave up.
     #[inline]
     fn hand_up(&mut self, now: Instant, cause: Cause, deliver: &mut impl FnMut(Instant, Packet)) {
@@ -327,5 +331,16 @@ impl OneWay {
         if let Transmitter::Am(transmitter) = &mut self.transmitter {
             transmitter.guard(now, &self.source);
         }
+    }
+}
+
+/// Who restores the order.
+fn order(rlc: &RlcConfig) -> PdcpOrder {
+    match *rlc {
+        RlcConfig::Nr { release: Release::InOrder { t_reordering }, .. } => {
+            PdcpOrder::Restored(t_reordering)
+        }
+        RlcConfig::Nr { release: Release::OutOfOrder, .. } => PdcpOrder::Ignored,
+        RlcConfig::Lte(_) => PdcpOrder::FromBelow,
     }
 }

@@ -41,6 +41,11 @@ impl PdcpReceiver {
         Self { order, next: 0, deliv: 0, timer: None }
     }
 
+    /// Another cell's RLC delivers from now on.
+    pub(crate) fn set_order(&mut self, order: PdcpOrder) {
+        self.order = order;
+    }
+
     /// A PDCP data PDU arrived.
     #[inline]
     pub(crate) fn receive(

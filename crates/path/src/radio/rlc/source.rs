@@ -86,7 +86,7 @@ impl Source {
     /// Nothing is forwarded: everything that waits or was on its way is lost.
     pub(crate) fn abandon(&mut self, now: Instant, sdus: &mut Sdus) {
         self.forget_recovered();
-        self.buffer.clear(now, DropReason::RadioLink, sdus);
+        self.buffer.clear(now, DropReason::Handover, sdus);
         self.lose_unconfirmed(now, sdus);
     }
 
@@ -94,7 +94,7 @@ impl Source {
     pub(crate) fn lose_unconfirmed(&mut self, now: Instant, sdus: &mut Sdus) {
         for count in sdus.base()..sdus.next_count() {
             if sdus.fate(count) == Fate::Awaited {
-                sdus.lose(now, count, DropReason::RadioLink);
+                sdus.lose(now, count, DropReason::Handover);
             }
             sdus.confirm(count);
         }

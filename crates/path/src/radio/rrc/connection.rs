@@ -100,6 +100,17 @@ impl Connection {
         connection
     }
 
+    /// The UE comes from another cell, in this state; a state that there is not here counts as idle.
+    pub fn restart(&mut self, now: Instant, state: RrcState) {
+        let state = match (state, self.config.inactive) {
+            (RrcState::Connected, _) | (RrcState::Inactive, Some(_)) => state,
+            _ => RrcState::Idle,
+        };
+        self.transitions = Transitions::new(state);
+        self.promotion = None;
+        self.start_timer(now);
+    }
+
     /// Data waits: connects if need be. Returns when it may be sent.
     pub fn request(&mut self, now: Instant, direction: Direction) -> Instant {
         self.settle(now);

@@ -144,13 +144,13 @@ fn a_new_cell_loses_what_was_on_its_way_and_keeps_the_buffer() {
         it.packets(&[498, 498, 498]);
         it.block(750);
         it.at(3).reestablish(Forwarding::Buffer);
-        let lost = [(3, 0, DropReason::RadioLink), (3, 1, DropReason::RadioLink)];
+        let lost = [(3, 0, DropReason::Handover), (3, 1, DropReason::Handover)];
         assert_eq!(it.drops(), lost);
         let block = it.block(1_000);
         it.at(9).arrives(&block);
         assert_eq!(it.delivered, [(9, 2)]);
         it.packets(&[498]);
         it.at(10).reestablish(Forwarding::Nothing);
-        assert_eq!(it.drops(), [(10, 3, DropReason::RadioLink)]);
+        assert_eq!(it.drops(), [(10, 3, DropReason::Handover)]);
     }
 }
