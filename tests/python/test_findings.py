@@ -165,3 +165,54 @@ def test_findings_of_seeds_are_joined() -> None:
     (joined,) = rules.combine([finding, finding, []])
     assert joined["confidence"] == pytest.approx(0.63)
     assert joined["evidence"].endswith("(seen in 2 of 3 seeds)")
+
+
+MOVES = {
+    "time_ns": pl.Int64, "kind": pl.String, "link": pl.String, "reason": pl.String,
+    "packets": pl.UInt64, "value": pl.Float64, "cell": pl.String,
+}  # fmt: skip
+
+
+def moves(*rows: tuple[str, str | None, int | None, float | None]) -> pl.DataFrame:
+    """Events of the UE ``car``: kind, reason, packets, value."""
+    link = "radio.car.down"
+    return pl.DataFrame(
+        [(0, kind, link, reason, packets, value, "east") for kind, reason, packets, value in rows],
+        schema=MOVES,
+        orient="row",
+    )
+
+
+def test_handovers_that_lose_packets_are_named() -> None:
+    events = moves(
+        ("handover_command", None, None, None),
+        ("drop", "handover", 120, None),
+        ("handover_complete", None, None, 50.0),
+    )
+    run = document(flow={"ue": "car"})
+    (found,) = diagnose(run, events=events)
+    assert (found["cause"], found["subject"]) == ("handover", "car")
+    assert "1 handover of 50 ms" in found["evidence"]
+    assert "120 packets lost" in found["evidence"]
+    smooth = moves(("handover_command", None, None, None), ("handover_complete", None, None, 50.0))
+    assert diagnose(run, events=smooth) == []
+    (timeout,) = diagnose(document(flow={"ue": "car", "rto_count": 2}), events=smooth)
+    assert "2 retransmission time-outs" in timeout["evidence"]
+
+
+def test_links_that_fail_are_named() -> None:
+    events = moves(
+        ("radio_link_failure", None, None, None), ("handover_complete", None, None, 1200.0)
+    )
+    (found,) = diagnose(document(flow={"ue": "car", "rto_count": 3}), events=events)
+    assert found["cause"] == "radio-link-failure"
+    assert "3 retransmission time-outs" in found["evidence"]
+    assert "1.20 s" in found["evidence"]
+
+
+def test_a_radio_buffer_belongs_to_its_ue() -> None:
+    """The buffer of another UE is no bottleneck of this one's flow."""
+    full = {"throughput_mbps": 9.8, "utilisation": 0.98, "id": "radio.car.down"}
+    window = {"limited_s": limited("receive_window", 15.0)}
+    assert "receive-window" not in causes(flow={**window, "ue": "car"}, down=full)
+    assert "receive-window" in causes(flow={**window, "ue": "bus"}, down=full)

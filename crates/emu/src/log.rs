@@ -108,6 +108,7 @@ impl Point {
             Self::Dropped(DropReason::NoBinding) => 9,
             Self::Dropped(DropReason::Blocked) => 10,
             Self::Dropped(DropReason::RingFull) => 11,
+            Self::Dropped(DropReason::Handover) => 12,
         }
     }
 }

@@ -25,7 +25,7 @@ pub fn paths(scenario: &Scenario, seed: u64) -> Result<[Box<dyn Path>; 2], EmuEr
 #[cfg(test)]
 mod tests {
     use airpath_path::radio::cell::{CellConfig, NrCarrier, UeConfig};
-    use airpath_scenario::{NamedUe, RadioConfig, Source, parse, shipped};
+    use airpath_scenario::{RadioConfig, Source, parse, shipped};
 
     use super::*;
 
@@ -64,8 +64,7 @@ mod tests {
         assert_eq!(refusal(&scenario), None);
         let cell = CellConfig::nr(NrCarrier::n78_100_mhz());
         let config = UeConfig::plain(&cell.access);
-        let ues = vec![NamedUe { name: "phone".to_owned(), config }];
-        scenario.radio = Some(RadioConfig { preset: "nr-n78".to_owned(), cell, ues });
+        scenario.radio = Some(RadioConfig::alone("nr-n78", &cell, &[("phone", config)]));
         let expected = "radio `nr-n78`: a cell can be simulated, not emulated; remove [radio]";
         assert_eq!(refusal(&scenario).as_deref(), Some(expected));
     }

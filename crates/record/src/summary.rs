@@ -64,6 +64,8 @@ pub struct FlowSummary {
     pub kind: &'static str,
     /// down or up.
     pub direction: &'static str,
+    /// Name of its UE; null without a radio.
+    pub ue: Option<String>,
     /// Congestion control; null for UDP.
     pub congestion: Option<&'static str>,
     /// Endpoint profile; null for UDP.
@@ -303,6 +305,7 @@ impl FlowSummary {
             direction: self.direction,
             congestion: self.congestion,
             profile: self.profile.clone(),
+            ue: self.ue.clone(),
             start_ns: self.start_ns,
             end_ns: self.end_ns,
             bytes_delivered: self.bytes_delivered,

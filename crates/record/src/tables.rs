@@ -97,7 +97,7 @@ table! {
         time_ns: i64,
         /// Flow; `ID@proxy` is the proxy's sender of the flow ID.
         flow: Option<Name>,
-        /// Link or loss stage.
+        /// Link or loss stage; of what happens to a UE between cells, its downlink.
         link: Option<Name>,
         /// Kind of event.
         kind: &'static str,
@@ -106,10 +106,12 @@ table! {
         /// cwnd before (`recovery_start`) or then.
         cwnd_segments: Option<u32>,
         /// ssthresh after (`recovery_start`), srtt in ms (`slow_start_exit`), RTO in ms
-        /// (`retransmission_timeout`).
+        /// (`retransmission_timeout`), interruption in ms (`handover_complete`).
         value: Option<f64>,
         /// Packets lost or dropped.
         packets: Option<u64>,
+        /// The cell that a UE goes to, or was in when its link failed.
+        cell: Option<Name>,
     }
 }
 
@@ -161,6 +163,8 @@ table! {
         time_ns: i64,
         /// Name of the UE.
         ue: Name,
+        /// The cell that it is in, or on its way to, at the end of the interval.
+        cell: Name,
         /// down or up.
         direction: &'static str,
         /// Packets delivered by the radio, over the interval.
@@ -248,6 +252,8 @@ table! {
         kind: &'static str,
         /// down or up.
         direction: &'static str,
+        /// UE.
+        ue: Option<String>,
         /// Congestion control.
         congestion: Option<&'static str>,
         /// Endpoint profile.

@@ -58,7 +58,7 @@ pub(crate) fn check_buffers(radio: Option<&Radio>, flows: &[Fields], problems: &
     for flow in flows {
         let Some(ue) = flow.text("ue").and_then(|name| radio.ue(name)) else { continue };
         for (direction, part) in [("down", "rlc"), ("up", "rlc_up")] {
-            let bearer = ue.part(part);
+            let bearer = ue.tables.part(part);
             if let (Some(packet), Some(buffer)) =
                 (packet_bytes(flow, direction), bearer.count("buffer_bytes"))
                 && buffer < packet

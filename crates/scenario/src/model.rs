@@ -3,6 +3,7 @@
 use airpath_base::{Duration, Rate};
 use airpath_path::StageConfig;
 use airpath_path::radio::cell::{CellConfig, UeConfig};
+use airpath_path::radio::network::NetworkConfig;
 use airpath_tcp::EndpointConfig;
 
 /// One fully determined experiment (but for the seed, which a run may override).
@@ -81,24 +82,30 @@ pub struct ProxyEnds {
     pub endpoint: EndpointConfig,
 }
 
-/// A cell and its UEs.
+/// Cells and their UEs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RadioConfig {
-    /// Name of the preset that it started from.
+    /// Name of the preset that the first cell started from.
     pub preset: String,
-    /// The cell.
-    pub cell: CellConfig,
-    /// Its UEs, one or more, in file order; names are unique.
-    pub ues: Vec<NamedUe>,
+    /// Names of the cells, the first and its neighbours in file order.
+    pub cells: Vec<String>,
+    /// Names of the UEs, one or more, in file order; unique.
+    pub ues: Vec<String>,
+    /// What they are, in the order of these names.
+    pub network: NetworkConfig,
 }
 
-/// A UE and its name in tables and random streams.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedUe {
-    /// Unique name.
-    pub name: String,
-    /// What it is.
-    pub config: UeConfig,
+impl RadioConfig {
+    /// One cell and its UEs.
+    pub fn alone(preset: &str, cell: &CellConfig, ues: &[(&str, UeConfig)]) -> Self {
+        let configs: Vec<_> = ues.iter().map(|(_, config)| config.clone()).collect();
+        Self {
+            preset: preset.to_owned(),
+            cells: vec!["cell-0".to_owned()],
+            ues: ues.iter().map(|&(name, _)| name.to_owned()).collect(),
+            network: NetworkConfig::alone(cell, &configs),
+        }
+    }
 }
 
 /// Which way the data goes.

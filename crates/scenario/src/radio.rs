@@ -3,14 +3,12 @@
 mod build;
 mod check;
 mod layers;
+mod neighbours;
 pub(crate) mod presets;
 mod refused;
 mod timers;
 
 use std::path::Path;
-use std::sync::Arc;
-
-use airpath_path::radio::channel::{ChannelTrace, LogColumn, Missing};
 
 use crate::Origin;
 use crate::model::RadioConfig;
@@ -19,9 +17,10 @@ use crate::problem::Problems;
 use crate::read::Fields;
 use crate::spec::{CELL, PARTS, RADIO, UE};
 use crate::suggest::{list, nearest};
-use crate::traces::{ChannelFile, Traces};
+use crate::traces::Traces;
 use crate::value::Setting;
-use layers::Layer;
+use layers::{Layer, Tables};
+pub(crate) use neighbours::Neighbour;
 use presets::Preset;
 
 /// What `[radio]` says, complete.
@@ -32,6 +31,12 @@ pub(crate) struct Radio {
     pub(crate) cell: Fields,
     /// `[[radio.ue]]`, one at least.
     pub(crate) ues: Vec<Ue>,
+    /// `[[radio.neighbour]]`.
+    pub(crate) neighbours: Vec<Neighbour>,
+    /// `[[radio.handover]]`.
+    pub(crate) handovers: Vec<Fields>,
+    /// `[radio.mobility]`, complete, if UEs can move or fail.
+    pub(crate) mobility: Option<Fields>,
     /// What it comes to; none if something is wrong.
     pub(crate) config: Option<RadioConfig>,
 }
@@ -40,10 +45,8 @@ pub(crate) struct Radio {
 pub(crate) struct Ue {
     /// Name and number.
     pub(crate) fields: Fields,
-    /// Its tables, by key, in canonical order.
-    pub(crate) parts: Vec<(&'static str, Fields)>,
-    /// Its recorded channels, down and up.
-    channels: [Option<Arc<ChannelTrace>>; 2],
+    /// Its tables in the first cell.
+    pub(crate) tables: Tables,
 }
 
 impl Radio {
@@ -62,7 +65,7 @@ impl Radio {
         let mut fields = Fields::read(&RADIO, RADIO.header, origin, entries, problems);
         fields.complete(problems);
         let preset = find_preset(&fields, problems)?;
-        let cell = read_cell(node, &preset, &fields, problems);
+        let cell = read_cell(node, "[radio.cell]", &preset, preset_name(&fields), problems);
         let tables = Layer::read(node, "radio", preset.access, problems);
         tables.check_alone(&preset, problems);
         let mut ues: Vec<Ue> = Vec::new();
@@ -74,14 +77,17 @@ impl Radio {
             }
             let table = Node { value: Value::Table(entries.to_vec()), origin: origin.clone() };
             let layer = Layer::read(&table, "radio.ue", preset.access, problems);
-            let parts = layers::combine(&layer, &tables, &preset, problems);
-            let mut ue = Ue { fields: own, parts, channels: [None, None] };
-            ue.channels = ["channel", "channel_up"]
-                .map(|part| load_channel(ue.part(part), directory, traces, problems));
+            let mut tables = layers::combine(&[&layer, &tables], &preset, problems);
+            tables.load_channels(directory, traces, problems);
+            let ue = Ue { fields: own, tables };
             check::names(&ues, &ue, problems);
             ues.push(ue);
         }
-        let mut radio = Self { fields, cell, ues, config: None };
+        let neighbours =
+            neighbours::read(node, &fields, (&preset, &tables), directory, traces, problems);
+        let handovers = neighbours::handovers(node, problems);
+        let mobility = neighbours::mobility(node, &neighbours, &handovers, problems);
+        let mut radio = Self { fields, cell, ues, neighbours, handovers, mobility, config: None };
         check::radio(&radio, problems);
         if problems.is_empty() {
             let config = build::radio(&radio);
@@ -108,13 +114,6 @@ impl Radio {
 }
 
 impl Ue {
-    /// The table of that key.
-    pub(crate) fn part(&self, name: &str) -> &Fields {
-        let (_, fields) =
-            self.parts.iter().find(|(known, _)| *known == name).expect("a UE has every part");
-        fields
-    }
-
     /// Its name; with a count, those of all of them.
     fn names(&self) -> impl Iterator<Item = String> {
         let name = self.fields.text("name").unwrap_or_default().to_owned();
@@ -155,6 +154,10 @@ pub(crate) fn choose_ue(radio: Option<&Radio>, flow: &mut Fields, problems: &mut
     }
 }
 
+fn preset_name(fields: &Fields) -> &str {
+    fields.text("preset").unwrap_or_default()
+}
+
 fn find_preset(fields: &Fields, problems: &mut Problems) -> Option<Preset> {
     let name = fields.text("preset")?;
     let found = presets::find(name);
@@ -171,14 +174,18 @@ fn find_preset(fields: &Fields, problems: &mut Problems) -> Option<Preset> {
     found
 }
 
-fn read_cell(node: &Node, preset: &Preset, fields: &Fields, problems: &mut Problems) -> Fields {
-    let (origin, entries) = node.table("cell", CELL.header, problems);
-    let mut cell =
-        Fields::read_variant(&CELL, preset.access, CELL.header, origin, entries, problems);
+fn read_cell(
+    node: &Node,
+    header: &str,
+    preset: &Preset,
+    name: &str,
+    problems: &mut Problems,
+) -> Fields {
+    let (origin, entries) = node.table("cell", header, problems);
+    let mut cell = Fields::read_variant(&CELL, preset.access, header, origin, entries, problems);
     if let Some(access) = cell.text("access")
         && access != preset.access
     {
-        let name = fields.text("preset").unwrap_or_default();
         problems.add_with_help(
             cell.origin_of("access"),
             format!("`access` is \"{access}\", but the preset \"{name}\" is \"{}\"", preset.access),
@@ -207,27 +214,6 @@ fn ue_tables<'a>(node: &'a Node, problems: &mut Problems) -> Vec<(&'a Origin, &'
             tables
         }
     }
-}
-
-fn load_channel(
-    channel: &Fields,
-    directory: Option<&Path>,
-    traces: &mut Traces,
-    problems: &mut Problems,
-) -> Option<Arc<ChannelTrace>> {
-    let file = ChannelFile {
-        file: channel.text("file")?.to_owned(),
-        column: match channel.text("log_column") {
-            Some("cqi") => LogColumn::Cqi,
-            _ => LogColumn::Snr,
-        },
-        missing: match channel.text("missing") {
-            Some("outage") => Missing::Outage,
-            _ => Missing::Hold,
-        },
-    };
-    let loaded = traces.load_channel(file, directory);
-    loaded.map_err(|error| error.report(channel.origin_of("file"), problems)).ok()
 }
 
 /// Keys of the tables that UEs have: `channel`, `channel_up` and so on.

@@ -7,8 +7,8 @@ use crate::radio::presets;
 use crate::resolve::toml_value;
 use crate::shipped::shipped;
 use crate::spec::{
-    CELL, Default, FLOW, Group, Key, Kind, Need, PARTS, PATH, PROFILE, RADIO, ROOT, RUN, Rule,
-    STAGE, Table, UE,
+    CELL, Default, FLOW, Group, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR, Need, PARTS, PATH,
+    PROFILE, RADIO, ROOT, RUN, Rule, STAGE, Table, UE,
 };
 use crate::traces;
 
@@ -20,6 +20,9 @@ pub fn reference_markdown() -> String {
     }
     for part in PARTS {
         section(&mut out, part.table);
+    }
+    for table in [&NEIGHBOUR, &HANDOVER, &MOBILITY] {
+        section(&mut out, table);
     }
     built_in_presets(&mut out);
     built_in_profiles(&mut out);

@@ -39,9 +39,22 @@ fn write_radio(out: &mut String, radio: &Radio) {
     table(out, Some("[radio.cell]"), &radio.cell);
     for ue in &radio.ues {
         table(out, Some("[[radio.ue]]"), &ue.fields);
-        for (name, fields) in &ue.parts {
+        for (name, fields) in &ue.tables.parts {
             table(out, Some(&format!("[radio.ue.{name}]")), fields);
         }
+    }
+    for neighbour in &radio.neighbours {
+        table(out, Some("[[radio.neighbour]]"), &neighbour.fields);
+        table(out, Some("[radio.neighbour.cell]"), &neighbour.cell);
+        for (name, fields) in &neighbour.tables.parts {
+            table(out, Some(&format!("[radio.neighbour.{name}]")), fields);
+        }
+    }
+    for handover in &radio.handovers {
+        table(out, Some("[[radio.handover]]"), handover);
+    }
+    if let Some(mobility) = &radio.mobility {
+        table(out, Some("[radio.mobility]"), mobility);
     }
 }
 

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::spec::{
-    CELL, Default, FASTEST_BPS, FLOW, Group, Key, Kind, Need, PARTS, PATH, PROFILE, Part, RADIO,
-    ROOT, RUN, Rule, STAGE, Table, TimeUnit, UE,
+    CELL, Default, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR, Need, PARTS,
+    PATH, PROFILE, Part, RADIO, ROOT, RUN, Rule, STAGE, Table, TimeUnit, UE,
 };
 
 /// The schema as a JSON document.
@@ -15,9 +15,10 @@ pub fn json_schema() -> Value {
     path["properties"] = described(&PATH, &|_| stages.clone());
     let mut radio = table(&RADIO, None);
     radio["properties"] = parts(&RADIO);
-    radio["properties"]["cell"] = json!({ "$ref": "#/$defs/cell" });
     let mut ue = table(&UE, None);
     ue["properties"] = parts(&UE);
+    let mut neighbour = table(&NEIGHBOUR, None);
+    neighbour["properties"] = parts(&NEIGHBOUR);
     let mut root = table(&ROOT, None);
     root["properties"] = described(&ROOT, &|key| match key.name {
         "run" => json!({ "$ref": "#/$defs/run" }),
@@ -44,6 +45,9 @@ pub fn json_schema() -> Value {
         "radio": radio,
         "cell": either(&CELL),
         "ue": ue,
+        "neighbour": neighbour,
+        "handover": table(&HANDOVER, None),
+        "mobility": table(&MOBILITY, None),
     });
     for part in PARTS {
         root["$defs"][part.name] = either(part.table);
@@ -93,11 +97,14 @@ fn table(spec: &Table, variant: Option<(&str, &str)>) -> Value {
     schema
 }
 
-/// Properties of `[radio]` or `[[radio.ue]]`: tables and lists refer to their schemas.
+/// Properties of `[radio]` and of the tables of UEs and neighbours: tables and lists refer to their
+/// schemas.
 fn parts(spec: &Table) -> Value {
-    let ues = json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/ue" } });
     described(spec, &|key| match key.kind {
-        Kind::List => ues.clone(),
+        Kind::List => {
+            let items = json!({ "$ref": format!("#/$defs/{}", key.name) });
+            json!({ "type": "array", "minItems": 1, "items": items })
+        }
         Kind::Table => {
             let is = |part: &&Part| part.name == key.name || part.up == Some(key.name);
             let name = PARTS.iter().find(is).map_or(key.name, |part| part.name);

@@ -4,14 +4,18 @@ use std::path::Path;
 
 use airpath_base::{Duration, Rate};
 use airpath_path::radio::adaptation::{McsMode, Threshold};
-use airpath_path::radio::cell::{Access, CellConfig, LteCarrier, LteDuplex, NrCarrier, UeConfig};
+use airpath_path::radio::cell::{
+    Access, CellConfig, LteCarrier, LteDuplex, NrCarrier, UeConfig, UeIndex,
+};
 use airpath_path::radio::channel::{AtEnd, ChannelConfig, PathLoss, Quality};
 use airpath_path::radio::harq::{Combining, Decoding, HarqTiming};
 use airpath_path::radio::mac::Occasions;
 use airpath_path::radio::mac::bsr::Piggyback;
 use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
+use airpath_path::radio::network::{CellIndex, PlannedHandover};
 use airpath_path::radio::rlc::{
-    Discipline, EcnCapable, Isolation, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, Release, RlcConfig,
+    Discipline, EcnCapable, Forwarding, Isolation, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn,
+    Release, RlcConfig,
 };
 use airpath_path::radio::rrc::RrcState;
 use airpath_path::radio::scheduler::{Policy, RateCap};
@@ -48,7 +52,7 @@ fn radio(preset: &str, text: &str) -> RadioConfig {
 }
 
 fn ue(preset: &str, text: &str) -> UeConfig {
-    radio(preset, text).ues[0].config.clone()
+    radio(preset, text).network.ues[0].in_cell[0].clone()
 }
 
 fn ms(millis: u64) -> Duration {
@@ -71,10 +75,10 @@ fn presets_without_further_keys_are_the_models_own() {
     ] {
         let found = radio(preset, "");
         assert_eq!(found.preset, preset);
-        assert_eq!(found.cell, cell, "{preset}");
+        assert_eq!(found.network.cells[0], cell, "{preset}");
         assert_eq!(found.ues.len(), 1);
-        assert_eq!(found.ues[0].name, "ue-0");
-        assert_eq!(found.ues[0].config, plain(&cell.access), "{preset}");
+        assert_eq!(found.ues[0], "ue-0");
+        assert_eq!(found.network.ues[0].in_cell[0], plain(&cell.access), "{preset}");
     }
 }
 
@@ -101,14 +105,20 @@ fn presets_have_the_published_timers() {
 #[test]
 fn presets_have_the_resource_blocks_of_their_bandwidth() {
     // TS 38.101-2 table 5.3.2-1
-    let Access::Nr(mmwave) = radio("nr-mmwave", "").cell.access else { panic!("not NR") };
+    let Access::Nr(mmwave) = radio("nr-mmwave", "").network.cells[0].clone().access else {
+        panic!("not NR")
+    };
     assert_eq!((mmwave.downlink.prbs, mmwave.numerology.khz()), (66, 120));
     // TS 36.101 table 5.6-1
     for (preset, down, up) in [("lte-5", 25, 23), ("lte-10", 50, 48), ("lte-tdd-20", 100, 96)] {
-        let Access::Lte(carrier) = radio(preset, "").cell.access else { panic!("not LTE") };
+        let Access::Lte(carrier) = radio(preset, "").network.cells[0].clone().access else {
+            panic!("not LTE")
+        };
         assert_eq!((carrier.downlink_prbs, carrier.uplink_prbs), (down, up), "{preset}");
     }
-    let Access::Lte(tdd) = radio("lte-tdd-20", "").cell.access else { panic!("not LTE") };
+    let Access::Lte(tdd) = radio("lte-tdd-20", "").network.cells[0].clone().access else {
+        panic!("not LTE")
+    };
     let LteDuplex::Tdd { configuration, special } = tdd.duplex else { panic!("not TDD") };
     assert_eq!((configuration.number(), special), (2, 7));
     // TS 36.213 table 7-1: 10 processes
@@ -143,7 +153,7 @@ fn the_guides_example_is_a_scenario() {
     let radio = guide.split("```toml\n").find(|block| block.starts_with("[radio]")).unwrap();
     let scenario = parsed_with(radio.split("```").next().unwrap(), &[]).scenario;
     let radio = scenario.radio.unwrap();
-    assert_eq!((radio.ues.len(), radio.ues[20].name.as_str()), (21, "meter-19"));
+    assert_eq!((radio.ues.len(), radio.ues[20].as_str()), (21, "meter-19"));
 }
 
 #[test]
@@ -154,7 +164,7 @@ fn the_cell_is_what_it_says() {
                 scheduler = \"round_robin\"\nscheduler_up = \"proportional_fair\"\n\
                 proportional_fair_ms = 250\nues_per_slot = 8\nprocessing_grant_ms = 2\n\
                 bler_curve = \"shannon_gap\"\nshannon_gap_db = 1.5\n";
-    let cell = radio("nr-n78", text).cell;
+    let cell = radio("nr-n78", text).network.cells[0].clone();
     let Access::Nr(carrier) = &cell.access else { panic!("not NR") };
     assert_eq!(
         (carrier.numerology.khz(), carrier.downlink.prbs, carrier.uplink.prbs),
@@ -182,10 +192,10 @@ fn the_nearest_table_counts() {
                 [[radio.ue]]\nname = \"far\"\n\
                 [radio.ue.channel_up]\nsinr_db = 3\n\
                 [radio.ue.rlc]\nbuffer_bytes = \"unlimited\"\n";
-    let ues = radio("nr-mmwave", text).ues;
-    let names: Vec<_> = ues.iter().map(|ue| ue.name.as_str()).collect();
-    assert_eq!(names, ["ue-0", "far"]);
-    let [first, far] = [&ues[0].config, &ues[1].config];
+    let radio = |text| radio("nr-mmwave", text);
+    let RadioConfig { ues, network, .. } = radio(text);
+    assert_eq!(ues, ["ue-0", "far"]);
+    let [first, far] = [&network.ues[0].in_cell[0], &network.ues[1].in_cell[0]];
     let sinr = |db| ChannelConfig::Constant(Quality::Sinr(db));
     // The file's table for both directions comes before the preset's for the uplink.
     assert_eq!((&first.downlink.channel, &first.uplink.channel), (&sinr(10.0), &sinr(10.0)));
@@ -207,7 +217,7 @@ fn a_count_makes_several_and_flows_name_theirs() {
                 [[flow]]\nkind = \"ping\"\n[[flow]]\nkind = \"ping\"\nue = \"car-1\"\n";
     let parsed = parsed_with(text, &["flow.0.interval_ms=5"]);
     let ues = parsed.scenario.radio.unwrap().ues;
-    let names: Vec<_> = ues.iter().map(|ue| ue.name.as_str()).collect();
+    let names: Vec<_> = ues.iter().map(String::as_str).collect();
     assert_eq!(names, ["phone", "car-0", "car-1", "car-2"]);
     let flows: Vec<_> = parsed.scenario.flows.iter().map(|flow| flow.ue).collect();
     assert_eq!(flows, [0, 2]);
@@ -215,8 +225,9 @@ fn a_count_makes_several_and_flows_name_theirs() {
 
 #[test]
 fn a_table_that_is_there_is_enabled_unless_it_says_otherwise() {
-    let drx =
-        |text: &str, sets: &[&str]| radio_with("nr-n78", text, sets).ues[0].config.drx.clone();
+    let drx = |text: &str, sets: &[&str]| {
+        radio_with("nr-n78", text, sets).network.ues[0].in_cell[0].drx.clone()
+    };
     assert_eq!(drx("", &[]), None);
     assert!(drx("[radio.drx]\n", &[]).is_some());
     assert_eq!(drx("", &["radio.drx.long_cycle_ms=640"]).unwrap().long_cycle, ms(640));
@@ -365,7 +376,7 @@ fn a_channel_may_be_recorded() {
     let text = "[radio]\npreset = \"nr-n78\"\n[radio.channel]\nfile = \"channel.csv\"\n\
                 at_end = \"hold\"\n[radio.channel_up]\nsinr_db = 5\n[[flow]]\nkind = \"ping\"\n";
     let parsed = parsed_with(text, &[]);
-    let ue = &parsed.scenario.radio.as_ref().unwrap().ues[0].config;
+    let ue = &parsed.scenario.radio.as_ref().unwrap().network.ues[0].in_cell[0];
     let ChannelConfig::Trace { trace, at_end } = &ue.downlink.channel else {
         panic!("not a trace")
     };
@@ -422,7 +433,7 @@ fn any_timer_value_is_possible_where_it_is_asked_for() {
 fn every_period_of_a_scheduling_request_can_be_set() {
     for period in [1, 2, 5, 10, 20, 40, 80] {
         let set = format!("radio.sr.period_ms={period}");
-        let ue = &radio_with("lte-20", "", &[&set]).ues[0].config;
+        let ue = &radio_with("lte-20", "", &[&set]).network.ues[0].in_cell[0];
         assert_eq!(ue.sr.occasions, Some(Occasions::new(ms(period), ms(4 % period))));
     }
 }
@@ -433,4 +444,70 @@ fn with_a_radio_the_path_may_be_empty() {
     let text = "[radio]\npreset = \"lte-20\"\n[[flow]]\nkind = \"bulk\"\n";
     let scenario = parsed_with(text, &[]).scenario;
     assert!(scenario.down.is_empty() && scenario.up.is_empty() && scenario.radio.is_some());
+}
+
+const NEIGHBOURS: &str = "
+[radio.rlc]
+buffer_bytes = 100000
+[radio.drx]
+on_duration_ms = 10
+[[radio.neighbour]]
+name = \"east\"
+[radio.neighbour.channel]
+sinr_db = 12
+[[radio.neighbour]]
+preset = \"nr-n78\"
+[radio.neighbour.cell]
+bandwidth_mhz = 40
+";
+
+#[test]
+fn a_neighbour_has_the_tables_of_radio_if_it_has_the_same_access() {
+    let radio = radio("lte-20", NEIGHBOURS);
+    assert_eq!(radio.cells, ["cell-0", "east", "cell-2"]);
+    let [here, east, nr] = &radio.network.ues[0].in_cell[..] else { panic!("three cells") };
+    assert_eq!(east.downlink.channel, ChannelConfig::Constant(Quality::Sinr(12.0)));
+    assert_eq!(
+        UeConfig { downlink: here.downlink.clone(), uplink: here.uplink.clone(), ..east.clone() },
+        *here
+    );
+    assert_eq!(east.downlink.bearer, here.downlink.bearer);
+    let Access::Nr(carrier) = &radio.network.cells[2].access else { panic!("NR") };
+    // TS 38.101-1 table 5.3.2-1: 40 MHz of 30 kHz
+    assert_eq!((carrier.downlink.prbs, nr.drx.is_some()), (106, false));
+    assert_ne!(nr.downlink.bearer.buffer.bytes, Some(100_000));
+    // Without handovers UEs move by event A3.
+    let measured = radio.network.measurements.expect("they measure");
+    assert!(measured.a3.is_some() && measured.failure.is_some());
+}
+
+#[test]
+fn handovers_name_cells_and_ues() {
+    let text = format!(
+        "{NEIGHBOURS}[[radio.ue]]\n[[radio.ue]]\nname = \"bus\"\n\
+         [[radio.handover]]\nat_s = 2\nto = \"cell-2\"\n\
+         [[radio.handover]]\nat_s = 3\nevery_s = 5\nto = \"cell-0\"\nue = \"bus\"\n\
+         [radio.mobility]\ninterruption_ms = 30\nforwarding = \"none\"\nlink_failure = false\n"
+    );
+    let network = radio("lte-20", &text).network;
+    let seconds = airpath_base::Duration::from_secs;
+    assert_eq!(
+        network.planned,
+        [
+            PlannedHandover { at: seconds(2), every: None, ue: None, to: CellIndex(2) },
+            PlannedHandover {
+                at: seconds(3),
+                every: Some(seconds(5)),
+                ue: Some(UeIndex(1)),
+                to: CellIndex(0)
+            },
+        ]
+    );
+    assert_eq!(network.handover.interruption, ms(30));
+    assert_eq!(network.handover.forwarding, Forwarding::Nothing);
+    assert_eq!(network.measurements, None);
+    // One cell alone measures nothing; with the table a link can fail.
+    assert_eq!(radio("lte-20", "").network.measurements, None);
+    let failing = radio("lte-20", "[radio.mobility]\n").network.measurements.expect("it can fail");
+    assert!(failing.a3.is_none() && failing.failure.is_some());
 }

@@ -1,6 +1,6 @@
 //! Whatever the file holds, the answer is a scenario or an error that names places: no panic.
 
-use airpath_path::radio::cell::Cell;
+use airpath_path::radio::network::Network;
 use airpath_scenario::{Origin, Source, parse, shipped};
 use proptest::prelude::*;
 
@@ -31,6 +31,11 @@ const PIECES: &[&str] = &[
     "[radio.cell]\n",
     "[radio.rlc]\n",
     "[radio.ue.channel]\n",
+    "[[radio.neighbour]]\n",
+    "[radio.neighbour.cell]\n",
+    "[radio.mobility]\n",
+    "[[radio.handover]]\nat_s = 1\nto = \"cell-1\"\n",
+    "name = \"cell-1\"\n",
     "preset = \"nr-n78\"\n",
     "preset = \"lte-tdd-20\"\n",
     "model = \"process\"\n",
@@ -87,8 +92,7 @@ fn judge(text: &str, sets: &[String]) -> Result<(), TestCaseError> {
         Ok(parsed) => {
             if let Some(radio) = &parsed.scenario.radio {
                 // The model panics for what it refuses.
-                let ues: Vec<_> = radio.ues.iter().map(|ue| ue.config.clone()).collect();
-                Cell::new(&radio.cell, &ues, 1);
+                Network::new(&radio.network, 1);
             }
             let resolved = Source { text: &parsed.resolved_toml, ..source };
             let again = parse(&resolved, &[]);

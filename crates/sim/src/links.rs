@@ -96,5 +96,6 @@ pub(crate) fn drop_event(now: Instant, link: Name, reason: DropReason, packets: 
         cwnd_segments: None,
         value: None,
         packets: Some(packets),
+        cell: None,
     }
 }

@@ -1,23 +1,28 @@
-//! The cell at the UE's end of the path: which flow belongs to which UE, and what goes into tables.
+//! The cells at the UEs' end of the path: which flow belongs to which UE, and what goes into
+//! tables.
 
 use airpath_base::{Drop, DropReason, Duration, Instant, Packet};
 use airpath_path::Load;
 use airpath_path::radio::Direction;
 use airpath_path::radio::cell::{
-    AccessCounters, Cell, CellDeparture, GrantCause, RadioCounters, RadioEvent, RadioEventKind,
-    UeIndex, UeMeter,
+    AccessCounters, CellDeparture, GrantCause, RadioCounters, RadioEvent, RadioEventKind, UeIndex,
+    UeMeter,
 };
+use airpath_path::radio::network::{MobilityEvent, MobilityEventKind, Network};
 use airpath_record::{
-    LinkSummary, Name, Names, Quantiles, RadioLogRow, RadioRow, RadioSummary, RunSummary, Tables,
+    EventRow, LinkSummary, Name, Names, Quantiles, RadioLogRow, RadioRow, RadioSummary, RunSummary,
+    Tables,
 };
 use airpath_scenario::{RadioConfig, Scenario};
 
 use crate::flow::mbps;
 use crate::links::{self, LinkHistory, Look};
 
-/// The cell and its UEs' traffic.
+/// The cells and their UEs' traffic.
 pub(crate) struct Radio {
-    cell: Cell,
+    network: Network,
+    /// Names of the cells.
+    cells: Vec<Name>,
     /// By flow.
     ues: Vec<UeIndex>,
     /// UEs with traffic, in order.
@@ -30,6 +35,8 @@ struct UsedUe {
     index: UeIndex,
     label: String,
     name: Name,
+    /// Where it is, or goes.
+    cell: Name,
     /// Down and up.
     sides: [Side; 2],
 }
@@ -64,51 +71,52 @@ impl Radio {
         seed: u64,
         names: &mut Names,
     ) -> Self {
-        let configs: Vec<_> = config.ues.iter().map(|ue| ue.config.clone()).collect();
         let ues: Vec<UeIndex> = scenario.flows.iter().map(|flow| UeIndex(flow.ue as u32)).collect();
+        let cells: Vec<Name> = config.cells.iter().map(|cell| names.add(cell)).collect();
         let used = (0..)
             .map(UeIndex)
             .zip(&config.ues)
             .filter(|(index, _)| ues.contains(index))
             .map(|(index, ue)| UsedUe {
                 index,
-                label: ue.name.clone(),
-                name: names.add(&ue.name),
+                label: ue.clone(),
+                name: names.add(ue),
+                cell: cells[0],
                 sides: DIRECTIONS.map(|direction| {
-                    let id = format!("radio.{}.{direction}", ue.name);
+                    let id = format!("radio.{ue}.{direction}");
                     let link = LinkHistory::new(names.add(&id));
                     let (before, dropped) = (Before::default(), Vec::new());
                     Side { id, link, before, dropped, dropped_now: 0 }
                 }),
             })
             .collect();
-        let mut cell = Cell::new(&config.cell, &configs, seed);
+        let mut network = Network::new(&config.network, seed);
         if scenario.run.radio_log {
-            cell.watch();
+            network.watch();
         }
-        Self { cell, ues, used, sampled_at: Instant::ZERO }
+        Self { network, cells, ues, used, sampled_at: Instant::ZERO }
     }
 
     /// A packet comes to the base station (down) or to the UE's radio (up).
     #[inline]
     pub(crate) fn enqueue(&mut self, now: Instant, direction: Direction, packet: Packet) {
         let ue = self.ues[packet.flow.0 as usize];
-        self.cell.enqueue(now, direction, ue, packet);
+        self.network.enqueue(now, direction, ue, packet);
     }
 
     #[inline]
     pub(crate) fn poll(&mut self, now: Instant) -> Option<CellDeparture> {
-        self.cell.poll(now)
+        self.network.poll(now)
     }
 
     #[inline]
     pub(crate) fn next_event(&self) -> Option<Instant> {
-        self.cell.next_event()
+        self.network.next_event()
     }
 
     /// The next drop, and the name of the buffer in tables.
     pub(crate) fn poll_drop(&mut self) -> Option<(Drop, Name)> {
-        let drop = self.cell.poll_drop()?;
+        let drop = self.network.poll_drop()?;
         let index = self.ues[drop.packet.flow.0 as usize];
         let place = self.used.iter().position(|ue| ue.index == index);
         let ue = &mut self.used[place.expect("a flow's UE is in the list")];
@@ -121,9 +129,19 @@ impl Radio {
         Some((drop, side.link.name()))
     }
 
-    /// Writes what the cell has logged.
+    /// Writes what happened to UEs between cells.
+    pub(crate) fn write_mobility(&mut self, tables: &mut Tables) {
+        while let Some(event) = self.network.poll_mobility() {
+            if let Some(ue) = self.used.iter().find(|ue| ue.index == event.ue) {
+                let cell = self.cells[event.to.0 as usize];
+                tables.event(mobility_event(ue.sides[0].link.name(), cell, &event));
+            }
+        }
+    }
+
+    /// Writes what the cells have logged.
     fn write_log(&mut self, tables: &mut Tables) {
-        while let Some(event) = self.cell.poll_event() {
+        while let Some(event) = self.network.poll_event() {
             if let Some(ue) = self.used.iter().find(|ue| ue.index == event.ue) {
                 tables.radio_log(log_row(ue.name, &event));
             }
@@ -137,11 +155,14 @@ impl Radio {
             return;
         }
         self.sampled_at = now;
+        for ue in &mut self.used {
+            ue.cell = self.cells[self.network.cell_of(ue.index).0 as usize];
+        }
         let used = &mut self.used;
-        self.cell.observe(now, &mut |meter| {
+        self.network.observe(now, &mut |meter| {
             if let Some(ue) = used.iter_mut().find(|ue| ue.index == meter.ue) {
                 let side = usize::from(meter.direction == Direction::Uplink);
-                ue.sides[side].sample(now, seconds, ue.name, meter, tables);
+                ue.sides[side].sample(now, seconds, (ue.name, ue.cell), meter, tables);
             }
         });
         self.write_log(tables);
@@ -151,7 +172,7 @@ impl Radio {
     pub(crate) fn summarise(&mut self, now: Instant, summary: &mut RunSummary) {
         let seconds = now.as_secs_f64();
         let used = &self.used;
-        self.cell.observe(now, &mut |meter| {
+        self.network.observe(now, &mut |meter| {
             let Some(ue) = used.iter().find(|ue| ue.index == meter.ue) else { return };
             let side = usize::from(meter.direction == Direction::Uplink);
             summary.links.push(ue.sides[side].link_summary(seconds, meter));
@@ -166,7 +187,7 @@ impl Side {
         &mut self,
         now: Instant,
         seconds: f64,
-        ue: Name,
+        (ue, cell): (Name, Name),
         meter: &UeMeter<'_>,
         tables: &mut Tables,
     ) {
@@ -186,6 +207,7 @@ impl Side {
         tables.radio(RadioRow {
             time_ns,
             ue,
+            cell,
             direction: direction_name(meter.direction),
             throughput_mbps,
             prbs: radio.prbs - before.radio.prbs,
@@ -320,6 +342,23 @@ fn log_row(ue: Name, event: &RadioEvent) -> RadioLogRow {
         RadioEventKind::Rrc(state) => row.state = Some(state.name()),
     }
     row
+}
+
+fn mobility_event(link: Name, cell: Name, event: &MobilityEvent) -> EventRow {
+    EventRow {
+        time_ns: event.at.as_nanos() as i64,
+        flow: None,
+        link: Some(link),
+        kind: event.kind.name(),
+        reason: None,
+        cwnd_segments: None,
+        value: match event.kind {
+            MobilityEventKind::Complete { interruption } => Some(interruption.as_millis_f64()),
+            _ => None,
+        },
+        packets: None,
+        cell: Some(cell),
+    }
 }
 
 fn direction_name(direction: Direction) -> &'static str {

@@ -69,7 +69,10 @@ impl World {
         }
         let flows: Vec<Flow> = (0..)
             .zip(&scenario.flows)
-            .map(|(index, config)| Flow::new(config, index, proxy, seed, &mut tables.names))
+            .map(|(index, config)| {
+                let ue = scenario.radio.as_ref().map(|radio| &radio.ues[config.ue]);
+                Flow::new(config, index, ue, proxy, seed, &mut tables.names)
+            })
             .collect();
         let stages =
             parts.map(|stages| stages.iter().map(|stage| tables.names.add(&stage.name)).collect());
@@ -294,6 +297,7 @@ impl World {
 
     fn collect_radio_drops(&mut self) {
         let Some(radio) = &mut self.radio else { return };
+        radio.write_mobility(&mut self.tables);
         let mut drops: BTreeMap<(u32, DropReason), u64> = BTreeMap::new();
         while let Some((drop, link)) = radio.poll_drop() {
             *drops.entry((link.0, drop.reason)).or_default() += 1;

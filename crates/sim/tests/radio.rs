@@ -5,7 +5,7 @@ mod common;
 use airpath_path::radio::cell::{CellConfig, LteCarrier, NrCarrier, UeConfig};
 use airpath_path::radio::harq::Decoding;
 use airpath_record::RunSummary;
-use airpath_scenario::{NamedUe, RadioConfig, Scenario};
+use airpath_scenario::{RadioConfig, Scenario};
 
 const WIRE: &str = "
 [run]
@@ -25,8 +25,7 @@ fn over(cell: CellConfig, flows: &str) -> Scenario {
 fn behind(path: &str, cell: CellConfig, flows: &str) -> Scenario {
     let mut scenario = common::scenario(&format!("{path}{flows}"), &[]);
     let config = UeConfig::plain(&cell.access);
-    let ues = vec![NamedUe { name: "phone".to_owned(), config }];
-    scenario.radio = Some(RadioConfig { preset: "plain".to_owned(), cell, ues });
+    scenario.radio = Some(RadioConfig::alone("plain", &cell, &[("phone", config)]));
     scenario
 }
 
@@ -84,7 +83,7 @@ fn a_file_arrives_whole_over_a_bad_channel() {
     let file = BULK.replace("kind = \"bulk\"", "kind = \"file\"\nsize_bytes = 20_000_000");
     let mut scenario = over(CellConfig::nr(NrCarrier::n78_100_mhz()), &file);
     let radio = scenario.radio.as_mut().expect("there is one");
-    let ue = &mut radio.ues[0].config;
+    let ue = &mut radio.network.ues[0].in_cell[0];
     for link in [&mut ue.downlink, &mut ue.uplink] {
         link.harq.decoding = Decoding::Fixed { initial: 0.3, retransmission: 0.3 };
     }

@@ -54,7 +54,12 @@ class Link:
     @property
     def direction(self) -> str:
         """``down`` or ``up``."""
-        return self.id.partition(".")[0]
+        return direction_of(self.id)
+
+    @property
+    def ue(self) -> str | None:
+        """The UE whose radio buffer it is."""
+        return self.id[len(_RADIO) : -len(self.direction) - 1] if _is_radio(self.id) else None
 
     @property
     def varies(self) -> bool:
@@ -80,6 +85,7 @@ class Flow:
     timeouts: int
     steady_mbps: float | None
     converged_after_s: float | None
+    ue: str | None = None
     held_by_proxy: bool = False
     """A proxy on its way has data that it cannot send on yet: the receive window is its."""
 
@@ -105,6 +111,21 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class Moves:
+    """What a UE met between cells, over the whole run."""
+
+    ue: str
+    handovers: int
+    interruptions_ms: list[float]
+    """Of handovers and of connections established again."""
+    failed_handovers: int
+    failures: int
+    """Radio link failures."""
+    lost_packets: int
+    """Packets of both directions that a change of cell lost."""
+
+
+@dataclass(frozen=True)
 class Facts:
     """One run."""
 
@@ -115,12 +136,17 @@ class Facts:
     """By flow: the links over its life only."""
     drops: list[Drop]
     has_datagrams: bool
+    moves: list[Moves]
     base_rtt_ms: float | None
     """Shortest RTT that any flow or ping saw: all share the path."""
 
     def bottleneck(self, flow: Flow, direction: str) -> Link | None:
         """The slowest link in a direction, as it was while the flow lived."""
-        there = [link for link in self.seen.get(flow.id, []) if link.direction == direction]
+        there = [
+            link
+            for link in self.seen.get(flow.id, [])
+            if link.direction == direction and link.ue in (None, flow.ue)
+        ]
         return min(there, key=lambda link: link.capacity_mbps, default=None)
 
     def reachable_mbps(self, flow: Flow) -> float | None:
@@ -147,7 +173,7 @@ class Facts:
 
     def main_drop(self, direction: str) -> Drop | None:
         """Where most packets of a direction were lost."""
-        there = [drop for drop in self.drops if drop.place.partition(".")[0] == direction]
+        there = [drop for drop in self.drops if direction_of(drop.place) == direction]
         return max(there, key=lambda drop: drop.packets, default=None)
 
 
@@ -170,9 +196,22 @@ def facts(document: dict[str, Any], table: Table) -> Facts:
         links=links,
         seen={flow.id: [_during(link, flow, intervals) for link in links] for flow in flows},
         drops=_drops(table("events")),
+        moves=_moves(table("events")),
         has_datagrams=any(entry["kind"] == "udp" for entry in document["flows"]),
         base_rtt_ms=_shortest_rtt(document),
     )
+
+
+_RADIO = "radio."
+
+
+def _is_radio(place: str) -> bool:
+    return place.startswith(_RADIO)
+
+
+def direction_of(place: str) -> str:
+    """``down`` or ``up`` of a stage or of a UE's radio: ``down.0.link``, ``radio.UE.down``."""
+    return place.rpartition(".")[2] if _is_radio(place) else place.partition(".")[0]
 
 
 def window_bytes(rate_mbps: float, rtt_ms: float) -> float:
@@ -194,6 +233,7 @@ def _flow(entry: dict[str, Any], row: dict[str, Any], end_s: float) -> Flow:
         id=entry["id"],
         direction=entry["direction"],
         congestion=entry.get("congestion") or "",
+        ue=entry.get("ue"),
         goodput_mbps=float(entry.get("goodput_mbps") or 0.0),
         start_ns=start_ns,
         active_s=max(0.0, active_s / 1e9),
@@ -278,3 +318,33 @@ def _drops(events: pl.DataFrame | None) -> list[Drop]:
         Drop(row["link"], (row["reason"] or "").replace("_", " "), int(row["packets"] or 0))
         for row in lost.to_dicts()
     ]
+
+
+def _moves(events: pl.DataFrame | None) -> list[Moves]:
+    import polars as pl
+
+    if events is None or events.is_empty() or "cell" not in events.columns:
+        return []
+    at_radio = events.with_columns(pl.col("link").cast(pl.String)).filter(
+        pl.col("link").str.starts_with(_RADIO)
+    )
+    moves = []
+    names = at_radio.filter(pl.col("cell").is_not_null())["link"].unique(maintain_order=True)
+    for link in names:
+        ue = link[len(_RADIO) :].rpartition(".")[0]
+        own = at_radio.filter(pl.col("link").is_in([f"{_RADIO}{ue}.down", f"{_RADIO}{ue}.up"]))
+        kinds = own["kind"].cast(pl.String).to_list()
+        lost = own.filter(pl.col("reason") == "handover")["packets"].sum()
+        moves.append(
+            Moves(
+                ue=ue,
+                handovers=kinds.count("handover_command"),
+                interruptions_ms=own.filter(pl.col("kind") == "handover_complete")[
+                    "value"
+                ].to_list(),
+                failed_handovers=kinds.count("handover_failed"),
+                failures=sum(kind.startswith("radio_link_failure") for kind in kinds),
+                lost_packets=int(lost or 0),
+            )
+        )
+    return moves

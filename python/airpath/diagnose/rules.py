@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from airpath.diagnose.facts import Facts, Finding, Flow, Gain, Link, facts, window_bytes
+from airpath.diagnose.facts import Facts, Finding, Flow, Gain, Link, Moves, facts, window_bytes
 from airpath.diagnose.facts import window_rate_mbps as window_rate
 from airpath.text import digits, milliseconds, percent, plural, rate, size
 
@@ -57,11 +57,57 @@ def _all(run: Facts) -> Iterator[Finding]:
             finding = rule(run, flow)
             if finding is not None:
                 yield finding
+    for moves in run.moves:
+        for move_rule in (_link_failure, _handover):
+            finding = move_rule(run, moves)
+            if finding is not None:
+                yield finding
     for link in run.links:
         for link_rule in (_deep_queue, _saturated):
             finding = link_rule(run, link)
             if finding is not None:
                 yield finding
+
+
+def _link_failure(run: Facts, moves: Moves) -> Finding | None:
+    failed = moves.failures + moves.failed_handovers
+    if failed == 0:
+        return None
+    what = []
+    if moves.failures:
+        what.append(plural(moves.failures, "radio link failure"))
+    if moves.failed_handovers:
+        what.append(f"{moves.failed_handovers} of {plural(moves.handovers, 'handover')} failed")
+    evidence = ", ".join(what) + _timeouts(run, moves)
+    if moves.interruptions_ms:
+        evidence += f"; the longest time in no cell was {milliseconds(max(moves.interruptions_ms))}"
+    advice = (
+        "hand over earlier (smaller A3 offset or time to trigger), or close the hole in the "
+        "coverage: TCP waits for its time-out longer than the radio is away"
+    )
+    return Finding("radio-link-failure", moves.ue, 0.9, evidence, advice)
+
+
+def _handover(run: Facts, moves: Moves) -> Finding | None:
+    timeouts = _timeouts(run, moves)
+    if moves.handovers == 0 or not (moves.lost_packets or timeouts):
+        return None
+    mean = sum(moves.interruptions_ms) / max(1, len(moves.interruptions_ms))
+    evidence = f"{plural(moves.handovers, 'handover')} of {milliseconds(mean)} on average"
+    if moves.lost_packets:
+        evidence += f"; {plural(moves.lost_packets, 'packet')} lost with them"
+    evidence += timeouts
+    advice = (
+        "forward what waits in the old base station: RLC AM and data forwarding lose nothing"
+        if moves.lost_packets
+        else "shorten the interruption below the time-out (minimum RTO)"
+    )
+    return Finding("handover", moves.ue, 0.7, evidence, advice)
+
+
+def _timeouts(run: Facts, moves: Moves) -> str:
+    count = sum(flow.timeouts for flow in run.flows if flow.ue == moves.ue)
+    return f"; {plural(count, 'retransmission time-out')}" if count else ""
 
 
 def _receive_window(run: Facts, flow: Flow) -> Finding | None:

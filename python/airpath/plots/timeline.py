@@ -19,6 +19,13 @@ _EVENTS = {
     "recovery_start": ("loss", "triangle-down"),
     "retransmission_timeout": ("time-out (RTO)", "cross"),
 }
+_MOVES = {
+    "handover_command": "handover to",
+    "handover_failed": "handover failed to",
+    "radio_link_failure": "link failed (T310) in",
+    "radio_link_failure_rlc": "link failed (RLC) in",
+    "cell_reselection": "reselects",
+}
 _HEIGHT = 120
 _SMOOTH_S = 1.0
 
@@ -83,6 +90,7 @@ class _Timeline:
             "Mb/s",
             "Goodput: bold over 1 s, thin each interval",
             extra=[(thin, "goodput_mbps")],
+            over=self._move_marks,
             headroom=1.15,
             legend=self.legend,
         )
@@ -310,6 +318,39 @@ class _Timeline:
         )
         del colour
         return [ticks.encode(x=x, y=alt.value(5), tooltip=tips)]
+
+    def _move_marks(self, x: alt.X, _y: Any, _column: str, colour: alt.Color) -> list[Any]:
+        """A line wherever a UE leaves a cell."""
+        import altair as alt
+        import polars as pl
+
+        frames = [
+            self.runs.table(index, "events")
+            .filter(pl.col("kind").is_in(list(_MOVES)))
+            .select("t", pl.lit("").alias("s"), "kind", "cell")
+            for index in range(len(self.runs.runs))
+            if "cell" in self.runs.table(index, "events").columns
+        ]
+        moves = pl.concat(frames) if frames else pl.DataFrame()
+        if moves.is_empty():
+            return []
+        panel = panel_of(
+            moves.with_columns(
+                pl.col("kind").replace_strict(_MOVES, return_dtype=pl.String), one=pl.lit(1.0)
+            ),
+            ["one"],
+        )
+        self.thinned |= panel.thinned
+        tips = [
+            alt.Tooltip("t:Q", title="time (s)", format=".3~f"),
+            alt.Tooltip("kind:N", title="UE"),
+            alt.Tooltip("cell:N", title="cell"),
+        ]
+        rules = alt.Chart(marks.data(panel.rows)).mark_rule(
+            color="@@muted", strokeWidth=1, strokeDash=[2, 2], clip=True
+        )
+        del colour
+        return [rules.encode(x=x, tooltip=tips)]
 
 
 def _fill(colour: alt.Color) -> alt.Fill:

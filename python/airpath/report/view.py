@@ -84,7 +84,7 @@ def _events(run: Run) -> dict[str, Any]:
             "time": f"{row['time_ns'] / NS_PER_S:.3f}",
             "where": row["flow"] or row["link"] or "",
             "kind": str(row["kind"]).replace("_", " "),
-            "reason": (row["reason"] or "").replace("_", " "),
+            "reason": (row["reason"] or row.get("cell") or "").replace("_", " "),
             "cwnd": "" if row["cwnd_segments"] is None else count(row["cwnd_segments"]),
             "packets": "" if row["packets"] is None else count(row["packets"]),
             "value": _event_value(row),
@@ -102,6 +102,7 @@ def _event_value(row: dict[str, Any]) -> str:
         "recovery_start": f"ssthresh {count(value)}",
         "slow_start_exit": f"srtt {milliseconds(value)}",
         "retransmission_timeout": f"RTO {milliseconds(value)}",
+        "handover_complete": f"after {milliseconds(value)}",
     }
     return names.get(row["kind"], digits(value))
 

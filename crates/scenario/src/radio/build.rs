@@ -3,6 +3,7 @@
 mod bearer;
 mod cell;
 mod channel;
+mod mobility;
 mod procedures;
 
 use airpath_path::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
@@ -10,29 +11,54 @@ use airpath_path::radio::cell::{Access, UeConfig, UeLinkConfig, UeProcessing};
 use airpath_path::radio::channel::ChannelTrace;
 use airpath_path::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
 use airpath_path::radio::mac::grants::BelievedConfig;
+use airpath_path::radio::network::{MobileConfig, NetworkConfig};
 use airpath_path::radio::scheduler::RateCap;
 use std::sync::Arc;
 
-use super::{Radio, Ue};
+use super::layers::Tables;
+use super::{Radio, preset_name};
 use crate::build::Get;
-use crate::model::{NamedUe, RadioConfig};
+use crate::model::RadioConfig;
+use crate::read::Fields;
 
 /// The configuration of tables without problems.
 pub(super) fn radio(radio: &Radio) -> RadioConfig {
-    let cell = cell::cell(&radio.cell);
-    let mut ues = Vec::new();
+    let all = || std::iter::once(&radio.cell).chain(radio.neighbours.iter().map(|each| &each.cell));
+    let cells: Vec<_> = all().map(cell::cell).collect();
+    let elsewhere: Vec<UeConfig> = radio
+        .neighbours
+        .iter()
+        .zip(&cells[1..])
+        .map(|(neighbour, cell)| ue(&neighbour.tables, &neighbour.cell, &cell.access))
+        .collect();
+    let (mut names, mut ues) = (Vec::new(), Vec::new());
     for each in &radio.ues {
-        let config = ue(each, radio, &cell.access);
-        ues.extend(each.names().map(|name| NamedUe { name, config: config.clone() }));
+        let mut in_cell = vec![ue(&each.tables, &radio.cell, &cells[0].access)];
+        in_cell.extend_from_slice(&elsewhere);
+        for name in each.names() {
+            names.push(name);
+            ues.push(MobileConfig { in_cell: in_cell.clone() });
+        }
     }
-    RadioConfig { preset: Get(&radio.fields).text("preset").to_owned(), cell, ues }
+    RadioConfig {
+        preset: preset_name(&radio.fields).to_owned(),
+        cells: radio.cells().map(str::to_owned).collect(),
+        ues: names,
+        network: NetworkConfig {
+            cells,
+            ues,
+            handover: mobility::handover(radio.mobility.as_ref()),
+            planned: mobility::planned(radio),
+            measurements: mobility::measurements(radio.mobility.as_ref()),
+        },
+    }
 }
 
-fn ue(ue: &Ue, radio: &Radio, access: &Access) -> UeConfig {
+fn ue(ue: &Tables, cell: &Fields, access: &Access) -> UeConfig {
     let plain = UeConfig::plain(access);
     let [down, up] = &ue.channels;
-    let downlink = link(ue, "", radio, down.as_ref(), &plain.downlink);
-    let uplink = link(ue, "_up", radio, up.as_ref(), &plain.uplink);
+    let downlink = link(ue, "", cell, down.as_ref(), &plain.downlink);
+    let uplink = link(ue, "_up", cell, up.as_ref(), &plain.uplink);
     let grants = Get(ue.part("grants"));
     let processing = ue.part("processing");
     let processes = downlink.harq.processes.max(uplink.harq.processes);
@@ -60,9 +86,9 @@ fn ue(ue: &Ue, radio: &Radio, access: &Access) -> UeConfig {
 
 /// One direction; `suffix` is that of its tables.
 fn link(
-    ue: &Ue,
+    ue: &Tables,
     suffix: &str,
-    radio: &Radio,
+    cell: &Fields,
     trace: Option<&Arc<ChannelTrace>>,
     plain: &UeLinkConfig,
 ) -> UeLinkConfig {
@@ -71,7 +97,7 @@ fn link(
     let ambr = Get(ue.part("ambr"));
     let cap = if suffix.is_empty() { "down_mbps" } else { "up_mbps" };
     UeLinkConfig {
-        channel: channel::channel(&part("channel"), &radio.cell, trace),
+        channel: channel::channel(&part("channel"), cell, trace),
         mcs: match adaptation.0.count("fixed_mcs") {
             // A key's range ends at 28.
             Some(mcs) => McsMode::Fixed(mcs as u8),

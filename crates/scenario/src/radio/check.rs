@@ -5,7 +5,8 @@ mod cell;
 use airpath_base::Duration;
 use airpath_path::radio::enumerations::sr_periods;
 
-use super::{Radio, Ue, timers};
+use super::layers::Tables;
+use super::{Radio, Ue, neighbours, timers};
 use crate::decimal::unscaled;
 use crate::problem::Problems;
 use crate::read::Fields;
@@ -15,25 +16,35 @@ pub(super) use cell::{numerology, resource_blocks, tdd_pattern};
 
 /// Everything, of complete tables.
 pub(super) fn radio(radio: &Radio, problems: &mut Problems) {
-    cell::check(&radio.cell, problems);
     let any = radio.fields.flag("any_timer_value") == Some(true);
+    cell::check(&radio.cell, problems);
     for ue in &radio.ues {
-        for (_, fields) in ue.parts.iter().filter(|_| !any) {
-            timers::check(fields, problems);
-        }
-        for part in ["link_adaptation", "link_adaptation_up"] {
-            link_adaptation(ue.part(part), &radio.cell, part, problems);
-        }
-        for part in ["rlc", "rlc_up"] {
-            rlc(ue.part(part), problems);
-        }
-        sr(ue, &radio.cell, any, problems);
-        let rach = ue.part("rach");
-        at_most(rach, "response_delay_ms", "response_window_ms", problems);
-        drx(ue.part("drx"), problems);
-        rrc(ue.part("rrc"), any, problems);
-        alignment(ue, problems);
+        tables(&ue.tables, &radio.cell, any, problems);
     }
+    for neighbour in &radio.neighbours {
+        cell::check(&neighbour.cell, problems);
+        tables(&neighbour.tables, &neighbour.cell, any, problems);
+    }
+    neighbours::check(radio, problems);
+}
+
+/// Those of a UE in one cell.
+fn tables(ue: &Tables, cell: &Fields, any: bool, problems: &mut Problems) {
+    for (_, fields) in ue.parts.iter().filter(|_| !any) {
+        timers::check(fields, problems);
+    }
+    for part in ["link_adaptation", "link_adaptation_up"] {
+        link_adaptation(ue.part(part), cell, part, problems);
+    }
+    for part in ["rlc", "rlc_up"] {
+        rlc(ue.part(part), problems);
+    }
+    sr(ue, cell, any, problems);
+    let rach = ue.part("rach");
+    at_most(rach, "response_delay_ms", "response_window_ms", problems);
+    drx(ue.part("drx"), problems);
+    rrc(ue.part("rrc"), any, problems);
+    alignment(ue, problems);
 }
 
 /// Names are unique, also those that a count makes.
@@ -114,7 +125,7 @@ fn rlc(fields: &Fields, problems: &mut Problems) {
     }
 }
 
-fn sr(ue: &Ue, cell: &Fields, any: bool, problems: &mut Problems) {
+fn sr(ue: &Tables, cell: &Fields, any: bool, problems: &mut Problems) {
     let sr = ue.part("sr");
     let Some(period) = sr.time("period_ms") else {
         if sr.text("period_ms").is_some() && ue.part("rach").flag("enabled") == Some(false) {
@@ -211,7 +222,7 @@ fn rrc(fields: &Fields, any: bool, problems: &mut Problems) {
     }
 }
 
-fn alignment(ue: &Ue, problems: &mut Problems) {
+fn alignment(ue: &Tables, problems: &mut Problems) {
     let alignment = ue.part("time_alignment");
     if alignment.flag("enabled") == Some(true) && ue.part("rach").flag("enabled") == Some(false) {
         problems.add_with_help(

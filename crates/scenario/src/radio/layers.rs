@@ -1,14 +1,20 @@
 //! Tables over tables: a UE's over those of `[radio]`, those over the preset's.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use airpath_path::radio::channel::{ChannelTrace, LogColumn, Missing};
+
 use super::part_keys;
 use super::presets::Preset;
 use crate::node::{Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
 use crate::spec::PARTS;
+use crate::traces::{ChannelFile, Traces};
 use crate::value::Setting;
 
-/// The tables that one place has: a preset, `[radio]` or a `[[radio.ue]]`.
+/// The tables that one place has: a preset, `[radio]`, a `[[radio.ue]]` or `[[radio.neighbour]]`.
 pub(super) struct Layer {
     tables: Vec<(&'static str, Fields)>,
     /// The table that they stand in, for those that it has not.
@@ -78,27 +84,49 @@ impl Layer {
     }
 }
 
-/// All tables of one UE, complete, in canonical order.
-pub(super) fn combine(
-    own: &Layer,
-    radio: &Layer,
-    preset: &Preset,
-    problems: &mut Problems,
-) -> Vec<(&'static str, Fields)> {
+/// All tables of a UE in one cell, complete.
+pub(crate) struct Tables {
+    /// By key, in canonical order.
+    pub(crate) parts: Vec<(&'static str, Fields)>,
+    /// The recorded channels, down and up.
+    pub(super) channels: [Option<Arc<ChannelTrace>>; 2],
+}
+
+impl Tables {
+    /// The table of that key.
+    pub(crate) fn part(&self, name: &str) -> &Fields {
+        let (_, fields) =
+            self.parts.iter().find(|(known, _)| *known == name).expect("a UE has every part");
+        fields
+    }
+
+    /// Reads the files of the channels.
+    pub(super) fn load_channels(
+        &mut self,
+        directory: Option<&Path>,
+        traces: &mut Traces,
+        problems: &mut Problems,
+    ) {
+        self.channels = ["channel", "channel_up"]
+            .map(|part| load_channel(self.part(part), directory, traces, problems));
+    }
+}
+
+/// The tables that these layers, the nearest first, and a preset come to.
+pub(super) fn combine(layers: &[&Layer], preset: &Preset, problems: &mut Problems) -> Tables {
     let mut parts = Vec::new();
     for part in PARTS {
         for (key, up) in [(Some(part.name), None), (part.up, part.up)] {
             let Some(key) = key else { continue };
             // The nearest first.
             let names: Vec<&str> = up.into_iter().chain([part.name]).collect();
-            let mut layers = [own, radio]
-                .into_iter()
-                .flat_map(|layer| names.iter().filter_map(|name| layer.get(name)));
+            let mut found =
+                layers.iter().flat_map(|layer| names.iter().filter_map(|name| layer.get(name)));
             // Keys of the first that cannot be combined are told; those of the others that do not
             // apply are left behind.
-            let first = layers.next().or_else(|| radio.empty(part.name));
-            let Some(mut fields) = first.cloned() else { continue };
-            for layer in layers {
+            let empty = || layers.last().and_then(|layer| layer.empty(part.name));
+            let Some(mut fields) = found.next().or_else(empty).cloned() else { continue };
+            for layer in found {
                 fields.layer(layer);
             }
             preset.tables.inherited_by(&mut fields, part.name, up);
@@ -106,7 +134,28 @@ pub(super) fn combine(
             parts.push((key, fields));
         }
     }
-    parts
+    Tables { parts, channels: [None, None] }
+}
+
+fn load_channel(
+    channel: &Fields,
+    directory: Option<&Path>,
+    traces: &mut Traces,
+    problems: &mut Problems,
+) -> Option<Arc<ChannelTrace>> {
+    let file = ChannelFile {
+        file: channel.text("file")?.to_owned(),
+        column: match channel.text("log_column") {
+            Some("cqi") => LogColumn::Cqi,
+            _ => LogColumn::Snr,
+        },
+        missing: match channel.text("missing") {
+            Some("outage") => Missing::Outage,
+            _ => Missing::Hold,
+        },
+    };
+    let loaded = traces.load_channel(file, directory);
+    loaded.map_err(|error| error.report(channel.origin_of("file"), problems)).ok()
 }
 
 /// `mu` as the `scs_khz` that it stands for.

@@ -2,27 +2,42 @@
 
 use airpath_path::radio::cell::CellConfigError;
 
-use super::{Radio, Ue};
+use super::Radio;
+use super::layers::Tables;
 use crate::Origin;
 use crate::model::RadioConfig;
 use crate::problem::Problems;
 use crate::read::Fields;
 
-/// Asks the model about the cell and each UE.
+/// Asks the model about each cell, and each UE in it.
 pub(super) fn check(radio: &Radio, config: &RadioConfig, problems: &mut Problems) {
-    if let Err(error) = config.cell.check() {
-        problems.add(place(&radio.cell, cell_keys(error)), error.to_string());
-        // UEs are checked in a cell that works.
+    let cells = std::iter::once(&radio.cell).chain(radio.neighbours.iter().map(|each| &each.cell));
+    let mut works = true;
+    for (fields, cell) in cells.zip(&config.network.cells) {
+        if let Err(error) = cell.check() {
+            problems.add(place(fields, cell_keys(error)), error.to_string());
+            works = false;
+        }
+    }
+    if !works {
+        // UEs are checked in cells that work.
         return;
     }
-    let mut configs = config.ues.iter();
+    let mut configs = config.network.ues.iter();
     for ue in &radio.ues {
         // Those of one table are alike.
         let Some(first) = configs.by_ref().take(ue.names().count()).reduce(|first, _| first) else {
             continue;
         };
-        if let Err(error) = first.config.check(&config.cell) {
-            problems.add(ue_place(ue, error), error.to_string());
+        if let Err(error) = first.in_cell[0].check(&config.network.cells[0]) {
+            problems.add(ue_place(&ue.tables, error), error.to_string());
+        }
+    }
+    let Some(any) = config.network.ues.first() else { return };
+    let there = any.in_cell.iter().zip(&config.network.cells).skip(1);
+    for (neighbour, (ue, cell)) in radio.neighbours.iter().zip(there) {
+        if let Err(error) = ue.check(cell) {
+            problems.add(ue_place(&neighbour.tables, error), error.to_string());
         }
     }
 }
@@ -37,7 +52,7 @@ fn cell_keys(error: CellConfigError) -> &'static [&'static str] {
     }
 }
 
-fn ue_place(ue: &Ue, error: CellConfigError) -> &Origin {
+fn ue_place(ue: &Tables, error: CellConfigError) -> &Origin {
     use CellConfigError as E;
     let (part, keys): (_, &[&str]) = match error {
         E::NoRequest => ("sr", &["period_ms"]),

@@ -1,4 +1,4 @@
-//! `[radio]` and `[[radio.ue]]`: which tables they hold. The tables themselves are in the
+//! `[radio]`, `[[radio.ue]]` and `[[radio.neighbour]]`: which tables they hold. The tables themselves are in the
 //! submodules; which keys they have depends on the cell's `access`.
 
 mod access;
@@ -6,9 +6,11 @@ mod bearer;
 mod cell;
 mod channel;
 mod link;
+mod mobility;
 mod state;
 
 pub(crate) use cell::CELL;
+pub(crate) use mobility::{HANDOVER, MOBILITY, NEIGHBOUR};
 
 use super::{Default, Group, Key, Kind, Rule, Table, Unit, count};
 
@@ -61,6 +63,12 @@ pub(crate) static RADIO: Table = Table {
                     "The built-in set of values that all tables start from.",
                 ),
                 Key::new(
+                    "name",
+                    Kind::Name,
+                    Default::Value("\"cell-0\""),
+                    "Name of the cell, used by handovers and in tables.",
+                ),
+                Key::new(
                     "any_timer_value",
                     Kind::Flag,
                     Default::Value("false"),
@@ -74,12 +82,32 @@ pub(crate) static RADIO: Table = Table {
         Group {
             variants: &[],
             rule: Rule::Each,
-            keys: &[Key::new(
-                "ue",
-                Kind::List,
-                Default::Absent("one, `ue-0`, with the tables of `[radio]`"),
-                "The UEs: `[[radio.ue]]`.",
-            )],
+            keys: &[
+                Key::new(
+                    "ue",
+                    Kind::List,
+                    Default::Absent("one, `ue-0`, with the tables of `[radio]`"),
+                    "The UEs: `[[radio.ue]]`.",
+                ),
+                Key::new(
+                    "neighbour",
+                    Kind::List,
+                    Default::Absent("none"),
+                    "Other cells: `[[radio.neighbour]]`.",
+                ),
+                Key::new(
+                    "handover",
+                    Kind::List,
+                    Default::Absent("none at fixed times"),
+                    "Changes of cell: `[[radio.handover]]`.",
+                ),
+                Key::new(
+                    "mobility",
+                    Kind::Table,
+                    Default::Absent("without neighbours nobody moves"),
+                    "How UEs move: `[radio.mobility]`.",
+                ),
+            ],
         },
     ],
 };

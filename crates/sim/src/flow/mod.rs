@@ -51,6 +51,8 @@ pub(crate) struct Identity {
     pub(crate) forward: usize,
     pub(crate) direction: &'static str,
     pub(crate) kind: &'static str,
+    /// Name of its UE.
+    pub(crate) ue: Option<String>,
     pub(crate) start: Instant,
 }
 
@@ -130,6 +132,7 @@ impl Flow {
     pub(crate) fn new(
         config: &FlowConfig,
         index: u32,
+        ue: Option<&String>,
         proxy: Option<&ProxyConfig>,
         seed: u64,
         names: &mut Names,
@@ -144,6 +147,7 @@ impl Flow {
                 Direction::Up => "up",
             },
             kind: config.traffic.kind(),
+            ue: ue.cloned(),
             start: Instant::ZERO + config.start,
         };
         let flow = match &config.traffic {

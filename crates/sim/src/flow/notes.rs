@@ -164,6 +164,7 @@ fn event_row(flow: Name, event: &Event) -> EventRow {
         cwnd_segments: None,
         value: None,
         packets: None,
+        cell: None,
     };
     match event.kind {
         EventKind::SlowStartExit { reason, cwnd, srtt, .. } => {

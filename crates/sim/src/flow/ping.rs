@@ -113,6 +113,7 @@ impl Ping {
         let flow = FlowSummary {
             id: self.identity.id.clone(),
             kind: self.identity.kind,
+            ue: self.identity.ue.clone(),
             direction: self.identity.direction,
             start_ns: self.identity.start.as_nanos() as i64,
             end_ns: Some(context.now.as_nanos() as i64),

@@ -258,6 +258,7 @@ impl TcpFlow {
         FlowSummary {
             id: self.identity.id,
             kind: self.identity.kind,
+            ue: self.identity.ue,
             direction: self.identity.direction,
             congestion: Some(self.config.sender.congestion.name()),
             profile: Some(self.config.profile),

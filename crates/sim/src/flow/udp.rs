@@ -179,6 +179,7 @@ impl Udp {
             goodput_mbps: mbps(self.payload(self.received_in_time), seconds),
             id: self.identity.id,
             kind: self.identity.kind,
+            ue: self.identity.ue,
             direction: self.identity.direction,
             start_ns: self.identity.start.as_nanos() as i64,
             end_ns: (end > self.identity.start).then_some(end.as_nanos() as i64),

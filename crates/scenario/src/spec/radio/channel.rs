@@ -20,6 +20,7 @@ const HEIGHT: Kind = real("metres", 1.1, 1000.0);
 const DB: Kind = real("dB", -100.0, 200.0);
 const CEILING: Kind = real("dB", -20.0, 100.0);
 const METRES: Kind = real("metres", 0.0, 100_000.0);
+const PLACE: Kind = real("m", -100_000.0, 100_000.0);
 const KMH: Kind = real("km/h", 0.0, 2_000.0);
 
 const KEYS: &[Key] = &[
@@ -116,9 +117,10 @@ const KEYS: &[Key] = &[
     .needs(PROCESS),
     Key::new(
         "distance_m",
-        METRES,
+        PLACE,
         Default::Value("200"),
-        "Where the UE starts on its straight road, from the point nearest to the base station.",
+        "Where the UE starts on its straight road, from the point nearest to the base station; \
+         negative: before it.",
     )
     .needs(PROCESS),
     Key::new(
@@ -132,12 +134,12 @@ const KEYS: &[Key] = &[
         "speed_kmh",
         KMH,
         Default::Value("0"),
-        "How fast the UE drives, away from that point.",
+        "How fast the UE drives: towards larger distances, until it turns.",
     )
     .needs(PROCESS),
     Key::new(
         "turn_m",
-        or("never", &METRES),
+        or("never", &PLACE),
         Default::Value("\"never\""),
         "Where on the road it turns, drives back to where it started, and turns again; less than \
          `distance_m`: it drives towards the base station first.",

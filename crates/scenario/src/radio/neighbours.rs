@@ -1,0 +1,156 @@
+//! `[[radio.neighbour]]`, `[[radio.handover]]` and `[radio.mobility]`.
+
+use std::path::Path;
+
+use super::layers::{self, Layer, Tables};
+use super::presets::Preset;
+use super::{Radio, find_preset, preset_name, read_cell};
+use crate::node::{Node, Value};
+use crate::problem::Problems;
+use crate::read::Fields;
+use crate::spec::{HANDOVER, MOBILITY, NEIGHBOUR};
+use crate::suggest::{list, nearest};
+use crate::traces::Traces;
+use crate::value::Setting;
+
+/// Another cell.
+pub(crate) struct Neighbour {
+    /// Name and preset.
+    pub(crate) fields: Fields,
+    /// Its `cell`.
+    pub(crate) cell: Fields,
+    /// What every UE is there.
+    pub(crate) tables: Tables,
+}
+
+impl Radio {
+    /// Names of the cells.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = &str> {
+        let own = self.fields.text("name");
+        let others = self.neighbours.iter().map(|each| each.fields.text("name"));
+        std::iter::once(own).chain(others).map(Option::unwrap_or_default)
+    }
+}
+
+/// Reads the neighbours of a cell with these tables.
+pub(super) fn read(
+    node: &Node,
+    radio: &Fields,
+    (preset, tables): (&Preset, &Layer),
+    directory: Option<&Path>,
+    traces: &mut Traces,
+    problems: &mut Problems,
+) -> Vec<Neighbour> {
+    let mut neighbours: Vec<Neighbour> = Vec::new();
+    for (origin, entries) in node.tables("neighbour", NEIGHBOUR.header, problems) {
+        let mut fields = Fields::read(&NEIGHBOUR, NEIGHBOUR.header, origin, entries, problems);
+        fields.complete(problems);
+        if !fields.is_there("name") {
+            let name = format!("cell-{}", neighbours.len() + 1);
+            fields.fill("name", Setting::Text(name), None);
+        }
+        if !fields.is_there("preset") {
+            fields.fill("preset", Setting::Text(preset_name(radio).to_owned()), None);
+        }
+        let Some(own) = find_preset(&fields, problems) else { continue };
+        let table = Node { value: Value::Table(entries.to_vec()), origin: origin.clone() };
+        let name = preset_name(&fields);
+        let cell = read_cell(&table, "[radio.neighbour.cell]", &own, name, problems);
+        let layer = Layer::read(&table, "radio.neighbour", own.access, problems);
+        let mut combined = match own.access == preset.access {
+            true => layers::combine(&[&layer, tables], &own, problems),
+            false => layers::combine(&[&layer], &own, problems),
+        };
+        combined.load_channels(directory, traces, problems);
+        let names = neighbours.iter().map(|other| &other.fields).chain([radio]);
+        for other in names.filter(|other| other.text("name") == fields.text("name")) {
+            problems.add_with_help(
+                fields.origin_of("name"),
+                format!("two cells have the name {:?}", fields.text("name").unwrap_or_default()),
+                format!("the other one is at {}", other.origin_of("name")),
+            );
+        }
+        neighbours.push(Neighbour { fields, cell, tables: combined });
+    }
+    neighbours
+}
+
+/// Reads the planned handovers.
+pub(super) fn handovers(node: &Node, problems: &mut Problems) -> Vec<Fields> {
+    let mut handovers = Vec::new();
+    for (origin, entries) in node.tables("handover", HANDOVER.header, problems) {
+        let mut fields = Fields::read(&HANDOVER, HANDOVER.header, origin, entries, problems);
+        fields.complete(problems);
+        handovers.push(fields);
+    }
+    handovers
+}
+
+/// Reads how UEs move; `None` if nobody does, and nothing is said about it.
+pub(super) fn mobility(
+    node: &Node,
+    neighbours: &[Neighbour],
+    handovers: &[Fields],
+    problems: &mut Problems,
+) -> Option<Fields> {
+    let (origin, entries) = node.table("mobility", MOBILITY.header, problems);
+    if node.get("mobility").is_none() && neighbours.is_empty() {
+        return None;
+    }
+    let mut fields = Fields::read(&MOBILITY, MOBILITY.header, origin, entries, problems);
+    if !fields.is_there("a3") {
+        let moves = !neighbours.is_empty() && handovers.is_empty();
+        fields.fill("a3", Setting::Flag(moves), None);
+    }
+    fields.complete(problems);
+    Some(fields)
+}
+
+/// Names that handovers use, and what of mobility cannot be combined.
+pub(super) fn check(radio: &Radio, problems: &mut Problems) {
+    for handover in &radio.handovers {
+        let cells: Vec<&str> = radio.cells().collect();
+        let ues: Vec<String> = radio.names().collect();
+        let ues: Vec<&str> = ues.iter().map(String::as_str).collect();
+        for (key, what, names) in [("to", "cell", cells), ("ue", "UE", ues)] {
+            let Some(name) = handover.text(key).filter(|name| !names.contains(name)) else {
+                continue;
+            };
+            let near = nearest(name, names.iter().copied())
+                .map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
+            problems.add_with_help(
+                handover.origin_of(key),
+                format!("`{key}`: there is no {what} {name:?}"),
+                format!("{near}{what}s: {}", list(names.into_iter().take(20))),
+            );
+        }
+    }
+    let Some(mobility) = &radio.mobility else { return };
+    if let (Some(out), Some(into)) = (mobility.real("q_out_db"), mobility.real("q_in_db"))
+        && out > into
+    {
+        let place = mobility.given("q_out_db").unwrap_or(mobility.origin_of("q_in_db"));
+        problems.add(place, format!("`q_out_db` ({out}) is larger than `q_in_db` ({into})"));
+    }
+    for neighbour in &radio.neighbours {
+        for part in ["rlc", "rlc_up"] {
+            let mode = |fields: &Fields| fields.text("mode").unwrap_or_default().to_owned();
+            let there = neighbour.tables.part(part);
+            let differs = |here: &&Fields| mode(here) != mode(there);
+            let Some(here) = radio.ues.iter().map(|ue| ue.tables.part(part)).find(differs) else {
+                continue;
+            };
+            problems.add_with_help(
+                there.given("mode").unwrap_or(here.origin_of("mode")),
+                format!(
+                    "RLC is {:?} in one cell and {:?} in the cell {:?}",
+                    mode(here),
+                    mode(there),
+                    neighbour.fields.text("name").unwrap_or_default()
+                ),
+                "a bearer keeps its mode: give both the same",
+            );
+            break;
+        }
+    }
+}

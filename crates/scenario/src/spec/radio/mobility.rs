@@ -1,0 +1,229 @@
+//! `[[radio.neighbour]]`, `[[radio.handover]]` and `[radio.mobility]`.
+
+use super::super::{
+    Choice, Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, S_ABOVE_0, S_FROM_0,
+    Table, Unit, choice, count, real,
+};
+use super::{PART_KEYS, part};
+
+/// Another cell.
+pub(crate) static NEIGHBOUR: Table = Table {
+    header: "[[radio.neighbour]]",
+    path: "radio.neighbour.N",
+    doc: "Another cell, into which UEs can move. It starts from its own preset. With the same \
+          `access` as the first cell it has what stands in `[radio]`, and over that its own \
+          tables; what single UEs have of their own holds in the first cell only. Beside LTE, a \
+          neighbour of NR is the leg that is added and dropped (EN-DC): the bearer is in one or \
+          the other.",
+    selector: None,
+    groups: &[
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[
+                Key::new(
+                    "name",
+                    Kind::Name,
+                    Default::Derived("`cell-N`, N from 1"),
+                    "Unique name, used by handovers and in tables.",
+                ),
+                Key::new(
+                    "preset",
+                    Kind::Preset,
+                    Default::Derived("that of `[radio]`"),
+                    "The built-in set of values that its tables start from.",
+                ),
+                part("cell", "The cell, with the keys of `[radio.cell]`."),
+            ],
+        },
+        Group { variants: &[], rule: Rule::Each, keys: PART_KEYS },
+    ],
+};
+
+/// A planned handover.
+pub(crate) static HANDOVER: Table = Table {
+    header: "[[radio.handover]]",
+    path: "radio.handover.N",
+    doc: "A change of cell at a fixed time. A UE that is there already stays.",
+    selector: None,
+    groups: &[Group {
+        variants: &[],
+        rule: Rule::Each,
+        keys: &[
+            Key::new(
+                "at_s",
+                S_FROM_0,
+                Default::Required,
+                "When the UE is told; one that is between two cells goes as soon as it can.",
+            ),
+            Key::new("every_s", S_ABOVE_0, Default::Absent("once"), "Again after each of these."),
+            Key::new("ue", Kind::Name, Default::Absent("all"), "Which UE."),
+            Key::new("to", Kind::Name, Default::Required, "Name of the cell that it goes to."),
+        ],
+    }],
+};
+
+const FORWARDING: &[Choice] = &[
+    choice(
+        "all",
+        "what waits there and what still comes is forwarded; in AM nothing is lost (TS 38.300 \
+         9.2.3.2.2).",
+    ),
+    choice("none", "it is lost, until the path is switched."),
+];
+
+const DECIBELS: Kind = real("dB", -30.0, 30.0);
+
+/// How UEs move.
+pub(crate) static MOBILITY: Table = Table {
+    header: "[radio.mobility]",
+    path: "radio.mobility",
+    doc: "How a change of cell goes (TS 36.300 10.1.2.1, TS 38.300 9.2.3.2), and what UEs measure \
+          and report. Without it, neighbours and handovers a UE stays where it is, and keeps a \
+          link that has failed.",
+    selector: None,
+    groups: &[
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[
+                Key::new(
+                    "interruption_ms",
+                    MS_FROM_0,
+                    Default::Value("50"),
+                    "From the command until the UE can send and receive in the target, random \
+                     access included (TR 36.881 5.2.2: about 49.5 ms); not less than \
+                     `forwarding_delay_ms`.",
+                ),
+                Key::new(
+                    "preparation_ms",
+                    MS_FROM_0,
+                    Default::Value("50"),
+                    "From a measurement report to the command; data goes on.",
+                ),
+                Key::new(
+                    "forwarding",
+                    Kind::Choice(FORWARDING),
+                    Default::Value("\"all\""),
+                    "What the old base station does with downlink packets.",
+                ),
+                Key::new(
+                    "forwarding_delay_ms",
+                    MS_FROM_0,
+                    Default::Value("5"),
+                    "From one base station to the other (X2, Xn).",
+                ),
+                Key::new(
+                    "path_switch_ms",
+                    MS_FROM_0,
+                    Default::Value("20"),
+                    "From the UE's arrival until the core sends to the target.",
+                ),
+                Key::new(
+                    "measurement_period_ms",
+                    MS_ABOVE_0,
+                    Default::Value("40"),
+                    "Time between two measurements of all cells.",
+                ),
+            ],
+        },
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[
+                Key::new(
+                    "a3",
+                    Kind::Flag,
+                    Default::Derived("true with neighbours and without `[[radio.handover]]`"),
+                    "A UE starts in the best cell and moves by event A3: a neighbour is better \
+                     than the serving cell (TS 36.331 and TS 38.331 5.5.4.4), by SINR.",
+                ),
+                Key::new("a3_offset_db", DECIBELS, Default::Value("3"), "a3-Offset.").needs(A3),
+                Key::new(
+                    "a3_hysteresis_db",
+                    real("dB", 0.0, 15.0),
+                    Default::Value("1"),
+                    "Hysteresis: above the offset to begin with, below it to end.",
+                )
+                .needs(A3),
+                Key::new(
+                    "time_to_trigger_ms",
+                    MS_FROM_0,
+                    Default::Value("160"),
+                    "timeToTrigger: how long it has to be better.",
+                )
+                .needs(A3),
+                Key::new(
+                    "filter_coefficient",
+                    count(Unit::Plain, 0, 19),
+                    Default::Value("4"),
+                    "k of the layer 3 filter: the newest of samples 200 ms apart has the weight \
+                     2^(-k/4) (TS 36.331, TS 38.331 5.5.3.2).",
+                )
+                .needs(A3),
+            ],
+        },
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[
+                Key::new(
+                    "link_failure",
+                    Kind::Flag,
+                    Default::Value("true"),
+                    "A link fails by T310 or when RLC has retransmitted as often as it may (TS \
+                     36.331 5.3.11, TS 38.331 5.3.10); the UE connects again in the best cell.",
+                ),
+                Key::new(
+                    "q_out_db",
+                    DECIBELS,
+                    Default::Value("-8"),
+                    "A measurement below this SINR is out of sync (TR 36.839 5.2.1.3).",
+                )
+                .needs(FAILS),
+                Key::new(
+                    "q_in_db",
+                    DECIBELS,
+                    Default::Value("-6"),
+                    "One above this is in sync (TR 36.839 5.2.1.3).",
+                )
+                .needs(FAILS),
+                Key::new(
+                    "n310",
+                    count(Unit::Plain, 1, 20),
+                    Default::Value("1"),
+                    "Out of sync in a row that start T310.",
+                )
+                .needs(FAILS),
+                Key::new(
+                    "n311",
+                    count(Unit::Plain, 1, 10),
+                    Default::Value("1"),
+                    "In sync in a row that stop it.",
+                )
+                .needs(FAILS),
+                Key::new("t310_ms", MS_FROM_0, Default::Value("1000"), "Its end is a failure.")
+                    .needs(FAILS),
+                Key::new(
+                    "t304_ms",
+                    MS_FROM_0,
+                    Default::Value("500"),
+                    "A handover to a cell that is out of sync has failed this long after the \
+                     command.",
+                )
+                .needs(FAILS),
+                Key::new(
+                    "reestablishment_ms",
+                    MS_ABOVE_0,
+                    Default::Value("200"),
+                    "From a failure until the UE is connected again; assumed. While no cell is \
+                     in sync it tries again for as long.",
+                )
+                .needs(FAILS),
+            ],
+        },
+    ],
+};
+
+const A3: Need = Need::On("a3");
+const FAILS: Need = Need::On("link_failure");
