@@ -293,8 +293,9 @@ def requests(case: Case, end: Fraction) -> Iterator[tuple[Fraction, int]]:
     at = Fraction(carrier.request_offset_ms % case.period_ms - 2 * case.period_ms)
     while at <= end:
         at += case.period_ms
-        # TS 38.213 9.2.4: in that slot; the model: the first from there on with uplink
-        sent = carrier.first(math.floor(at / carrier.slot_ms), carrier.requests_in)
+        sent = math.floor(at / carrier.slot_ms)
+        if carrier.kind(sent) not in carrier.requests_in:
+            continue  # TS 38.213 9.2.4, TS 36.213 10.1.5: no occasion without uplink
         # TS 38.321 5.4.4: the base station reads it, and decides.
         read = carrier.start(sent + 1) + carrier.base_grant_ms
         pusch = carrier.first(carrier.at_or_after(read) + carrier.grant_delay, carrier.data_in)

@@ -161,7 +161,12 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
                 };
                 link.bearer.pdcp.discard = bearer.3.map(ms);
             }
-            ue.sr.occasions = asking.0.map(|period| Occasions::new(ms(period), ms(1)));
+            let cell = match &access {
+                Access::Nr(carrier) => CellConfig::nr(carrier.clone()),
+                Access::Lte(carrier) => CellConfig::lte(*carrier),
+            };
+            let offset = cell.request_offset(ms(1));
+            ue.sr.occasions = asking.0.map(|period| Occasions::new(ms(period), offset));
             ue.sr.transmissions_max = asking.1;
             ue.sr.miss_probability = asking.2;
             ue.bsr.piggyback = if asking.3 { Piggyback::Always } else { Piggyback::Padding };

@@ -7,7 +7,7 @@ mod mobility;
 mod procedures;
 
 use airpath_path::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
-use airpath_path::radio::cell::{Access, UeConfig, UeLinkConfig, UeProcessing};
+use airpath_path::radio::cell::{CellConfig, UeConfig, UeLinkConfig, UeProcessing};
 use airpath_path::radio::channel::ChannelTrace;
 use airpath_path::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
 use airpath_path::radio::mac::grants::BelievedConfig;
@@ -29,11 +29,11 @@ pub(super) fn radio(radio: &Radio) -> RadioConfig {
         .neighbours
         .iter()
         .zip(&cells[1..])
-        .map(|(neighbour, cell)| ue(&neighbour.tables, &neighbour.cell, &cell.access))
+        .map(|(neighbour, cell)| ue(&neighbour.tables, &neighbour.cell, cell))
         .collect();
     let (mut names, mut ues) = (Vec::new(), Vec::new());
     for each in &radio.ues {
-        let mut in_cell = vec![ue(&each.tables, &radio.cell, &cells[0].access)];
+        let mut in_cell = vec![ue(&each.tables, &radio.cell, &cells[0])];
         in_cell.extend_from_slice(&elsewhere);
         for name in each.names() {
             names.push(name);
@@ -54,7 +54,8 @@ pub(super) fn radio(radio: &Radio) -> RadioConfig {
     }
 }
 
-fn ue(ue: &Tables, cell: &Fields, access: &Access) -> UeConfig {
+fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {
+    let access = &config.access;
     let plain = UeConfig::plain(access);
     let [down, up] = &ue.channels;
     let downlink = link(ue, "", cell, down.as_ref(), &plain.downlink);
@@ -65,7 +66,7 @@ fn ue(ue: &Tables, cell: &Fields, access: &Access) -> UeConfig {
     UeConfig {
         downlink,
         uplink,
-        sr: procedures::sr(ue.part("sr")),
+        sr: procedures::sr(ue.part("sr"), config),
         bsr: procedures::bsr(&Get(ue.part("bsr")), plain.bsr),
         believed: BelievedConfig {
             request_grant: grants.narrow("request_grant_bytes"),

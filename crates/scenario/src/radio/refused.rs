@@ -56,6 +56,7 @@ fn ue_place(ue: &Tables, error: CellConfigError) -> &Origin {
     use CellConfigError as E;
     let (part, keys): (_, &[&str]) = match error {
         E::NoRequest => ("sr", &["period_ms"]),
+        E::NoRequestOccasion => ("sr", &["offset_ms", "period_ms"]),
         E::NoRandomAccess => ("time_alignment", &["enabled"]),
         E::OnDuration { .. } => ("drx", &["on_duration_ms"]),
         E::RequestGrant(_) => ("grants", &["request_grant_bytes"]),

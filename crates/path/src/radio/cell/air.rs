@@ -8,6 +8,7 @@ use airpath_base::{Duration, Instant};
 
 use super::config::{Access, CellConfig};
 use crate::radio::Direction;
+use crate::radio::mac::Occasions;
 pub(super) use link::LinkAir;
 
 /// Slots and block sizes of a cell.
@@ -150,10 +151,34 @@ impl Air {
         self.plan(slot).answer.map_or_else(|| self.end(slot), |delay| self.start(slot + delay))
     }
 
-    /// The end of the slot that carries a scheduling request whose occasion is at `time`: the
-    /// first with uplink.
+    /// The slot that `time` is in can carry a scheduling request.
+    pub(super) fn can_request(&self, time: Instant) -> bool {
+        self.plan(self.containing(time)).uplink_control
+    }
+
+    /// `time` if a scheduling request can be sent then; else the start of the next slot in which it
+    /// can.
+    pub(super) fn next_request(&self, time: Instant) -> Instant {
+        match self.can_request(time) {
+            true => time,
+            false => self.start(self.find(self.containing(time), |plan| plan.uplink_control)),
+        }
+    }
+
+    /// The end of the slot of a scheduling request at `time`.
     pub(super) fn request_end(&self, time: Instant) -> Instant {
-        self.end(self.find(self.containing(time), |plan| plan.uplink_control))
+        self.end(self.containing(time))
+    }
+
+    /// Some of these occasions are in slots that can carry a request.
+    pub(super) fn meets(&self, occasions: Occasions) -> bool {
+        let mut at = occasions.at_or_after(Instant::ZERO);
+        // After that many the pattern and the occasions are where they were.
+        (0..self.plans.len()).any(|_| {
+            let found = self.can_request(at);
+            at = occasions.at_or_after(at + Duration::from_nanos(1));
+            found
+        })
     }
 
     /// LTE's timing of DRX timers applies.

@@ -112,7 +112,16 @@ impl Cell {
 
     fn do_requests(&mut self, index: u32, now: Instant) {
         let access = &mut self.ues[index as usize].access;
-        while let Some(event) = access.sr.poll(now) {
+        loop {
+            let next = access.sr.next_event().filter(|&next| next <= now);
+            if let Some(next) = next.filter(|&next| !self.air.can_request(next))
+                && access.sr.has_resource()
+            {
+                // TS 38.213 9.2.4, TS 36.213 10.1.5: no uplink there, so no occasion
+                access.sr.defer(self.air.next_request(next));
+                continue;
+            }
+            let Some(event) = access.sr.poll(now) else { return };
             match event {
                 SrEvent::Transmitted { at, count, received } => {
                     access.counters.requests += 1;

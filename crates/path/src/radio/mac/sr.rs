@@ -192,6 +192,11 @@ impl SchedulingRequest {
         }
     }
 
+    /// There is a PUCCH resource.
+    pub fn has_resource(&self) -> bool {
+        self.occasions.is_some()
+    }
+
     /// Since when a request is pending.
     pub fn pending_since(&self) -> Option<Instant> {
         self.pending.map(|pending| pending.since)

@@ -1,7 +1,7 @@
 //! The UE's MAC procedures and RRC states.
 
 use airpath_base::Duration;
-use airpath_path::radio::cell::{Access, AlignmentConfig, LteDuplex};
+use airpath_path::radio::cell::{Access, AlignmentConfig, CellConfig, LteDuplex};
 use airpath_path::radio::lte::{self, tdd};
 use airpath_path::radio::mac::Occasions;
 use airpath_path::radio::mac::bsr::{BsrConfig, LogicalChannel, Piggyback};
@@ -17,11 +17,14 @@ use crate::build::Get;
 use crate::read::Fields;
 
 /// `[radio.sr]`.
-pub(super) fn sr(fields: &Fields) -> SrConfig {
+pub(super) fn sr(fields: &Fields, cell: &CellConfig) -> SrConfig {
     let get = Get(fields);
     let period = fields.time("period_ms");
     SrConfig {
-        occasions: period.map(|period| Occasions::new(period, get.time("offset_ms"))),
+        occasions: period.map(|period| {
+            let usual = || cell.request_offset(Duration::from_millis(4));
+            Occasions::new(period, fields.time("offset_ms").unwrap_or_else(usual))
+        }),
         prohibit: match (fields.count("prohibit_timer_periods"), period) {
             (Some(periods @ 1..), Some(period)) => Some(period * periods),
             _ => fields.time("prohibit_timer_ms"),

@@ -27,8 +27,9 @@ pub(super) static SR: Table = Table {
                 Key::new(
                     "offset_ms",
                     MS_FROM_0,
-                    Default::Value("4"),
-                    "The first occasion; counts modulo the period.",
+                    Default::Derived("4 (modulo the period), or the next slot with uplink"),
+                    "The first occasion; counts modulo the period. Occasions in slots without \
+                     uplink are none (TS 38.213 9.2.4, TS 36.213 10.1.5).",
                 )
                 .needs(Need::Not("period_ms", "none")),
             ],

@@ -1,6 +1,6 @@
 //! Configurations that cannot work.
 
-use airpath_base::Duration;
+use airpath_base::{Duration, Instant};
 use thiserror::Error;
 
 use super::{Access, CellConfig, NrDuplex, UeConfig};
@@ -75,6 +75,9 @@ pub enum CellConfigError {
         /// What it takes.
         least: Duration,
     },
+    /// Every SR occasion is in a slot without uplink.
+    #[error("no SR occasion is in a slot with uplink")]
+    NoRequestOccasion,
     /// A request is answered by a grant of nothing.
     #[error("believed.request_grant is {0} bytes: a grant needs 16 for a report and data")]
     RequestGrant(u32),
@@ -125,6 +128,14 @@ impl CellConfig {
     }
 }
 
+impl CellConfig {
+    /// `offset`, or the start of the first slot after it that can carry a scheduling request. The
+    /// cell has been checked.
+    pub fn request_offset(&self, offset: Duration) -> Duration {
+        Air::new(self).next_request(Instant::ZERO + offset) - Instant::ZERO
+    }
+}
+
 impl UeConfig {
     /// Whether the UE can work in `cell`, which has been checked.
     pub fn check(&self, cell: &CellConfig) -> Result<(), CellConfigError> {
@@ -140,6 +151,10 @@ impl UeConfig {
         if matches!(self.downlink.harq.timing, HarqTiming::Synchronous { .. }) {
             return Err(CellConfigError::SynchronousDownlink);
         }
+        let air = Air::new(cell);
+        if !self.sr.occasions.is_none_or(|occasions| air.meets(occasions)) {
+            return Err(CellConfigError::NoRequestOccasion);
+        }
         let slot = cell.access.slot();
         match self.uplink.harq.timing {
             HarqTiming::Synchronous { slot: asked } if asked != slot => {
@@ -148,7 +163,7 @@ impl UeConfig {
             _ => {}
         }
         if let Some(drx) = &self.drx {
-            let (on_duration, least) = (drx.on_duration, Air::new(cell).longest_silence());
+            let (on_duration, least) = (drx.on_duration, air.longest_silence());
             if on_duration < least {
                 return Err(CellConfigError::OnDuration { on_duration, least });
             }
@@ -164,6 +179,7 @@ impl UeConfig {
 mod tests {
     use super::*;
     use crate::radio::cell::{AlignmentConfig, LteCarrier, LteDuplex, NrCarrier};
+    use crate::radio::mac::Occasions;
 
     /// What `change` makes of a UE that works in an LTE cell.
     fn ue(change: impl Fn(&mut UeConfig)) -> Result<(), CellConfigError> {
@@ -179,6 +195,25 @@ mod tests {
         let mut carrier = NrCarrier::n78_100_mhz();
         change(&mut carrier);
         CellConfig::nr(carrier).check()
+    }
+
+    #[test]
+    fn a_request_needs_an_occasion_with_uplink() {
+        // DDDSU of 0.5 ms: slots 3 and 4 of 5 have uplink.
+        let cell = CellConfig::nr(NrCarrier::n78_100_mhz());
+        let at = |period: u64, offset: u64| {
+            let mut ue = UeConfig::plain(&cell.access);
+            let slots = |count| cell.access.slot() * count;
+            ue.sr.occasions = Some(Occasions::new(slots(period), slots(offset)));
+            ue.check(&cell)
+        };
+        assert_eq!(at(5, 2), Err(CellConfigError::NoRequestOccasion));
+        assert_eq!((at(5, 3), at(5, 4)), (Ok(()), Ok(())));
+        // These meet all slots in turn.
+        assert_eq!((at(1, 0), at(2, 0), at(4, 1)), (Ok(()), Ok(()), Ok(())));
+        let slot = cell.access.slot();
+        assert_eq!(cell.request_offset(slot * 5), slot * 8);
+        assert_eq!(cell.request_offset(slot * 9), slot * 9);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use airpath_base::Duration;
 
+use super::CellConfig;
 use super::carrier::{Access, LteCarrier, LteDuplex, NrCarrier};
 use crate::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
 use crate::radio::channel::{ChannelConfig, Quality};
@@ -130,7 +131,7 @@ impl UeConfig {
         Self {
             downlink: link(harq, bearer),
             uplink: link(harq, bearer),
-            sr: sr(Duration::ZERO),
+            sr: sr(&CellConfig::nr(carrier.clone())),
             bsr: bsr(Generation::Nr, Duration::from_millis(80)),
             believed: BelievedConfig { request_grant: 100, forget_after: None },
             proactive: None,
@@ -157,7 +158,7 @@ impl UeConfig {
         Self {
             downlink: link(Direction::Downlink),
             uplink: link(Direction::Uplink),
-            sr: sr(Duration::ZERO),
+            sr: sr(&CellConfig::lte(*carrier)),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
             believed: BelievedConfig { request_grant: 100, forget_after: None },
             proactive: None,
@@ -247,13 +248,13 @@ fn bearer(rlc: RlcConfig, header_bytes: u32) -> OneWayConfig {
     }
 }
 
-fn sr(preparation: Duration) -> SrConfig {
+fn sr(cell: &CellConfig) -> SrConfig {
     let ms = Duration::from_millis;
     SrConfig {
-        occasions: Some(Occasions::new(ms(10), ms(4))),
+        occasions: Some(Occasions::new(ms(10), cell.request_offset(ms(4)))),
         prohibit: None,
         transmissions_max: 64,
-        preparation,
+        preparation: Duration::ZERO,
         miss_probability: 0.0,
     }
 }
