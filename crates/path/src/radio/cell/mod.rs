@@ -234,32 +234,38 @@ impl Cell {
 
     /// Brings the cell up to `now` and shows the meters, downlink before uplink, UE by UE.
     pub fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&UeMeter<'_>)) {
+        for ue in 0..self.ues() {
+            self.observe_ue(now, UeIndex(ue), visit);
+        }
+    }
+
+    /// The same for one UE: whoever wants to know of few need not look at all.
+    pub fn observe_ue(&mut self, now: Instant, ue: UeIndex, visit: &mut dyn FnMut(&UeMeter<'_>)) {
         self.advance(now);
-        for ue in &mut self.ues {
-            let awake = match &mut ue.access.drx {
-                Some(drx) => drx.awake(now),
-                None => now - Instant::ZERO,
+        let ue = &mut self.ues[ue.0 as usize];
+        let awake = match &mut ue.access.drx {
+            Some(drx) => drx.awake(now),
+            None => now - Instant::ZERO,
+        };
+        for direction in [Direction::Downlink, Direction::Uplink] {
+            let queued = ue.queued(direction);
+            let (link, one_way, access) = match direction {
+                Direction::Downlink => (&ue.down, &ue.bearer.down, AccessCounters::default()),
+                Direction::Uplink => (&ue.up, &ue.bearer.up, ue.access.counters),
             };
-            for direction in [Direction::Downlink, Direction::Uplink] {
-                let queued = ue.queued(direction);
-                let (link, one_way, access) = match direction {
-                    Direction::Downlink => (&ue.down, &ue.bearer.down, AccessCounters::default()),
-                    Direction::Uplink => (&ue.up, &ue.bearer.up, ue.access.counters),
-                };
-                let counters = one_way.counters();
-                visit(&UeMeter {
-                    ue: UeIndex(ue.index),
-                    direction,
-                    radio: link.counters,
-                    access,
-                    queued,
-                    sojourn: one_way.sojourn(),
-                    marked: counters.marked,
-                    rlc_retransmissions: counters.retransmitted_pdus,
-                    awake,
-                    capacity_bytes: link.capacity.until(now),
-                });
-            }
+            let counters = one_way.counters();
+            visit(&UeMeter {
+                ue: UeIndex(ue.index),
+                direction,
+                radio: link.counters,
+                access,
+                queued,
+                sojourn: one_way.sojourn(),
+                marked: counters.marked,
+                rlc_retransmissions: counters.retransmitted_pdus,
+                awake,
+                capacity_bytes: link.capacity.until(now),
+            });
         }
     }
 
