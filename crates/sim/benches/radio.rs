@@ -121,8 +121,9 @@ impl Arguments {
             );
         }
         if *active == 0 {
-            // A scenario needs a flow: one that begins after the last sample.
-            let _ = writeln!(text, "[[flow]]\nkind = \"ping\"\nstart_s = {seconds}");
+            // A scenario needs a flow: one that begins when all is over.
+            let last = *seconds as f64 - 0.001;
+            let _ = writeln!(text, "[[flow]]\nkind = \"ping\"\nstart_s = {last}");
         }
         let source = Source { name: "radio bench", text: &text, directory: None };
         parse(&source, &self.sets).unwrap_or_else(|error| panic!("{error}")).scenario
