@@ -44,7 +44,7 @@ python-test: build system
 bench: build
 	cargo test --quiet --release -p airpath-sim --test bbr -- --ignored
 	-benches/peers/install.sh
-	-$(MAKE) --no-print-directory -C benches/peers ns3_bulk
+	-$(MAKE) --no-print-directory -C benches/peers all
 	$(VENV)/python benches/bench.py
 
 FUZZ_CASES ?= 200000

@@ -1,6 +1,6 @@
-"""Speed of airpath beside ns-3: CPU time of bulk TCP on a wire.
+"""Speed of airpath beside ns-3: CPU time of bulk TCP on a wire and over a cell.
 
-    .venv/bin/python benches/bench.py            # after `make -C benches/peers ns3_bulk`
+    .venv/bin/python benches/bench.py            # after `make -C benches/peers`
     .venv/bin/python benches/bench.py --no-peer --runs 9 --json speed.json
 
 Every figure is CPU time (user + system) of the simulation alone, one process at a time. airpath
@@ -11,25 +11,26 @@ progress goes to stderr.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import platform
-import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-PEER = ROOT / "benches/peers/build/ns3_bulk"
-PEER_MISSING = (
-    f"ns-3 is left out: {PEER.relative_to(ROOT)} is missing. To build it:\n"
-    "  benches/peers/install.sh && make -C benches/peers ns3_bulk"
+import radio
+from common import (
+    LOGGING,
+    BenchError,
+    Progress,
+    Row,
+    about,
+    build,
+    measure,
+    middle,
+    peer_program,
+    spread,
+    table,
 )
-LOGGING = 1.6
-"""How much faster ns-3 gets at the most without logging (benches/peers/README.md)."""
 
 FEATURES = (
     "rack-tlp", "prr", "undo", "linux-rto", "validation", "quick-acks", "window-tuning",
@@ -46,25 +47,17 @@ WINDOW_RTT_MS = 100
 WINDOW_SEGMENTS = 3_000_000
 """Segments that each fixed window delivers, about."""
 
-Row = dict[str, Any]
-
 
 def main() -> int:
     arguments = parse_arguments()
-    try:
-        airpath = Airpath(build())
-    except BenchError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
     facts = about()
-    peer = None if arguments.no_peer else find_peer()
     progress = Progress()
+    document: Row = {"about": facts, "runs": arguments.runs}
     try:
-        cases = [run_case(case, airpath, peer, arguments, progress) for case in CASES]
-        windows = [run_window(window, airpath, arguments.runs, progress) for window in WINDOWS]
-        acks = run_ack_table(CASES[0], airpath, arguments.runs, progress)
-        features = run_features(CASES[0], airpath, arguments.runs, progress)
-        lossy = run_lossy(airpath, progress)
+        if arguments.only != "radio":
+            document |= wire(arguments, progress)
+        if arguments.only != "wire":
+            document["radio"] = radio.run(arguments.runs, not arguments.no_peer, progress)
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
@@ -72,20 +65,24 @@ def main() -> int:
         return 130
     finally:
         progress.stop()
-    document = {
-        "about": facts,
-        "runs": arguments.runs,
-        "peer_runs": arguments.peer_runs if peer else 0,
-        "cases": cases,
-        "windows": windows,
-        "ack_table": acks,
-        "features": features,
-        "lossy": lossy,
-    }
     print(render(document))
     if arguments.json:
         arguments.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     return 0
+
+
+def wire(arguments: argparse.Namespace, progress: Progress) -> Row:
+    """Everything without a radio."""
+    airpath = Airpath(build("bulk"))
+    peer = None if arguments.no_peer else find_peer()
+    return {
+        "peer_runs": arguments.peer_runs if peer else 0,
+        "cases": [run_case(case, airpath, peer, arguments, progress) for case in CASES],
+        "windows": [run_window(window, airpath, arguments.runs, progress) for window in WINDOWS],
+        "ack_table": run_ack_table(CASES[0], airpath, arguments.runs, progress),
+        "features": run_features(CASES[0], airpath, arguments.runs, progress),
+        "lossy": run_lossy(airpath, progress),
+    }
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -93,6 +90,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=positive, default=5, metavar="N", help="of airpath (5)")
     parser.add_argument("--peer-runs", type=positive, default=1, metavar="K", help="of ns-3 (1)")
     parser.add_argument("--no-peer", action="store_true", help="airpath alone")
+    parser.add_argument("--only", choices=("wire", "radio"), help="one half of it")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every measurement too")
     return parser.parse_args()
 
@@ -102,10 +100,6 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("at least 1")
     return value
-
-
-class BenchError(Exception):
-    """What a person can do something about."""
 
 
 @dataclass(frozen=True)
@@ -237,36 +231,12 @@ class Peer:
         )
 
 
-def build() -> Path:
-    """Builds the Rust bench and returns its executable."""
-    command = ["cargo", "bench", "-q", "-p", "airpath-sim", "--bench", "bulk", "--no-run"]
-    print("building the bench", file=sys.stderr)
-    try:
-        done = subprocess.run(
-            [*command, "--message-format=json"],
-            cwd=ROOT,
-            text=True,
-            stdout=subprocess.PIPE,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise BenchError("cargo is not there: install Rust (https://rustup.rs)") from None
-    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode != 0:
-        rendered = [(message.get("message") or {}).get("rendered") or "" for message in messages]
-        raise BenchError(f"`{' '.join(command)}` failed\n{''.join(rendered)}".rstrip())
-    for message in messages:
-        if message.get("executable") and message["target"]["name"] == "bulk":
-            return Path(message["executable"])
-    raise BenchError(f"`{' '.join(command)}` names no executable")
-
-
 def find_peer() -> Peer | None:
     """The peer, if it is there and runs; otherwise says why not."""
-    if not PEER.is_file():
-        print(PEER_MISSING, file=sys.stderr)
+    program = peer_program("ns3_bulk")
+    if program is None:
         return None
-    peer = Peer(PEER)
+    peer = Peer(program)
     try:
         peer.run(Case(flows=1, rate_mbps=1, rtt_ms=10, seconds=1))
     except BenchError as error:
@@ -275,86 +245,23 @@ def find_peer() -> Peer | None:
     return peer
 
 
-def measure(command: list[str]) -> Row:
-    """Runs a bench that prints one line of JSON."""
-    try:
-        done = subprocess.run(command, text=True, capture_output=True, check=False)
-    except OSError as error:
-        raise BenchError(f"cannot run {command[0]}: {error.strerror}") from None
-    if done.returncode != 0:
-        raise BenchError(f"`{' '.join(command)}` failed: {done.stderr.strip() or done.returncode}")
-    row: Row = json.loads(done.stdout)
-    row["ns_per_segment"] = row["cpu_s"] * 1e9 / row["delivered_segments"]
-    return row
-
-
-class Progress:
-    """A bar on a terminal, a line for each step elsewhere."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import Progress as Bar
-
-        self._bar = Bar(console=Console(stderr=True), transient=True)
-        self._terminal = self._bar.console.is_terminal
-        if self._terminal:
-            self._bar.start()
-
-    def repeat(self, label: str, times: int, call: Callable[[], Any]) -> list[Any]:
-        if times == 0:
-            return []
-        if not self._terminal:
-            print(f"{label}, {times} x", file=sys.stderr, flush=True)
-            return [call() for _ in range(times)]
-        task = self._bar.add_task(label, total=times)
-        results = []
-        for _ in range(times):
-            results.append(call())
-            self._bar.advance(task)
-        self._bar.remove_task(task)
-        return results
-
-    def stop(self) -> None:
-        if self._terminal:
-            self._bar.stop()
-
-
-def about() -> Row:
-    return {
-        "date": datetime.date.today().isoformat(),
-        "cpu": cpu_model(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "rustc": first_line(["rustc", "--version"]),
-        "commit": first_line(["git", "describe", "--always", "--dirty"]),
-        "command": f"benches/bench.py {' '.join(sys.argv[1:])}".strip(),
-    }
-
-
-def cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    name = names[0] if names else platform.machine()
-    cores = sum(line.startswith("processor") for line in lines)
-    return f"{name}, {cores} cores"
-
-
-def first_line(command: list[str]) -> str:
-    try:
-        done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return done.stdout.strip().split("\n")[0]
-
-
 def render(document: Row) -> str:
     """The whole result as Markdown."""
     facts = document["about"]
     parts = [
         f"{facts['date']}, {facts['cpu']}, {facts['rustc']}, commit {facts['commit']}",
-        f"`{facts['command']}`: airpath {document['runs']} x, ns-3 {document['peer_runs']} x",
+        f"`{facts['command']}`: airpath {document['runs']} x",
+    ]
+    if "cases" in document:
+        parts += render_wire(document)
+    if "radio" in document:
+        parts += radio.render(document["radio"])
+    return "\n\n".join(parts)
+
+
+def render_wire(document: Row) -> list[str]:
+    parts = [
+        f"On a wire; ns-3 {document['peer_runs']} x.",
         table(
             (
                 "case", "who", "CPU s", "range", "sim. s / CPU s", "packets / CPU s",
@@ -402,7 +309,7 @@ def render(document: Row) -> str:
             ),
         )
     )
-    return "\n\n".join(parts)
+    return parts
 
 
 def case_rows(case: Row) -> Iterable[tuple[str, ...]]:
@@ -450,26 +357,6 @@ def window_row(window: Row) -> tuple[str, ...]:
         f"{middle(rows, 'ns_per_segment'):.0f}",
         spread(rows, "ns_per_segment", "{:.0f}"),
     )
-
-
-def middle(rows: list[Row], key: str) -> float:
-    return float(median(row[key] for row in rows))
-
-
-def spread(rows: list[Row], key: str, form: str) -> str:
-    values = [row[key] for row in rows]
-    return f"{form.format(min(values))}–{form.format(max(values))}" if len(values) > 1 else ""
-
-
-def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    body = [head, *rows]
-    widths = [max(len(row[column]) for row in body) for column in range(len(head))]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-        for row in body
-    ]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

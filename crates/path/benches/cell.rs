@@ -1,6 +1,6 @@
 //! CPU time of a cell: ns per delivered packet, and what UEs cost that do nothing.
 //!
-//! `cargo bench -p airpath-path --bench cell -- [UES AT MOST [SECONDS]]`
+//! `cargo bench -p airpath-path --bench cell -- [NR|LTE] [UES AT MOST [SECONDS]]`
 
 // A benchmark is where a clock may be read.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
@@ -14,10 +14,15 @@ use airpath_path::radio::cell::{Cell, CellConfig, LteCarrier, NrCarrier, UeConfi
 fn main() {
     let nr = CellConfig::nr(NrCarrier::n78_100_mhz());
     let lte = CellConfig::lte(LteCarrier::fdd_20_mhz());
-    let mut arguments = std::env::args().filter_map(|argument| argument.parse().ok());
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let only = ["NR", "LTE"].into_iter().find(|&only| words.iter().any(|word| word == only));
+    let mut arguments = words.iter().filter_map(|word| word.parse().ok());
     let most = arguments.next().unwrap_or(1_000);
     let given = arguments.next();
     for (name, config, seconds) in [("NR n78 100 MHz", &nr, 4), ("LTE 20 MHz", &lte, 20)] {
+        if only.is_some_and(|only| !name.starts_with(only)) {
+            continue;
+        }
         let ue = UeConfig::plain(&config.access);
         let loads = [(1, 1), (1_000, 1), (10, 10), (100, 100)];
         for (ues, busy) in loads.into_iter().filter(|&(ues, _)| ues <= most) {

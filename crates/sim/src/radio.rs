@@ -118,7 +118,7 @@ impl Radio {
     pub(crate) fn poll_drop(&mut self) -> Option<(Drop, Name)> {
         let drop = self.network.poll_drop()?;
         let index = self.ues[drop.packet.flow.0 as usize];
-        let place = self.used.iter().position(|ue| ue.index == index);
+        let place = self.used.binary_search_by_key(&index, |ue| ue.index);
         let ue = &mut self.used[place.expect("a flow's UE is in the list")];
         let side = &mut ue.sides[drop.stage as usize];
         side.dropped_now += 1;
@@ -142,8 +142,8 @@ impl Radio {
     /// Writes what the cells have logged.
     fn write_log(&mut self, tables: &mut Tables) {
         while let Some(event) = self.network.poll_event() {
-            if let Some(ue) = self.used.iter().find(|ue| ue.index == event.ue) {
-                tables.radio_log(log_row(ue.name, &event));
+            if let Ok(place) = self.used.binary_search_by_key(&event.ue, |ue| ue.index) {
+                tables.radio_log(log_row(self.used[place].name, &event));
             }
         }
     }
@@ -157,28 +157,25 @@ impl Radio {
         self.sampled_at = now;
         for ue in &mut self.used {
             ue.cell = self.cells[self.network.cell_of(ue.index).0 as usize];
-        }
-        let used = &mut self.used;
-        self.network.observe(now, &mut |meter| {
-            if let Some(ue) = used.iter_mut().find(|ue| ue.index == meter.ue) {
+            self.network.observe_ue(now, ue.index, &mut |meter| {
                 let side = usize::from(meter.direction == Direction::Uplink);
                 ue.sides[side].sample(now, seconds, (ue.name, ue.cell), meter, tables);
-            }
-        });
+            });
+        }
         self.write_log(tables);
     }
 
     /// The run ends at `now`.
     pub(crate) fn summarise(&mut self, now: Instant, summary: &mut RunSummary) {
         let seconds = now.as_secs_f64();
-        let used = &self.used;
-        self.network.observe(now, &mut |meter| {
-            let Some(ue) = used.iter().find(|ue| ue.index == meter.ue) else { return };
-            let side = usize::from(meter.direction == Direction::Uplink);
-            summary.links.push(ue.sides[side].link_summary(seconds, meter));
-            let id = format!("{}.{}", ue.label, DIRECTIONS[side]);
-            summary.radio.push(radio_summary(id, seconds, meter));
-        });
+        for ue in &self.used {
+            self.network.observe_ue(now, ue.index, &mut |meter| {
+                let side = usize::from(meter.direction == Direction::Uplink);
+                summary.links.push(ue.sides[side].link_summary(seconds, meter));
+                let id = format!("{}.{}", ue.label, DIRECTIONS[side]);
+                summary.radio.push(radio_summary(id, seconds, meter));
+            });
+        }
     }
 }
 

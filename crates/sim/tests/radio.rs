@@ -59,6 +59,23 @@ fn fills(cell: CellConfig, carrier_mbps: f64) {
     assert_eq!(again.events, summary.events);
 }
 
+/// UEs without traffic change neither what happens nor how much is done.
+#[test]
+fn idle_ues_cost_no_events() {
+    let among = |ues: usize| {
+        let mut scenario = over(CellConfig::nr(NrCarrier::n78_100_mhz()), BULK);
+        scenario.run.duration = airpath_base::Duration::from_secs(1);
+        let radio = scenario.radio.as_mut().expect("there is one");
+        radio.ues.extend((1..ues).map(|index| format!("idle-{index}")));
+        let phone = radio.network.ues[0].clone();
+        radio.network.ues.resize(ues, phone);
+        let summary = run(&scenario);
+        assert!(summary.events > 1_000);
+        serde_json::to_string(&summary).expect("plain data")
+    };
+    assert_eq!(among(300), among(1));
+}
+
 /// I_TBS 26, 100 PRBs, two code words (TS 36.213 7.1.7.2.1).
 #[test]
 fn bulk_fills_lte() {

@@ -48,11 +48,7 @@ impl CqiReporter {
     /// The newest report that has arrived by `now`, which never decreases; `None` before the
     /// first. A recorded CQI is reported as it is.
     pub fn report(&mut self, now: Instant, tables: &LinkTables) -> Option<CqiReport> {
-        let ReportConfig { period, offset, delay } = self.config;
-        let latest = now.checked_sub(delay)?;
-        let since = latest.checked_sub(offset)?.as_nanos();
-        let measured =
-            latest.checked_sub(Duration::from_nanos(since % period.as_nanos().max(1)))?;
+        let measured = self.measured(now)?;
         if self.last.is_none_or(|last| last.measured != measured) {
             let quality = self.channel.quality(measured);
             let cqi = match quality {
@@ -66,5 +62,22 @@ impl CqiReporter {
             self.last = Some(CqiReport { cqi, mcs, measured });
         }
         self.last
+    }
+
+    /// When [`report`](Self::report) can next give another one.
+    pub fn next_report(&self, now: Instant) -> Instant {
+        let ReportConfig { period, offset, delay } = self.config;
+        match self.measured(now) {
+            Some(measured) => measured + period.max(Duration::from_nanos(1)) + delay,
+            None => Instant::ZERO + offset + delay,
+        }
+    }
+
+    /// When the channel was measured whose report is the newest at `now`.
+    fn measured(&self, now: Instant) -> Option<Instant> {
+        let ReportConfig { period, offset, delay } = self.config;
+        let latest = now.checked_sub(delay)?;
+        let since = latest.checked_sub(offset)?.as_nanos();
+        latest.checked_sub(Duration::from_nanos(since % period.as_nanos().max(1)))
     }
 }

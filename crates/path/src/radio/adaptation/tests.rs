@@ -50,6 +50,9 @@ fn reports_are_periodic_late_and_quantised() {
     let config = ReportConfig { period: ms(5), offset: ms(2), delay: ms(6) };
     let mut reporter = CqiReporter::new(config, channel);
     let tables = tables();
+    for (now, next) in [(0, 8), (7, 8), (8, 13), (12, 13), (13, 18), (44, 48)] {
+        assert_eq!(reporter.next_report(Instant::ZERO + ms(now)), Instant::ZERO + ms(next));
+    }
     let mut at = |time| {
         let report = reporter.report(Instant::ZERO + ms(time), &tables);
         report.map(|report| (report.cqi, report.measured.as_nanos() / 1_000_000))

@@ -1,6 +1,6 @@
 //! What happens when, apart from slots.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use airpath_base::Instant;
@@ -14,16 +14,45 @@ pub(super) struct Agenda {
     added: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
-    at: Instant,
-    number: u64,
+    /// When, in nanoseconds, above the number of the entry.
+    key: u128,
     ue: u32,
     kind: EventKind,
 }
 
+impl Entry {
+    fn at(&self) -> Instant {
+        // The upper half has 64 bits.
+        Instant::from_nanos((self.key >> 64) as u64)
+    }
+}
+
+impl Ord for Entry {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl PartialOrd for Entry {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Entry {}
+
 /// What happens to a UE.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EventKind {
     /// A decoded block reaches RLC.
     Block(Direction),
@@ -56,17 +85,21 @@ impl Agenda {
 
     #[inline]
     pub(super) fn add(&mut self, at: Instant, ue: u32, kind: EventKind) {
-        self.heap.push(Reverse(Entry { at, number: self.added, ue, kind }));
+        let key = u128::from(at.as_nanos()) << 64 | u128::from(self.added);
+        self.heap.push(Reverse(Entry { key, ue, kind }));
         self.added += 1;
     }
 
     #[inline]
     pub(super) fn next(&self) -> Option<Instant> {
-        self.heap.peek().map(|entry| entry.0.at)
+        self.heap.peek().map(|entry| entry.0.at())
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Due> {
-        self.heap.pop().map(|Reverse(Entry { at, number, ue, kind })| Due { at, number, ue, kind })
+        self.heap.pop().map(|Reverse(entry)| {
+            let number = entry.key as u64;
+            Due { at: entry.at(), number, ue: entry.ue, kind: entry.kind }
+        })
     }
 }

@@ -2,9 +2,10 @@
 
 use airpath_base::Instant;
 
+use super::access::UplinkAccess;
 use super::agenda::EventKind;
 use super::event::{BlockEvent, RadioEventKind};
-use super::ue::{MacPdu, Readiness, Ue};
+use super::ue::{Link, MacPdu, Readiness, Ue};
 use super::{Cell, SlotSizes};
 use crate::radio::Direction;
 use crate::radio::harq::{Outcome, ProcessId};
@@ -60,8 +61,23 @@ impl Cell {
         }
     }
 
-    /// Makes an active UE a candidate for the slot at `now`, or lets go of it.
+    /// Makes an active UE a candidate for the slot at `now`, or lets go of it. Nothing is worked
+    /// out again for a UE to which nothing has happened: of many busy ones that is most.
     fn is_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
+        let known = self.downlink.recall(index, class, now);
+        if let (Some(known), false) = (known, cfg!(debug_assertions)) {
+            self.downlink.candidates.push(known);
+            return true;
+        }
+        let stays = self.look_at_candidate(index, class, now);
+        debug_assert!(
+            known.is_none() || known.as_ref() == self.downlink.candidates.last(),
+            "UE {index} at {now:?}: {known:?}"
+        );
+        stays
+    }
+
+    fn look_at_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
         let eligible = self.downlink.eligible_at(index, now);
         let ue = &mut self.ues[index as usize];
         // Timers that end by now were on the agenda, and are done.
@@ -77,12 +93,18 @@ impl Cell {
                 since: ue.down.harq.payload(process).failed,
             });
             let new = ue.down.harq.free(now).is_some() && eligible <= now;
-            self.downlink.candidates.push(Candidate {
+            let candidate = Candidate {
                 ue: UeId(index),
                 backlog: if new { ue.needed(DOWN, now) } else { 0 },
                 bits_per_prb: 8 * air.bytes(class, mcs, air.prbs) / air.prbs.max(1),
                 retransmission,
-            });
+            };
+            self.downlink.candidates.push(candidate);
+            if let Some(until) = ue.same_until(now)
+                && !self.downlink.scheduler.is_capped(UeId(index))
+            {
+                self.downlink.remember(candidate, class, until);
+            }
         } else {
             self.collect_drops(index);
             self.arm(index, now);
@@ -208,6 +230,21 @@ impl Cell {
 }
 
 impl Ue {
+    /// Until when the scheduler finds the downlink as it is, if nothing happens to the UE before;
+    /// timers are something that happens. `None`: not for sure.
+    fn same_until(&self, now: Instant) -> Option<Instant> {
+        let UplinkAccess { rrc, drx, alignment, .. } = &self.access;
+        if rrc.is_some() || drx.is_some() || alignment.is_some() || self.down.synchronous {
+            return None;
+        }
+        if self.down.harq.next_retransmission(now).is_some() {
+            return None;
+        }
+        let arrives = |link: &Link| link.incoming.front().map(|head| head.0);
+        let report = self.down.next_report(now);
+        Instant::earliest([arrives(&self.down), arrives(&self.up), Some(report)])
+    }
+
     /// Whether, and from when, the downlink can be scheduled; data may be sent from `eligible` on.
     pub(super) fn downlink_readiness(&mut self, now: Instant, eligible: Instant) -> Readiness {
         let again = self.down.harq.next_retransmission(now);
@@ -232,7 +269,7 @@ impl Ue {
             };
         }
         let new = (new && self.down.harq.free(now).is_some()).then_some(eligible);
-        match [again, new].into_iter().flatten().min() {
+        match Instant::earliest([again, new]) {
             None => Readiness::Never,
             Some(at) if at > now => Readiness::At(at),
             Some(_) if !self.access.hears(now) => Readiness::At(self.access.next_hearing(now)),

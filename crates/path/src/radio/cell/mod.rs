@@ -243,11 +243,16 @@ impl Cell {
 
     /// Brings the cell up to `now` and shows the meters, downlink before uplink, UE by UE.
     pub fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&UeMeter<'_>)) {
+        for ue in 0..self.ues() {
+            self.observe_ue(now, UeIndex(ue), visit);
+        }
+    }
+
+    /// The same for one UE: whoever wants to know of few need not look at all.
+    pub fn observe_ue(&mut self, now: Instant, ue: UeIndex, visit: &mut dyn FnMut(&UeMeter<'_>)) {
         self.advance(now);
-        for index in 0..self.ues() {
-            for direction in [Direction::Downlink, Direction::Uplink] {
-                visit(&self.ues[index as usize].meter(now, direction));
-            }
+        for direction in [Direction::Downlink, Direction::Uplink] {
+            visit(&self.ues[ue.0 as usize].meter(now, direction));
         }
     }
 
@@ -297,11 +302,14 @@ impl Cell {
 
     /// The next slot in which something can happen.
     fn next_slot(&self) -> Option<u64> {
-        let sent = self.grants.front().map(|grant| grant.slot);
-        let downlink =
-            (!self.downlink.active.is_empty()).then(|| self.air.next_downlink(self.cursor));
-        let uplink = (!self.uplink.active.is_empty()).then(|| self.air.next_granting(self.cursor));
-        [sent, downlink, uplink].into_iter().flatten().min()
+        let mut next = self.grants.front().map_or(u64::MAX, |grant| grant.slot);
+        if !self.downlink.active.is_empty() {
+            next = next.min(self.air.next_downlink(self.cursor));
+        }
+        if !self.uplink.active.is_empty() {
+            next = next.min(self.air.next_granting(self.cursor));
+        }
+        (next < u64::MAX).then_some(next)
     }
 
     fn do_slot(&mut self, slot: u64) {
@@ -339,8 +347,10 @@ impl Cell {
         self.arm(due.ue, due.at);
     }
 
-    /// Puts the next time at which a UE has something to do on the agenda.
+    /// Something has happened to a UE: puts the next time at which it has something to do on the
+    /// agenda.
     fn arm(&mut self, index: u32, now: Instant) {
+        self.downlink.forget(index);
         self.reconsider(index, now);
         if self.out.log.is_some() {
             self.watch_drx(index, now);

@@ -102,6 +102,7 @@ impl Cell {
         self.grants.retain(|grant| grant.ue != index);
         self.configured.retain(|&other| other != index);
         for side in [&mut self.downlink, &mut self.uplink] {
+            side.forget(index);
             side.active.retain(|&other| other != index);
         }
         let absent = self.fresh(index, now);

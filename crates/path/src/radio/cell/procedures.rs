@@ -285,7 +285,7 @@ impl Ue {
             access.request_wait,
             access.configured_next.map(|slot| air.start(slot)),
         ];
-        let next = times.into_iter().flatten().min();
+        let next = Instant::earliest(times);
         debug_assert!(
             next.is_none_or(|next| next >= now),
             "UE {} at {now:?}: {times:?}",

@@ -16,12 +16,47 @@ pub(super) struct Side {
     /// Scratch.
     pub(super) candidates: Vec<Candidate>,
     pub(super) allocations: Vec<Allocation>,
+    /// By UE: what it was the last time, if nothing has happened to it since. Downlink only.
+    known: Vec<Option<Known>>,
+}
+
+/// A UE's wishes in all slots of one class, while nothing happens to it.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    class: usize,
+    until: Instant,
+    candidate: Candidate,
 }
 
 impl Side {
     pub(super) fn new(scheduler: Scheduler) -> Self {
         let (active, candidates, allocations) = (Vec::new(), Vec::new(), Vec::new());
-        Self { scheduler, active, candidates, allocations }
+        Self { scheduler, active, candidates, allocations, known: Vec::new() }
+    }
+
+    /// The UE in a slot of `class` at `now`, if it wants what it wanted in one before.
+    #[inline]
+    pub(super) fn recall(&self, ue: u32, class: usize, now: Instant) -> Option<Candidate> {
+        let known = self.known.get(ue as usize)?.as_ref()?;
+        (known.class == class && now < known.until).then_some(known.candidate)
+    }
+
+    /// A UE wants the same in all slots of `class` before `until`, or until it is
+    /// [forgotten](Self::forget).
+    pub(super) fn remember(&mut self, candidate: Candidate, class: usize, until: Instant) {
+        let place = candidate.ue.0 as usize;
+        if self.known.len() <= place {
+            self.known.resize(place + 1, None);
+        }
+        self.known[place] = Some(Known { class, until, candidate });
+    }
+
+    /// Something has happened to a UE.
+    #[inline]
+    pub(super) fn forget(&mut self, ue: u32) {
+        if let Some(known) = self.known.get_mut(ue as usize) {
+            *known = None;
+        }
     }
 
     /// The scheduler looks at a UE from now on.

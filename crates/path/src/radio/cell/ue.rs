@@ -274,6 +274,11 @@ impl Link {
         self.mcs
     }
 
+    /// When another report counts for the MCS.
+    pub(super) fn next_report(&self, now: Instant) -> Instant {
+        self.reporter.next_report(now)
+    }
+
     /// Keeps what was found out; whether the scheduler is to look in every slot.
     pub(super) fn note(&mut self, readiness: Readiness) -> bool {
         self.active = readiness == Readiness::Now;

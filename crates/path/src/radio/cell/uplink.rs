@@ -205,9 +205,9 @@ impl Ue {
             return Readiness::Never;
         }
         let can_start = self.up.synchronous || self.up.harq.free(now).is_some();
-        let new = [wanted.then_some(now), proactive].into_iter().flatten().min();
+        let new = Instant::earliest([wanted.then_some(now), proactive]);
         let new = new.filter(|_| can_start).map(|at| at.max(eligible));
-        match [again, new].into_iter().flatten().min() {
+        match Instant::earliest([again, new]) {
             None => Readiness::Never,
             Some(at) if at > now => Readiness::At(at),
             Some(_) if !self.access.hears(now) => Readiness::At(self.access.next_hearing(now)),

@@ -43,6 +43,39 @@ pub struct Block {
     pub modulation_bits: u8,
 }
 
+/// A BLER curve that remembers its last answer: the MCS seldom changes, and the SINR not always.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Curve {
+    model: BlerModel,
+    efficiency: f64,
+    threshold_db: f64,
+    margin_db: f64,
+    bler: f64,
+}
+
+impl Curve {
+    pub(super) fn new(model: BlerModel) -> Self {
+        // Nothing equals these.
+        let none = f64::NAN;
+        Self { model, efficiency: none, threshold_db: none, margin_db: none, bler: none }
+    }
+
+    /// [`BlerModel::bler`]
+    #[inline]
+    fn bler(&mut self, efficiency: f64, sinr_db: f64) -> f64 {
+        if efficiency != self.efficiency {
+            self.efficiency = efficiency;
+            self.threshold_db = self.model.threshold_db(efficiency);
+        }
+        let margin_db = sinr_db - self.threshold_db;
+        if margin_db != self.margin_db {
+            self.margin_db = margin_db;
+            self.bler = self.model.bler_at(margin_db);
+        }
+        self.bler
+    }
+}
+
 /// What the receiver has of one block.
 ///
 /// The block's luck, uniform in [0, 1), is drawn once: the block fails as long as the probability
@@ -68,7 +101,7 @@ impl SoftBuffer {
     pub(super) fn receive(
         &mut self,
         decoding: &Decoding,
-        model: &BlerModel,
+        curve: &mut Curve,
         block: Block,
         sinr_db: f64,
         stream: &mut Stream,
@@ -77,10 +110,10 @@ impl SoftBuffer {
         self.failure = match *decoding {
             Decoding::Fixed { initial, .. } if self.received == 1.0 => initial,
             Decoding::Fixed { retransmission, .. } => self.failure * retransmission,
-            Decoding::Curve(_) if self.received == 1.0 => model.bler(block.efficiency, sinr_db),
+            Decoding::Curve(_) if self.received == 1.0 => curve.bler(block.efficiency, sinr_db),
             Decoding::Curve(Combining::Discard) => {
                 self.luck = None;
-                model.bler(block.efficiency, sinr_db)
+                curve.bler(block.efficiency, sinr_db)
             }
             Decoding::Curve(combining) => {
                 let spread = match combining {
@@ -92,7 +125,7 @@ impl SoftBuffer {
                 };
                 let energy = self.energy + energy(sinr_db);
                 let (sinr_db, efficiency) = combined(energy, block.efficiency, spread);
-                model.bler(efficiency, sinr_db)
+                curve.bler(efficiency, sinr_db)
             }
         };
         let luck = *self.luck.get_or_insert_with(|| stream.unit());
@@ -114,11 +147,12 @@ mod tests {
     fn failures(decoding: Decoding, block: Block, sinr_db: f64, times: usize) -> Vec<f64> {
         const BLOCKS: u32 = 100_000;
         let mut stream = Stream::new(1, "harq");
+        let mut curve = Curve::new(BlerModel::default());
         let mut failed = vec![0u32; times];
         for _ in 0..BLOCKS {
             let mut soft = SoftBuffer::default();
             for count in &mut failed {
-                if soft.receive(&decoding, &BlerModel::default(), block, sinr_db, &mut stream) {
+                if soft.receive(&decoding, &mut curve, block, sinr_db, &mut stream) {
                     break;
                 }
                 *count += 1;
@@ -131,6 +165,20 @@ mod tests {
         for (share, expected) in shares.iter().zip(expected) {
             let deviation = (expected * (1.0 - expected) / 1e5).sqrt();
             assert!((share - expected).abs() <= 4.0 * deviation + 1e-12, "{shares:?} {expected}");
+        }
+    }
+
+    #[test]
+    fn remembering_changes_nothing() {
+        let model = BlerModel::default();
+        let mut curve = Curve::new(model);
+        let sinrs = [4.0, 4.0, 4.2, f64::NEG_INFINITY, f64::NEG_INFINITY, 4.0];
+        for efficiency in [1.1758, 1.1758, 0.877, 0.0, 1.1758] {
+            for sinr_db in sinrs {
+                let (known, right) =
+                    (curve.bler(efficiency, sinr_db), model.bler(efficiency, sinr_db));
+                assert_eq!(known.to_bits(), right.to_bits(), "{efficiency} at {sinr_db} dB");
+            }
         }
     }
 

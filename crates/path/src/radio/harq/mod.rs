@@ -8,8 +8,8 @@ mod decoding;
 
 use airpath_base::{Duration, Instant, Stream};
 
-use decoding::SoftBuffer;
 pub use decoding::{Block, Combining, Decoding};
+use decoding::{Curve, SoftBuffer};
 
 use super::adaptation::BlerModel;
 
@@ -133,8 +133,10 @@ impl Outcome {
 #[derive(Debug)]
 pub struct Harq<T> {
     config: HarqConfig,
-    model: BlerModel,
+    curve: Curve,
     stream: Stream,
+    /// By process, apart from what it carries: every slot looks for a free one.
+    states: Vec<State>,
     processes: Vec<Process<T>>,
     next_feedback: Option<Instant>,
     /// How many processes hold a failed block.
@@ -143,7 +145,6 @@ pub struct Harq<T> {
 
 #[derive(Debug)]
 struct Process<T> {
-    state: State,
     payload: T,
     block: Block,
     soft: SoftBuffer,
@@ -175,7 +176,6 @@ impl<T: Default> Harq<T> {
     /// All processes free.
     pub fn new(config: HarqConfig, model: BlerModel, stream: Stream) -> Self {
         let process = |_| Process {
-            state: State::Idle,
             payload: T::default(),
             block: Block { efficiency: 0.0, modulation_bits: 0 },
             soft: SoftBuffer::default(),
@@ -185,8 +185,10 @@ impl<T: Default> Harq<T> {
             mistaken: false,
             sent: Instant::ZERO,
         };
-        let processes = (0..config.processes.max(1)).map(process).collect();
-        Self { config, model, stream, processes, next_feedback: None, failed: 0 }
+        let processes: Vec<_> = (0..config.processes.max(1)).map(process).collect();
+        let states = vec![State::Idle; processes.len()];
+        let curve = Curve::new(model);
+        Self { config, curve, stream, states, processes, next_feedback: None, failed: 0 }
     }
 }
 
@@ -194,7 +196,7 @@ impl<T> Harq<T> {
     /// A process that may start a block at `now`: the lowest free one, or, where timing is
     /// synchronous, that of the slot if it is free.
     pub fn free(&self, now: Instant) -> Option<ProcessId> {
-        let free = |id: &ProcessId| self.process(*id).state == State::Idle;
+        let free = |id: &ProcessId| self.state(*id) == State::Idle;
         match self.turn(now) {
             Some(id) => Some(id).filter(free),
             None => self.ids().find(free),
@@ -236,23 +238,24 @@ impl<T> Harq<T> {
     /// failed one. [`start`](Harq::start) or [`retransmit`](Harq::retransmit) follows, or
     /// [`release`](Harq::release).
     pub fn reserve(&mut self, process: ProcessId) {
-        let place = &mut self.processes[usize::from(process.0)];
-        debug_assert!(!matches!(place.state, State::Reserved | State::Sent { .. }));
-        self.failed -= usize::from(matches!(place.state, State::Failed { .. }));
-        place.state = State::Reserved;
+        let state = &mut self.states[usize::from(process.0)];
+        debug_assert!(!matches!(state, State::Reserved | State::Sent { .. }));
+        self.failed -= usize::from(matches!(state, State::Failed { .. }));
+        *state = State::Reserved;
     }
 
     /// Frees a reserved process that was not used for a new block after all.
     pub fn release(&mut self, process: ProcessId) {
-        let place = &mut self.processes[usize::from(process.0)];
-        debug_assert_eq!(place.state, State::Reserved, "{process:?} is not reserved");
-        place.state = State::Idle;
+        let state = &mut self.states[usize::from(process.0)];
+        debug_assert_eq!(*state, State::Reserved, "{process:?} is not reserved");
+        *state = State::Idle;
     }
 
     /// Sends a new block on a free or reserved process.
     pub fn start(&mut self, process: ProcessId, block: Block, attempt: Attempt) -> Reception {
+        let state = self.state(process);
+        debug_assert!(matches!(state, State::Idle | State::Reserved), "{process:?} is busy");
         let place = &mut self.processes[usize::from(process.0)];
-        debug_assert!(matches!(place.state, State::Idle | State::Reserved), "{process:?} is busy");
         place.block = block;
         place.transmissions = 0;
         place.new_data = !place.new_data;
@@ -262,7 +265,7 @@ impl<T> Harq<T> {
 
     /// Sends a failed block again, reserved or not.
     pub fn retransmit(&mut self, process: ProcessId, attempt: Attempt) -> Reception {
-        let state = self.process(process).state;
+        let state = self.state(process);
         debug_assert!(
             matches!(state, State::Failed { .. } | State::Reserved),
             "{process:?} is {state:?}"
@@ -276,7 +279,7 @@ impl<T> Harq<T> {
         if self.failed == 0 {
             return None;
         }
-        let due = |id: ProcessId| match self.process(id).state {
+        let due = |id: ProcessId| match self.state(id) {
             State::Failed { from } if from <= now => Some((from, id)),
             _ => None,
         };
@@ -292,7 +295,7 @@ impl<T> Harq<T> {
         if self.failed == 0 {
             return None;
         }
-        let earliest = |process: &Process<T>| match process.state {
+        let earliest = |state: &State| match *state {
             State::Failed { from } if from >= now => Some(from),
             State::Failed { from } => Some(match self.config.timing {
                 HarqTiming::Asynchronous { .. } => now,
@@ -303,7 +306,7 @@ impl<T> Harq<T> {
             }),
             _ => None,
         };
-        self.processes.iter().filter_map(earliest).min()
+        self.states.iter().filter_map(earliest).min()
     }
 
     /// When the next feedback arrives.
@@ -314,13 +317,12 @@ impl<T> Harq<T> {
     /// The next feedback that has arrived by `now`, in order of time.
     pub fn poll_feedback(&mut self, now: Instant) -> Option<Feedback> {
         let at = self.next_feedback.filter(|&at| at <= now)?;
-        let sent = |process: &Process<T>| process.state == State::Sent { feedback: at };
-        let id = self.ids().find(|&id| sent(self.process(id)))?;
+        let id = self.ids().find(|&id| self.state(id) == State::Sent { feedback: at })?;
         let again = match self.config.timing {
             HarqTiming::Asynchronous { processing } => at + processing,
             HarqTiming::Synchronous { slot } => self.process(id).sent + self.round(slot),
         };
-        let place = &mut self.processes[usize::from(id.0)];
+        let place = self.process(id);
         let transmissions = place.transmissions;
         let outcome = if place.decoded {
             Outcome::Acknowledged
@@ -331,7 +333,7 @@ impl<T> Harq<T> {
         } else {
             Outcome::Retransmit
         };
-        place.state = match outcome {
+        self.states[usize::from(id.0)] = match outcome {
             Outcome::Retransmit => State::Failed { from: again },
             _ => State::Idle,
         };
@@ -342,17 +344,17 @@ impl<T> Harq<T> {
 
     /// Number of processes that are not free.
     pub fn busy(&self) -> usize {
-        self.processes.iter().filter(|process| process.state != State::Idle).count()
+        self.states.iter().filter(|&&state| state != State::Idle).count()
     }
 
     /// Frees every process (TS 38.321 5.12); `lost` gets the payload of those whose block had not
     /// been decoded.
     pub fn reset(&mut self, mut lost: impl FnMut(&mut T)) {
-        for process in &mut self.processes {
-            if process.state != State::Idle && !process.decoded {
+        for (state, process) in self.states.iter_mut().zip(&mut self.processes) {
+            if *state != State::Idle && !process.decoded {
                 lost(&mut process.payload);
             }
-            process.state = State::Idle;
+            *state = State::Idle;
         }
         self.next_feedback = None;
         self.failed = 0;
@@ -363,7 +365,7 @@ impl<T> Harq<T> {
         place.transmissions += 1;
         place.decoded = place.soft.receive(
             &self.config.decoding,
-            &self.model,
+            &mut self.curve,
             place.block,
             attempt.sinr_db,
             &mut self.stream,
@@ -371,7 +373,7 @@ impl<T> Harq<T> {
         // Drawn here, whatever the outcome, so that no draw depends on when feedback is polled.
         place.mistaken = self.stream.chance(self.config.nack_to_ack);
         place.sent = attempt.now;
-        place.state = State::Sent { feedback: attempt.feedback };
+        self.states[usize::from(process.0)] = State::Sent { feedback: attempt.feedback };
         let decoded = place.decoded;
         let next = self.next_feedback.unwrap_or(attempt.feedback);
         self.next_feedback = Some(next.min(attempt.feedback));
@@ -379,11 +381,11 @@ impl<T> Harq<T> {
     }
 
     fn find_next_feedback(&mut self) {
-        let feedback = |process: &Process<T>| match process.state {
+        let feedback = |state: &State| match *state {
             State::Sent { feedback } => Some(feedback),
             _ => None,
         };
-        self.next_feedback = self.processes.iter().filter_map(feedback).min();
+        self.next_feedback = self.states.iter().filter_map(feedback).min();
     }
 
     /// The only process that may send at `now`; `None`: any may.
@@ -406,6 +408,10 @@ impl<T> Harq<T> {
     fn ids(&self) -> impl Iterator<Item = ProcessId> + use<T> {
         // There are at most 255 processes.
         (0..self.processes.len() as u8).map(ProcessId)
+    }
+
+    fn state(&self, id: ProcessId) -> State {
+        self.states[usize::from(id.0)]
     }
 
     fn process(&self, id: ProcessId) -> &Process<T> {

@@ -257,29 +257,30 @@ impl Network {
     /// Brings everything up to `now` and shows the meters, downlink before uplink, UE by UE: of
     /// all cells together, the buffers where the UE is.
     pub fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&UeMeter<'_>)) {
-        self.advance(now);
-        if let [cell] = &mut *self.cells
-            && self.mobiles.iter().all(|mobile| matches!(mobile.place, Place::In(_)))
-        {
-            return cell.observe(now, visit);
+        for ue in 0..self.ues() {
+            self.observe_ue(now, UeIndex(ue), visit);
         }
-        for (index, mobile) in (0..).map(UeIndex).zip(&self.mobiles) {
-            for direction in [Direction::Downlink, Direction::Uplink] {
-                let here = match mobile.place {
-                    Place::In(cell) => cell,
-                    Place::Between(ref between) => between.from,
-                };
-                let (before, rest) = self.cells.split_at_mut(here);
-                let Some((serving, after)) = rest.split_first_mut() else { continue };
-                let mut meter = serving.meter(now, index, direction);
-                if let Place::Between(between) = &mobile.place {
-                    between.luggage.show(direction, &mut meter);
-                }
-                for other in before.iter_mut().chain(after) {
-                    meter.add(&other.meter(now, index, direction));
-                }
-                visit(&meter);
+    }
+
+    /// The same for one UE.
+    pub fn observe_ue(&mut self, now: Instant, ue: UeIndex, visit: &mut dyn FnMut(&UeMeter<'_>)) {
+        self.advance(now);
+        let mobile = &self.mobiles[ue.0 as usize];
+        let here = match &mobile.place {
+            Place::In(cell) => *cell,
+            Place::Between(between) => between.from,
+        };
+        let (before, rest) = self.cells.split_at_mut(here);
+        let Some((serving, after)) = rest.split_first_mut() else { return };
+        for direction in [Direction::Downlink, Direction::Uplink] {
+            let mut meter = serving.meter(now, ue, direction);
+            if let Place::Between(between) = &mobile.place {
+                between.luggage.show(direction, &mut meter);
             }
+            for other in before.iter_mut().chain(after.iter_mut()) {
+                meter.add(&other.meter(now, ue, direction));
+            }
+            visit(&meter);
         }
     }
 

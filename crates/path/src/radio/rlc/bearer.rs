@@ -141,7 +141,7 @@ impl Bearer {
     /// When [`on_timer`](Bearer::on_timer) has something to do.
     #[inline]
     pub fn next_timer(&self) -> Option<Instant> {
-        self.down.next_timer().into_iter().chain(self.up.next_timer()).min()
+        Instant::earliest([self.down.next_timer(), self.up.next_timer()])
     }
 
     /// Does what the timers that ended by `now` ask for.

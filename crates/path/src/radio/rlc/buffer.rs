@@ -87,16 +87,32 @@ impl Buffer {
         }
     }
 
-    /// The next packet to send, as the discipline says.
+    /// Hands the next packet to send, as the discipline says, to `send`.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Instant, sdus: &mut Sdus) -> Option<Waiting> {
+    pub(crate) fn pop<T>(
+        &mut self,
+        now: Instant,
+        sdus: &mut Sdus,
+        send: impl FnOnce(&Waiting, &mut Sdus) -> T,
+    ) -> Option<T> {
         if self.load.packets == 0 {
             return None;
         }
-        match &mut self.queues {
+        let waiting = match &mut self.queues {
+            Queues::One(queue)
+                if queue.codel.is_none() && self.marker.config.l4s_step.is_none() =>
+            {
+                // Nothing can happen to it here: it is copied once.
+                let head = queue.ring.front()?;
+                let sent = send(head, sdus);
+                self.load.remove(&head.packet);
+                queue.pop_head();
+                return Some(sent);
+            }
             Queues::One(queue) => queue.pop(now, &mut self.marker, &mut self.load, sdus),
             Queues::Many(queues) => queues.pop(now, &mut self.marker, &mut self.load, sdus),
-        }
+        };
+        waiting.map(|waiting| send(&waiting, sdus))
     }
 
     /// When a packet may have to be discarded. It may turn out to have left in time.

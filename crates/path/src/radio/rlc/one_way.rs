@@ -198,13 +198,12 @@ impl OneWay {
             Transmitter::Um(_) => None,
             Transmitter::Am(transmitter) => transmitter.next_timer(),
         };
-        let timers = [
+        Instant::earliest([
             self.source.buffer.next_discard(),
             transmitter,
             self.receiver.next_timer(),
             self.pdcp.next_timer(),
-        ];
-        timers.into_iter().flatten().min()
+        ])
     }
 
     /// Does what the timers that ended by `now` ask for, at their own time and in their order.

@@ -88,9 +88,9 @@ impl Sdus {
 
     /// A first transmission begins.
     #[inline]
-    pub(crate) fn push(&mut self, waiting: Waiting, size: u32) -> u64 {
+    pub(crate) fn push(&mut self, waiting: &Waiting, size: u32) -> u64 {
         let count = self.next_count();
-        let Waiting { packet, arrived } = waiting;
+        let Waiting { packet, arrived } = *waiting;
         self.ring.push_back(Sdu { packet, arrived, size, fate: Fate::Awaited, confirmed: false });
         count
     }

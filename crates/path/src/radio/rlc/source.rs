@@ -51,9 +51,11 @@ impl Source {
             self.recovered_bytes -= u64::from(size);
             return Some((count, size));
         }
-        let waiting = self.buffer.pop(now, sdus)?;
-        let size = waiting.packet.size + self.header_bytes;
-        Some((sdus.push(waiting, size), size))
+        let header_bytes = self.header_bytes;
+        self.buffer.pop(now, sdus, |waiting, sdus| {
+            let size = waiting.packet.size + header_bytes;
+            (sdus.push(waiting, size), size)
+        })
     }
 
     /// The COUNT that [`Source::next`] would return.

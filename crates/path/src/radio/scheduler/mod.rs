@@ -196,6 +196,11 @@ impl Scheduler {
         self.ues[ue.0 as usize].bucket = cap.map(|cap| Bucket::full_at(cap, now));
     }
 
+    /// The UE has a cap.
+    pub fn is_capped(&self, ue: UeId) -> bool {
+        self.ues[ue.0 as usize].bucket.is_some()
+    }
+
     /// When the UE's cap lets it send next: `now` or later. A cell without other work can sleep
     /// until then.
     pub fn eligible_at(&self, ue: UeId, now: Instant) -> Instant {

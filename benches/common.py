@@ -1,0 +1,156 @@
+"""What the benches share: building and running a program, progress, tables."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT / "benches/peers/build"
+LOGGING = 1.6
+"""How much faster ns-3 gets at the most without logging (benches/peers/README.md)."""
+
+Row = dict[str, Any]
+
+
+class BenchError(Exception):
+    """What a person can do something about."""
+
+
+def build(name: str) -> Path:
+    """Builds a Rust bench of airpath-sim and returns its executable."""
+    command = ["cargo", "bench", "-q", "-p", "airpath-sim", "--bench", name, "--no-run"]
+    print(f"building the bench {name}", file=sys.stderr)
+    try:
+        done = subprocess.run(
+            [*command, "--message-format=json"],
+            cwd=ROOT,
+            text=True,
+            stdout=subprocess.PIPE,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise BenchError("cargo is not there: install Rust (https://rustup.rs)") from None
+    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0:
+        rendered = [(message.get("message") or {}).get("rendered") or "" for message in messages]
+        raise BenchError(f"`{' '.join(command)}` failed\n{''.join(rendered)}".rstrip())
+    for message in messages:
+        if message.get("executable") and message["target"]["name"] == name:
+            return Path(message["executable"])
+    raise BenchError(f"`{' '.join(command)}` names no executable")
+
+
+def peer_program(name: str) -> Path | None:
+    """A program of ns-3, if it is there; otherwise says how to get it."""
+    program = PEERS / name
+    if program.is_file():
+        return program
+    print(
+        f"ns-3 is left out: {program.relative_to(ROOT)} is missing. To build it:\n"
+        f"  benches/peers/install.sh && make -C benches/peers {name}",
+        file=sys.stderr,
+    )
+    return None
+
+
+def measure(command: list[str]) -> Row:
+    """Runs a bench that prints one line of JSON."""
+    try:
+        done = subprocess.run(command, text=True, capture_output=True, check=False)
+    except OSError as error:
+        raise BenchError(f"cannot run {command[0]}: {error.strerror}") from None
+    if done.returncode != 0:
+        raise BenchError(f"`{' '.join(command)}` failed: {done.stderr.strip() or done.returncode}")
+    row: Row = json.loads(done.stdout)
+    if row["delivered_segments"]:
+        row["ns_per_segment"] = row["cpu_s"] * 1e9 / row["delivered_segments"]
+    return row
+
+
+class Progress:
+    """A bar on a terminal, a line for each step elsewhere."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+
+        self._bar = Bar(console=Console(stderr=True), transient=True)
+        self._terminal = self._bar.console.is_terminal
+        if self._terminal:
+            self._bar.start()
+
+    def repeat(self, label: str, times: int, call: Callable[[], Any]) -> list[Any]:
+        if times == 0:
+            return []
+        if not self._terminal:
+            print(f"{label}, {times} x", file=sys.stderr, flush=True)
+            return [call() for _ in range(times)]
+        task = self._bar.add_task(label, total=times)
+        results = []
+        for _ in range(times):
+            results.append(call())
+            self._bar.advance(task)
+        self._bar.remove_task(task)
+        return results
+
+    def stop(self) -> None:
+        if self._terminal:
+            self._bar.stop()
+
+
+def about() -> Row:
+    return {
+        "date": datetime.date.today().isoformat(),
+        "cpu": cpu_model(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "rustc": first_line(["rustc", "--version"]),
+        "commit": first_line(["git", "describe", "--always", "--dirty"]),
+        "command": f"benches/bench.py {' '.join(sys.argv[1:])}".strip(),
+    }
+
+
+def cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    name = names[0] if names else platform.machine()
+    cores = sum(line.startswith("processor") for line in lines)
+    return f"{name}, {cores} cores"
+
+
+def first_line(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip().split("\n")[0]
+
+
+def middle(rows: list[Row], key: str) -> float:
+    return float(median(row[key] for row in rows))
+
+
+def spread(rows: list[Row], key: str, form: str) -> str:
+    values = [row[key] for row in rows]
+    return f"{form.format(min(values))}–{form.format(max(values))}" if len(values) > 1 else ""
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    body = [head, *rows]
+    widths = [max(len(row[column]) for row in body) for column in range(len(head))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in body
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
