@@ -290,8 +290,10 @@ def closed_form(case: Case) -> list[Spread]:
 def requests(case: Case, end: Fraction) -> Iterator[tuple[Fraction, int]]:
     """Occasions of SR until after `end`, and the PUSCH that each leads to."""
     carrier = case.carrier
-    at = Fraction(carrier.request_offset_ms % case.period_ms - 2 * case.period_ms)
-    while at <= end:
+    # From before the start on, and to beyond the end, in whole patterns.
+    before = 2 * len(carrier.pattern) * case.period_ms
+    at = Fraction(carrier.request_offset_ms % case.period_ms - before)
+    while at <= end + before:
         at += case.period_ms
         sent = math.floor(at / carrier.slot_ms)
         if carrier.kind(sent) not in carrier.requests_in:
