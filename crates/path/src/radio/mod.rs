@@ -16,6 +16,7 @@ pub mod rlc;
 pub mod rrc;
 pub mod scheduler;
 pub mod scheme;
+pub mod umts;
 
 /// Which way data travels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
