@@ -12,10 +12,11 @@ use airpath_path::radio::mac::bsr::Piggyback;
 use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
 use airpath_path::radio::mac::grants::PeriodicGrant;
 use airpath_path::radio::mac::rach::RachConfig;
-use airpath_path::radio::rlc::{CoDelConfig, Discipline, Isolation};
+use airpath_path::radio::rlc::{CoDelConfig, Discipline, Isolation, RlcConfig};
 use airpath_path::radio::rrc::RrcState;
 use airpath_path::radio::rrc::connection::{ConnectionConfig, InactiveConfig};
 use airpath_path::radio::scheduler::{Policy, RateCap};
+use airpath_path::radio::umts::{DchRate, EdchCategory, EdchTti, HsdpaCategory};
 use proptest::prelude::*;
 
 use crate::common::*;
@@ -28,6 +29,7 @@ fn carrier() -> impl Strategy<Value = CellConfig> {
         Just(CellConfig::nr(NrCarrier::n78_100_mhz())),
         Just(CellConfig::nr(NrCarrier::fdd_20_mhz())),
         Just(CellConfig::lte(LteCarrier::fdd_20_mhz())),
+        umts(),
         (0u8..7, 0u8..=9, 6u32..=100).prop_map(|(number, special, prbs)| {
             let configuration = tdd::Configuration::new(number).unwrap();
             CellConfig::lte(LteCarrier::new(LteDuplex::Tdd { configuration, special }, prbs))
@@ -44,6 +46,29 @@ fn carrier() -> impl Strategy<Value = CellConfig> {
             CellConfig::nr(carrier)
         }),
     ]
+}
+
+fn umts() -> impl Strategy<Value = CellConfig> {
+    let rate =
+        || prop_oneof![Just(DchRate::Kbps64), Just(DchRate::Kbps128), Just(DchRate::Kbps384)];
+    let category = prop_oneof![Just(5u8), Just(8), Just(10), Just(12), Just(14)];
+    let downlink = prop_oneof![
+        3 => (category, 5u32..=15).prop_map(|(category, codes)| UmtsDownlink::HsDsch {
+            category: HsdpaCategory::new(category).unwrap(),
+            codes,
+        }),
+        1 => rate().prop_map(UmtsDownlink::Dch),
+    ];
+    let uplink = prop_oneof![
+        2 => Just(EdchTti::Ms2),
+        2 => Just(EdchTti::Ms10),
+    ];
+    let uplink = prop_oneof![
+        3 => uplink.prop_map(|tti| UmtsUplink::EDch { category: EdchCategory::new(6).unwrap(), tti }),
+        1 => rate().prop_map(UmtsUplink::Dch),
+    ];
+    (downlink, uplink)
+        .prop_map(|(downlink, uplink)| CellConfig::umts(UmtsCarrier { downlink, uplink }))
 }
 
 fn cell() -> impl Strategy<Value = CellConfig> {
@@ -142,6 +167,12 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
             bler(&mut ue, losses.0, losses.1);
             for link in [&mut ue.downlink, &mut ue.uplink] {
                 link.harq.max_transmissions = losses.2;
+                if let RlcConfig::Umts(am) = &mut link.bearer.rlc {
+                    // Within the inactivity timer, as in the other technologies: a poll that needs
+                    // a page each time takes longer than this test waits.
+                    am.arq.t_poll_retransmit = ms(45);
+                    am.arq.t_status_prohibit = ms(10);
+                }
                 link.harq.nack_to_ack = losses.3;
                 link.channel = ChannelConfig::Constant(Quality::Sinr(rest.1));
                 link.mcs = McsMode::Adaptive(OuterLoopConfig::default());
@@ -171,15 +202,18 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
                 bytes: 120,
                 keep: Some(ms(keep.unwrap_or(50))),
             };
-            ue.proactive = grants.0.map(|(period, keep)| grant(period, keep));
-            ue.configured = grants.1.map(|period| grant(period, None));
-            ue.drx = states.0;
+            let standing = access.has_standing_grants();
+            if !standing {
+                ue.proactive = grants.0.map(|(period, keep)| grant(period, keep));
+                ue.configured = grants.1.map(|period| grant(period, None));
+                ue.drx.clone_from(&states.0);
+            }
             ue.rrc = states.1;
-            ue.alignment = states.2.map(|timer| AlignmentConfig {
+            ue.alignment = states.2.filter(|_| !standing).map(|timer| AlignmentConfig {
                 timer: Some(ms(timer)),
                 command_every: ms(timer / 4),
             });
-            if ue.sr.occasions.is_none() || ue.alignment.is_some() || asking.3 {
+            if !standing && (ue.sr.occasions.is_none() || ue.alignment.is_some() || asking.3) {
                 ue.random_access = Some(rach());
             }
             ue.processing = UeProcessing { downlink: us(rest.2), uplink: us(rest.3) };

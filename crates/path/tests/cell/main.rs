@@ -6,6 +6,7 @@ mod errors;
 mod laws;
 mod rates;
 mod sleep;
+mod umts;
 
 const fn can_be_sent<T: Send>() {}
 /// A cell runs in whatever thread its run does.

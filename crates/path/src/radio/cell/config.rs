@@ -1,6 +1,7 @@
 //! What a cell and its UEs are made of, as plain data.
 
 mod carrier;
+mod cdma;
 mod check;
 mod ue;
 
@@ -9,6 +10,7 @@ use airpath_base::Duration;
 use crate::radio::adaptation::BlerModel;
 use crate::radio::scheduler::{Policy, SchedulerConfig};
 pub use carrier::{Access, LteCarrier, LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink};
+pub use cdma::{UmtsCarrier, UmtsDownlink, UmtsUplink};
 pub use check::CellConfigError;
 pub use ue::{AlignmentConfig, UeConfig, UeLinkConfig, UeProcessing};
 
@@ -69,6 +71,13 @@ impl CellConfig {
             grant: Duration::from_millis(3),
         };
         Self::new(Access::Lte(carrier), base_station)
+    }
+
+    /// A UMTS cell: proportional fair over 100 ms, 10 ms each way through RNC, Iub and Node B.
+    pub fn umts(carrier: UmtsCarrier) -> Self {
+        let time = Duration::from_millis(10);
+        let base_station = BaseStationConfig { downlink: time, uplink: time, grant: time };
+        Self::new(Access::Umts(carrier), base_station)
     }
 
     fn new(access: Access, base_station: BaseStationConfig) -> Self {

@@ -29,7 +29,7 @@ impl Cell {
         self.downlink.active = active;
         let sizes = SlotSizes { ues: &self.ues, air: &self.air, direction: DOWN, class };
         let side = &mut self.downlink;
-        let prbs = self.air.downlink.prbs;
+        let prbs = self.air.downlink.room();
         let allocations = side.scheduler.allocate(now, prbs, &side.candidates, &sizes);
         side.allocations.clear();
         side.allocations.extend_from_slice(allocations);
@@ -119,7 +119,7 @@ impl Cell {
 
     fn send_block(&mut self, index: u32, slot: u64, process: ProcessId, is_new: bool) {
         let (now, end, feedback) =
-            (self.air.start(slot), self.air.end(slot), self.air.feedback(slot));
+            (self.air.start(slot), self.air.block_end(DOWN, slot), self.air.feedback(slot));
         let ue = &mut self.ues[index as usize];
         let decoded = ue.down.send(process, is_new, (now, feedback), &self.air.downlink);
         log_block(ue, DOWN, process, decoded, (now, end), &mut self.out);

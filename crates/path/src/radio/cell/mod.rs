@@ -46,7 +46,8 @@ use agenda::{Agenda, EventKind};
 use air::Air;
 pub use config::{
     Access, AlignmentConfig, BaseStationConfig, CellConfig, CellConfigError, LteCarrier, LteDuplex,
-    LteLayers, NrCarrier, NrDuplex, NrLink, UeConfig, UeLinkConfig, UeProcessing,
+    LteLayers, NrCarrier, NrDuplex, NrLink, UeConfig, UeLinkConfig, UeProcessing, UmtsCarrier,
+    UmtsDownlink, UmtsUplink,
 };
 pub use event::{BlockEvent, GrantCause, RadioEvent, RadioEventKind};
 pub use meter::{AccessCounters, RadioCounters, UeMeter};

@@ -57,7 +57,9 @@ impl Cell {
             let first = self.air.at_or_after(now).max(access.configured_from);
             access.plan_configured(&self.air, first);
         }
-        access.request_uplink(now);
+        if !self.air.has_standing_grants() {
+            access.request_uplink(now);
+        }
     }
 
     /// The base station has read a scheduling request.

@@ -56,6 +56,8 @@ pub(super) struct Link {
     pub(super) active: bool,
     /// When the scheduler can use it, if nothing happens before.
     pub(super) wait: Option<Instant>,
+    /// The first MCS whose block can hold a PDU.
+    lowest_mcs: u8,
     /// MCS of a new block in the slot at hand.
     pub(super) mcs: u8,
     pub(super) counters: RadioCounters,
@@ -160,6 +162,12 @@ impl Ue {
         }
     }
 
+    /// An uplink block would not be empty.
+    pub(super) fn has_uplink(&mut self, now: Instant) -> bool {
+        self.admit(|arrival| arrival <= now);
+        self.bearer.is_ready(Direction::Uplink, now)
+    }
+
     /// Takes in the arrivals that are due.
     #[inline]
     pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
@@ -198,6 +206,9 @@ impl Link {
             Quality::Mcs(mcs) => (tables.cqi(tables.sinr_db(quality)), Some(mcs)),
             _ => (tables.cqi(tables.sinr_db(quality)), None),
         };
+        let least = config.bearer.rlc.least_block();
+        let holds = |mcs: &u8| air.link(direction).most_bytes(*mcs) >= least;
+        let lowest_mcs = (0..air.link(direction).highest_mcs()).find(holds);
         let harq = Harq::new(config.harq, cell.bler, stream(&format!("{side}.harq")));
         Self {
             incoming: VecDeque::new(),
@@ -213,6 +224,7 @@ impl Link {
             pool: Vec::new(),
             active: false,
             wait: None,
+            lowest_mcs: lowest_mcs.unwrap_or(air.link(direction).highest_mcs()),
             mcs: 0,
             counters: RadioCounters::default(),
             capacity: Capacity::default(),
@@ -223,7 +235,8 @@ impl Link {
     /// The MCS of a new block at `now`.
     pub(super) fn choose_mcs(&mut self, now: Instant, air: &LinkAir, slot: Duration) -> u8 {
         let report = self.reporter.report(now, &air.tables).unwrap_or(self.initial);
-        self.mcs = self.adaptation.mcs(&air.tables, report).min(air.highest_mcs());
+        let mcs = self.adaptation.mcs(&air.tables, report).min(air.highest_mcs());
+        self.mcs = mcs.max(self.lowest_mcs);
         if self.capacity_mcs != Some(self.mcs) {
             self.capacity_mcs = Some(self.mcs);
             self.capacity.set(now, air.mean_slot_bytes(self.mcs), slot);

@@ -71,7 +71,10 @@ pub struct Bearer {
 impl Bearer {
     /// An empty bearer. Its drops are those of the `stage`-th stage of each direction.
     pub fn new(down: &OneWayConfig, up: &OneWayConfig, stage: u32) -> Self {
-        Self { down: OneWay::new(down, stage), up: OneWay::new(up, stage) }
+        let (mut down, mut up) = (OneWay::new(down, stage), OneWay::new(up, stage));
+        down.answer_in(&up);
+        up.answer_in(&down);
+        Self { down, up }
     }
 
     /// One direction.

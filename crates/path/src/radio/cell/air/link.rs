@@ -39,13 +39,32 @@ pub(super) enum Shape {
     Lte,
     /// DwPTS of a special subframe configuration.
     LteSpecial(u8),
+    /// A TTI of UMTS.
+    Cdma,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Sizes {
     Nr(NrLink),
-    LteDownlink { table: lte::DownlinkTable, codewords: u32 },
+    LteDownlink {
+        table: lte::DownlinkTable,
+        codewords: u32,
+    },
     LteUplink,
+    /// A TTI is one resource block: bytes by MCS.
+    Whole {
+        bytes: Vec<u32>,
+        channel: Channel,
+    },
+}
+
+/// Who shares a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Channel {
+    /// All UEs; one has it in a TTI.
+    Shared,
+    /// Each UE has one.
+    Dedicated,
 }
 
 impl LinkAir {
@@ -59,8 +78,21 @@ impl LinkAir {
     /// Fewest PRBs that hold `bytes`; one more than the carrier has if none do.
     #[inline]
     pub(in crate::radio::cell) fn prbs_for(&self, class: usize, mcs: u8, bytes: u64) -> u32 {
+        if self.is_dedicated() {
+            return 1;
+        }
         let row = self.row(class, mcs);
         row.partition_point(|&size| u64::from(size) < bytes) as u32 + 1
+    }
+
+    /// Every UE has a channel of its own.
+    pub(in crate::radio::cell) const fn is_dedicated(&self) -> bool {
+        matches!(self.sizes, Sizes::Whole { channel: Channel::Dedicated, .. })
+    }
+
+    /// Resource blocks of a slot, for all UEs together.
+    pub(in crate::radio::cell) const fn room(&self) -> u32 {
+        if self.is_dedicated() { u32::MAX } else { self.prbs }
     }
 
     /// What decides whether a block of `mcs` is decoded.
@@ -70,7 +102,7 @@ impl LinkAir {
 
     /// The highest MCS.
     pub(in crate::radio::cell) fn highest_mcs(&self) -> u8 {
-        // At most 29 of them.
+        // At most 30 of them.
         (self.blocks.len() - 1) as u8
     }
 
@@ -125,6 +157,7 @@ impl Sizes {
                 let blocks = lte::uplink_blocks(prbs);
                 index.and_then(|index| lte::transport_block_size(index, blocks)).unwrap_or(0)
             }
+            (Self::Whole { bytes, .. }, _) => 8 * bytes.get(usize::from(mcs)).copied().unwrap_or(0),
             (Self::Nr(_), _) => 0,
         }
     }

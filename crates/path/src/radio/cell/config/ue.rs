@@ -3,6 +3,7 @@
 use airpath_base::Duration;
 
 use super::carrier::{Access, LteCarrier, LteDuplex, NrCarrier};
+use super::cdma::{UmtsCarrier, UmtsDownlink, UmtsUplink};
 use crate::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
 use crate::radio::channel::{ChannelConfig, Quality};
 use crate::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
@@ -15,11 +16,11 @@ use crate::radio::mac::rach::RachConfig;
 use crate::radio::mac::sr::SrConfig;
 use crate::radio::rlc::{
     ArqConfig, BufferConfig, Discipline, EcnConfig, LteMode, NrAmSn, NrMode, OneWayConfig,
-    PdcpConfig, Release, RlcConfig, StatusReport,
+    PdcpConfig, Release, RlcConfig, StatusReport, UmtsAm, UmtsPdu,
 };
 use crate::radio::rrc::connection::ConnectionConfig;
 use crate::radio::scheduler::RateCap;
-use crate::radio::{Direction, Generation};
+use crate::radio::{Direction, Generation, umts};
 
 /// A UE with one bearer.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,6 +100,7 @@ impl UeConfig {
         match access {
             Access::Nr(carrier) => Self::nr(carrier),
             Access::Lte(carrier) => Self::lte(carrier),
+            Access::Umts(carrier) => Self::umts(carrier),
         }
     }
 
@@ -143,6 +145,47 @@ impl UeConfig {
         }
     }
 
+    fn umts(carrier: &UmtsCarrier) -> Self {
+        let report = ReportConfig {
+            period: Duration::from_millis(4),
+            offset: Duration::ZERO,
+            delay: Duration::from_millis(8),
+        };
+        // TS 34.108 6.10.2.4.5: 656 bits for the fast, 336 for the others
+        let bytes = match carrier.downlink {
+            UmtsDownlink::HsDsch { .. } => 82,
+            UmtsDownlink::Dch(_) => 42,
+        };
+        let link = |direction| {
+            let (bytes, shared) = match direction {
+                Direction::Downlink => (bytes, bytes > 42),
+                Direction::Uplink => (42, matches!(carrier.uplink, UmtsUplink::EDch { .. })),
+            };
+            let mac_header_bytes = if shared { 3 } else { 0 };
+            let rlc = RlcConfig::Umts(umts_am(UmtsPdu::Fixed { bytes }, mac_header_bytes));
+            UeLinkConfig { report, ..link(umts_harq(carrier, direction), bearer(rlc, 0)) }
+        };
+        let every = Occasions::new(carrier.uplink.tti(), Duration::ZERO);
+        let bytes = carrier.uplink.most_bytes();
+        Self {
+            downlink: link(Direction::Downlink),
+            uplink: link(Direction::Uplink),
+            configured: Some(PeriodicGrant { occasions: every, bytes, keep: None }),
+            sr: SrConfig { occasions: None, ..sr(Duration::ZERO) },
+            bsr: bsr(Generation::Lte, Duration::from_millis(320)),
+            believed: BelievedConfig { request_grant: 100, forget_after: None },
+            proactive: None,
+            random_access: None,
+            alignment: None,
+            drx: None,
+            rrc: None,
+            processing: UeProcessing {
+                downlink: Duration::from_millis(4),
+                uplink: Duration::from_millis(2),
+            },
+        }
+    }
+
     fn lte(carrier: &LteCarrier) -> Self {
         let report = ReportConfig {
             period: Duration::from_millis(10),
@@ -173,6 +216,24 @@ impl UeConfig {
             },
         }
     }
+}
+
+/// UMTS's HARQ in `direction`: none on a DCH.
+fn umts_harq(carrier: &UmtsCarrier, direction: Direction) -> HarqConfig {
+    let asynchronous = HarqTiming::Asynchronous { processing: Duration::ZERO };
+    let (processes, max_transmissions, timing) = match (direction, carrier.downlink, carrier.uplink)
+    {
+        (Direction::Downlink, UmtsDownlink::HsDsch { .. }, _) => {
+            (umts::HS_ROUND_TRIP as u8, 4, asynchronous)
+        }
+        (Direction::Uplink, _, UmtsUplink::EDch { tti, .. }) => {
+            (tti.processes(), 4, HarqTiming::Synchronous { slot: tti.duration() })
+        }
+        // One block on its way, one whose end is now.
+        _ => (2, 1, asynchronous),
+    };
+    let decoding = Decoding::Curve(Combining::Chase);
+    HarqConfig { processes, max_transmissions, timing, decoding, nack_to_ack: 0.0 }
 }
 
 /// LTE's HARQ in `direction`.
@@ -231,6 +292,21 @@ fn arq() -> ArqConfig {
         poll_bytes: Some(125_000),
         t_status_prohibit: Duration::from_millis(10),
         max_retx_threshold: 32,
+    }
+}
+
+fn umts_am(pdu: UmtsPdu, mac_header_bytes: u32) -> UmtsAm {
+    UmtsAm {
+        pdu,
+        mac_header_bytes,
+        window: 2_047,
+        t_reordering: Duration::from_millis(60),
+        arq: ArqConfig {
+            t_poll_retransmit: Duration::from_millis(200),
+            poll_bytes: None,
+            t_status_prohibit: Duration::from_millis(40),
+            ..arq()
+        },
     }
 }
 
