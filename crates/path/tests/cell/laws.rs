@@ -13,8 +13,9 @@ use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
 use airpath_path::radio::mac::grants::PeriodicGrant;
 use airpath_path::radio::mac::rach::RachConfig;
 use airpath_path::radio::rlc::{CoDelConfig, Discipline, Isolation, RlcConfig};
-use airpath_path::radio::rrc::RrcState;
 use airpath_path::radio::rrc::connection::{ConnectionConfig, InactiveConfig};
+use airpath_path::radio::rrc::umts::{Fach, PchConfig, SetupState, UmtsConfig};
+use airpath_path::radio::rrc::{RrcConfig, RrcState};
 use airpath_path::radio::scheduler::{Policy, RateCap};
 use airpath_path::radio::umts::{DchRate, EdchCategory, EdchTti, HsdpaCategory};
 use proptest::prelude::*;
@@ -131,6 +132,33 @@ fn rrc() -> impl Strategy<Value = ConnectionConfig> {
     })
 }
 
+/// UMTS's states with the times of LTE's: half of the time idle at the start, half in CELL_DCH.
+fn umts_states(like: RrcConfig) -> RrcConfig {
+    let RrcConfig::Connection(like) = like else { return like };
+    let inactivity = like.inactivity.unwrap_or(ms(100));
+    RrcConfig::Umts(UmtsConfig {
+        initial: if like.initial == RrcState::Idle { RrcState::Idle } else { RrcState::CellDch },
+        setup: like.setup,
+        setup_state: if like.inactive.is_some() { SetupState::Fach } else { SetupState::Dch },
+        pch_to_fach: ms(40),
+        fach_to_dch: ms(50),
+        uplink_threshold: 200,
+        downlink_threshold: 400,
+        dch_inactivity: inactivity,
+        fach_inactivity: ms(500),
+        pch: like.inactive.map_or(PchConfig::Unused, |_| PchConfig::IdleAfter(Some(ms(900)))),
+        paging: like.paging,
+        paging_delay: like.paging_delay,
+        fach: Fach {
+            downlink: Occasions::new(ms(10), ms(0)),
+            downlink_time: ms(10),
+            uplink: Occasions::new(ms(40), ms(0)),
+            uplink_time: ms(30),
+            bytes: 45,
+        },
+    })
+}
+
 fn rach() -> RachConfig {
     RachConfig {
         occasions: Occasions::new(ms(10), ms(1)),
@@ -208,7 +236,10 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
                 ue.configured = grants.1.map(|period| grant(period, None));
                 ue.drx.clone_from(&states.0);
             }
-            ue.rrc = states.1;
+            ue.rrc = states.1.map(RrcConfig::Connection);
+            if let (Some(states), Access::Umts(_)) = (ue.rrc, &access) {
+                ue.rrc = Some(umts_states(states));
+            }
             ue.alignment = states.2.filter(|_| !standing).map(|timer| AlignmentConfig {
                 timer: Some(ms(timer)),
                 command_every: ms(timer / 4),

@@ -70,7 +70,11 @@ impl Cell {
         let stays = ue.down.note(readiness);
         if stays {
             let air = &self.air.downlink;
-            let mcs = ue.down.choose_mcs(now, air, self.air.slot());
+            let fach = ue.access.fach(now);
+            let mcs = match fach {
+                None => ue.down.choose_mcs(now, air, self.air.slot()),
+                Some(fach) => ue.down.common_mcs(&fach, air),
+            };
             let retransmission = ue.down.harq.retransmission(now);
             let retransmission = retransmission.map(|process| Retransmission {
                 prbs: ue.down.harq.payload(process).prbs,
@@ -96,6 +100,7 @@ impl Cell {
         let Some(process) = ue.down.harq.free(now) else { return };
         let mcs = ue.down.mcs;
         let size = self.air.downlink.bytes(class, mcs, prbs);
+        let size = ue.access.fach(now).map_or(size, |fach| ue.down.bounded_block(fach.bytes, size));
         let pdu = ue.down.harq.payload_mut(process);
         pdu.block.clear();
         let used = ue.bearer.fill(DOWN, now, size, &mut pdu.block);
@@ -121,6 +126,7 @@ impl Cell {
         let (now, end, feedback) =
             (self.air.start(slot), self.air.block_end(DOWN, slot), self.air.feedback(slot));
         let ue = &mut self.ues[index as usize];
+        let end = ue.access.fach(now).map_or(end, |fach| now + fach.downlink_time);
         let decoded = ue.down.send(process, is_new, (now, feedback), &self.air.downlink);
         log_block(ue, DOWN, process, decoded, (now, end), &mut self.out);
         if decoded {
@@ -216,7 +222,8 @@ impl Ue {
             return Readiness::Never;
         }
         if let Some(rrc) = &mut self.access.rrc {
-            let ready = rrc.request(now, DOWN);
+            let ready = rrc.request(now, DOWN, || self.bearer.buffered_bytes(DOWN, now));
+            let ready = rrc.fach(now).map_or(ready, |fach| fach.downlink.at_or_after(ready));
             if ready > now {
                 return Readiness::At(ready);
             }

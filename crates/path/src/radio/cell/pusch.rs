@@ -148,6 +148,7 @@ impl Cell {
         let (now, end) = (self.air.start(slot), self.air.block_end(UP, slot));
         let feedback = self.air.uplink_feedback(slot);
         let ue = &mut self.ues[index as usize];
+        let end = ue.access.fach(now).map_or(end, |fach| now + fach.uplink_time);
         let decoded = ue.up.send(process, is_new, (now, feedback), &self.air.uplink);
         log_block(ue, UP, process, decoded, (now, end), &mut self.out);
         self.agenda.add(feedback, index, EventKind::Feedback(UP));
@@ -177,14 +178,14 @@ impl Cell {
         let now = self.air.start(slot);
         let class = self.air.class(UP, slot)?;
         let ue = &mut self.ues[index as usize];
-        let bytes = ue.access.configured?.bytes;
+        let bytes = ue.access.standing_grant(now)?.bytes;
         let process = ue.up.harq.free(now)?;
         let air = &self.air.uplink;
         let mcs = ue.up.choose_mcs(now, air, self.air.slot());
         let prbs = air.prbs_for(class, mcs, u64::from(bytes)).min(air.prbs);
         let fits = air.bytes(class, mcs, prbs);
         // A serving grant is the most that the UE may send.
-        let size = if air.is_dedicated() { fits.min(bytes) } else { fits };
+        let size = if air.is_dedicated() { ue.up.bounded_block(bytes, fits) } else { fits };
         Some(Grant { slot, ue: index, process, prbs, mcs, size, is_new: true })
     }
 }

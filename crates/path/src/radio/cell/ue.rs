@@ -16,6 +16,7 @@ use crate::radio::channel::{Channel, Quality};
 use crate::radio::harq::{Attempt, Harq, HarqTiming, ProcessId, Reception};
 use crate::radio::mac::bsr::BsrReport;
 use crate::radio::rlc::{Bearer, TransportBlock};
+use crate::radio::rrc::umts::Fach;
 
 /// A UE and the base station's side of it.
 #[derive(Debug)]
@@ -56,7 +57,8 @@ pub(super) struct Link {
     pub(super) active: bool,
     /// When the scheduler can use it, if nothing happens before.
     pub(super) wait: Option<Instant>,
-    /// The first MCS whose block can hold a PDU.
+    /// Bytes of a block that can hold a PDU, and the first MCS that has them.
+    least_block: u32,
     lowest_mcs: u8,
     /// MCS of a new block in the slot at hand.
     pub(super) mcs: u8,
@@ -208,6 +210,7 @@ impl Link {
         };
         let least = config.bearer.rlc.least_block();
         let holds = |mcs: &u8| air.link(direction).most_bytes(*mcs) >= least;
+        let least_block = least;
         let lowest_mcs = (0..air.link(direction).highest_mcs()).find(holds);
         let harq = Harq::new(config.harq, cell.bler, stream(&format!("{side}.harq")));
         Self {
@@ -224,6 +227,7 @@ impl Link {
             pool: Vec::new(),
             active: false,
             wait: None,
+            least_block,
             lowest_mcs: lowest_mcs.unwrap_or(air.link(direction).highest_mcs()),
             mcs: 0,
             counters: RadioCounters::default(),
@@ -242,6 +246,19 @@ impl Link {
             self.capacity.set(now, air.mean_slot_bytes(self.mcs), slot);
         }
         self.mcs
+    }
+
+    /// The MCS of a block on a common channel: the first that can hold it.
+    pub(super) fn common_mcs(&mut self, fach: &Fach, air: &LinkAir) -> u8 {
+        let holds = |mcs: &u8| air.most_bytes(*mcs) >= fach.bytes;
+        let mcs = (self.lowest_mcs..air.highest_mcs()).find(holds);
+        self.mcs = mcs.unwrap_or(air.highest_mcs());
+        self.mcs
+    }
+
+    /// Bytes of a block that may have `bytes`, or one PDU, and not more than `most`.
+    pub(super) fn bounded_block(&self, bytes: u32, most: u32) -> u32 {
+        bytes.max(self.least_block).min(most)
     }
 
     /// Keeps what was found out; whether the scheduler is to look in every slot.

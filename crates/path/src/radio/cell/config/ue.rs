@@ -18,7 +18,7 @@ use crate::radio::rlc::{
     ArqConfig, BufferConfig, Discipline, EcnConfig, LteMode, NrAmSn, NrMode, OneWayConfig,
     PdcpConfig, Release, RlcConfig, StatusReport, UmtsAm, UmtsPdu,
 };
-use crate::radio::rrc::connection::ConnectionConfig;
+use crate::radio::rrc::RrcConfig;
 use crate::radio::scheduler::RateCap;
 use crate::radio::{Direction, Generation, umts};
 
@@ -48,7 +48,7 @@ pub struct UeConfig {
     /// DRX. `None`: always awake.
     pub drx: Option<DrxConfig>,
     /// RRC. `None`: always connected.
-    pub rrc: Option<ConnectionConfig>,
+    pub rrc: Option<RrcConfig>,
     /// How long the UE thinks.
     pub processing: UeProcessing,
 }
