@@ -36,4 +36,5 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "lte-20",
     "nr-drx",
     "lte-2012",
+    "umts-hspa",
 ];

@@ -9,7 +9,7 @@ use airpath_path::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
 use airpath_path::radio::cell::{Access, UeConfig, UeLinkConfig, UeProcessing};
 use airpath_path::radio::channel::ChannelTrace;
 use airpath_path::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
-use airpath_path::radio::mac::grants::BelievedConfig;
+use airpath_path::radio::mac::grants::{BelievedConfig, PeriodicGrant};
 use airpath_path::radio::scheduler::RateCap;
 use std::sync::Arc;
 
@@ -35,6 +35,22 @@ fn ue(ue: &Ue, radio: &Radio, access: &Access) -> UeConfig {
     let uplink = link(ue, "_up", radio, up.as_ref(), &plain.uplink);
     let grants = Get(ue.part("grants"));
     let processing = ue.part("processing");
+    let processing = UeProcessing {
+        downlink: processing.time("down_ms").unwrap_or(plain.processing.downlink),
+        uplink: processing.time("up_ms").unwrap_or(plain.processing.uplink),
+    };
+    if access.has_standing_grants() {
+        let configured = plain.configured.map(|grant| PeriodicGrant {
+            // The key's range ends at 2^20.
+            bytes: grants
+                .0
+                .count("serving_grant_bytes")
+                .map_or(grant.bytes, |bytes| grant.bytes.min(bytes as u32)),
+            ..grant
+        });
+        let rrc = procedures::umts_states(&Get(ue.part("rrc")), &downlink.bearer.rlc);
+        return UeConfig { downlink, uplink, configured, rrc, processing, ..plain };
+    }
     let processes = downlink.harq.processes.max(uplink.harq.processes);
     UeConfig {
         downlink,
@@ -51,10 +67,7 @@ fn ue(ue: &Ue, radio: &Radio, access: &Access) -> UeConfig {
         alignment: procedures::alignment(&Get(ue.part("time_alignment"))),
         drx: procedures::drx(&Get(ue.part("drx")), access, processes),
         rrc: procedures::rrc(&Get(ue.part("rrc"))),
-        processing: UeProcessing {
-            downlink: processing.time("down_ms").unwrap_or(plain.processing.downlink),
-            uplink: processing.time("up_ms").unwrap_or(plain.processing.uplink),
-        },
+        processing,
     }
 }
 
@@ -89,7 +102,7 @@ fn link(
             delay: adaptation.time("cqi_delay_ms"),
         },
         harq: harq(&part("harq"), &adaptation, &plain.harq),
-        bearer: bearer::bearer(&part("rlc")),
+        bearer: bearer::bearer(&part("rlc"), &plain.bearer.rlc),
         cap: ambr
             .0
             .rate(cap)
@@ -101,7 +114,11 @@ fn harq(harq: &Get<'_>, adaptation: &Get<'_>, plain: &HarqConfig) -> HarqConfig 
     HarqConfig {
         // Ranges of both keys end far below 2^8.
         processes: harq.0.count("processes").map_or(plain.processes, |count| count as u8),
-        max_transmissions: harq.count("max_transmissions") as u8,
+        max_transmissions: match plain.max_transmissions {
+            // A DCH has no HARQ.
+            1 => 1,
+            _ => harq.count("max_transmissions") as u8,
+        },
         timing: match (plain.timing, harq.0.time("processing_ms")) {
             (HarqTiming::Asynchronous { .. }, Some(processing)) => {
                 HarqTiming::Asynchronous { processing }
