@@ -8,6 +8,7 @@ pub mod cell;
 pub mod channel;
 mod decibel;
 pub mod enumerations;
+pub mod evdo;
 pub mod harq;
 pub mod lte;
 pub mod mac;

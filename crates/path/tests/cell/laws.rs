@@ -31,6 +31,7 @@ fn carrier() -> impl Strategy<Value = CellConfig> {
         Just(CellConfig::nr(NrCarrier::fdd_20_mhz())),
         Just(CellConfig::lte(LteCarrier::fdd_20_mhz())),
         umts(),
+        Just(CellConfig::evdo()),
         (0u8..7, 0u8..=9, 6u32..=100).prop_map(|(number, special, prbs)| {
             let configuration = tdd::Configuration::new(number).unwrap();
             CellConfig::lte(LteCarrier::new(LteDuplex::Tdd { configuration, special }, prbs))

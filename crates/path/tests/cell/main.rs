@@ -3,6 +3,7 @@
 mod common;
 mod delays;
 mod errors;
+mod evdo;
 mod laws;
 mod rates;
 mod sleep;

@@ -14,7 +14,12 @@ use crate::common::*;
 
 /// Delivered bits per second of each of `count` UEs with full buffers, over the last three of four
 /// seconds.
-fn saturate(cell: &CellConfig, ue: &UeConfig, count: u32, direction: Direction) -> Vec<f64> {
+pub(crate) fn saturate(
+    cell: &CellConfig,
+    ue: &UeConfig,
+    count: u32,
+    direction: Direction,
+) -> Vec<f64> {
     let mut cell = Cell::new(cell, &vec![ue.clone(); count as usize], 1);
     let (begin, end) = (at(1_000_000), at(4_000_000));
     let mut bytes = vec![0u64; count as usize];

@@ -17,6 +17,7 @@ pub(super) struct Air {
     slot: Duration,
     is_lte: bool,
     standing_grants: bool,
+    ends_early: bool,
     /// How long a block takes, down and up.
     block: [Duration; 2],
     dci_lead: Duration,
@@ -57,6 +58,7 @@ impl Air {
             Access::Nr(carrier) => nr::air(carrier, config),
             Access::Lte(carrier) => lte::air(carrier, config),
             Access::Umts(carrier) => cdma::umts(carrier, config),
+            Access::Evdo => cdma::evdo(config),
         };
         let longest_grant = plans.iter().flat_map(|plan| plan.grants.iter()).max().copied();
         let is_lte = matches!(config.access, Access::Lte(_));
@@ -67,16 +69,18 @@ impl Air {
             Access::Umts(UmtsCarrier { downlink: UmtsDownlink::HsDsch { .. }, .. }) => {
                 umts::HS_SCCH_LEAD
             }
-            Access::Umts(_) => Duration::ZERO,
+            Access::Umts(_) | Access::Evdo => Duration::ZERO,
         };
         let block = match &config.access {
             Access::Umts(carrier) => [carrier.downlink.tti(), carrier.uplink.tti()],
             Access::Nr(_) | Access::Lte(_) => [slot, slot],
+            Access::Evdo => [slot, config.access.uplink_turn()],
         };
         let mut air = Self {
             slot,
             is_lte,
             standing_grants: config.access.has_standing_grants(),
+            ends_early: matches!(config.access, Access::Evdo),
             block,
             dci_lead,
             plans,
@@ -203,6 +207,12 @@ impl Air {
     /// Every UE may send when it has something: nobody asks, reports or grants.
     pub(super) const fn has_standing_grants(&self) -> bool {
         self.standing_grants
+    }
+
+    /// A block is meant to take several transmissions, and ends when it is decoded (EV-DO): what
+    /// link adaptation counts is whether it was.
+    pub(super) const fn ends_early(&self) -> bool {
+        self.ends_early
     }
 
     pub(super) fn link(&self, direction: Direction) -> &LinkAir {

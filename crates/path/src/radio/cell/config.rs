@@ -8,6 +8,7 @@ mod ue;
 use airpath_base::Duration;
 
 use crate::radio::adaptation::BlerModel;
+use crate::radio::evdo;
 use crate::radio::scheduler::{Policy, SchedulerConfig};
 pub use carrier::{Access, LteCarrier, LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink};
 pub use cdma::{UmtsCarrier, UmtsDownlink, UmtsUplink};
@@ -78,6 +79,17 @@ impl CellConfig {
         let time = Duration::from_millis(10);
         let base_station = BaseStationConfig { downlink: time, uplink: time, grant: time };
         Self::new(Access::Umts(carrier), base_station)
+    }
+
+    /// An EV-DO cell: proportional fair over 1.67 s, the 1,000 slots of Jalali, Padovani and Pankaj
+    /// (2000), 10 ms each way through base station, its controller and the links between them.
+    pub fn evdo() -> Self {
+        let time = Duration::from_millis(10);
+        let base_station = BaseStationConfig { downlink: time, uplink: time, grant: time };
+        let mut cell = Self::new(Access::Evdo, base_station);
+        let time_constant = evdo::SLOT * 1_000;
+        cell.downlink_scheduler.policy = Policy::ProportionalFair { time_constant };
+        cell
     }
 
     fn new(access: Access, base_station: BaseStationConfig) -> Self {

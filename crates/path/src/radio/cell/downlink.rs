@@ -84,7 +84,7 @@ impl Cell {
             self.downlink.candidates.push(Candidate {
                 ue: UeId(index),
                 backlog: if new { ue.needed(DOWN, now) } else { 0 },
-                bits_per_prb: 8 * air.bytes(class, mcs, air.prbs) / air.prbs.max(1),
+                bits_per_prb: air.bits_per_prb(class, mcs),
                 retransmission,
             });
         } else {
@@ -169,7 +169,11 @@ impl Cell {
         ue.settle(now, &mut self.out);
         while let Some(feedback) = ue.link(direction).harq.poll_feedback(now) {
             let link = ue.link(direction);
-            if feedback.transmissions == 1 {
+            let counts = match self.air.ends_early() {
+                true => feedback.outcome != Outcome::Retransmit,
+                false => feedback.transmissions == 1,
+            };
+            if counts {
                 link.adaptation.on_feedback(feedback.outcome.is_ack());
             }
             let process = feedback.process;

@@ -96,7 +96,7 @@ impl Cell {
         self.uplink.candidates.push(Candidate {
             ue: UeId(index),
             backlog,
-            bits_per_prb: 8 * air.bytes(class, mcs, air.prbs) / air.prbs.max(1),
+            bits_per_prb: air.bits_per_prb(class, mcs),
             retransmission,
         });
         true

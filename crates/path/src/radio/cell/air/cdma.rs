@@ -1,10 +1,12 @@
-//! UMTS's subframes.
+//! UMTS's subframes, EV-DO's slots.
 
 use airpath_base::Duration;
 
 use super::link::{Channel, LinkAir, Shape, Shapes, Sizes};
 use super::{Parts, SlotPlan};
+use crate::radio::adaptation::{BlerModel, combined};
 use crate::radio::cell::config::{CellConfig, UmtsCarrier, UmtsDownlink, UmtsUplink};
+use crate::radio::evdo;
 use crate::radio::harq::Block;
 use crate::radio::umts;
 
@@ -41,6 +43,7 @@ pub(super) fn umts(carrier: &UmtsCarrier, config: &CellConfig) -> Parts {
             let block = |row: &umts::HsFormat| Block {
                 efficiency: f64::from(row.bits) / chips,
                 modulation_bits: row.modulation.order() as u8,
+                transmissions: 0,
             };
             let blocks = formats.clone().map(block).collect();
             let bytes = formats.map(|row| row.bits / 8).collect();
@@ -52,6 +55,55 @@ pub(super) fn umts(carrier: &UmtsCarrier, config: &CellConfig) -> Parts {
     let uplink = dedicated(uplink.most_bytes(), uplink.tti(), config, up);
     (plans, downlink, uplink)
 }
+
+pub(super) fn evdo(config: &CellConfig) -> Parts {
+    let subframe = u64::from(evdo::SUBFRAME_SLOTS);
+    let down = Timing { tti: 1, feedback: u64::from(evdo::FORWARD_INTERLACES) };
+    let turns = u64::from(evdo::REVERSE_INTERLACES);
+    let up = Timing { tti: subframe, feedback: subframe * turns - 1 };
+    let (plans, [down, up]) = plans(&down, &up);
+    let chips = f64::from(evdo::SLOT_CHIPS);
+    let block = |bits: u32, chips: f64, modulation_bits: u8, transmissions: u32| Block {
+        efficiency: f64::from(bits) / chips,
+        modulation_bits,
+        transmissions: transmissions as u8,
+    };
+
+    let blocks: Vec<_> = evdo::FORWARD
+        .iter()
+        .map(|row| block(row.bits, chips, row.modulation_bits, row.slots))
+        .collect();
+    let slots: Vec<u32> = evdo::FORWARD.iter().map(|row| row.slots).collect();
+    let thresholds = blocks.iter().map(|block| threshold_db(config.bler, block)).collect();
+    let bytes = evdo::FORWARD.iter().map(|row| row.bits / 8).collect();
+    let downlink = link(Sizes::Whole { bytes, channel: Channel::Shared }, blocks, config, down)
+        .ending_early(slots, thresholds);
+
+    let chips = chips * f64::from(evdo::SUBFRAME_SLOTS);
+    let blocks: Vec<_> = evdo::REVERSE_BITS
+        .iter()
+        .map(|&bits| block(bits, chips, 2, evdo::REVERSE_SUBPACKETS))
+        .collect();
+    let thresholds = blocks.iter().map(|block| threshold_db(config.bler, block)).collect();
+    let bytes = evdo::REVERSE_BITS.iter().map(|bits| bits / 8).collect();
+    let uplink = link(Sizes::Whole { bytes, channel: Channel::Dedicated }, blocks, config, up)
+        .ending_early(Vec::new(), thresholds);
+    (plans, downlink, uplink)
+}
+
+/// SINR in dB at which a block fails with 10 % after all its transmissions, each with new bits until
+/// the mother code of rate 1/5 repeats.
+fn threshold_db(model: BlerModel, block: &Block) -> f64 {
+    let transmissions = f64::from(block.transmissions);
+    let rate = block.efficiency / f64::from(block.modulation_bits);
+    let spread = transmissions.min(rate / MOTHER_RATE).max(1.0);
+    // What one unit of energy in each transmission comes to.
+    let (gain_db, efficiency) = combined(transmissions, block.efficiency, spread);
+    model.threshold_db(efficiency) - gain_db
+}
+
+/// Of EV-DO's turbo code (C.S0024-A 9.3.1.3.2.3).
+const MOTHER_RATE: f64 = 0.2;
 
 /// One period: TTIs begin together.
 fn plans(down: &Timing, up: &Timing) -> (Vec<SlotPlan>, [(Shapes, u64); 2]) {
@@ -80,8 +132,11 @@ fn plans(down: &Timing, up: &Timing) -> (Vec<SlotPlan>, [(Shapes, u64); 2]) {
 fn dedicated(most: u32, tti: Duration, config: &CellConfig, shapes: (Shapes, u64)) -> LinkAir {
     let chips = tti.as_nanos() as f64 * 1e-9 * f64::from(umts::CHIP_RATE);
     let sizes = steps(most);
-    let block =
-        |&bytes: &u32| Block { efficiency: 8.0 * f64::from(bytes) / chips, modulation_bits: 2 };
+    let block = |&bytes: &u32| Block {
+        efficiency: 8.0 * f64::from(bytes) / chips,
+        modulation_bits: 2,
+        transmissions: 0,
+    };
     let blocks = sizes.iter().map(block).collect();
     let sizes = Sizes::Whole { bytes: sizes, channel: Channel::Dedicated };
     link(sizes, blocks, config, shapes)

@@ -110,6 +110,7 @@ impl CellConfig {
         };
         match &self.access {
             Access::Umts(carrier) => umts_carrier(carrier)?,
+            Access::Evdo => {}
             Access::Lte(carrier) => {
                 prbs(carrier.downlink_prbs, 110)?;
                 prbs(carrier.uplink_prbs, 110)?;

@@ -20,7 +20,7 @@ use crate::radio::rlc::{
 };
 use crate::radio::rrc::RrcConfig;
 use crate::radio::scheduler::RateCap;
-use crate::radio::{Direction, Generation, umts};
+use crate::radio::{Direction, Generation, evdo, umts};
 
 /// A UE with one bearer.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +101,7 @@ impl UeConfig {
             Access::Nr(carrier) => Self::nr(carrier),
             Access::Lte(carrier) => Self::lte(carrier),
             Access::Umts(carrier) => Self::umts(carrier),
+            Access::Evdo => Self::evdo(),
         }
     }
 
@@ -181,6 +182,56 @@ impl UeConfig {
             rrc: None,
             processing: UeProcessing {
                 downlink: Duration::from_millis(4),
+                uplink: Duration::from_millis(2),
+            },
+        }
+    }
+
+    /// RLP (3GPP2 C.S0024-A 4) numbers bytes, asks once for what is missing, and then goes on. RLC
+    /// in its place numbers PDUs and asks again and again: the difference is the second loss of a
+    /// byte, one in ten thousand.
+    fn evdo() -> Self {
+        let report =
+            ReportConfig { period: evdo::SLOT, offset: Duration::ZERO, delay: evdo::SLOT * 2 };
+        // RLP and MAC headers; FCS and tail of 22 bits
+        let rlc = RlcConfig::Umts(umts_am(UmtsPdu::Flexible { most: 1_503 }, 5));
+        let bearer = bearer(rlc, 0);
+        let ir = Combining::IncrementalRedundancy { mother_rate: 0.2 };
+        let harq = HarqConfig {
+            processes: evdo::FORWARD_INTERLACES as u8,
+            // Fewer where a packet is shorter.
+            max_transmissions: 16,
+            timing: HarqTiming::Asynchronous { processing: Duration::ZERO },
+            decoding: Decoding::Curve(ir),
+            nack_to_ack: 0.0,
+        };
+        let turn = evdo::SLOT * u64::from(evdo::SUBFRAME_SLOTS);
+        let reverse = HarqConfig {
+            processes: evdo::REVERSE_INTERLACES as u8,
+            max_transmissions: evdo::REVERSE_SUBPACKETS as u8,
+            timing: HarqTiming::Synchronous { slot: turn },
+            ..harq
+        };
+        // The packet error rate that a DRC stands for
+        let target_bler = 0.01;
+        let mcs = McsMode::Adaptive(OuterLoopConfig { target_bler, ..OuterLoopConfig::default() });
+        let link = |harq| UeLinkConfig { report, mcs, ..link(harq, bearer) };
+        let bytes = evdo::REVERSE_BITS[11] / 8;
+        let occasions = Occasions::new(turn, Duration::ZERO);
+        Self {
+            downlink: link(harq),
+            uplink: link(reverse),
+            configured: Some(PeriodicGrant { occasions, bytes, keep: None }),
+            sr: SrConfig { occasions: None, ..sr(Duration::ZERO) },
+            bsr: bsr(Generation::Lte, Duration::from_millis(320)),
+            believed: BelievedConfig { request_grant: 100, forget_after: None },
+            proactive: None,
+            random_access: None,
+            alignment: None,
+            drx: None,
+            rrc: None,
+            processing: UeProcessing {
+                downlink: Duration::from_millis(5),
                 uplink: Duration::from_millis(2),
             },
         }
