@@ -37,4 +37,5 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "nr-drx",
     "lte-2012",
     "umts-hspa",
+    "evdo",
 ];

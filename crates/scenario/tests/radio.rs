@@ -163,6 +163,22 @@ fn umts_is_what_it_says() {
 }
 
 #[test]
+fn evdo_is_what_it_says() {
+    let text = "[radio.cell]\naccess_network_ms = 12\n[radio.rrc]\nsetup_ms = 700\n";
+    let evdo = radio("evdo-rev-a", text);
+    assert_eq!(evdo.cell.access, Access::Evdo);
+    assert_eq!(evdo.cell.base_station.uplink, ms(12));
+    let phone = &evdo.ues[0].config;
+    let processes = [&phone.downlink, &phone.uplink].map(|link| link.harq.processes);
+    assert_eq!(processes, [4, 3]);
+    assert_eq!(phone.configured.unwrap().bytes, 768);
+    let decoding = Decoding::Fixed { initial: 1.0, retransmission: 0.05 };
+    assert_eq!((phone.uplink.harq.decoding, phone.uplink.harq.max_transmissions), (decoding, 4));
+    let Some(RrcConfig::Connection(rrc)) = phone.rrc else { panic!("it has RRC") };
+    assert_eq!((rrc.setup, rrc.inactivity), (ms(700), Some(ms(10_000))));
+}
+
+#[test]
 fn every_value_of_a_preset_has_a_source() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("presets");
     let mut files = 0;

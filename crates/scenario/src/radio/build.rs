@@ -48,7 +48,11 @@ fn ue(ue: &Ue, radio: &Radio, access: &Access) -> UeConfig {
                 .map_or(grant.bytes, |bytes| grant.bytes.min(bytes as u32)),
             ..grant
         });
-        let rrc = procedures::umts_states(&Get(ue.part("rrc")), &downlink.bearer.rlc);
+        let rrc = Get(ue.part("rrc"));
+        let rrc = match access {
+            Access::Umts(_) => procedures::umts_states(&rrc, &downlink.bearer.rlc),
+            _ => procedures::rrc(&rrc),
+        };
         return UeConfig { downlink, uplink, configured, rrc, processing, ..plain };
     }
     let processes = downlink.harq.processes.max(uplink.harq.processes);
@@ -117,7 +121,7 @@ fn harq(harq: &Get<'_>, adaptation: &Get<'_>, plain: &HarqConfig) -> HarqConfig 
         max_transmissions: match plain.max_transmissions {
             // A DCH has no HARQ.
             1 => 1,
-            _ => harq.count("max_transmissions") as u8,
+            most => harq.0.count("max_transmissions").map_or(most, |count| count as u8),
         },
         timing: match (plain.timing, harq.0.time("processing_ms")) {
             (HarqTiming::Asynchronous { .. }, Some(processing)) => {

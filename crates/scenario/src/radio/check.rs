@@ -28,7 +28,7 @@ pub(super) fn radio(radio: &Radio, problems: &mut Problems) {
             rlc(ue.part(part), problems);
         }
         rrc(ue.part("rrc"), any, problems);
-        if radio.cell.variant == Some("umts") {
+        if matches!(radio.cell.variant, Some("umts" | "evdo")) {
             continue;
         }
         sr(ue, &radio.cell, any, problems);
@@ -54,7 +54,7 @@ pub(super) fn names(others: &[Ue], ue: &Ue, problems: &mut Problems) {
 
 fn link_adaptation(fields: &Fields, cell: &Fields, part: &str, problems: &mut Problems) {
     if let Some(mcs) = fields.count("fixed_mcs") {
-        if cell.variant == Some("umts") {
+        if matches!(cell.variant, Some("umts" | "evdo")) {
             // What is above the last row counts as that.
             return;
         }
@@ -207,7 +207,12 @@ fn rrc(fields: &Fields, any: bool, problems: &mut Problems) {
     const UMTS: &[u64] = &[80, 160, 320, 640, 1280, 2560, 5120];
     // TS 38.331, TS 36.331 PCCH-Config: rf32, rf64, rf128, rf256
     const OTHERS: &[u64] = &[320, 640, 1280, 2560];
-    let allowed = if fields.variant == Some("umts") { UMTS } else { OTHERS };
+    let allowed = match fields.variant {
+        Some("umts") => UMTS,
+        // C.S0024-A: slot cycles from 4 slots to 1.2 hours
+        Some("evdo") => return,
+        _ => OTHERS,
+    };
     for name in ["paging_cycle_ms", "inactive_paging_cycle_ms"] {
         if let Some(cycle) = fields.time(name)
             && !any

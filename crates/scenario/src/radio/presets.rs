@@ -28,6 +28,7 @@ pub(crate) const BUILT_IN: &[(&str, &str)] = presets![
     "umts-r99",
     "umts-hspa",
     "umts-hspa-plus",
+    "evdo-rev-a",
 ];
 
 /// Name and description of each preset of `[radio]`.
@@ -70,6 +71,7 @@ fn built_in(name: &str, text: &str) -> Preset {
     let access = match cell.and_then(|cell| cell.get("access")).map(|access| &access.value) {
         Some(Value::Text(access)) if access == "lte" => "lte",
         Some(Value::Text(access)) if access == "umts" => "umts",
+        Some(Value::Text(access)) if access == "evdo" => "evdo",
         _ => "nr",
     };
     let (origin, entries) = root.table("cell", "[cell]", &mut problems);

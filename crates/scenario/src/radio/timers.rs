@@ -41,7 +41,7 @@ pub(super) fn check(fields: &Fields, problems: &mut Problems) {
 fn generation(fields: &Fields) -> Option<Generation> {
     match fields.variant {
         Some("lte") => Some(Generation::Lte),
-        Some("umts") => None,
+        Some("umts" | "evdo") => None,
         _ => Some(Generation::Nr),
     }
 }

@@ -144,6 +144,11 @@ const LTE: &[&str] = &["lte"];
 /// Those whose base station schedules the uplink.
 const NR_LTE: &[&str] = &["nr", "lte"];
 const UMTS: &[&str] = &["umts"];
+const EVDO: &[&str] = &["evdo"];
+/// Those whose UEs have an uplink channel of their own.
+const UMTS_EVDO: &[&str] = &["umts", "evdo"];
+/// Those whose UEs are connected or not.
+const NR_LTE_EVDO: &[&str] = &["nr", "lte", "evdo"];
 
 const fn each(variants: &'static [&'static str], keys: &'static [Key]) -> Group {
     Group { variants, rule: Rule::Each, keys }

@@ -13,7 +13,7 @@ pub(super) fn bearer(get: &Get<'_>, plain: &RlcConfig) -> OneWayConfig {
     OneWayConfig {
         rlc: match get.variant() {
             "lte" => RlcConfig::Lte(lte_mode(get)),
-            "umts" => RlcConfig::Umts(umts_am(get, plain)),
+            "umts" | "evdo" => RlcConfig::Umts(umts_am(get, plain)),
             _ => RlcConfig::Nr { mode: nr_mode(get), release: release(get) },
         },
         pdcp: PdcpConfig {
@@ -73,13 +73,15 @@ fn umts_am(get: &Get<'_>, plain: &RlcConfig) -> UmtsAm {
         _ => 0,
     };
     UmtsAm {
+        // The keys' ranges end at 126, 1,503 and 2,047.
         pdu: match get.0.count("pdu_bytes") {
-            // The key's range ends at 126.
             Some(bytes) => UmtsPdu::Fixed { bytes: bytes as u32 },
-            None => UmtsPdu::Flexible { most: get.narrow("pdu_most_bytes") },
+            None => UmtsPdu::Flexible {
+                most: get.0.count("pdu_most_bytes").map_or(1_503, |bytes| bytes as u32),
+            },
         },
         mac_header_bytes,
-        window: get.narrow("window_pdus"),
+        window: get.0.count("window_pdus").map_or(2_047, |pdus| pdus as u32),
         t_reordering: get.time("t_reordering_ms"),
         arq: arq(get),
     }

@@ -5,6 +5,7 @@ use airpath_path::radio::cell::{
     BaseStationConfig, CellConfig, LteCarrier, LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink,
     UmtsCarrier, UmtsDownlink, UmtsUplink,
 };
+use airpath_path::radio::evdo;
 use airpath_path::radio::lte::{CellPorts, DownlinkTable, tdd};
 use airpath_path::radio::nr::{McsTable, SlotOffsets};
 use airpath_path::radio::scheduler::{Policy, SchedulerConfig};
@@ -20,12 +21,17 @@ pub(super) fn cell(fields: &Fields) -> CellConfig {
     let plain = match get.variant() {
         "lte" => CellConfig::lte(lte_carrier(&get)),
         "umts" => CellConfig::umts(umts_carrier(&get)),
+        "evdo" => CellConfig::evdo(),
         _ => CellConfig::nr(nr_carrier(&get)),
     };
     let time = |name, plain| fields.time(name).unwrap_or(plain);
     let base_station = match get.variant() {
         "umts" => {
             let through = get.time("rnc_ms") + get.time("iub_ms") + get.time("node_b_ms");
+            BaseStationConfig { downlink: through, uplink: through, grant: through }
+        }
+        "evdo" => {
+            let through = get.time("access_network_ms");
             BaseStationConfig { downlink: through, uplink: through, grant: through }
         }
         _ => BaseStationConfig {
@@ -52,8 +58,10 @@ pub(super) fn cell(fields: &Fields) -> CellConfig {
 
 /// Hertz of all resource blocks; chips per second where there are none.
 pub(super) fn bandwidth_hz(fields: &Fields) -> f64 {
-    if fields.variant == Some("umts") {
-        return f64::from(umts::CHIP_RATE);
+    match fields.variant {
+        Some("umts") => return f64::from(umts::CHIP_RATE),
+        Some("evdo") => return f64::from(evdo::CHIP_RATE),
+        _ => {}
     }
     let blocks = check::resource_blocks(fields).expect("a channel of the specification");
     let khz = check::numerology(fields).map_or(15, |numerology| numerology.khz());

@@ -113,8 +113,8 @@ pub(super) fn drx(get: &Get<'_>, access: &Access, processes: u8) -> Option<DrxCo
                 pdcch: symbols(carrier.control_symbols.into()),
             }
         }
-        // The tables of UMTS have no such key.
-        Access::Umts(_) => return None,
+        // The tables of UMTS and EV-DO have no such key.
+        Access::Umts(_) | Access::Evdo => return None,
         Access::Lte(carrier) => Timers {
             rtt: lte_rtt(carrier.duplex),
             retransmission: ["retransmission_down_subframes", "retransmission_up_subframes"]

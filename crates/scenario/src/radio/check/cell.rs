@@ -18,6 +18,7 @@ pub(super) fn check(cell: &Fields, problems: &mut Problems) {
     blocks(cell, problems);
     match cell.variant {
         Some("umts") => umts_carrier(cell, problems),
+        Some("evdo") => {}
         Some("lte") => lte_carrier(cell, problems),
         _ => nr_carrier(cell, problems),
     }

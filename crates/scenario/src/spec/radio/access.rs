@@ -4,7 +4,7 @@
 use super::super::{
     Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or,
 };
-use super::{LTE, NR, NR_LTE, UMTS, each};
+use super::{LTE, NR, NR_LTE, UMTS_EVDO, each};
 
 /// Scheduling request.
 pub(super) static SR: Table = Table {
@@ -142,7 +142,7 @@ const fn retransmission(default: &'static str) -> Key {
 pub(super) static GRANTS: Table = Table {
     header: "[radio.grants]",
     path: "radio.grants or radio.ue.N.grants",
-    doc: "What the base station grants for a mere request, and unasked. In UMTS every UE has a \
+    doc: "What the base station grants for a mere request, and unasked. In UMTS and EV-DO every UE has a \
           standing grant, and asks for nothing.",
     selector: Some("access"),
     groups: &[
@@ -203,12 +203,13 @@ pub(super) static GRANTS: Table = Table {
             ],
         ),
         each(
-            UMTS,
+            UMTS_EVDO,
             &[Key::new(
                 "serving_grant_bytes",
                 or("largest", &GRANT),
                 Default::Value("\"largest\""),
-                "Most that the UE may send in a TTI, MAC header included (TS 25.321 11.8.1.3); \
+                "Most that the UE may send in a TTI or a packet, MAC header included (TS 25.321 \
+             11.8.1.3; in EV-DO what T2P allows); \
              \"largest\": the largest block of its category or of its DCH.",
             )],
         ),

@@ -3,7 +3,7 @@
 use super::super::{
     Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or,
 };
-use super::{ALL, LTE, NR, NR_LTE, UMTS, each};
+use super::{ALL, LTE, NR, NR_LTE, UMTS, UMTS_EVDO, each};
 
 /// One direction of the bearer.
 pub(super) static RLC: Table = Table {
@@ -29,10 +29,11 @@ pub(super) static RLC: Table = Table {
         each(NR, NR_KEYS),
         each(LTE, LTE_KEYS),
         each(NR_LTE, ARQ),
-        each(UMTS, UMTS_KEYS),
+        each(UMTS, UMTS_PDUS),
+        each(UMTS_EVDO, UMTS_KEYS),
         each(NR, &[header("4", "18 bits of SN and an SDAP header")]),
         each(LTE, &[header("2", "12 bits of SN")]),
-        each(UMTS, &[header("0", "none (TS 25.323 8.2.1)"), UMTS_DISCARD]),
+        each(UMTS_EVDO, &[header("0", "none (TS 25.323 8.2.1)"), UMTS_DISCARD]),
         each(NR_LTE, PDCP),
         each(ALL, BUFFER),
     ],
@@ -120,7 +121,7 @@ const ARQ: &[Key] = &[
 ];
 
 /// UMTS's RLC is acknowledged: its UM carries voice.
-const UMTS_KEYS: &[Key] = &[
+const UMTS_PDUS: &[Key] = &[
     Key::new(
         "pdu_bytes",
         or("flexible", &count(Unit::Bytes, 16, 126)),
@@ -141,6 +142,10 @@ const UMTS_KEYS: &[Key] = &[
         Default::Value("2047"),
         "Transmission window size (TS 25.322 9.6).",
     ),
+];
+
+/// RLC stands in for EV-DO's RLP too.
+const UMTS_KEYS: &[Key] = &[
     Key::new(
         "t_reordering_ms",
         MS_FROM_0,

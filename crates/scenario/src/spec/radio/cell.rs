@@ -3,7 +3,7 @@
 use super::super::{
     Choice, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or, real,
 };
-use super::{ALL, LTE, NR, NR_LTE, UMTS, each};
+use super::{ALL, EVDO, LTE, NR, NR_LTE, UMTS, each};
 
 /// The cell.
 pub(crate) static CELL: Table = Table {
@@ -22,13 +22,19 @@ pub(crate) static CELL: Table = Table {
         each(ALL, FAIRNESS),
         each(NR_LTE, REST),
         each(UMTS, UMTS_TIMES),
+        each(EVDO, EVDO_TIMES),
         each(ALL, BLER),
     ],
 };
 
 const ACCESS: &[Key] = &[Key::new(
     "access",
-    Kind::Choice(&[choice("nr", "NR."), choice("lte", "LTE."), choice("umts", "UMTS FDD.")]),
+    Kind::Choice(&[
+        choice("nr", "NR."),
+        choice("lte", "LTE."),
+        choice("umts", "UMTS FDD."),
+        choice("evdo", "EV-DO Rev. A."),
+    ]),
     Default::Preset,
     "Radio technology. It is the preset's, and decides which keys there are.",
 )];
@@ -292,6 +298,14 @@ const UMTS_TIMES: &[Key] = &[
     ),
     Key::new("node_b_ms", MS_FROM_0, Default::Value("2"), "What it waits in the Node B, each way."),
 ];
+
+const EVDO_TIMES: &[Key] = &[Key::new(
+    "access_network_ms",
+    MS_FROM_0,
+    Default::Value("10"),
+    "What a packet takes through base station, controller and the link between them, each way, \
+     beside its queue.",
+)];
 
 const SCHEDULER: &[Key] = &[Key::new(
     "scheduler",

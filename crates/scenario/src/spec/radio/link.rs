@@ -3,7 +3,7 @@
 use super::super::{
     Choice, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or, real,
 };
-use super::{ALL, LTE, NR, NR_LTE, UMTS, each};
+use super::{ALL, EVDO, LTE, NR, NR_LTE, UMTS, each};
 
 /// How an MCS is chosen.
 pub(super) static LINK_ADAPTATION: Table = Table {
@@ -75,6 +75,7 @@ pub(super) static LINK_ADAPTATION: Table = Table {
         each(NR, &[period("20"), OFFSET_MS, delay("4")]),
         each(LTE, &[period("10"), OFFSET_MS, delay("6")]),
         each(UMTS, &[period("4"), OFFSET_MS, delay("8")]),
+        each(EVDO, &[period("1.666667"), OFFSET_MS, delay("3.333334")]),
     ],
 };
 
@@ -109,7 +110,7 @@ pub(super) static HARQ: Table = Table {
     path: "radio.harq or radio.harq_up or radio.ue.N.harq",
     doc: "HARQ. LTE's processes and timing follow from its duplex mode (TS 36.213 7 and 8): \
           asynchronous down, synchronous up. So are UMTS's: 6 processes for HS-DSCH, 8 or 4 for E-DCH, \
-          none for a DCH.",
+          none for a DCH. EV-DO's have 4 and 3; a packet has as many transmissions as its rate says.",
     selector: Some("access"),
     groups: &[
         each(
@@ -141,18 +142,11 @@ pub(super) static HARQ: Table = Table {
                      HARQ is asynchronous.",
                 ),
                 combining("\"incremental_redundancy\""),
-                Key::new(
-                    "mother_rate",
-                    real("", 0.05, 1.0),
-                    // TS 36.212 5.1.3.2, TS 38.212 5.3.2
-                    Default::Value("0.3333333333333333"),
-                    "Lowest code rate, below which bits repeat: 1/3 of LTE's turbo code and NR's \
-                     base graph 1, 1/5 of base graph 2.",
-                )
-                .needs(Need::Is("combining", "incremental_redundancy")),
+                mother_rate("0.3333333333333333"),
             ],
         ),
         each(UMTS, &[combining("\"chase\"")]),
+        each(EVDO, &[combining("\"incremental_redundancy\""), mother_rate("0.2")]),
         each(
             ALL,
             &[Key::new(
@@ -175,6 +169,18 @@ const fn combining(default: &'static str) -> Key {
         Default::Value(default),
         "What the receiver does with the transmissions of one block.",
     )
+}
+
+const fn mother_rate(default: &'static str) -> Key {
+    Key::new(
+        "mother_rate",
+        real("", 0.05, 1.0),
+        // TS 36.212 5.1.3.2, TS 38.212 5.3.2
+        Default::Value(default),
+        "Lowest code rate, below which bits repeat: 1/3 of LTE's turbo code and NR's base graph 1, \
+         1/5 of base graph 2 and of EV-DO's turbo code.",
+    )
+    .needs(Need::Is("combining", "incremental_redundancy"))
 }
 
 const COMBININGS: &[Choice] = &[
@@ -206,7 +212,7 @@ pub(super) static AMBR: Table = Table {
                 "up_mbps",
                 or("unlimited", &Kind::Rate),
                 Default::Value("\"unlimited\""),
-                "Cap of the uplink. In UMTS it is the serving grant.",
+                "Cap of the uplink. In UMTS and EV-DO it is the serving grant.",
             )],
         ),
         each(

@@ -4,7 +4,7 @@ use super::super::{
     Default, Key, Kind, MS, MS_ABOVE_0, MS_FROM_0, Need, Table, TimeUnit, Unit, choice, count, or,
     real,
 };
-use super::{ALL, LTE, NR, NR_LTE, UMTS, each};
+use super::{ALL, LTE, NR, NR_LTE, NR_LTE_EVDO, UMTS, each};
 
 const ON: Need = Need::On("enabled");
 
@@ -129,12 +129,12 @@ const LTE_TIMERS: &[Key] = &[
 pub(super) static RRC: Table = Table {
     header: "[radio.rrc]",
     path: "radio.rrc or radio.ue.N.rrc",
-    doc: "RRC states (TS 38.331 4.2.1, TS 36.331 4.2.1, TS 25.331 7). A table that is there is \
-          enabled unless it says otherwise.",
+    doc: "RRC states (TS 38.331 4.2.1, TS 36.331 4.2.1, TS 25.331 7). In EV-DO \
+          idle is a dormant session. A table that is there is enabled unless it says otherwise.",
     selector: Some("access"),
     groups: &[
         each(
-            NR_LTE,
+            NR_LTE_EVDO,
             &[
                 enabled("False: the UE is always connected."),
                 Key::new(
@@ -166,7 +166,7 @@ pub(super) static RRC: Table = Table {
                     MS_ABOVE_0,
                     Default::Value("1280"),
                     "Paging cycle T of an idle UE: 320, 640, 1280 or 2560 (TS 38.304 7.1, \
-                     TS 36.304 7.1).",
+                     TS 36.304 7.1); in EV-DO any.",
                 )
                 .needs(ON),
                 Key::new(
@@ -356,14 +356,14 @@ pub(super) static PROCESSING: Table = Table {
             Key::new(
                 "down_ms",
                 MS_FROM_0,
-                Default::Derived("a slot in NR, 1.5 in LTE, 4 in UMTS"),
+                Default::Derived("a slot in NR, 1.5 in LTE, 4 in UMTS, 5 in EV-DO"),
                 "From the end of a slot with a downlink block until its packets are above the \
                  radio.",
             ),
             Key::new(
                 "up_ms",
                 MS_FROM_0,
-                Default::Derived("a slot in NR, 1 in LTE, 2 in UMTS"),
+                Default::Derived("a slot in NR, 1 in LTE, 2 in UMTS and EV-DO"),
                 "From an uplink packet's arrival until a block can hold it.",
             ),
         ],
