@@ -1,6 +1,6 @@
-//! The radio link: the numbers that 3GPP fixes (`nr`, `lte`, `bsr`, `enumerations`), and what is
-//! made of them: channel, link adaptation, HARQ, schedulers, RLC and PDCP, a UE's MAC procedures
-//! and RRC states.
+//! The radio link: the numbers that 3GPP and 3GPP2 fix (`nr`, `lte`, `umts`, `evdo`, `bsr`,
+//! `enumerations`), and what is made of them: channel, link adaptation, HARQ, schedulers, RLC and
+//! PDCP, a UE's MAC procedures and RRC states.
 
 pub mod adaptation;
 pub mod bsr;

@@ -1,6 +1,6 @@
 //! RRC states: what a UE pays before it may send, and when it stops being ready.
 //!
-//! [`connection::Connection`] is LTE's and NR's state machine, [`umts::Umts`] UMTS's. Both
+//! [`connection::Connection`] is LTE's, NR's and EV-DO's state machine, [`umts::Umts`] UMTS's. Both
 //! evaluate lazily: a UE without traffic has one timer, and one event when it expires.
 
 pub mod connection;
