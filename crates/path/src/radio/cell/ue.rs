@@ -57,6 +57,8 @@ pub(super) struct Link {
     pub(super) active: bool,
     /// When the scheduler can use it, if nothing happens before.
     pub(super) wait: Option<Instant>,
+    /// The serving grant in bytes, where there is one; only for the capacity.
+    grant: Option<u32>,
     /// Bytes of a block that can hold a PDU, and the first MCS that has them.
     least_block: u32,
     lowest_mcs: u8,
@@ -106,11 +108,13 @@ impl Ue {
         let stream = |name: &str| Stream::new(seed, &format!("ue.{index}.{name}"));
         let down = (Direction::Downlink, cell.base_station.downlink + air.dci_lead());
         let up = (Direction::Uplink, config.processing.uplink);
+        let mut up = Link::new(&config.uplink, up, cell, air, &stream);
+        up.grant = config.configured.filter(|_| air.has_standing_grants()).map(|grant| grant.bytes);
         Self {
             index,
             bearer: Bearer::new(&config.downlink.bearer, &config.uplink.bearer, 0),
             down: Link::new(&config.downlink, down, cell, air, &stream),
-            up: Link::new(&config.uplink, up, cell, air, &stream),
+            up,
             access: UplinkAccess::new(config, &stream),
             processing: config.processing.downlink,
             armed: None,
@@ -227,6 +231,7 @@ impl Link {
             pool: Vec::new(),
             active: false,
             wait: None,
+            grant: None,
             least_block,
             lowest_mcs: lowest_mcs.unwrap_or(air.link(direction).highest_mcs()),
             mcs: 0,
@@ -243,7 +248,11 @@ impl Link {
         self.mcs = mcs.max(self.lowest_mcs);
         if self.capacity_mcs != Some(self.mcs) {
             self.capacity_mcs = Some(self.mcs);
-            self.capacity.set(now, air.mean_slot_bytes(self.mcs), slot);
+            let most = air.mean_slot_bytes(self.mcs);
+            let part = self
+                .grant
+                .map_or(1.0, |grant| f64::from(grant) / f64::from(air.most_bytes(self.mcs).max(1)));
+            self.capacity.set(now, most * part.min(1.0), slot);
         }
         self.mcs
     }
