@@ -11,8 +11,8 @@ use airpath_path::radio::Direction;
 use airpath_path::radio::cell::*;
 use airpath_path::radio::mac::Occasions;
 use airpath_path::radio::mac::drx::{DrxConfig, UplinkStart};
-use airpath_path::radio::rrc::RrcState;
 use airpath_path::radio::rrc::connection::ConnectionConfig;
+use airpath_path::radio::rrc::{RrcConfig, RrcState};
 
 struct Counting;
 
@@ -126,14 +126,14 @@ fn cells() -> Vec<(CellConfig, UeConfig)> {
             harq_processes: 16,
             uplink_start: UplinkStart::AtOnce,
         });
-        sleeper.rrc = Some(ConnectionConfig {
+        sleeper.rrc = Some(RrcConfig::Connection(ConnectionConfig {
             initial: RrcState::Idle,
             setup: ms(80),
             inactivity: Some(ms(10_000)),
             inactive: None,
             paging: Occasions::new(ms(1_280), ms(9)),
             paging_delay: ms(0),
-        });
+        }));
         cells.push((config.clone(), plain));
         cells.push((config, sleeper));
     }

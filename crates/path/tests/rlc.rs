@@ -38,7 +38,16 @@ fn acknowledged() -> impl Strategy<Value = RlcConfig> {
     });
     let lte = (millis(0..60), arq())
         .prop_map(|(t_reordering, arq)| RlcConfig::Lte(LteMode::Am { t_reordering, arq }));
-    prop_oneof![nr, lte]
+    let pdu = prop_oneof![
+        // Small enough for every radio's blocks.
+        (16u32..28).prop_map(|bytes| UmtsPdu::Fixed { bytes }),
+        (16u32..1_504).prop_map(|most| UmtsPdu::Flexible { most }),
+    ];
+    let umts =
+        (pdu, 8u32..2_048, millis(0..60), arq()).prop_map(|(pdu, window, t_reordering, arq)| {
+            RlcConfig::Umts(UmtsAm { pdu, mac_header_bytes: 3, window, t_reordering, arq })
+        });
+    prop_oneof![nr, lte, umts]
 }
 
 fn unacknowledged() -> impl Strategy<Value = RlcConfig> {

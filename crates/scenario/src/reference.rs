@@ -63,8 +63,11 @@ fn section(out: &mut String, table: &Table) {
         keys_and_those_of_a_flow(out, table, table.groups.iter());
         return;
     };
-    write(out, format_args!("\n### For every `{selector}`\n"));
-    keys(out, table.groups.iter().filter(|group| group.variants.is_empty()));
+    let always = || table.groups.iter().filter(|group| group.variants.is_empty());
+    if always().next().is_some() {
+        write(out, format_args!("\n### For every `{selector}`\n"));
+        keys(out, always());
+    }
     // Groups with the same variants share a heading, in the order of their first appearance.
     let mut shown: Vec<&[&str]> = Vec::new();
     for group in table.groups.iter().filter(|group| !group.variants.is_empty()) {

@@ -36,6 +36,8 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "lte-20",
     "nr-drx",
     "lte-2012",
+    "umts-hspa",
+    "evdo",
     "handover",
     "nsa",
 ];

@@ -13,7 +13,10 @@ pub(crate) fn unknown_key(
     here: &str,
     problems: &mut Problems,
 ) {
-    let allowed = || list(table.keys(variant).map(|key| key.name));
+    let allowed = || match list(table.keys(variant).map(|key| key.name)) {
+        none if none.is_empty() => "nothing".to_owned(),
+        names => names,
+    };
     let elsewhere = table.variants_of(name);
     if !elsewhere.is_empty() {
         // Only a table with a selector has variants.

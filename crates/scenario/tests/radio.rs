@@ -5,7 +5,8 @@ use std::path::Path;
 use airpath_base::{Duration, Rate};
 use airpath_path::radio::adaptation::{McsMode, Threshold};
 use airpath_path::radio::cell::{
-    Access, CellConfig, LteCarrier, LteDuplex, NrCarrier, UeConfig, UeIndex,
+    Access, CellConfig, LteCarrier, LteDuplex, NrCarrier, UeConfig, UeIndex, UmtsDownlink,
+    UmtsUplink,
 };
 use airpath_path::radio::channel::{AtEnd, ChannelConfig, PathLoss, Quality};
 use airpath_path::radio::harq::{Combining, Decoding, HarqTiming};
@@ -15,10 +16,12 @@ use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
 use airpath_path::radio::network::{CellIndex, PlannedHandover};
 use airpath_path::radio::rlc::{
     Discipline, EcnCapable, Forwarding, Isolation, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn,
-    Release, RlcConfig,
+    Release, RlcConfig, UmtsPdu,
 };
-use airpath_path::radio::rrc::RrcState;
+use airpath_path::radio::rrc::umts::{PchConfig, SetupState};
+use airpath_path::radio::rrc::{RrcConfig, RrcState};
 use airpath_path::radio::scheduler::{Policy, RateCap};
+use airpath_path::radio::umts::{EdchCategory, EdchTti, HsdpaCategory};
 use airpath_scenario::{Parsed, RadioConfig, Source, parse, radio_presets};
 
 const PING: &str = "[[flow]]\nkind = \"ping\"\n";
@@ -89,7 +92,7 @@ fn presets_have_the_published_timers() {
     assert_eq!((drx.on_duration, drx.inactivity, drx.long_cycle), (ms(10), ms(100), ms(320)));
     assert_eq!((drx.short_cycle, drx.uplink_start), (None, UplinkStart::AtOnce));
     let phone = ue("lte-2012", "");
-    let rrc = phone.rrc.expect("it has RRC");
+    let Some(RrcConfig::Connection(rrc)) = phone.rrc else { panic!("it has RRC") };
     assert_eq!(
         (rrc.initial, rrc.setup, rrc.inactivity),
         (RrcState::Idle, ms(260), Some(ms(11_600)))
@@ -123,6 +126,67 @@ fn presets_have_the_resource_blocks_of_their_bandwidth() {
     assert_eq!((configuration.number(), special), (2, 7));
     // TS 36.213 table 7-1: 10 processes
     assert_eq!(ue("lte-tdd-20", "").downlink.harq.processes, 10);
+}
+
+#[test]
+fn umts_is_what_it_says() {
+    let hspa = radio("umts-hspa", "");
+    let Access::Umts(carrier) = hspa.network.cells[0].access.clone() else { panic!("not UMTS") };
+    let category = HsdpaCategory::new(8).unwrap();
+    assert_eq!(carrier.downlink, UmtsDownlink::HsDsch { category, codes: 10 });
+    let category = EdchCategory::new(5).unwrap();
+    assert_eq!(carrier.uplink, UmtsUplink::EDch { category, tti: EdchTti::Ms10 });
+    // RNC, Iub, Node B
+    assert_eq!(
+        (hspa.network.cells[0].base_station.downlink, hspa.network.cells[0].base_station.uplink),
+        (ms(18), ms(18))
+    );
+    let phone = &hspa.network.ues[0].in_cell[0];
+    assert_eq!(phone.configured.unwrap().bytes, 1_000);
+    assert_eq!(phone.uplink.harq.processes, 4);
+    let RlcConfig::Umts(rlc) = phone.downlink.bearer.rlc else { panic!("not UMTS") };
+    assert_eq!(
+        (rlc.pdu, rlc.window, rlc.mac_header_bytes),
+        (UmtsPdu::Fixed { bytes: 82 }, 2_047, 3)
+    );
+    let Some(RrcConfig::Umts(rrc)) = phone.rrc else { panic!("it has RRC") };
+    assert_eq!(
+        (rrc.setup, rrc.setup_state, rrc.initial),
+        (ms(2_000), SetupState::Dch, RrcState::Idle)
+    );
+    assert_eq!((rrc.dch_inactivity, rrc.fach_inactivity), (ms(5_000), ms(12_000)));
+    // 85 bytes at 32 kb/s are 21 ms: two frames.
+    assert_eq!(
+        (rrc.fach.bytes, rrc.fach.downlink_time, rrc.fach.uplink_time),
+        (85, ms(20), ms(40))
+    );
+    // More than the category has is the category's.
+    let grant = |text: &str| ue("umts-hspa-plus", text).configured.unwrap().bytes;
+    assert_eq!(grant("[radio.grants]\nserving_grant_bytes = 90000\n"), 11_484 / 8);
+    let dch = ue("umts-r99", "[radio.harq]\nmax_transmissions = 3\n");
+    assert_eq!(dch.downlink.harq.max_transmissions, 1);
+    let RlcConfig::Umts(rlc) = dch.downlink.bearer.rlc else { panic!("not UMTS") };
+    assert_eq!(rlc.mac_header_bytes, 0);
+    let text = "[radio.rrc]\npch = true\npch_idle_after_ms = 60000\ninitial_state = \"cell_pch\"\n";
+    let Some(RrcConfig::Umts(rrc)) = ue("umts-hspa", text).rrc else { panic!("it has RRC") };
+    assert_eq!(rrc.pch, PchConfig::IdleAfter(Some(ms(60_000))));
+    assert_eq!(rrc.initial, RrcState::CellPch);
+}
+
+#[test]
+fn evdo_is_what_it_says() {
+    let text = "[radio.cell]\naccess_network_ms = 12\n[radio.rrc]\nsetup_ms = 700\n";
+    let evdo = radio("evdo-rev-a", text);
+    assert_eq!(evdo.network.cells[0].access, Access::Evdo);
+    assert_eq!(evdo.network.cells[0].base_station.uplink, ms(12));
+    let phone = &evdo.network.ues[0].in_cell[0];
+    let processes = [&phone.downlink, &phone.uplink].map(|link| link.harq.processes);
+    assert_eq!(processes, [4, 3]);
+    assert_eq!(phone.configured.unwrap().bytes, 768);
+    let decoding = Decoding::Fixed { initial: 1.0, retransmission: 0.05 };
+    assert_eq!((phone.uplink.harq.decoding, phone.uplink.harq.max_transmissions), (decoding, 4));
+    let Some(RrcConfig::Connection(rrc)) = phone.rrc else { panic!("it has RRC") };
+    assert_eq!((rrc.setup, rrc.inactivity), (ms(700), Some(ms(10_000))));
 }
 
 #[test]
@@ -362,7 +426,7 @@ fn rrc_states_are_what_they_say() {
                 inactive = true\nresume_ms = 15\ninactive_idle_after_ms = 60000\n\
                 paging_offset_ms = 30\n[radio.processing]\nup_ms = 1\n";
     let ue = ue("nr-n78", text);
-    let rrc = ue.rrc.unwrap();
+    let Some(RrcConfig::Connection(rrc)) = ue.rrc else { panic!("it has RRC") };
     assert_eq!((rrc.initial, rrc.setup, rrc.inactivity), (RrcState::Connected, ms(50), None));
     assert_eq!(rrc.paging, Occasions::new(ms(1280), ms(30)));
     let inactive = rrc.inactive.unwrap();

@@ -1,6 +1,6 @@
-//! The radio link: the numbers that 3GPP fixes (`nr`, `lte`, `bsr`, `enumerations`), and what is
-//! made of them: channel, link adaptation, HARQ, schedulers, RLC and PDCP, a UE's MAC procedures
-//! and RRC states.
+//! The radio link: the numbers that 3GPP and 3GPP2 fix (`nr`, `lte`, `umts`, `evdo`, `bsr`,
+//! `enumerations`), and what is made of them: channel, link adaptation, HARQ, schedulers, RLC and
+//! PDCP, a UE's MAC procedures and RRC states.
 
 pub mod adaptation;
 pub mod bsr;
@@ -8,6 +8,7 @@ pub mod cell;
 pub mod channel;
 mod decibel;
 pub mod enumerations;
+pub mod evdo;
 pub mod harq;
 pub mod lte;
 pub mod mac;
@@ -17,6 +18,7 @@ pub mod rlc;
 pub mod rrc;
 pub mod scheduler;
 pub mod scheme;
+pub mod umts;
 
 /// Which way data travels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

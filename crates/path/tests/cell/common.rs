@@ -2,7 +2,9 @@
 
 use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 use airpath_path::radio::Direction;
-use airpath_path::radio::cell::{Cell, CellConfig, CellDeparture, LteCarrier, UeConfig, UeIndex};
+use airpath_path::radio::cell::{
+    Cell, CellConfig, CellDeparture, LteCarrier, UeConfig, UeIndex, UmtsCarrier,
+};
 use airpath_path::radio::harq::Decoding;
 use airpath_path::radio::rlc::{LteMode, LteUmSn, NrMode, NrUmSn, Release, RlcConfig};
 
@@ -66,6 +68,8 @@ pub(crate) fn um(ue: &mut UeConfig) {
                 mode: NrMode::Um { sn: NrUmSn::Bits12, t_reassembly: ms(50) },
                 release: Release::InOrder { t_reordering: Some(ms(100)) },
             },
+            // It has none here.
+            RlcConfig::Umts(am) => RlcConfig::Umts(am),
         };
     }
 }
@@ -101,4 +105,12 @@ pub(crate) fn mean_ms(times: impl IntoIterator<Item = Duration>) -> f64 {
         count += 1.0;
     }
     sum / count
+}
+
+/// A UMTS cell and a UE whose HARQ never fails.
+pub(crate) fn umts(carrier: UmtsCarrier) -> (CellConfig, UeConfig) {
+    let cell = CellConfig::umts(carrier);
+    let mut ue = UeConfig::plain(&cell.access);
+    bler(&mut ue, 0.0, 0.0);
+    (cell, ue)
 }

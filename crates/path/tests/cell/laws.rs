@@ -13,10 +13,12 @@ use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
 use airpath_path::radio::mac::grants::PeriodicGrant;
 use airpath_path::radio::mac::rach::RachConfig;
 use airpath_path::radio::network::*;
-use airpath_path::radio::rlc::{CoDelConfig, Discipline, Forwarding, Isolation};
-use airpath_path::radio::rrc::RrcState;
+use airpath_path::radio::rlc::{CoDelConfig, Discipline, Forwarding, Isolation, RlcConfig};
 use airpath_path::radio::rrc::connection::{ConnectionConfig, InactiveConfig};
+use airpath_path::radio::rrc::umts::{Fach, PchConfig, SetupState, UmtsConfig};
+use airpath_path::radio::rrc::{RrcConfig, RrcState};
 use airpath_path::radio::scheduler::{Policy, RateCap};
+use airpath_path::radio::umts::{DchRate, EdchCategory, EdchTti, HsdpaCategory};
 use proptest::prelude::*;
 
 use crate::common::*;
@@ -29,6 +31,8 @@ fn carrier() -> impl Strategy<Value = CellConfig> {
         Just(CellConfig::nr(NrCarrier::n78_100_mhz())),
         Just(CellConfig::nr(NrCarrier::fdd_20_mhz())),
         Just(CellConfig::lte(LteCarrier::fdd_20_mhz())),
+        umts(),
+        Just(CellConfig::evdo()),
         (0u8..7, 0u8..=9, 6u32..=100).prop_map(|(number, special, prbs)| {
             let configuration = tdd::Configuration::new(number).unwrap();
             CellConfig::lte(LteCarrier::new(LteDuplex::Tdd { configuration, special }, prbs))
@@ -45,6 +49,29 @@ fn carrier() -> impl Strategy<Value = CellConfig> {
             CellConfig::nr(carrier)
         }),
     ]
+}
+
+fn umts() -> impl Strategy<Value = CellConfig> {
+    let rate =
+        || prop_oneof![Just(DchRate::Kbps64), Just(DchRate::Kbps128), Just(DchRate::Kbps384)];
+    let category = prop_oneof![Just(5u8), Just(8), Just(10), Just(12), Just(14)];
+    let downlink = prop_oneof![
+        3 => (category, 5u32..=15).prop_map(|(category, codes)| UmtsDownlink::HsDsch {
+            category: HsdpaCategory::new(category).unwrap(),
+            codes,
+        }),
+        1 => rate().prop_map(UmtsDownlink::Dch),
+    ];
+    let uplink = prop_oneof![
+        2 => Just(EdchTti::Ms2),
+        2 => Just(EdchTti::Ms10),
+    ];
+    let uplink = prop_oneof![
+        3 => uplink.prop_map(|tti| UmtsUplink::EDch { category: EdchCategory::new(6).unwrap(), tti }),
+        1 => rate().prop_map(UmtsUplink::Dch),
+    ];
+    (downlink, uplink)
+        .prop_map(|(downlink, uplink)| CellConfig::umts(UmtsCarrier { downlink, uplink }))
 }
 
 fn cell() -> impl Strategy<Value = CellConfig> {
@@ -107,6 +134,33 @@ fn rrc() -> impl Strategy<Value = ConnectionConfig> {
     })
 }
 
+/// UMTS's states with the times of LTE's: half of the time idle at the start, half in CELL_DCH.
+fn umts_states(like: RrcConfig) -> RrcConfig {
+    let RrcConfig::Connection(like) = like else { return like };
+    let inactivity = like.inactivity.unwrap_or(ms(100));
+    RrcConfig::Umts(UmtsConfig {
+        initial: if like.initial == RrcState::Idle { RrcState::Idle } else { RrcState::CellDch },
+        setup: like.setup,
+        setup_state: if like.inactive.is_some() { SetupState::Fach } else { SetupState::Dch },
+        pch_to_fach: ms(40),
+        fach_to_dch: ms(50),
+        uplink_threshold: 200,
+        downlink_threshold: 400,
+        dch_inactivity: inactivity,
+        fach_inactivity: ms(500),
+        pch: like.inactive.map_or(PchConfig::Unused, |_| PchConfig::IdleAfter(Some(ms(900)))),
+        paging: like.paging,
+        paging_delay: like.paging_delay,
+        fach: Fach {
+            downlink: Occasions::new(ms(10), ms(0)),
+            downlink_time: ms(10),
+            uplink: Occasions::new(ms(40), ms(0)),
+            uplink_time: ms(30),
+            bytes: 45,
+        },
+    })
+}
+
 fn rach() -> RachConfig {
     RachConfig {
         occasions: Occasions::new(ms(10), ms(1)),
@@ -143,6 +197,12 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
             bler(&mut ue, losses.0, losses.1);
             for link in [&mut ue.downlink, &mut ue.uplink] {
                 link.harq.max_transmissions = losses.2;
+                if let RlcConfig::Umts(am) = &mut link.bearer.rlc {
+                    // Within the inactivity timer, as in the other technologies: a poll that needs
+                    // a page each time takes longer than this test waits.
+                    am.arq.t_poll_retransmit = ms(45);
+                    am.arq.t_status_prohibit = ms(10);
+                }
                 link.harq.nack_to_ack = losses.3;
                 link.channel = ChannelConfig::Constant(Quality::Sinr(rest.1));
                 link.mcs = McsMode::Adaptive(OuterLoopConfig::default());
@@ -164,6 +224,8 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
             let cell = match &access {
                 Access::Nr(carrier) => CellConfig::nr(carrier.clone()),
                 Access::Lte(carrier) => CellConfig::lte(*carrier),
+                Access::Umts(carrier) => CellConfig::umts(*carrier),
+                Access::Evdo => CellConfig::evdo(),
             };
             let offset = cell.request_offset(ms(1));
             ue.sr.occasions = asking.0.map(|period| Occasions::new(ms(period), offset));
@@ -177,15 +239,21 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
                 bytes: 120,
                 keep: Some(ms(keep.unwrap_or(50))),
             };
-            ue.proactive = grants.0.map(|(period, keep)| grant(period, keep));
-            ue.configured = grants.1.map(|period| grant(period, None));
-            ue.drx = states.0;
-            ue.rrc = states.1;
-            ue.alignment = states.2.map(|timer| AlignmentConfig {
+            let standing = access.has_standing_grants();
+            if !standing {
+                ue.proactive = grants.0.map(|(period, keep)| grant(period, keep));
+                ue.configured = grants.1.map(|period| grant(period, None));
+                ue.drx.clone_from(&states.0);
+            }
+            ue.rrc = states.1.map(RrcConfig::Connection);
+            if let (Some(states), Access::Umts(_)) = (ue.rrc, &access) {
+                ue.rrc = Some(umts_states(states));
+            }
+            ue.alignment = states.2.filter(|_| !standing).map(|timer| AlignmentConfig {
                 timer: Some(ms(timer)),
                 command_every: ms(timer / 4),
             });
-            if ue.sr.occasions.is_none() || ue.alignment.is_some() || asking.3 {
+            if !standing && (ue.sr.occasions.is_none() || ue.alignment.is_some() || asking.3) {
                 ue.random_access = Some(rach());
             }
             ue.processing = UeProcessing { downlink: us(rest.2), uplink: us(rest.3) };
@@ -213,9 +281,18 @@ fn wide_world() -> impl Strategy<Value = NetworkConfig> {
     (cells, planned, numbers, measured).prop_flat_map(|(cells, planned, numbers, measured)| {
         let mobile = || {
             let in_cell: Vec<_> = cells.iter().map(|cell| ue(cell.access.clone())).collect();
-            in_cell.prop_map(|mut in_cell| {
+            let accesses: Vec<_> = cells.iter().map(|cell| cell.access.clone()).collect();
+            in_cell.prop_map(move |mut in_cell| {
                 let am = |ue: &UeConfig| ue.downlink.bearer.rlc.is_acknowledged();
-                if in_cell.iter().any(|ue| !am(ue)) {
+                // A bearer keeps its mode. UMTS has AM only.
+                let only_am = |access: &Access| matches!(access, Access::Umts(_) | Access::Evdo);
+                if accesses.iter().any(only_am) {
+                    for (ue, access) in in_cell.iter_mut().zip(&accesses) {
+                        let plain = UeConfig::plain(access);
+                        ue.downlink.bearer.rlc = plain.downlink.bearer.rlc;
+                        ue.uplink.bearer.rlc = plain.uplink.bearer.rlc;
+                    }
+                } else if in_cell.iter().any(|ue| !am(ue)) {
                     in_cell.iter_mut().for_each(um);
                 }
                 MobileConfig { in_cell }

@@ -3,10 +3,12 @@
 mod common;
 mod delays;
 mod errors;
+mod evdo;
 mod laws;
 mod mobility;
 mod rates;
 mod sleep;
+mod umts;
 
 const fn can_be_sent<T: Send>() {}
 /// A cell runs in whatever thread its run does.

@@ -7,8 +7,8 @@ use airpath_path::radio::cell::*;
 use airpath_path::radio::channel::{AtEnd, ChannelConfig, ChannelTrace, Quality};
 use airpath_path::radio::network::*;
 use airpath_path::radio::rlc::Forwarding;
-use airpath_path::radio::rrc::RrcState;
 use airpath_path::radio::rrc::connection::ConnectionConfig;
+use airpath_path::radio::rrc::{RrcConfig, RrcState};
 
 use crate::common::*;
 
@@ -155,6 +155,28 @@ fn a_leg_of_another_technology_is_added_and_dropped_without_loss() {
     }
 }
 
+/// Between a 3G cell and the others; the slower one makes the packets wait.
+#[test]
+fn a_bearer_goes_to_3g_and_comes_back_without_loss() {
+    let third =
+        [acknowledged(CellConfig::umts(UmtsCarrier::hspa())), acknowledged(CellConfig::evdo())];
+    for third in third {
+        for other in [lte_am(), nr_am()] {
+            for mut config in
+                [network([third.clone(), other.clone()]), network([other, third.clone()])]
+            {
+                let back = PlannedHandover { at: ms(700), to: CellIndex(0), ..config.planned[0] };
+                config.planned.push(back);
+                for direction in [DOWN, UP] {
+                    let outcome = send_200(&config, direction);
+                    assert_eq!((outcome.delivered.len(), outcome.dropped.len()), (200, 0));
+                    assert!(in_order(&outcome.delivered));
+                }
+            }
+        }
+    }
+}
+
 /// Data between the source's first and the path's switch arrives in the order in which the core
 /// sent it, though some of it goes by the source and some does not.
 #[test]
@@ -288,14 +310,14 @@ fn rlc_that_gives_up_is_a_failure() {
 #[test]
 fn an_idle_ue_reselects_without_interruption() {
     let idle = |(cell, mut ue): (CellConfig, UeConfig)| {
-        ue.rrc = Some(ConnectionConfig {
+        ue.rrc = Some(RrcConfig::Connection(ConnectionConfig {
             initial: RrcState::Idle,
             setup: ms(60),
             inactivity: Some(ms(10_000)),
             inactive: None,
             paging: airpath_path::radio::mac::Occasions::new(ms(320), ms(0)),
             paging_delay: Duration::ZERO,
-        });
+        }));
         (cell, ue)
     };
     let config = network([idle(lte_am()), idle(lte_am())]);

@@ -4,6 +4,7 @@ use airpath_base::{Duration, Instant};
 use airpath_path::radio::cell::*;
 use airpath_path::radio::mac::Occasions;
 use airpath_path::radio::mac::drx::{DrxConfig, UplinkStart};
+use airpath_path::radio::rrc::RrcConfig;
 use airpath_path::radio::rrc::RrcState;
 use airpath_path::radio::rrc::connection::ConnectionConfig;
 
@@ -75,14 +76,14 @@ fn a_scheduling_request_wakes_the_ue_and_the_named_switch_holds_it_back() {
 #[test]
 fn an_idle_ue_is_paged_or_connects() {
     let (cell, mut ue) = lte();
-    ue.rrc = Some(ConnectionConfig {
+    ue.rrc = Some(RrcConfig::Connection(ConnectionConfig {
         initial: RrcState::Idle,
         setup: ms(80),
         inactivity: Some(ms(10_000)),
         inactive: None,
         paging: Occasions::new(ms(1_280), ms(9)),
         paging_delay: ms(0),
-    });
+    }));
     let fresh = || Cell::new(&cell, core::slice::from_ref(&ue), 1);
     // Base station 1 ms: 101 ms; page at 1,289 ms, connected at 1,369 ms, 1 ms, UE 1.5 ms
     assert_eq!(one_way(&mut fresh(), at(100_000), DOWN, 100), us(1_371_500 - 100_000));

@@ -7,10 +7,10 @@ mod mobility;
 mod procedures;
 
 use airpath_path::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
-use airpath_path::radio::cell::{CellConfig, UeConfig, UeLinkConfig, UeProcessing};
+use airpath_path::radio::cell::{Access, CellConfig, UeConfig, UeLinkConfig, UeProcessing};
 use airpath_path::radio::channel::ChannelTrace;
 use airpath_path::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
-use airpath_path::radio::mac::grants::BelievedConfig;
+use airpath_path::radio::mac::grants::{BelievedConfig, PeriodicGrant};
 use airpath_path::radio::network::{MobileConfig, NetworkConfig};
 use airpath_path::radio::scheduler::RateCap;
 use std::sync::Arc;
@@ -62,6 +62,26 @@ fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {
     let uplink = link(ue, "_up", cell, up.as_ref(), &plain.uplink);
     let grants = Get(ue.part("grants"));
     let processing = ue.part("processing");
+    let processing = UeProcessing {
+        downlink: processing.time("down_ms").unwrap_or(plain.processing.downlink),
+        uplink: processing.time("up_ms").unwrap_or(plain.processing.uplink),
+    };
+    if access.has_standing_grants() {
+        let configured = plain.configured.map(|grant| PeriodicGrant {
+            // The key's range ends at 2^20.
+            bytes: grants
+                .0
+                .count("serving_grant_bytes")
+                .map_or(grant.bytes, |bytes| grant.bytes.min(bytes as u32)),
+            ..grant
+        });
+        let rrc = Get(ue.part("rrc"));
+        let rrc = match access {
+            Access::Umts(_) => procedures::umts_states(&rrc, &downlink.bearer.rlc),
+            _ => procedures::rrc(&rrc),
+        };
+        return UeConfig { downlink, uplink, configured, rrc, processing, ..plain };
+    }
     let processes = downlink.harq.processes.max(uplink.harq.processes);
     UeConfig {
         downlink,
@@ -78,10 +98,7 @@ fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {
         alignment: procedures::alignment(&Get(ue.part("time_alignment"))),
         drx: procedures::drx(&Get(ue.part("drx")), access, processes),
         rrc: procedures::rrc(&Get(ue.part("rrc"))),
-        processing: UeProcessing {
-            downlink: processing.time("down_ms").unwrap_or(plain.processing.downlink),
-            uplink: processing.time("up_ms").unwrap_or(plain.processing.uplink),
-        },
+        processing,
     }
 }
 
@@ -116,7 +133,7 @@ fn link(
             delay: adaptation.time("cqi_delay_ms"),
         },
         harq: harq(&part("harq"), &adaptation, &plain.harq),
-        bearer: bearer::bearer(&part("rlc")),
+        bearer: bearer::bearer(&part("rlc"), &plain.bearer.rlc),
         cap: ambr
             .0
             .rate(cap)
@@ -128,7 +145,11 @@ fn harq(harq: &Get<'_>, adaptation: &Get<'_>, plain: &HarqConfig) -> HarqConfig 
     HarqConfig {
         // Ranges of both keys end far below 2^8.
         processes: harq.0.count("processes").map_or(plain.processes, |count| count as u8),
-        max_transmissions: harq.count("max_transmissions") as u8,
+        max_transmissions: match plain.max_transmissions {
+            // A DCH has no HARQ.
+            1 => 1,
+            most => harq.0.count("max_transmissions").map_or(most, |count| count as u8),
+        },
         timing: match (plain.timing, harq.0.time("processing_ms")) {
             (HarqTiming::Asynchronous { .. }, Some(processing)) => {
                 HarqTiming::Asynchronous { processing }

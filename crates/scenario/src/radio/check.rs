@@ -12,7 +12,7 @@ use crate::problem::Problems;
 use crate::read::Fields;
 use crate::suggest::list;
 
-pub(super) use cell::{numerology, resource_blocks, tdd_pattern};
+pub(super) use cell::{edch_tti, numerology, resource_blocks, tdd_pattern};
 
 /// Everything, of complete tables.
 pub(super) fn radio(radio: &Radio, problems: &mut Problems) {
@@ -39,11 +39,14 @@ fn tables(ue: &Tables, cell: &Fields, any: bool, problems: &mut Problems) {
     for part in ["rlc", "rlc_up"] {
         rlc(ue.part(part), problems);
     }
+    rrc(ue.part("rrc"), any, problems);
+    if matches!(cell.variant, Some("umts" | "evdo")) {
+        return;
+    }
     sr(ue, cell, any, problems);
     let rach = ue.part("rach");
     at_most(rach, "response_delay_ms", "response_window_ms", problems);
     drx(ue.part("drx"), problems);
-    rrc(ue.part("rrc"), any, problems);
     alignment(ue, problems);
 }
 
@@ -62,6 +65,10 @@ pub(super) fn names(others: &[Ue], ue: &Ue, problems: &mut Problems) {
 
 fn link_adaptation(fields: &Fields, cell: &Fields, part: &str, problems: &mut Problems) {
     if let Some(mcs) = fields.count("fixed_mcs") {
+        if matches!(cell.variant, Some("umts" | "evdo")) {
+            // What is above the last row counts as that.
+            return;
+        }
         let up = part.ends_with("_up");
         let table = match (cell.variant, up) {
             (Some("lte"), true) => "qam64",
@@ -107,6 +114,7 @@ fn rlc(fields: &Fields, problems: &mut Problems) {
              out_of_order_delivery = true",
         );
     }
+    // UMTS's has 12 bits, and no key.
     let allowed: &[u64] = match (fields.variant, um) {
         (Some("lte"), true) => &[5, 10],
         (Some("lte"), false) => &[10],
@@ -206,17 +214,28 @@ fn drx(fields: &Fields, problems: &mut Problems) {
 }
 
 fn rrc(fields: &Fields, any: bool, problems: &mut Problems) {
+    // TS 25.304 8.3: 2^k frames, k from 3 to 9
+    const UMTS: &[u64] = &[80, 160, 320, 640, 1280, 2560, 5120];
     // TS 38.331, TS 36.331 PCCH-Config: rf32, rf64, rf128, rf256
-    let allowed = [320, 640, 1280, 2560].map(Duration::from_millis);
+    const OTHERS: &[u64] = &[320, 640, 1280, 2560];
+    let allowed = match fields.variant {
+        Some("umts") => UMTS,
+        // C.S0024-A: slot cycles from 4 slots to 1.2 hours
+        Some("evdo") => return,
+        _ => OTHERS,
+    };
     for name in ["paging_cycle_ms", "inactive_paging_cycle_ms"] {
         if let Some(cycle) = fields.time(name)
             && !any
-            && !allowed.contains(&cycle)
+            && !allowed.iter().any(|&ms| Duration::from_millis(ms) == cycle)
         {
             problems.add_with_help(
                 fields.origin_of(name),
                 format!("`{name}` is {}, no paging cycle", unscaled(cycle.as_nanos(), 6)),
-                "allowed: 320, 640, 1280, 2560; radio.any_timer_value = true allows any",
+                format!(
+                    "allowed: {}; radio.any_timer_value = true allows any",
+                    list(allowed.iter().map(u64::to_string))
+                ),
             );
         }
     }

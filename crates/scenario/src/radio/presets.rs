@@ -25,6 +25,10 @@ pub(crate) const BUILT_IN: &[(&str, &str)] = presets![
     "lte-20",
     "lte-tdd-20",
     "lte-2012",
+    "umts-r99",
+    "umts-hspa",
+    "umts-hspa-plus",
+    "evdo-rev-a",
 ];
 
 /// Name and description of each preset of `[radio]`.
@@ -66,6 +70,8 @@ fn built_in(name: &str, text: &str) -> Preset {
     let cell = root.get("cell");
     let access = match cell.and_then(|cell| cell.get("access")).map(|access| &access.value) {
         Some(Value::Text(access)) if access == "lte" => "lte",
+        Some(Value::Text(access)) if access == "umts" => "umts",
+        Some(Value::Text(access)) if access == "evdo" => "evdo",
         _ => "nr",
     };
     let (origin, entries) = root.table("cell", "[cell]", &mut problems);

@@ -61,6 +61,12 @@ fn ue_place(ue: &Tables, error: CellConfigError) -> &Origin {
         E::OnDuration { .. } => ("drx", &["on_duration_ms"]),
         E::RequestGrant(_) => ("grants", &["request_grant_bytes"]),
         E::SynchronousDownlink | E::SynchronousSlot { .. } => ("harq", &[]),
+        E::NoServingGrant | E::NoRoomForPdu { .. } => {
+            let grants = ue.part("grants");
+            let given = grants.given("serving_grant_bytes").is_some();
+            let table = if given { "grants" } else { "rlc" };
+            (table, &["serving_grant_bytes", "pdu_bytes"])
+        }
         _ => ("bsr", &[]),
     };
     place(ue.part(part), keys)

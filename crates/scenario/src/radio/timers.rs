@@ -12,7 +12,7 @@ use crate::value::Setting;
 
 /// Reports those of a complete table that no RRC can configure.
 pub(super) fn check(fields: &Fields, problems: &mut Problems) {
-    let generation = generation(fields);
+    let Some(generation) = generation(fields) else { return };
     for (key, setting) in fields.settings() {
         let Some(enumeration) = key.enumeration.and_then(|name| allowed(generation, name)) else {
             continue;
@@ -37,11 +37,12 @@ pub(super) fn check(fields: &Fields, problems: &mut Problems) {
     }
 }
 
-/// Whose RRC has the table's parameters.
-pub(super) fn generation(fields: &Fields) -> Generation {
+/// Whose RRC has the table's parameters; none of which values are known.
+fn generation(fields: &Fields) -> Option<Generation> {
     match fields.variant {
-        Some("lte") => Generation::Lte,
-        _ => Generation::Nr,
+        Some("lte") => Some(Generation::Lte),
+        Some("umts" | "evdo") => None,
+        _ => Some(Generation::Nr),
     }
 }
 

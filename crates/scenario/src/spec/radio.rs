@@ -165,10 +165,18 @@ const fn part(name: &'static str, doc: &'static str) -> Key {
     Key::new(name, Kind::Table, Default::Absent("the preset's"), doc)
 }
 
-/// Keys of both technologies.
-const BOTH: &[&str] = &[];
+/// Keys of all technologies.
+const ALL: &[&str] = &[];
 const NR: &[&str] = &["nr"];
 const LTE: &[&str] = &["lte"];
+/// Those whose base station schedules the uplink.
+const NR_LTE: &[&str] = &["nr", "lte"];
+const UMTS: &[&str] = &["umts"];
+const EVDO: &[&str] = &["evdo"];
+/// Those whose UEs have an uplink channel of their own.
+const UMTS_EVDO: &[&str] = &["umts", "evdo"];
+/// Those whose UEs are connected or not.
+const NR_LTE_EVDO: &[&str] = &["nr", "lte", "evdo"];
 
 const fn each(variants: &'static [&'static str], keys: &'static [Key]) -> Group {
     Group { variants, rule: Rule::Each, keys }

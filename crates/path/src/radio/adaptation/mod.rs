@@ -42,6 +42,11 @@ impl LinkTables {
         }
     }
 
+    /// Tables of 10 % points that are known, in dB.
+    pub fn of_thresholds(model: BlerModel, cqi_db: Vec<f64>, mcs_db: Vec<f64>) -> Self {
+        Self { model, cqi_db, mcs_db }
+    }
+
     /// The BLER model.
     pub fn model(&self) -> &BlerModel {
         &self.model

@@ -15,8 +15,9 @@ use crate::radio::mac::drx::{Drx, DrxConfig, DrxState, Transmission, Transmissio
 use crate::radio::mac::grants::{BelievedBuffer, BelievedConfig, PeriodicGrant};
 use crate::radio::mac::rach::{Preamble, RandomAccess};
 use crate::radio::mac::sr::SchedulingRequest;
+use crate::radio::rrc::Rrc;
 use crate::radio::rrc::RrcState;
-use crate::radio::rrc::connection::Connection;
+use crate::radio::rrc::umts::Fach;
 
 /// Procedures of one UE, and the base station's state about it.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub(super) struct UplinkAccess {
     pub(super) drx: Option<Drx>,
     /// The last DRX state that was logged.
     pub(super) drx_logged: Option<DrxState>,
-    pub(super) rrc: Option<Connection>,
+    pub(super) rrc: Option<Rrc>,
     pub(super) proactive: Option<PeriodicGrant>,
     /// The next proactive grant: granted in the first slot, sent in the second.
     pub(super) proactive_next: Option<(u64, u64)>,
@@ -93,7 +94,7 @@ impl UplinkAccess {
             alignment: config.alignment.as_ref().map(Aligned::new),
             drx: config.drx.as_ref().map(drx),
             drx_logged: None,
-            rrc: config.rrc.as_ref().map(Connection::new),
+            rrc: config.rrc.as_ref().map(Rrc::new),
             proactive: config.proactive,
             proactive_next: None,
             configured: config.configured,
@@ -108,12 +109,18 @@ impl UplinkAccess {
     }
 
     pub(super) fn is_connected(&mut self, now: Instant) -> bool {
-        self.rrc_state(now) == RrcState::Connected
+        self.rrc.as_mut().is_none_or(|rrc| rrc.state_at(now).carries_data())
     }
 
     /// Without RRC the UE is connected.
     pub(super) fn rrc_state(&mut self, now: Instant) -> RrcState {
         self.rrc.as_mut().map_or(RrcState::Connected, |rrc| rrc.state_at(now))
+    }
+
+    /// The common channels, while they are all that the UE has: UMTS's CELL_FACH.
+    #[inline]
+    pub(super) fn fach(&mut self, now: Instant) -> Option<Fach> {
+        self.rrc.as_mut().and_then(|rrc| rrc.fach(now))
     }
 
     pub(super) fn bsr_format(&self) -> BsrFormat {
@@ -176,10 +183,10 @@ impl UplinkAccess {
         if let Some(rrc) = &mut self.rrc {
             rrc.restart(now, state);
         }
-        match (state, &mut self.alignment) {
-            (RrcState::Connected, _) => self.on_connected(now),
-            (_, Some(alignment)) => _ = alignment.timer.poll(now),
-            (_, None) => {}
+        match &mut self.alignment {
+            _ if state.carries_data() => self.on_connected(now),
+            Some(alignment) => _ = alignment.timer.poll(now),
+            None => {}
         }
     }
 
@@ -234,9 +241,20 @@ impl UplinkAccess {
         });
     }
 
+    /// The configured grant; in CELL_FACH random access takes its place.
+    pub(super) fn standing_grant(&mut self, now: Instant) -> Option<PeriodicGrant> {
+        let configured = self.configured?;
+        Some(self.fach(now).map_or(configured, |fach| PeriodicGrant {
+            occasions: fach.uplink,
+            bytes: fach.bytes,
+            keep: None,
+        }))
+    }
+
     /// Finds the next slot at or after `slot` of the configured grant.
     pub(super) fn plan_configured(&mut self, air: &Air, slot: u64) {
-        self.configured_next = self.configured.and_then(|grant| {
+        let grant = self.standing_grant(air.start(slot));
+        self.configured_next = grant.and_then(|grant| {
             let mut from = air.start(slot);
             loop {
                 let occasion = grant.next(from, self.last_data)?;

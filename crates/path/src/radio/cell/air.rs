@@ -1,14 +1,15 @@
 //! The carrier as the schedulers see it: which slot does what, and how much it carries.
 
+mod cdma;
 mod link;
 mod lte;
 mod nr;
 
 use airpath_base::{Duration, Instant};
 
-use super::config::{Access, CellConfig};
-use crate::radio::Direction;
+use super::config::{Access, CellConfig, UmtsCarrier, UmtsDownlink};
 use crate::radio::mac::Occasions;
+use crate::radio::{Direction, umts};
 pub(super) use link::LinkAir;
 
 /// Slots and block sizes of a cell.
@@ -16,6 +17,10 @@ pub(super) use link::LinkAir;
 pub(super) struct Air {
     slot: Duration,
     is_lte: bool,
+    standing_grants: bool,
+    ends_early: bool,
+    /// How long a block takes, down and up.
+    block: [Duration; 2],
     dci_lead: Duration,
     /// One period of the slot pattern.
     plans: Vec<SlotPlan>,
@@ -53,6 +58,8 @@ impl Air {
         let (plans, downlink, uplink) = match &config.access {
             Access::Nr(carrier) => nr::air(carrier, config),
             Access::Lte(carrier) => lte::air(carrier, config),
+            Access::Umts(carrier) => cdma::umts(carrier, config),
+            Access::Evdo => cdma::evdo(config),
         };
         let longest_grant = plans.iter().flat_map(|plan| plan.grants.iter()).max().copied();
         let is_lte = matches!(config.access, Access::Lte(_));
@@ -60,8 +67,28 @@ impl Air {
         let dci_lead = match &config.access {
             Access::Nr(carrier) => slot * u64::from(carrier.offsets.k0),
             Access::Lte(_) => Duration::ZERO,
+            Access::Umts(UmtsCarrier { downlink: UmtsDownlink::HsDsch { .. }, .. }) => {
+                umts::HS_SCCH_LEAD
+            }
+            Access::Umts(_) | Access::Evdo => Duration::ZERO,
         };
-        let mut air = Self { slot, is_lte, dci_lead, plans, longest_grant, downlink, uplink };
+        let block = match &config.access {
+            Access::Umts(carrier) => [carrier.downlink.tti(), carrier.uplink.tti()],
+            Access::Nr(_) | Access::Lte(_) => [slot, slot],
+            Access::Evdo => [slot, config.access.uplink_turn()],
+        };
+        let mut air = Self {
+            slot,
+            is_lte,
+            standing_grants: config.access.has_standing_grants(),
+            ends_early: matches!(config.access, Access::Evdo),
+            block,
+            dci_lead,
+            plans,
+            longest_grant,
+            downlink,
+            uplink,
+        };
         for slot in 0..air.plans.len() {
             let at = slot as u64;
             air.plans[slot].to_downlink = air.find(at, |plan| plan.downlink.is_some()) - at;
@@ -75,7 +102,8 @@ impl Air {
         self.slot
     }
 
-    /// K_0 as a time: the downlink is decided that long before it is sent.
+    /// K_0 as a time, or the lead of the HS-SCCH: the downlink is decided that long before it is
+    /// sent.
     pub(super) const fn dci_lead(&self) -> Duration {
         self.dci_lead
     }
@@ -83,6 +111,16 @@ impl Air {
     /// When `slot` begins.
     pub(super) fn start(&self, slot: u64) -> Instant {
         Instant::ZERO + self.slot * slot
+    }
+
+    /// When a block that is sent in `slot` has been received.
+    #[inline]
+    pub(super) fn block_end(&self, direction: Direction, slot: u64) -> Instant {
+        let block = match direction {
+            Direction::Downlink => self.block[0],
+            Direction::Uplink => self.block[1],
+        };
+        self.start(slot) + block
     }
 
     /// When it ends.
@@ -189,6 +227,17 @@ impl Air {
     /// The UE is told how its PUSCH fared: LTE's PHICH.
     pub(super) const fn answers_uplink(&self) -> bool {
         self.is_lte
+    }
+
+    /// Every UE may send when it has something: nobody asks, reports or grants.
+    pub(super) const fn has_standing_grants(&self) -> bool {
+        self.standing_grants
+    }
+
+    /// A block is meant to take several transmissions, and ends when it is decoded (EV-DO): what
+    /// link adaptation counts is whether it was.
+    pub(super) const fn ends_early(&self) -> bool {
+        self.ends_early
     }
 
     pub(super) fn link(&self, direction: Direction) -> &LinkAir {

@@ -1,14 +1,17 @@
 //! What a cell and its UEs are made of, as plain data.
 
 mod carrier;
+mod cdma;
 mod check;
 mod ue;
 
 use airpath_base::Duration;
 
 use crate::radio::adaptation::BlerModel;
+use crate::radio::evdo;
 use crate::radio::scheduler::{Policy, SchedulerConfig};
 pub use carrier::{Access, LteCarrier, LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink};
+pub use cdma::{UmtsCarrier, UmtsDownlink, UmtsUplink};
 pub use check::CellConfigError;
 pub use ue::{AlignmentConfig, UeConfig, UeLinkConfig, UeProcessing};
 
@@ -69,6 +72,24 @@ impl CellConfig {
             grant: Duration::from_millis(3),
         };
         Self::new(Access::Lte(carrier), base_station)
+    }
+
+    /// A UMTS cell: proportional fair over 100 ms, 10 ms each way through RNC, Iub and Node B.
+    pub fn umts(carrier: UmtsCarrier) -> Self {
+        let time = Duration::from_millis(10);
+        let base_station = BaseStationConfig { downlink: time, uplink: time, grant: time };
+        Self::new(Access::Umts(carrier), base_station)
+    }
+
+    /// An EV-DO cell: proportional fair over 1.67 s, the 1,000 slots of Jalali, Padovani and Pankaj
+    /// (2000), 10 ms each way through base station, its controller and the links between them.
+    pub fn evdo() -> Self {
+        let time = Duration::from_millis(10);
+        let base_station = BaseStationConfig { downlink: time, uplink: time, grant: time };
+        let mut cell = Self::new(Access::Evdo, base_station);
+        let time_constant = evdo::SLOT * 1_000;
+        cell.downlink_scheduler.policy = Policy::ProportionalFair { time_constant };
+        cell
     }
 
     fn new(access: Access, base_station: BaseStationConfig) -> Self {

@@ -30,7 +30,7 @@ impl Cell {
         self.downlink.active = active;
         let sizes = SlotSizes { ues: &self.ues, air: &self.air, direction: DOWN, class };
         let side = &mut self.downlink;
-        let prbs = self.air.downlink.prbs;
+        let prbs = self.air.downlink.room();
         let allocations = side.scheduler.allocate(now, prbs, &side.candidates, &sizes);
         side.allocations.clear();
         side.allocations.extend_from_slice(allocations);
@@ -86,7 +86,11 @@ impl Cell {
         let stays = ue.down.note(readiness);
         if stays {
             let air = &self.air.downlink;
-            let mcs = ue.down.choose_mcs(now, air, self.air.slot());
+            let fach = ue.access.fach(now);
+            let mcs = match fach {
+                None => ue.down.choose_mcs(now, air, self.air.slot()),
+                Some(fach) => ue.down.common_mcs(&fach, air),
+            };
             let retransmission = ue.down.harq.retransmission(now);
             let retransmission = retransmission.map(|process| Retransmission {
                 prbs: ue.down.harq.payload(process).prbs,
@@ -96,7 +100,7 @@ impl Cell {
             let candidate = Candidate {
                 ue: UeId(index),
                 backlog: if new { ue.needed(DOWN, now) } else { 0 },
-                bits_per_prb: 8 * air.bytes(class, mcs, air.prbs) / air.prbs.max(1),
+                bits_per_prb: air.bits_per_prb(class, mcs),
                 retransmission,
             };
             self.downlink.candidates.push(candidate);
@@ -118,6 +122,7 @@ impl Cell {
         let Some(process) = ue.down.harq.free(now) else { return };
         let mcs = ue.down.mcs;
         let size = self.air.downlink.bytes(class, mcs, prbs);
+        let size = ue.access.fach(now).map_or(size, |fach| ue.down.bounded_block(fach.bytes, size));
         let pdu = ue.down.harq.payload_mut(process);
         pdu.block.clear();
         let used = ue.bearer.fill(DOWN, now, size, &mut pdu.block);
@@ -141,8 +146,9 @@ impl Cell {
 
     fn send_block(&mut self, index: u32, slot: u64, process: ProcessId, is_new: bool) {
         let (now, end, feedback) =
-            (self.air.start(slot), self.air.end(slot), self.air.feedback(slot));
+            (self.air.start(slot), self.air.block_end(DOWN, slot), self.air.feedback(slot));
         let ue = &mut self.ues[index as usize];
+        let end = ue.access.fach(now).map_or(end, |fach| now + fach.downlink_time);
         let decoded = ue.down.send(process, is_new, (now, feedback), &self.air.downlink);
         log_block(ue, DOWN, process, decoded, (now, end), &mut self.out);
         if decoded {
@@ -185,7 +191,11 @@ impl Cell {
         ue.settle(now, &mut self.out);
         while let Some(feedback) = ue.link(direction).harq.poll_feedback(now) {
             let link = ue.link(direction);
-            if feedback.transmissions == 1 {
+            let counts = match self.air.ends_early() {
+                true => feedback.outcome != Outcome::Retransmit,
+                false => feedback.transmissions == 1,
+            };
+            if counts {
                 link.adaptation.on_feedback(feedback.outcome.is_ack());
             }
             let process = feedback.process;
@@ -253,7 +263,8 @@ impl Ue {
             return Readiness::Never;
         }
         if let Some(rrc) = &mut self.access.rrc {
-            let ready = rrc.request(now, DOWN);
+            let ready = rrc.request(now, DOWN, || self.bearer.buffered_bytes(DOWN, now));
+            let ready = rrc.fach(now).map_or(ready, |fach| fach.downlink.at_or_after(ready));
             if ready > now {
                 return Readiness::At(ready);
             }

@@ -7,7 +7,10 @@
 //! What counts as one slot: PDCCH, PDSCH and PUSCH take a whole slot and are received at its end;
 //! what of a slot TDD gives to one direction decides how much fits, not when it ends. PDCCH never
 //! fails and has room for all. The downlink is scheduled in the slot of its PDSCH: K_0 adds to the
-//! base station's processing.
+//! base station's processing. In UMTS and EV-DO a block may take several slots.
+//!
+//! There, every UE has an uplink channel of its own and a standing grant: it neither asks nor
+//! reports.
 //!
 //! Where the specification leaves it open, this base station
 //! - answers a scheduling request by a grant of a configured size, and ignores requests while a
@@ -49,7 +52,8 @@ use agenda::{Agenda, EventKind};
 use air::Air;
 pub use config::{
     Access, AlignmentConfig, BaseStationConfig, CellConfig, CellConfigError, LteCarrier, LteDuplex,
-    LteLayers, NrCarrier, NrDuplex, NrLink, UeConfig, UeLinkConfig, UeProcessing,
+    LteLayers, NrCarrier, NrDuplex, NrLink, UeConfig, UeLinkConfig, UeProcessing, UmtsCarrier,
+    UmtsDownlink, UmtsUplink,
 };
 pub use event::{BlockEvent, GrantCause, RadioEvent, RadioEventKind};
 pub use meter::{AccessCounters, RadioCounters, UeMeter};

@@ -149,7 +149,7 @@ impl Cell {
         ue.settle(now, &mut self.out);
         self.collect_drops(index);
         self.look_at_uplink(index, now);
-        if luggage.state == RrcState::Connected && self.ues[index as usize].reportable(now) > 0 {
+        if luggage.state.carries_data() && self.ues[index as usize].reportable(now) > 0 {
             // The message that completes the handover has a buffer status report.
             self.ues[index as usize].access.believed.on_request(now);
         }

@@ -48,7 +48,7 @@ impl Cell {
         access.bsr.on_available(now, 0, bytes);
         if let Some(rrc) = &mut access.rrc
             && bytes > 0
-            && rrc.request(now, Direction::Uplink) > now
+            && rrc.request(now, Direction::Uplink, || bytes) > now
         {
             return;
         }
@@ -57,7 +57,9 @@ impl Cell {
             let first = self.air.at_or_after(now).max(access.configured_from);
             access.plan_configured(&self.air, first);
         }
-        access.request_uplink(now);
+        if !self.air.has_standing_grants() {
+            access.request_uplink(now);
+        }
     }
 
     /// The base station has read a scheduling request.
@@ -76,8 +78,14 @@ impl Cell {
             let waits = ue.reportable(now) > 0;
             let access = &mut ue.access;
             let Some(change) = access.rrc.as_mut().and_then(|rrc| rrc.poll(now)) else { return };
-            match change.to {
-                RrcState::Connected => {
+            match (change.from, change.to) {
+                (RrcState::CellFach, RrcState::CellDch) => access.configured_next = None,
+                (RrcState::CellDch, RrcState::CellFach) => {
+                    access.configured_next = None;
+                    self.flush_harq(index, now);
+                }
+                (_, RrcState::Connected | RrcState::CellFach | RrcState::CellDch) => {
+                    access.configured_next = None;
                     access.on_connected(now);
                     if waits {
                         // The last message of the setup has a buffer status report.

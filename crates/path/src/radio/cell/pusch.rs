@@ -51,6 +51,8 @@ impl Cell {
         };
         access.configured_from = slot + 1;
         access.plan_configured(&self.air, slot + 1);
+        // What is still being prepared waits for the next TTI.
+        let ready = !self.air.uplink.is_dedicated() || self.ues[index as usize].has_uplink(now);
         let granted = self.grants.iter().any(|grant| grant.slot == slot && grant.ue == index);
         let waits = self.ues[index as usize].access.bsr.available() > 0;
         if !waits {
@@ -58,9 +60,8 @@ impl Cell {
         }
         // TS 38.321 5.4.1: a dynamic grant for the same slot overrides it. Nothing to send:
         // nothing is sent (TS 38.321 5.4.3.1.3, skipUplinkTxDynamic's rule for configured grants).
-        let late = self.air.start(slot) < now;
-        let Some(grant) = self.configured_grant(index, slot).filter(|_| !granted && waits && !late)
-        else {
+        let usable = !granted && waits && ready && self.air.start(slot) >= now;
+        let Some(grant) = self.configured_grant(index, slot).filter(|_| usable) else {
             return;
         };
         let access = &mut self.ues[index as usize].access;
@@ -103,14 +104,15 @@ impl Cell {
         let waiting = ue.reportable(now);
         let Ue { access, bearer, up, .. } = ue;
         access.bsr.on_available(now, 0, waiting);
-        let mut plan = access.bsr.plan(now, size, needed);
+        let reports = !self.air.has_standing_grants();
+        let mut plan = access.bsr.plan(now, size, needed).filter(|_| reports);
         let pdu = up.harq.payload_mut(process);
         pdu.block.clear();
         let room = size - plan.map_or(0, |plan| plan.bytes);
         let used = bearer.fill(UP, now, room, &mut pdu.block);
         let left = bearer.buffered_bytes(UP, now) + up.incoming_load.bytes;
         access.bsr.on_available(now, 0, left);
-        if plan.is_none() {
+        if plan.is_none() && reports {
             // TS 38.321 5.4.5: a report in what would be padding
             plan = access.bsr.plan(now, size, u64::from(used));
         }
@@ -143,9 +145,10 @@ impl Cell {
     }
 
     fn send_pusch(&mut self, index: u32, slot: u64, process: ProcessId, is_new: bool) {
-        let (now, end) = (self.air.start(slot), self.air.end(slot));
+        let (now, end) = (self.air.start(slot), self.air.block_end(UP, slot));
         let feedback = self.air.uplink_feedback(slot);
         let ue = &mut self.ues[index as usize];
+        let end = ue.access.fach(now).map_or(end, |fach| now + fach.uplink_time);
         let decoded = ue.up.send(process, is_new, (now, feedback), &self.air.uplink);
         log_block(ue, UP, process, decoded, (now, end), &mut self.out);
         self.agenda.add(feedback, index, EventKind::Feedback(UP));
@@ -175,12 +178,14 @@ impl Cell {
         let now = self.air.start(slot);
         let class = self.air.class(UP, slot)?;
         let ue = &mut self.ues[index as usize];
-        let bytes = ue.access.configured?.bytes;
+        let bytes = ue.access.standing_grant(now)?.bytes;
         let process = ue.up.harq.free(now)?;
         let air = &self.air.uplink;
         let mcs = ue.up.choose_mcs(now, air, self.air.slot());
         let prbs = air.prbs_for(class, mcs, u64::from(bytes)).min(air.prbs);
-        let size = air.bytes(class, mcs, prbs);
+        let fits = air.bytes(class, mcs, prbs);
+        // A serving grant is the most that the UE may send.
+        let size = if air.is_dedicated() { ue.up.bounded_block(bytes, fits) } else { fits };
         Some(Grant { slot, ue: index, process, prbs, mcs, size, is_new: true })
     }
 }

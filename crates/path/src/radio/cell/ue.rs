@@ -18,6 +18,7 @@ use crate::radio::channel::{Channel, Quality};
 use crate::radio::harq::{Attempt, Harq, HarqTiming, ProcessId, Reception};
 use crate::radio::mac::bsr::BsrReport;
 use crate::radio::rlc::{Bearer, TransportBlock};
+use crate::radio::rrc::umts::Fach;
 
 /// A UE and the base station's side of it.
 #[derive(Debug)]
@@ -62,6 +63,11 @@ pub(super) struct Link {
     pub(super) active: bool,
     /// When the scheduler can use it, if nothing happens before.
     pub(super) wait: Option<Instant>,
+    /// The serving grant in bytes, where there is one; only for the capacity.
+    grant: Option<u32>,
+    /// Bytes of a block that can hold a PDU, and the first MCS that has them.
+    least_block: u32,
+    lowest_mcs: u8,
     /// MCS of a new block in the slot at hand.
     pub(super) mcs: u8,
     pub(super) counters: RadioCounters,
@@ -115,12 +121,14 @@ impl Ue {
         };
         let down = (Direction::Downlink, cell.base_station.downlink + air.dci_lead());
         let up = (Direction::Uplink, config.processing.uplink);
+        let mut up = Link::new(&config.uplink, up, cell, air, &stream);
+        up.grant = config.configured.filter(|_| air.has_standing_grants()).map(|grant| grant.bytes);
         Self {
             index,
             presence: Presence::default(),
             bearer: Bearer::new(&config.downlink.bearer, &config.uplink.bearer, 0),
             down: Link::new(&config.downlink, down, cell, air, &stream),
-            up: Link::new(&config.uplink, up, cell, air, &stream),
+            up,
             access: UplinkAccess::new(config, &stream),
             processing: config.processing.downlink,
             armed: None,
@@ -197,6 +205,12 @@ impl Ue {
         }
     }
 
+    /// An uplink block would not be empty.
+    pub(super) fn has_uplink(&mut self, now: Instant) -> bool {
+        self.admit(|arrival| arrival <= now);
+        self.bearer.is_ready(Direction::Uplink, now)
+    }
+
     /// Takes in the arrivals that are due.
     #[inline]
     pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
@@ -235,6 +249,10 @@ impl Link {
             Quality::Mcs(mcs) => (tables.cqi(tables.sinr_db(quality)), Some(mcs)),
             _ => (tables.cqi(tables.sinr_db(quality)), None),
         };
+        let least = config.bearer.rlc.least_block();
+        let holds = |mcs: &u8| air.link(direction).most_bytes(*mcs) >= least;
+        let least_block = least;
+        let lowest_mcs = (0..air.link(direction).highest_mcs()).find(holds);
         let harq = Harq::new(config.harq, cell.bler, stream(&format!("{side}.harq")));
         Self {
             incoming: VecDeque::new(),
@@ -251,6 +269,9 @@ impl Link {
             pool: Vec::new(),
             active: false,
             wait: None,
+            grant: None,
+            least_block,
+            lowest_mcs: lowest_mcs.unwrap_or(air.link(direction).highest_mcs()),
             mcs: 0,
             counters: RadioCounters::default(),
             capacity: Capacity::default(),
@@ -266,10 +287,15 @@ impl Link {
     /// The MCS of a new block at `now`.
     pub(super) fn choose_mcs(&mut self, now: Instant, air: &LinkAir, slot: Duration) -> u8 {
         let report = self.reporter.report(now, &air.tables).unwrap_or(self.initial);
-        self.mcs = self.adaptation.mcs(&air.tables, report).min(air.highest_mcs());
+        let mcs = self.adaptation.mcs(&air.tables, report).min(air.highest_mcs());
+        self.mcs = mcs.max(self.lowest_mcs);
         if self.capacity_mcs != Some(self.mcs) {
             self.capacity_mcs = Some(self.mcs);
-            self.capacity.set(now, air.mean_slot_bytes(self.mcs), slot);
+            let most = air.mean_slot_bytes(self.mcs);
+            let part = self
+                .grant
+                .map_or(1.0, |grant| f64::from(grant) / f64::from(air.most_bytes(self.mcs).max(1)));
+            self.capacity.set(now, most * part.min(1.0), slot);
         }
         self.mcs
     }
@@ -277,6 +303,19 @@ impl Link {
     /// When another report counts for the MCS.
     pub(super) fn next_report(&self, now: Instant) -> Instant {
         self.reporter.next_report(now)
+    }
+
+    /// The MCS of a block on a common channel: the first that can hold it.
+    pub(super) fn common_mcs(&mut self, fach: &Fach, air: &LinkAir) -> u8 {
+        let holds = |mcs: &u8| air.most_bytes(*mcs) >= fach.bytes;
+        let mcs = (self.lowest_mcs..air.highest_mcs()).find(holds);
+        self.mcs = mcs.unwrap_or(air.highest_mcs());
+        self.mcs
+    }
+
+    /// Bytes of a block that may have `bytes`, or one PDU, and not more than `most`.
+    pub(super) fn bounded_block(&self, bytes: u32, most: u32) -> u32 {
+        bytes.max(self.least_block).min(most)
     }
 
     /// Keeps what was found out; whether the scheduler is to look in every slot.

@@ -47,7 +47,7 @@ impl Cell {
         self.uplink.candidates.clear();
         active.retain(|&index| self.is_uplink_candidate(index, class, slot, pusch));
         self.uplink.active = active;
-        let prbs = self.air.uplink.prbs - self.configured_prbs(pusch, class);
+        let prbs = self.air.uplink.room() - self.configured_prbs(pusch, class);
         let sizes = SlotSizes { ues: &self.ues, air: &self.air, direction: UP, class };
         let side = &mut self.uplink;
         let allocations = side.scheduler.allocate(now, prbs, &side.candidates, &sizes);
@@ -89,13 +89,14 @@ impl Cell {
         });
         let hears = ue.access.hears(now);
         let backlog = match harq.free(time) {
+            _ if self.air.has_standing_grants() => 0,
             Some(_) if hears && eligible <= now => ue.access.bytes_to_grant(now, pusch),
             _ => 0,
         };
         self.uplink.candidates.push(Candidate {
             ue: UeId(index),
             backlog,
-            bits_per_prb: 8 * air.bytes(class, mcs, air.prbs) / air.prbs.max(1),
+            bits_per_prb: air.bits_per_prb(class, mcs),
             retransmission,
         });
         true
@@ -173,6 +174,9 @@ impl Cell {
 
     /// PRBs that configured grants keep in `slot`.
     fn configured_prbs(&self, slot: u64, class: usize) -> u32 {
+        if self.air.uplink.is_dedicated() {
+            return 0;
+        }
         let mut prbs = 0;
         for &index in &self.configured {
             let ue = &self.ues[index as usize];
@@ -192,7 +196,7 @@ impl Ue {
     /// Whether, and from when, uplink can be granted; new data from `eligible` on.
     fn uplink_readiness(&mut self, now: Instant, eligible: Instant, air: &Air) -> Readiness {
         let again = self.up.harq.next_retransmission(now);
-        let wanted = self.access.believed.wanted(now) > 0;
+        let wanted = !air.has_standing_grants() && self.access.believed.wanted(now) > 0;
         let proactive = self.access.proactive_next.map(|(granting, _)| air.start(granting));
         if again.is_none() && !wanted && proactive.is_none() {
             return Readiness::Never;

@@ -41,6 +41,8 @@ pub struct Block {
     pub efficiency: f64,
     /// Bits per symbol: 2 for QPSK, 4, 6 or 8 for QAM.
     pub modulation_bits: u8,
+    /// Most transmissions of this block, if fewer than the entity's; 0: the entity's.
+    pub transmissions: u8,
 }
 
 /// A BLER curve that remembers its last answer: the MCS seldom changes, and the SINR not always.
@@ -141,7 +143,7 @@ impl SoftBuffer {
 mod tests {
     use super::*;
 
-    const QPSK: Block = Block { efficiency: 1.1758, modulation_bits: 2 };
+    const QPSK: Block = Block { efficiency: 1.1758, modulation_bits: 2, transmissions: 0 };
 
     /// Shares of blocks that fail after 1, 2, 3, … transmissions at `sinr_db`.
     fn failures(decoding: Decoding, block: Block, sinr_db: f64, times: usize) -> Vec<f64> {
@@ -210,7 +212,7 @@ mod tests {
         let expected = model.bler(1.1758 / spread, sinr_db + 10.0 * (2.0f64 / spread).log10());
         near(&failures(ir(1.0 / 3.0), QPSK, sinr_db, 2)[1..], &[expected]);
         // A block at or below the mother rate already is chase combined.
-        let low = Block { efficiency: 0.377, modulation_bits: 2 };
+        let low = Block { efficiency: 0.377, modulation_bits: 2, transmissions: 0 };
         let chase = failures(Decoding::Curve(Combining::Chase), low, -5.4, 2);
         assert_eq!(failures(ir(1.0 / 3.0), low, -5.4, 2), chase);
     }

@@ -125,7 +125,7 @@ impl Outcome {
 /// let process = harq.free(now).unwrap();
 /// harq.payload_mut(process).push(17);
 /// let feedback = now + Duration::from_millis(4);
-/// let block = Block { efficiency: 1.0, modulation_bits: 2 };
+/// let block = Block { efficiency: 1.0, modulation_bits: 2, transmissions: 0 };
 /// let reception = harq.start(process, block, Attempt { now, feedback, sinr_db: 10.0 });
 /// assert_eq!(reception, Reception::Decoded);
 /// assert_eq!(harq.poll_feedback(feedback).unwrap().outcome, Outcome::Acknowledged);
@@ -177,7 +177,7 @@ impl<T: Default> Harq<T> {
     pub fn new(config: HarqConfig, model: BlerModel, stream: Stream) -> Self {
         let process = |_| Process {
             payload: T::default(),
-            block: Block { efficiency: 0.0, modulation_bits: 0 },
+            block: Block { efficiency: 0.0, modulation_bits: 0, transmissions: 0 },
             soft: SoftBuffer::default(),
             transmissions: 0,
             new_data: false,
@@ -309,6 +309,13 @@ impl<T> Harq<T> {
         self.states.iter().filter_map(earliest).min()
     }
 
+    fn most_transmissions(&self, process: ProcessId) -> u8 {
+        match self.process(process).block.transmissions {
+            0 => self.config.max_transmissions,
+            most => most.min(self.config.max_transmissions),
+        }
+    }
+
     /// When the next feedback arrives.
     pub fn next_feedback(&self) -> Option<Instant> {
         self.next_feedback
@@ -322,13 +329,14 @@ impl<T> Harq<T> {
             HarqTiming::Asynchronous { processing } => at + processing,
             HarqTiming::Synchronous { slot } => self.process(id).sent + self.round(slot),
         };
+        let most = self.most_transmissions(id);
         let place = self.process(id);
         let transmissions = place.transmissions;
         let outcome = if place.decoded {
             Outcome::Acknowledged
         } else if place.mistaken {
             Outcome::FalselyAcknowledged
-        } else if transmissions >= self.config.max_transmissions {
+        } else if transmissions >= most {
             Outcome::Lost
         } else {
             Outcome::Retransmit

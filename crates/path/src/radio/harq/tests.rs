@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const BLOCK: Block = Block { efficiency: 1.0, modulation_bits: 2 };
+const BLOCK: Block = Block { efficiency: 1.0, modulation_bits: 2, transmissions: 0 };
 
 fn ms(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)

@@ -22,7 +22,6 @@ use airpath_base::{Drop, DropReason, Duration, Instant, Packet, Stream};
 use super::Direction;
 use super::cell::{Cell, CellDeparture, RadioEvent, Stalled, UeConfig, UeIndex, UeMeter};
 use super::rlc::Forwarding;
-use super::rrc::RrcState;
 use crate::Load;
 pub use config::{
     A3Config, FailureConfig, HandoverConfig, MeasurementConfig, MobileConfig, NetworkConfig,
@@ -469,7 +468,7 @@ impl Network {
     /// An idle UE camps on another cell: there is nothing to interrupt, and nothing to switch.
     fn reselect(&mut self, now: Instant, ue: UeIndex, from: usize, to: usize) {
         let luggage = self.cells[from].leave(now, ue, Forwarding::Buffer);
-        debug_assert!(luggage.state != RrcState::Connected, "it would be a handover");
+        debug_assert!(!luggage.state.carries_data(), "it would be a handover");
         self.cells[to].join(now, ue, luggage);
         let mobile = &mut self.mobiles[ue.0 as usize];
         mobile.place = Place::In(to);

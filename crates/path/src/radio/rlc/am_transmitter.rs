@@ -8,8 +8,8 @@ use super::block::{Nack, Pdu, Status, TransportBlock};
 use super::config::ArqConfig;
 use super::cutter::{Cut, Cutter};
 use super::framing::{
-    LTE_AM_FIXED, LTE_SEGMENT_FIXED, LtePacking, NrFraming, lte_cost, lte_largest_pdu,
-    nr_largest_pdu, nr_subheader,
+    LTE_AM_FIXED, LTE_SEGMENT_FIXED, LtePacking, NrFraming, UMTS_AM_FIXED, UMTS_SEGMENT_FIXED,
+    UmtsFraming, lte_cost, lte_largest_pdu, nr_largest_pdu, nr_subheader,
 };
 use super::pieces::{Piece, Pieces};
 use super::poll::Poll;
@@ -43,6 +43,7 @@ pub(crate) struct AmTransmitter {
 pub(crate) enum Format {
     Nr(NrFraming),
     Lte,
+    Umts(UmtsFraming),
 }
 
 impl AmTransmitter {
@@ -84,6 +85,7 @@ impl AmTransmitter {
             let largest = match self.format {
                 Format::Nr(_) => nr_largest_pdu(room),
                 Format::Lte => lte_largest_pdu(room),
+                Format::Umts(pdu) => pdu.largest(room, block.pdus.is_empty()),
             };
             // TS 38.322 5.2.3.1.1: retransmission before new data
             let (mut pdu, bytes, new) = if let Some(piece) = self.pending.first() {
@@ -98,10 +100,12 @@ impl AmTransmitter {
             if pdu.poll {
                 self.poll.sent(now, self.next() - 1);
             }
+            let first = block.pdus.is_empty();
             block.pdus.push(pdu);
             room -= match self.format {
                 Format::Nr(_) => bytes + nr_subheader(bytes),
                 Format::Lte => lte_cost(bytes, room),
+                Format::Umts(pdu) => pdu.cost(bytes, first),
             };
         }
         self.guard(now, source);
@@ -215,7 +219,13 @@ impl AmTransmitter {
         }
         match self.format {
             Format::Nr(framing) => self.cutter.nr(now, framing, largest, source, sdus),
-            Format::Lte => self.cutter.lte(now, LTE_AM_FIXED, largest, source, sdus),
+            Format::Lte => {
+                self.cutter.lte(now, LtePacking::new(LTE_AM_FIXED, largest), source, sdus)
+            }
+            Format::Umts(pdu) => {
+                let packing = LtePacking::umts(pdu, UMTS_AM_FIXED, largest);
+                self.cutter.lte(now, packing, source, sdus)
+            }
         }
     }
 
@@ -225,7 +235,7 @@ impl AmTransmitter {
         if !continues {
             let (sdu_offset, len) = match self.format {
                 Format::Nr(_) => (0, cut.sdu_size),
-                Format::Lte => (cut.offset, cut.len),
+                Format::Lte | Format::Umts(_) => (cut.offset, cut.len),
             };
             self.units.push_back(SentUnit {
                 sdu: cut.sdu,
@@ -257,14 +267,22 @@ impl AmTransmitter {
                 let len = len.min(piece.end - piece.start);
                 (piece.start + len, header + len)
             }
-            Format::Lte => {
+            Format::Lte | Format::Umts(_) => {
+                let (empty, segment) = match self.format {
+                    Format::Umts(pdu) => (
+                        LtePacking::umts(pdu, UMTS_AM_FIXED, largest),
+                        LtePacking::umts(pdu, UMTS_SEGMENT_FIXED, largest),
+                    ),
+                    _ => (
+                        LtePacking::new(LTE_AM_FIXED, largest),
+                        LtePacking::new(LTE_SEGMENT_FIXED, largest),
+                    ),
+                };
                 // TS 36.322 5.2.1: the PDU as it was if it fits, otherwise a segment of it.
                 let whole = (piece.start == 0 && piece.end == unit.len)
-                    .then(|| unit.pack(LtePacking::new(LTE_AM_FIXED, largest), piece, sdus))
+                    .then(|| unit.pack(empty, piece, sdus))
                     .filter(|packing| packing.len == unit.len);
-                let packing = whole.unwrap_or_else(|| {
-                    unit.pack(LtePacking::new(LTE_SEGMENT_FIXED, largest), piece, sdus)
-                });
+                let packing = whole.unwrap_or_else(|| unit.pack(segment, piece, sdus));
                 (piece.start + packing.len, packing.bytes())
             }
         };
@@ -332,7 +350,7 @@ impl AmTransmitter {
         while let Some(unit) = self.units.front().filter(|unit| unit.acknowledged).copied() {
             self.units.pop_front();
             self.next_ack += 1;
-            if matches!(self.format, Format::Lte) {
+            if !matches!(self.format, Format::Nr(_)) {
                 unit.confirm(sdus);
             }
         }

@@ -71,7 +71,10 @@ pub struct Bearer {
 impl Bearer {
     /// An empty bearer. Its drops are those of the `stage`-th stage of each direction.
     pub fn new(down: &OneWayConfig, up: &OneWayConfig, stage: u32) -> Self {
-        Self { down: OneWay::new(down, stage), up: OneWay::new(up, stage) }
+        let (mut down, mut up) = (OneWay::new(down, stage), OneWay::new(up, stage));
+        down.answer_in(&up);
+        up.answer_in(&down);
+        Self { down, up }
     }
 
     /// One direction.
@@ -168,5 +171,7 @@ impl Bearer {
     pub fn change_to(&mut self, down: &OneWayConfig, up: &OneWayConfig) {
         self.down.change_to(&down.rlc);
         self.up.change_to(&up.rlc);
+        self.down.answer_in(&self.up);
+        self.up.answer_in(&self.down);
     }
 }

@@ -13,7 +13,7 @@ pub struct OneWayConfig {
     pub buffer: BufferConfig,
 }
 
-/// An RLC entity of NR (TS 38.322) or LTE (TS 36.322).
+/// An RLC entity of NR (TS 38.322), LTE (TS 36.322) or UMTS (TS 25.322).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RlcConfig {
     /// NR: one SDU or segment per PDU; SDUs leave RLC as they complete.
@@ -25,12 +25,28 @@ pub enum RlcConfig {
     },
     /// LTE: SDUs are concatenated into PDUs; RLC delivers in order.
     Lte(LteMode),
+    /// UMTS, acknowledged: packet data has no other mode here.
+    Umts(UmtsAm),
+}
+
+impl RlcConfig {
+    /// The smallest block in bytes in which data makes headway, where PDUs have one size; otherwise
+    /// 0: a few bytes.
+    pub const fn least_block(&self) -> u32 {
+        match self {
+            Self::Umts(UmtsAm { pdu: UmtsPdu::Fixed { bytes }, mac_header_bytes, .. }) => {
+                *bytes + *mac_header_bytes
+            }
+            Self::Umts(UmtsAm { pdu: UmtsPdu::Flexible { .. }, .. }) => 16,
+            Self::Nr { .. } | Self::Lte(_) => 0,
+        }
+    }
 }
 
 impl RlcConfig {
     /// AM, and not UM.
     pub const fn is_acknowledged(&self) -> bool {
-        matches!(self, Self::Nr { mode: NrMode::Am { .. }, .. } | Self::Lte(LteMode::Am { .. }))
+        !matches!(self, Self::Nr { mode: NrMode::Um { .. }, .. } | Self::Lte(LteMode::Um { .. }))
     }
 }
 
@@ -71,6 +87,44 @@ pub enum LteMode {
         t_reordering: Duration,
         /// The rest.
         arq: ArqConfig,
+    },
+}
+
+/// UMTS's acknowledged mode (TS 25.322 11.3).
+///
+/// [`ArqConfig`] says it in UMTS's words: t-PollRetransmit is Timer_Poll, t-StatusProhibit
+/// Timer_Status_Prohibit, pollPDU Poll_PDU, maxRetxThreshold MaxDAT; the last PDU of a buffer polls
+/// ("last transmission" and "last retransmission PDU poll").
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UmtsAm {
+    /// Sizes of PDUs.
+    pub pdu: UmtsPdu,
+    /// MAC header in bytes, of a block or, where PDUs are flexible, of each of them: 21 bits in
+    /// MAC-hs, 24 in MAC-ehs, 18 in MAC-e and MAC-es (TS 25.321 9.2); none on a DCH.
+    pub mac_header_bytes: u32,
+    /// Transmission window size in PDUs, 1 to 2047 (TS 25.322 9.6).
+    pub window: u32,
+    /// How long a gap between PDUs is left to HARQ: T1 of MAC-hs and MAC-es (TS 25.321 11.6.2.1,
+    /// 11.8.3.2).
+    pub t_reordering: Duration,
+    /// The rest.
+    pub arq: ArqConfig,
+}
+
+/// Sizes of UMTS's AMD PDUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UmtsPdu {
+    /// All alike, header included: 42 bytes (336 bits) or 82 bytes (656 bits) are usual. What an
+    /// SDU leaves free is padding.
+    Fixed {
+        /// Bytes, 16 to 126: length indicators have 7 bits (TS 25.322 9.2.2.8).
+        bytes: u32,
+    },
+    /// From release 7 on (downlink) and 8 on (uplink): up to this size. A PDU fits its block, as
+    /// the segments of MAC-ehs and MAC-is do.
+    Flexible {
+        /// Bytes, 16 to 1503 (TS 25.331 10.3.4.23).
+        most: u32,
     },
 }
 

@@ -86,17 +86,15 @@ impl Cutter {
         })
     }
 
-    /// As many bytes as fit a PDU of at most `largest` bytes with `fixed` bytes of fixed header
-    /// (TS 36.322 4.2.1.2.2, 4.2.1.3.2).
+    /// As many bytes as fit the empty PDU `packing` (TS 36.322 4.2.1.2.2, 4.2.1.3.2, TS 25.322
+    /// 4.2.1.3).
     pub(crate) fn lte(
         &mut self,
         now: Instant,
-        fixed: u32,
-        largest: u32,
+        mut packing: LtePacking,
         source: &mut Source,
         sdus: &mut Sdus,
     ) -> Option<Cut> {
-        let mut packing = LtePacking::new(fixed, largest);
         let mut cut: Option<Cut> = None;
         let mut follows = None;
         while packing.room() > 0 {

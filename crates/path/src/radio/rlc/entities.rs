@@ -5,8 +5,8 @@ use airpath_base::Instant;
 use super::am_receiver::{AmReceiver, Order};
 use super::am_transmitter::{AmTransmitter, Format};
 use super::assembler::Assembler;
-use super::config::{LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, RlcConfig};
-use super::framing::{NrFraming, StatusFraming};
+use super::config::{LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, RlcConfig, UmtsAm};
+use super::framing::{NrFraming, StatusFraming, UmtsFraming};
 use super::um_receiver::{LteUmReceiver, NrUmReceiver};
 use super::um_transmitter::{UmFormat, UmTransmitter};
 
@@ -30,6 +30,7 @@ pub(crate) enum Receiver {
 pub(crate) enum Technology {
     Nr,
     Lte,
+    Umts(UmtsFraming),
 }
 
 impl Receiver {
@@ -95,6 +96,18 @@ pub(crate) fn entities(rlc: &RlcConfig) -> (Transmitter, Receiver, Technology) {
                 Transmitter::Am(AmTransmitter::new(Format::Lte, window, &arq)),
                 Receiver::Am(receiver),
                 Technology::Lte,
+            )
+        }
+        RlcConfig::Umts(UmtsAm { pdu, mac_header_bytes, window, t_reordering, arq }) => {
+            let framing = UmtsFraming { pdu, mac_header: mac_header_bytes };
+            let order = Order::Here(Assembler::default());
+            let (status, prohibit) = (StatusFraming::UMTS, arq.t_status_prohibit);
+            let window = u64::from(window.max(1));
+            let receiver = AmReceiver::new(order, status, window, t_reordering, prohibit);
+            (
+                Transmitter::Am(AmTransmitter::new(Format::Umts(framing), window, &arq)),
+                Receiver::Am(receiver),
+                Technology::Umts(framing),
             )
         }
     }

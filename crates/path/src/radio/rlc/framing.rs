@@ -1,6 +1,6 @@
 //! Header bytes, as the specifications have them.
 
-use super::config::{LteUmSn, NrAmSn, NrUmSn};
+use super::config::{LteUmSn, NrAmSn, NrUmSn, UmtsPdu};
 
 /// An LI has 11 bits (TS 36.322 6.2.2.5): a longer element can only be the last of its PDU.
 const MAX_LI: u32 = 2047;
@@ -64,12 +64,16 @@ pub(crate) fn lte_cost(pdu: u32, room: u32) -> u32 {
     (pdu + subheader).min(room)
 }
 
-/// An LTE data PDU being put together: a fixed header, an LI of 12 bits for each element but the
-/// last (TS 36.322 6.2.1.3, 6.2.1.4), then the elements.
+/// A data PDU of LTE or UMTS being put together: a fixed header, an LI for each element but the
+/// last, then the elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LtePacking {
     fixed: u32,
     largest: u32,
+    /// Bits of an LI with its E.
+    li_bits: u32,
+    /// The longest element that one can name.
+    max_li: u32,
     /// Bytes of data.
     pub(crate) len: u32,
     elements: u32,
@@ -77,17 +81,29 @@ pub(crate) struct LtePacking {
 }
 
 impl LtePacking {
-    /// A PDU of at most `largest` bytes.
+    /// LTE: a PDU of at most `largest` bytes, with LIs of 11 bits (TS 36.322 6.2.1.3, 6.2.1.4).
     pub(crate) const fn new(fixed: u32, largest: u32) -> Self {
-        Self { fixed, largest, len: 0, elements: 0, last_element: 0 }
+        Self { fixed, largest, li_bits: 12, max_li: MAX_LI, len: 0, elements: 0, last_element: 0 }
+    }
+
+    /// UMTS: LIs of 7 bits in PDUs of up to 126 bytes, otherwise of 15 (TS 25.322 9.2.2.8). That
+    /// of an SDU that ends with its PDU is taken for free, as is that of padding.
+    pub(crate) const fn umts(framing: UmtsFraming, fixed: u32, largest: u32) -> Self {
+        let longest = match framing.pdu {
+            UmtsPdu::Fixed { bytes } => bytes,
+            UmtsPdu::Flexible { most } => most,
+        };
+        let li_bits = if longest <= 126 { 8 } else { 16 };
+        let max_li = (1 << (li_bits - 1)) - 1;
+        Self { fixed, largest, li_bits, max_li, len: 0, elements: 0, last_element: 0 }
     }
 
     /// How many bytes one more element may have.
     pub(crate) const fn room(&self) -> u32 {
-        if self.last_element > MAX_LI {
+        if self.last_element > self.max_li {
             return 0;
         }
-        let header = self.fixed + (12 * self.elements).div_ceil(8);
+        let header = self.fixed + (self.li_bits * self.elements).div_ceil(8);
         self.largest.saturating_sub(header + self.len)
     }
 
@@ -100,7 +116,8 @@ impl LtePacking {
 
     /// Bytes of the whole PDU.
     pub(crate) const fn bytes(&self) -> u32 {
-        self.fixed + (12 * self.elements.saturating_sub(1)).div_ceil(8) + self.len
+        let indicators = self.elements.saturating_sub(1);
+        self.fixed + (self.li_bits * indicators).div_ceil(8) + self.len
     }
 }
 
@@ -118,6 +135,45 @@ pub(crate) const LTE_AM_FIXED: u32 = 2;
 /// Fixed part of an LTE AMD PDU segment, with LSF and SO (TS 36.322 6.2.1.5).
 pub(crate) const LTE_SEGMENT_FIXED: u32 = 4;
 
+/// Fixed part of UMTS's AMD PDU: D/C, SN, P, HE (TS 25.322 9.2.1.4).
+pub(crate) const UMTS_AM_FIXED: u32 = 2;
+
+/// The same of a part of one. RLC has no such thing: MAC-ehs and MAC-is segment PDUs, which takes
+/// a TSN and SI (TS 25.321 9.2.2).
+pub(crate) const UMTS_SEGMENT_FIXED: u32 = 3;
+
+/// UMTS's AMD PDUs in their blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UmtsFraming {
+    pub(crate) pdu: UmtsPdu,
+    /// Of a block, or of each PDU of flexible size.
+    pub(crate) mac_header: u32,
+}
+
+impl UmtsFraming {
+    /// The longest PDU that fits `room` bytes of a block; 0: none does.
+    pub(crate) const fn largest(self, room: u32, first: bool) -> u32 {
+        match self.pdu {
+            UmtsPdu::Fixed { bytes } if self.cost(bytes, first) <= room => bytes,
+            UmtsPdu::Fixed { .. } => 0,
+            UmtsPdu::Flexible { most } => {
+                let room = room.saturating_sub(self.mac_header);
+                if most <= room { most } else { room }
+            }
+        }
+    }
+
+    /// What a PDU takes of a block, padding included. The MAC header counts with the `first` of a
+    /// block, and with each of flexible size.
+    pub(crate) const fn cost(self, pdu: u32, first: bool) -> u32 {
+        match self.pdu {
+            UmtsPdu::Fixed { bytes } if first => bytes + self.mac_header,
+            UmtsPdu::Fixed { bytes } => bytes,
+            UmtsPdu::Flexible { .. } => pdu + self.mac_header,
+        }
+    }
+}
+
 /// Sizes of the parts of a STATUS PDU, in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StatusFraming {
@@ -126,14 +182,21 @@ pub(crate) struct StatusFraming {
     offsets: u32,
     /// `None`: there is no NACK range.
     range: Option<u32>,
+    /// Units that one entry can name.
+    most: u32,
 }
 
 impl StatusFraming {
     // TS 38.322 6.2.2.5
-    pub(crate) const NR_12: Self = Self { fixed: 24, nack: 16, offsets: 32, range: Some(8) };
-    pub(crate) const NR_18: Self = Self { fixed: 24, nack: 24, offsets: 32, range: Some(8) };
+    pub(crate) const NR_12: Self =
+        Self { fixed: 24, nack: 16, offsets: 32, range: Some(8), most: 255 };
+    pub(crate) const NR_18: Self =
+        Self { fixed: 24, nack: 24, offsets: 32, range: Some(8), most: 255 };
     // TS 36.322 6.2.1.6
-    pub(crate) const LTE: Self = Self { fixed: 15, nack: 12, offsets: 30, range: None };
+    pub(crate) const LTE: Self = Self { fixed: 15, nack: 12, offsets: 30, range: None, most: 1 };
+    // TS 25.322 9.2.1.5, 9.2.2.11: D/C and type, SUFIs ACK (4 + 12) and LIST (4 + 4, pairs of SN and
+    // a length of 4 bits). Parts of PDUs are MAC's business.
+    pub(crate) const UMTS: Self = Self { fixed: 28, nack: 16, offsets: 0, range: None, most: 16 };
 
     /// D/C, CPT, ACK_SN, E1.
     pub(crate) const fn fixed_bits(&self) -> u32 {
@@ -155,10 +218,7 @@ impl StatusFraming {
 
     /// Units that one entry can name.
     pub(crate) const fn max_range(&self) -> u32 {
-        match self.range {
-            Some(_) => 255,
-            None => 1,
-        }
+        self.most
     }
 }
 

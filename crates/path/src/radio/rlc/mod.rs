@@ -1,9 +1,9 @@
-//! RLC and PDCP of NR and LTE, with the buffer above them.
+//! RLC and PDCP of NR and LTE, RLC of UMTS, with the buffer above them.
 //!
 //! A [`Bearer`] carries packets between a UE and its base station in blocks that a MAC asks for
 //! and that HARQ may lose or reorder. Both ends are here, in one process, and share the packets:
 //! what travels in a [`TransportBlock`] are names of bytes. Header bytes, windows, timers, polls
-//! and STATUS reports are those of TS 38.322, 38.323, 36.322 and 36.323.
+//! and STATUS reports are those of TS 38.322, 38.323, 36.322, 36.323 and 25.322.
 //!
 //! Not here: slots, HARQ, the scheduler, buffer status reports, header compression, ciphering,
 //! duplication and split bearers. Sequence numbers do not wrap: their length shows in headers
@@ -39,6 +39,7 @@ pub use block::{Pdu, Status, TransportBlock};
 pub use config::{
     ArqConfig, BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig, Isolation, LteMode,
     LteUmSn, NrAmSn, NrMode, NrUmSn, OneWayConfig, PdcpConfig, Release, RlcConfig, StatusReport,
+    UmtsAm, UmtsPdu,
 };
 pub use one_way::{Counters, Forwarding, OneWay};
 pub use sdus::Sojourn;

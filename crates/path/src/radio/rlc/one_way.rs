@@ -35,6 +35,8 @@ pub struct OneWay {
     sdus: Sdus,
     outcome: Outcome,
     technology: Technology,
+    /// Of the other direction, whose blocks carry this one's STATUS.
+    status_technology: Technology,
 }
 
 /// What a change of cell does to packets that the old cell did not deliver.
@@ -67,7 +69,13 @@ impl OneWay {
             sdus: Sdus::new(stage),
             outcome: Outcome::default(),
             technology,
+            status_technology: technology,
         }
+    }
+
+    /// The other direction carries this one's STATUS, in PDUs of its own size.
+    pub(crate) fn answer_in(&mut self, other: &Self) {
+        self.status_technology = other.technology;
     }
 
     /// A packet enters the buffer, or is dropped.
@@ -169,18 +177,20 @@ impl OneWay {
     /// used, the MAC subheader included.
     pub fn build_status(&mut self, now: Instant, room_bytes: u32, status: &mut Status) -> u32 {
         let Receiver::Am(receiver) = &mut self.receiver else { return 0 };
-        let most = match self.technology {
+        let most = match self.status_technology {
             Technology::Nr => nr_largest_pdu(room_bytes),
             // Data may follow, so its subheader has an L field.
             Technology::Lte => match room_bytes.saturating_sub(2) {
                 long if long >= 128 => long - 1,
                 short => short,
             },
+            Technology::Umts(pdu) => pdu.largest(room_bytes, true),
         };
-        match (receiver.build_status(now, most, status), self.technology) {
+        match (receiver.build_status(now, most, status), self.status_technology) {
             (0, _) => 0,
             (bytes, Technology::Nr) => bytes + nr_subheader(bytes),
             (bytes, Technology::Lte) => lte_cost(bytes, room_bytes),
+            (bytes, Technology::Umts(pdu)) => pdu.cost(bytes, true),
         }
     }
 
@@ -340,6 +350,6 @@ fn order(rlc: &RlcConfig) -> PdcpOrder {
             PdcpOrder::Restored(t_reordering)
         }
         RlcConfig::Nr { release: Release::OutOfOrder, .. } => PdcpOrder::Ignored,
-        RlcConfig::Lte(_) => PdcpOrder::FromBelow,
+        RlcConfig::Lte(_) | RlcConfig::Umts(_) => PdcpOrder::FromBelow,
     }
 }

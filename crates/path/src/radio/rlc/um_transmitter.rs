@@ -6,7 +6,7 @@ use super::block::{Pdu, TransportBlock};
 use super::config::LteUmSn;
 use super::cutter::Cutter;
 use super::framing::{
-    NrFraming, lte_cost, lte_largest_pdu, lte_um_fixed, nr_largest_pdu, nr_subheader,
+    LtePacking, NrFraming, lte_cost, lte_largest_pdu, lte_um_fixed, nr_largest_pdu, nr_subheader,
 };
 use super::sdus::Sdus;
 use super::source::Source;
@@ -56,8 +56,8 @@ impl UmTransmitter {
                     self.cutter.nr(now, framing, largest, source, sdus)
                 }
                 UmFormat::Lte(sn) => {
-                    let largest = lte_largest_pdu(room);
-                    self.cutter.lte(now, lte_um_fixed(sn), largest, source, sdus)
+                    let packing = LtePacking::new(lte_um_fixed(sn), lte_largest_pdu(room));
+                    self.cutter.lte(now, packing, source, sdus)
                 }
             };
             let Some(cut) = cut else { break };

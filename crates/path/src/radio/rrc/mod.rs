@@ -1,14 +1,18 @@
 //! RRC states: what a UE pays before it may send, and when it stops being ready.
 //!
-//! [`connection::Connection`] is LTE's and NR's state machine, [`umts::Umts`] UMTS's. Both
+//! [`connection::Connection`] is LTE's, NR's and EV-DO's state machine, [`umts::Umts`] UMTS's. Both
 //! evaluate lazily: a UE without traffic has one timer, and one event when it expires.
 
 pub mod connection;
 pub mod paging;
+mod state_machine;
 mod transitions;
 pub mod umts;
 
 use airpath_base::Instant;
+
+pub(crate) use state_machine::Rrc;
+pub use state_machine::RrcConfig;
 
 /// State of a UE, of all generations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -28,6 +32,11 @@ pub enum RrcState {
 }
 
 impl RrcState {
+    /// Data may be sent.
+    pub const fn carries_data(self) -> bool {
+        matches!(self, Self::Connected | Self::CellFach | Self::CellDch)
+    }
+
     /// Name in tables.
     pub const fn name(self) -> &'static str {
         match self {

@@ -39,6 +39,25 @@ pub struct UmtsConfig {
     /// From a downlink packet's arrival at the user plane to the RNC's being ready to page an idle
     /// UE.
     pub paging_delay: Duration,
+    /// What carries data in CELL_FACH.
+    pub fach: Fach,
+}
+
+/// The common channels, as one UE has them: it does not share them here, and nothing repeats what
+/// they lose but RLC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fach {
+    /// When a block begins on the S-CCPCH.
+    pub downlink: Occasions,
+    /// How long it takes: 10 ms is usual (TS 34.108 6.10.2.4.3).
+    pub downlink_time: Duration,
+    /// When the UE can begin a transmission on the PRACH.
+    pub uplink: Occasions,
+    /// How long it takes: preambles until one is heard, and the message of 10 or 20 ms
+    /// (TS 25.214 6.1).
+    pub uplink_time: Duration,
+    /// A block of each in bytes; an RLC PDU if that is larger.
+    pub bytes: u32,
 }
 
 /// The state that a connection begins in.
@@ -95,6 +114,18 @@ impl Umts {
         umts
     }
 
+    /// The UE comes from another cell, in this state; a state that there is not here counts as idle.
+    pub fn restart(&mut self, now: Instant, state: RrcState) {
+        let state = match (state, self.config.pch) {
+            (RrcState::CellFach | RrcState::CellDch, _)
+            | (RrcState::CellPch, PchConfig::IdleAfter(_)) => state,
+            _ => RrcState::Idle,
+        };
+        self.transitions = Transitions::new(state);
+        self.promotion = None;
+        self.start_timer(now);
+    }
+
     /// `bytes` wait in the RLC buffer of `direction`: changes state if need be. Returns when data
     /// may be sent. Say it again when the buffer grows.
     pub fn request(&mut self, now: Instant, direction: Direction, bytes: u64) -> Instant {
@@ -141,6 +172,11 @@ impl Umts {
     pub fn state_at(&mut self, now: Instant) -> RrcState {
         self.settle(now);
         self.transitions.state()
+    }
+
+    /// The common channels, if the UE is in CELL_FACH.
+    pub fn fach(&mut self, now: Instant) -> Option<Fach> {
+        (self.state_at(now) == RrcState::CellFach).then_some(self.config.fach)
     }
 
     /// When [`poll`](Self::poll) has something.

@@ -3,23 +3,25 @@
 use airpath_path::radio::rlc::{
     ArqConfig, BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig, Isolation, LteMode,
     LteUmSn, NrAmSn, NrMode, NrUmSn, OneWayConfig, PdcpConfig, Release, RlcConfig, StatusReport,
+    UmtsAm, UmtsPdu,
 };
 
 use crate::build::Get;
 
 /// One direction of the bearer.
-pub(super) fn bearer(get: &Get<'_>) -> OneWayConfig {
+pub(super) fn bearer(get: &Get<'_>, plain: &RlcConfig) -> OneWayConfig {
     OneWayConfig {
         rlc: match get.variant() {
             "lte" => RlcConfig::Lte(lte_mode(get)),
+            "umts" | "evdo" => RlcConfig::Umts(umts_am(get, plain)),
             _ => RlcConfig::Nr { mode: nr_mode(get), release: release(get) },
         },
         pdcp: PdcpConfig {
             header_bytes: get.narrow("pdcp_header_bytes"),
             discard: get.0.time("discard_timer_ms"),
-            status_report: match get.flag("status_report_required") {
-                true => StatusReport::Required,
-                false => StatusReport::NotRequired,
+            status_report: match get.0.flag("status_report_required") {
+                Some(false) => StatusReport::NotRequired,
+                _ => StatusReport::Required,
             },
         },
         buffer: BufferConfig {
@@ -61,6 +63,27 @@ fn lte_mode(get: &Get<'_>) -> LteMode {
             t_reordering,
         },
         _ => LteMode::Am { t_reordering, arq: arq(get) },
+    }
+}
+
+/// The MAC header is that of the channel.
+fn umts_am(get: &Get<'_>, plain: &RlcConfig) -> UmtsAm {
+    let mac_header_bytes = match plain {
+        RlcConfig::Umts(am) => am.mac_header_bytes,
+        _ => 0,
+    };
+    UmtsAm {
+        // The keys' ranges end at 126, 1,503 and 2,047.
+        pdu: match get.0.count("pdu_bytes") {
+            Some(bytes) => UmtsPdu::Fixed { bytes: bytes as u32 },
+            None => UmtsPdu::Flexible {
+                most: get.0.count("pdu_most_bytes").map_or(1_503, |bytes| bytes as u32),
+            },
+        },
+        mac_header_bytes,
+        window: get.0.count("window_pdus").map_or(2_047, |pdus| pdus as u32),
+        t_reordering: get.time("t_reordering_ms"),
+        arq: arq(get),
     }
 }
 

@@ -3,10 +3,13 @@
 use airpath_path::radio::adaptation::{BlerModel, Threshold};
 use airpath_path::radio::cell::{
     BaseStationConfig, CellConfig, LteCarrier, LteDuplex, LteLayers, NrCarrier, NrDuplex, NrLink,
+    UmtsCarrier, UmtsDownlink, UmtsUplink,
 };
+use airpath_path::radio::evdo;
 use airpath_path::radio::lte::{CellPorts, DownlinkTable, tdd};
 use airpath_path::radio::nr::{McsTable, SlotOffsets};
 use airpath_path::radio::scheduler::{Policy, SchedulerConfig};
+use airpath_path::radio::umts::{self, DchRate, EdchCategory, HsdpaCategory};
 
 use super::super::check;
 use crate::build::Get;
@@ -17,13 +20,25 @@ pub(super) fn cell(fields: &Fields) -> CellConfig {
     let get = Get(fields);
     let plain = match get.variant() {
         "lte" => CellConfig::lte(lte_carrier(&get)),
+        "umts" => CellConfig::umts(umts_carrier(&get)),
+        "evdo" => CellConfig::evdo(),
         _ => CellConfig::nr(nr_carrier(&get)),
     };
     let time = |name, plain| fields.time(name).unwrap_or(plain);
-    let base_station = BaseStationConfig {
-        downlink: time("processing_down_ms", plain.base_station.downlink),
-        uplink: time("processing_up_ms", plain.base_station.uplink),
-        grant: time("processing_grant_ms", plain.base_station.grant),
+    let base_station = match get.variant() {
+        "umts" => {
+            let through = get.time("rnc_ms") + get.time("iub_ms") + get.time("node_b_ms");
+            BaseStationConfig { downlink: through, uplink: through, grant: through }
+        }
+        "evdo" => {
+            let through = get.time("access_network_ms");
+            BaseStationConfig { downlink: through, uplink: through, grant: through }
+        }
+        _ => BaseStationConfig {
+            downlink: time("processing_down_ms", plain.base_station.downlink),
+            uplink: time("processing_up_ms", plain.base_station.uplink),
+            grant: time("processing_grant_ms", plain.base_station.grant),
+        },
     };
     let down = get.text("scheduler");
     CellConfig {
@@ -41,8 +56,13 @@ pub(super) fn cell(fields: &Fields) -> CellConfig {
     }
 }
 
-/// Hertz of all resource blocks.
+/// Hertz of all resource blocks; chips per second where there are none.
 pub(super) fn bandwidth_hz(fields: &Fields) -> f64 {
+    match fields.variant {
+        Some("umts") => return f64::from(umts::CHIP_RATE),
+        Some("evdo") => return f64::from(evdo::CHIP_RATE),
+        _ => {}
+    }
     let blocks = check::resource_blocks(fields).expect("a channel of the specification");
     let khz = check::numerology(fields).map_or(15, |numerology| numerology.khz());
     f64::from(blocks * 12 * khz) * 1000.0
@@ -57,6 +77,28 @@ fn scheduler(get: &Get<'_>, policy: &str) -> SchedulerConfig {
         },
         // The key's range ends at 10,000.
         ues_per_slot: get.0.count("ues_per_slot").map(|count| count as u32),
+    }
+}
+
+fn umts_carrier(get: &Get<'_>) -> UmtsCarrier {
+    let dch = |name| DchRate::from_kbps(get.count(name)).expect("64, 128 or 384");
+    UmtsCarrier {
+        downlink: match get.text("downlink") {
+            "dch" => UmtsDownlink::Dch(dch("dch_down_kbps")),
+            _ => UmtsDownlink::HsDsch {
+                category: HsdpaCategory::new(get.narrow("hsdpa_category") as u8)
+                    .expect("a category that was checked"),
+                codes: get.narrow("hs_codes"),
+            },
+        },
+        uplink: match get.text("uplink") {
+            "dch" => UmtsUplink::Dch(dch("dch_up_kbps")),
+            _ => UmtsUplink::EDch {
+                category: EdchCategory::new(get.narrow("edch_category") as u8)
+                    .expect("the key's range is 1 to 7"),
+                tti: check::edch_tti(get.time("edch_tti_ms")).expect("2 or 10 ms"),
+            },
+        },
     }
 }
 

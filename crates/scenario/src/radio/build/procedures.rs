@@ -10,8 +10,11 @@ use airpath_path::radio::mac::grants::PeriodicGrant;
 use airpath_path::radio::mac::rach::RachConfig;
 use airpath_path::radio::mac::sr::SrConfig;
 use airpath_path::radio::nr::SYMBOLS_PER_SLOT;
-use airpath_path::radio::rrc::RrcState;
+use airpath_path::radio::rlc::RlcConfig;
 use airpath_path::radio::rrc::connection::{ConnectionConfig, InactiveConfig};
+use airpath_path::radio::rrc::umts::{Fach, PchConfig, SetupState, UmtsConfig};
+use airpath_path::radio::rrc::{RrcConfig, RrcState};
+use airpath_path::radio::umts;
 
 use crate::build::Get;
 use crate::read::Fields;
@@ -113,6 +116,8 @@ pub(super) fn drx(get: &Get<'_>, access: &Access, processes: u8) -> Option<DrxCo
                 pdcch: symbols(carrier.control_symbols.into()),
             }
         }
+        // The tables of UMTS and EV-DO have no such key.
+        Access::Umts(_) | Access::Evdo => return None,
         Access::Lte(carrier) => Timers {
             rtt: lte_rtt(carrier.duplex),
             retransmission: ["retransmission_down_subframes", "retransmission_up_subframes"]
@@ -173,12 +178,12 @@ fn tdd_rtt(configuration: tdd::Configuration) -> (u64, u64) {
 }
 
 /// `[radio.rrc]`.
-pub(super) fn rrc(get: &Get<'_>) -> Option<ConnectionConfig> {
+pub(super) fn rrc(get: &Get<'_>) -> Option<RrcConfig> {
     if !get.flag("enabled") {
         return None;
     }
     let offset = get.time("paging_offset_ms");
-    Some(ConnectionConfig {
+    Some(RrcConfig::Connection(ConnectionConfig {
         initial: match get.text("initial") {
             "connected" => RrcState::Connected,
             _ => RrcState::Idle,
@@ -192,5 +197,52 @@ pub(super) fn rrc(get: &Get<'_>) -> Option<ConnectionConfig> {
         }),
         paging: Occasions::new(get.time("paging_cycle_ms"), offset),
         paging_delay: get.time("paging_delay_ms"),
-    })
+    }))
 }
+
+/// `[radio.rrc]` of UMTS. A block of a common channel holds one PDU of the downlink's size.
+pub(super) fn umts_states(get: &Get<'_>, rlc: &RlcConfig) -> Option<RrcConfig> {
+    if !get.flag("enabled") {
+        return None;
+    }
+    let bytes = rlc.least_block().max(LEAST_COMMON_BLOCK);
+    let bits = f64::from(8 * bytes);
+    // Ranges of both are far from overflow.
+    let frames = (bits / get.real("fach_kbps") / 10.0).round().max(1.0) as u64;
+    let (block, rach) = (umts::FRAME * frames, get.time("rach_ms"));
+    Some(RrcConfig::Umts(UmtsConfig {
+        initial: match get.text("initial_state") {
+            "cell_pch" => RrcState::CellPch,
+            "cell_fach" => RrcState::CellFach,
+            "cell_dch" => RrcState::CellDch,
+            _ => RrcState::Idle,
+        },
+        setup: get.time("setup_ms"),
+        setup_state: match get.text("setup_state") {
+            "cell_fach" => SetupState::Fach,
+            _ => SetupState::Dch,
+        },
+        pch_to_fach: get.time("pch_to_fach_ms"),
+        fach_to_dch: get.time("fach_to_dch_ms"),
+        uplink_threshold: get.narrow("uplink_threshold_bytes"),
+        downlink_threshold: get.narrow("downlink_threshold_bytes"),
+        dch_inactivity: get.time("dch_inactivity_ms"),
+        fach_inactivity: get.time("fach_inactivity_ms"),
+        pch: match get.flag("pch") {
+            true => PchConfig::IdleAfter(get.0.time("pch_idle_after_ms")),
+            false => PchConfig::Unused,
+        },
+        paging: Occasions::new(get.time("paging_cycle_ms"), get.time("paging_offset_ms")),
+        paging_delay: get.time("paging_delay_ms"),
+        fach: Fach {
+            downlink: Occasions::new(block, Duration::ZERO),
+            downlink_time: block,
+            uplink: Occasions::new(rach, Duration::ZERO),
+            uplink_time: rach,
+            bytes,
+        },
+    }))
+}
+
+/// A block of the usual S-CCPCH: 360 bits (TS 34.108 6.10.2.4.3).
+const LEAST_COMMON_BLOCK: u32 = 45;

@@ -1,10 +1,14 @@
 //! `[radio.cell]`.
 
+use airpath_base::Duration;
 use airpath_path::radio::lte;
 use airpath_path::radio::nr::{
     self, FrequencyRange, McsTable, Numerology, SYMBOLS_PER_SLOT, TddPattern,
 };
 
+use airpath_path::radio::umts::{DchRate, EdchCategory, EdchTti, HsdpaCategory};
+
+use crate::decimal::unscaled;
 use crate::problem::Problems;
 use crate::read::Fields;
 use crate::suggest::list;
@@ -13,6 +17,8 @@ use crate::suggest::list;
 pub(super) fn check(cell: &Fields, problems: &mut Problems) {
     blocks(cell, problems);
     match cell.variant {
+        Some("umts") => umts_carrier(cell, problems),
+        Some("evdo") => {}
         Some("lte") => lte_carrier(cell, problems),
         _ => nr_carrier(cell, problems),
     }
@@ -183,6 +189,49 @@ fn room_for_headers(cell: &Fields, suffix: &str, bytes: u32, problems: &mut Prob
             ),
         );
     }
+}
+
+fn umts_carrier(cell: &Fields, problems: &mut Problems) {
+    if let Some(number) = cell.count("hsdpa_category")
+        && HsdpaCategory::new(number as u8).is_none()
+    {
+        problems.add_with_help(
+            cell.origin_of("hsdpa_category"),
+            format!("`hsdpa_category` is {number}, but must be 5 to 10 or 12 to 14"),
+            "1 to 4 and 11 cannot listen in every TTI, which this cell does not know",
+        );
+    }
+    for name in ["dch_down_kbps", "dch_up_kbps"] {
+        if let Some(kbps) = cell.count(name).filter(|&kbps| DchRate::from_kbps(kbps).is_none()) {
+            problems.add(
+                cell.origin_of(name),
+                format!("`{name}` is {kbps}, but must be 64, 128 or 384"),
+            );
+        }
+    }
+    let Some(time) = cell.time("edch_tti_ms") else { return };
+    let Some(tti) = edch_tti(time) else {
+        let given = unscaled(time.as_nanos(), 6);
+        problems.add(
+            cell.origin_of("edch_tti_ms"),
+            format!("`edch_tti_ms` is {given}, but must be 2 or 10"),
+        );
+        return;
+    };
+    let number = cell.count("edch_category").unwrap_or_default();
+    let category = EdchCategory::new(number as u8);
+    if category.is_some_and(|category| category.most_bits(tti).is_none()) {
+        problems.add_with_help(
+            cell.given("edch_tti_ms").unwrap_or(cell.origin_of("edch_category")),
+            format!("E-DCH category {number} has no TTI of 2 ms"),
+            "categories 2, 4, 6 and 7 have one; or set edch_tti_ms = 10",
+        );
+    }
+}
+
+/// The E-DCH's TTI of that length.
+pub(in crate::radio) fn edch_tti(time: Duration) -> Option<EdchTti> {
+    [EdchTti::Ms2, EdchTti::Ms10].into_iter().find(|tti| tti.duration() == time)
 }
 
 fn lte_carrier(cell: &Fields, problems: &mut Problems) {

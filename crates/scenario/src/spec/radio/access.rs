@@ -4,7 +4,7 @@
 use super::super::{
     Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or,
 };
-use super::{BOTH, LTE, NR, each};
+use super::{LTE, NR, NR_LTE, UMTS_EVDO, each};
 
 /// Scheduling request.
 pub(super) static SR: Table = Table {
@@ -14,7 +14,7 @@ pub(super) static SR: Table = Table {
     selector: Some("access"),
     groups: &[
         each(
-            BOTH,
+            NR_LTE,
             &[
                 Key::new(
                     "period_ms",
@@ -63,7 +63,7 @@ pub(super) static SR: Table = Table {
             ],
         ),
         each(
-            BOTH,
+            NR_LTE,
             &[
                 Key::new(
                     "preparation_ms",
@@ -94,7 +94,7 @@ pub(super) static BSR: Table = Table {
     selector: Some("access"),
     groups: &[
         each(
-            BOTH,
+            NR_LTE,
             &[Key::new(
                 "periodic_timer_ms",
                 or("infinity", &MS_ABOVE_0),
@@ -116,7 +116,7 @@ pub(super) static BSR: Table = Table {
                 .values_of("logicalChannelSR-ProhibitTimer")],
         ),
         each(
-            BOTH,
+            NR_LTE,
             &[Key::new(
                 "piggyback",
                 Kind::Choice(&[
@@ -143,64 +143,78 @@ const fn retransmission(default: &'static str) -> Key {
 pub(super) static GRANTS: Table = Table {
     header: "[radio.grants]",
     path: "radio.grants or radio.ue.N.grants",
-    doc: "What the base station grants for a mere request, and unasked.",
-    selector: None,
-    groups: &[each(
-        BOTH,
-        &[
-            Key::new(
-                "request_grant_bytes",
-                // A report and some data must fit.
-                count(Unit::Bytes, 16, 1 << 20),
-                Default::Value("100"),
-                "Grant for a UE of which nothing is known but its scheduling request.",
-            ),
-            Key::new(
-                "forget_after_ms",
-                or("never", &MS_ABOVE_0),
-                Default::Value("\"never\""),
-                "After this long without a word from the UE its last report no longer counts.",
-            ),
-            Key::new(
-                "proactive_period_ms",
-                or("none", &MS_ABOVE_0),
-                Default::Value("\"none\""),
-                "Grants that the base station gives unasked. Unused, they are wasted.",
-            ),
-            Key::new(
-                "proactive_offset_ms",
-                MS_FROM_0,
-                Default::Value("0"),
-                "The first one; counts modulo the period.",
-            )
-            .needs(PROACTIVE),
-            Key::new("proactive_bytes", GRANT, Default::Value("100"), "Size of each.")
+    doc: "What the base station grants for a mere request, and unasked. In UMTS and EV-DO every UE has a \
+          standing grant, and asks for nothing.",
+    selector: Some("access"),
+    groups: &[
+        each(
+            NR_LTE,
+            &[
+                Key::new(
+                    "request_grant_bytes",
+                    // A report and some data must fit.
+                    count(Unit::Bytes, 16, 1 << 20),
+                    Default::Value("100"),
+                    "Grant for a UE of which nothing is known but its scheduling request.",
+                ),
+                Key::new(
+                    "forget_after_ms",
+                    or("never", &MS_ABOVE_0),
+                    Default::Value("\"never\""),
+                    "After this long without a word from the UE its last report no longer counts.",
+                ),
+                Key::new(
+                    "proactive_period_ms",
+                    or("none", &MS_ABOVE_0),
+                    Default::Value("\"none\""),
+                    "Grants that the base station gives unasked. Unused, they are wasted.",
+                ),
+                Key::new(
+                    "proactive_offset_ms",
+                    MS_FROM_0,
+                    Default::Value("0"),
+                    "The first one; counts modulo the period.",
+                )
                 .needs(PROACTIVE),
-            Key::new(
-                "proactive_keep_ms",
-                or("always", &MS_ABOVE_0),
-                Default::Value("\"always\""),
-                "They are given only this long after the UE last sent something.",
-            )
-            .needs(PROACTIVE),
-            Key::new(
-                "configured_period_ms",
-                or("none", &MS_ABOVE_0),
-                Default::Value("\"none\""),
-                "Configured grant, type 1 (TS 38.321 5.8.2): no PDCCH, and no transmission where \
+                Key::new("proactive_bytes", GRANT, Default::Value("100"), "Size of each.")
+                    .needs(PROACTIVE),
+                Key::new(
+                    "proactive_keep_ms",
+                    or("always", &MS_ABOVE_0),
+                    Default::Value("\"always\""),
+                    "They are given only this long after the UE last sent something.",
+                )
+                .needs(PROACTIVE),
+                Key::new(
+                    "configured_period_ms",
+                    or("none", &MS_ABOVE_0),
+                    Default::Value("\"none\""),
+                    "Configured grant, type 1 (TS 38.321 5.8.2): no PDCCH, and no transmission where \
                  the UE has nothing.",
-            ),
-            Key::new(
-                "configured_offset_ms",
-                MS_FROM_0,
-                Default::Value("0"),
-                "The first one; counts modulo the period.",
-            )
-            .needs(CONFIGURED),
-            Key::new("configured_bytes", GRANT, Default::Value("100"), "Size of each.")
+                ),
+                Key::new(
+                    "configured_offset_ms",
+                    MS_FROM_0,
+                    Default::Value("0"),
+                    "The first one; counts modulo the period.",
+                )
                 .needs(CONFIGURED),
-        ],
-    )],
+                Key::new("configured_bytes", GRANT, Default::Value("100"), "Size of each.")
+                    .needs(CONFIGURED),
+            ],
+        ),
+        each(
+            UMTS_EVDO,
+            &[Key::new(
+                "serving_grant_bytes",
+                or("largest", &GRANT),
+                Default::Value("\"largest\""),
+                "Most that the UE may send in a TTI or a packet, MAC header included (TS 25.321 \
+             11.8.1.3; in EV-DO what T2P allows); \
+             \"largest\": the largest block of its category or of its DCH.",
+            )],
+        ),
+    ],
 };
 
 const GRANT: Kind = count(Unit::Bytes, 16, 1 << 20);
@@ -235,7 +249,7 @@ pub(super) static RACH: Table = Table {
     selector: Some("access"),
     groups: &[
         each(
-            BOTH,
+            NR_LTE,
             &[
                 enabled("False: a UE whose scheduling request fails sends it again and again."),
                 Key::new("period_ms", MS_ABOVE_0, Default::Value("10"), "Period of PRACH.")
@@ -271,7 +285,7 @@ pub(super) static RACH: Table = Table {
             ],
         ),
         each(
-            BOTH,
+            NR_LTE,
             &[
                 rach("backoff_ms", "0", "PREAMBLE_BACKOFF."),
                 Key::new(
@@ -306,9 +320,9 @@ pub(super) static TIME_ALIGNMENT: Table = Table {
     path: "radio.time_alignment or radio.ue.N.time_alignment",
     doc: "Time alignment (TS 38.321 5.2, TS 36.321 5.2): a UE whose timer ran out needs random \
           access. A table that is there is enabled unless it says otherwise.",
-    selector: None,
+    selector: Some("access"),
     groups: &[each(
-        BOTH,
+        NR_LTE,
         &[
             enabled("False: always aligned. It needs `[radio.rach]`."),
             Key::new(

@@ -3,19 +3,19 @@
 use super::super::{
     Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or,
 };
-use super::{BOTH, LTE, NR, each};
+use super::{ALL, LTE, NR, NR_LTE, UMTS, UMTS_EVDO, each};
 
 /// One direction of the bearer.
 pub(super) static RLC: Table = Table {
     header: "[radio.rlc] and [radio.rlc_up]",
     path: "radio.rlc or radio.rlc_up or radio.ue.N.rlc",
-    doc: "The bearer: RLC (TS 38.322, TS 36.322), PDCP (TS 38.323, TS 36.323), and the buffer in \
+    doc: "The bearer: RLC (TS 38.322, TS 36.322, TS 25.322), PDCP (TS 38.323, TS 36.323), and the buffer in \
           which packets wait for their first transmission. A direction is the sender's: \
           `[radio.rlc_up]` has the UE's buffer.",
     selector: Some("access"),
     groups: &[
         each(
-            BOTH,
+            NR_LTE,
             &[Key::new(
                 "mode",
                 Kind::Choice(&[
@@ -28,11 +28,14 @@ pub(super) static RLC: Table = Table {
         ),
         each(NR, NR_KEYS),
         each(LTE, LTE_KEYS),
-        each(BOTH, ARQ),
+        each(NR_LTE, ARQ),
+        each(UMTS, UMTS_PDUS),
+        each(UMTS_EVDO, UMTS_KEYS),
         each(NR, &[header("4", "18 bits of SN and an SDAP header")]),
         each(LTE, &[header("2", "12 bits of SN")]),
-        each(BOTH, PDCP),
-        each(BOTH, BUFFER),
+        each(UMTS_EVDO, &[header("0", "none (TS 25.323 8.2.1)"), UMTS_DISCARD]),
+        each(NR_LTE, PDCP),
+        each(ALL, BUFFER),
     ],
 };
 
@@ -116,6 +119,61 @@ const ARQ: &[Key] = &[
     .needs(AM)
     .values_of("maxRetxThreshold"),
 ];
+
+/// UMTS's RLC is acknowledged: its UM carries voice.
+const UMTS_PDUS: &[Key] = &[
+    Key::new(
+        "pdu_bytes",
+        or("flexible", &count(Unit::Bytes, 16, 126)),
+        Default::Value("42"),
+        "Size of all RLC PDUs, header included: 42 (336 bits) or 82 (656 bits) are usual. \
+         \"flexible\": up to `pdu_most_bytes`, as the block has room (release 7 and 8).",
+    ),
+    Key::new(
+        "pdu_most_bytes",
+        count(Unit::Bytes, 16, 1503),
+        Default::Value("1503"),
+        "The largest RLC PDU (TS 25.331 10.3.4.23).",
+    )
+    .needs(Need::Is("pdu_bytes", "flexible")),
+    Key::new(
+        "window_pdus",
+        count(Unit::Pdus, 1, 2047),
+        Default::Value("2047"),
+        "Transmission window size (TS 25.322 9.6).",
+    ),
+];
+
+/// RLC stands in for EV-DO's RLP too.
+const UMTS_KEYS: &[Key] = &[
+    Key::new(
+        "t_reordering_ms",
+        MS_FROM_0,
+        Default::Value("60"),
+        "T1 of MAC-hs, MAC-es: how long a gap is left to HARQ (TS 25.321 11.6.2.1, 11.8.3.2).",
+    ),
+    Key::new(
+        "t_poll_retransmit_ms",
+        MS_ABOVE_0,
+        Default::Value("200"),
+        "Timer_Poll (TS 25.322 9.5).",
+    ),
+    Key::new(
+        "poll_pdu",
+        or("infinity", &PDUS),
+        Default::Value("64"),
+        "Poll_PDU: a poll after this many PDUs.",
+    ),
+    Key::new("t_status_prohibit_ms", MS_FROM_0, Default::Value("40"), "Timer_Status_Prohibit."),
+    Key::new("max_retx_threshold", count(Unit::Plain, 1, 1 << 20), Default::Value("32"), "MaxDAT."),
+];
+
+const UMTS_DISCARD: Key = Key::new(
+    "discard_timer_ms",
+    or("infinity", &MS_ABOVE_0),
+    Default::Value("\"infinity\""),
+    "Timer_Discard of RLC: a packet that waits longer is dropped.",
+);
 
 const fn header(default: &'static str, doc: &'static str) -> Key {
     Key::new("pdcp_header_bytes", count(Unit::Bytes, 0, 64), Default::Value(default), doc)

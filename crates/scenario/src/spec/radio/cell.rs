@@ -3,7 +3,7 @@
 use super::super::{
     Choice, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or, real,
 };
-use super::{BOTH, LTE, NR, each};
+use super::{ALL, EVDO, LTE, NR, NR_LTE, UMTS, each};
 
 /// The cell.
 pub(crate) static CELL: Table = Table {
@@ -11,16 +11,35 @@ pub(crate) static CELL: Table = Table {
     path: "radio.cell",
     doc: "Radio technology, resources, scheduler, and how long the base station thinks.",
     selector: Some("access"),
-    groups: &[each(BOTH, CARRIER), each(NR, NR_CARRIER), each(LTE, LTE_CARRIER), each(BOTH, REST)],
+    groups: &[
+        each(ALL, ACCESS),
+        each(NR_LTE, CARRIER),
+        each(NR, NR_CARRIER),
+        each(LTE, LTE_CARRIER),
+        each(UMTS, UMTS_CARRIER),
+        each(ALL, SCHEDULER),
+        each(NR_LTE, SCHEDULER_UP),
+        each(ALL, FAIRNESS),
+        each(NR_LTE, REST),
+        each(UMTS, UMTS_TIMES),
+        each(EVDO, EVDO_TIMES),
+        each(ALL, BLER),
+    ],
 };
 
+const ACCESS: &[Key] = &[Key::new(
+    "access",
+    Kind::Choice(&[
+        choice("nr", "NR."),
+        choice("lte", "LTE."),
+        choice("umts", "UMTS FDD."),
+        choice("evdo", "EV-DO Rev. A."),
+    ]),
+    Default::Preset,
+    "Radio technology. It is the preset's, and decides which keys there are.",
+)];
+
 const CARRIER: &[Key] = &[
-    Key::new(
-        "access",
-        Kind::Choice(&[choice("nr", "NR."), choice("lte", "LTE.")]),
-        Default::Preset,
-        "Radio technology. It is the preset's, and decides which keys there are.",
-    ),
     Key::new(
         "duplex",
         Kind::Choice(&[choice("fdd", "By frequency."), choice("tdd", "By time.")]),
@@ -206,25 +225,110 @@ const LTE_CARRIER: &[Key] = &[
     ),
 ];
 
-const REST: &[Key] = &[
+const HSDPA: Need = Need::Is("downlink", "hs_dsch");
+const HSUPA: Need = Need::Is("uplink", "e_dch");
+const DCH_KBPS: Kind = count(Unit::Plain, 64, 384);
+
+const UMTS_CARRIER: &[Key] = &[
     Key::new(
-        "scheduler",
-        Kind::Choice(SCHEDULERS),
-        Default::Value("\"proportional_fair\""),
-        "Who gets the PRBs of a slot.",
+        "downlink",
+        Kind::Choice(&[
+            choice("hs_dsch", "HSDPA: one UE has a TTI of 2 ms."),
+            choice("dch", "Each UE has a dedicated channel."),
+        ]),
+        Default::Preset,
+        "What carries the downlink in CELL_DCH.",
     ),
     Key::new(
-        "scheduler_up",
-        Kind::Choice(SCHEDULERS),
-        Default::Derived("as `scheduler`"),
-        "The same for the uplink.",
+        "hsdpa_category",
+        count(Unit::Plain, 5, 14),
+        Default::Value("10"),
+        "HS-DSCH category of the UEs: 5 to 10, 12 to 14 (TS 25.306 table 5.1a).",
+    )
+    .needs(HSDPA),
+    Key::new("hs_codes", count(Unit::Plain, 1, 15), Default::Value("15"), "HS-PDSCHs of the cell.")
+        .needs(HSDPA),
+    Key::new(
+        "dch_down_kbps",
+        DCH_KBPS,
+        Default::Value("384"),
+        "Rate of the DCH: 64, 128 or 384 (TS 34.108 6.10.2.4.1).",
+    )
+    .needs(Need::Is("downlink", "dch")),
+    Key::new(
+        "uplink",
+        Kind::Choice(&[
+            choice("e_dch", "HSUPA: each UE sends what its serving grant allows."),
+            choice("dch", "Each UE has a dedicated channel."),
+        ]),
+        Default::Preset,
+        "What carries the uplink in CELL_DCH.",
     ),
     Key::new(
-        "proportional_fair_ms",
+        "edch_category",
+        count(Unit::Plain, 1, 7),
+        Default::Value("6"),
+        "E-DCH category of the UEs (TS 25.306 table 5.1g).",
+    )
+    .needs(HSUPA),
+    Key::new(
+        "edch_tti_ms",
         MS_ABOVE_0,
-        Default::Value("100"),
-        "Time over which proportional fair's average forgets.",
+        Default::Value("2"),
+        "TTI of the E-DCH: 2 or 10; not every category has 2.",
+    )
+    .needs(HSUPA),
+    Key::new(
+        "dch_up_kbps",
+        DCH_KBPS,
+        Default::Value("64"),
+        "Rate of the DCH: 64, 128 or 384 (TS 34.108 6.10.2.4.1).",
+    )
+    .needs(Need::Is("uplink", "dch")),
+];
+
+/// Where the time goes between the core and the air.
+const UMTS_TIMES: &[Key] = &[
+    Key::new("iub_ms", MS_FROM_0, Default::Value("5"), "Iub: from RNC to Node B, and back."),
+    Key::new(
+        "rnc_ms",
+        MS_FROM_0,
+        Default::Value("3"),
+        "What a packet waits in the RNC, each way, beside its queue.",
     ),
+    Key::new("node_b_ms", MS_FROM_0, Default::Value("2"), "What it waits in the Node B, each way."),
+];
+
+const EVDO_TIMES: &[Key] = &[Key::new(
+    "access_network_ms",
+    MS_FROM_0,
+    Default::Value("10"),
+    "What a packet takes through base station, controller and the link between them, each way, \
+     beside its queue.",
+)];
+
+const SCHEDULER: &[Key] = &[Key::new(
+    "scheduler",
+    Kind::Choice(SCHEDULERS),
+    Default::Value("\"proportional_fair\""),
+    "Who gets the PRBs of a slot.",
+)];
+
+const SCHEDULER_UP: &[Key] = &[Key::new(
+    "scheduler_up",
+    Kind::Choice(SCHEDULERS),
+    Default::Derived("as `scheduler`"),
+    "The same for the uplink.",
+)];
+
+const FAIRNESS: &[Key] = &[Key::new(
+    "proportional_fair_ms",
+    MS_ABOVE_0,
+    Default::Value("100"),
+    "Time over which proportional fair's average forgets.",
+)];
+
+const REST: &[Key] = &[
     Key::new(
         "ues_per_slot",
         or("unlimited", &UES),
@@ -250,6 +354,9 @@ const REST: &[Key] = &[
         "From the end of a slot with a scheduling request, or with a buffer status report, until \
          a grant can take it into account.",
     ),
+];
+
+const BLER: &[Key] = &[
     Key::new(
         "bler_curve",
         Kind::Choice(&[

@@ -1,7 +1,7 @@
 //! `[radio.channel]` and `[radio.channel_up]`.
 
 use super::super::{Default, Key, Kind, MS_ABOVE_0, Need, Table, Unit, choice, count, or, real};
-use super::{BOTH, each};
+use super::{ALL, each};
 
 /// The channel of one direction.
 pub(crate) static CHANNEL: Table = Table {
@@ -10,7 +10,7 @@ pub(crate) static CHANNEL: Table = Table {
     doc: "What the radio is worth. A table that has `sinr_db`, `file` or `distance_m` need not say \
           `model`.",
     selector: None,
-    groups: &[each(BOTH, KEYS)],
+    groups: &[each(ALL, KEYS)],
 };
 
 const CONSTANT: Need = Need::Is("model", "constant");

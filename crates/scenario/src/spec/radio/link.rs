@@ -1,9 +1,9 @@
 //! `[radio.link_adaptation]`, `[radio.harq]` and `[radio.ambr]`.
 
 use super::super::{
-    Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or, real,
+    Choice, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or, real,
 };
-use super::{BOTH, LTE, NR, each};
+use super::{ALL, EVDO, LTE, NR, NR_LTE, UMTS, each};
 
 /// How an MCS is chosen.
 pub(super) static LINK_ADAPTATION: Table = Table {
@@ -14,7 +14,7 @@ pub(super) static LINK_ADAPTATION: Table = Table {
     selector: Some("access"),
     groups: &[
         each(
-            BOTH,
+            ALL,
             &[
                 Key::new(
                     "fixed_mcs",
@@ -74,10 +74,12 @@ pub(super) static LINK_ADAPTATION: Table = Table {
         ),
         each(NR, &[period("20"), OFFSET_MS, delay("4")]),
         each(LTE, &[period("10"), OFFSET_MS, delay("6")]),
+        each(UMTS, &[period("4"), OFFSET_MS, delay("8")]),
+        each(EVDO, &[period("1.666667"), OFFSET_MS, delay("3.333334")]),
     ],
 };
 
-const MCS: Kind = count(Unit::Plain, 0, 28);
+const MCS: Kind = count(Unit::Plain, 0, 29);
 const ADAPTIVE: Need = Need::Is("fixed_mcs", "adaptive");
 const OFFSET: Kind = real("dB", -60.0, 60.0);
 
@@ -107,7 +109,8 @@ pub(super) static HARQ: Table = Table {
     header: "[radio.harq] and [radio.harq_up]",
     path: "radio.harq or radio.harq_up or radio.ue.N.harq",
     doc: "HARQ. LTE's processes and timing follow from its duplex mode (TS 36.213 7 and 8): \
-          asynchronous down, synchronous up.",
+          asynchronous down, synchronous up. So are UMTS's: 6 processes for HS-DSCH, 8 or 4 for E-DCH, \
+          none for a DCH. EV-DO's have 4 and 3; a packet has as many transmissions as its rate says.",
     selector: Some("access"),
     groups: &[
         each(
@@ -127,8 +130,9 @@ pub(super) static HARQ: Table = Table {
             &[Key::new("max_transmissions", TRANSMISSIONS, Default::Value("4"), MOST)
                 .values_of("maxHARQ-Tx")],
         ),
+        each(UMTS, &[Key::new("max_transmissions", TRANSMISSIONS, Default::Value("4"), UMTS_MOST)]),
         each(
-            BOTH,
+            NR_LTE,
             &[
                 Key::new(
                     "processing_ms",
@@ -137,37 +141,53 @@ pub(super) static HARQ: Table = Table {
                     "From the feedback's arrival to the earliest slot that can answer it, where \
                      HARQ is asynchronous.",
                 ),
-                Key::new(
-                    "combining",
-                    Kind::Choice(&[
-                        choice("incremental_redundancy", "Each transmission brings new bits."),
-                        choice("chase", "Equal transmissions add up."),
-                        choice("discard", "What failed is forgotten."),
-                    ]),
-                    Default::Value("\"incremental_redundancy\""),
-                    "What the receiver does with the transmissions of one block.",
-                ),
-                Key::new(
-                    "mother_rate",
-                    real("", 0.05, 1.0),
-                    // TS 36.212 5.1.3.2, TS 38.212 5.3.2
-                    Default::Value("0.3333333333333333"),
-                    "Lowest code rate, below which bits repeat: 1/3 of LTE's turbo code and NR's \
-                     base graph 1, 1/5 of base graph 2.",
-                )
-                .needs(Need::Is("combining", "incremental_redundancy")),
-                Key::new(
-                    "nack_to_ack",
-                    Kind::Share,
-                    Default::Value("0"),
-                    "Probability that a NACK is taken for an ACK: the block is lost to HARQ.",
-                ),
+                combining("\"incremental_redundancy\""),
+                mother_rate("0.3333333333333333"),
             ],
+        ),
+        each(UMTS, &[combining("\"chase\"")]),
+        each(EVDO, &[combining("\"incremental_redundancy\""), mother_rate("0.2")]),
+        each(
+            ALL,
+            &[Key::new(
+                "nack_to_ack",
+                Kind::Share,
+                Default::Value("0"),
+                "Probability that a NACK is taken for an ACK: the block is lost to HARQ.",
+            )],
         ),
     ],
 };
 
 const TRANSMISSIONS: Kind = count(Unit::Plain, 1, 28);
+const UMTS_MOST: &str = "Most transmissions of a block, the first included. A DCH has one.";
+
+const fn combining(default: &'static str) -> Key {
+    Key::new(
+        "combining",
+        Kind::Choice(COMBININGS),
+        Default::Value(default),
+        "What the receiver does with the transmissions of one block.",
+    )
+}
+
+const fn mother_rate(default: &'static str) -> Key {
+    Key::new(
+        "mother_rate",
+        real("", 0.05, 1.0),
+        // TS 36.212 5.1.3.2, TS 38.212 5.3.2
+        Default::Value(default),
+        "Lowest code rate, below which bits repeat: 1/3 of LTE's turbo code and NR's base graph 1, \
+         1/5 of base graph 2 and of EV-DO's turbo code.",
+    )
+    .needs(Need::Is("combining", "incremental_redundancy"))
+}
+
+const COMBININGS: &[Choice] = &[
+    choice("incremental_redundancy", "Each transmission brings new bits."),
+    choice("chase", "Equal transmissions add up."),
+    choice("discard", "What failed is forgotten."),
+];
 const MOST: &str = "Most transmissions of a block, the first included.";
 
 /// Rate caps.
@@ -175,28 +195,34 @@ pub(super) static AMBR: Table = Table {
     header: "[radio.ambr]",
     path: "radio.ambr or radio.ue.N.ambr",
     doc: "UE-AMBR (TS 23.501 5.7.2.6), kept by the scheduler: packets wait.",
-    selector: None,
-    groups: &[each(
-        BOTH,
-        &[
-            Key::new(
+    selector: Some("access"),
+    groups: &[
+        each(
+            ALL,
+            &[Key::new(
                 "down_mbps",
                 or("unlimited", &Kind::Rate),
                 Default::Value("\"unlimited\""),
                 "Cap of the downlink.",
-            ),
-            Key::new(
+            )],
+        ),
+        each(
+            NR_LTE,
+            &[Key::new(
                 "up_mbps",
                 or("unlimited", &Kind::Rate),
                 Default::Value("\"unlimited\""),
-                "Cap of the uplink.",
-            ),
-            Key::new(
+                "Cap of the uplink. In UMTS and EV-DO it is the serving grant.",
+            )],
+        ),
+        each(
+            ALL,
+            &[Key::new(
                 "bucket_bytes",
                 count(Unit::Bytes, 1, 1 << 40),
                 Default::Value("100000"),
                 "What may pass at once after a pause; over the rate, it is the averaging window.",
-            ),
-        ],
-    )],
+            )],
+        ),
+    ],
 };

@@ -2,8 +2,9 @@
 
 use super::super::{
     Default, Key, Kind, MS, MS_ABOVE_0, MS_FROM_0, Need, Table, TimeUnit, Unit, choice, count, or,
+    real,
 };
-use super::{BOTH, LTE, NR, each};
+use super::{ALL, LTE, NR, NR_LTE, NR_LTE_EVDO, UMTS, each};
 
 const ON: Need = Need::On("enabled");
 
@@ -19,11 +20,11 @@ pub(super) static DRX: Table = Table {
           is there is enabled unless it says otherwise. LTE's timers are counted in ms, not in PDCCH subframes, also with TDD.",
     selector: Some("access"),
     groups: &[
-        each(BOTH, &[enabled("False: the UE is always awake.")]),
+        each(NR_LTE, &[enabled("False: the UE is always awake.")]),
         each(NR, NR_TIMERS),
         each(LTE, LTE_TIMERS),
         each(
-            BOTH,
+            NR_LTE,
             &[
                 Key::new(
                     "start_offset_ms",
@@ -128,12 +129,12 @@ const LTE_TIMERS: &[Key] = &[
 pub(super) static RRC: Table = Table {
     header: "[radio.rrc]",
     path: "radio.rrc or radio.ue.N.rrc",
-    doc: "RRC states (TS 38.331 4.2.1, TS 36.331 4.2.1). A table that is there is enabled \
-          unless it says otherwise.",
+    doc: "RRC states (TS 38.331 4.2.1, TS 36.331 4.2.1, TS 25.331 7). In EV-DO \
+          idle is a dormant session. A table that is there is enabled unless it says otherwise.",
     selector: Some("access"),
     groups: &[
         each(
-            BOTH,
+            NR_LTE_EVDO,
             &[
                 enabled("False: the UE is always connected."),
                 Key::new(
@@ -165,7 +166,7 @@ pub(super) static RRC: Table = Table {
                     MS_ABOVE_0,
                     Default::Value("1280"),
                     "Paging cycle T of an idle UE: 320, 640, 1280 or 2560 (TS 38.304 7.1, \
-                     TS 36.304 7.1).",
+                     TS 36.304 7.1); in EV-DO any.",
                 )
                 .needs(ON),
                 Key::new(
@@ -218,8 +219,130 @@ pub(super) static RRC: Table = Table {
                 .needs(Need::On("inactive")),
             ],
         ),
+        each(UMTS, UMTS_STATES),
     ],
 };
+
+const TIMER: Kind = or("never", &MS_ABOVE_0);
+const THRESHOLD: Kind = count(Unit::Bytes, 0, 1 << 20);
+
+const UMTS_STATES: &[Key] = &[
+    enabled("False: the UE is always in CELL_DCH."),
+    Key::new(
+        "initial_state",
+        Kind::Choice(&[
+            choice("idle", "Idle."),
+            choice("cell_pch", "CELL_PCH or URA_PCH."),
+            choice("cell_fach", "CELL_FACH."),
+            choice("cell_dch", "CELL_DCH."),
+        ]),
+        Default::Value("\"idle\""),
+        "The state at the start.",
+    )
+    .needs(ON),
+    Key::new(
+        "setup_ms",
+        MS_FROM_0,
+        Default::Value("2000"),
+        "From idle to `setup_state`, random access included.",
+    )
+    .needs(ON),
+    Key::new(
+        "setup_state",
+        Kind::Choice(&[choice("cell_dch", "CELL_DCH."), choice("cell_fach", "CELL_FACH.")]),
+        Default::Value("\"cell_dch\""),
+        "Where a connection begins.",
+    )
+    .needs(ON),
+    Key::new(
+        "pch_to_fach_ms",
+        MS_FROM_0,
+        Default::Value("200"),
+        "From CELL_PCH to CELL_FACH: a cell update.",
+    )
+    .needs(ON),
+    Key::new(
+        "fach_to_dch_ms",
+        MS_FROM_0,
+        Default::Value("1500"),
+        "From CELL_FACH to CELL_DCH, the time to trigger included.",
+    )
+    .needs(ON),
+    Key::new(
+        "uplink_threshold_bytes",
+        THRESHOLD,
+        Default::Value("256"),
+        "More than this in the UE's buffer leads from CELL_FACH to CELL_DCH: event 4a \
+         (TS 25.331 14.4.2.1).",
+    )
+    .needs(ON),
+    Key::new(
+        "downlink_threshold_bytes",
+        THRESHOLD,
+        Default::Value("256"),
+        "The same for the RNC's buffer.",
+    )
+    .needs(ON),
+    Key::new(
+        "dch_inactivity_ms",
+        MS_ABOVE_0,
+        Default::Value("5000"),
+        "T1: from CELL_DCH to CELL_FACH, this long after the last data.",
+    )
+    .needs(ON),
+    Key::new(
+        "fach_inactivity_ms",
+        MS_ABOVE_0,
+        Default::Value("12000"),
+        "T2: from CELL_FACH to CELL_PCH, or to idle, this long after the last data.",
+    )
+    .needs(ON),
+    Key::new(
+        "pch",
+        Kind::Flag,
+        Default::Value("false"),
+        "CELL_FACH ends in CELL_PCH (or URA_PCH), not in idle.",
+    )
+    .needs(ON),
+    Key::new("pch_idle_after_ms", TIMER, Default::Value("\"never\""), "From CELL_PCH to idle.")
+        .needs(Need::On("pch")),
+    Key::new(
+        "paging_cycle_ms",
+        MS_ABOVE_0,
+        Default::Value("1280"),
+        "DRX cycle of an idle UE: 80 to 5120, in powers of 2 (TS 25.304 8.3).",
+    )
+    .needs(ON),
+    Key::new(
+        "paging_offset_ms",
+        MS_FROM_0,
+        Default::Value("9"),
+        "The UE's occasion; counts modulo the cycle.",
+    )
+    .needs(ON),
+    Key::new(
+        "paging_delay_ms",
+        MS_FROM_0,
+        Default::Value("0"),
+        "From a downlink packet's arrival at the user plane to the RNC's being ready to page.",
+    )
+    .needs(ON),
+    Key::new(
+        "fach_kbps",
+        real("kb/s", 1.0, 1_000.0),
+        Default::Value("32"),
+        "Rate of a UE on the S-CCPCH, in blocks of an RLC PDU in whole frames of 10 ms.",
+    )
+    .needs(ON),
+    Key::new(
+        "rach_ms",
+        MS_ABOVE_0,
+        Default::Value("40"),
+        "Time that one transmission on the PRACH takes, preambles included; it carries one RLC \
+         PDU, and the next begins when it has ended.",
+    )
+    .needs(ON),
+];
 
 /// Processing of the UE.
 pub(super) static PROCESSING: Table = Table {
@@ -228,19 +351,19 @@ pub(super) static PROCESSING: Table = Table {
     doc: "How long the UE thinks; the base station's times are in `[radio.cell]`.",
     selector: None,
     groups: &[each(
-        BOTH,
+        ALL,
         &[
             Key::new(
                 "down_ms",
                 MS_FROM_0,
-                Default::Derived("a slot in NR, 1.5 in LTE"),
+                Default::Derived("a slot in NR, 1.5 in LTE, 4 in UMTS, 5 in EV-DO"),
                 "From the end of a slot with a downlink block until its packets are above the \
                  radio.",
             ),
             Key::new(
                 "up_ms",
                 MS_FROM_0,
-                Default::Derived("a slot in NR, 1 in LTE"),
+                Default::Derived("a slot in NR, 1 in LTE, 2 in UMTS and EV-DO"),
                 "From an uplink packet's arrival until a block can hold it.",
             ),
         ],

@@ -93,6 +93,7 @@ fn block(mcs: Mcs, prbs: u32, elements: u32) -> Block {
     Block {
         efficiency: f64::from(size) / f64::from((prbs * elements).max(1)),
         modulation_bits: mcs.modulation.order() as u8,
+        transmissions: 0,
     }
 }
 

@@ -50,6 +50,7 @@ pub(super) fn air(carrier: &NrCarrier, config: &CellConfig) -> Parts {
         let blocks = schemes.map(|scheme| Block {
             efficiency: scheme.efficiency(),
             modulation_bits: scheme.modulation.order() as u8,
+            transmissions: 0,
         });
         let cqi = (1..=15).filter_map(|index| nr::cqi_scheme(cqi_table(link.mcs_table), index));
         let cqi = cqi.map(|scheme| scheme.efficiency());

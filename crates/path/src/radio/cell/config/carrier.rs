@@ -2,11 +2,13 @@
 
 use airpath_base::Duration;
 
+use super::cdma::UmtsCarrier;
 use crate::radio::lte::{self, CellPorts, DownlinkTable};
 use crate::radio::nr::{
     DmrsPosition, McsTable, Numerology, SYMBOLS_PER_SLOT, SlotOffsets, TddPattern,
     downlink_processing_time, uplink_processing_time,
 };
+use crate::radio::{evdo, umts};
 
 /// Radio technology and resources.
 #[derive(Clone, PartialEq, Debug)]
@@ -15,15 +17,38 @@ pub enum Access {
     Nr(NrCarrier),
     /// LTE.
     Lte(LteCarrier),
+    /// UMTS FDD.
+    Umts(UmtsCarrier),
+    /// EV-DO Rev. A. SINR is that of a chip. In each slot the base station sends to one UE; in the
+    /// uplink each has a channel of its own.
+    Evdo,
 }
 
 impl Access {
-    /// Length of a slot; 1 ms in LTE.
+    /// Length of a slot; 1 ms in LTE, 2 ms in UMTS, 5/3 ms in EV-DO.
     pub fn slot(&self) -> Duration {
         match self {
             Self::Nr(carrier) => carrier.numerology.slot(),
             Self::Lte(_) => lte::SUBFRAME,
+            Self::Umts(_) => umts::SUBFRAME,
+            Self::Evdo => evdo::SLOT,
         }
+    }
+
+    /// Time between blocks of one HARQ process of the uplink, over the number of processes, where
+    /// they take turns.
+    pub fn uplink_turn(&self) -> Duration {
+        match self {
+            Self::Umts(carrier) => carrier.uplink.tti(),
+            Self::Evdo => evdo::SLOT * u64::from(evdo::SUBFRAME_SLOTS),
+            Self::Nr(_) | Self::Lte(_) => self.slot(),
+        }
+    }
+
+    /// Every UE has an uplink channel of its own, and sends when it has something: there are no
+    /// scheduling requests, buffer status reports and grants.
+    pub const fn has_standing_grants(&self) -> bool {
+        matches!(self, Self::Umts(_) | Self::Evdo)
     }
 }
 

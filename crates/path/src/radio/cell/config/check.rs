@@ -3,10 +3,11 @@
 use airpath_base::{Duration, Instant};
 use thiserror::Error;
 
-use super::{Access, CellConfig, NrDuplex, UeConfig};
-use crate::radio::cell::air::Air;
+use super::{Access, CellConfig, NrDuplex, UeConfig, UmtsCarrier, UmtsDownlink};
+use crate::radio::cell::air::{Air, LinkAir};
 use crate::radio::harq::HarqTiming;
 use crate::radio::nr::SYMBOLS_PER_SLOT;
+use crate::radio::umts;
 
 /// Why a configuration was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -53,6 +54,26 @@ pub enum CellConfigError {
     /// The bearer is no logical channel.
     #[error("bsr.channels is empty: the bearer is its first channel")]
     NoChannel,
+    /// A cell has too few HS-PDSCHs, or too many.
+    #[error("a cell has 1 to {most} HS-PDSCHs, not {codes}", most = umts::HS_CODES)]
+    HsCodes {
+        /// What was asked for.
+        codes: u32,
+    },
+    /// UMTS: the UE may not send, or no block of an RLC PDU.
+    #[error("a UE needs a configured grant of 16 bytes or more for its uplink channel")]
+    NoServingGrant,
+    /// A procedure that nothing asks for where every UE has an uplink channel of its own.
+    #[error("a UE with an uplink channel of its own has no {0}")]
+    NotWithStandingGrants(&'static str),
+    /// No block holds a PDU.
+    #[error("an RLC PDU needs blocks of {least} bytes; the largest is {largest}")]
+    NoRoomForPdu {
+        /// A PDU with the MAC header.
+        least: u32,
+        /// The largest block, or the serving grant.
+        largest: u32,
+    },
     /// LTE's and NR's downlink is asynchronous (TS 36.321 5.3.2, TS 38.321 5.3.2).
     #[error("downlink.harq.timing is synchronous; only LTE's uplink is")]
     SynchronousDownlink,
@@ -91,6 +112,8 @@ impl CellConfig {
             _ => Err(CellConfigError::Prbs { prbs, most }),
         };
         match &self.access {
+            Access::Umts(carrier) => umts_carrier(carrier)?,
+            Access::Evdo => {}
             Access::Lte(carrier) => {
                 prbs(carrier.downlink_prbs, 110)?;
                 prbs(carrier.uplink_prbs, 110)?;
@@ -136,10 +159,32 @@ impl CellConfig {
     }
 }
 
+fn umts_carrier(carrier: &UmtsCarrier) -> Result<(), CellConfigError> {
+    match carrier.downlink {
+        UmtsDownlink::HsDsch { codes, .. } if codes == 0 || codes > umts::HS_CODES => {
+            Err(CellConfigError::HsCodes { codes })
+        }
+        _ => Ok(()),
+    }
+}
+
 impl UeConfig {
     /// Whether the UE can work in `cell`, which has been checked.
     pub fn check(&self, cell: &CellConfig) -> Result<(), CellConfigError> {
-        if self.sr.occasions.is_none() && self.random_access.is_none() {
+        if cell.access.has_standing_grants() {
+            let others = [
+                ("alignment", self.alignment.is_some()),
+                ("random_access", self.random_access.is_some()),
+                ("drx", self.drx.is_some()),
+                ("proactive grants", self.proactive.is_some()),
+            ];
+            if let Some((name, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
+                return Err(CellConfigError::NotWithStandingGrants(name));
+            }
+            if self.configured.is_none_or(|grant| grant.bytes < 16) {
+                return Err(CellConfigError::NoServingGrant);
+            }
+        } else if self.sr.occasions.is_none() && self.random_access.is_none() {
             return Err(CellConfigError::NoRequest);
         }
         if self.alignment.is_some() && self.random_access.is_none() {
@@ -155,12 +200,25 @@ impl UeConfig {
         if !self.sr.occasions.is_none_or(|occasions| air.meets(occasions)) {
             return Err(CellConfigError::NoRequestOccasion);
         }
-        let slot = cell.access.slot();
+        let slot = cell.access.uplink_turn();
         match self.uplink.harq.timing {
             HarqTiming::Synchronous { slot: asked } if asked != slot => {
                 return Err(CellConfigError::SynchronousSlot { asked, slot });
             }
             _ => {}
+        }
+        if cell.access.has_standing_grants() {
+            let most = |link: &LinkAir| link.most_bytes(link.highest_mcs());
+            let grant = self.configured.map_or(0, |grant| grant.bytes);
+            for (link, largest) in [
+                (&self.downlink, most(&air.downlink)),
+                (&self.uplink, most(&air.uplink).min(grant)),
+            ] {
+                let least = link.bearer.rlc.least_block();
+                if largest < least {
+                    return Err(CellConfigError::NoRoomForPdu { least, largest });
+                }
+            }
         }
         if let Some(drx) = &self.drx {
             let (on_duration, least) = (drx.on_duration, air.longest_silence());

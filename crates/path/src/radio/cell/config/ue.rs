@@ -4,6 +4,7 @@ use airpath_base::Duration;
 
 use super::CellConfig;
 use super::carrier::{Access, LteCarrier, LteDuplex, NrCarrier};
+use super::cdma::{UmtsCarrier, UmtsDownlink, UmtsUplink};
 use crate::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
 use crate::radio::channel::{ChannelConfig, Quality};
 use crate::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
@@ -16,11 +17,11 @@ use crate::radio::mac::rach::RachConfig;
 use crate::radio::mac::sr::SrConfig;
 use crate::radio::rlc::{
     ArqConfig, BufferConfig, Discipline, EcnConfig, LteMode, NrAmSn, NrMode, OneWayConfig,
-    PdcpConfig, Release, RlcConfig, StatusReport,
+    PdcpConfig, Release, RlcConfig, StatusReport, UmtsAm, UmtsPdu,
 };
-use crate::radio::rrc::connection::ConnectionConfig;
+use crate::radio::rrc::RrcConfig;
 use crate::radio::scheduler::RateCap;
-use crate::radio::{Direction, Generation};
+use crate::radio::{Direction, Generation, evdo, umts};
 
 /// A UE with one bearer.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +49,7 @@ pub struct UeConfig {
     /// DRX. `None`: always awake.
     pub drx: Option<DrxConfig>,
     /// RRC. `None`: always connected.
-    pub rrc: Option<ConnectionConfig>,
+    pub rrc: Option<RrcConfig>,
     /// How long the UE thinks.
     pub processing: UeProcessing,
 }
@@ -100,6 +101,8 @@ impl UeConfig {
         match access {
             Access::Nr(carrier) => Self::nr(carrier),
             Access::Lte(carrier) => Self::lte(carrier),
+            Access::Umts(carrier) => Self::umts(carrier),
+            Access::Evdo => Self::evdo(),
         }
     }
 
@@ -131,7 +134,7 @@ impl UeConfig {
         Self {
             downlink: link(harq, bearer),
             uplink: link(harq, bearer),
-            sr: sr(&CellConfig::nr(carrier.clone())),
+            sr: sr(Some(&CellConfig::nr(carrier.clone()))),
             bsr: bsr(Generation::Nr, Duration::from_millis(80)),
             believed: BelievedConfig { request_grant: 100, forget_after: None },
             proactive: None,
@@ -141,6 +144,97 @@ impl UeConfig {
             drx: None,
             rrc: None,
             processing: UeProcessing { downlink: slot, uplink: slot },
+        }
+    }
+
+    fn umts(carrier: &UmtsCarrier) -> Self {
+        let report = ReportConfig {
+            period: Duration::from_millis(4),
+            offset: Duration::ZERO,
+            delay: Duration::from_millis(8),
+        };
+        // TS 34.108 6.10.2.4.5: 656 bits for the fast, 336 for the others
+        let bytes = match carrier.downlink {
+            UmtsDownlink::HsDsch { .. } => 82,
+            UmtsDownlink::Dch(_) => 42,
+        };
+        let link = |direction| {
+            let (bytes, shared) = match direction {
+                Direction::Downlink => (bytes, bytes > 42),
+                Direction::Uplink => (42, matches!(carrier.uplink, UmtsUplink::EDch { .. })),
+            };
+            let mac_header_bytes = if shared { 3 } else { 0 };
+            let rlc = RlcConfig::Umts(umts_am(UmtsPdu::Fixed { bytes }, mac_header_bytes));
+            UeLinkConfig { report, ..link(umts_harq(carrier, direction), bearer(rlc, 0)) }
+        };
+        let every = Occasions::new(carrier.uplink.tti(), Duration::ZERO);
+        let bytes = carrier.uplink.most_bytes();
+        Self {
+            downlink: link(Direction::Downlink),
+            uplink: link(Direction::Uplink),
+            configured: Some(PeriodicGrant { occasions: every, bytes, keep: None }),
+            sr: sr(None),
+            bsr: bsr(Generation::Lte, Duration::from_millis(320)),
+            believed: BelievedConfig { request_grant: 100, forget_after: None },
+            proactive: None,
+            random_access: None,
+            alignment: None,
+            drx: None,
+            rrc: None,
+            processing: UeProcessing {
+                downlink: Duration::from_millis(4),
+                uplink: Duration::from_millis(2),
+            },
+        }
+    }
+
+    /// RLP (3GPP2 C.S0024-A 4) numbers bytes, asks once for what is missing, and then goes on. RLC
+    /// in its place numbers PDUs and asks again and again: the difference is the second loss of a
+    /// byte, one in ten thousand.
+    fn evdo() -> Self {
+        let report =
+            ReportConfig { period: evdo::SLOT, offset: Duration::ZERO, delay: evdo::SLOT * 2 };
+        // RLP and MAC headers; FCS and tail of 22 bits
+        let rlc = RlcConfig::Umts(umts_am(UmtsPdu::Flexible { most: 1_503 }, 5));
+        let bearer = bearer(rlc, 0);
+        let ir = Combining::IncrementalRedundancy { mother_rate: 0.2 };
+        let harq = HarqConfig {
+            processes: evdo::FORWARD_INTERLACES as u8,
+            // Fewer where a packet is shorter.
+            max_transmissions: 16,
+            timing: HarqTiming::Asynchronous { processing: Duration::ZERO },
+            decoding: Decoding::Curve(ir),
+            nack_to_ack: 0.0,
+        };
+        let turn = evdo::SLOT * u64::from(evdo::SUBFRAME_SLOTS);
+        let reverse = HarqConfig {
+            processes: evdo::REVERSE_INTERLACES as u8,
+            max_transmissions: evdo::REVERSE_SUBPACKETS as u8,
+            timing: HarqTiming::Synchronous { slot: turn },
+            ..harq
+        };
+        // The packet error rate that a DRC stands for
+        let target_bler = 0.01;
+        let mcs = McsMode::Adaptive(OuterLoopConfig { target_bler, ..OuterLoopConfig::default() });
+        let link = |harq| UeLinkConfig { report, mcs, ..link(harq, bearer) };
+        let bytes = evdo::REVERSE_BITS[11] / 8;
+        let occasions = Occasions::new(turn, Duration::ZERO);
+        Self {
+            downlink: link(harq),
+            uplink: link(reverse),
+            configured: Some(PeriodicGrant { occasions, bytes, keep: None }),
+            sr: sr(None),
+            bsr: bsr(Generation::Lte, Duration::from_millis(320)),
+            believed: BelievedConfig { request_grant: 100, forget_after: None },
+            proactive: None,
+            random_access: None,
+            alignment: None,
+            drx: None,
+            rrc: None,
+            processing: UeProcessing {
+                downlink: Duration::from_millis(5),
+                uplink: Duration::from_millis(2),
+            },
         }
     }
 
@@ -158,7 +252,7 @@ impl UeConfig {
         Self {
             downlink: link(Direction::Downlink),
             uplink: link(Direction::Uplink),
-            sr: sr(&CellConfig::lte(*carrier)),
+            sr: sr(Some(&CellConfig::lte(*carrier))),
             bsr: bsr(Generation::Lte, Duration::from_millis(320)),
             believed: BelievedConfig { request_grant: 100, forget_after: None },
             proactive: None,
@@ -174,6 +268,24 @@ impl UeConfig {
             },
         }
     }
+}
+
+/// UMTS's HARQ in `direction`: none on a DCH.
+fn umts_harq(carrier: &UmtsCarrier, direction: Direction) -> HarqConfig {
+    let asynchronous = HarqTiming::Asynchronous { processing: Duration::ZERO };
+    let (processes, max_transmissions, timing) = match (direction, carrier.downlink, carrier.uplink)
+    {
+        (Direction::Downlink, UmtsDownlink::HsDsch { .. }, _) => {
+            (umts::HS_ROUND_TRIP as u8, 4, asynchronous)
+        }
+        (Direction::Uplink, _, UmtsUplink::EDch { tti, .. }) => {
+            (tti.processes(), 4, HarqTiming::Synchronous { slot: tti.duration() })
+        }
+        // One block on its way, one whose end is now.
+        _ => (2, 1, asynchronous),
+    };
+    let decoding = Decoding::Curve(Combining::Chase);
+    HarqConfig { processes, max_transmissions, timing, decoding, nack_to_ack: 0.0 }
 }
 
 /// LTE's HARQ in `direction`.
@@ -235,6 +347,21 @@ fn arq() -> ArqConfig {
     }
 }
 
+fn umts_am(pdu: UmtsPdu, mac_header_bytes: u32) -> UmtsAm {
+    UmtsAm {
+        pdu,
+        mac_header_bytes,
+        window: 2_047,
+        t_reordering: Duration::from_millis(60),
+        arq: ArqConfig {
+            t_poll_retransmit: Duration::from_millis(200),
+            poll_bytes: None,
+            t_status_prohibit: Duration::from_millis(40),
+            ..arq()
+        },
+    }
+}
+
 fn bearer(rlc: RlcConfig, header_bytes: u32) -> OneWayConfig {
     OneWayConfig {
         rlc,
@@ -248,10 +375,11 @@ fn bearer(rlc: RlcConfig, header_bytes: u32) -> OneWayConfig {
     }
 }
 
-fn sr(cell: &CellConfig) -> SrConfig {
+/// Requests as a cell has them; without one there is no PUCCH.
+fn sr(cell: Option<&CellConfig>) -> SrConfig {
     let ms = Duration::from_millis;
     SrConfig {
-        occasions: Some(Occasions::new(ms(10), cell.request_offset(ms(4)))),
+        occasions: cell.map(|cell| Occasions::new(ms(10), cell.request_offset(ms(4)))),
         prohibit: None,
         transmissions_max: 64,
         preparation: Duration::ZERO,

@@ -7,6 +7,7 @@ mod nr_am;
 mod nr_status;
 mod pdcp;
 mod um;
+mod umts;
 
 use airpath_base::{DropReason, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 

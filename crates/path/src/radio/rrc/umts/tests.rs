@@ -24,6 +24,13 @@ fn config() -> UmtsConfig {
         pch: PchConfig::IdleAfter(Some(ms(1_800_000))),
         paging: Occasions::new(ms(640), ms(30)),
         paging_delay: Duration::ZERO,
+        fach: Fach {
+            downlink: Occasions::new(ms(10), ms(0)),
+            downlink_time: ms(10),
+            uplink: Occasions::new(ms(40), ms(0)),
+            uplink_time: ms(40),
+            bytes: 42,
+        },
     }
 }
 
