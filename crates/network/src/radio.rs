@@ -12,14 +12,16 @@ use airpath_record::{
 };
 use airpath_scenario::{RadioConfig, Scenario};
 
-use crate::flow::mbps;
 use crate::links::{self, LinkHistory, Look};
+use crate::mbps;
 
 /// The cell and its UEs' traffic.
 pub(crate) struct Radio {
     cell: Cell,
     /// By flow.
     ues: Vec<UeIndex>,
+    /// By flow: names in tables.
+    flows: Vec<Name>,
     /// UEs with traffic, in order.
     used: Vec<UsedUe>,
     sampled_at: Instant,
@@ -58,6 +60,7 @@ struct Before {
 const DIRECTIONS: [&str; 2] = ["down", "up"];
 
 impl Radio {
+    /// UEs without a flow in the scenario are left out of tables.
     pub(crate) fn new(
         config: &RadioConfig,
         scenario: &Scenario,
@@ -65,11 +68,12 @@ impl Radio {
         names: &mut Names,
     ) -> Self {
         let configs: Vec<_> = config.ues.iter().map(|ue| ue.config.clone()).collect();
-        let ues: Vec<UeIndex> = scenario.flows.iter().map(|flow| UeIndex(flow.ue as u32)).collect();
+        let has_flow =
+            |index: UeIndex| scenario.flows.iter().any(|flow| flow.ue == index.0 as usize);
         let used = (0..)
             .map(UeIndex)
             .zip(&config.ues)
-            .filter(|(index, _)| ues.contains(index))
+            .filter(|(index, _)| has_flow(*index))
             .map(|(index, ue)| UsedUe {
                 index,
                 label: ue.name.clone(),
@@ -86,7 +90,18 @@ impl Radio {
         if scenario.run.radio_log {
             cell.watch();
         }
-        Self { cell, ues, used, sampled_at: Instant::ZERO }
+        Self { cell, ues: Vec::new(), flows: Vec::new(), used, sampled_at: Instant::ZERO }
+    }
+
+    /// The next flow belongs to that UE.
+    pub(crate) fn add_flow(&mut self, name: Name, ue: usize) {
+        self.ues.push(UeIndex(ue as u32));
+        self.flows.push(name);
+    }
+
+    /// What is inside.
+    pub(crate) fn load(&self) -> Load {
+        self.cell.load()
     }
 
     /// A packet comes to the base station (down) or to the UE's radio (up).
@@ -125,7 +140,7 @@ impl Radio {
     fn write_log(&mut self, tables: &mut Tables) {
         while let Some(event) = self.cell.poll_event() {
             if let Some(ue) = self.used.iter().find(|ue| ue.index == event.ue) {
-                tables.radio_log(log_row(ue.name, &event));
+                tables.radio_log(log_row(ue.name, &self.flows, &event));
             }
         }
     }
@@ -263,7 +278,7 @@ fn radio_summary(id: String, seconds: f64, meter: &UeMeter<'_>) -> RadioSummary 
     }
 }
 
-fn log_row(ue: Name, event: &RadioEvent) -> RadioLogRow {
+fn log_row(ue: Name, flows: &[Name], event: &RadioEvent) -> RadioLogRow {
     let mut row = RadioLogRow {
         time_ns: event.at.as_nanos() as i64,
         ue,
@@ -283,7 +298,7 @@ fn log_row(ue: Name, event: &RadioEvent) -> RadioLogRow {
         RadioEventKind::Enters { direction, flow, bytes }
         | RadioEventKind::Leaves { direction, flow, bytes } => {
             row.direction = Some(direction_name(direction));
-            row.flow = Some(Name(flow.0));
+            row.flow = flows.get(flow.0 as usize).copied();
             row.bytes = Some(u64::from(bytes));
         }
         RadioEventKind::Request { count, received } => {
