@@ -1,20 +1,30 @@
 //! Bytes of the packets inside the path, in slots that are used again.
 
-/// Largest packet that a slot takes; TUN devices here have an MTU of 1500 bytes.
+use crate::packet::Checksum;
+
+/// Largest packet that a slot takes, hence the largest MTU.
 pub(crate) const SLOT_BYTES: usize = 2048;
 
 /// Slots of [`SLOT_BYTES`]. Grows when more packets are inside than ever before.
 #[derive(Debug)]
 pub(crate) struct Slab {
     bytes: Vec<u8>,
-    lengths: Vec<u16>,
+    kept: Vec<Kept>,
     free: Vec<u32>,
+}
+
+/// What is in a slot.
+#[derive(Clone, Copy, Default, Debug)]
+struct Kept {
+    /// 0: nothing.
+    length: u16,
+    checksum: Option<Checksum>,
 }
 
 impl Slab {
     /// With room for `slots` packets.
     pub(crate) fn new(slots: u32) -> Self {
-        let mut slab = Self { bytes: Vec::new(), lengths: Vec::new(), free: Vec::new() };
+        let mut slab = Self { bytes: Vec::new(), kept: Vec::new(), free: Vec::new() };
         slab.grow(slots.max(1));
         slab
     }
@@ -23,7 +33,7 @@ impl Slab {
     #[inline]
     pub(crate) fn vacant(&mut self) -> u32 {
         if self.free.is_empty() {
-            self.grow(self.lengths.len() as u32);
+            self.grow(self.kept.len() as u32);
         }
         *self.free.last().expect("a slab that has grown has a free slot")
     }
@@ -35,38 +45,53 @@ impl Slab {
         &mut self.bytes[at..at + SLOT_BYTES]
     }
 
-    /// The vacant slot now holds a packet of `length` bytes.
+    /// The vacant slot now holds a packet of `length` bytes, at least one.
     #[inline]
-    pub(crate) fn keep(&mut self, length: usize) -> u32 {
+    pub(crate) fn keep(&mut self, length: usize, checksum: Option<Checksum>) -> u32 {
         let slot = self.free.pop().expect("`vacant` came first");
-        self.lengths[slot as usize] = length.min(SLOT_BYTES) as u16;
+        let length = length.clamp(1, SLOT_BYTES) as u16;
+        self.kept[slot as usize] = Kept { length, checksum };
         slot
     }
 
     /// The packet in a slot.
     #[inline]
     pub(crate) fn packet(&mut self, slot: u32) -> &mut [u8] {
-        let length = usize::from(self.lengths[slot as usize]);
+        let length = usize::from(self.kept[slot as usize].length);
         &mut self.slot(slot)[..length]
+    }
+
+    /// The packet in a slot, to be read.
+    #[inline]
+    pub(crate) fn bytes(&self, slot: u32) -> &[u8] {
+        let at = slot as usize * SLOT_BYTES;
+        &self.bytes[at..at + usize::from(self.kept[slot as usize].length)]
+    }
+
+    /// What of its checksum is still to be made.
+    #[inline]
+    pub(crate) fn checksum(&self, slot: u32) -> Option<Checksum> {
+        self.kept[slot as usize].checksum
     }
 
     /// The packet is gone.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
-        debug_assert!(!self.free.contains(&slot), "slot {slot} released twice");
+        debug_assert!(self.kept[slot as usize].length > 0, "slot {slot} released twice");
+        self.kept[slot as usize] = Kept::default();
         self.free.push(slot);
     }
 
     /// Slots that hold a packet.
     pub(crate) fn occupied(&self) -> usize {
-        self.lengths.len() - self.free.len()
+        self.kept.len() - self.free.len()
     }
 
     fn grow(&mut self, by: u32) {
-        let old = self.lengths.len() as u32;
+        let old = self.kept.len() as u32;
         let new = old + by;
         self.bytes.resize(new as usize * SLOT_BYTES, 0);
-        self.lengths.resize(new as usize, 0);
+        self.kept.resize(new as usize, Kept::default());
         self.free.reserve(new as usize);
         // Low slots are used first: they are in the cache.
         self.free.extend((old..new).rev());
@@ -80,7 +105,7 @@ mod tests {
     fn put(slab: &mut Slab, packet: &[u8]) -> u32 {
         let slot = slab.vacant();
         slab.slot(slot)[..packet.len()].copy_from_slice(packet);
-        slab.keep(packet.len())
+        slab.keep(packet.len(), None)
     }
 
     #[test]

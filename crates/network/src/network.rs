@@ -188,18 +188,20 @@ impl Network {
         self.paths[path].observe(now, visit);
     }
 
-    /// Counts the packets dropped since the last time, and shows each.
-    pub fn drain_drops(&mut self, on_drop: &mut dyn FnMut(&Drop)) {
+    /// Counts the packets dropped since the last time, and shows each with its direction: 0 down,
+    /// 1 up.
+    pub fn drain_drops(&mut self, on_drop: &mut dyn FnMut(usize, &Drop)) {
         for path in BY_DIRECTION {
             while let Some(drop) = self.paths[path].poll_drop() {
                 *self.dropped_now.entry((path, drop.stage, drop.reason)).or_default() += 1;
-                on_drop(&drop);
+                on_drop(path % 2, &drop);
             }
         }
         let Some(radio) = &mut self.radio else { return };
         while let Some((drop, link)) = radio.poll_drop() {
             *self.radio_dropped_now.entry((link.0, drop.reason)).or_default() += 1;
-            on_drop(&drop);
+            // The cell's stages are the downlink and the uplink.
+            on_drop(drop.stage as usize, &drop);
         }
     }
 

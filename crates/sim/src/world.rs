@@ -168,7 +168,8 @@ impl World {
     fn sample(&mut self) {
         self.sampled_at = self.now;
         let Self { now, network, tables, flows, ack_table, .. } = self;
-        network.drain_drops(&mut |drop| flows[drop.packet.flow.0 as usize].on_drop(&drop.packet));
+        network
+            .drain_drops(&mut |_, drop| flows[drop.packet.flow.0 as usize].on_drop(&drop.packet));
         network.sample(*now, tables);
         for flow in flows.iter_mut() {
             let (now, ack_table, sent) = (*now, *ack_table, Hops::default());
