@@ -107,16 +107,18 @@ def sentences(run: Run) -> list[str]:
         dropped = sum(facts["dropped"].values())
         said.append(
             f"{direction}: {facts['left']} packets left, {dropped} dropped"
-            + (f"; 99 % within {late['p99']:.0f} us, all within {late['max']:.0f} us" if late else "")
+            + (
+                f"; 99 % within {late['p99']:.0f} us, all within {late['max']:.0f} us"
+                if late
+                else ""
+            )
         )
     if not emulation["valid"]:
         said.append(f"this run does not count: {emulation['invalid_because']}")
     return said
 
 
-def _section(
-    emulated: _core.Emulated, command: list[str], servers: list[str]
-) -> dict[str, Any]:
+def _section(emulated: _core.Emulated, command: list[str], servers: list[str]) -> dict[str, Any]:
     report = emulated.report
     return {
         "valid": emulated.invalid is None,

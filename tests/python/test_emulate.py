@@ -48,8 +48,6 @@ def _missing() -> str | None:
 
 
 reason = _missing()
-if reason:
-    print(f"SKIPPED: airpath emulate is not tested: {reason}", file=sys.stderr)
 needs_root = pytest.mark.skipif(reason is not None, reason=reason or "")
 
 
@@ -189,9 +187,7 @@ def test_udp_arrives_at_its_rate(airpath_command: Command) -> None:
 
 @needs_root
 @pytest.mark.parametrize("scenario", ["lte-20", "nr-n78"])
-def test_a_file_arrives_as_it_was(
-    airpath_command: Command, tmp_path: Path, scenario: str
-) -> None:
+def test_a_file_arrives_as_it_was(airpath_command: Command, tmp_path: Path, scenario: str) -> None:
     """20 MB by curl from a web server."""
     data = random.Random(1).randbytes(20_000_000)
     (tmp_path / "data").write_bytes(data)
@@ -224,7 +220,7 @@ def test_the_run_directory_is_one(airpath_command: Command, tmp_path: Path) -> N
     radio = pl.read_parquet(tmp_path / "run/radio.parquet")
     assert radio.filter(pl.col("direction") == "up")["scheduling_requests"].sum() > 0
     links = pl.read_parquet(tmp_path / "run/links.parquet")
-    assert links["throughput_mbps"].max() > 10
+    assert links.filter(pl.col("throughput_mbps") > 10).height > 0
     report = airpath_command("report", str(tmp_path / "run"), "-o", str(tmp_path / "r.html"))
     assert report.returncode == 0, report.stderr
 

@@ -17,8 +17,8 @@ def command(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- COMMAND...]",
-            help="Program and arguments. [default: a shell]",
+            metavar="COMMAND",
+            help="Program and arguments, after --. [default: a shell]",
             show_default=False,
         ),
     ] = None,
@@ -44,7 +44,9 @@ def command(
     seed: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, help="Seed of the model. [default: the scenario's]",
+            metavar="N",
+            min=0,
+            help="Seed of the model. [default: the scenario's]",
             show_default=False,
         ),
     ] = None,
@@ -63,9 +65,9 @@ def command(
 ) -> None:
     """Run a command inside a scenario's network, over the kernel's own TCP.
 
-    COMMAND runs at the UE's end. The other end is called ``server``, its own ``ue``;
-    ``ip netns exec server`` runs something there. The exit code is COMMAND's, or 3 if that is 0
-    and the machine was too late for the run to count. Needs root.
+    COMMAND runs at the UE's end, called ue; the other end is called server, and "ip netns exec
+    server" runs something there. The exit code is COMMAND's, or 3 if that is 0 and the machine
+    was too late for the run to count. Needs root.
     """
     from airpath import emulate, provenance, summary
     from airpath import scenario as scenarios

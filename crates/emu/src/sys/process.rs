@@ -79,18 +79,8 @@ pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
     let servers: Vec<Prepared<'_>> = container.servers.iter().map(Prepared::new).collect();
     let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_PIDFD | libc::SIGCHLD;
     let mut pidfd: c_int = -1;
-    // SAFETY: without CLONE_VM and with no stack of its own the child goes on as after fork. It
-    // never leaves `first_process`, which uses only async-signal-safe calls.
-    let pid = unsafe {
-        libc::syscall(
-            libc::SYS_clone,
-            libc::c_long::from(flags),
-            null::<c_void>(),
-            &raw mut pidfd,
-            null::<c_void>(),
-            null::<c_void>(),
-        )
-    };
+    // SAFETY: the child never leaves `first_process`, which uses only async-signal-safe calls.
+    let pid = unsafe { copy(flags, &raw mut pidfd) };
     match pid {
         -1 => Err(io::Error::last_os_error()),
         0 => {
@@ -104,7 +94,7 @@ pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
         pid => {
             // SAFETY: CLONE_PIDFD has made this descriptor, and nobody else owns it.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Child { pid: pid as pid_t, pidfd, report, _alive: hold, ended: false })
+            Ok(Child { pid, pidfd, report, _alive: hold, ended: false })
         }
     }
 }
@@ -174,6 +164,15 @@ impl<'a> Prepared<'a> {
 struct Pipes {
     tell: RawFd,
     alive: RawFd,
+}
+
+/// The system call behind `fork`: without CLONE_VM and with no stack of its own the child goes on
+/// with a copy of everything. The library's `fork` takes locks, which in a copy of a process of
+/// several threads may never be free.
+unsafe fn copy(flags: c_int, pidfd: *mut c_int) -> pid_t {
+    let (flags, none) = (libc::c_long::from(flags), null::<c_void>());
+    // SAFETY: the caller sees to what the child does.
+    unsafe { libc::syscall(libc::SYS_clone, flags, none, pidfd, none, none) as pid_t }
 }
 
 /// Says what failed, and ends.
@@ -307,7 +306,7 @@ fn descriptor_path(descriptor: RawFd, path: &mut [c_char; 32]) -> bool {
 unsafe fn start(program: &Prepared<'_>, pipes: Pipes, background: bool, quiet: bool) -> pid_t {
     // SAFETY: this process has one thread, and the child goes straight to `exec`.
     unsafe {
-        match libc::fork() {
+        match copy(libc::SIGCHLD, null_mut()) {
             -1 => fail(pipes, 7),
             0 => {}
             pid => return pid,
