@@ -125,8 +125,10 @@ def emulate(
     servers: list[str],
     place: str | None = None,
     quiet: bool = False,
+    bare: bool = False,
 ) -> Emulated:
     """Run a command inside a scenario's network, on the real clock; releases the GIL.
 
+    ``bare`` leaves the model out: packets are passed on as they come, for comparison.
     Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
     """

@@ -33,6 +33,7 @@ COMMANDS = [
     "emulate",
     "reproduce",
     "report",
+    "doctor",
     "scenario",
     "scenario show",
     "scenario check",
