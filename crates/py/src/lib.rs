@@ -297,8 +297,9 @@ impl PyEmulated {
 }
 
 /// Runs a command inside a scenario's network, on the real clock, without the GIL.
+#[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false))]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false))]
 fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
@@ -307,10 +308,12 @@ fn emulate(
     servers: Vec<String>,
     place: Option<String>,
     quiet: bool,
+    bare: bool,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
+    let settings = Settings { bare, ..Settings::of(&scenario.emulation) };
     let plan = Plan { command, place, servers, quiet };
-    let run = || Emulation::new(scenario, seed, &Settings::of(&scenario.emulation))?.run(&plan);
+    let run = || Emulation::new(scenario, seed, &settings)?.run(&plan);
     let ended = py.detach(run).map_err(|error: EmuError| {
         let message = error.to_string();
         if error.is_bad_use() {
