@@ -126,9 +126,12 @@ def emulate(
     place: str | None = None,
     quiet: bool = False,
     bare: bool = False,
+    capture: str | None = None,
 ) -> Emulated:
     """Run a command inside a scenario's network, on the real clock; releases the GIL.
 
     ``bare`` leaves the model out: packets are passed on as they come, for comparison.
+    ``capture`` is a pcapng file to be written.
+
     Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
     """

@@ -42,13 +42,14 @@ def emulate(
     seed: int | None = None,
     out: Path | None = None,
     quiet: bool = False,
+    capture: bool = False,
     command_line: list[str] | None = None,
 ) -> Run:
     """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
 
     ``servers`` are shell commands at the server's end, started before. ``out`` is the run
     directory; without it, one of its own under ``runs``. With ``quiet`` the command's standard
-    output goes to standard error.
+    output goes to standard error. ``capture`` adds ``capture.pcapng``.
     """
     from airpath import _core
 
@@ -66,7 +67,13 @@ def emulate(
     with PendingDirectory(out, numbered=numbered) as pending:
         try:
             emulated = _core.emulate(
-                scenario, chosen, list(command), list(servers), place=place, quiet=quiet
+                scenario,
+                chosen,
+                list(command),
+                list(servers),
+                place=place,
+                quiet=quiet,
+                capture=str(pending.path / "capture.pcapng") if capture else None,
             )
         except ValueError as error:
             raise InputError(str(error)) from None

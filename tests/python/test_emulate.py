@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -221,6 +222,63 @@ def test_the_run_directory_is_one(airpath_command: Command, tmp_path: Path) -> N
     assert links.filter(pl.col("throughput_mbps") > 10).height > 0
     report = airpath_command("report", str(tmp_path / "run"), "-o", str(tmp_path / "r.html"))
     assert report.returncode == 0, report.stderr
+
+
+def _capture(file: Path) -> tuple[list[str], list[tuple[int, int, bytes]]]:
+    """Names of the interfaces of a pcapng file; interface, nanoseconds and bytes of each packet."""
+    data = file.read_bytes()
+    names, packets, at = [], [], 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        assert struct.unpack_from("<I", data, at + length - 4) == (length,)
+        if kind == 1:
+            code, size = struct.unpack_from("<HH", data, at + 16)
+            assert code == 2
+            names.append(data[at + 20 : at + 20 + size].decode())
+        elif kind == 6:
+            place, high, low, size, original = struct.unpack_from("<IIIII", data, at + 8)
+            assert size == original
+            packets.append((place, high << 32 | low, data[at + 28 : at + 28 + size]))
+        at += length
+    return names, packets
+
+
+@needs_root
+def test_a_capture_has_every_place_and_the_models_times(
+    airpath_command: Command, wire: Path
+) -> None:
+    out = wire.parent / "run"
+    began = time.time_ns()
+    done = airpath_command(
+        *("emulate", str(wire), "--capture", "--json", "--out", str(out), "--server"),
+        *("exec iperf3 -s", "--", "iperf3", "-c", "server", "-4", "-R", "-n", "2M"),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    directions = json.loads(done.stdout)["emulation"]["directions"]
+    names, packets = _capture(out / "capture.pcapng")
+    assert names == ["server", "ue", "core"]
+    count = sum(facts["entered"] + facts["left"] for facts in directions.values())
+    assert len(packets) == count
+    seen: dict[bytes, list[tuple[int, int]]] = {}
+    for place, at, packet in packets:
+        assert _ones_complement(packet[:20]) == 0xFFFF
+        pseudo = packet[12:20] + bytes([0, 6]) + (len(packet) - 20).to_bytes(2, "big")
+        assert _ones_complement(pseudo + packet[20:]) == 0xFFFF
+        assert began <= at <= time.time_ns()
+        seen.setdefault(packet, []).append((place, at))
+    pairs = [sorted(places) for places in seen.values() if len(places) == 2]
+    assert len(pairs) > 1000
+    # 15 ms down and 10 ms up, to the nanosecond.
+    assert {ue - server for (_, server), (_, ue) in pairs} == {15_000_000, -10_000_000}
+
+
+def _ones_complement(data: bytes) -> int:
+    """Sum of RFC 1071."""
+    data += b"\0" * (len(data) % 2)
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
 
 
 def _start(scenario: Path, *words: str, servers: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:

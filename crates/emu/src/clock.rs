@@ -22,6 +22,12 @@ impl Clock {
         Instant::from_nanos(monotonic().saturating_sub(self.origin))
     }
 
+    /// Nanoseconds since 1970 at [`Instant::ZERO`], by CLOCK_REALTIME as it is now.
+    pub fn epoch_nanos(&self) -> u64 {
+        let wall = nanos(clock_gettime(ClockId::Realtime));
+        wall.saturating_sub(monotonic() - self.origin)
+    }
+
     /// CLOCK_MONOTONIC, in nanoseconds, at [`Instant::ZERO`].
     pub const fn origin_nanos(&self) -> u64 {
         self.origin
@@ -30,8 +36,11 @@ impl Clock {
 
 #[inline]
 fn monotonic() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    nanos(clock_gettime(ClockId::Monotonic))
+}
+
+const fn nanos(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// A length of time as the kernel wants it.

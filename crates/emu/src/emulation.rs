@@ -6,6 +6,7 @@ use std::ffi::CString;
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use airpath_base::Duration;
@@ -128,6 +129,20 @@ impl Emulation {
     ///
     /// What cannot be emulated, or is not allowed.
     pub fn new(scenario: &Scenario, seed: u64, settings: &Settings) -> Result<Self, EmuError> {
+        Self::captured(scenario, seed, settings, None)
+    }
+
+    /// Like `new`, with a capture of everything.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be emulated, or is not allowed.
+    pub fn captured(
+        scenario: &Scenario,
+        seed: u64,
+        settings: &Settings,
+        capture: Option<PathBuf>,
+    ) -> Result<Self, EmuError> {
         refuse_proxy(scenario)?;
         let ues = ues(scenario);
         if ues.len() > MOST_UES {
@@ -146,7 +161,9 @@ impl Emulation {
             ends.push((namespace, profile));
         }
         let plane = Plane::start(scenario, settings, move |scenario, settings| {
-            Forwarder::new(server_tun, ue_ends, scenario, seed, settings)
+            let mut forwarder = Forwarder::new(server_tun, ue_ends, scenario, seed, settings)?;
+            capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
+            Ok(forwarder)
         })?;
         Ok(Self { ends, plane, settings: *settings })
     }
@@ -313,6 +330,7 @@ impl Plane {
                 let _ = munlockall();
             }
             done?;
+            forwarder.end_capture()?;
             let report = forwarder.report();
             let journal = forwarder.journal().cloned();
             let (summary, tables) = forwarder.finish();

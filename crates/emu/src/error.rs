@@ -109,6 +109,14 @@ pub enum EmuError {
     /// Waiting failed.
     #[error("ppoll: {0}")]
     Wait(io::Error),
+    /// A capture could not be written.
+    #[error("capture {file}: {source}")]
+    Capture {
+        /// The file.
+        file: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The packet log could not be written.
     #[error("packet log {file}: {source}")]
     Log {

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use airpath_base::{DropReason, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
-use airpath_network::{FROM_SERVER, FROM_UE, Network};
+use airpath_network::{Arrival, FROM_SERVER, FROM_UE, Network};
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::{EmulationConfig, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use crate::capture::Capture;
 use crate::clock::timespec;
 use crate::flows::{Flows, Key};
 use crate::header;
@@ -89,6 +91,7 @@ pub struct Forwarder {
     slot: Option<Duration>,
     log: Option<Log>,
     journal: Option<Journal>,
+    capture: Option<Capture>,
     settings: Settings,
     seed: u64,
 }
@@ -178,9 +181,34 @@ impl Forwarder {
             slot: scenario.radio.as_ref().map(|radio| radio.cell.access.slot()),
             log: (settings.log_records > 0).then(|| Log::new(settings.log_records)),
             journal: settings.journal.then(Journal::default),
+            capture: None,
             settings: *settings,
             seed,
         })
+    }
+
+    /// Writes what passes to a pcapng file: at each end, and between the path and the cell (`core`).
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be made.
+    pub fn capture(&mut self, file: &Path) -> Result<(), EmuError> {
+        let mut places: Vec<String> = self.ends.iter().map(|end| end.name.clone()).collect();
+        places.push("core".to_owned());
+        let name = file.display().to_string();
+        let failed = |source| EmuError::Capture { file: name, source };
+        self.capture = Some(Capture::create(file, &places).map_err(failed)?);
+        Ok(())
+    }
+
+    /// Ends the capture, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// When the file could not be written.
+    pub fn end_capture(&mut self) -> Result<(), EmuError> {
+        let failed = |source| EmuError::Capture { file: "capture".to_owned(), source };
+        self.capture.take().map_or(Ok(()), |capture| capture.finish().map_err(failed))
     }
 
     /// Forwards for `duration`, or until `stop` can be read or is closed. Time 0 is now.
@@ -195,6 +223,9 @@ impl Forwarder {
         wanted.push(PollFd::new(stop, PollFlags::IN));
         let mut buffer = vec![0; READ_BYTES];
         self.clock = Clock::new();
+        if let Some(capture) = &mut self.capture {
+            capture.begin(self.clock.epoch_nanos());
+        }
         let end = self.clock.now() + duration;
         loop {
             let now = self.clock.now();
@@ -337,6 +368,9 @@ impl Forwarder {
                 let ue = self.ends[self.flow_ends[flow.0 as usize]].ue;
                 journal.push(Entry::Entered { at: now, path: direction, flow, ue, size, ecn });
             }
+            if let Some(capture) = &mut self.capture {
+                capture.packet(end, now, self.slab.bytes(slot), offload.checksum);
+            }
             self.meters.on_sent(flow.0, direction, now, self.slab.bytes(slot));
             let way = &mut self.ways[direction];
             way.entered += 1;
@@ -379,7 +413,7 @@ impl Forwarder {
         if let Some(journal) = &mut self.journal {
             journal.asked(now);
         }
-        while let Some(arrival) = self.network.poll(now) {
+        while let Some(arrival) = self.poll(now) {
             let Payload::Opaque(handle) = arrival.packet.payload else { continue };
             let (slot, flow, at) = (handle as u32, arrival.packet.flow, arrival.at);
             let direction = arrival.path;
@@ -399,6 +433,9 @@ impl Forwarder {
                 journal.push(Entry::Left { at, path: direction, flow, size });
             }
             let place = if direction == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
+            if let Some(capture) = &mut self.capture {
+                capture.packet(place, at, self.slab.bytes(slot), self.slab.checksum(slot));
+            }
             let End { tun, outbox, .. } = &mut self.ends[place];
             let (clock, slab, written) = (&self.clock, &mut self.slab, &mut way.written);
             outbox.push(flow, slot, at, &mut Writing { tun, clock, slab, written });
@@ -414,6 +451,18 @@ impl Forwarder {
             self.network.load().packets,
             "what is in the slab is inside the network"
         );
+    }
+
+    /// The next packet that has reached an end.
+    #[inline]
+    fn poll(&mut self, now: Instant) -> Option<Arrival> {
+        let Self { network, capture, slab, ends, .. } = self;
+        let Some(capture) = capture else { return network.poll(now) };
+        network.poll_watched(now, &mut |at, _, packet| {
+            let Payload::Opaque(slot) = packet.payload else { return };
+            let slot = slot as u32;
+            capture.packet(ends.len(), at, slab.bytes(slot), slab.checksum(slot));
+        })
     }
 
     fn drain_drops(&mut self) {

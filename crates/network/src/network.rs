@@ -158,12 +158,26 @@ impl Network {
 
     /// The next packet that has reached an endpoint by `now`, in order of arriving. Everything
     /// passes a proxy.
+    #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Arrival> {
+        self.poll_watched(now, &mut |_, _, _| {})
+    }
+
+    /// Like `poll`, and shows what goes from hop to hop: the time, the next hop, the packet.
+    #[inline]
+    pub fn poll_watched(
+        &mut self,
+        now: Instant,
+        on_pass: &mut impl FnMut(Instant, usize, &Packet),
+    ) -> Option<Arrival> {
         loop {
             let (hop, at) = self.next_hop().filter(|&(_, at)| at <= now)?;
             let Some(leaving) = self.poll_hop(hop, at) else { continue };
             match leaving.goes {
-                Goes::On(next) | Goes::ToProxy(next) => self.pass(at, next, leaving.packet),
+                Goes::On(next) | Goes::ToProxy(next) => {
+                    on_pass(at, next, &leaving.packet);
+                    self.pass(at, next, leaving.packet);
+                }
                 Goes::Out(path) => {
                     return Some(Arrival { at: leaving.at, packet: leaving.packet, path });
                 }

@@ -1,7 +1,7 @@
 //! The Python extension `airpath._core`: the whole surface is the list in [`core`]. The crates
 //! below know no Python.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use airpath_base::Instant;
 use airpath_emu::{EmuError, Emulation, Plan, Settings};
@@ -299,7 +299,7 @@ impl PyEmulated {
 /// Runs a command inside a scenario's network, on the real clock, without the GIL.
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false))]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None))]
 fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
@@ -309,11 +309,12 @@ fn emulate(
     place: Option<String>,
     quiet: bool,
     bare: bool,
+    capture: Option<PathBuf>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
     let settings = Settings { bare, ..Settings::of(&scenario.emulation) };
     let plan = Plan { command, place, servers, quiet };
-    let run = || Emulation::new(scenario, seed, &settings)?.run(&plan);
+    let run = || Emulation::captured(scenario, seed, &settings, capture)?.run(&plan);
     let ended = py.detach(run).map_err(|error: EmuError| {
         let message = error.to_string();
         if error.is_bad_use() {

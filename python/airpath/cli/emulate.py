@@ -58,6 +58,12 @@ def command(
             show_default=False,
         ),
     ] = None,
+    capture: Annotated[
+        bool,
+        typer.Option(
+            "--capture", help="Also write capture.pcapng: every packet at each end and at the cell."
+        ),
+    ] = False,
     json: Annotated[
         bool,
         typer.Option("--json", help="Print one JSON document; COMMAND's output goes to stderr."),
@@ -81,6 +87,7 @@ def command(
         seed=seed,
         out=out,
         quiet=json,
+        capture=capture,
         command_line=provenance.command_line(),
     )
     if json:
