@@ -163,9 +163,10 @@ def test_iperf3(
     end = _iperf(done.stderr)["end"]
     assert end["sender_tcp_congestion"] == congestion
     document = json.loads(done.stdout)
-    links = {link["id"].rpartition(".")[2]: link for link in document["links"]}
+    # The first UE's buffers come first.
+    link = next(link for link in document["links"] if link["id"].endswith(direction))
     goodput = end["sum_received"]["bits_per_second"] / 1e6
-    assert 1.0 < goodput < links[direction]["capacity_mbps"]
+    assert 1.0 < goodput < link["capacity_mbps"]
     for facts in document["emulation"]["directions"].values():
         inside = facts["entered"] - facts["left"] - sum(facts["dropped"].values())
         assert 0 <= inside <= document["emulation"]["inside"]
