@@ -1,6 +1,7 @@
 //! The only place that reads a clock.
 
 use airpath_base::{Duration, Instant};
+use rustix::thread::nanosleep;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// CLOCK_MONOTONIC as the model's time, counted from when the clock was made.
@@ -20,6 +21,12 @@ impl Clock {
     #[inline]
     pub fn now(&self) -> Instant {
         Instant::from_nanos(monotonic().saturating_sub(self.origin))
+    }
+
+    /// Lets others have the processor.
+    pub(crate) fn sleep(length: Duration) {
+        // A signal may end it early.
+        let _ = nanosleep(&timespec(length));
     }
 
     /// Nanoseconds since 1970 at [`Instant::ZERO`], by CLOCK_REALTIME as it is now.

@@ -18,7 +18,7 @@ use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use serde::Serialize;
 
 use crate::forwarder::refuse_proxy;
-use crate::namespace::{IPV6_MTU, Namespace, Place};
+use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
 use crate::profile::KernelProfile;
 use crate::sys::{Child, Container, Program, Signals, spawn_contained};
 use crate::{EmuError, Forwarder, Journal, Report, Settings, UeEnd, real_time_priority};
@@ -28,6 +28,9 @@ const PRIORITY: i32 = 50;
 
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
+
+/// The name of the other end.
+const SERVER: &str = "server";
 
 /// What is to run.
 #[derive(Clone, Debug)]
@@ -56,6 +59,18 @@ pub struct Ended {
     pub facts: Facts,
     /// Every packet, if asked for.
     pub journal: Option<Journal>,
+}
+
+impl Ended {
+    /// Why the run does not count whose packets may be so late; `None`: it does.
+    pub fn invalid(&self, lateness_bound: Duration) -> Option<String> {
+        let lost = self.facts.ends.iter().find(|end| end.queue_dropped > 0);
+        let lost = lost.map(|end| {
+            let (packets, name) = (end.queue_dropped, &end.name);
+            format!("{packets} packets of `{name}` were dropped before they could be read")
+        });
+        lost.or_else(|| self.report.too_late(lateness_bound))
+    }
 }
 
 /// The machine, and what it was told.
@@ -90,6 +105,8 @@ pub struct EndFacts {
     pub route: String,
     /// Sysctls that could not be set, and why.
     pub refused: BTreeMap<String, String>,
+    /// Packets that the kernel dropped before the forwarder read them: its queue was full.
+    pub queue_dropped: u64,
     /// net.ipv4.tcp_*, at the end.
     pub sysctls: BTreeMap<String, String>,
     /// TCP counters of `nstat`, those that are not 0; they began at 0.
@@ -145,11 +162,14 @@ impl Emulation {
     ) -> Result<Self, EmuError> {
         refuse_proxy(scenario)?;
         let ues = ues(scenario);
+        if ues.iter().any(|(_, name)| name == SERVER) {
+            return Err(EmuError::UeName { name: SERVER });
+        }
         if ues.len() > MOST_UES {
             return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
         }
         let profile = KernelProfile::of(scenario, None)?;
-        let (server, server_tun) = Namespace::new("server", Place::Server, &profile)?;
+        let (server, server_tun) = Namespace::new(SERVER, Place::Server, &profile)?;
         let mut ends = vec![(server, profile)];
         let mut ue_ends = Vec::new();
         for (index, (ue, name)) in ues.into_iter().enumerate() {
@@ -201,7 +221,7 @@ impl Emulation {
             .collect::<Result<Vec<_>, EmuError>>()?;
         let mut names = Vec::new();
         for (index, (namespace, _)) in self.ends.iter().enumerate() {
-            for name in aliases(index, &namespace.name) {
+            for name in self.names(index) {
                 let path = c_strings(&[format!("/run/netns/{name}")])?.remove(0);
                 names.push((path, network(namespace)));
             }
@@ -250,13 +270,24 @@ impl Emulation {
     }
 
     fn end(&self, name: &str) -> Result<&Namespace, EmuError> {
-        let found = self.ends.iter().enumerate().find(|(index, (namespace, _))| {
-            aliases(*index, &namespace.name).iter().any(|alias| alias == name)
-        });
+        let found = self
+            .ends
+            .iter()
+            .enumerate()
+            .find(|(index, _)| self.names(*index).iter().any(|known| known == name));
         found.map(|(_, (namespace, _))| namespace).ok_or_else(|| {
             let known: Vec<&str> = self.ends.iter().map(|(end, _)| end.name.as_str()).collect();
             EmuError::Place { name: name.to_owned(), known: known.join(", ") }
         })
+    }
+
+    /// Names of an end; the first UE is also `ue`, unless another one is.
+    fn names(&self, index: usize) -> Vec<String> {
+        let mut names = vec![self.ends[index].0.name.clone()];
+        if index == 1 && self.ends.iter().all(|(end, _)| end.name != "ue") {
+            names.push("ue".to_owned());
+        }
+        names
     }
 
     /// The host's, and the names of the ends.
@@ -266,7 +297,7 @@ impl Emulation {
             hosts.push('\n');
         }
         for (index, (namespace, profile)) in self.ends.iter().enumerate() {
-            let names = aliases(index, &namespace.name).join(" ");
+            let names = self.names(index).join(" ");
             hosts += &format!("{} {names}\n", namespace.place.v4());
             if profile.mtu >= IPV6_MTU {
                 hosts += &format!("{} {names}\n", namespace.place.v6());
@@ -278,10 +309,10 @@ impl Emulation {
     fn facts(&self, real_time: bool) -> Result<Facts, EmuError> {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let ends = self.ends.iter().map(|(namespace, profile)| {
-            let (sysctls, counters) = namespace.within(|| {
+            let (sysctls, counters, queue_dropped) = namespace.within(|| {
                 let mut sysctls = texts("/proc/sys/net/ipv4");
                 sysctls.retain(|name, _| name.starts_with("tcp_"));
-                (sysctls, counters())
+                (sysctls, counters(), queue_dropped())
             })?;
             let mut addresses = vec![namespace.place.v4().to_string()];
             if profile.mtu >= IPV6_MTU {
@@ -294,6 +325,7 @@ impl Emulation {
                 congestion: profile.congestion,
                 route: profile.route.clone(),
                 refused: namespace.refused.iter().cloned().collect(),
+                queue_dropped,
                 sysctls,
                 counters,
             })
@@ -374,15 +406,6 @@ fn ues(scenario: &Scenario) -> Vec<(usize, String)> {
     }
 }
 
-/// Names of the end at that place; the first UE is also `ue`.
-fn aliases(index: usize, name: &str) -> Vec<String> {
-    let mut names = vec![name.to_owned()];
-    if index == 1 && name != "ue" {
-        names.push("ue".to_owned());
-    }
-    names
-}
-
 fn c_strings(words: &[String]) -> Result<Vec<CString>, EmuError> {
     let word = |word: &String| {
         CString::new(word.as_str()).map_err(|_| EmuError::Word(word.replace('\0', "\\0")))
@@ -400,6 +423,14 @@ fn texts(directory: &str) -> BTreeMap<String, String> {
             Some((entry.file_name().to_string_lossy().into_owned(), words.join(" ")))
         })
         .collect()
+}
+
+/// Of the device in the calling thread's network namespace: `drop` of what it should have sent.
+fn queue_dropped() -> u64 {
+    const COLUMN: usize = 11;
+    let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let device = text.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'));
+    device.and_then(|counts| counts.split_whitespace().nth(COLUMN)?.parse().ok()).unwrap_or(0)
 }
 
 /// TCP counters of the calling thread's network namespace.

@@ -84,6 +84,12 @@ pub enum EmuError {
         /// At most.
         most: usize,
     },
+    /// A UE with the name of the other end.
+    #[error("a UE is called `{name}`: in emulation that is the other end; choose another name")]
+    UeName {
+        /// Its name.
+        name: &'static str,
+    },
     /// A place that is none.
     #[error("there is no end `{name}`; ends: {known}")]
     Place {
@@ -137,6 +143,7 @@ impl EmuError {
                 | Self::Mtu { .. }
                 | Self::Congestion { .. }
                 | Self::Ues { .. }
+                | Self::UeName { .. }
                 | Self::Place { .. }
                 | Self::Word(_)
         )

@@ -325,11 +325,12 @@ fn emulate(
     })?;
     let json =
         |document: serde_json::Result<String>| document.expect("only strings, numbers and lists");
+    let invalid = ended.invalid(scenario.emulation.lateness_bound);
     let summary = json(serde_json::to_string(&ended.summary));
     let tables = ended.tables.finish(false);
     Ok(PyEmulated {
         code: ended.code,
-        invalid: ended.report.too_late(scenario.emulation.lateness_bound),
+        invalid,
         report: json(serde_json::to_string(&ended.report)),
         facts: json(serde_json::to_string(&ended.facts)),
         result: Py::new(py, PyResultTables { summary, tables })?,
