@@ -46,6 +46,7 @@ bench: build
 	-benches/peers/install.sh
 	-$(MAKE) --no-print-directory -C benches/peers all
 	$(VENV)/python benches/bench.py
+	$(VENV)/python benches/emulation.py
 
 FUZZ_CASES ?= 200000
 fuzz:

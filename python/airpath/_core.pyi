@@ -93,3 +93,45 @@ def simulate(
     ``progress`` is called now and then with the simulated time in seconds, from the thread that
     runs; when it returns False the simulation stops and raises ``KeyboardInterrupt``.
     """
+
+@final
+class Emulated:
+    """What one emulation left behind."""
+
+    @property
+    def code(self) -> int:
+        """The command's exit code; 128 and the number of the signal that ended it."""
+
+    @property
+    def invalid(self) -> str | None:
+        """Why the run does not count; None: it does."""
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What the forwarder counted: ``directions``, ``links``, ``flows``, ``inside``."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Kernel, sysctls, counters, addresses."""
+
+    @property
+    def result(self) -> Result:
+        """Summary and tables, as a simulation has them."""
+
+def emulate(
+    scenario: Scenario,
+    seed: int,
+    command: list[str],
+    servers: list[str],
+    place: str | None = None,
+    quiet: bool = False,
+    bare: bool = False,
+    capture: str | None = None,
+) -> Emulated:
+    """Run a command inside a scenario's network, on the real clock; releases the GIL.
+
+    ``bare`` leaves the model out: packets are passed on as they come, for comparison.
+    ``capture`` is a pcapng file to be written.
+
+    Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
+    """

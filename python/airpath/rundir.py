@@ -74,6 +74,20 @@ class PendingDirectory:
                 parent.rmdir()
 
 
+def remove_leftovers(parent: Path) -> list[Path]:
+    """Remove directories that killed runs left under construction in there; those removed."""
+    left = [
+        path
+        for path in parent.glob("*.partial-*")
+        if (owner := path.name.rpartition("-")[2]).isdecimal()
+        and path.is_dir()
+        and not Path(f"/proc/{owner}").exists()
+    ]
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+    return left
+
+
 def refuse_occupied(out: Path) -> None:
     """Raise ``InputError`` if ``out`` exists and is anything but an empty directory."""
     try:

@@ -27,7 +27,17 @@ def matches(name: str, text: str) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
-COMMANDS = ["", "run", "reproduce", "report", "scenario", "scenario show", "scenario check"]
+COMMANDS = [
+    "",
+    "run",
+    "emulate",
+    "reproduce",
+    "report",
+    "doctor",
+    "scenario",
+    "scenario show",
+    "scenario check",
+]
 REFERENCE = Path(__file__).parents[2] / "docs/reference/command-line.md"
 
 

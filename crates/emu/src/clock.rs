@@ -1,6 +1,7 @@
 //! The only place that reads a clock.
 
 use airpath_base::{Duration, Instant};
+use rustix::thread::nanosleep;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// CLOCK_MONOTONIC as the model's time, counted from when the clock was made.
@@ -22,6 +23,18 @@ impl Clock {
         Instant::from_nanos(monotonic().saturating_sub(self.origin))
     }
 
+    /// Lets others have the processor.
+    pub(crate) fn sleep(length: Duration) {
+        // A signal may end it early.
+        let _ = nanosleep(&timespec(length));
+    }
+
+    /// Nanoseconds since 1970 at [`Instant::ZERO`], by CLOCK_REALTIME as it is now.
+    pub fn epoch_nanos(&self) -> u64 {
+        let wall = nanos(clock_gettime(ClockId::Realtime));
+        wall.saturating_sub(monotonic() - self.origin)
+    }
+
     /// CLOCK_MONOTONIC, in nanoseconds, at [`Instant::ZERO`].
     pub const fn origin_nanos(&self) -> u64 {
         self.origin
@@ -30,8 +43,11 @@ impl Clock {
 
 #[inline]
 fn monotonic() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    nanos(clock_gettime(ClockId::Monotonic))
+}
+
+const fn nanos(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// A length of time as the kernel wants it.

@@ -41,15 +41,88 @@ pub enum EmuError {
         /// Its name.
         stage: String,
     },
-    /// A cell at the UE's end of the path.
-    #[error("radio `{preset}`: a cell can be simulated, not emulated; remove [radio]")]
-    Radio {
-        /// Name of its preset.
-        preset: String,
+    /// No network namespace.
+    #[error("a network namespace for `{name}`: {source} (root, or CAP_SYS_ADMIN)")]
+    Unshare {
+        /// Whose.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
     },
+    /// `ip` failed or is not there.
+    #[error("ip -batch: {said} (apt-get install iproute2)")]
+    Ip {
+        /// What it said.
+        said: String,
+    },
+    /// Larger packets than the forwarder has room for.
+    #[error(
+        "flow `{flow}`: packets of {mtu} bytes (mss_bytes + header_bytes) can be simulated; \
+         emulation takes up to {most}"
+    )]
+    Mtu {
+        /// The flow.
+        flow: String,
+        /// Its packets' size.
+        mtu: u32,
+        /// The largest.
+        most: usize,
+    },
+    /// A congestion control that is ours only.
+    #[error("flow `{flow}`: the kernel has no `{name}`; emulation takes reno, cubic, bbr")]
+    Congestion {
+        /// The flow.
+        flow: String,
+        /// Its congestion control.
+        name: String,
+    },
+    /// More UEs than there are addresses.
+    #[error("{ues} UEs have flows; emulation takes up to {most}")]
+    Ues {
+        /// How many.
+        ues: usize,
+        /// At most.
+        most: usize,
+    },
+    /// A UE with the name of the other end.
+    #[error("a UE is called `{name}`: in emulation that is the other end; choose another name")]
+    UeName {
+        /// Its name.
+        name: &'static str,
+    },
+    /// A place that is none.
+    #[error("there is no end `{name}`; ends: {known}")]
+    Place {
+        /// As given.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// A word of the command that no program can be given.
+    #[error("`{0}` holds a zero byte")]
+    Word(String),
+    /// The programs could not be started.
+    #[error("{step}: {source}")]
+    Start {
+        /// What was tried.
+        step: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The forwarder's thread ended before the command.
+    #[error("the forwarder stopped: this is a bug")]
+    Forwarder,
     /// Waiting failed.
     #[error("ppoll: {0}")]
     Wait(io::Error),
+    /// A capture could not be written.
+    #[error("capture {file}: {source}")]
+    Capture {
+        /// The file.
+        file: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The packet log could not be written.
     #[error("packet log {file}: {source}")]
     Log {
@@ -58,4 +131,21 @@ pub enum EmuError {
         /// What the kernel said.
         source: io::Error,
     },
+}
+
+impl EmuError {
+    /// What was asked for makes no sense; asking for the same again will not help.
+    pub const fn is_bad_use(&self) -> bool {
+        matches!(
+            self,
+            Self::Device(_)
+                | Self::Proxy { .. }
+                | Self::Mtu { .. }
+                | Self::Congestion { .. }
+                | Self::Ues { .. }
+                | Self::UeName { .. }
+                | Self::Place { .. }
+                | Self::Word(_)
+        )
+    }
 }

@@ -1,22 +1,41 @@
-//! One thread between two TUN devices.
+//! One thread between the TUN devices of a server and of UEs.
 
 use std::collections::BTreeMap;
+use std::io::IoSlice;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
+use std::path::Path;
 
-use airpath_base::{DropReason, Duration, Ecn, FlowId, Histogram, Packet, Payload, Tunnel};
-use airpath_path::Path;
+use airpath_base::{DropReason, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
+use airpath_network::{Arrival, FROM_SERVER, FROM_UE, Network};
+use airpath_record::{RunSummary, Tables};
+use airpath_scenario::{EmulationConfig, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use crate::capture::Capture;
 use crate::clock::timespec;
+use crate::flows::{Flows, Key};
 use crate::header;
+use crate::journal::{Entry, Journal};
 use crate::log::{Log, Point};
+use crate::meter::Meters;
+use crate::outbox::{Outbox, Writing, Written};
+use crate::packet::{Layout, Offload};
 use crate::report::{DirectionReport, Lateness, LinkReport, LogReport, Report};
-use crate::slab::Slab;
+use crate::segments::Segments;
+use crate::slab::{SLOT_BYTES, Slab};
+use crate::tun::READ_BYTES;
 use crate::{Clock, EmuError, Tun};
 
-/// Packets read from one device before departures have their turn again.
+/// Reads from one device before departures have their turn again.
 const BATCH: usize = 16;
+
+/// A thread with real-time priority that never sleeps is put aside for 50 ms of every second, so
+/// that others are not starved (`sched_rt_runtime_us`; the fair server since Linux 6.12). It gives
+/// them their share in small pieces of its own accord: [`NAP`] after so long.
+const LONGEST_AWAKE: Duration = Duration::from_micros(940);
+const NAP: Duration = Duration::from_micros(60);
 
 const DIRECTIONS: [&str; 2] = ["down", "up"];
 
@@ -28,82 +47,226 @@ pub struct Settings {
     pub spin: Duration,
     /// Packets for which there is room from the start.
     pub slots: u32,
+    /// Bytes of what is handed to the kernel at once, IP header included, when segments of one
+    /// connection leave together; 0: each packet alone.
+    pub coalesce_bytes: usize,
     /// Records of the packet log; 0: none.
     pub log_records: usize,
+    /// Keeps a [`Journal`].
+    pub journal: bool,
+    /// No model: what is read at one end is written at the other as it is. For comparison.
+    pub bare: bool,
 }
 
-/// Moves packets between two devices, each direction through its path, on the real clock.
+/// A UE's end of the network.
+#[derive(Debug)]
+pub struct UeEnd {
+    /// Its name in tables.
+    pub name: String,
+    /// Its device.
+    pub tun: Tun,
+    /// Its place in the scenario.
+    pub ue: usize,
+    /// What leads to it. If there is one UE, everything does.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Moves packets between the server's device and those of UEs through a scenario's network, on the
+/// real clock.
 ///
 /// The model decides about logical times: a packet enters when it was read, and is written as
 /// soon as possible after its departure. What the forwarder does late does not change what the
 /// model does next, but for what the endpoints make of it.
 pub struct Forwarder {
     clock: Clock,
-    ends: [Tun; 2],
+    /// The server's, then those of the UEs.
+    ends: Vec<End>,
+    /// Ends of the UEs by address.
+    routes: BTreeMap<IpAddr, usize>,
+    network: Network,
+    flows: Flows,
+    /// Ends of the UEs by flow.
+    flow_ends: Vec<usize>,
+    meters: Meters,
     ways: [Way; 2],
     slab: Slab,
+    tables: Tables,
+    sample_interval: Duration,
+    sampled_at: Instant,
+    /// Of the cell.
+    slot: Option<Duration>,
     log: Option<Log>,
-    spin: Duration,
+    journal: Option<Journal>,
+    capture: Option<Capture>,
+    settings: Settings,
+    seed: u64,
 }
 
-/// One direction: from the device of the same index to the other one.
+/// One end.
+struct End {
+    tun: Tun,
+    outbox: Outbox,
+    name: String,
+    ue: usize,
+}
+
+/// One direction.
 struct Way {
-    path: Box<dyn Path>,
-    lateness: Histogram,
     entered: u64,
     entered_bytes: u64,
-    left: u64,
-    refused: u64,
+    /// Packets that lead nowhere, or that the model is not to see.
+    ignored: u64,
+    written: Written,
     marked: u64,
     dropped: BTreeMap<DropReason, u64>,
+    /// Slots after whose end their packets were written.
+    missed_slots: u64,
+    missed_slot: Option<u64>,
 }
 
-/// Who wants something.
-struct Ready {
-    ends: [bool; 2],
-    stop: bool,
+impl Settings {
+    /// As a scenario says.
+    pub fn of(config: &EmulationConfig) -> Self {
+        let coalesce_bytes = config.coalesce_bytes as usize;
+        Self { spin: config.spin, coalesce_bytes, ..Self::default() }
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { spin: Duration::from_micros(60), slots: 8192, log_records: 0 }
+        Self {
+            spin: Duration::from_micros(60),
+            slots: 8192,
+            coalesce_bytes: 0,
+            log_records: 0,
+            journal: false,
+            bare: false,
+        }
     }
 }
 
 impl Forwarder {
-    /// Between `ends`, the server's first; `paths` lead down from the server and up to it.
-    pub fn new(ends: [Tun; 2], paths: [Box<dyn Path>; 2], settings: &Settings) -> Self {
-        Self {
+    /// Between a server and UEs, one at least.
+    ///
+    /// # Errors
+    ///
+    /// A TCP proxy in the path: the kernel's packets would have to be answered by our endpoints.
+    pub fn new(
+        server: Tun,
+        ues: Vec<UeEnd>,
+        scenario: &Scenario,
+        seed: u64,
+        settings: &Settings,
+    ) -> Result<Self, EmuError> {
+        refuse_proxy(scenario)?;
+        let end = |tun, name: &str, ue| {
+            let outbox = Outbox::new(settings.coalesce_bytes);
+            End { tun, outbox, name: name.to_owned(), ue }
+        };
+        let mut ends = vec![end(server, "server", 0)];
+        let mut routes = BTreeMap::new();
+        for UeEnd { name, tun, ue, addresses } in ues {
+            routes.extend(addresses.into_iter().map(|address| (address, ends.len())));
+            ends.push(end(tun, &name, ue));
+        }
+        let mut tables = Tables::default();
+        let network = Network::new(scenario, seed, &mut tables.names);
+        Ok(Self {
             clock: Clock::new(),
             ends,
-            ways: paths.map(Way::new),
+            routes,
+            network,
+            flows: Flows::default(),
+            flow_ends: Vec::new(),
+            meters: Meters::default(),
+            ways: [Way::new(), Way::new()],
             slab: Slab::new(settings.slots),
+            tables,
+            sample_interval: scenario.run.sample_interval,
+            sampled_at: Instant::ZERO,
+            slot: scenario
+                .radio
+                .as_ref()
+                .and_then(|radio| radio.network.cells.iter().map(|cell| cell.access.slot()).min()),
             log: (settings.log_records > 0).then(|| Log::new(settings.log_records)),
-            spin: settings.spin,
-        }
+            journal: settings.journal.then(Journal::default),
+            capture: None,
+            settings: *settings,
+            seed,
+        })
     }
 
-    /// Forwards for `duration`, or until `stop` can be read or is closed.
+    /// Writes what passes to a pcapng file: at each end, and between the path and the cell (`core`).
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be made.
+    pub fn capture(&mut self, file: &Path) -> Result<(), EmuError> {
+        let mut places: Vec<String> = self.ends.iter().map(|end| end.name.clone()).collect();
+        places.push("core".to_owned());
+        let name = file.display().to_string();
+        let failed = |source| EmuError::Capture { file: name, source };
+        self.capture = Some(Capture::create(file, &places).map_err(failed)?);
+        Ok(())
+    }
+
+    /// Ends the capture, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// When the file could not be written.
+    pub fn end_capture(&mut self) -> Result<(), EmuError> {
+        let failed = |source| EmuError::Capture { file: "capture".to_owned(), source };
+        self.capture.take().map_or(Ok(()), |capture| capture.finish().map_err(failed))
+    }
+
+    /// Forwards for `duration`, or until `stop` can be read or is closed. Time 0 is now.
     ///
     /// # Errors
     ///
     /// When a device goes away.
     pub fn run(&mut self, stop: &impl AsFd, duration: Duration) -> Result<(), EmuError> {
+        let files: Vec<_> = self.ends.iter().map(|end| end.tun.file()).collect();
+        let mut wanted: Vec<_> =
+            files.iter().map(|file| PollFd::new(file, PollFlags::IN)).collect();
+        wanted.push(PollFd::new(stop, PollFlags::IN));
+        let mut buffer = vec![0; READ_BYTES];
+        self.clock = Clock::new();
+        if let Some(capture) = &mut self.capture {
+            capture.begin(self.clock.epoch_nanos());
+        }
         let end = self.clock.now() + duration;
+        let mut slept_at = self.clock.now();
         loop {
-            self.deliver();
             let now = self.clock.now();
+            self.deliver(now);
+            self.sample_if_due(now);
             if now >= end {
                 return Ok(());
             }
-            let due = self.ways.iter().filter_map(|way| way.path.next_event()).min();
-            let pause = due.unwrap_or(end).min(end).saturating_since(now);
-            let ready = self.wait(stop, pause.saturating_sub(self.spin))?;
-            if ready.stop {
-                return Ok(());
+            let due = self.network.next_event().unwrap_or(end).min(end);
+            let due = due.min(self.sampled_at + self.sample_interval);
+            let before = self.clock.now();
+            let pause = due.saturating_since(before).saturating_sub(self.settings.spin);
+            match poll(&mut wanted, Some(&timespec(pause))) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(EmuError::Wait(error.into())),
             }
-            for (direction, _) in ready.ends.iter().enumerate().filter(|(_, ready)| **ready) {
-                self.admit(direction)?;
+            let after = self.clock.now();
+            if after.saturating_since(before) > NAP {
+                slept_at = after;
+            } else if after.saturating_since(slept_at) > LONGEST_AWAKE {
+                Clock::sleep(NAP);
+                slept_at = self.clock.now();
+            }
+            for (place, wanted) in wanted.iter().enumerate() {
+                if wanted.revents().is_empty() {
+                    continue;
+                }
+                if place == self.ends.len() {
+                    return Ok(());
+                }
+                self.admit(place, &mut buffer)?;
             }
         }
     }
@@ -111,9 +274,10 @@ impl Forwarder {
     /// What has happened so far.
     pub fn report(&mut self) -> Report {
         let now = self.clock.now();
+        self.drain_drops();
         let mut links = Vec::new();
-        for way in &mut self.ways {
-            way.path.observe(now, &mut |meter| {
+        for path in [FROM_SERVER, FROM_UE] {
+            self.network.observe(path, now, &mut |meter| {
                 links.push(LinkReport {
                     id: meter.name.clone(),
                     packets: meter.departed.packets,
@@ -126,6 +290,8 @@ impl Forwarder {
             elapsed_s: now.as_secs_f64(),
             clock_origin_ns: self.clock.origin_nanos(),
             directions: DIRECTIONS.into_iter().zip(self.ways.iter().map(Way::report)).collect(),
+            inside: self.network.load().packets,
+            flows: self.flow_ends.len(),
             links,
             log: self.log.as_ref().map(|log| {
                 let (records, lost) = log.counts();
@@ -139,108 +305,246 @@ impl Forwarder {
         self.log.as_ref()
     }
 
-    /// Sleeps for `pause`, or until a device has a packet, or `stop` something.
-    #[inline]
-    fn wait(&self, stop: &impl AsFd, pause: Duration) -> Result<Ready, EmuError> {
-        let mut wanted = [
-            PollFd::new(&self.ends[0], PollFlags::IN),
-            PollFd::new(&self.ends[1], PollFlags::IN),
-            PollFd::new(stop, PollFlags::IN),
-        ];
-        match poll(&mut wanted, Some(&timespec(pause))) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(EmuError::Wait(error.into())),
-        }
-        let [down, up, stop] = wanted.map(|wanted| !wanted.revents().is_empty());
-        Ok(Ready { ends: [down, up], stop })
+    /// The journal, if one was ordered.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
+    /// Ends the run: its tables and its summary.
+    pub fn finish(mut self) -> (RunSummary, Tables) {
+        let now = self.clock.now();
+        self.drain_drops();
+        self.sample(now);
+        let entered = self.ways.iter().map(|way| way.entered).sum();
+        let mut summary = RunSummary {
+            seed: self.seed,
+            simulated_s: now.as_secs_f64(),
+            events: entered,
+            ..RunSummary::default()
+        };
+        self.network.summarise(now, &mut summary);
+        self.meters.summarise(&mut summary, &mut self.tables);
+        (summary, self.tables)
     }
 
     /// Takes packets in.
     #[inline]
-    fn admit(&mut self, direction: usize) -> Result<(), EmuError> {
+    fn admit(&mut self, end: usize, buffer: &mut [u8]) -> Result<(), EmuError> {
         for _ in 0..BATCH {
-            let slot = self.slab.vacant();
-            let Some(length) = self.ends[direction].read(self.slab.slot(slot))? else {
-                break;
+            let Some((offload, packet)) = self.ends[end].tun.read(buffer)? else {
+                return Ok(());
             };
-            let now = self.clock.now();
-            let slot = self.slab.keep(length);
-            let bytes = self.slab.packet(slot);
-            let size = bytes.len() as u32;
-            let packet = Packet {
-                flow: FlowId(0),
-                size,
-                ecn: header::ecn(bytes),
-                tunnel: Tunnel::default(),
-                payload: Payload::Opaque(u64::from(slot)),
-            };
-            if let Some(log) = &mut self.log {
-                log.push(now, now, direction, Point::In, bytes);
+            if self.settings.bare {
+                let said = offload.bytes();
+                let other = &self.ends[usize::from(end == 0)].tun;
+                let refused = other.write(&[IoSlice::new(&said), IoSlice::new(packet)]).is_err();
+                self.ways[usize::from(end > 0)].written.refused += u64::from(refused);
+                continue;
             }
-            let way = &mut self.ways[direction];
-            way.entered += 1;
-            way.entered_bytes += u64::from(size);
-            way.path.enqueue(now, packet);
+            let now = self.clock.now();
+            // What was due before comes first: the model's times never decrease.
+            if self.network.next_event().is_some_and(|due| due <= now) {
+                self.deliver(now);
+            }
+            self.take(now, end, offload, packet);
         }
         Ok(())
     }
 
+    /// A packet of the kernel's enters, or the segments that it stands for.
+    #[inline]
+    fn take(&mut self, now: Instant, end: usize, offload: Offload, packet: &[u8]) {
+        let direction = usize::from(end > 0);
+        let Some(flow) = self.flow(end, packet) else {
+            self.ways[direction].ignored += 1;
+            return;
+        };
+        let ecn = header::ecn(packet);
+        let segments = Segments::of(packet, offload);
+        let count = segments.map_or(1, |segments| segments.count());
+        for index in 0..count {
+            let slot = self.slab.vacant();
+            let room = self.slab.slot(slot);
+            let length = match segments {
+                Some(segments) => segments.write(packet, index, room),
+                None if packet.len() <= SLOT_BYTES => {
+                    room[..packet.len()].copy_from_slice(packet);
+                    packet.len()
+                }
+                None => {
+                    self.ways[direction].ignored += 1;
+                    return;
+                }
+            };
+            let slot = self.slab.keep(length, offload.checksum);
+            let size = length as u32;
+            let payload = Payload::Opaque(u64::from(slot));
+            if let Some(log) = &mut self.log {
+                log.push(now, now, direction, Point::In, self.slab.bytes(slot));
+            }
+            if let Some(journal) = &mut self.journal {
+                let ue = self.ends[self.flow_ends[flow.0 as usize]].ue;
+                journal.push(Entry::Entered { at: now, path: direction, flow, ue, size, ecn });
+            }
+            if let Some(capture) = &mut self.capture {
+                capture.packet(end, now, self.slab.bytes(slot), offload.checksum);
+            }
+            self.meters.on_sent(flow.0, direction, now, self.slab.bytes(slot));
+            let way = &mut self.ways[direction];
+            way.entered += 1;
+            way.entered_bytes += u64::from(size);
+            let packet = Packet { flow, size, ecn, tunnel: Tunnel::default(), payload };
+            self.network.enter(now, direction, packet);
+        }
+    }
+
+    /// The flow of a packet that comes from `end`; `None` if it leads nowhere.
+    #[inline]
+    fn flow(&mut self, end: usize, packet: &[u8]) -> Option<FlowId> {
+        let layout = Layout::of(packet)?;
+        let up = end > 0;
+        let destination = header::destination(packet, &layout);
+        if destination.is_multicast() {
+            return None;
+        }
+        let ue_end = match (up, self.ends.len()) {
+            (true, _) => end,
+            (false, 2) => 1,
+            (false, _) => *self.routes.get(&destination)?,
+        };
+        let key = Key::of(packet, &layout, ue_end, up);
+        let (flow, new) = self.flows.number(key);
+        if new {
+            let end = &self.ends[ue_end];
+            let id = key.name(&end.name);
+            let name = self.tables.names.add(&id);
+            self.network.add_flow(name, end.ue);
+            self.meters.add(name, id, key.protocol);
+            self.flow_ends.push(ue_end);
+        }
+        Some(flow)
+    }
+
     /// Lets out what is due.
     #[inline]
-    fn deliver(&mut self) {
-        let Self { clock, ends, ways, slab, log, .. } = self;
-        for (direction, way) in ways.iter_mut().enumerate() {
-            while let Some(departure) = way.path.poll(clock.now()) {
-                let Payload::Opaque(handle) = departure.packet.payload else {
-                    continue;
-                };
-                let slot = handle as u32;
-                let bytes = slab.packet(slot);
-                if departure.packet.ecn == Ecn::Ce && header::ecn(bytes) != Ecn::Ce {
-                    header::mark_congestion(bytes);
-                    way.marked += 1;
-                }
-                let now = clock.now();
-                way.lateness.record(now.saturating_since(departure.at));
-                if let Some(log) = log {
-                    log.push(now, departure.at, direction, Point::Out, bytes);
-                }
-                way.left += 1;
-                way.refused += u64::from(ends[1 - direction].write(bytes).is_err());
-                slab.release(slot);
-            }
-            while let Some(drop) = way.path.poll_drop() {
-                let Payload::Opaque(handle) = drop.packet.payload else {
-                    continue;
-                };
-                let slot = handle as u32;
-                if let Some(log) = log {
-                    let point = Point::Dropped(drop.reason);
-                    log.push(clock.now(), drop.at, direction, point, slab.packet(slot));
-                }
-                *way.dropped.entry(drop.reason).or_default() += 1;
-                slab.release(slot);
-            }
+    fn deliver(&mut self, now: Instant) {
+        if let Some(journal) = &mut self.journal {
+            journal.asked(now);
         }
+        while let Some(arrival) = self.poll(now) {
+            let Payload::Opaque(handle) = arrival.packet.payload else { continue };
+            let (slot, flow, at) = (handle as u32, arrival.packet.flow, arrival.at);
+            let direction = arrival.path;
+            let bytes = self.slab.packet(slot);
+            let way = &mut self.ways[direction];
+            if arrival.packet.ecn == Ecn::Ce && header::ecn(bytes) != Ecn::Ce {
+                header::mark_congestion(bytes);
+                way.marked += 1;
+            }
+            way.note_slot(self.slot, at, now);
+            self.meters.on_left(flow.0, direction, at, bytes);
+            if let Some(log) = &mut self.log {
+                log.push(self.clock.now(), at, direction, Point::Out, bytes);
+            }
+            if let Some(journal) = &mut self.journal {
+                let size = arrival.packet.size;
+                journal.push(Entry::Left { at, path: direction, flow, size });
+            }
+            let place = if direction == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
+            if let Some(capture) = &mut self.capture {
+                capture.packet(place, at, self.slab.bytes(slot), self.slab.checksum(slot));
+            }
+            let End { tun, outbox, .. } = &mut self.ends[place];
+            let (clock, slab, written) = (&self.clock, &mut self.slab, &mut way.written);
+            outbox.push(flow, slot, at, &mut Writing { tun, clock, slab, written });
+        }
+        for (place, End { tun, outbox, .. }) in self.ends.iter_mut().enumerate() {
+            let written = &mut self.ways[usize::from(place == 0)].written;
+            let (clock, slab) = (&self.clock, &mut self.slab);
+            outbox.flush(&mut Writing { tun, clock, slab, written });
+        }
+        self.drain_drops();
         debug_assert_eq!(
-            slab.occupied() as u64,
-            ways.iter().map(|way| way.path.load().packets).sum::<u64>(),
-            "what is in the slab is inside the paths"
+            self.slab.occupied() as u64,
+            self.network.load().packets,
+            "what is in the slab is inside the network"
         );
+    }
+
+    /// The next packet that has reached an end.
+    #[inline]
+    fn poll(&mut self, now: Instant) -> Option<Arrival> {
+        let Self { network, capture, slab, ends, .. } = self;
+        let Some(capture) = capture else { return network.poll(now) };
+        network.poll_watched(now, &mut |at, _, packet| {
+            let Payload::Opaque(slot) = packet.payload else { return };
+            let slot = slot as u32;
+            capture.packet(ends.len(), at, slab.bytes(slot), slab.checksum(slot));
+        })
+    }
+
+    fn drain_drops(&mut self) {
+        let Self { network, slab, log, journal, ways, clock, meters, .. } = self;
+        network.drain_drops(&mut |path, drop| {
+            let Payload::Opaque(handle) = drop.packet.payload else { return };
+            let (slot, reason) = (handle as u32, drop.reason);
+            if let Some(log) = log {
+                log.push(clock.now(), drop.at, path, Point::Dropped(reason), slab.bytes(slot));
+            }
+            if let Some(journal) = journal {
+                let (flow, size) = (drop.packet.flow, drop.packet.size);
+                journal.push(Entry::Dropped { at: drop.at, path, flow, size, reason });
+            }
+            meters.on_drop(drop.packet.flow.0, path);
+            *ways[path].dropped.entry(reason).or_default() += 1;
+            slab.release(slot);
+        });
+    }
+
+    fn sample(&mut self, now: Instant) {
+        let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
+        self.sampled_at = now;
+        self.network.sample(now, &mut self.tables);
+        self.meters.sample(now, seconds, &mut self.tables);
+    }
+
+    fn sample_if_due(&mut self, now: Instant) {
+        if now.saturating_since(self.sampled_at) >= self.sample_interval {
+            self.sample(now);
+        }
+    }
+}
+
+/// A scenario that no forwarder can run.
+pub(crate) fn refuse_proxy(scenario: &Scenario) -> Result<(), EmuError> {
+    match &scenario.proxy {
+        Some(proxy) => Err(EmuError::Proxy { stage: proxy.down.name.clone() }),
+        None => Ok(()),
     }
 }
 
 impl Way {
-    fn new(path: Box<dyn Path>) -> Self {
+    fn new() -> Self {
         Self {
-            path,
-            lateness: Histogram::new(),
             entered: 0,
             entered_bytes: 0,
-            left: 0,
-            refused: 0,
+            ignored: 0,
+            written: Written::new(),
             marked: 0,
             dropped: BTreeMap::new(),
+            missed_slots: 0,
+            missed_slot: None,
+        }
+    }
+
+    /// A packet that left at `at` is written at `now`.
+    #[inline]
+    fn note_slot(&mut self, slot: Option<Duration>, at: Instant, now: Instant) {
+        let Some(slot) = slot.filter(|&slot| now.saturating_since(at) > slot) else { return };
+        let number = Some(at.as_nanos() / slot.as_nanos().max(1));
+        if self.missed_slot != number {
+            self.missed_slot = number;
+            self.missed_slots += 1;
         }
     }
 
@@ -248,12 +552,14 @@ impl Way {
         DirectionReport {
             entered: self.entered,
             entered_bytes: self.entered_bytes,
-            left: self.left,
-            refused: self.refused,
-            inside: self.path.load().packets,
+            left: self.written.packets,
+            writes: self.written.writes,
+            refused: self.written.refused,
+            ignored: self.ignored,
             dropped: self.dropped.iter().map(|(reason, &n)| (reason.name(), n)).collect(),
             marked: self.marked,
-            lateness_us: Lateness::of(&self.lateness),
+            missed_slots: self.missed_slots,
+            lateness_us: Lateness::of(&self.written.lateness),
         }
     }
 }

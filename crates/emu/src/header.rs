@@ -1,7 +1,11 @@
 //! What the forwarder reads and writes of a packet's headers.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use airpath_base::Ecn;
 use etherparse::{SlicedPacket, TcpOptionElement, TransportSlice};
+
+use crate::packet::{Layout, fold, sum};
 
 /// ECN codepoint of an IP packet (RFC 3168 5); `NotEct` if it is none.
 #[inline]
@@ -22,6 +26,18 @@ pub(crate) fn ecn(packet: &[u8]) -> Ecn {
     }
 }
 
+/// Where an IP packet goes.
+#[inline]
+pub(crate) fn destination(packet: &[u8], layout: &Layout) -> IpAddr {
+    if layout.v6 {
+        let mut address = [0; 16];
+        address.copy_from_slice(&packet[24..40]);
+        Ipv6Addr::from(address).into()
+    } else {
+        Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]).into()
+    }
+}
+
 /// Sets "congestion experienced" and corrects IPv4's checksum.
 pub(crate) fn mark_congestion(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
@@ -32,21 +48,12 @@ pub(crate) fn mark_congestion(packet: &mut [u8]) {
             };
             header[1] |= 3;
             header[10..12].fill(0);
-            let sum = checksum(header);
+            let sum = !fold(sum(header));
             header[10..12].copy_from_slice(&sum.to_be_bytes());
         }
         Some(6) if packet.len() >= 40 => packet[1] |= 0x30,
         _ => {}
     }
-}
-
-/// The Internet checksum (RFC 1071) of a header of an even number of bytes.
-fn checksum(header: &[u8]) -> u16 {
-    let words =
-        header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
-    let sum: u32 = words.sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
 /// What the packet log keeps of a TCP segment, as on the wire.
@@ -141,8 +148,8 @@ mod tests {
         assert_eq!(ecn(&packet), Ecn::Ect0);
         mark_congestion(&mut packet);
         assert_eq!((ecn(&packet), packet[1] & 0xfc), (Ecn::Ce, 0xb8));
-        // RFC 1071: the sum over a header with a right checksum is zero.
-        assert_eq!(checksum(&packet[..20]), 0);
+        // RFC 1071: the sum over a header with a right checksum is all ones.
+        assert_eq!(fold(sum(&packet[..20])), 0xffff);
     }
 
     #[test]

@@ -1,40 +1,52 @@
-//! The real clock: packets of the host's kernel through the path model.
+//! The real clock: packets of the host's kernel through a scenario's network.
 //!
-//! A [`Forwarder`] stands between two TUN devices, usually in two network namespaces. It reads IP
-//! packets, lets them pass the same [`Path`](airpath_path::Path)s that the simulator uses, and
-//! writes each one when its logical time has come. How much too late that was is measured.
-//!
-//! Not here: namespaces, addresses and routes, which belong to whoever starts it.
+//! [`Emulation`] runs a program inside: namespaces for the server and the UEs, joined by a
+//! [`Forwarder`] that reads IP packets from their TUN devices, lets them pass the same
+//! [`Network`](airpath_network::Network) that the simulator uses, and writes each one when its
+//! logical time has come. How much too late that was is measured.
 //!
 //! ```no_run
 //! use airpath_base::Duration;
-//! use airpath_emu::{Forwarder, Settings, Tun};
-//! use airpath_path::{Delay, Path, Wire};
+//! use airpath_emu::{Forwarder, Settings, Tun, UeEnd};
+//! use airpath_scenario::{Source, parse};
 //!
-//! let delay = || -> Box<dyn Path> { Box::new(Delay::new(Wire::new(), Duration::from_millis(10))) };
-//! let ends = [Tun::attach("server:air0".parse()?)?, Tun::attach("ue:air0".parse()?)?];
-//! let mut forwarder = Forwarder::new(ends, [delay(), delay()], &Settings::default());
+//! let text = "[[path.down]]\nstage = \"delay\"\ndelay_ms = 20\n[[flow]]\nkind = \"ping\"\n";
+//! let scenario = parse(&Source { name: "wire", text, directory: None }, &[])?.scenario;
+//! let server = Tun::attach(&"server:air0".parse()?)?;
+//! let tun = Tun::attach(&"ue:air0".parse()?)?;
+//! let ue = UeEnd { name: "ue".to_owned(), tun, ue: 0, addresses: Vec::new() };
+//! let mut forwarder = Forwarder::new(server, vec![ue], &scenario, 1, &Settings::default())?;
 //! forwarder.run(&std::io::stdin(), Duration::from_secs(10))?;
 //! println!("{:?}", forwarder.report().directions);
-//! # Ok::<(), airpath_emu::EmuError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod capture;
 mod clock;
+mod emulation;
 mod error;
+mod flows;
 mod forwarder;
 mod header;
+mod journal;
 mod log;
-mod paths;
+mod meter;
+mod namespace;
+mod outbox;
+mod packet;
+mod profile;
 mod report;
+mod segments;
 mod slab;
 mod sys;
 mod tun;
 
 pub use clock::Clock;
+pub use emulation::{Emulation, Ended, Facts, Plan};
 pub use error::EmuError;
-pub use forwarder::{Forwarder, Settings};
+pub use forwarder::{Forwarder, Settings, UeEnd};
+pub use journal::{Entry, Journal};
 pub use log::{Log, MAGIC, Point, RECORD_BYTES};
-pub use paths::paths;
 pub use report::{DirectionReport, Lateness, LinkReport, LogReport, Report};
 pub use sys::real_time_priority;
 pub use tun::{Device, Tun};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::Histogram;
+use airpath_base::{Duration, Histogram};
 use serde::Serialize;
 
 /// A whole run.
@@ -14,13 +14,17 @@ pub struct Report {
     pub clock_origin_ns: u64,
     /// By direction: `down`, `up`.
     pub directions: BTreeMap<&'static str, DirectionReport>,
+    /// Packets inside when the run ended.
+    pub inside: u64,
+    /// Flows that were seen.
+    pub flows: usize,
     /// Links, first direction and first stage first.
     pub links: Vec<LinkReport>,
     /// The packet log, if there was one.
     pub log: Option<LogReport>,
 }
 
-/// One direction. What entered left, was dropped, or is still inside.
+/// One direction. What entered left, was dropped, or is still inside the network.
 #[derive(Clone, Debug, Serialize)]
 pub struct DirectionReport {
     /// Packets that entered.
@@ -29,14 +33,18 @@ pub struct DirectionReport {
     pub entered_bytes: u64,
     /// Packets that left.
     pub left: u64,
-    /// Of those, what the kernel would not take.
+    /// Writes to the kernel: fewer, if segments were put together.
+    pub writes: u64,
+    /// Packets that the kernel would not take.
     pub refused: u64,
-    /// Packets inside when the run ended.
-    pub inside: u64,
+    /// Packets that led nowhere, and never entered: multicast, unknown addresses.
+    pub ignored: u64,
     /// Packets dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
     /// Packets marked "congestion experienced".
     pub marked: u64,
+    /// Slots of the cell after whose end their packets were written.
+    pub missed_slots: u64,
     /// How late packets left; null if none did.
     pub lateness_us: Option<Lateness>,
 }
@@ -59,7 +67,7 @@ pub struct Lateness {
 pub struct LinkReport {
     /// Its stage's name.
     pub id: String,
-    /// Packets that left.
+    /// Packets that left it.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -74,6 +82,26 @@ pub struct LogReport {
     pub records: usize,
     /// Records that found no room.
     pub lost: u64,
+}
+
+impl Report {
+    /// Why a run does not count whose packets may be so late; `None`: it does.
+    pub fn too_late(&self, bound: Duration) -> Option<String> {
+        let bound = bound.as_nanos() as f64 / 1e3;
+        let late: Vec<String> = self
+            .directions
+            .iter()
+            .filter_map(|(direction, report)| {
+                let p99 = report.lateness_us.as_ref()?.p99;
+                (p99 > bound).then(|| format!("{direction}: 99 % left within {p99:.0} us"))
+            })
+            .collect();
+        let refused: u64 = self.directions.values().map(|report| report.refused).sum();
+        if refused > 0 {
+            return Some(format!("the kernel refused {refused} packets"));
+        }
+        (!late.is_empty()).then(|| format!("{}; the bound is {bound:.0} us", late.join(", ")))
+    }
 }
 
 impl Lateness {

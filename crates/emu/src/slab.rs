@@ -1,21 +1,35 @@
 //! Bytes of the packets inside the path, in slots that are used again.
 
-/// Largest packet that a slot takes; TUN devices here have an MTU of 1500 bytes.
+use crate::packet::Checksum;
+
+/// Largest packet that a slot takes, hence the largest MTU.
 pub(crate) const SLOT_BYTES: usize = 2048;
 
-/// Slots of [`SLOT_BYTES`]. Grows when more packets are inside than ever before.
+/// Slots of a block: half a megabyte, so that growing takes no time that a packet would feel.
+const BLOCK_SLOTS: u32 = 256;
+
+/// Slots of [`SLOT_BYTES`]. Grows by a block when more packets are inside than ever before; nothing
+/// is moved.
 #[derive(Debug)]
 pub(crate) struct Slab {
-    bytes: Vec<u8>,
-    lengths: Vec<u16>,
+    blocks: Vec<Box<[u8]>>,
+    kept: Vec<Kept>,
     free: Vec<u32>,
+}
+
+/// What is in a slot.
+#[derive(Clone, Copy, Default, Debug)]
+struct Kept {
+    /// 0: nothing.
+    length: u16,
+    checksum: Option<Checksum>,
 }
 
 impl Slab {
     /// With room for `slots` packets.
     pub(crate) fn new(slots: u32) -> Self {
-        let mut slab = Self { bytes: Vec::new(), lengths: Vec::new(), free: Vec::new() };
-        slab.grow(slots.max(1));
+        let mut slab = Self { blocks: Vec::new(), kept: Vec::new(), free: Vec::new() };
+        (0..slots.div_ceil(BLOCK_SLOTS).max(1)).for_each(|_| slab.grow());
         slab
     }
 
@@ -23,7 +37,7 @@ impl Slab {
     #[inline]
     pub(crate) fn vacant(&mut self) -> u32 {
         if self.free.is_empty() {
-            self.grow(self.lengths.len() as u32);
+            self.grow();
         }
         *self.free.last().expect("a slab that has grown has a free slot")
     }
@@ -31,46 +45,65 @@ impl Slab {
     /// The whole of a slot.
     #[inline]
     pub(crate) fn slot(&mut self, slot: u32) -> &mut [u8] {
-        let at = slot as usize * SLOT_BYTES;
-        &mut self.bytes[at..at + SLOT_BYTES]
+        let (block, at) = place(slot);
+        &mut self.blocks[block][at..at + SLOT_BYTES]
     }
 
-    /// The vacant slot now holds a packet of `length` bytes.
+    /// The vacant slot now holds a packet of `length` bytes, at least one.
     #[inline]
-    pub(crate) fn keep(&mut self, length: usize) -> u32 {
+    pub(crate) fn keep(&mut self, length: usize, checksum: Option<Checksum>) -> u32 {
         let slot = self.free.pop().expect("`vacant` came first");
-        self.lengths[slot as usize] = length.min(SLOT_BYTES) as u16;
+        let length = length.clamp(1, SLOT_BYTES) as u16;
+        self.kept[slot as usize] = Kept { length, checksum };
         slot
     }
 
     /// The packet in a slot.
     #[inline]
     pub(crate) fn packet(&mut self, slot: u32) -> &mut [u8] {
-        let length = usize::from(self.lengths[slot as usize]);
+        let length = usize::from(self.kept[slot as usize].length);
         &mut self.slot(slot)[..length]
+    }
+
+    /// The packet in a slot, to be read.
+    #[inline]
+    pub(crate) fn bytes(&self, slot: u32) -> &[u8] {
+        let (block, at) = place(slot);
+        &self.blocks[block][at..at + usize::from(self.kept[slot as usize].length)]
+    }
+
+    /// What of its checksum is still to be made.
+    #[inline]
+    pub(crate) fn checksum(&self, slot: u32) -> Option<Checksum> {
+        self.kept[slot as usize].checksum
     }
 
     /// The packet is gone.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
-        debug_assert!(!self.free.contains(&slot), "slot {slot} released twice");
+        debug_assert!(self.kept[slot as usize].length > 0, "slot {slot} released twice");
+        self.kept[slot as usize] = Kept::default();
         self.free.push(slot);
     }
 
     /// Slots that hold a packet.
     pub(crate) fn occupied(&self) -> usize {
-        self.lengths.len() - self.free.len()
+        self.kept.len() - self.free.len()
     }
 
-    fn grow(&mut self, by: u32) {
-        let old = self.lengths.len() as u32;
-        let new = old + by;
-        self.bytes.resize(new as usize * SLOT_BYTES, 0);
-        self.lengths.resize(new as usize, 0);
-        self.free.reserve(new as usize);
+    fn grow(&mut self) {
+        let old = self.kept.len() as u32;
+        let new = old + BLOCK_SLOTS;
+        self.blocks.push(vec![0; BLOCK_SLOTS as usize * SLOT_BYTES].into_boxed_slice());
+        self.kept.resize(new as usize, Kept::default());
         // Low slots are used first: they are in the cache.
         self.free.extend((old..new).rev());
     }
+}
+
+/// The block of a slot, and where it begins there.
+const fn place(slot: u32) -> (usize, usize) {
+    ((slot / BLOCK_SLOTS) as usize, (slot % BLOCK_SLOTS) as usize * SLOT_BYTES)
 }
 
 #[cfg(test)]
@@ -80,14 +113,17 @@ mod tests {
     fn put(slab: &mut Slab, packet: &[u8]) -> u32 {
         let slot = slab.vacant();
         slab.slot(slot)[..packet.len()].copy_from_slice(packet);
-        slab.keep(packet.len())
+        slab.keep(packet.len(), None)
     }
 
     #[test]
     fn packets_stay_as_they_are_while_others_come_and_go() {
         let mut slab = Slab::new(2);
-        let slots: Vec<u32> = (0..9).map(|n| put(&mut slab, &vec![n; 40 + n as usize])).collect();
-        assert_eq!(slab.occupied(), 9);
+        let packet = |n: u32| vec![n as u8; 40 + n as usize];
+        let slots: Vec<u32> =
+            (0..2 * BLOCK_SLOTS + 3).map(|n| put(&mut slab, &packet(n))).collect();
+        assert_eq!(slab.occupied(), slots.len());
+        assert!((0..).zip(&slots).all(|(n, &slot)| slab.bytes(slot) == packet(n)));
         slab.release(slots[3]);
         let again = put(&mut slab, b"again");
         assert_eq!(again, slots[3]);

@@ -1,14 +1,16 @@
 //! TUN devices, also those of another network namespace.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::packet::{OFFLOAD_BYTES, Offload};
 use crate::{EmuError, sys};
 
 /// Where `ip netns` keeps its namespaces.
@@ -23,39 +25,57 @@ pub struct Device {
     pub name: String,
 }
 
-/// An attached TUN device. Each read and each write is one IP packet.
+/// Room for what one read can bring: the largest IP packet.
+pub(crate) const READ_BYTES: usize = OFFLOAD_BYTES + 65_535;
+
+/// An attached TUN device. Each read and each write is one IP packet, or with offload several
+/// segments of TCP that look like one.
 #[derive(Debug)]
 pub struct Tun {
-    device: Device,
-    file: File,
+    name: String,
+    file: Arc<File>,
 }
 
 impl Tun {
-    /// Attaches to `device`, and makes it if it is not there yet.
+    /// Attaches to `device`, and makes it if it is not there yet. Packets come one by one, with
+    /// their checksums.
     ///
     /// # Errors
     ///
     /// When the namespace cannot be entered, or the driver refuses.
-    pub fn attach(device: Device) -> Result<Self, EmuError> {
-        let file = within(&device.namespace, || {
-            let failed = |source| EmuError::Tun { device: device.name.clone(), source };
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-                .open("/dev/net/tun")
-                .map_err(failed)?;
-            sys::attach_tun(file.as_fd(), &device.name).map_err(failed)?;
-            Ok(file)
-        })?;
-        Ok(Self { device, file })
+    pub fn attach(device: &Device) -> Result<Self, EmuError> {
+        within(&device.namespace, || Self::open(&device.name, false))
     }
 
-    /// The next packet into `buffer`; `None` if there is none now.
+    /// The device `name` of the calling thread's network namespace. An open descriptor belongs to
+    /// the namespace in which it was opened.
+    ///
+    /// # Errors
+    ///
+    /// When the driver refuses.
+    pub fn open(name: &str, offload: bool) -> Result<Self, EmuError> {
+        let failed = |source| EmuError::Tun { device: name.to_owned(), source };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open("/dev/net/tun")
+            .map_err(failed)?;
+        sys::attach_tun(file.as_fd(), name, offload).map_err(failed)?;
+        Ok(Self { name: name.to_owned(), file: Arc::new(file) })
+    }
+
+    /// The next packet: what is said about it, and its bytes; `None` if there is none now.
     #[inline]
-    pub(crate) fn read(&self, buffer: &mut [u8]) -> Result<Option<usize>, EmuError> {
-        match (&self.file).read(buffer) {
-            Ok(bytes) => Ok(Some(bytes)),
+    pub(crate) fn read<'a>(
+        &self,
+        buffer: &'a mut [u8],
+    ) -> Result<Option<(Offload, &'a [u8])>, EmuError> {
+        match (&*self.file).read(buffer) {
+            Ok(bytes) => {
+                let read = &buffer[..bytes];
+                Ok(read.split_first_chunk().map(|(said, packet)| (Offload::read(*said), packet)))
+            }
             Err(error)
                 if matches!(
                     error.kind(),
@@ -64,20 +84,20 @@ impl Tun {
             {
                 Ok(None)
             }
-            Err(source) => Err(EmuError::Read { device: self.device.name.clone(), source }),
+            Err(source) => Err(EmuError::Read { device: self.name.clone(), source }),
         }
     }
 
-    /// Hands `packet` to the kernel, which may refuse it.
+    /// Hands a packet to the kernel, which may refuse it: first its [`Offload::bytes`], then its
+    /// own.
     #[inline]
-    pub(crate) fn write(&self, packet: &[u8]) -> io::Result<()> {
-        (&self.file).write(packet).map(|_| ())
+    pub(crate) fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        (&*self.file).write_vectored(parts).map(|_| ())
     }
-}
 
-impl AsFd for Tun {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    /// Another handle, to wait for packets.
+    pub(crate) fn file(&self) -> Arc<File> {
+        Arc::clone(&self.file)
     }
 }
 
@@ -97,8 +117,7 @@ impl FromStr for Device {
     }
 }
 
-/// Does `work` with the calling thread in another network namespace. An open TUN descriptor
-/// belongs to the namespace in which it was opened.
+/// Does `work` with the calling thread in another network namespace.
 fn within<T>(namespace: &str, work: impl FnOnce() -> Result<T, EmuError>) -> Result<T, EmuError> {
     let failed = |source| EmuError::Namespace { name: namespace.to_owned(), source };
     let home = File::open("/proc/thread-self/ns/net").map_err(failed)?;
@@ -128,8 +147,8 @@ mod tests {
 
     #[test]
     fn a_missing_namespace_is_named() {
-        let device = "no-such-namespace:air0".parse().unwrap();
-        let error = Tun::attach(device).unwrap_err().to_string();
+        let device: Device = "no-such-namespace:air0".parse().unwrap();
+        let error = Tun::attach(&device).unwrap_err().to_string();
         assert!(error.contains("no-such-namespace"), "{error}");
     }
 }

@@ -1,9 +1,10 @@
 //! The Python extension `airpath._core`: the whole surface is the list in [`core`]. The crates
 //! below know no Python.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use airpath_base::Instant;
+use airpath_emu::{EmuError, Emulation, Plan, Settings};
 use airpath_record::RecordError;
 use airpath_scenario::{Origin, Parsed, Problem, Source};
 use arrow::record_batch::RecordBatch;
@@ -18,8 +19,8 @@ use pyo3_arrow::PyTable;
 mod core {
     #[pymodule_export]
     use super::{
-        PyResultTables, PyScenario, ScenarioError, parse, radio_presets, reference, schema,
-        shipped, simulate,
+        PyEmulated, PyResultTables, PyScenario, ScenarioError, emulate, parse, radio_presets,
+        reference, schema, shipped, simulate,
     };
 
     use pyo3::prelude::*;
@@ -253,4 +254,85 @@ fn simulate(
         .expect("the summary holds only strings, numbers and lists");
     let acks = scenario.0.scenario.run.ack_table;
     Ok(PyResultTables { summary, tables: outcome.tables.finish(acks) })
+}
+
+/// What one emulation left behind.
+#[pyclass(name = "Emulated", module = "airpath._core", frozen)]
+struct PyEmulated {
+    code: i32,
+    invalid: Option<String>,
+    report: String,
+    facts: String,
+    result: Py<PyResultTables>,
+}
+
+#[pymethods]
+impl PyEmulated {
+    /// The command's exit code.
+    #[getter]
+    fn code(&self) -> i32 {
+        self.code
+    }
+
+    /// Why the run does not count.
+    #[getter]
+    fn invalid(&self) -> Option<&str> {
+        self.invalid.as_deref()
+    }
+
+    #[getter]
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.report,))
+    }
+
+    #[getter]
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.facts,))
+    }
+
+    #[getter]
+    fn result(&self, py: Python<'_>) -> Py<PyResultTables> {
+        self.result.clone_ref(py)
+    }
+}
+
+/// Runs a command inside a scenario's network, on the real clock, without the GIL.
+#[allow(clippy::too_many_arguments, reason = "keywords in Python")]
+#[pyfunction]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None))]
+fn emulate(
+    py: Python<'_>,
+    scenario: &PyScenario,
+    seed: u64,
+    command: Vec<String>,
+    servers: Vec<String>,
+    place: Option<String>,
+    quiet: bool,
+    bare: bool,
+    capture: Option<PathBuf>,
+) -> PyResult<PyEmulated> {
+    let scenario = &scenario.0.scenario;
+    let settings = Settings { bare, ..Settings::of(&scenario.emulation) };
+    let plan = Plan { command, place, servers, quiet };
+    let run = || Emulation::captured(scenario, seed, &settings, capture)?.run(&plan);
+    let ended = py.detach(run).map_err(|error: EmuError| {
+        let message = error.to_string();
+        if error.is_bad_use() {
+            PyValueError::new_err(message)
+        } else {
+            PyOSError::new_err(message)
+        }
+    })?;
+    let json =
+        |document: serde_json::Result<String>| document.expect("only strings, numbers and lists");
+    let invalid = ended.invalid(scenario.emulation.lateness_bound);
+    let summary = json(serde_json::to_string(&ended.summary));
+    let tables = ended.tables.finish(false);
+    Ok(PyEmulated {
+        code: ended.code,
+        invalid,
+        report: json(serde_json::to_string(&ended.report)),
+        facts: json(serde_json::to_string(&ended.facts)),
+        result: Py::new(py, PyResultTables { summary, tables })?,
+    })
 }

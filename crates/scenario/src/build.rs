@@ -19,8 +19,8 @@ use airpath_base::{Duration, Rate};
 
 use crate::document::{Document, Stage};
 use crate::model::{
-    Direction, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RunConfig, Scenario, TcpConfig,
-    Traffic,
+    Direction, EmulationConfig, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RunConfig,
+    Scenario, TcpConfig, Traffic,
 };
 use crate::proxy;
 use crate::read::Fields;
@@ -38,6 +38,7 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
             ack_table: run.flag("ack_table"),
             radio_log: run.flag("radio_log"),
         },
+        emulation: emulation(&Get(&document.emulation.0)),
         down: stages("down", &document.down),
         up: stages("up", &document.up),
         proxy: proxy_ends("down", &document.down)
@@ -49,6 +50,14 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
             .iter()
             .map(|fields| flow(&Get(fields), ue_of(fields, document)))
             .collect(),
+    }
+}
+
+fn emulation(get: &Get<'_>) -> EmulationConfig {
+    EmulationConfig {
+        lateness_bound: get.time("lateness_bound_ms"),
+        coalesce_bytes: get.count("coalesce_bytes") as u32,
+        spin: get.time("spin_ms"),
     }
 }
 

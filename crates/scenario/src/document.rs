@@ -14,7 +14,7 @@ use crate::profiles::Profiles;
 use crate::proxy;
 use crate::radio::{self, Radio};
 use crate::read::Fields;
-use crate::spec::{FLOW, PATH, ROOT, RUN, STAGE};
+use crate::spec::{EMULATION, FLOW, PATH, ROOT, RUN, STAGE};
 use crate::traces::Traces;
 use crate::value::{Setting, is_name_char};
 use crate::{Origin, Source};
@@ -25,6 +25,8 @@ pub(crate) struct Document {
     pub(crate) root: Fields,
     /// `[run]`.
     pub(crate) run: Fields,
+    /// `[emulation]`, and whether it is there.
+    pub(crate) emulation: (Fields, bool),
     /// `[[path.down]]`.
     pub(crate) down: Vec<Stage>,
     /// `[[path.up]]`.
@@ -54,6 +56,7 @@ impl Document {
         top.complete(problems);
         name_and_title(&mut top, source.name);
         let run = read_run(root, problems);
+        let emulation = read_emulation(root, problems);
         let mut traces = Traces::default();
         let profiles = Profiles::read(root.get("profile"), problems);
         let (down, up) = read_path(root, source.directory, &mut traces, &profiles, problems);
@@ -71,7 +74,8 @@ impl Document {
         if problems.is_empty() {
             crossing::check_time_passes(&down, &up, radio.is_some(), &flows, problems);
         }
-        Self { root: top, run, down, up, radio, profiles: profiles.own(), flows, traces }
+        let profiles = profiles.own();
+        Self { root: top, run, emulation, down, up, radio, profiles, flows, traces }
     }
 }
 
@@ -115,6 +119,13 @@ fn read_run(root: &Node, problems: &mut Problems) -> Fields {
         }
     }
     run
+}
+
+fn read_emulation(root: &Node, problems: &mut Problems) -> (Fields, bool) {
+    let (origin, entries) = root.table("emulation", EMULATION.header, problems);
+    let mut emulation = Fields::read(&EMULATION, EMULATION.header, origin, entries, problems);
+    emulation.complete(problems);
+    (emulation, root.get("emulation").is_some())
 }
 
 fn read_path(

@@ -47,8 +47,8 @@ use node::Node;
 use problem::Problems;
 
 pub use model::{
-    Direction, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RadioConfig, RunConfig, Scenario,
-    TcpConfig, Traffic,
+    Direction, EmulationConfig, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RadioConfig,
+    RunConfig, Scenario, TcpConfig, Traffic,
 };
 pub use problem::{Origin, Problem, ScenarioError};
 pub use radio::presets::radio_presets;

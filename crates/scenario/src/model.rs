@@ -15,6 +15,8 @@ pub struct Scenario {
     pub title: String,
     /// Clock, seed, tables.
     pub run: RunConfig,
+    /// The real clock.
+    pub emulation: EmulationConfig,
     /// From the server to the UE, in the order that packets meet the stages.
     pub down: Vec<NamedStage>,
     /// From the UE to the server.
@@ -41,6 +43,17 @@ pub struct RunConfig {
     pub ack_table: bool,
     /// Write the `radio_log` table: what happens on the radio, slot by slot.
     pub radio_log: bool,
+}
+
+/// How packets are moved on the real clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EmulationConfig {
+    /// What 99 % of the packets of each direction may be late.
+    pub lateness_bound: Duration,
+    /// Bytes of segments that are handed to the kernel as one; 0: none are.
+    pub coalesce_bytes: u32,
+    /// Time before a departure in which the clock is watched.
+    pub spin: Duration,
 }
 
 /// A stage and the name it has in tables and in its random stream.

@@ -13,6 +13,9 @@ pub(crate) fn write(document: &Document) -> String {
     let mut out = String::new();
     table(&mut out, None, &document.root);
     table(&mut out, Some("[run]"), &document.run);
+    if let (emulation, true) = &document.emulation {
+        table(&mut out, Some("[emulation]"), emulation);
+    }
     stages(&mut out, "[[path.down]]", &document.down);
     stages(&mut out, "[[path.up]]", &document.up);
     if let Some(radio) = &document.radio {

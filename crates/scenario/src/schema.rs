@@ -4,8 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::spec::{
-    CELL, Default, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR, Need, PARTS,
-    PATH, PROFILE, Part, RADIO, ROOT, RUN, Rule, STAGE, Table, TimeUnit, UE,
+    CELL, Default, EMULATION, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR,
+    Need, PARTS, PATH, PROFILE, Part, RADIO, ROOT, RUN, Rule, STAGE, Table, TimeUnit, UE,
 };
 
 /// The schema as a JSON document.
@@ -22,6 +22,7 @@ pub fn json_schema() -> Value {
     let mut root = table(&ROOT, None);
     root["properties"] = described(&ROOT, &|key| match key.name {
         "run" => json!({ "$ref": "#/$defs/run" }),
+        "emulation" => json!({ "$ref": "#/$defs/emulation" }),
         "path" => json!({ "$ref": "#/$defs/path" }),
         "radio" => json!({ "$ref": "#/$defs/radio" }),
         "flow" => {
@@ -38,6 +39,7 @@ pub fn json_schema() -> Value {
     root["title"] = json!("airpath scenario");
     root["$defs"] = json!({
         "run": table(&RUN, None),
+        "emulation": table(&EMULATION, None),
         "path": path,
         "stage": variants(&STAGE),
         "flow": variants(&FLOW),

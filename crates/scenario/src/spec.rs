@@ -10,7 +10,7 @@ mod stage;
 pub(crate) use core_network::PLACES;
 pub(crate) use flow::{FLOW, PROFILE};
 pub(crate) use radio::{CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, UE};
-pub(crate) use root::{PATH, ROOT, RUN};
+pub(crate) use root::{EMULATION, PATH, ROOT, RUN};
 pub(crate) use stage::STAGE;
 
 /// One TOML table.

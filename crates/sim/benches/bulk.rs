@@ -11,7 +11,7 @@ use airpath_path::{
     Aqm, DelayConfig, LinkConfig, LossConfig, QueueConfig, ServiceConfig, StageConfig,
 };
 use airpath_scenario::{
-    Direction, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
+    Direction, EmulationConfig, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
 };
 use airpath_tcp::{
     BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig, DelayedAckConfig, EndpointConfig,
@@ -220,6 +220,11 @@ impl Arguments {
                 sample_interval: Duration::from_millis(100),
                 ack_table: self.acks,
                 radio_log: false,
+            },
+            emulation: EmulationConfig {
+                lateness_bound: Duration::ZERO,
+                coalesce_bytes: 0,
+                spin: Duration::ZERO,
             },
             down,
             up: vec![named("up.0.delay", delay())],

@@ -4,8 +4,6 @@
 
 mod agenda;
 mod flow;
-mod links;
-mod radio;
 mod world;
 
 use airpath_base::Instant;

@@ -1,30 +1,18 @@
-//! The virtual clock: both directions of the path, the flows, and whose turn it is.
+//! The virtual clock: the network between the endpoints, the flows, and whose turn it is.
 //!
-//! A proxy cuts both directions in two. What leaves the first part of one is at the proxy, which
-//! ends TCP there; everything else enters the second part at the same instant.
-//!
-//! A radio stands at the UE's end: what leaves the last path down enters the cell, and what leaves
-//! the cell upwards enters the first path up.
+//! At a proxy TCP ends; everything else goes on at the same instant.
 
-use std::collections::BTreeMap;
-
-use airpath_base::{DropReason, Duration, Instant};
-use airpath_path::build_pair;
-use airpath_path::radio::Direction;
-use airpath_record::{FairnessSummary, Name, Quantiles, RunSummary, Tables};
-use airpath_scenario::{NamedStage, Scenario};
+use airpath_base::{Duration, Instant};
+use airpath_network::{Goes, HOPS, Hops, Network};
+use airpath_record::{FairnessSummary, Name, RunSummary, Tables};
+use airpath_scenario::Scenario;
 
 use crate::agenda::Agenda;
-use crate::flow::{Context, FROM_UE, Flow, Paths, RADIO, Sent, Summary, beyond_proxy};
-use crate::links::{self, LinkHistory, drop_event};
-use crate::radio::Radio;
+use crate::flow::{Context, Flow, Summary};
 
-/// Sources of the agenda: [`Paths`], the radio, the sampler, then the flows.
-const SAMPLER: usize = RADIO + 1;
+/// Sources of the agenda: the network's hops, the sampler, then the flows.
+const SAMPLER: usize = HOPS;
 const FIRST_FLOW: usize = SAMPLER + 1;
-
-/// [`Paths`] in the order of the results: all of one direction, then all of the other.
-const BY_DIRECTION: [usize; 4] = [0, 2, 1, 3];
 
 /// Events, some hundredths of a second of work, after which `progress` is told at the latest.
 const PROGRESS_EVENTS: u64 = 1 << 16;
@@ -36,33 +24,18 @@ pub(crate) struct World {
     sample_interval: Duration,
     ack_table: bool,
     agenda: Agenda,
-    paths: Paths,
-    /// There is a proxy: all of the paths are in use.
-    proxied: bool,
-    /// Where the last path down ends.
-    to_ue: usize,
-    radio: Option<Box<Radio>>,
+    network: Network,
     flows: Vec<Flow>,
-    /// Links by path, in the order in which they are observed.
-    links: Vec<(usize, LinkHistory)>,
     tables: Tables,
-    /// Names of all stages, by path.
-    stages: [Vec<Name>; 4],
-    dropped: Drops,
     sampled_at: Instant,
     events: u64,
     seed: u64,
 }
 
-/// Packets by path, stage and reason.
-type Drops = BTreeMap<(usize, u32, DropReason), u64>;
-
 impl World {
     pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
         let mut tables = Tables::default();
-        let parts = parts(scenario);
         let proxy = scenario.proxy.as_ref();
-        let mut paths = build_sides(parts, proxy.is_some(), seed);
         // Flows are looked up by their names' places.
         for flow in &scenario.flows {
             tables.names.add(&flow.id);
@@ -74,19 +47,10 @@ impl World {
                 Flow::new(config, index, ue, proxy, seed, &mut tables.names)
             })
             .collect();
-        let stages =
-            parts.map(|stages| stages.iter().map(|stage| tables.names.add(&stage.name)).collect());
-        let mut links = Vec::new();
-        for path in BY_DIRECTION {
-            let stages: &Vec<Name> = &stages[path];
-            paths[path].observe(Instant::ZERO, &mut |meter| {
-                links.push((path, LinkHistory::new(stages[meter.stage as usize])));
-            });
+        let mut network = Network::new(scenario, seed, &mut tables.names);
+        for (index, flow) in (0..).zip(&scenario.flows) {
+            network.add_flow(Name(index), flow.ue);
         }
-        let radio = scenario
-            .radio
-            .as_ref()
-            .map(|radio| Box::new(Radio::new(radio, scenario, seed, &mut tables.names)));
         let mut agenda = Agenda::new(FIRST_FLOW + flows.len());
         for (index, flow) in flows.iter().enumerate() {
             agenda.arm(FIRST_FLOW + index, flow.next_wake());
@@ -98,15 +62,9 @@ impl World {
             sample_interval: scenario.run.sample_interval,
             ack_table: scenario.run.ack_table,
             agenda,
-            paths,
-            proxied: proxy.is_some(),
-            to_ue: if proxy.is_some() { beyond_proxy(0) } else { 0 },
-            radio,
+            network,
             flows,
-            links,
             tables,
-            stages,
-            dropped: Drops::new(),
             sampled_at: Instant::ZERO,
             events: 0,
             seed,
@@ -127,8 +85,7 @@ impl World {
                 return false;
             }
             match source {
-                0..RADIO => self.run_path(source),
-                RADIO => self.run_radio(),
+                0..HOPS => self.run_hop(source),
                 SAMPLER => {
                     self.sample();
                     if !progress(at) {
@@ -149,162 +106,78 @@ impl World {
         true
     }
 
+    /// Something leaves a hop, or happens in it.
     #[inline]
-    fn run_path(&mut self, path: usize) {
-        let at_proxy = self.proxied && path < 2;
-        let mut sent = Sent::default();
+    fn run_hop(&mut self, hop: usize) {
+        let mut sent = Hops::default();
         let next = loop {
-            let Some(ref departure) = self.paths[path].poll(self.now) else {
-                break self.paths[path].next_event();
+            let Some(ref leaving) = self.network.poll_hop(hop, self.now) else {
+                break self.network.next_of(hop);
             };
-            let index = departure.packet.flow.0 as usize;
-            let mut context = Context {
-                now: self.now,
-                paths: &mut self.paths,
-                radio: self.radio.as_deref_mut(),
-                tables: &mut self.tables,
-                ack_table: self.ack_table,
-                sent,
-            };
+            let index = leaving.packet.flow.0 as usize;
             let flow = &mut self.flows[index];
-            if let Some(radio) = context.radio.as_deref_mut().filter(|_| path == self.to_ue) {
-                radio.enqueue(self.now, Direction::Downlink, departure.packet);
-                sent.add(RADIO);
-            } else if at_proxy && flow.passes_proxy() {
-                context.send(beyond_proxy(path), departure.packet);
-                sent = context.sent;
-            } else {
-                flow.on_packet(path, &departure.packet, &mut context);
-                sent = context.sent;
-                arm_earlier(&mut self.agenda, FIRST_FLOW + index, flow.next_wake());
+            match leaving.goes {
+                Goes::On(next) => {
+                    self.network.pass(self.now, next, leaving.packet);
+                    sent.add(next);
+                }
+                Goes::ToProxy(next) if flow.passes_proxy() => {
+                    self.network.pass(self.now, next, leaving.packet);
+                    sent.add(next);
+                }
+                Goes::ToProxy(_) | Goes::Out(_) => {
+                    let path = if let Goes::Out(path) = leaving.goes { path } else { hop };
+                    let mut context = Context {
+                        now: self.now,
+                        network: &mut self.network,
+                        tables: &mut self.tables,
+                        ack_table: self.ack_table,
+                        sent,
+                    };
+                    flow.on_packet(path, &leaving.packet, &mut context);
+                    sent = context.sent;
+                    arm_earlier(&mut self.agenda, FIRST_FLOW + index, flow.next_wake());
+                }
             }
-            let next = self.paths[path].next_event();
+            let next = self.network.next_of(hop);
             if next.is_none_or(|at| at > self.now) {
                 break next;
             }
         };
-        self.agenda.rearm(path, next.unwrap_or(Instant::MAX));
-        for other in sent.paths().filter(|&other| other != path) {
-            self.agenda.arm(other, self.paths[other].next_event());
-        }
-        self.arm_radio(sent);
-    }
-
-    /// Something leaves the cell, or happens in it.
-    fn run_radio(&mut self) {
-        let mut sent = Sent::default();
-        let next = loop {
-            let Some(radio) = self.radio.as_deref_mut() else { return };
-            let Some(ref departure) = radio.poll(self.now) else {
-                break radio.next_event();
-            };
-            let mut context = Context {
-                now: self.now,
-                paths: &mut self.paths,
-                radio: None,
-                tables: &mut self.tables,
-                ack_table: self.ack_table,
-                sent,
-            };
-            match departure.direction {
-                Direction::Uplink => context.send(FROM_UE, departure.packet),
-                Direction::Downlink => {
-                    context.radio = Some(radio);
-                    let index = departure.packet.flow.0 as usize;
-                    let flow = &mut self.flows[index];
-                    flow.on_packet(self.to_ue, &departure.packet, &mut context);
-                    arm_earlier(&mut self.agenda, FIRST_FLOW + index, flow.next_wake());
-                }
-            }
-            sent = context.sent;
-        };
-        self.agenda.rearm(RADIO, next.unwrap_or(Instant::MAX));
-        for path in sent.paths() {
-            self.agenda.arm(path, self.paths[path].next_event());
-        }
-    }
-
-    /// After packets were sent: the radio may have something to do earlier.
-    #[inline]
-    fn arm_radio(&mut self, sent: Sent) {
-        if let Some(radio) = self.radio.as_deref().filter(|_| sent.has_radio()) {
-            self.agenda.arm(RADIO, radio.next_event());
+        self.agenda.rearm(hop, next.unwrap_or(Instant::MAX));
+        for other in sent.iter().filter(|&other| other != hop) {
+            self.agenda.arm(other, self.network.next_of(other));
         }
     }
 
     fn run_flow(&mut self, index: usize) {
         let mut context = Context {
             now: self.now,
-            paths: &mut self.paths,
-            radio: self.radio.as_deref_mut(),
+            network: &mut self.network,
             tables: &mut self.tables,
             ack_table: self.ack_table,
-            sent: Sent::default(),
+            sent: Hops::default(),
         };
         let flow = &mut self.flows[index];
         // Timers are re-armed lazily: this may be early, and then only sets the next wake.
         flow.on_wake(&mut context);
         let sent = context.sent;
         self.agenda.rearm(FIRST_FLOW + index, flow.next_wake().unwrap_or(Instant::MAX));
-        for path in sent.paths() {
-            self.agenda.arm(path, self.paths[path].next_event());
+        for hop in sent.iter() {
+            self.agenda.arm(hop, self.network.next_of(hop));
         }
-        self.arm_radio(sent);
     }
 
     fn sample(&mut self) {
-        let dropped = self.collect_drops();
         self.sampled_at = self.now;
-        let Self { now, paths, links, tables, flows, ack_table, radio, .. } = self;
-        let mut histories = links.iter_mut();
-        for path in BY_DIRECTION {
-            paths[path].observe(*now, &mut |meter| {
-                if let Some((path, link)) = histories.next() {
-                    let here =
-                        |key: &(usize, u32, DropReason)| (key.0, key.1) == (*path, meter.stage);
-                    let lost = dropped.iter().filter(|(key, _)| here(key)).map(|(_, n)| n).sum();
-                    link.sample(*now, meter.into(), lost, tables);
-                }
-            });
-        }
-        if let Some(radio) = radio {
-            radio.sample(*now, tables);
-        }
+        let Self { now, network, tables, flows, ack_table, .. } = self;
+        network
+            .drain_drops(&mut |_, drop| flows[drop.packet.flow.0 as usize].on_drop(&drop.packet));
+        network.sample(*now, tables);
         for flow in flows.iter_mut() {
-            let (now, ack_table, sent) = (*now, *ack_table, Sent::default());
-            let mut context = Context { now, paths, radio: None, tables, ack_table, sent };
+            let (now, ack_table, sent) = (*now, *ack_table, Hops::default());
+            let mut context = Context { now, network, tables, ack_table, sent };
             flow.sample(&mut context);
-        }
-    }
-
-    /// Takes the drops since the last sample to their flows and into the events.
-    fn collect_drops(&mut self) -> Drops {
-        let mut drops = Drops::new();
-        for path in BY_DIRECTION {
-            while let Some(drop) = self.paths[path].poll_drop() {
-                *drops.entry((path, drop.stage, drop.reason)).or_default() += 1;
-                self.flows[drop.packet.flow.0 as usize].on_drop(&drop.packet);
-            }
-        }
-        self.collect_radio_drops();
-        for (&(path, stage, reason), &packets) in &drops {
-            *self.dropped.entry((path, stage, reason)).or_default() += packets;
-            let link = self.stages[path][stage as usize];
-            self.tables.event(drop_event(self.now, link, reason, packets));
-        }
-        drops
-    }
-
-    fn collect_radio_drops(&mut self) {
-        let Some(radio) = &mut self.radio else { return };
-        radio.write_mobility(&mut self.tables);
-        let mut drops: BTreeMap<(u32, DropReason), u64> = BTreeMap::new();
-        while let Some((drop, link)) = radio.poll_drop() {
-            *drops.entry((link.0, drop.reason)).or_default() += 1;
-            self.flows[drop.packet.flow.0 as usize].on_drop(&drop.packet);
-        }
-        for ((link, reason), packets) in drops {
-            self.tables.event(drop_event(self.now, Name(link), reason, packets));
         }
     }
 
@@ -316,14 +189,11 @@ impl World {
             events: self.events,
             ..RunSummary::default()
         };
-        self.summarise_links(&mut summary);
-        if let Some(radio) = &mut self.radio {
-            radio.summarise(self.now, &mut summary);
-        }
-        let Self { now, mut paths, mut tables, ack_table, flows, .. } = self;
+        self.network.summarise(self.now, &mut summary);
+        let Self { now, mut network, mut tables, ack_table, flows, .. } = self;
         for (index, flow) in (0..).zip(flows) {
-            let (paths, tables, sent) = (&mut paths, &mut tables, Sent::default());
-            let mut context = Context { now, paths, radio: None, tables, ack_table, sent };
+            let (network, tables, sent) = (&mut network, &mut tables, Hops::default());
+            let mut context = Context { now, network, tables, ack_table, sent };
             match flow.finish(&mut context) {
                 Summary::Flow(flow) => {
                     tables.flow(Name(index), &flow);
@@ -355,47 +225,6 @@ impl World {
                 .collect();
             summary.fairness.extend(FairnessSummary::of(direction, &goodputs));
         }
-    }
-
-    fn summarise_links(&mut self, summary: &mut RunSummary) {
-        let seconds = self.now.as_secs_f64();
-        for path in BY_DIRECTION {
-            let dropped = &self.dropped;
-            self.paths[path].observe(self.now, &mut |meter| {
-                let here = dropped
-                    .iter()
-                    .filter(|((way, stage, _), _)| *way == path && *stage == meter.stage)
-                    .map(|((_, _, reason), &packets)| (*reason, packets));
-                let delay = Quantiles::of(&meter.sojourn);
-                summary.links.push(links::summary(&meter.name, seconds, meter.into(), delay, here));
-            });
-        }
-    }
-}
-
-/// The stages of each of [`Paths`].
-fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
-    let (before_down, before_up) = match &scenario.proxy {
-        Some(proxy) => (proxy.down.stages_before, proxy.up.stages_before),
-        None => (scenario.down.len(), scenario.up.len()),
-    };
-    let ((down, beyond_down), (up, beyond_up)) =
-        (scenario.down.split_at(before_down), scenario.up.split_at(before_up));
-    [down, up, beyond_down, beyond_up]
-}
-
-/// Builds [`Paths`], the two of each side of the proxy as a pair: the first part down and the last
-/// part up are the server's side, the others the UE's. Without a proxy all stages are one side.
-fn build_sides(parts: [&[NamedStage]; 4], proxied: bool, seed: u64) -> Paths {
-    let pair = |down: usize, up: usize| {
-        build_pair(NamedStage::named(parts[down]), NamedStage::named(parts[up]), seed)
-    };
-    if proxied {
-        let ([from_server, to_server], [to_ue, from_ue]) = (pair(0, 3), pair(2, 1));
-        [from_server, from_ue, to_ue, to_server]
-    } else {
-        let ([down, up], [no_down, no_up]) = (pair(0, 1), pair(2, 3));
-        [down, up, no_down, no_up]
     }
 }
 

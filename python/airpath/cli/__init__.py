@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from airpath.cli import report, reproduce, run, scenario
+from airpath.cli import doctor, emulate, report, reproduce, run, scenario
 from airpath.cli.console import guarded
 
 app = typer.Typer(
@@ -16,10 +16,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run", short_help="Simulate a scenario.")(run.command)
+app.command("emulate", short_help="Run a command inside a scenario's network.")(emulate.command)
 app.command("reproduce", short_help="Run published studies and judge each figure.")(
     reproduce.command
 )
 app.command("report", short_help="Write one self-contained HTML report.")(report.command)
+app.command("doctor", short_help="What this machine can do, and what is missing.")(doctor.command)
 app.add_typer(scenario.app, name="scenario")
 
 
@@ -41,5 +43,8 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 bad use or bad input, 130 Ctrl-C."""
+    """Run the command line and exit: 0 done, 1 failed, 2 bad use or bad input, 130 Ctrl-C.
+
+    ``emulate`` has its command's code instead, or 3 for a run that does not count.
+    """
     raise SystemExit(guarded(lambda: app(prog_name="airpath", standalone_mode=False)))

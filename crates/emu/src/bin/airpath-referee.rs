@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use airpath_base::Duration;
-use airpath_emu::{Device, EmuError, Forwarder, Report, Settings, Tun, paths, real_time_priority};
+use airpath_emu::{Device, EmuError, Forwarder, Report, Settings, Tun, UeEnd, real_time_priority};
 use airpath_scenario::{ScenarioError, Source, parse};
 use rustix::mm::{MlockAllFlags, mlockall};
 use serde::Serialize;
@@ -51,11 +51,10 @@ enum Failure {
 
 impl Failure {
     /// 2 for bad use, 1 for failure.
-    const fn code(&self) -> u8 {
+    fn code(&self) -> u8 {
         match self {
-            Self::Usage(_)
-            | Self::Scenario(_)
-            | Self::Emu(EmuError::Device(_) | EmuError::Proxy { .. } | EmuError::Radio { .. }) => 2,
+            Self::Usage(_) | Self::Scenario(_) => 2,
+            Self::Emu(error) if error.is_bad_use() => 2,
             Self::File { .. } | Self::Emu(_) | Self::Output(_) => 1,
         }
     }
@@ -92,11 +91,12 @@ fn run() -> Result<(), Failure> {
     let parsed = parse(&source, &arguments.sets)?;
     let scenario = &parsed.scenario;
     let seed = arguments.seed.unwrap_or(scenario.run.seed);
-    let paths = paths(scenario, seed)?;
 
-    let [server, ue] = arguments.ends;
-    let ends = [Tun::attach(server)?, Tun::attach(ue)?];
-    let mut forwarder = Forwarder::new(ends, paths, &arguments.settings);
+    let [server, ue] = &arguments.ends;
+    let tun = Tun::attach(ue)?;
+    let ue = UeEnd { name: "ue".to_owned(), tun, ue: 0, addresses: Vec::new() };
+    let (server, settings) = (Tun::attach(server)?, &arguments.settings);
+    let mut forwarder = Forwarder::new(server, vec![ue], scenario, seed, settings)?;
     let real_time = prepare_thread();
     say("ready");
     forwarder.run(&stdin(), arguments.duration)?;

@@ -38,6 +38,12 @@ pub(crate) static ROOT: Table = Table {
                 "A cell and its UEs at the UE's end of the path: `[radio]`. Packets down pass it \
                  after all stages of `[[path.down]]`, packets up before all of `[[path.up]]`.",
             ),
+            Key::new(
+                "emulation",
+                Kind::Table,
+                Default::Absent("its defaults"),
+                "The real clock, for `airpath emulate`: `[emulation]`.",
+            ),
             Key::new("flow", Kind::List, Default::Required, "Traffic: `[[flow]]`, at least one."),
             Key::new(
                 "profile",
@@ -117,6 +123,42 @@ pub(crate) static PATH: Table = Table {
                 Kind::List,
                 Default::Absent("an ideal wire"),
                 "From the UE to the server, in the order in which packets meet the stages.",
+            ),
+        ],
+    }],
+};
+
+/// `[emulation]`.
+pub(crate) static EMULATION: Table = Table {
+    header: "[emulation]",
+    path: "emulation",
+    doc: "The real clock: how `airpath emulate` moves packets. A simulation does not read it.",
+    selector: None,
+    groups: &[Group {
+        variants: &[],
+        rule: Rule::Each,
+        keys: &[
+            Key::new(
+                "lateness_bound_ms",
+                super::MS_ABOVE_0,
+                Default::Value("0.5"),
+                "A run is invalid if in one direction more than 1 % of the packets left later than \
+                 this after their logical time.",
+            ),
+            Key::new(
+                "coalesce_bytes",
+                count(Unit::Bytes, 0, 65_535),
+                Default::Value("65535"),
+                "Segments of one connection that leave together are handed to the kernel as one, up \
+                 to this size with its IP header, as receive offload does: the receiver then sends \
+                 fewer acknowledgements. 0: each packet alone.",
+            ),
+            Key::new(
+                "spin_ms",
+                Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: MS },
+                Default::Value("0.06"),
+                "The forwarder sleeps until this long before a departure, then asks the clock again \
+                 and again: longer is more punctual, and takes more of a processor.",
             ),
         ],
     }],

@@ -7,7 +7,7 @@ mod tcp;
 mod udp;
 
 use airpath_base::{FlowId, Instant, Packet};
-use airpath_path::Path;
+use airpath_network::{FROM_SERVER, FROM_UE, Hops, Network};
 use airpath_record::{FlowSummary, Name, Names, PingSummary, ProxySummary, Tables};
 use airpath_scenario::{Direction, FlowConfig, ProxyConfig, Traffic};
 
@@ -16,28 +16,11 @@ use split::SplitFlow;
 use tcp::TcpFlow;
 use udp::{Opening, Udp};
 
-use crate::radio::Radio;
-
-/// Both directions: index 0 goes down to the UE, index 1 up. With a proxy they end there, and 2 and
-/// 3 go on from it, down and up; without one 2 and 3 are not used.
-pub(crate) type Paths = [Box<dyn Path>; 4];
-
-/// The path that begins at the UE.
-pub(crate) const FROM_UE: usize = 1;
-
-/// The radio's place beside [`Paths`].
-pub(crate) const RADIO: usize = 4;
-
-/// The path that goes on where `direction` ends at the proxy.
-pub(crate) const fn beyond_proxy(direction: usize) -> usize {
-    direction + 2
-}
-
-/// Index into [`Paths`].
+/// The path that begins where data of `direction` does.
 pub(crate) const fn index(direction: Direction) -> usize {
     match direction {
-        Direction::Down => 0,
-        Direction::Up => 1,
+        Direction::Down => FROM_SERVER,
+        Direction::Up => FROM_UE,
     }
 }
 
@@ -47,7 +30,7 @@ pub(crate) struct Identity {
     pub(crate) flow: FlowId,
     pub(crate) name: Name,
     pub(crate) id: String,
-    /// The way of the data, an index into [`Paths`]: where it begins.
+    /// The way of the data: the path on which it begins.
     pub(crate) forward: usize,
     pub(crate) direction: &'static str,
     pub(crate) kind: &'static str,
@@ -59,54 +42,18 @@ pub(crate) struct Identity {
 /// What a flow may do to the world.
 pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
-    pub(crate) paths: &'a mut Paths,
-    pub(crate) radio: Option<&'a mut Radio>,
+    pub(crate) network: &'a mut Network,
     pub(crate) tables: &'a mut Tables,
     pub(crate) ack_table: bool,
-    /// Paths into which a packet was sent.
-    pub(crate) sent: Sent,
-}
-
-/// A set of [`Paths`], and the radio.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Sent(u8);
-
-impl Sent {
-    #[inline]
-    pub(crate) fn add(&mut self, path: usize) {
-        self.0 |= 1 << path;
-    }
-
-    #[inline]
-    pub(crate) fn has_radio(self) -> bool {
-        self.0 & (1 << RADIO) != 0
-    }
-
-    #[inline]
-    pub(crate) fn paths(self) -> impl Iterator<Item = usize> {
-        let mut left = self.0 & !(1 << RADIO);
-        std::iter::from_fn(move || {
-            let path = left.trailing_zeros() as usize;
-            left &= left.wrapping_sub(1);
-            (path < 8).then_some(path)
-        })
-    }
+    /// Hops into which a packet was sent.
+    pub(crate) sent: Hops,
 }
 
 impl Context<'_> {
-    /// Sends a packet into a path; from the UE, by its radio.
+    /// Sends a packet into the path that begins here.
     #[inline]
     pub(crate) fn send(&mut self, path: usize, packet: Packet) {
-        match &mut self.radio {
-            Some(radio) if path == FROM_UE => {
-                self.sent.add(RADIO);
-                radio.enqueue(self.now, airpath_path::radio::Direction::Uplink, packet);
-            }
-            _ => {
-                self.sent.add(path);
-                self.paths[path].enqueue(self.now, packet);
-            }
-        }
+        self.sent.add(self.network.enter(self.now, path, packet));
     }
 }
 
@@ -176,7 +123,7 @@ impl Flow {
         }
     }
 
-    /// A packet of this flow left `path`, one of [`Paths`].
+    /// A packet of this flow reached the end of `path`.
     #[inline]
     pub(crate) fn on_packet(&mut self, path: usize, packet: &Packet, context: &mut Context<'_>) {
         match self {
@@ -255,9 +202,4 @@ impl Flow {
             Self::Udp(flow) => Summary::Flow(Box::new(flow.finish(context.now))),
         }
     }
-}
-
-/// Goodput in Mb/s; `None` over no time.
-pub(crate) fn mbps(bytes: u64, seconds: f64) -> Option<f64> {
-    (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds / 1e6)
 }

@@ -100,7 +100,7 @@ fn bdp_fraction(
 ) -> Option<f64> {
     let seconds = context.now.saturating_since(Instant::ZERO).as_secs_f64();
     let mut slowest = f64::INFINITY;
-    context.paths[subject.path].observe(context.now, &mut |meter| {
+    context.network.observe(subject.path, context.now, &mut |meter| {
         slowest = slowest.min(meter.capacity_bytes / seconds);
     });
     let bytes = slowest * min_rtt.as_secs_f64();

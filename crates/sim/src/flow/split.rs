@@ -1,13 +1,14 @@
 //! A TCP flow that crosses a proxy: two connections, end to proxy and proxy to end (RFC 3135 2.4).
 
 use airpath_base::{Duration, Instant, Packet, Payload, Stream};
+use airpath_network::beyond_proxy;
 use airpath_record::{Name, ProxyRow, ProxySummary, Quantiles};
 use airpath_scenario::ProxyEnds;
 use airpath_tcp::Endpoint;
 
 use super::notes::{Notes, Subject, limit_seconds, ssthresh, transmit};
 use super::tcp::TcpFlow;
-use super::{Context, Identity, beyond_proxy};
+use super::{Context, Identity};
 
 /// The flow's own two ends, and the proxy's two between them.
 pub(crate) struct SplitFlow {

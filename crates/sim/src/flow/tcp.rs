@@ -1,12 +1,13 @@
 //! A TCP flow: two endpoints, an application that writes for a time or a number of bytes.
 
 use airpath_base::{Duration, Instant, Packet, Payload, Stream};
+use airpath_network::mbps;
 use airpath_record::{AckRow, FlowSummary, Quantiles, SampleRow};
 use airpath_scenario::TcpConfig;
 use airpath_tcp::Endpoint;
 
 use super::notes::{Notes, Subject, limit_seconds, record_histogram, ssthresh, transmit};
-use super::{Context, Identity, mbps};
+use super::{Context, Identity};
 
 /// What the application does.
 #[derive(Clone, Copy, Debug)]

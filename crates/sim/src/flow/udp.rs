@@ -1,9 +1,10 @@
 //! Datagrams at a constant rate.
 
 use airpath_base::{Datagram, Duration, Ecn, Histogram, Instant, Packet, Payload, Rate, Tunnel};
+use airpath_network::mbps;
 use airpath_record::{FlowSummary, Quantiles, SampleRow};
 
-use super::{Context, Identity, mbps};
+use super::{Context, Identity};
 
 /// IPv4 and UDP headers.
 const HEADER_BYTES: u32 = 28;

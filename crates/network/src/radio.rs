@@ -15,8 +15,8 @@ use airpath_record::{
 };
 use airpath_scenario::{RadioConfig, Scenario};
 
-use crate::flow::mbps;
 use crate::links::{self, LinkHistory, Look};
+use crate::mbps;
 
 /// The cells and their UEs' traffic.
 pub(crate) struct Radio {
@@ -25,6 +25,8 @@ pub(crate) struct Radio {
     cells: Vec<Name>,
     /// By flow.
     ues: Vec<UeIndex>,
+    /// By flow: names in tables.
+    flows: Vec<Name>,
     /// UEs with traffic, in order.
     used: Vec<UsedUe>,
     sampled_at: Instant,
@@ -65,18 +67,20 @@ struct Before {
 const DIRECTIONS: [&str; 2] = ["down", "up"];
 
 impl Radio {
+    /// UEs without a flow in the scenario are left out of tables.
     pub(crate) fn new(
         config: &RadioConfig,
         scenario: &Scenario,
         seed: u64,
         names: &mut Names,
     ) -> Self {
-        let ues: Vec<UeIndex> = scenario.flows.iter().map(|flow| UeIndex(flow.ue as u32)).collect();
         let cells: Vec<Name> = config.cells.iter().map(|cell| names.add(cell)).collect();
+        let has_flow =
+            |index: UeIndex| scenario.flows.iter().any(|flow| flow.ue == index.0 as usize);
         let used = (0..)
             .map(UeIndex)
             .zip(&config.ues)
-            .filter(|(index, _)| ues.contains(index))
+            .filter(|(index, _)| has_flow(*index))
             .map(|(index, ue)| UsedUe {
                 index,
                 label: ue.clone(),
@@ -94,7 +98,19 @@ impl Radio {
         if scenario.run.radio_log {
             network.watch();
         }
-        Self { network, cells, ues, used, sampled_at: Instant::ZERO }
+        let (ues, flows) = (Vec::new(), Vec::new());
+        Self { network, cells, ues, flows, used, sampled_at: Instant::ZERO }
+    }
+
+    /// The next flow belongs to that UE.
+    pub(crate) fn add_flow(&mut self, name: Name, ue: usize) {
+        self.ues.push(UeIndex(ue as u32));
+        self.flows.push(name);
+    }
+
+    /// What is inside.
+    pub(crate) fn load(&self) -> Load {
+        self.network.load()
     }
 
     /// A packet comes to the base station (down) or to the UE's radio (up).
@@ -143,7 +159,7 @@ impl Radio {
     fn write_log(&mut self, tables: &mut Tables) {
         while let Some(event) = self.network.poll_event() {
             if let Ok(place) = self.used.binary_search_by_key(&event.ue, |ue| ue.index) {
-                tables.radio_log(log_row(self.used[place].name, &event));
+                tables.radio_log(log_row(self.used[place].name, &self.flows, &event));
             }
         }
     }
@@ -282,7 +298,7 @@ fn radio_summary(id: String, seconds: f64, meter: &UeMeter<'_>) -> RadioSummary 
     }
 }
 
-fn log_row(ue: Name, event: &RadioEvent) -> RadioLogRow {
+fn log_row(ue: Name, flows: &[Name], event: &RadioEvent) -> RadioLogRow {
     let mut row = RadioLogRow {
         time_ns: event.at.as_nanos() as i64,
         ue,
@@ -302,7 +318,7 @@ fn log_row(ue: Name, event: &RadioEvent) -> RadioLogRow {
         RadioEventKind::Enters { direction, flow, bytes }
         | RadioEventKind::Leaves { direction, flow, bytes } => {
             row.direction = Some(direction_name(direction));
-            row.flow = Some(Name(flow.0));
+            row.flow = flows.get(flow.0 as usize).copied();
             row.bytes = Some(u64::from(bytes));
         }
         RadioEventKind::Request { count, received } => {

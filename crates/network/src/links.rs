@@ -4,7 +4,7 @@ use airpath_base::{DropReason, Duration, Instant};
 use airpath_path::{LinkMeter, Load};
 use airpath_record::{EventRow, LinkRow, LinkSummary, Name, Quantiles, Tables};
 
-use crate::flow::mbps;
+use crate::mbps;
 
 /// What a queue and its server have done so far.
 #[derive(Clone, Copy, Default)]

@@ -1,0 +1,106 @@
+"""Throughput and lateness of the emulator, beside the same forwarder without a model.
+
+    .venv/bin/python benches/emulation.py            # root; iperf3
+    .venv/bin/python benches/emulation.py --runs 5 --seconds 10
+
+One TCP download by iperf3 a run; medians of the runs, and the worst one. The bare forwarder hands
+every packet on as it came, uncut. A Markdown table on stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+SERVER = "exec iperf3 -s"
+ENDS = """
+[[path.up]]
+stage = "delay"
+delay_ms = 10
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+receive_buffer_bytes = 100_000_000
+send_buffer_bytes = 100_000_000
+"""
+DELAY = '[[path.down]]\nstage = "delay"\ndelay_ms = 10\n'
+LINK = '[[path.down]]\nstage = "link"\nrate_mbps = {rate}\nqueue_packets = 20000\n'
+RADIO = '[radio]\npreset = "{preset}"\n'
+
+CASES = {
+    "bare forwarder": DELAY,
+    "delay, as fast as TCP goes": DELAY,
+    "link of 1 Gb/s, delay": LINK.format(rate=1_000) + DELAY,
+    "link of 3 Gb/s, delay": LINK.format(rate=3_000) + DELAY,
+    "NR n78, delay": DELAY + RADIO.format(preset="nr-n78"),
+    "LTE 20 MHz, delay": DELAY + RADIO.format(preset="lte-20"),
+}
+
+
+def main() -> int:
+    """Run all cases."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    if os.geteuid() != 0 or shutil.which("iperf3") is None:
+        print("emulation is left out: it needs root and iperf3", file=sys.stderr)
+        return 0
+    rows = {}
+    for name, text in CASES.items():
+        command = ["iperf3", "-c", "server", "-R", "-t", str(arguments.seconds), "-J"]
+        print(name, file=sys.stderr)
+        rows[name] = [one(name, text, command) for _ in range(arguments.runs)]
+    print("| case | Mb/s | late: p50 us | p99 us | p99 us, worst run | p99.9 us | missed slots |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for name, runs in rows.items():
+        cells = [f"{median(run['mbps'] for run in runs):.0f}"]
+        for key, of in (("p50", median), ("p99", median), ("p99", max), ("p99_9", median)):
+            values = [run["late"][key] for run in runs if run["late"]]
+            cells.append(f"{of(values):.0f}" if values else "")
+        missed = [run["missed"] for run in runs if run["late"]]
+        cells.append(f"{median(missed):.0f}" if missed else "")
+        print(f"| {name} | {' | '.join(cells)} |")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1))
+    return 0
+
+
+def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
+    """One run, in a process of its own: what iperf3 received, how late the data was."""
+    with tempfile.TemporaryDirectory() as place:
+        scenario = Path(place) / "case.toml"
+        scenario.write_text(text + ENDS)
+        script = (
+            "import json, sys\n"
+            "from airpath import _core, scenario\n"
+            "loaded = scenario.load(sys.argv[1], None)\n"
+            "ran = _core.emulate(loaded, 1, sys.argv[3:], [sys.argv[2]], bare=%r)\n"
+            "print(json.dumps(ran.report))\n"
+        ) % (name == "bare forwarder")
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(scenario), SERVER, *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=True,
+        )
+    decoder = json.JSONDecoder()
+    iperf, end = decoder.raw_decode(done.stdout[done.stdout.index("{") :])
+    rest = done.stdout[done.stdout.index("{") + end :]
+    down = decoder.raw_decode(rest[rest.index("{") :])[0]["directions"]["down"]
+    received = iperf["end"]["sum_received"]["bits_per_second"] / 1e6
+    return {"mbps": received, "late": down["lateness_us"], "missed": down["missed_slots"]}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

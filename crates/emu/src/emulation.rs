@@ -1,0 +1,454 @@
+//! A command inside a scenario's network: namespaces, forwarder and programs, and nothing left of
+//! them afterwards.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+
+use airpath_base::Duration;
+use airpath_record::{RunSummary, Tables};
+use airpath_scenario::Scenario;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::mm::{MlockAllFlags, mlockall, munlockall};
+use serde::Serialize;
+
+use crate::forwarder::refuse_proxy;
+use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
+use crate::profile::KernelProfile;
+use crate::sys::{Child, Container, Program, Signals, spawn_contained};
+use crate::{EmuError, Forwarder, Journal, Report, Settings, UeEnd, real_time_priority};
+
+/// Above what the desktop uses, below the kernel's own threads.
+const PRIORITY: i32 = 50;
+
+/// Addresses 10.77.1.1 to 10.77.1.254.
+const MOST_UES: usize = 254;
+
+/// The name of the other end.
+const SERVER: &str = "server";
+
+/// What is to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Decides how long the run lasts: program and arguments.
+    pub command: Vec<String>,
+    /// The end where it runs; `None`: the first UE.
+    pub place: Option<String>,
+    /// Shell commands at the server's end, started before.
+    pub servers: Vec<String>,
+    /// The command's standard output goes to standard error.
+    pub quiet: bool,
+}
+
+/// A run that is over.
+pub struct Ended {
+    /// The command's exit code.
+    pub code: i32,
+    /// Links, radio.
+    pub summary: RunSummary,
+    /// Their tables.
+    pub tables: Tables,
+    /// What the forwarder counted.
+    pub report: Report,
+    /// What is needed to understand the result.
+    pub facts: Facts,
+    /// Every packet, if asked for.
+    pub journal: Option<Journal>,
+}
+
+impl Ended {
+    /// Why the run does not count whose packets may be so late; `None`: it does.
+    pub fn invalid(&self, lateness_bound: Duration) -> Option<String> {
+        let lost = self.facts.ends.iter().find(|end| end.queue_dropped > 0);
+        let lost = lost.map(|end| {
+            let (packets, name) = (end.queue_dropped, &end.name);
+            format!("{packets} packets of `{name}` were dropped before they could be read")
+        });
+        lost.or_else(|| self.report.too_late(lateness_bound))
+    }
+}
+
+/// The machine, and what it was told.
+#[derive(Clone, Debug, Serialize)]
+pub struct Facts {
+    /// `uname -r`.
+    pub kernel: String,
+    /// The forwarder's thread was scheduled first in first out.
+    pub real_time: bool,
+    /// Bytes handed to the kernel at once; see [`Settings`].
+    pub coalesce_bytes: usize,
+    /// See [`Settings`].
+    pub spin_us: f64,
+    /// Parameters of tcp_cubic, the same for the whole machine.
+    pub tcp_cubic: BTreeMap<String, String>,
+    /// Server first.
+    pub ends: Vec<EndFacts>,
+}
+
+/// One end.
+#[derive(Clone, Debug, Serialize)]
+pub struct EndFacts {
+    /// Its name, for `ip netns exec` and in `/etc/hosts`.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: Vec<String>,
+    /// Of its device.
+    pub mtu: u32,
+    /// Congestion control of its routes.
+    pub congestion: &'static str,
+    /// Other attributes of its routes.
+    pub route: String,
+    /// Sysctls that could not be set, and why.
+    pub refused: BTreeMap<String, String>,
+    /// Packets that the kernel dropped before the forwarder read them: its queue was full.
+    pub queue_dropped: u64,
+    /// net.ipv4.tcp_*, at the end.
+    pub sysctls: BTreeMap<String, String>,
+    /// TCP counters of `nstat`, those that are not 0; they began at 0.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// Namespaces that are set up, and the forwarder between them.
+pub struct Emulation {
+    /// Server first.
+    ends: Vec<(Namespace, KernelProfile)>,
+    plane: Plane,
+    settings: Settings,
+}
+
+/// The forwarder's thread.
+struct Plane {
+    /// Dropped: stop.
+    stop: Option<PipeWriter>,
+    /// Closed when the thread ends.
+    running: PipeReader,
+    thread: Option<JoinHandle<Result<Forwarded, EmuError>>>,
+}
+
+/// What a forwarder leaves.
+struct Forwarded {
+    summary: RunSummary,
+    tables: Tables,
+    report: Report,
+    journal: Option<Journal>,
+    real_time: bool,
+}
+
+impl Emulation {
+    /// Sets up the scenario's ends, and starts to forward. Time 0 is now.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be emulated, or is not allowed.
+    pub fn new(scenario: &Scenario, seed: u64, settings: &Settings) -> Result<Self, EmuError> {
+        Self::captured(scenario, seed, settings, None)
+    }
+
+    /// Like `new`, with a capture of everything.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be emulated, or is not allowed.
+    pub fn captured(
+        scenario: &Scenario,
+        seed: u64,
+        settings: &Settings,
+        capture: Option<PathBuf>,
+    ) -> Result<Self, EmuError> {
+        refuse_proxy(scenario)?;
+        let ues = ues(scenario);
+        if ues.iter().any(|(_, name)| name == SERVER) {
+            return Err(EmuError::UeName { name: SERVER });
+        }
+        if ues.len() > MOST_UES {
+            return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
+        }
+        let profile = KernelProfile::of(scenario, None)?;
+        let (server, server_tun) = Namespace::new(SERVER, Place::Server, &profile)?;
+        let mut ends = vec![(server, profile)];
+        let mut ue_ends = Vec::new();
+        for (index, (ue, name)) in ues.into_iter().enumerate() {
+            let place = Place::Ue(index as u8);
+            let profile = KernelProfile::of(scenario, Some(ue))?;
+            let (namespace, tun) = Namespace::new(&name, place, &profile)?;
+            let addresses = vec![place.v4().into(), place.v6().into()];
+            ue_ends.push(UeEnd { name, tun, ue, addresses });
+            ends.push((namespace, profile));
+        }
+        let plane = Plane::start(scenario, settings, move |scenario, settings| {
+            let mut forwarder = Forwarder::new(server_tun, ue_ends, scenario, seed, settings)?;
+            capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
+            Ok(forwarder)
+        })?;
+        Ok(Self { ends, plane, settings: *settings })
+    }
+
+    /// Runs the programs until the command ends.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be started, or the forwarder fails.
+    pub fn run(mut self, plan: &Plan) -> Result<Ended, EmuError> {
+        let code = self.run_programs(plan);
+        let forwarded = self.plane.finish();
+        // The forwarder's own failure explains the other one.
+        let (forwarded, code) = (forwarded?, code?);
+        let Forwarded { summary, tables, report, journal, real_time } = forwarded;
+        let facts = self.facts(real_time)?;
+        Ok(Ended { code, summary, tables, report, facts, journal })
+    }
+
+    fn run_programs(&mut self, plan: &Plan) -> Result<i32, EmuError> {
+        let place = match &plan.place {
+            None => &self.ends[1].0,
+            Some(name) => self.end(name)?,
+        };
+        let network = |namespace: &Namespace| namespace.file.as_raw_fd();
+        let command = Program { words: c_strings(&plan.command)?, network: network(place) };
+        let server = network(&self.ends[0].0);
+        let servers = plan
+            .servers
+            .iter()
+            .map(|line| {
+                let words = ["/bin/sh", "-c", line].map(str::to_owned);
+                Ok(Program { words: c_strings(&words)?, network: server })
+            })
+            .collect::<Result<Vec<_>, EmuError>>()?;
+        let mut names = Vec::new();
+        for (index, (namespace, _)) in self.ends.iter().enumerate() {
+            for name in self.names(index) {
+                let path = c_strings(&[format!("/run/netns/{name}")])?.remove(0);
+                names.push((path, network(namespace)));
+            }
+        }
+        let hosts = self.hosts();
+        let (command, servers, names) = (&command, &servers[..], &names[..]);
+        let container =
+            Container { command, servers, names, hosts: hosts.as_bytes(), quiet: plan.quiet };
+        let start = |step: &str, source| EmuError::Start { step: step.to_owned(), source };
+        let mut signals = Signals::catch().map_err(|error| start("a pipe", error))?;
+        let mut child = spawn_contained(&container)
+            .map_err(|error| start("clone (root, or CAP_SYS_ADMIN)", error))?;
+        self.wait(&child, &mut signals)?;
+        child.wait().map_err(|(step, source)| match step {
+            "running the command" => start(&format!("running {}", plan.command.join(" ")), source),
+            step => start(step, source),
+        })
+    }
+
+    /// Until the first process has ended. Signals are passed on.
+    fn wait(&self, child: &Child, signals: &mut Signals) -> Result<(), EmuError> {
+        loop {
+            let [ended, plane, signal] = {
+                let mut wanted = [
+                    PollFd::new(&child.pidfd, PollFlags::IN),
+                    PollFd::new(&self.plane.running, PollFlags::IN),
+                    PollFd::new(signals, PollFlags::IN),
+                ];
+                match poll(&mut wanted, None) {
+                    Ok(_) => {}
+                    Err(Errno::INTR) => continue,
+                    Err(error) => return Err(EmuError::Wait(error.into())),
+                }
+                wanted.map(|wanted| !wanted.revents().is_empty())
+            };
+            if ended {
+                return Ok(());
+            }
+            if plane {
+                return Err(EmuError::Forwarder);
+            }
+            if signal && let Some(signal) = signals.next() {
+                child.signal(signal);
+            }
+        }
+    }
+
+    fn end(&self, name: &str) -> Result<&Namespace, EmuError> {
+        let found = self
+            .ends
+            .iter()
+            .enumerate()
+            .find(|(index, _)| self.names(*index).iter().any(|known| known == name));
+        found.map(|(_, (namespace, _))| namespace).ok_or_else(|| {
+            let known: Vec<&str> = self.ends.iter().map(|(end, _)| end.name.as_str()).collect();
+            EmuError::Place { name: name.to_owned(), known: known.join(", ") }
+        })
+    }
+
+    /// Names of an end; the first UE is also `ue`, unless another one is.
+    fn names(&self, index: usize) -> Vec<String> {
+        let mut names = vec![self.ends[index].0.name.clone()];
+        if index == 1 && self.ends.iter().all(|(end, _)| end.name != "ue") {
+            names.push("ue".to_owned());
+        }
+        names
+    }
+
+    /// The host's, and the names of the ends.
+    fn hosts(&self) -> String {
+        let mut hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
+        if !hosts.is_empty() && !hosts.ends_with('\n') {
+            hosts.push('\n');
+        }
+        for (index, (namespace, profile)) in self.ends.iter().enumerate() {
+            let names = self.names(index).join(" ");
+            hosts += &format!("{} {names}\n", namespace.place.v4());
+            if profile.mtu >= IPV6_MTU {
+                hosts += &format!("{} {names}\n", namespace.place.v6());
+            }
+        }
+        hosts
+    }
+
+    fn facts(&self, real_time: bool) -> Result<Facts, EmuError> {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let ends = self.ends.iter().map(|(namespace, profile)| {
+            let (sysctls, counters, queue_dropped) = namespace.within(|| {
+                let mut sysctls = texts("/proc/sys/net/ipv4");
+                sysctls.retain(|name, _| name.starts_with("tcp_"));
+                (sysctls, counters(), queue_dropped())
+            })?;
+            let mut addresses = vec![namespace.place.v4().to_string()];
+            if profile.mtu >= IPV6_MTU {
+                addresses.push(namespace.place.v6().to_string());
+            }
+            Ok(EndFacts {
+                name: namespace.name.clone(),
+                addresses,
+                mtu: profile.mtu,
+                congestion: profile.congestion,
+                route: profile.route.clone(),
+                refused: namespace.refused.iter().cloned().collect(),
+                queue_dropped,
+                sysctls,
+                counters,
+            })
+        });
+        Ok(Facts {
+            kernel: read("/proc/sys/kernel/osrelease"),
+            real_time,
+            coalesce_bytes: self.settings.coalesce_bytes,
+            spin_us: self.settings.spin.as_nanos() as f64 / 1e3,
+            tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
+            ends: ends.collect::<Result<_, EmuError>>()?,
+        })
+    }
+}
+
+impl Plane {
+    fn start(
+        scenario: &Scenario,
+        settings: &Settings,
+        make: impl FnOnce(&Scenario, &Settings) -> Result<Forwarder, EmuError> + Send + 'static,
+    ) -> Result<Self, EmuError> {
+        let pipe = || io::pipe().map_err(EmuError::Wait);
+        let ((stopped, stop), (mut running, mut ready)) = (pipe()?, pipe()?);
+        let (scenario, settings) = (scenario.clone(), *settings);
+        let work = move || {
+            let mut forwarder = make(&scenario, &settings)?;
+            // Both where they are allowed; lateness tells the rest.
+            let locked = mlockall(MlockAllFlags::CURRENT).is_ok();
+            let real_time = real_time_priority(PRIORITY).is_ok();
+            // The pipe is closed when this thread ends.
+            ready.write_all(&[1]).map_err(EmuError::Wait)?;
+            let done = forwarder.run(&stopped, Duration::MAX);
+            if locked {
+                let _ = munlockall();
+            }
+            done?;
+            forwarder.end_capture()?;
+            let report = forwarder.report();
+            let journal = forwarder.journal().cloned();
+            let (summary, tables) = forwarder.finish();
+            Ok(Forwarded { summary, tables, report, journal, real_time })
+        };
+        let thread = thread::Builder::new().name("airpath-forward".to_owned()).spawn(work);
+        let thread = Some(thread.map_err(EmuError::Wait)?);
+        let is_running = running.read_exact(&mut [0]).is_ok();
+        let mut plane = Self { stop: Some(stop), running, thread };
+        // Without a forwarder its thread knows why.
+        if is_running { Ok(plane) } else { plane.finish().and(Err(EmuError::Forwarder)) }
+    }
+
+    fn finish(&mut self) -> Result<Forwarded, EmuError> {
+        drop(self.stop.take());
+        let thread = self.thread.take().ok_or(EmuError::Forwarder)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Plane {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// UEs that have flows: place in the scenario, and name. Without a radio there is one.
+fn ues(scenario: &Scenario) -> Vec<(usize, String)> {
+    match &scenario.radio {
+        None => vec![(0, "ue".to_owned())],
+        Some(radio) => radio
+            .ues
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| scenario.flows.iter().any(|flow| flow.ue == *index))
+            .map(|(index, ue)| (index, ue.clone()))
+            .collect(),
+    }
+}
+
+fn c_strings(words: &[String]) -> Result<Vec<CString>, EmuError> {
+    let word = |word: &String| {
+        CString::new(word.as_str()).map_err(|_| EmuError::Word(word.replace('\0', "\\0")))
+    };
+    words.iter().map(word).collect()
+}
+
+/// Files of a directory and what they say, on one line each.
+fn texts(directory: &str) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let text = fs::read_to_string(entry.path()).ok()?;
+            let words: Vec<&str> = text.split_whitespace().collect();
+            Some((entry.file_name().to_string_lossy().into_owned(), words.join(" ")))
+        })
+        .collect()
+}
+
+/// Of the device in the calling thread's network namespace: `drop` of what it should have sent.
+fn queue_dropped() -> u64 {
+    const COLUMN: usize = 11;
+    let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let device = text.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'));
+    device.and_then(|counts| counts.split_whitespace().nth(COLUMN)?.parse().ok()).unwrap_or(0)
+}
+
+/// TCP counters of the calling thread's network namespace.
+fn counters() -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    for file in ["/proc/thread-self/net/snmp", "/proc/thread-self/net/netstat"] {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        for pair in lines.chunks_exact(2) {
+            let (names, values) = (pair[0].split_whitespace(), pair[1].split_whitespace());
+            if !pair[0].starts_with("Tcp") {
+                continue;
+            }
+            let numbers = names.zip(values).filter_map(|(name, value)| {
+                Some((name.to_owned(), value.parse::<u64>().ok().filter(|&value| value > 0)?))
+            });
+            counters.extend(numbers);
+        }
+    }
+    counters
+}

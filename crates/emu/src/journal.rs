@@ -1,0 +1,189 @@
+//! What entered the network and when, what left it and when it should have: enough to do it again
+//! on the virtual clock.
+
+use airpath_base::{DropReason, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
+use airpath_network::Network;
+use airpath_record::Names;
+use airpath_scenario::Scenario;
+
+/// A run's packets, in the order in which the model saw them.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Journal {
+    entries: Vec<Entry>,
+    /// The model was asked for all that was due until then.
+    until: Instant,
+}
+
+/// What happened to a packet. All times are logical; a path is 0 down, 1 up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// An endpoint's packet entered.
+    Entered {
+        /// When.
+        at: Instant,
+        /// The path that begins at its sender.
+        path: usize,
+        /// Its flow.
+        flow: FlowId,
+        /// The flow's UE.
+        ue: usize,
+        /// Bytes of the IP packet.
+        size: u32,
+        /// Its codepoint.
+        ecn: Ecn,
+    },
+    /// A packet reached an endpoint.
+    Left {
+        /// When.
+        at: Instant,
+        /// The path at whose end that was.
+        path: usize,
+        /// Its flow.
+        flow: FlowId,
+        /// Bytes of the IP packet.
+        size: u32,
+    },
+    /// A packet was dropped.
+    Dropped {
+        /// When.
+        at: Instant,
+        /// The path on which that was, the radio included.
+        path: usize,
+        /// Its flow.
+        flow: FlowId,
+        /// Bytes of the IP packet.
+        size: u32,
+        /// Why.
+        reason: DropReason,
+    },
+}
+
+impl Journal {
+    pub(crate) fn push(&mut self, entry: Entry) {
+        self.entries.push(entry);
+    }
+
+    /// The model is asked for all that is due until `now`.
+    pub(crate) fn asked(&mut self, now: Instant) {
+        self.until = now;
+    }
+
+    /// Its entries.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What left, in order, and what was dropped, sorted: drops are noticed when somebody asks.
+    pub fn outcome(&self) -> (Vec<Entry>, Vec<Entry>) {
+        let is_drop = |entry: &&Entry| matches!(entry, Entry::Dropped { .. });
+        let left = self.entries.iter().filter(|entry| matches!(entry, Entry::Left { .. })).copied();
+        let mut dropped: Vec<Entry> = self.entries.iter().filter(is_drop).copied().collect();
+        dropped.sort_by_key(|entry| format!("{entry:?}"));
+        (left.collect(), dropped)
+    }
+
+    /// The same arrivals on the virtual clock: a journal of what comes out.
+    pub fn replay(&self, scenario: &Scenario, seed: u64) -> Self {
+        let mut names = Names::default();
+        let mut network = Network::new(scenario, seed, &mut names);
+        let mut again = Self::default();
+        let mut flows = 0;
+        for entry in &self.entries {
+            let &Entry::Entered { at, path, flow, ue, size, ecn } = entry else { continue };
+            // Time passes in the steps of the events, not in those of a thread that wakes up.
+            again.pass_until(&mut network, at);
+            if flow.0 == flows {
+                network.add_flow(names.add("flow"), ue);
+                flows += 1;
+            }
+            again.push(*entry);
+            let (tunnel, payload) = (Tunnel::default(), Payload::Opaque(0));
+            network.enter(at, path, Packet { flow, size, ecn, tunnel, payload });
+        }
+        again.pass_until(&mut network, self.until);
+        again
+    }
+
+    fn pass_until(&mut self, network: &mut Network, end: Instant) {
+        self.until = end;
+        while let Some(due) = network.next_event().filter(|&due| due <= end) {
+            while let Some(arrival) = network.poll(due) {
+                let (at, path, packet) = (arrival.at, arrival.path, arrival.packet);
+                self.push(Entry::Left { at, path, flow: packet.flow, size: packet.size });
+            }
+        }
+        network.drain_drops(&mut |path, drop| {
+            let (at, packet, reason) = (drop.at, drop.packet, drop.reason);
+            self.push(Entry::Dropped { at, path, flow: packet.flow, size: packet.size, reason });
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airpath_scenario::{Source, parse, shipped};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Two flows through a network by a thread that wakes up when it likes: a journal as the
+    /// forwarder writes it.
+    fn recorded(scenario: &Scenario, arrivals: &[(u64, usize, u32)], wakes: &[u64]) -> Journal {
+        let mut names = Names::default();
+        let mut network = Network::new(scenario, 1, &mut names);
+        let mut journal = Journal::default();
+        for _ in 0..2 {
+            network.add_flow(names.add("flow"), 0);
+        }
+        // Both flows are there from the start, in the order of their numbers.
+        let first = [(0, 0, 100), (0, 1, 100)];
+        let mut arrivals: Vec<_> = first.iter().chain(arrivals).copied().collect();
+        arrivals.sort_by_key(|arrival| arrival.0);
+        let mut waiting = arrivals.iter().peekable();
+        let mut wakes: Vec<u64> = wakes.to_vec();
+        wakes.sort_unstable();
+        wakes.push(3_000_000_000);
+        for now in wakes {
+            let now = Instant::from_nanos(now);
+            journal.asked(now);
+            while let Some(arrival) = network.poll(now) {
+                let (at, path, packet) = (arrival.at, arrival.path, arrival.packet);
+                journal.push(Entry::Left { at, path, flow: packet.flow, size: packet.size });
+            }
+            // What has come since is read late: it enters now.
+            while waiting.peek().is_some_and(|arrival| arrival.0 <= now.as_nanos()) {
+                let &(_, path, size) = waiting.next().expect("it was just seen");
+                let (flow, ue, ecn, at) = (FlowId(path as u32), 0, Ecn::Ect0, now);
+                journal.push(Entry::Entered { at, path, flow, ue, size, ecn });
+                let (tunnel, payload) = (Tunnel::default(), Payload::Opaque(9));
+                network.enter(at, path, Packet { flow, size, ecn, tunnel, payload });
+            }
+        }
+        network.drain_drops(&mut |path, drop| {
+            let (at, packet, reason) = (drop.at, drop.packet, drop.reason);
+            journal.push(Entry::Dropped { at, path, flow: packet.flow, size: packet.size, reason });
+        });
+        journal
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+        #[test]
+        fn a_late_thread_changes_no_logical_time(
+            arrivals in prop::collection::vec((0u64..2_000_000_000, 0usize..2, 40u32..1500), 1..400),
+            wakes in prop::collection::vec(0u64..2_500_000_000, 1..600),
+        ) {
+            for (name, text) in shipped() {
+                let source = Source { name, text, directory: None };
+                let scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
+                let journal = recorded(&scenario, &arrivals, &wakes);
+                let again = journal.replay(&scenario, 1);
+                let ((left, dropped), (left_again, dropped_again)) = (journal.outcome(), again.outcome());
+                let other = left.iter().zip(&left_again).find(|(one, other)| one != other);
+                prop_assert_eq!(other, None, "{}", name);
+                prop_assert_eq!(left.len(), left_again.len(), "{}", name);
+                prop_assert_eq!(dropped, dropped_again, "{}", name);
+            }
+        }
+    }
+}

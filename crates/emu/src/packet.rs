@@ -1,0 +1,185 @@
+//! Where things stand in an IP packet, and what the kernel's offload says about it.
+
+/// Bytes of `struct virtio_net_hdr` before each packet of a TUN device (Virtual I/O Device 1.2,
+/// 5.1.6): flags, type of segmentation, length of the headers, size of a segment, where the
+/// checksum starts and, from there, its field. In the machine's byte order, as TUN has it.
+pub(crate) const OFFLOAD_BYTES: usize = 10;
+
+/// VIRTIO_NET_HDR_F_NEEDS_CSUM.
+const NEEDS_CHECKSUM: u8 = 1;
+/// VIRTIO_NET_HDR_GSO_*.
+const TCP_V4: u8 = 1;
+const TCP_V6: u8 = 4;
+const WITH_CWR: u8 = 0x80;
+
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+pub(crate) const ICMP_V4: u8 = 1;
+pub(crate) const ICMP_V6: u8 = 58;
+
+/// TCP flags (RFC 9293 3.1).
+pub(crate) const FIN: u8 = 1;
+pub(crate) const SYN: u8 = 2;
+pub(crate) const PSH: u8 = 8;
+pub(crate) const ACK: u8 = 16;
+pub(crate) const ECE: u8 = 64;
+pub(crate) const CWR: u8 = 128;
+
+/// What a TUN device says about a packet, and wants to know.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Offload {
+    /// The checksum is still to be made.
+    pub(crate) checksum: Option<Checksum>,
+    /// Bytes of payload in each segment; none: the packet is as it will be.
+    pub(crate) segment_bytes: Option<u16>,
+    /// Length of all headers of what is to be cut.
+    header_bytes: u16,
+    kind: u8,
+}
+
+/// A checksum of which only the pseudo-header's part is there.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Checksum {
+    /// First byte that it covers: the transport header.
+    pub(crate) start: u16,
+    /// Its field, from there.
+    pub(crate) field: u16,
+}
+
+impl Offload {
+    /// One packet, not to be cut.
+    pub(crate) fn single(checksum: Option<Checksum>) -> Self {
+        Self { checksum, ..Self::default() }
+    }
+
+    /// A TCP segment to be taken for several of so many bytes.
+    pub(crate) fn several(
+        checksum: Checksum,
+        layout: &Layout,
+        header_bytes: u16,
+        segment_bytes: u16,
+    ) -> Self {
+        let kind = if layout.v6 { TCP_V6 } else { TCP_V4 };
+        let (checksum, segment_bytes) = (Some(checksum), Some(segment_bytes));
+        Self { checksum, segment_bytes, header_bytes, kind }
+    }
+
+    pub(crate) fn read(bytes: [u8; OFFLOAD_BYTES]) -> Self {
+        let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        let kind = bytes[1] & !WITH_CWR;
+        let cut = matches!(kind, TCP_V4 | TCP_V6) && word(4) > 0;
+        Self {
+            checksum: (bytes[0] & NEEDS_CHECKSUM != 0)
+                .then(|| Checksum { start: word(6), field: word(8) }),
+            segment_bytes: cut.then(|| word(4)),
+            header_bytes: word(2),
+            kind,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> [u8; OFFLOAD_BYTES] {
+        let mut bytes = [0; OFFLOAD_BYTES];
+        let mut put = |at: usize, word: u16| bytes[at..at + 2].copy_from_slice(&word.to_ne_bytes());
+        if let Some(checksum) = self.checksum {
+            put(6, checksum.start);
+            put(8, checksum.field);
+        }
+        if let Some(segment) = self.segment_bytes {
+            put(2, self.header_bytes);
+            put(4, segment);
+            bytes[1] = self.kind;
+        }
+        bytes[0] = if self.checksum.is_some() { NEEDS_CHECKSUM } else { 0 };
+        bytes
+    }
+}
+
+/// Where the transport header of an IP packet stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Layout {
+    pub(crate) v6: bool,
+    /// IP protocol number; of IPv6 that of the first header after the fixed one.
+    pub(crate) protocol: u8,
+    /// Bytes of the IP header; of IPv6 the fixed one.
+    pub(crate) ip_bytes: usize,
+    /// It holds the beginning of the transport header, not a later fragment.
+    pub(crate) has_transport: bool,
+}
+
+impl Layout {
+    /// `None` of what is no whole IP header.
+    #[inline]
+    pub(crate) fn of(packet: &[u8]) -> Option<Self> {
+        match packet.first()? >> 4 {
+            4 => {
+                let ip_bytes = usize::from(packet[0] & 15) * 4;
+                if ip_bytes < 20 || packet.len() < ip_bytes {
+                    return None;
+                }
+                let offset = u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff;
+                let has_transport = offset == 0;
+                Some(Self { v6: false, protocol: packet[9], ip_bytes, has_transport })
+            }
+            6 if packet.len() >= 40 => {
+                Some(Self { v6: true, protocol: packet[6], ip_bytes: 40, has_transport: true })
+            }
+            _ => None,
+        }
+    }
+
+    /// What tells flows apart besides addresses: ports, or the identifier of an echo.
+    #[inline]
+    pub(crate) fn ports(&self, packet: &[u8]) -> (u16, u16) {
+        let word = |at: usize| {
+            let at = self.ip_bytes + at;
+            packet.get(at..at + 2).map_or(0, |word| u16::from_be_bytes([word[0], word[1]]))
+        };
+        match self.protocol {
+            _ if !self.has_transport => (0, 0),
+            TCP | UDP => (word(0), word(2)),
+            ICMP_V4 | ICMP_V6 => (word(4), word(4)),
+            _ => (0, 0),
+        }
+    }
+
+    /// Bytes of IP and TCP headers; `None` if it is no TCP segment with a whole header.
+    #[inline]
+    pub(crate) fn tcp_header_bytes(&self, packet: &[u8]) -> Option<usize> {
+        if self.protocol != TCP || !self.has_transport {
+            return None;
+        }
+        let words = packet.get(self.ip_bytes + 12)? >> 4;
+        let bytes = self.ip_bytes + usize::from(words) * 4;
+        (words >= 5 && packet.len() >= bytes).then_some(bytes)
+    }
+}
+
+/// Writes what the IP header says about the packet's length, and the checksums that follow: that
+/// of IPv4's header, and the pseudo-header's part of the transport's (RFC 9293 3.1).
+pub(crate) fn set_length(headers: &mut [u8], layout: &Layout, length: usize, checksum: Checksum) {
+    let transport = length - layout.ip_bytes;
+    let addresses = if layout.v6 {
+        headers[4..6].copy_from_slice(&(transport as u16).to_be_bytes());
+        8..40
+    } else {
+        headers[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+        headers[10..12].fill(0);
+        let sum = !fold(sum(&headers[..layout.ip_bytes]));
+        headers[10..12].copy_from_slice(&sum.to_be_bytes());
+        12..20
+    };
+    let pseudo = fold(sum(&headers[addresses]) + transport as u32 + u32::from(layout.protocol));
+    let field = usize::from(checksum.start + checksum.field);
+    headers[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
+}
+
+/// The sum of RFC 1071 over an even number of bytes, not folded.
+pub(crate) fn sum(bytes: &[u8]) -> u32 {
+    bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
+}
+
+/// One's complement addition of both halves.
+pub(crate) fn fold(sum: u32) -> u16 {
+    let folded = (sum & 0xffff) + (sum >> 16);
+    ((folded & 0xffff) + (folded >> 16)) as u16
+}

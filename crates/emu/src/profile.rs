@@ -1,0 +1,178 @@
+//! What of a scenario's TCP profile the kernel can be told.
+//!
+//! The rest (delayed acknowledgements, the first RTO, slow start of CUBIC) is the kernel's own.
+
+use airpath_scenario::{Direction, Scenario, TcpConfig, Traffic};
+use airpath_tcp::{CongestionConfig, EcnConfig, EndpointConfig, IdleRestart, LossDetection};
+
+use crate::EmuError;
+use crate::slab::SLOT_BYTES;
+
+/// Settings of one end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KernelProfile {
+    pub(crate) mtu: u32,
+    /// The kernel's name of it.
+    pub(crate) congestion: &'static str,
+    pub(crate) sysctls: Vec<(&'static str, String)>,
+    /// Attributes of routes.
+    pub(crate) route: String,
+}
+
+/// Ethernet's, where no flow says otherwise.
+const MTU: u32 = 1500;
+
+/// Default for programs whose scenario has no TCP flow.
+const CONGESTION: &str = "cubic";
+
+impl KernelProfile {
+    /// Of the server's end (`None`) or a UE's: as the first TCP flow of which it is the sender, else
+    /// the first that ends there, else the first.
+    ///
+    /// # Errors
+    ///
+    /// A congestion control that the kernel does not have; packets that are too large.
+    pub(crate) fn of(scenario: &Scenario, ue: Option<usize>) -> Result<Self, EmuError> {
+        let flows: Vec<_> =
+            scenario.flows.iter().filter_map(|flow| Some((flow, tcp(&flow.traffic)?))).collect();
+        let sends = |direction| (direction == Direction::Down) == ue.is_none();
+        let here = |index: usize| ue.is_none_or(|ue| ue == index);
+        let flow = flows
+            .iter()
+            .find(|(flow, _)| sends(flow.direction) && here(flow.ue))
+            .or_else(|| flows.iter().find(|(flow, _)| here(flow.ue)))
+            .or_else(|| flows.first());
+        let base = vec![("net.ipv4.tcp_no_metrics_save", "1".to_owned())];
+        let Some((flow, tcp)) = flow else {
+            let (mtu, sysctls) = (MTU, base);
+            let route = format!("congctl {CONGESTION}");
+            return Ok(Self { mtu, congestion: CONGESTION, sysctls, route });
+        };
+        let end = if sends(flow.direction) { &tcp.sender } else { &tcp.receiver };
+        let mtu = end.mss + end.header;
+        if mtu as usize > SLOT_BYTES {
+            return Err(EmuError::Mtu { flow: flow.id.clone(), mtu, most: SLOT_BYTES });
+        }
+        let congestion = kernel_name(&end.congestion).ok_or_else(|| EmuError::Congestion {
+            flow: flow.id.clone(),
+            name: end.congestion.name().to_owned(),
+        })?;
+        let mut sysctls = base;
+        // Refused where the host does not allow it to everybody; the routes say it too.
+        sysctls.push(("net.ipv4.tcp_congestion_control", congestion.to_owned()));
+        sysctls.extend(sysctls_of(end));
+        let rto_min_ms = (end.rto.min.as_nanos() / 1_000_000).max(1);
+        let window = end.initial_window;
+        let route = format!("congctl {congestion} initcwnd {window} rto_min {rto_min_ms}ms");
+        Ok(Self { mtu, congestion, sysctls, route })
+    }
+}
+
+fn tcp(traffic: &Traffic) -> Option<&TcpConfig> {
+    match traffic {
+        Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => Some(tcp),
+        Traffic::Ping { .. } | Traffic::Udp { .. } => None,
+    }
+}
+
+const fn kernel_name(congestion: &CongestionConfig) -> Option<&'static str> {
+    match congestion {
+        CongestionConfig::Reno => Some("reno"),
+        CongestionConfig::Cubic(_) => Some("cubic"),
+        CongestionConfig::Bbr1 { .. } => Some("bbr"),
+        _ => None,
+    }
+}
+
+/// Documentation/networking/ip-sysctl of the kernel.
+fn sysctls_of(end: &EndpointConfig) -> Vec<(&'static str, String)> {
+    let flag = |on: bool| u8::from(on).to_string();
+    let recovery = &end.recovery;
+    let mut sysctls = vec![
+        ("net.ipv4.tcp_timestamps", flag(end.timestamps)),
+        ("net.ipv4.tcp_sack", flag(end.sack)),
+        ("net.ipv4.tcp_dsack", flag(end.dsack)),
+        ("net.ipv4.tcp_window_scaling", flag(end.window_scaling)),
+        ("net.ipv4.tcp_ecn", flag(end.ecn == EcnConfig::Classic)),
+        ("net.ipv4.tcp_recovery", flag(recovery.detection == LossDetection::Rack)),
+        ("net.ipv4.tcp_early_retrans", if recovery.tail_loss_probe { "3" } else { "0" }.to_owned()),
+        ("net.ipv4.tcp_frto", if recovery.frto { "2" } else { "0" }.to_owned()),
+        ("net.ipv4.tcp_slow_start_after_idle", flag(end.validation.idle != IdleRestart::Keep)),
+        ("net.ipv4.tcp_moderate_rcvbuf", flag(end.receive_buffer.tuned)),
+        ("net.ipv4.tcp_rmem", {
+            // The kernel counts its own overhead too, and gives half of it to the window.
+            let [initial, max] = [end.receive_buffer.initial, end.receive_buffer.max].map(memory);
+            format!("4096 {} {max}", initial.min(max))
+        }),
+        ("net.ipv4.tcp_wmem", {
+            let max = end.send_buffer.clamp(4096, MOST_MEMORY);
+            let initial = if end.send_buffer_factor.is_some() { max.min(16_384) } else { max };
+            format!("4096 {initial} {max}")
+        }),
+        ("net.ipv4.tcp_rto_min_us", (end.rto.min.as_nanos() / 1_000).to_string()),
+    ];
+    if let Some(pacing) = &end.pacing {
+        let percent = |ratio: f64| ((ratio * 100.0) as u64).to_string();
+        sysctls.push(("net.ipv4.tcp_pacing_ss_ratio", percent(pacing.slow_start_ratio)));
+        sysctls.push(("net.ipv4.tcp_pacing_ca_ratio", percent(pacing.congestion_avoidance_ratio)));
+    }
+    if let Some(offload) = &end.offload {
+        sysctls.push(("net.ipv4.tcp_tso_win_divisor", offload.window_divisor.to_string()));
+    }
+    sysctls
+}
+
+/// A sysctl holds 31 bits.
+const MOST_MEMORY: u64 = i32::MAX as u64;
+
+fn memory(window: u64) -> u64 {
+    window.saturating_mul(2).clamp(4096, MOST_MEMORY)
+}
+
+#[cfg(test)]
+mod tests {
+    use airpath_scenario::{Source, parse};
+
+    use super::*;
+
+    fn profile(text: &str, ue: Option<usize>) -> Result<KernelProfile, EmuError> {
+        let text = format!("[[path.up]]\nstage = \"delay\"\ndelay_ms = 1\n{text}");
+        let source = Source { name: "test.toml", text: &text, directory: None };
+        let scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
+        KernelProfile::of(&scenario, ue)
+    }
+
+    fn value<'a>(profile: &'a KernelProfile, key: &str) -> Option<&'a str> {
+        profile.sysctls.iter().find(|(name, _)| *name == key).map(|(_, value)| value.as_str())
+    }
+
+    #[test]
+    fn each_end_is_as_the_flow_that_it_sends() {
+        let text = "[[flow]]\nkind = \"bulk\"\ncongestion = \"reno\"\nprofile = \"linux-6.1\"\n\
+                    [[flow]]\nkind = \"bulk\"\ndirection = \"up\"\ncongestion = \"bbr\"\n";
+        let server = profile(text, None).unwrap();
+        assert_eq!(server.congestion, "reno");
+        assert_eq!(server.mtu, 1500);
+        assert_eq!(server.route, "congctl reno initcwnd 10 rto_min 200ms");
+        assert_eq!(value(&server, "net.ipv4.tcp_recovery"), Some("1"));
+        assert_eq!(value(&server, "net.ipv4.tcp_ecn"), Some("0"));
+        let ue = profile(text, Some(0)).unwrap();
+        assert_eq!(ue.congestion, "bbr");
+        // RFC 6298 2.4.
+        assert_eq!(value(&ue, "net.ipv4.tcp_rto_min_us"), Some("1000000"));
+    }
+
+    #[test]
+    fn without_a_tcp_flow_little_is_said() {
+        let ping = profile("[[flow]]\nkind = \"ping\"\n", None).unwrap();
+        assert_eq!((ping.congestion, ping.sysctls.len()), ("cubic", 1));
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_be_is_refused() {
+        let bulk = |keys: &str| profile(&format!("[[flow]]\nkind = \"bulk\"\n{keys}"), None);
+        let message = |keys| bulk(keys).unwrap_err().to_string();
+        assert!(message("congestion = \"bbr3\"\n").contains("reno, cubic, bbr"));
+        assert!(message("mss_bytes = 8948\n").contains("9000"));
+    }
+}

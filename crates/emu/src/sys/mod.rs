@@ -1,0 +1,73 @@
+//! The system calls that have no safe wrapper.
+#![allow(unsafe_code)]
+
+mod process;
+mod signals;
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+pub(crate) use process::{Child, Container, Program, spawn_contained};
+pub(crate) use signals::Signals;
+
+/// Bytes of an interface name, the final zero included (IFNAMSIZ).
+pub(crate) const NAME_BYTES: usize = libc::IFNAMSIZ;
+
+/// Attaches an open `/dev/net/tun` to the interface `name`: IP packets, each behind a
+/// `virtio_net_hdr`, without a packet information header. With `offload` the kernel leaves
+/// checksums and the cutting of TCP segments to whoever reads.
+pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result<()> {
+    // SAFETY: ifreq is plain data, for which all zeros is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays zero.
+    for (to, from) in request.ifr_name[..NAME_BYTES - 1].iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
+    let features: libc::c_uint = if offload {
+        libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN
+    } else {
+        0
+    };
+    // SAFETY: the descriptor is open for the calls; TUNSETIFF reads and writes one ifreq,
+    // TUNSETOFFLOAD takes its argument by value.
+    let result = unsafe {
+        match libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) {
+            0 => libc::ioctl(
+                tun.as_raw_fd(),
+                libc::TUNSETOFFLOAD as _,
+                libc::c_ulong::from(features),
+            ),
+            error => error,
+        }
+    };
+    checked(result)
+}
+
+/// Gives the calling thread the real-time priority `priority`, first in first out.
+///
+/// # Errors
+///
+/// Without CAP_SYS_NICE or a limit that allows it.
+pub fn real_time_priority(priority: i32) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: 0 is the calling thread, and the call only reads `parameters`. RESET_ON_FORK: no
+    // child inherits it.
+    let result = unsafe {
+        let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+        libc::sched_setscheduler(0, policy, &raw const parameters)
+    };
+    checked(result)
+}
+
+/// Moves the calling thread into a new network namespace.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    // SAFETY: takes a number, and changes nothing that safe code relies on.
+    checked(unsafe { libc::unshare(libc::CLONE_NEWNET) })
+}
+
+/// What the kernel said.
+fn checked(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

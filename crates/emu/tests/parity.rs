@@ -1,0 +1,71 @@
+//! Law 3: what the kernel's packets did on the real clock they do again on the virtual one. Root.
+
+#![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
+
+use std::path::Path;
+
+use airpath_emu::{Emulation, Journal, Plan, Settings};
+use airpath_scenario::{Scenario, Source, parse, shipped};
+
+/// True if this machine can do it; else says why not.
+fn allowed(programs: &[&str]) -> bool {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let is_there =
+        |program: &str| path.split(':').any(|place| Path::new(place).join(program).exists());
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: root is needed for namespaces and TUN devices");
+        return false;
+    }
+    match programs.iter().find(|program| !is_there(program)) {
+        Some(program) => eprintln!("SKIPPED: {program} is missing"),
+        None => return true,
+    }
+    false
+}
+
+fn scenario(name: &str) -> Scenario {
+    let text = shipped().iter().find(|(known, _)| *known == name).expect("a shipped scenario").1;
+    let source = Source { name, text, directory: None };
+    parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario
+}
+
+/// Runs shell commands at both ends; the journal.
+fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
+    let settings = Settings { journal: true, ..Settings::of(&scenario.emulation) };
+    let emulation =
+        Emulation::new(scenario, 7, &settings).unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan {
+        command: ["/bin/sh", "-c", ue].map(str::to_owned).to_vec(),
+        place: None,
+        servers: vec![server.to_owned()],
+        quiet: true,
+    };
+    let ended = emulation.run(&plan).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(ended.code, 0);
+    ended.journal.expect("it was asked for")
+}
+
+#[test]
+fn the_kernels_packets_leave_again_at_the_same_logical_times() {
+    if !allowed(&["ip", "iperf3", "ping"]) {
+        return;
+    }
+    // A radio, a queue that drops, losses at random, a trace, jitter.
+    for name in ["nr-n78", "lte-20", "bufferbloat", "random-loss", "trace-driven", "jitter-reorder"]
+    {
+        let scenario = scenario(name);
+        let transfers = "iperf3 -c server -t 1 -P 2 && iperf3 -c server -p 5202 -t 1 -R -C reno && \
+                         ping -q -c 5 -i 0.05 server";
+        let journal = run(&scenario, "iperf3 -s -p 5202 & exec iperf3 -s", transfers);
+        let again = journal.replay(&scenario, 7);
+        let ((left, dropped), (left_again, dropped_again)) = (journal.outcome(), again.outcome());
+        assert!(left.len() > 100, "{name}: {} packets left", left.len());
+        assert_eq!(left.len(), left_again.len(), "{name}");
+        assert!(left == left_again, "{name}: other times");
+        assert!(dropped == dropped_again, "{name}: other drops");
+        if name == "random-loss" {
+            let other = journal.replay(&scenario, 8).outcome().1;
+            assert!(other != dropped, "another seed loses other packets");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Both directions of the path and the cell, as one.
+
+use std::collections::BTreeMap;
+
+use airpath_base::{Drop, DropReason, Instant, Packet};
+use airpath_path::radio::Direction;
+use airpath_path::{LinkMeter, Load, Path, build_pair};
+use airpath_record::{Name, Names, Quantiles, RunSummary, Tables};
+use airpath_scenario::{NamedStage, Scenario};
+
+use crate::hops::{FROM_UE, Goes, HOPS, Leaving, RADIO, beyond_proxy};
+use crate::links::{self, LinkHistory, drop_event};
+use crate::radio::Radio;
+
+/// Paths by hop; two of them may be unused.
+type Paths = [Box<dyn Path>; 4];
+
+/// Packets by path, stage and reason.
+type Drops = BTreeMap<(usize, u32, DropReason), u64>;
+
+/// [`Paths`] in the order of the results: all of one direction, then all of the other.
+const BY_DIRECTION: [usize; 4] = [0, 2, 1, 3];
+
+/// Everything between the endpoints.
+///
+/// Hop by hop, as a driver with an agenda uses it: [`enter`](Self::enter) says which hop has
+/// something new, [`poll_hop`](Self::poll_hop) where a packet goes from one, and
+/// [`pass`](Self::pass) takes it there. All at once, as a [`Path`]: `enter`,
+/// [`next_event`](Self::next_event), [`poll`](Self::poll). Times never decrease; both ways give
+/// the same departures, because no part depends on when it is polled.
+pub struct Network {
+    paths: Paths,
+    /// There is a proxy: all of the paths are in use.
+    proxied: bool,
+    /// The last path down.
+    to_ue: usize,
+    radio: Option<Box<Radio>>,
+    /// Links by path, in the order in which they are observed.
+    links: Vec<(usize, LinkHistory)>,
+    /// Names of all stages, by path.
+    stages: [Vec<Name>; 4],
+    dropped: Drops,
+    /// Of these, since the last sample.
+    dropped_now: Drops,
+    /// Since the last sample, by the name of the buffer.
+    radio_dropped_now: BTreeMap<(u32, DropReason), u64>,
+}
+
+/// A packet that reached an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// When, in logical time.
+    pub at: Instant,
+    /// The packet.
+    pub packet: Packet,
+    /// The path at whose end it is.
+    pub path: usize,
+}
+
+impl Network {
+    /// What `scenario` says. Stages draw from streams of `seed`, and get names.
+    pub fn new(scenario: &Scenario, seed: u64, names: &mut Names) -> Self {
+        let parts = parts(scenario);
+        let proxied = scenario.proxy.is_some();
+        let mut paths = build_sides(parts, proxied, seed);
+        let stages =
+            parts.map(|stages| stages.iter().map(|stage| names.add(&stage.name)).collect());
+        let mut links = Vec::new();
+        for path in BY_DIRECTION {
+            let stages: &Vec<Name> = &stages[path];
+            paths[path].observe(Instant::ZERO, &mut |meter| {
+                links.push((path, LinkHistory::new(stages[meter.stage as usize])));
+            });
+        }
+        let radio =
+            scenario.radio.as_ref().map(|radio| Box::new(Radio::new(radio, scenario, seed, names)));
+        Self {
+            paths,
+            proxied,
+            to_ue: if proxied { beyond_proxy(0) } else { 0 },
+            radio,
+            links,
+            stages,
+            dropped: Drops::new(),
+            dropped_now: Drops::new(),
+            radio_dropped_now: BTreeMap::new(),
+        }
+    }
+
+    /// The next flow, counted from 0: its name in tables, and its UE's place in the scenario.
+    pub fn add_flow(&mut self, name: Name, ue: usize) {
+        if let Some(radio) = &mut self.radio {
+            radio.add_flow(name, ue);
+        }
+    }
+
+    /// An endpoint's packet enters the path that begins there, or the radio before it. Returns the
+    /// hop.
+    #[inline]
+    pub fn enter(&mut self, now: Instant, path: usize, packet: Packet) -> usize {
+        match &mut self.radio {
+            Some(radio) if path == FROM_UE => {
+                radio.enqueue(now, Direction::Uplink, packet);
+                RADIO
+            }
+            _ => {
+                self.paths[path].enqueue(now, packet);
+                path
+            }
+        }
+    }
+
+    /// A packet that left a hop goes into `hop`.
+    #[inline]
+    pub fn pass(&mut self, now: Instant, hop: usize, packet: Packet) {
+        match &mut self.radio {
+            Some(radio) if hop == RADIO => radio.enqueue(now, Direction::Downlink, packet),
+            _ => self.paths[hop].enqueue(now, packet),
+        }
+    }
+
+    /// When a hop can next yield something.
+    #[inline]
+    pub fn next_of(&self, hop: usize) -> Option<Instant> {
+        match self.paths.get(hop) {
+            Some(path) => path.next_event(),
+            None => self.radio.as_deref()?.next_event(),
+        }
+    }
+
+    /// The next packet that has left a hop by `now`.
+    #[inline]
+    pub fn poll_hop(&mut self, hop: usize, now: Instant) -> Option<Leaving> {
+        let Some(path) = self.paths.get_mut(hop) else {
+            let departure = self.radio.as_deref_mut()?.poll(now)?;
+            let goes = match departure.direction {
+                Direction::Downlink => Goes::Out(self.to_ue),
+                Direction::Uplink => Goes::On(FROM_UE),
+            };
+            return Some(Leaving { at: departure.at, packet: departure.packet, goes });
+        };
+        let departure = path.poll(now)?;
+        let goes = if self.radio.is_some() && hop == self.to_ue {
+            Goes::On(RADIO)
+        } else if self.proxied && hop < 2 {
+            Goes::ToProxy(beyond_proxy(hop))
+        } else {
+            Goes::Out(hop)
+        };
+        Some(Leaving { at: departure.at, packet: departure.packet, goes })
+    }
+
+    /// When polling can next yield something or has internal work; `None`: not before a packet
+    /// enters.
+    pub fn next_event(&self) -> Option<Instant> {
+        self.next_hop().map(|(_, at)| at)
+    }
+
+    /// The next packet that has reached an endpoint by `now`, in order of arriving. Everything
+    /// passes a proxy.
+    #[inline]
+    pub fn poll(&mut self, now: Instant) -> Option<Arrival> {
+        self.poll_watched(now, &mut |_, _, _| {})
+    }
+
+    /// Like `poll`, and shows what goes from hop to hop: the time, the next hop, the packet.
+    #[inline]
+    pub fn poll_watched(
+        &mut self,
+        now: Instant,
+        on_pass: &mut impl FnMut(Instant, usize, &Packet),
+    ) -> Option<Arrival> {
+        loop {
+            let (hop, at) = self.next_hop().filter(|&(_, at)| at <= now)?;
+            let Some(leaving) = self.poll_hop(hop, at) else { continue };
+            match leaving.goes {
+                Goes::On(next) | Goes::ToProxy(next) => {
+                    on_pass(at, next, &leaving.packet);
+                    self.pass(at, next, leaving.packet);
+                }
+                Goes::Out(path) => {
+                    return Some(Arrival { at: leaving.at, packet: leaving.packet, path });
+                }
+            }
+        }
+    }
+
+    /// The hop that is due first.
+    #[inline]
+    fn next_hop(&self) -> Option<(usize, Instant)> {
+        (0..HOPS).filter_map(|hop| Some((hop, self.next_of(hop)?))).min_by_key(|&(_, at)| at)
+    }
+
+    /// What is inside: entered, and neither out nor dropped.
+    pub fn load(&self) -> Load {
+        let radio = self.radio.as_ref().map_or_else(Load::default, |radio| radio.load());
+        self.paths.iter().fold(radio, |sum, path| sum + path.load())
+    }
+
+    /// Brings the links of a path up to `now` and shows their meters.
+    pub fn observe(&mut self, path: usize, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.paths[path].observe(now, visit);
+    }
+
+    /// Counts the packets dropped since the last time, and shows each with its direction: 0 down,
+    /// 1 up.
+    pub fn drain_drops(&mut self, on_drop: &mut dyn FnMut(usize, &Drop)) {
+        for path in BY_DIRECTION {
+            while let Some(drop) = self.paths[path].poll_drop() {
+                *self.dropped_now.entry((path, drop.stage, drop.reason)).or_default() += 1;
+                on_drop(path % 2, &drop);
+            }
+        }
+        let Some(radio) = &mut self.radio else { return };
+        while let Some((drop, link)) = radio.poll_drop() {
+            *self.radio_dropped_now.entry((link.0, drop.reason)).or_default() += 1;
+            // The cell's stages are the downlink and the uplink.
+            on_drop(drop.stage as usize, &drop);
+        }
+    }
+
+    /// A sample interval ends: rows of links and radio, and the drops counted since the last one.
+    pub fn sample(&mut self, now: Instant, tables: &mut Tables) {
+        if let Some(radio) = &mut self.radio {
+            radio.write_mobility(tables);
+        }
+        for ((link, reason), packets) in std::mem::take(&mut self.radio_dropped_now) {
+            tables.event(drop_event(now, Name(link), reason, packets));
+        }
+        let dropped = std::mem::take(&mut self.dropped_now);
+        for (&(path, stage, reason), &packets) in &dropped {
+            *self.dropped.entry((path, stage, reason)).or_default() += packets;
+            let link = self.stages[path][stage as usize];
+            tables.event(drop_event(now, link, reason, packets));
+        }
+        let mut histories = self.links.iter_mut();
+        for path in BY_DIRECTION {
+            self.paths[path].observe(now, &mut |meter| {
+                if let Some((path, link)) = histories.next() {
+                    let here =
+                        |key: &(usize, u32, DropReason)| (key.0, key.1) == (*path, meter.stage);
+                    let lost = dropped.iter().filter(|(key, _)| here(key)).map(|(_, n)| n).sum();
+                    link.sample(now, meter.into(), lost, tables);
+                }
+            });
+        }
+        if let Some(radio) = &mut self.radio {
+            radio.sample(now, tables);
+        }
+    }
+
+    /// The run ends at `now`: what links and radio were like over all of it.
+    pub fn summarise(&mut self, now: Instant, summary: &mut RunSummary) {
+        let seconds = now.as_secs_f64();
+        for path in BY_DIRECTION {
+            let dropped = &self.dropped;
+            self.paths[path].observe(now, &mut |meter| {
+                let here = dropped
+                    .iter()
+                    .filter(|((way, stage, _), _)| *way == path && *stage == meter.stage)
+                    .map(|((_, _, reason), &packets)| (*reason, packets));
+                let delay = Quantiles::of(&meter.sojourn);
+                summary.links.push(links::summary(&meter.name, seconds, meter.into(), delay, here));
+            });
+        }
+        if let Some(radio) = &mut self.radio {
+            radio.summarise(now, summary);
+        }
+    }
+}
+
+/// The stages of each of [`Paths`].
+fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
+    let (before_down, before_up) = match &scenario.proxy {
+        Some(proxy) => (proxy.down.stages_before, proxy.up.stages_before),
+        None => (scenario.down.len(), scenario.up.len()),
+    };
+    let ((down, beyond_down), (up, beyond_up)) =
+        (scenario.down.split_at(before_down), scenario.up.split_at(before_up));
+    [down, up, beyond_down, beyond_up]
+}
+
+/// Builds [`Paths`], the two of each side of the proxy as a pair: the first part down and the last
+/// part up are the server's side, the others the UE's. Without a proxy all stages are one side.
+fn build_sides(parts: [&[NamedStage]; 4], proxied: bool, seed: u64) -> Paths {
+    let pair = |down: usize, up: usize| {
+        build_pair(NamedStage::named(parts[down]), NamedStage::named(parts[up]), seed)
+    };
+    if proxied {
+        let ([from_server, to_server], [to_ue, from_ue]) = (pair(0, 3), pair(2, 1));
+        [from_server, from_ue, to_ue, to_server]
+    } else {
+        let ([down, up], [no_down, no_up]) = (pair(0, 1), pair(2, 3));
+        [down, up, no_down, no_up]
+    }
+}

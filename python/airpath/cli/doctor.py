@@ -1,0 +1,27 @@
+"""``airpath doctor``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from airpath.cli.console import output
+
+
+def command(
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Say what this machine can do, what is missing and how to get it."""
+    from airpath import doctor, summary
+
+    findings = doctor.examine()
+    if json:
+        output(summary.to_json(doctor.as_json(findings)))
+        return
+    width = max(len(found.name) for found in findings)
+    for found in findings:
+        state = "yes" if found.found else "no "
+        output(f"{state}  {found.name:{width}}  {found.detail}")
+        if not found.found:
+            output(f"     {'':{width}}  for {found.needed_for}: {found.remedy or 'nothing helps'}")

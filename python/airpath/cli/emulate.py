@@ -1,0 +1,101 @@
+"""``airpath emulate``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airpath.cli.console import narrate, output
+from airpath.cli.run import Scenario, Sets
+
+
+def command(
+    scenario: Scenario,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="COMMAND",
+            help="Program and arguments, after --. [default: a shell]",
+            show_default=False,
+        ),
+    ] = None,
+    sets: Sets = None,
+    server: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--server",
+            metavar="LINE",
+            help="Shell command at the server's end, started before COMMAND and waited for until "
+            "somebody listens there. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="END",
+            help="Where COMMAND runs: server, ue, or a UE's name. [default: ue]",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Seed of the model. [default: the scenario's]",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Run directory; must be new or empty. [default: runs/NAME-ID]",
+            show_default=False,
+        ),
+    ] = None,
+    capture: Annotated[
+        bool,
+        typer.Option(
+            "--capture", help="Also write capture.pcapng: every packet at each end and at the cell."
+        ),
+    ] = False,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print one JSON document; COMMAND's output goes to stderr."),
+    ] = False,
+) -> None:
+    """Run a command inside a scenario's network, over the kernel's own TCP.
+
+    COMMAND runs at the UE's end, called ue; the other end is called server, and "ip netns exec
+    server" runs something there. The exit code is COMMAND's, or 3 if that is 0 and the machine
+    was too late for the run to count. Needs root.
+    """
+    from airpath import emulate, provenance, summary
+    from airpath import scenario as scenarios
+
+    loaded = scenarios.load(scenario, sets)
+    run = emulate.emulate(
+        loaded,
+        words or emulate.shell(),
+        servers=server or (),
+        place=at,
+        seed=seed,
+        out=out,
+        quiet=json,
+        capture=capture,
+        command_line=provenance.command_line(),
+    )
+    if json:
+        output(summary.to_json(run.summary))
+    else:
+        for sentence in emulate.sentences(run):
+            narrate(sentence)
+    narrate(f"run directory: {run.directory}")
+    sys.stdout.flush()
+    # Not through Typer, for which some codes mean something.
+    raise SystemExit(emulate.exit_code(run))

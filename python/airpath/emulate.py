@@ -1,0 +1,142 @@
+"""Run a program inside a scenario's network: the kernel's TCP over the model, on the real clock.
+
+What passes is counted where the model is, so the run directory has the tables of a simulation:
+links, radio, drops. The scenario's flows are not run; the command is the traffic. Where TCP is
+concerned they say what the kernel is told: congestion control, buffers, options.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airpath import provenance as prov
+from airpath import scenario as scenarios
+from airpath import summary
+from airpath.errors import AirpathError, InputError, reason
+from airpath.results import Run, RunDirectory
+from airpath.rundir import PendingDirectory, cannot_write, remove_leftovers
+
+if TYPE_CHECKING:
+    from airpath import _core
+
+INVALID = 3
+"""Exit code of a run that was too late to count."""
+
+NOT_EMULATED = (
+    "The command is the traffic: the scenario's flows did not run.",
+    "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says.",
+)
+
+
+def emulate(
+    scenario: _core.Scenario,
+    command: Sequence[str],
+    *,
+    servers: Sequence[str] = (),
+    place: str | None = None,
+    seed: int | None = None,
+    out: Path | None = None,
+    quiet: bool = False,
+    capture: bool = False,
+    command_line: list[str] | None = None,
+) -> Run:
+    """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
+
+    ``servers`` are shell commands at the server's end, started before. ``out`` is the run
+    directory; without it, one of its own under ``runs``. With ``quiet`` the command's standard
+    output goes to standard error. ``capture`` adds ``capture.pcapng``.
+    """
+    from airpath import _core
+
+    if not command:
+        raise InputError("there is no command to run")
+    chosen = scenario.seed if seed is None else seed
+    started, began = time.time_ns(), time.monotonic()
+    # The kernel's packets are not the same twice: neither are two runs.
+    identifier = hashlib.sha256(f"{scenario.sha256} {chosen} {started}".encode()).hexdigest()[:12]
+    record = prov.provenance(scenario, [chosen], command_line, identifier)
+    numbered = out is None
+    if out is None:
+        out = Path("runs") / f"{scenarios.stem(scenario)}-{identifier}"
+    remove_leftovers(out.parent)
+    with PendingDirectory(out, numbered=numbered) as pending:
+        try:
+            emulated = _core.emulate(
+                scenario,
+                chosen,
+                list(command),
+                list(servers),
+                place=place,
+                quiet=quiet,
+                capture=str(pending.path / "capture.pcapng") if capture else None,
+            )
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        except OSError as error:
+            raise AirpathError(f"emulation failed: {reason(error)}") from None
+        result = emulated.result
+        wall_s = time.monotonic() - began
+        document = summary.of_result(result, scenario, identifier, wall_s)
+        document["emulation"] = _section(emulated, list(command), list(servers))
+        record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
+        try:
+            result.write_parquet(str(pending.path), prov.table_metadata(scenario, chosen))
+        except OSError as error:
+            raise cannot_write(pending.path, error) from None
+        RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
+        final = pending.commit()
+    tables = RunDirectory(final).tables([chosen])
+    return Run(document, record, scenario.resolved_toml, tables, final)
+
+
+def exit_code(run: Run) -> int:
+    """Return the command's exit code, or 3 if it was 0 and the run does not count."""
+    emulation = run.summary["emulation"]
+    return int(emulation["exit_code"]) or (0 if emulation["valid"] else INVALID)
+
+
+def shell() -> list[str]:
+    """Return the command where none is given."""
+    return [os.environ.get("SHELL") or "/bin/sh"]
+
+
+def sentences(run: Run) -> list[str]:
+    """Say how the run went."""
+    emulation = run.summary["emulation"]
+    said = []
+    for direction, facts in emulation["directions"].items():
+        late = facts["lateness_us"]
+        dropped = sum(facts["dropped"].values())
+        said.append(
+            f"{direction}: {facts['left']} packets left, {dropped} dropped"
+            + (
+                f"; 99 % within {late['p99']:.0f} us, all within {late['max']:.0f} us"
+                if late
+                else ""
+            )
+        )
+    if not emulation["valid"]:
+        said.append(f"this run does not count: {emulation['invalid_because']}")
+    return said
+
+
+def _section(emulated: _core.Emulated, command: list[str], servers: list[str]) -> dict[str, Any]:
+    report = emulated.report
+    return {
+        "valid": emulated.invalid is None,
+        "invalid_because": emulated.invalid,
+        "exit_code": emulated.code,
+        "command": command,
+        "servers": servers,
+        "coalesce_bytes": emulated.facts["coalesce_bytes"],
+        "real_time": emulated.facts["real_time"],
+        "flows": report["flows"],
+        "inside": report["inside"],
+        "directions": report["directions"],
+        "not_emulated": list(NOT_EMULATED),
+    }

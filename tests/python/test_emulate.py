@@ -1,0 +1,367 @@
+"""``airpath emulate``: real programs over the model. Most of it needs root, and says so."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from airpath.rundir import remove_leftovers
+from conftest import Command, command_environment
+
+WIRE = """
+[[path.down]]
+stage = "delay"
+delay_ms = 15
+[[path.up]]
+stage = "delay"
+delay_ms = 10
+[[flow]]
+kind = "bulk"
+congestion = "reno"
+profile = "linux-6.18"
+"""
+
+
+def _missing() -> str | None:
+    if os.geteuid() != 0:
+        return "root is needed for namespaces and TUN devices"
+    if not Path("/dev/net/tun").exists():
+        return "/dev/net/tun is missing (modprobe tun)"
+    packages = {"ip": "iproute2", "iperf3": "iperf3", "ping": "iputils-ping", "curl": "curl"}
+    lacking = [package for name, package in packages.items() if shutil.which(name) is None]
+    return f"apt-get install {' '.join(lacking)}" if lacking else None
+
+
+reason = _missing()
+needs_root = pytest.mark.skipif(reason is not None, reason=reason or "")
+
+
+@pytest.fixture
+def wire(tmp_path: Path) -> Path:
+    """A scenario of two delays."""
+    path = tmp_path / "delays.toml"
+    path.write_text(WIRE)
+    return path
+
+
+def _emulate(command: Command, scenario: object, *words: str, **options: Any) -> Any:
+    """Run ``words`` over a scenario; its document, once it ended well."""
+    arguments = [f"--{name}={value}" for name, value in options.items()]
+    done = command("emulate", str(scenario), "--json", *arguments, "--", *words)
+    assert done.returncode in (0, 3), done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("true",), 0),
+        (("sh", "-c", "exit 7"), 7),
+        (("sh", "-c", "kill -TERM $$"), 143),
+        (("no-such-program",), 1),
+    ],
+)
+def test_the_exit_code_is_the_commands(
+    airpath_command: Command, wire: Path, words: tuple[str, ...], code: int
+) -> None:
+    done = airpath_command("emulate", str(wire), "--", *words)
+    assert done.returncode == code, done.stderr
+    if code == 1:
+        assert "no-such-program" in done.stderr
+        assert not (wire.parent / "runs").exists() or not any((wire.parent / "runs").iterdir())
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("proxy", "--", "true"), "down.2.proxy"),
+        (("two-flows", "--set", "flow.0.congestion=bbr3", "--", "true"), "reno, cubic, bbr"),
+        (("two-flows", "--at", "nowhere", "--", "true"), "ends: server, ue"),
+    ],
+)
+def test_what_cannot_be_emulated_is_refused(
+    airpath_command: Command, arguments: tuple[str, ...], said: str
+) -> None:
+    done = airpath_command("emulate", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+@needs_root
+def test_a_run_beyond_its_bound_does_not_count(airpath_command: Command, wire: Path) -> None:
+    done = airpath_command(
+        *("emulate", str(wire), "--set", "emulation.lateness_bound_ms=0.000001", "--json"),
+        *("--", "ping", "-q", "-c", "5", "-i", "0.01", "server"),
+    )
+    assert done.returncode == 3, done.stderr
+    emulation = json.loads(done.stdout)["emulation"]
+    assert not emulation["valid"]
+    assert "bound" in emulation["invalid_because"]
+    # The command's own failure is more important.
+    bound = ("--set", "emulation.lateness_bound_ms=0.000001")
+    script = "ping -q -c 3 -i 0.01 server; exit 5"
+    assert airpath_command("emulate", str(wire), *bound, "--", "sh", "-c", script).returncode == 5
+
+
+@needs_root
+@pytest.mark.parametrize("version", ["-4", "-6"])
+def test_a_ping_takes_the_time_of_the_path(
+    airpath_command: Command, wire: Path, version: str
+) -> None:
+    document, said = _emulate(
+        airpath_command, wire, "ping", version, "-c", "20", "-i", "0.02", "server"
+    )
+    match = re.search(r"= ([\d.]+)/", said)
+    assert match, said
+    # 15 ms down, 10 ms up, and the machine's own time.
+    assert 25.0 <= float(match[1]) < 26.0
+    for facts in document["emulation"]["directions"].values():
+        assert facts["entered"] == facts["left"] == 20
+
+
+def _iperf(document_text: str) -> dict[str, Any]:
+    start = document_text.index("{")
+    found: dict[str, Any] = json.JSONDecoder().raw_decode(document_text[start:])[0]
+    return found
+
+
+@needs_root
+@pytest.mark.parametrize("streams", [1, 4])
+@pytest.mark.parametrize("direction", ["down", "up"])
+@pytest.mark.parametrize("congestion", ["cubic", "bbr", "reno"])
+@pytest.mark.parametrize("scenario", ["lte-20", "nr-n78"])
+def test_iperf3(
+    airpath_command: Command, scenario: str, congestion: str, direction: str, streams: int
+) -> None:
+    """The kernel sends with what the scenario's flow says, no faster than the cell can."""
+    sets = [f"flow.0.direction={direction}", f"flow.0.congestion={congestion}"]
+    reverse = ["-R"] if direction == "down" else []
+    done = airpath_command(
+        *("emulate", scenario, "--json", "--server", "exec iperf3 -s"),
+        *(word for one in sets for word in ("--set", one)),
+        *("--", "iperf3", "-c", "server", "-t", "2", "-J", "-P", str(streams), *reverse),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    end = _iperf(done.stderr)["end"]
+    assert end["sender_tcp_congestion"] == congestion
+    document = json.loads(done.stdout)
+    # The first UE's buffers come first.
+    link = next(link for link in document["links"] if link["id"].endswith(direction))
+    goodput = end["sum_received"]["bits_per_second"] / 1e6
+    assert 1.0 < goodput < link["capacity_mbps"]
+    for facts in document["emulation"]["directions"].values():
+        inside = facts["entered"] - facts["left"] - sum(facts["dropped"].values())
+        assert 0 <= inside <= document["emulation"]["inside"]
+        assert facts["refused"] == 0
+
+
+@needs_root
+def test_udp_arrives_at_its_rate(airpath_command: Command) -> None:
+    done = airpath_command(
+        *("emulate", "lte-20", "--json", "--server", "exec iperf3 -s"),
+        *("--", "iperf3", "-c", "server", "-u", "-b", "20M", "-t", "2", "-R", "-J"),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    total = _iperf(done.stderr)["end"]["sum"]
+    assert total["lost_percent"] < 1.0
+    assert total["bits_per_second"] == pytest.approx(20e6, rel=0.05)
+
+
+@needs_root
+@pytest.mark.parametrize("scenario", ["lte-20", "nr-n78"])
+def test_a_file_arrives_as_it_was(airpath_command: Command, tmp_path: Path, scenario: str) -> None:
+    """20 MB by curl from a web server."""
+    data = random.Random(1).randbytes(20_000_000)
+    (tmp_path / "data").write_bytes(data)
+    server = f"exec {sys.executable} -m http.server --directory {tmp_path} 8000"
+    done = airpath_command(
+        *("emulate", scenario, "--json", "--server", server),
+        *("--", "curl", "-sS", "-o", str(tmp_path / "copy"), "http://server:8000/data"),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    copy = (tmp_path / "copy").read_bytes()
+    assert hashlib.sha256(copy).digest() == hashlib.sha256(data).digest()
+    down = json.loads(done.stdout)["emulation"]["directions"]["down"]
+    assert down["entered_bytes"] > len(data)
+
+
+@needs_root
+def test_the_run_directory_is_one(airpath_command: Command, tmp_path: Path) -> None:
+    done = airpath_command(
+        *("emulate", "nr-n78", "--out", str(tmp_path / "run"), "--server", "exec iperf3 -s"),
+        *("--", "iperf3", "-c", "server", "-t", "1"),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    record = json.loads((tmp_path / "run/provenance.json").read_text())
+    assert record["driver"] == "emulate"
+    server, ue = record["emulation"]["ends"][:2]
+    assert record["emulation"]["kernel"] == os.uname().release
+    assert server["name"] == "server"
+    assert ue["sysctls"]["tcp_no_metrics_save"] == "1"
+    assert ue["counters"]["OutSegs"] > 100
+    radio = pl.read_parquet(tmp_path / "run/radio.parquet")
+    assert radio.filter(pl.col("direction") == "up")["scheduling_requests"].sum() > 0
+    links = pl.read_parquet(tmp_path / "run/links.parquet")
+    assert links.filter(pl.col("throughput_mbps") > 10).height > 0
+    report = airpath_command("report", str(tmp_path / "run"), "-o", str(tmp_path / "r.html"))
+    assert report.returncode == 0, report.stderr
+
+
+def _capture(file: Path) -> tuple[list[str], list[tuple[int, int, bytes]]]:
+    """Names of the interfaces of a pcapng file; interface, nanoseconds and bytes of each packet."""
+    data = file.read_bytes()
+    names, packets, at = [], [], 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        assert struct.unpack_from("<I", data, at + length - 4) == (length,)
+        if kind == 1:
+            code, size = struct.unpack_from("<HH", data, at + 16)
+            assert code == 2
+            names.append(data[at + 20 : at + 20 + size].decode())
+        elif kind == 6:
+            place, high, low, size, original = struct.unpack_from("<IIIII", data, at + 8)
+            assert size == original
+            packets.append((place, high << 32 | low, data[at + 28 : at + 28 + size]))
+        at += length
+    return names, packets
+
+
+@needs_root
+def test_a_capture_has_every_place_and_the_models_times(
+    airpath_command: Command, wire: Path
+) -> None:
+    out = wire.parent / "run"
+    began = time.time_ns()
+    done = airpath_command(
+        *("emulate", str(wire), "--capture", "--json", "--out", str(out), "--server"),
+        *("exec iperf3 -s", "--", "iperf3", "-c", "server", "-4", "-R", "-n", "2M"),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    directions = json.loads(done.stdout)["emulation"]["directions"]
+    names, packets = _capture(out / "capture.pcapng")
+    assert names == ["server", "ue", "core"]
+    count = sum(facts["entered"] + facts["left"] for facts in directions.values())
+    assert len(packets) == count
+    seen: dict[bytes, list[tuple[int, int]]] = {}
+    for place, at, packet in packets:
+        assert _ones_complement(packet[:20]) == 0xFFFF
+        pseudo = packet[12:20] + bytes([0, 6]) + (len(packet) - 20).to_bytes(2, "big")
+        assert _ones_complement(pseudo + packet[20:]) == 0xFFFF
+        assert began <= at <= time.time_ns()
+        seen.setdefault(packet, []).append((place, at))
+    pairs = [sorted(places) for places in seen.values() if len(places) == 2]
+    assert len(pairs) > 1000
+    # 15 ms down and 10 ms up, to the nanosecond.
+    assert {ue - server for (_, server), (_, ue) in pairs} == {15_000_000, -10_000_000}
+
+
+def _ones_complement(data: bytes) -> int:
+    """Sum of RFC 1071."""
+    data += b"\0" * (len(data) % 2)
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def _start(scenario: Path, *words: str, servers: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
+    options = [word for line in servers for word in ("--server", line)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "airpath", "emulate", str(scenario), *options, "--", *words],
+        cwd=scenario.parent,
+        env=command_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def _until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@needs_root
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 9), (signal.SIGINT, 8)])
+def test_signals_are_the_commands(wire: Path, sent: signal.Signals, code: int) -> None:
+    ready = wire.parent / "ready"
+    script = f"trap 'exit 9' TERM; trap 'exit 8' INT; touch {ready}; while :; do sleep 0.05; done"
+    running = _start(wire, "sh", "-c", script)
+    assert _until(ready.exists)
+    running.send_signal(sent)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == code, said.decode()
+    assert b"run directory" in said
+
+
+def _traces(mark: str) -> list[str]:
+    """Processes whose command line has the mark, and network namespaces beside our own."""
+    found = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdecimal() and int(place.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if mark.encode() in (place / "cmdline").read_bytes():
+                    found.append(f"process {place.name}")
+    return found
+
+
+def _networks() -> set[str]:
+    """Network namespaces of all processes and threads."""
+    found = set()
+    for place in Path("/proc").glob("[0-9]*/task/[0-9]*/ns/net"):
+        with contextlib.suppress(OSError):
+            found.add(str(place.readlink()))
+    return found
+
+
+@needs_root
+def test_nothing_is_left_when_it_is_killed(wire: Path) -> None:
+    mark = f"airpath-mark-{os.getpid()}"
+    names_before = {path.name for path in Path("/run/netns").glob("*")}
+    networks_before = _networks()
+    draw = random.Random(5)
+    for _ in range(8):
+        script = f": {mark}; sleep 1001 & setsid sleep 1002 & wait"
+        running = _start(wire, "sh", "-c", script, servers=(f": {mark}; exec iperf3 -s",))
+        time.sleep(draw.uniform(0.1, 1.5))
+        running.kill()
+        running.communicate(timeout=30)
+    assert _until(lambda: not _traces(mark)), _traces(mark)
+    assert _until(lambda: _networks() <= networks_before), _networks() - networks_before
+    assert {path.name for path in Path("/run/netns").glob("*")} == names_before
+    # What a killed process cannot remove, the next run does.
+    after = _start(wire, "true")
+    after.communicate(timeout=30)
+    assert after.returncode in (0, 3)
+    assert not list((wire.parent / "runs").glob("*.partial-*"))
+
+
+def test_leftovers_are_those_of_the_dead(tmp_path: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    for name in (f"a.partial-{dead.pid}", f"b.partial-{os.getpid()}", "c.partial-x", "d"):
+        (tmp_path / name).mkdir()
+    assert remove_leftovers(tmp_path) == [tmp_path / f"a.partial-{dead.pid}"]
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {f"b.partial-{os.getpid()}", "c.partial-x", "d"}
