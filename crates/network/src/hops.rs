@@ -24,13 +24,13 @@ pub const fn beyond_proxy(direction: usize) -> usize {
 
 /// A packet that left a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Leaving {
+pub(crate) struct Leaving {
     /// When; not later than the `now` of the poll.
-    pub at: Instant,
+    pub(crate) at: Instant,
     /// The packet.
-    pub packet: Packet,
+    pub(crate) packet: Packet,
     /// Where to.
-    pub goes: Goes,
+    pub(crate) goes: Goes,
 }
 
 /// Where a packet goes.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use airpath_base::{Drop, DropReason, Instant, Packet};
 use airpath_path::radio::Direction;
-use airpath_path::{LinkMeter, Load, Path, build_pair};
+use airpath_path::radio::cell::CellDeparture;
+use airpath_path::{Departure, LinkMeter, Load, Path, build_pair};
 use airpath_record::{Name, Names, Quantiles, RunSummary, Tables};
 use airpath_scenario::{NamedStage, Scenario};
 
@@ -24,8 +25,8 @@ const BY_DIRECTION: [usize; 4] = [0, 2, 1, 3];
 /// Everything between the endpoints.
 ///
 /// Hop by hop, as a driver with an agenda uses it: [`enter`](Self::enter) says which hop has
-/// something new, [`poll_hop`](Self::poll_hop) where a packet goes from one, and
-/// [`pass`](Self::pass) takes it there. All at once, as a [`Path`]: `enter`,
+/// something new, [`poll_path`](Self::poll_path) and [`poll_radio`](Self::poll_radio) what leaves
+/// one, and [`pass`](Self::pass) takes it on. All at once, as a [`Path`]: `enter`,
 /// [`next_event`](Self::next_event), [`poll`](Self::poll). Times never decrease; both ways give
 /// the same departures, because no part depends on when it is polled.
 pub struct Network {
@@ -96,7 +97,7 @@ impl Network {
 
     /// An endpoint's packet enters the path that begins there, or the radio before it. Returns the
     /// hop.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, now: Instant, path: usize, packet: Packet) -> usize {
         match &mut self.radio {
             Some(radio) if path == FROM_UE => {
@@ -111,7 +112,7 @@ impl Network {
     }
 
     /// A packet that left a hop goes into `hop`.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, now: Instant, hop: usize, packet: Packet) {
         match &mut self.radio {
             Some(radio) if hop == RADIO => radio.enqueue(now, Direction::Downlink, packet),
@@ -120,7 +121,7 @@ impl Network {
     }
 
     /// When a hop can next yield something.
-    #[inline]
+    #[inline(always)]
     pub fn next_of(&self, hop: usize) -> Option<Instant> {
         match self.paths.get(hop) {
             Some(path) => path.next_event(),
@@ -128,26 +129,47 @@ impl Network {
         }
     }
 
-    /// The next packet that has left a hop by `now`.
+    /// The next packet that has left a path by `now`; see [`after_path`](Self::after_path).
     #[inline]
-    pub fn poll_hop(&mut self, hop: usize, now: Instant) -> Option<Leaving> {
-        let Some(path) = self.paths.get_mut(hop) else {
-            let departure = self.radio.as_deref_mut()?.poll(now)?;
-            let goes = match departure.direction {
-                Direction::Downlink => Goes::Out(self.to_ue),
-                Direction::Uplink => Goes::On(FROM_UE),
-            };
-            return Some(Leaving { at: departure.at, packet: departure.packet, goes });
-        };
-        let departure = path.poll(now)?;
-        let goes = if self.radio.is_some() && hop == self.to_ue {
+    pub fn poll_path(&mut self, path: usize, now: Instant) -> Option<Departure> {
+        self.paths[path].poll(now)
+    }
+
+    /// The next packet that has left the radio by `now`; see [`after_radio`](Self::after_radio).
+    #[inline]
+    pub fn poll_radio(&mut self, now: Instant) -> Option<CellDeparture> {
+        self.radio.as_deref_mut()?.poll(now)
+    }
+
+    /// Where packets go that leave a path.
+    #[inline]
+    pub fn after_path(&self, path: usize) -> Goes {
+        if self.radio.is_some() && path == self.to_ue {
             Goes::On(RADIO)
-        } else if self.proxied && hop < 2 {
-            Goes::ToProxy(beyond_proxy(hop))
+        } else if self.proxied && path < 2 {
+            Goes::ToProxy(beyond_proxy(path))
         } else {
-            Goes::Out(hop)
-        };
-        Some(Leaving { at: departure.at, packet: departure.packet, goes })
+            Goes::Out(path)
+        }
+    }
+
+    /// Where packets go that leave the radio.
+    #[inline]
+    pub fn after_radio(&self, direction: Direction) -> Goes {
+        match direction {
+            Direction::Downlink => Goes::Out(self.to_ue),
+            Direction::Uplink => Goes::On(FROM_UE),
+        }
+    }
+
+    /// The next packet that has left a hop by `now`.
+    fn poll_hop(&mut self, hop: usize, now: Instant) -> Option<Leaving> {
+        if hop == RADIO {
+            let CellDeparture { direction, at, packet, .. } = self.poll_radio(now)?;
+            return Some(Leaving { at, packet, goes: self.after_radio(direction) });
+        }
+        let Departure { at, packet } = self.poll_path(hop, now)?;
+        Some(Leaving { at, packet, goes: self.after_path(hop) })
     }
 
     /// When polling can next yield something or has internal work; `None`: not before a packet

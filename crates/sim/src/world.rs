@@ -2,8 +2,8 @@
 //!
 //! At a proxy TCP ends; everything else goes on at the same instant.
 
-use airpath_base::{Duration, Instant};
-use airpath_network::{Goes, HOPS, Hops, Network};
+use airpath_base::{Duration, Instant, Packet};
+use airpath_network::{Goes, HOPS, Hops, Network, RADIO};
 use airpath_record::{FairnessSummary, Name, RunSummary, Tables};
 use airpath_scenario::Scenario;
 
@@ -85,7 +85,8 @@ impl World {
                 return false;
             }
             match source {
-                0..HOPS => self.run_hop(source),
+                0..RADIO => self.run_path(source),
+                RADIO => self.run_radio(),
                 SAMPLER => {
                     self.sample();
                     if !progress(at) {
@@ -106,44 +107,66 @@ impl World {
         true
     }
 
-    /// Something leaves a hop, or happens in it.
+    /// Something leaves a path, or happens in it.
     #[inline]
-    fn run_hop(&mut self, hop: usize) {
+    fn run_path(&mut self, path: usize) {
         let mut sent = Hops::default();
         let next = loop {
-            let Some(ref leaving) = self.network.poll_hop(hop, self.now) else {
-                break self.network.next_of(hop);
+            let Some(ref departure) = self.network.poll_path(path, self.now) else {
+                break self.network.next_of(path);
             };
-            let index = leaving.packet.flow.0 as usize;
-            let flow = &mut self.flows[index];
-            match leaving.goes {
-                Goes::On(next) => {
-                    self.network.pass(self.now, next, leaving.packet);
-                    sent.add(next);
-                }
-                Goes::ToProxy(next) if flow.passes_proxy() => {
-                    self.network.pass(self.now, next, leaving.packet);
-                    sent.add(next);
-                }
-                Goes::ToProxy(_) | Goes::Out(_) => {
-                    let path = if let Goes::Out(path) = leaving.goes { path } else { hop };
-                    let mut context = Context {
-                        now: self.now,
-                        network: &mut self.network,
-                        tables: &mut self.tables,
-                        ack_table: self.ack_table,
-                        sent,
-                    };
-                    flow.on_packet(path, &leaving.packet, &mut context);
-                    sent = context.sent;
-                    arm_earlier(&mut self.agenda, FIRST_FLOW + index, flow.next_wake());
-                }
-            }
-            let next = self.network.next_of(hop);
+            self.go_on(path, self.network.after_path(path), &departure.packet, &mut sent);
+            let next = self.network.next_of(path);
             if next.is_none_or(|at| at > self.now) {
                 break next;
             }
         };
+        self.rearm(path, next, sent);
+    }
+
+    /// Something leaves the radio, or happens in it.
+    fn run_radio(&mut self) {
+        let mut sent = Hops::default();
+        while let Some(ref departure) = self.network.poll_radio(self.now) {
+            let goes = self.network.after_radio(departure.direction);
+            self.go_on(RADIO, goes, &departure.packet, &mut sent);
+        }
+        self.rearm(RADIO, self.network.next_of(RADIO), sent);
+    }
+
+    /// A packet that left a hop goes where it goes.
+    #[inline(always)]
+    fn go_on(&mut self, hop: usize, goes: Goes, packet: &Packet, sent: &mut Hops) {
+        let index = packet.flow.0 as usize;
+        let flow = &mut self.flows[index];
+        match goes {
+            Goes::On(next) => {
+                self.network.pass(self.now, next, *packet);
+                sent.add(next);
+            }
+            Goes::ToProxy(next) if flow.passes_proxy() => {
+                self.network.pass(self.now, next, *packet);
+                sent.add(next);
+            }
+            Goes::ToProxy(_) | Goes::Out(_) => {
+                let path = if let Goes::Out(path) = goes { path } else { hop };
+                let mut context = Context {
+                    now: self.now,
+                    network: &mut self.network,
+                    tables: &mut self.tables,
+                    ack_table: self.ack_table,
+                    sent: *sent,
+                };
+                flow.on_packet(path, packet, &mut context);
+                *sent = context.sent;
+                arm_earlier(&mut self.agenda, FIRST_FLOW + index, flow.next_wake());
+            }
+        }
+    }
+
+    /// A hop is done for now, and others have something new.
+    #[inline]
+    fn rearm(&mut self, hop: usize, next: Option<Instant>, sent: Hops) {
         self.agenda.rearm(hop, next.unwrap_or(Instant::MAX));
         for other in sent.iter().filter(|&other| other != hop) {
             self.agenda.arm(other, self.network.next_of(other));

@@ -186,6 +186,9 @@ impl Network {
     /// When polling can next yield something or has internal work; `None`: not before an enqueue.
     #[inline]
     pub fn next_event(&self) -> Option<Instant> {
+        if let ([cell], None, true) = (&*self.cells, self.due, self.departures.is_empty()) {
+            return cell.next_event();
+        }
         let cells = self.cells.iter().filter_map(Cell::next_event).min();
         let own = self.departures.front().map(|departure| departure.at);
         [cells, own, self.due].into_iter().flatten().min()
