@@ -28,16 +28,23 @@ delay_ms = 10
 [[flow]]
 kind = "bulk"
 profile = "linux-6.18"
-receive_buffer_bytes = 100_000_000
+receive_buffer_bytes = {window}
 send_buffer_bytes = 100_000_000
 """
+WINDOW = 12_000_000
+"""1.6 of 3 Gb/s times 20 ms: fills the link, and no queue runs over."""
+
+WIDE = 100_000_000
+FREE = ("bare forwarder", "delay, as fast as TCP goes")
+"""Cases whose limit is the machine."""
+
 DELAY = '[[path.down]]\nstage = "delay"\ndelay_ms = 10\n'
 LINK = '[[path.down]]\nstage = "link"\nrate_mbps = {rate}\nqueue_packets = 20000\n'
 RADIO = '[radio]\npreset = "{preset}"\n'
 
 CASES = {
-    "bare forwarder": DELAY,
-    "delay, as fast as TCP goes": DELAY,
+    FREE[0]: DELAY,
+    FREE[1]: DELAY,
     "link of 1 Gb/s, delay": LINK.format(rate=1_000) + DELAY,
     "link of 3 Gb/s, delay": LINK.format(rate=3_000) + DELAY,
     "NR n78, delay": DELAY + RADIO.format(preset="nr-n78"),
@@ -79,14 +86,15 @@ def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
     """One run, in a process of its own: what iperf3 received, how late the data was."""
     with tempfile.TemporaryDirectory() as place:
         scenario = Path(place) / "case.toml"
-        scenario.write_text(text + ENDS)
+        window = WIDE if name in FREE else WINDOW
+        scenario.write_text(text + ENDS.format(window=window))
         script = (
             "import json, sys\n"
             "from airpath import _core, scenario\n"
             "loaded = scenario.load(sys.argv[1], None)\n"
             "ran = _core.emulate(loaded, 1, sys.argv[3:], [sys.argv[2]], bare=%r)\n"
             "print(json.dumps(ran.report))\n"
-        ) % (name == "bare forwarder")
+        ) % (name == FREE[0])
         done = subprocess.run(
             [sys.executable, "-c", script, str(scenario), SERVER, *command],
             stdout=subprocess.PIPE,

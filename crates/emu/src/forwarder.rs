@@ -24,18 +24,13 @@ use crate::outbox::{Outbox, Writing, Written};
 use crate::packet::{Layout, Offload};
 use crate::report::{DirectionReport, Lateness, LinkReport, LogReport, Report};
 use crate::segments::Segments;
+use crate::share::Share;
 use crate::slab::{SLOT_BYTES, Slab};
 use crate::tun::READ_BYTES;
 use crate::{Clock, EmuError, Tun};
 
 /// Reads from one device before departures have their turn again.
 const BATCH: usize = 16;
-
-/// A thread with real-time priority that never sleeps is put aside for 50 ms of every second, so
-/// that others are not starved (`sched_rt_runtime_us`; the fair server since Linux 6.12). It gives
-/// them their share in small pieces of its own accord: [`NAP`] after so long.
-const LONGEST_AWAKE: Duration = Duration::from_micros(940);
-const NAP: Duration = Duration::from_micros(60);
 
 const DIRECTIONS: [&str; 2] = ["down", "up"];
 
@@ -236,7 +231,7 @@ impl Forwarder {
             capture.begin(self.clock.epoch_nanos());
         }
         let end = self.clock.now() + duration;
-        let mut slept_at = self.clock.now();
+        let (mut share, mut awake_since) = (Share::default(), self.clock.now());
         loop {
             let now = self.clock.now();
             self.deliver(now);
@@ -253,12 +248,12 @@ impl Forwarder {
                 Err(error) => return Err(EmuError::Wait(error.into())),
             }
             let after = self.clock.now();
-            if after.saturating_since(before) > NAP {
-                slept_at = after;
-            } else if after.saturating_since(slept_at) > LONGEST_AWAKE {
-                Clock::sleep(NAP);
-                slept_at = self.clock.now();
+            share.worked(before.saturating_since(awake_since));
+            share.waited(after.saturating_since(before), pause);
+            if share.is_due() {
+                Clock::sleep(share.take());
             }
+            awake_since = self.clock.now();
             for (place, wanted) in wanted.iter().enumerate() {
                 if wanted.revents().is_empty() {
                     continue;

@@ -37,6 +37,7 @@ mod packet;
 mod profile;
 mod report;
 mod segments;
+mod share;
 mod slab;
 mod sys;
 mod tun;

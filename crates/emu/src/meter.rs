@@ -43,8 +43,8 @@ struct Way {
     stream: Stream,
     /// UDP: payload that arrived.
     payload: u64,
-    /// Ends of segments under way that were sent once, and when.
-    under_way: VecDeque<(u64, Instant)>,
+    /// Ends of segments under way, in order, and when those were sent that were sent once.
+    under_way: VecDeque<(u64, Option<Instant>)>,
     rtt: Histogram,
     /// Since the last sample.
     rtt_sum: Duration,
@@ -146,10 +146,12 @@ impl Way {
         if end <= self.highest {
             self.retransmitted += 1;
             // Karn: an acknowledgement of a segment sent twice says nothing (RFC 6298 3).
-            self.under_way.retain(|&(sent, _)| sent <= from || sent > end);
+            let first = self.under_way.partition_point(|&(sent, _)| sent <= from);
+            let again = self.under_way.iter_mut().skip(first).take_while(|(sent, _)| *sent <= end);
+            again.for_each(|(_, at)| *at = None);
         } else {
             self.highest = end;
-            self.under_way.push_back((end, now));
+            self.under_way.push_back((end, Some(now)));
         }
     }
 
@@ -161,11 +163,11 @@ impl Way {
         let mut offsets = self.sender;
         let ack = offsets.of(ack);
         let mut newest = None;
-        while let Some(&(end, sent)) = self.under_way.front().filter(|(end, _)| *end <= ack) {
+        while let Some(&(_, sent)) = self.under_way.front().filter(|(end, _)| *end <= ack) {
             self.under_way.pop_front();
-            newest = Some((end, sent));
+            newest = sent;
         }
-        if let Some((_, sent)) = newest {
+        if let Some(sent) = newest {
             let rtt = now.saturating_since(sent);
             self.rtt.record(rtt);
             self.rtt_sum += rtt;
