@@ -183,3 +183,25 @@ def test_labels_move_apart() -> None:
 )
 def test_axes_end_at_round_numbers(value: float, top: float) -> None:
     assert nice_top(value) == pytest.approx(top)
+
+
+def test_what_was_run_names_cells_and_how_ues_move() -> None:
+    from types import SimpleNamespace
+    from typing import cast
+
+    from airpath.report.setup import parameters
+
+    def items(toml: str) -> list[str]:
+        run = cast("Run", SimpleNamespace(scenario_toml=toml))
+        return dict(parameters(run)).get("radio", [])
+
+    alone = '[radio]\nname = "west"\npreset = "lte-20"\n[[radio.ue]]\nname = "phone"\n'
+    more = "[[radio.ue]]\ncount = 3\n[radio.ue.drx]\nenabled = true\n"
+    beside = '[[radio.neighbour]]\nname = "leg"\npreset = "nr-n78"\n'
+    assert items(alone) == ["lte-20", "1 UE"]
+    assert items(alone + more) == ["lte-20", "4 UEs", "DRX"]
+    cells = ["west: lte-20", "leg: nr-n78", "1 UE"]
+    assert items(alone + beside + "[radio.mobility]\na3 = true\n") == [*cells, "event A3"]
+    planned = '[[radio.handover]]\nat_s = 1\nto = "leg"\n'
+    assert items(alone + beside + planned) == [*cells, "1 planned handover"]
+    assert items("[run]\nduration_s = 1\n") == []

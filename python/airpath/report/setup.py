@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airpath.text import count, digits, exact_size
+from airpath.text import count, digits, exact_size, plural
 from airpath.toml import parse_toml
 
 if TYPE_CHECKING:
@@ -64,13 +64,15 @@ _SILENT = {
 
 
 def parameters(run: Run) -> list[tuple[str, list[str]]]:
-    """Name and items of each row: the path both ways, and the flows."""
+    """Name and items of each row: the path both ways, the radio, and the flows."""
     scenario = parse_toml(run.scenario_toml)
     path = scenario.get("path", {})
     rows = [
         ("down", [_stage(stage) for stage in path.get("down", [])] or ["an ideal wire"]),
         ("up", [_stage(stage) for stage in path.get("up", [])] or ["an ideal wire"]),
     ]
+    if "radio" in scenario:
+        rows.append(("radio", _radio(scenario["radio"])))
     for index, flow in enumerate(scenario.get("flow", [])):
         name = str(flow.get("id", f"{flow.get('kind')}-{index}"))
         rows.append((name, [", ".join([str(flow.get("kind", "")), *_words(flow, _FLOW_KEYS)])]))
@@ -86,6 +88,24 @@ def differences(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
         for key in keys
         if len({repr(one.get(key)) for one in flat}) > 1
     ]
+
+
+def _radio(radio: dict[str, Any]) -> list[str]:
+    """Cells by preset, UEs, and how they move."""
+    neighbours = radio.get("neighbour", [])
+    items = [str(radio.get("preset", ""))]
+    if neighbours:
+        items = [f"{cell.get('name')}: {cell.get('preset')}" for cell in (radio, *neighbours)]
+    ues = radio.get("ue", [])
+    number = sum(int(ue.get("count", 1)) for ue in ues)
+    items.append(plural(number, "UE"))
+    if any(ue.get("drx", {}).get("enabled") for ue in ues):
+        items.append("DRX")
+    if radio.get("mobility", {}).get("a3"):
+        items.append("event A3")
+    if radio.get("handover"):
+        items.append(plural(len(radio["handover"]), "planned handover"))
+    return items
 
 
 def _stage(stage: dict[str, Any]) -> str:
