@@ -6,7 +6,7 @@ use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
 use crate::spec::PROFILE;
-use crate::suggest::{list, nearest};
+use crate::suggest::unknown_name;
 use crate::value::{Setting, is_name};
 
 /// Name and text of the built-in profiles. The first line of each is its description.
@@ -163,14 +163,8 @@ impl Profiles {
         match self.profiles.iter().find(|profile| profile.name == name) {
             Some(profile) => profile.fields.clone(),
             None => {
-                let names = || self.profiles.iter().map(|profile| profile.name.as_str());
-                let near = nearest(name, names())
-                    .map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
-                problems.add_with_help(
-                    origin,
-                    format!("`{key}`: there is no profile {name:?}"),
-                    format!("{near}profiles: {}", list(names())),
-                );
+                let names = self.profiles.iter().map(|profile| profile.name.as_str());
+                unknown_name(key, "profile", name, names, origin, problems);
                 None
             }
         }

@@ -16,7 +16,7 @@ use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
 use crate::spec::{CELL, PARTS, RADIO, UE};
-use crate::suggest::{list, nearest};
+use crate::suggest::{list, unknown_name};
 use crate::traces::Traces;
 use crate::value::Setting;
 use layers::{Layer, Tables};
@@ -141,14 +141,9 @@ pub(crate) fn choose_ue(radio: Option<&Radio>, flow: &mut Fields, problems: &mut
         }
         (Some(radio), Some(name)) => {
             if radio.index(name).is_none() {
-                let names: Vec<String> = radio.names().take(20).collect();
-                let near = nearest(name, names.iter().map(String::as_str))
-                    .map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
-                problems.add_with_help(
-                    flow.origin_of("ue"),
-                    format!("`ue`: there is no UE {name:?}"),
-                    format!("{near}UEs: {}", list(names)),
-                );
+                let names: Vec<String> = radio.names().collect();
+                let names = names.iter().map(String::as_str);
+                unknown_name("ue", "UE", name, names, flow.origin_of("ue"), problems);
             }
         }
     }
@@ -162,14 +157,8 @@ fn find_preset(fields: &Fields, problems: &mut Problems) -> Option<Preset> {
     let name = fields.text("preset")?;
     let found = presets::find(name);
     if found.is_none() {
-        let names = || presets::BUILT_IN.iter().map(|&(name, _)| name);
-        let near = nearest(name, names())
-            .map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
-        problems.add_with_help(
-            fields.origin_of("preset"),
-            format!("`preset`: there is no preset {name:?}"),
-            format!("{near}presets: {}", list(names())),
-        );
+        let names = presets::BUILT_IN.iter().map(|&(name, _)| name);
+        unknown_name("preset", "preset", name, names, fields.origin_of("preset"), problems);
     }
     found
 }

@@ -44,6 +44,25 @@ pub(crate) fn unknown_key(
     );
 }
 
+/// Reports that `key` names something that there is not: a `what` called `name`. At most twenty of
+/// the names that there are get listed.
+pub(crate) fn unknown_name<'a>(
+    key: &str,
+    what: &str,
+    name: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
+    origin: &Origin,
+    problems: &mut Problems,
+) {
+    let near = nearest(name, names.clone())
+        .map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
+    problems.add_with_help(
+        origin,
+        format!("`{key}`: there is no {what} {name:?}"),
+        format!("{near}{what}s: {}", list(names.take(20))),
+    );
+}
+
 /// The candidate that was probably meant, if any is near enough.
 pub(crate) fn nearest<'a>(
     name: &str,

@@ -9,7 +9,7 @@ use crate::node::{Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
 use crate::spec::{HANDOVER, MOBILITY, NEIGHBOUR};
-use crate::suggest::{list, nearest};
+use crate::suggest::unknown_name;
 use crate::traces::Traces;
 use crate::value::Setting;
 
@@ -116,13 +116,8 @@ pub(super) fn check(radio: &Radio, problems: &mut Problems) {
             let Some(name) = handover.text(key).filter(|name| !names.contains(name)) else {
                 continue;
             };
-            let near = nearest(name, names.iter().copied())
-                .map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
-            problems.add_with_help(
-                handover.origin_of(key),
-                format!("`{key}`: there is no {what} {name:?}"),
-                format!("{near}{what}s: {}", list(names.into_iter().take(20))),
-            );
+            let (names, origin) = (names.iter().copied(), handover.origin_of(key));
+            unknown_name(key, what, name, names, origin, problems);
         }
     }
     let Some(mobility) = &radio.mobility else { return };
