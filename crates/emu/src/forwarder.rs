@@ -182,7 +182,7 @@ impl Forwarder {
             slot: scenario
                 .radio
                 .as_ref()
-                .and_then(|radio| radio.network.cells.iter().map(|cell| cell.access.slot()).min()),
+                .and_then(|radio| radio.ran.cells.iter().map(|cell| cell.access.slot()).min()),
             log: (settings.log_records > 0).then(|| Log::new(settings.log_records)),
             journal: settings.journal.then(Journal::default),
             capture: None,

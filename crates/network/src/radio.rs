@@ -8,7 +8,7 @@ use airpath_path::radio::cell::{
     AccessCounters, CellDeparture, GrantCause, RadioCounters, RadioEvent, RadioEventKind, UeIndex,
     UeMeter,
 };
-use airpath_path::radio::network::{MobilityEvent, MobilityEventKind, Network};
+use airpath_path::radio::ran::{MobilityEvent, MobilityEventKind, Ran};
 use airpath_record::{
     EventRow, LinkSummary, Name, Names, Quantiles, RadioLogRow, RadioRow, RadioSummary, RunSummary,
     Tables,
@@ -20,7 +20,7 @@ use crate::mbps;
 
 /// The cells and their UEs' traffic.
 pub(crate) struct Radio {
-    network: Network,
+    ran: Ran,
     /// Names of the cells.
     cells: Vec<Name>,
     /// By flow.
@@ -94,12 +94,12 @@ impl Radio {
                 }),
             })
             .collect();
-        let mut network = Network::new(&config.network, seed);
+        let mut ran = Ran::new(&config.ran, seed);
         if scenario.run.radio_log {
-            network.watch();
+            ran.watch();
         }
         let (ues, flows) = (Vec::new(), Vec::new());
-        Self { network, cells, ues, flows, used, sampled_at: Instant::ZERO }
+        Self { ran, cells, ues, flows, used, sampled_at: Instant::ZERO }
     }
 
     /// The next flow belongs to that UE.
@@ -110,29 +110,29 @@ impl Radio {
 
     /// What is inside.
     pub(crate) fn load(&self) -> Load {
-        self.network.load()
+        self.ran.load()
     }
 
     /// A packet comes to the base station (down) or to the UE's radio (up).
     #[inline]
     pub(crate) fn enqueue(&mut self, now: Instant, direction: Direction, packet: Packet) {
         let ue = self.ues[packet.flow.0 as usize];
-        self.network.enqueue(now, direction, ue, packet);
+        self.ran.enqueue(now, direction, ue, packet);
     }
 
     #[inline]
     pub(crate) fn poll(&mut self, now: Instant) -> Option<CellDeparture> {
-        self.network.poll(now)
+        self.ran.poll(now)
     }
 
     #[inline]
     pub(crate) fn next_event(&self) -> Option<Instant> {
-        self.network.next_event()
+        self.ran.next_event()
     }
 
     /// The next drop, and the name of the buffer in tables.
     pub(crate) fn poll_drop(&mut self) -> Option<(Drop, Name)> {
-        let drop = self.network.poll_drop()?;
+        let drop = self.ran.poll_drop()?;
         let index = self.ues[drop.packet.flow.0 as usize];
         let place = self.used.binary_search_by_key(&index, |ue| ue.index);
         let ue = &mut self.used[place.expect("a flow's UE is in the list")];
@@ -147,7 +147,7 @@ impl Radio {
 
     /// Writes what happened to UEs between cells.
     pub(crate) fn write_mobility(&mut self, tables: &mut Tables) {
-        while let Some(event) = self.network.poll_mobility() {
+        while let Some(event) = self.ran.poll_mobility() {
             if let Some(ue) = self.used.iter().find(|ue| ue.index == event.ue) {
                 let cell = self.cells[event.to.0 as usize];
                 tables.event(mobility_event(ue.sides[0].link.name(), cell, &event));
@@ -157,7 +157,7 @@ impl Radio {
 
     /// Writes what the cells have logged.
     fn write_log(&mut self, tables: &mut Tables) {
-        while let Some(event) = self.network.poll_event() {
+        while let Some(event) = self.ran.poll_event() {
             if let Ok(place) = self.used.binary_search_by_key(&event.ue, |ue| ue.index) {
                 tables.radio_log(log_row(self.used[place].name, &self.flows, &event));
             }
@@ -172,8 +172,8 @@ impl Radio {
         }
         self.sampled_at = now;
         for ue in &mut self.used {
-            ue.cell = self.cells[self.network.cell_of(ue.index).0 as usize];
-            self.network.observe_ue(now, ue.index, &mut |meter| {
+            ue.cell = self.cells[self.ran.cell_of(ue.index).0 as usize];
+            self.ran.observe_ue(now, ue.index, &mut |meter| {
                 let side = usize::from(meter.direction == Direction::Uplink);
                 ue.sides[side].sample(now, seconds, (ue.name, ue.cell), meter, tables);
             });
@@ -185,7 +185,7 @@ impl Radio {
     pub(crate) fn summarise(&mut self, now: Instant, summary: &mut RunSummary) {
         let seconds = now.as_secs_f64();
         for ue in &self.used {
-            self.network.observe_ue(now, ue.index, &mut |meter| {
+            self.ran.observe_ue(now, ue.index, &mut |meter| {
                 let side = usize::from(meter.direction == Direction::Uplink);
                 summary.links.push(ue.sides[side].link_summary(seconds, meter));
                 let id = format!("{}.{}", ue.label, DIRECTIONS[side]);

@@ -260,7 +260,7 @@ pub struct GateConfig {
 /// What forgets flows, and what that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateKind {
-    /// Network address translator.
+    /// Ran address translator.
     Nat,
     /// Stateful firewall.
     Firewall,

@@ -3,7 +3,7 @@
 use airpath_base::{Duration, Rate};
 use airpath_path::StageConfig;
 use airpath_path::radio::cell::{CellConfig, UeConfig};
-use airpath_path::radio::network::NetworkConfig;
+use airpath_path::radio::ran::RanConfig;
 use airpath_tcp::EndpointConfig;
 
 /// One fully determined experiment (but for the seed, which a run may override).
@@ -105,7 +105,7 @@ pub struct RadioConfig {
     /// Names of the UEs, one or more, in file order; unique.
     pub ues: Vec<String>,
     /// What they are, in the order of these names.
-    pub network: NetworkConfig,
+    pub ran: RanConfig,
 }
 
 impl RadioConfig {
@@ -116,7 +116,7 @@ impl RadioConfig {
             preset: preset.to_owned(),
             cells: vec!["cell-0".to_owned()],
             ues: ues.iter().map(|&(name, _)| name.to_owned()).collect(),
-            network: NetworkConfig::alone(cell, &configs),
+            ran: RanConfig::alone(cell, &configs),
         }
     }
 }

@@ -13,7 +13,7 @@ use airpath_path::radio::harq::{Combining, Decoding, HarqTiming};
 use airpath_path::radio::mac::Occasions;
 use airpath_path::radio::mac::bsr::Piggyback;
 use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
-use airpath_path::radio::network::{CellIndex, PlannedHandover};
+use airpath_path::radio::ran::{CellIndex, PlannedHandover};
 use airpath_path::radio::rlc::{
     Discipline, EcnCapable, Forwarding, Isolation, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn,
     Release, RlcConfig, UmtsPdu,
@@ -55,7 +55,7 @@ fn radio(preset: &str, text: &str) -> RadioConfig {
 }
 
 fn ue(preset: &str, text: &str) -> UeConfig {
-    radio(preset, text).network.ues[0].in_cell[0].clone()
+    radio(preset, text).ran.ues[0].in_cell[0].clone()
 }
 
 fn ms(millis: u64) -> Duration {
@@ -78,10 +78,10 @@ fn presets_without_further_keys_are_the_models_own() {
     ] {
         let found = radio(preset, "");
         assert_eq!(found.preset, preset);
-        assert_eq!(found.network.cells[0], cell, "{preset}");
+        assert_eq!(found.ran.cells[0], cell, "{preset}");
         assert_eq!(found.ues.len(), 1);
         assert_eq!(found.ues[0], "ue-0");
-        assert_eq!(found.network.ues[0].in_cell[0], plain(&cell.access), "{preset}");
+        assert_eq!(found.ran.ues[0].in_cell[0], plain(&cell.access), "{preset}");
     }
 }
 
@@ -108,18 +108,18 @@ fn presets_have_the_published_timers() {
 #[test]
 fn presets_have_the_resource_blocks_of_their_bandwidth() {
     // TS 38.101-2 table 5.3.2-1
-    let Access::Nr(mmwave) = radio("nr-mmwave", "").network.cells[0].clone().access else {
+    let Access::Nr(mmwave) = radio("nr-mmwave", "").ran.cells[0].clone().access else {
         panic!("not NR")
     };
     assert_eq!((mmwave.downlink.prbs, mmwave.numerology.khz()), (66, 120));
     // TS 36.101 table 5.6-1
     for (preset, down, up) in [("lte-5", 25, 23), ("lte-10", 50, 48), ("lte-tdd-20", 100, 96)] {
-        let Access::Lte(carrier) = radio(preset, "").network.cells[0].clone().access else {
+        let Access::Lte(carrier) = radio(preset, "").ran.cells[0].clone().access else {
             panic!("not LTE")
         };
         assert_eq!((carrier.downlink_prbs, carrier.uplink_prbs), (down, up), "{preset}");
     }
-    let Access::Lte(tdd) = radio("lte-tdd-20", "").network.cells[0].clone().access else {
+    let Access::Lte(tdd) = radio("lte-tdd-20", "").ran.cells[0].clone().access else {
         panic!("not LTE")
     };
     let LteDuplex::Tdd { configuration, special } = tdd.duplex else { panic!("not TDD") };
@@ -131,17 +131,17 @@ fn presets_have_the_resource_blocks_of_their_bandwidth() {
 #[test]
 fn umts_is_what_it_says() {
     let hspa = radio("umts-hspa", "");
-    let Access::Umts(carrier) = hspa.network.cells[0].access.clone() else { panic!("not UMTS") };
+    let Access::Umts(carrier) = hspa.ran.cells[0].access.clone() else { panic!("not UMTS") };
     let category = HsdpaCategory::new(8).unwrap();
     assert_eq!(carrier.downlink, UmtsDownlink::HsDsch { category, codes: 10 });
     let category = EdchCategory::new(5).unwrap();
     assert_eq!(carrier.uplink, UmtsUplink::EDch { category, tti: EdchTti::Ms10 });
     // RNC, Iub, Node B
     assert_eq!(
-        (hspa.network.cells[0].base_station.downlink, hspa.network.cells[0].base_station.uplink),
+        (hspa.ran.cells[0].base_station.downlink, hspa.ran.cells[0].base_station.uplink),
         (ms(18), ms(18))
     );
-    let phone = &hspa.network.ues[0].in_cell[0];
+    let phone = &hspa.ran.ues[0].in_cell[0];
     assert_eq!(phone.configured.unwrap().bytes, 1_000);
     assert_eq!(phone.uplink.harq.processes, 4);
     let RlcConfig::Umts(rlc) = phone.downlink.bearer.rlc else { panic!("not UMTS") };
@@ -177,9 +177,9 @@ fn umts_is_what_it_says() {
 fn evdo_is_what_it_says() {
     let text = "[radio.cell]\naccess_network_ms = 12\n[radio.rrc]\nsetup_ms = 700\n";
     let evdo = radio("evdo-rev-a", text);
-    assert_eq!(evdo.network.cells[0].access, Access::Evdo);
-    assert_eq!(evdo.network.cells[0].base_station.uplink, ms(12));
-    let phone = &evdo.network.ues[0].in_cell[0];
+    assert_eq!(evdo.ran.cells[0].access, Access::Evdo);
+    assert_eq!(evdo.ran.cells[0].base_station.uplink, ms(12));
+    let phone = &evdo.ran.ues[0].in_cell[0];
     let processes = [&phone.downlink, &phone.uplink].map(|link| link.harq.processes);
     assert_eq!(processes, [4, 3]);
     assert_eq!(phone.configured.unwrap().bytes, 768);
@@ -228,7 +228,7 @@ fn the_cell_is_what_it_says() {
                 scheduler = \"round_robin\"\nscheduler_up = \"proportional_fair\"\n\
                 proportional_fair_ms = 250\nues_per_slot = 8\nprocessing_grant_ms = 2\n\
                 bler_curve = \"shannon_gap\"\nshannon_gap_db = 1.5\n";
-    let cell = radio("nr-n78", text).network.cells[0].clone();
+    let cell = radio("nr-n78", text).ran.cells[0].clone();
     let Access::Nr(carrier) = &cell.access else { panic!("not NR") };
     assert_eq!(
         (carrier.numerology.khz(), carrier.downlink.prbs, carrier.uplink.prbs),
@@ -257,9 +257,9 @@ fn the_nearest_table_counts() {
                 [radio.ue.channel_up]\nsinr_db = 3\n\
                 [radio.ue.rlc]\nbuffer_bytes = \"unlimited\"\n";
     let radio = |text| radio("nr-mmwave", text);
-    let RadioConfig { ues, network, .. } = radio(text);
+    let RadioConfig { ues, ran, .. } = radio(text);
     assert_eq!(ues, ["ue-0", "far"]);
-    let [first, far] = [&network.ues[0].in_cell[0], &network.ues[1].in_cell[0]];
+    let [first, far] = [&ran.ues[0].in_cell[0], &ran.ues[1].in_cell[0]];
     let sinr = |db| ChannelConfig::Constant(Quality::Sinr(db));
     // The file's table for both directions comes before the preset's for the uplink.
     assert_eq!((&first.downlink.channel, &first.uplink.channel), (&sinr(10.0), &sinr(10.0)));
@@ -290,7 +290,7 @@ fn a_count_makes_several_and_flows_name_theirs() {
 #[test]
 fn a_table_that_is_there_is_enabled_unless_it_says_otherwise() {
     let drx = |text: &str, sets: &[&str]| {
-        radio_with("nr-n78", text, sets).network.ues[0].in_cell[0].drx.clone()
+        radio_with("nr-n78", text, sets).ran.ues[0].in_cell[0].drx.clone()
     };
     assert_eq!(drx("", &[]), None);
     assert!(drx("[radio.drx]\n", &[]).is_some());
@@ -440,7 +440,7 @@ fn a_channel_may_be_recorded() {
     let text = "[radio]\npreset = \"nr-n78\"\n[radio.channel]\nfile = \"channel.csv\"\n\
                 at_end = \"hold\"\n[radio.channel_up]\nsinr_db = 5\n[[flow]]\nkind = \"ping\"\n";
     let parsed = parsed_with(text, &[]);
-    let ue = &parsed.scenario.radio.as_ref().unwrap().network.ues[0].in_cell[0];
+    let ue = &parsed.scenario.radio.as_ref().unwrap().ran.ues[0].in_cell[0];
     let ChannelConfig::Trace { trace, at_end } = &ue.downlink.channel else {
         panic!("not a trace")
     };
@@ -497,7 +497,7 @@ fn any_timer_value_is_possible_where_it_is_asked_for() {
 fn every_period_of_a_scheduling_request_can_be_set() {
     for period in [1, 2, 5, 10, 20, 40, 80] {
         let set = format!("radio.sr.period_ms={period}");
-        let ue = &radio_with("lte-20", "", &[&set]).network.ues[0].in_cell[0];
+        let ue = &radio_with("lte-20", "", &[&set]).ran.ues[0].in_cell[0];
         assert_eq!(ue.sr.occasions, Some(Occasions::new(ms(period), ms(4 % period))));
     }
 }
@@ -529,19 +529,19 @@ bandwidth_mhz = 40
 fn a_neighbour_has_the_tables_of_radio_if_it_has_the_same_access() {
     let radio = radio("lte-20", NEIGHBOURS);
     assert_eq!(radio.cells, ["cell-0", "east", "cell-2"]);
-    let [here, east, nr] = &radio.network.ues[0].in_cell[..] else { panic!("three cells") };
+    let [here, east, nr] = &radio.ran.ues[0].in_cell[..] else { panic!("three cells") };
     assert_eq!(east.downlink.channel, ChannelConfig::Constant(Quality::Sinr(12.0)));
     assert_eq!(
         UeConfig { downlink: here.downlink.clone(), uplink: here.uplink.clone(), ..east.clone() },
         *here
     );
     assert_eq!(east.downlink.bearer, here.downlink.bearer);
-    let Access::Nr(carrier) = &radio.network.cells[2].access else { panic!("NR") };
+    let Access::Nr(carrier) = &radio.ran.cells[2].access else { panic!("NR") };
     // TS 38.101-1 table 5.3.2-1: 40 MHz of 30 kHz
     assert_eq!((carrier.downlink.prbs, nr.drx.is_some()), (106, false));
     assert_ne!(nr.downlink.bearer.buffer.bytes, Some(100_000));
     // Without handovers UEs move by event A3.
-    let measured = radio.network.measurements.expect("they measure");
+    let measured = radio.ran.measurements.expect("they measure");
     assert!(measured.a3.is_some() && measured.failure.is_some());
 }
 
@@ -553,10 +553,10 @@ fn handovers_name_cells_and_ues() {
          [[radio.handover]]\nat_s = 3\nevery_s = 5\nto = \"cell-0\"\nue = \"bus\"\n\
          [radio.mobility]\ninterruption_ms = 30\nforwarding = \"none\"\nlink_failure = false\n"
     );
-    let network = radio("lte-20", &text).network;
+    let ran = radio("lte-20", &text).ran;
     let seconds = airpath_base::Duration::from_secs;
     assert_eq!(
-        network.planned,
+        ran.planned,
         [
             PlannedHandover { at: seconds(2), every: None, ue: None, to: CellIndex(2) },
             PlannedHandover {
@@ -567,11 +567,11 @@ fn handovers_name_cells_and_ues() {
             },
         ]
     );
-    assert_eq!(network.handover.interruption, ms(30));
-    assert_eq!(network.handover.forwarding, Forwarding::Nothing);
-    assert_eq!(network.measurements, None);
+    assert_eq!(ran.handover.interruption, ms(30));
+    assert_eq!(ran.handover.forwarding, Forwarding::Nothing);
+    assert_eq!(ran.measurements, None);
     // One cell alone measures nothing; with the table a link can fail.
-    assert_eq!(radio("lte-20", "").network.measurements, None);
-    let failing = radio("lte-20", "[radio.mobility]\n").network.measurements.expect("it can fail");
+    assert_eq!(radio("lte-20", "").ran.measurements, None);
+    let failing = radio("lte-20", "[radio.mobility]\n").ran.measurements.expect("it can fail");
     assert!(failing.a3.is_none() && failing.failure.is_some());
 }

@@ -1,6 +1,6 @@
 //! Whatever the file holds, the answer is a scenario or an error that names places: no panic.
 
-use airpath_path::radio::network::Network;
+use airpath_path::radio::ran::Ran;
 use airpath_scenario::{Origin, Source, parse, shipped};
 use proptest::prelude::*;
 
@@ -92,7 +92,7 @@ fn judge(text: &str, sets: &[String]) -> Result<(), TestCaseError> {
         Ok(parsed) => {
             if let Some(radio) = &parsed.scenario.radio {
                 // The model panics for what it refuses.
-                Network::new(&radio.network, 1);
+                Ran::new(&radio.ran, 1);
             }
             let resolved = Source { text: &parsed.resolved_toml, ..source };
             let again = parse(&resolved, &[]);

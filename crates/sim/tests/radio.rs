@@ -67,8 +67,8 @@ fn idle_ues_cost_no_events() {
         scenario.run.duration = airpath_base::Duration::from_secs(1);
         let radio = scenario.radio.as_mut().expect("there is one");
         radio.ues.extend((1..ues).map(|index| format!("idle-{index}")));
-        let phone = radio.network.ues[0].clone();
-        radio.network.ues.resize(ues, phone);
+        let phone = radio.ran.ues[0].clone();
+        radio.ran.ues.resize(ues, phone);
         let summary = run(&scenario);
         assert!(summary.events > 1_000);
         serde_json::to_string(&summary).expect("plain data")
@@ -100,7 +100,7 @@ fn a_file_arrives_whole_over_a_bad_channel() {
     let file = BULK.replace("kind = \"bulk\"", "kind = \"file\"\nsize_bytes = 20_000_000");
     let mut scenario = over(CellConfig::nr(NrCarrier::n78_100_mhz()), &file);
     let radio = scenario.radio.as_mut().expect("there is one");
-    let ue = &mut radio.network.ues[0].in_cell[0];
+    let ue = &mut radio.ran.ues[0].in_cell[0];
     for link in [&mut ue.downlink, &mut ue.uplink] {
         link.harq.decoding = Decoding::Fixed { initial: 0.3, retransmission: 0.3 };
     }

@@ -12,7 +12,7 @@ use airpath_path::radio::mac::bsr::Piggyback;
 use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
 use airpath_path::radio::mac::grants::PeriodicGrant;
 use airpath_path::radio::mac::rach::RachConfig;
-use airpath_path::radio::network::*;
+use airpath_path::radio::ran::*;
 use airpath_path::radio::rlc::{CoDelConfig, Discipline, Forwarding, Isolation, RlcConfig};
 use airpath_path::radio::rrc::connection::{ConnectionConfig, InactiveConfig};
 use airpath_path::radio::rrc::umts::{Fach, PchConfig, SetupState, UmtsConfig};
@@ -262,15 +262,15 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
     )
 }
 
-fn world() -> impl Strategy<Value = NetworkConfig> {
+fn world() -> impl Strategy<Value = RanConfig> {
     cell().prop_flat_map(|cell| {
         let ues = prop::collection::vec(ue(cell.access.clone()), 1..4);
-        ues.prop_map(move |ues| NetworkConfig::alone(&cell, &ues))
+        ues.prop_map(move |ues| RanConfig::alone(&cell, &ues))
     })
 }
 
 /// Two or three cells of any technology, and UEs that are told to move, or move by themselves.
-fn wide_world() -> impl Strategy<Value = NetworkConfig> {
+fn wide_world() -> impl Strategy<Value = RanConfig> {
     let cells = prop::collection::vec(cell(), 2..4);
     let planned = prop::collection::vec(
         (0u64..600, prop_oneof![Just(0), 20u64..400, 5_000u64..9_000], 0u32..3, 0u32..3),
@@ -302,7 +302,7 @@ fn wide_world() -> impl Strategy<Value = NetworkConfig> {
         let cells = cells.clone();
         (mobile(), mobile(), 1usize..3).prop_map(move |(first, second, ues)| {
             let ues: Vec<_> = [first, second].into_iter().take(ues).collect();
-            NetworkConfig {
+            RanConfig {
                 cells: cells.clone(),
                 handover: HandoverConfig {
                     preparation: ms(numbers.0),
@@ -360,7 +360,7 @@ enum Asking {
 }
 
 /// UEs are not forever on the move, and none is out of sync wherever it goes.
-fn settles(config: &NetworkConfig) -> bool {
+fn settles(config: &RanConfig) -> bool {
     let failure = config.measurements.and_then(|measurements| measurements.failure);
     failure.is_none_or(|failure| failure.q_out_db < -3.0)
         && config.planned.iter().all(|planned| planned.every.is_none_or(|every| every > ms(1_000)))
@@ -369,15 +369,15 @@ fn settles(config: &NetworkConfig) -> bool {
 /// Everything that left and was dropped.
 type Outcome = (Vec<CellDeparture>, Vec<Drop>);
 
-fn drive(config: &NetworkConfig, traffic: &[Arrival], asking: Asking, watched: bool) -> Outcome {
-    let mut cell = Network::new(config, 7);
+fn drive(config: &RanConfig, traffic: &[Arrival], asking: Asking, watched: bool) -> Outcome {
+    let mut cell = Ran::new(config, 7);
     if watched {
         cell.watch();
     }
     let mut outcome = (Vec::new(), Vec::new());
     let (mut now, mut entered) = (Instant::ZERO, 0u64);
     let mut steps = 0u64;
-    let mut ask = |cell: &mut Network, at: Instant, entered: u64, outcome: &mut Outcome| {
+    let mut ask = |cell: &mut Ran, at: Instant, entered: u64, outcome: &mut Outcome| {
         while let Some(departure) = cell.poll(at) {
             assert!(departure.at <= at);
             outcome.0.push(departure);
@@ -436,7 +436,7 @@ fn drive(config: &NetworkConfig, traffic: &[Arrival], asking: Asking, watched: b
 }
 
 fn nothing_depends_on_when_it_is_asked(
-    config: &NetworkConfig,
+    config: &RanConfig,
     traffic: &[Arrival],
     step: u64,
 ) -> Outcome {

@@ -12,4 +12,4 @@ mod umts;
 
 const fn can_be_sent<T: Send>() {}
 /// A cell runs in whatever thread its run does.
-const _: () = can_be_sent::<airpath_path::radio::network::Network>();
+const _: () = can_be_sent::<airpath_path::radio::ran::Ran>();

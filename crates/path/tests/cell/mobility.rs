@@ -5,7 +5,7 @@ use std::sync::Arc;
 use airpath_base::{DropReason, Duration, Instant};
 use airpath_path::radio::cell::*;
 use airpath_path::radio::channel::{AtEnd, ChannelConfig, ChannelTrace, Quality};
-use airpath_path::radio::network::*;
+use airpath_path::radio::ran::*;
 use airpath_path::radio::rlc::Forwarding;
 use airpath_path::radio::rrc::connection::ConnectionConfig;
 use airpath_path::radio::rrc::{RrcConfig, RrcState};
@@ -26,9 +26,9 @@ fn lte_am() -> (CellConfig, UeConfig) {
 }
 
 /// One UE, and a handover to the second cell after 100 ms.
-fn network(cells: [(CellConfig, UeConfig); 2]) -> NetworkConfig {
+fn network(cells: [(CellConfig, UeConfig); 2]) -> RanConfig {
     let [(first, here), (second, there)] = cells;
-    NetworkConfig {
+    RanConfig {
         cells: vec![first, second],
         ues: vec![MobileConfig { in_cell: vec![here, there] }],
         handover: HandoverConfig {
@@ -51,10 +51,10 @@ struct Outcome {
     events: Vec<(f64, &'static str, u32)>,
 }
 
-fn send_200(config: &NetworkConfig, direction: airpath_path::radio::Direction) -> Outcome {
-    let mut network = Network::new(config, 3);
+fn send_200(config: &RanConfig, direction: airpath_path::radio::Direction) -> Outcome {
+    let mut network = Ran::new(config, 3);
     let mut delivered = Vec::new();
-    let run = |network: &mut Network, end: Instant, delivered: &mut Vec<(u64, f64)>| {
+    let run = |network: &mut Ran, end: Instant, delivered: &mut Vec<(u64, f64)>| {
         while let Some(next) = network.next_event().filter(|&next| next <= end) {
             while let Some(left) = network.poll(next) {
                 assert_eq!(left.direction, direction);
@@ -205,7 +205,7 @@ fn with_channel(
     (cell, ue)
 }
 
-fn measured(config: &mut NetworkConfig, a3: bool, failure: bool) {
+fn measured(config: &mut RanConfig, a3: bool, failure: bool) {
     config.planned.clear();
     config.measurements = Some(MeasurementConfig {
         period: ms(10),
@@ -246,7 +246,7 @@ fn the_ue_begins_in_the_best_cell() {
     let mut config =
         network([with_channel(lte_am(), &[(0, 5.0)]), with_channel(lte_am(), &[(0, 15.0)])]);
     measured(&mut config, true, false);
-    assert_eq!(Network::new(&config, 1).cell_of(UE), CellIndex(1));
+    assert_eq!(Ran::new(&config, 1).cell_of(UE), CellIndex(1));
     assert!(send_200(&config, DOWN).events.is_empty());
 }
 
@@ -321,7 +321,7 @@ fn an_idle_ue_reselects_without_interruption() {
         (cell, ue)
     };
     let config = network([idle(lte_am()), idle(lte_am())]);
-    let mut network = Network::new(&config, 1);
+    let mut network = Ran::new(&config, 1);
     let _ = network.poll(Instant::ZERO + ms(200));
     let event = network.poll_mobility().expect("it moves");
     assert_eq!((event.kind, event.to), (MobilityEventKind::Reselection, CellIndex(1)));
@@ -340,7 +340,7 @@ fn an_idle_ue_reselects_without_interruption() {
 fn one_cell_is_a_cell_alone() {
     let (cell, ue) = nr_am();
     let mut alone = Cell::new(&cell, std::slice::from_ref(&ue), 9);
-    let mut network = Network::new(&NetworkConfig::alone(&cell, &[ue]), 9);
+    let mut network = Ran::new(&RanConfig::alone(&cell, &[ue]), 9);
     for number in 0..300 {
         let now = Instant::ZERO + us(number * 170);
         let direction = if number % 3 == 0 { UP } else { DOWN };

@@ -11,7 +11,7 @@ use airpath_path::radio::cell::{Access, CellConfig, UeConfig, UeLinkConfig, UePr
 use airpath_path::radio::channel::ChannelTrace;
 use airpath_path::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
 use airpath_path::radio::mac::grants::{BelievedConfig, PeriodicGrant};
-use airpath_path::radio::network::{MobileConfig, NetworkConfig};
+use airpath_path::radio::ran::{MobileConfig, RanConfig};
 use airpath_path::radio::scheduler::RateCap;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) fn radio(radio: &Radio) -> RadioConfig {
         preset: preset_name(&radio.fields).to_owned(),
         cells: radio.cells().map(str::to_owned).collect(),
         ues: names,
-        network: NetworkConfig {
+        ran: RanConfig {
             cells,
             ues,
             handover: mobility::handover(radio.mobility.as_ref()),

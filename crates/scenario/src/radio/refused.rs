@@ -13,7 +13,7 @@ use crate::read::Fields;
 pub(super) fn check(radio: &Radio, config: &RadioConfig, problems: &mut Problems) {
     let cells = std::iter::once(&radio.cell).chain(radio.neighbours.iter().map(|each| &each.cell));
     let mut works = true;
-    for (fields, cell) in cells.zip(&config.network.cells) {
+    for (fields, cell) in cells.zip(&config.ran.cells) {
         if let Err(error) = cell.check() {
             problems.add(place(fields, cell_keys(error)), error.to_string());
             works = false;
@@ -23,18 +23,18 @@ pub(super) fn check(radio: &Radio, config: &RadioConfig, problems: &mut Problems
         // UEs are checked in cells that work.
         return;
     }
-    let mut configs = config.network.ues.iter();
+    let mut configs = config.ran.ues.iter();
     for ue in &radio.ues {
         // Those of one table are alike.
         let Some(first) = configs.by_ref().take(ue.names().count()).reduce(|first, _| first) else {
             continue;
         };
-        if let Err(error) = first.in_cell[0].check(&config.network.cells[0]) {
+        if let Err(error) = first.in_cell[0].check(&config.ran.cells[0]) {
             problems.add(ue_place(&ue.tables, error), error.to_string());
         }
     }
-    let Some(any) = config.network.ues.first() else { return };
-    let there = any.in_cell.iter().zip(&config.network.cells).skip(1);
+    let Some(any) = config.ran.ues.first() else { return };
+    let there = any.in_cell.iter().zip(&config.ran.cells).skip(1);
     for (neighbour, (ue, cell)) in radio.neighbours.iter().zip(there) {
         if let Err(error) = ue.check(cell) {
             problems.add(ue_place(&neighbour.tables, error), error.to_string());

@@ -22,7 +22,7 @@
 //! Not here: several bearers of a UE, signalling bearers, PDCCH load and errors, PUCCH errors but
 //! missed requests, semi-persistent downlink, radio link failure (RLC goes on after
 //! maxRetxThreshold, random access after preambleTransMax), carrier aggregation. A UE can leave and
-//! join: handover is the network's ([`network`](super::network)).
+//! join: handover is the RAN's ([`ran`](super::ran)).
 
 mod access;
 mod agenda;
@@ -57,7 +57,7 @@ pub use config::{
 };
 pub use event::{BlockEvent, GrantCause, RadioEvent, RadioEventKind};
 pub use meter::{AccessCounters, RadioCounters, UeMeter};
-pub use moving::Luggage;
+pub use moving::UeContext;
 use moving::collect_drops;
 use output::Output;
 use side::{Side, SlotSizes};

@@ -14,7 +14,7 @@ use crate::radio::rrc::RrcState;
 
 /// What goes along when a UE changes its cell.
 #[derive(Debug)]
-pub struct Luggage {
+pub struct UeContext {
     /// Both ends of the bearer: what is in its buffers, and what PDCP knows.
     pub bearer: Bearer,
     /// Packets that were on their way through the processing of base station and UE.
@@ -23,7 +23,7 @@ pub struct Luggage {
     pub state: RrcState,
 }
 
-impl Luggage {
+impl UeContext {
     /// What is in there.
     pub fn load(&self) -> Load {
         let waiting = self.incoming.iter().flatten().map(|(_, packet)| packet);
@@ -78,7 +78,7 @@ pub(super) fn collect_drops(bearer: &mut Bearer, mut take: impl FnMut(Drop)) {
 impl Cell {
     /// A UE leaves at `now`: MAC is reset and RLC re-established (TS 38.331 5.3.5.5.2, TS 36.331
     /// 5.3.5.4). What was decoded by then is delivered. Nothing may be enqueued until it joins.
-    pub fn leave(&mut self, now: Instant, ue: UeIndex, forwarding: Forwarding) -> Luggage {
+    pub fn leave(&mut self, now: Instant, ue: UeIndex, forwarding: Forwarding) -> UeContext {
         self.advance(now);
         let index = ue.0;
         let (slot, out) = (self.air.slot(), &mut self.out);
@@ -108,29 +108,29 @@ impl Cell {
         let absent = self.fresh(index, now);
         let left = core::mem::replace(&mut self.ues[index as usize], absent);
         let Ue { bearer, down, up, .. } = left;
-        let mut luggage = Luggage { bearer, incoming: [down.incoming, up.incoming], state };
-        self.inside = self.inside - luggage.load();
+        let mut context = UeContext { bearer, incoming: [down.incoming, up.incoming], state };
+        self.inside = self.inside - context.load();
         if forwarding == Forwarding::Nothing {
             let reason = DropReason::Handover;
-            for (_, packet) in luggage.incoming[0].drain(..) {
+            for (_, packet) in context.incoming[0].drain(..) {
                 self.out.drops.push_back(Drop { at: now, packet, stage: 0, reason });
             }
         }
         self.find_due();
-        luggage
+        context
     }
 
     /// A UE that was not here is from `now` on.
-    pub fn join(&mut self, now: Instant, ue: UeIndex, luggage: Luggage) {
+    pub fn join(&mut self, now: Instant, ue: UeIndex, context: UeContext) {
         self.advance(now);
-        self.inside = self.inside + luggage.load();
+        self.inside = self.inside + context.load();
         let index = ue.0;
         let config = &self.configs[index as usize];
         let ue = &mut self.ues[index as usize];
         ue.presence.arrive(now, self.agenda.next_number(), &mut ue.access);
-        ue.bearer = luggage.bearer;
+        ue.bearer = context.bearer;
         ue.bearer.change_to(&config.downlink.bearer, &config.uplink.bearer);
-        let [down, up] = luggage.incoming;
+        let [down, up] = context.incoming;
         for (link, brought) in [(&mut ue.down, down), (&mut ue.up, up)] {
             link.incoming = brought;
             // Their processing is over, or goes on here.
@@ -141,7 +141,7 @@ impl Cell {
                 *at = last;
             }
         }
-        ue.access.arrive(now, luggage.state);
+        ue.access.arrive(now, context.state);
         if config.configured.is_some() {
             self.configured.push(index);
             self.configured.sort_unstable();
@@ -149,7 +149,7 @@ impl Cell {
         ue.settle(now, &mut self.out);
         self.collect_drops(index);
         self.look_at_uplink(index, now);
-        if luggage.state.carries_data() && self.ues[index as usize].reportable(now) > 0 {
+        if context.state.carries_data() && self.ues[index as usize].reportable(now) > 0 {
             // The message that completes the handover has a buffer status report.
             self.ues[index as usize].access.believed.on_request(now);
         }

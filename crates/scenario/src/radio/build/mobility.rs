@@ -2,7 +2,7 @@
 
 use airpath_base::Duration;
 use airpath_path::radio::cell::UeIndex;
-use airpath_path::radio::network::{
+use airpath_path::radio::ran::{
     A3Config, CellIndex, FailureConfig, HandoverConfig, MeasurementConfig, PlannedHandover,
 };
 use airpath_path::radio::rlc::Forwarding;

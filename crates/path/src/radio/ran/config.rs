@@ -9,7 +9,7 @@ use crate::radio::rlc::Forwarding;
 
 /// Several cells and the UEs that move between them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NetworkConfig {
+pub struct RanConfig {
     /// At least one. Of any technology: between LTE and NR the bearer keeps its PDCP, as one with
     /// NR PDCP does when a leg is added or dropped (TS 37.340 10.2, 10.3).
     pub cells: Vec<CellConfig>,
@@ -106,11 +106,11 @@ pub struct FailureConfig {
     pub reestablishment: Duration,
 }
 
-/// What is wrong with a [`NetworkConfig`].
+/// What is wrong with a [`RanConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum NetworkConfigError {
+pub enum RanConfigError {
     /// Nothing to move between.
-    #[error("a network needs a cell")]
+    #[error("a RAN needs a cell")]
     NoCell,
     /// A cell is wrong.
     #[error("cell {cell}: {error}")]
@@ -170,7 +170,7 @@ impl Default for HandoverConfig {
     }
 }
 
-impl NetworkConfig {
+impl RanConfig {
     /// One cell, from which nobody moves.
     pub fn alone(cell: &CellConfig, ues: &[UeConfig]) -> Self {
         let mobile = |ue: &UeConfig| MobileConfig { in_cell: vec![ue.clone()] };
@@ -184,42 +184,42 @@ impl NetworkConfig {
     }
 
     /// Finds what cannot work.
-    pub fn check(&self) -> Result<(), NetworkConfigError> {
+    pub fn check(&self) -> Result<(), RanConfigError> {
         if self.cells.is_empty() {
-            return Err(NetworkConfigError::NoCell);
+            return Err(RanConfigError::NoCell);
         }
         for (cell, config) in (0..).zip(&self.cells) {
-            config.check().map_err(|error| NetworkConfigError::Cell { cell, error })?;
+            config.check().map_err(|error| RanConfigError::Cell { cell, error })?;
         }
         for (ue, mobile) in (0..).zip(&self.ues) {
             let (known, cells) = (mobile.in_cell.len(), self.cells.len());
             if known != cells {
-                return Err(NetworkConfigError::Cells { ue, known, cells });
+                return Err(RanConfigError::Cells { ue, known, cells });
             }
             for ((cell, own), config) in (0..).zip(&mobile.in_cell).zip(&self.cells) {
-                let wrong = |error| NetworkConfigError::Ue { ue, cell, error };
+                let wrong = |error| RanConfigError::Ue { ue, cell, error };
                 own.check(config).map_err(wrong)?;
                 if modes(own) != modes(&mobile.in_cell[0]) {
-                    return Err(NetworkConfigError::Mode { ue, cell });
+                    return Err(RanConfigError::Mode { ue, cell });
                 }
             }
         }
         for (index, planned) in self.planned.iter().enumerate() {
             let known = |ue: UeIndex| (ue.0 as usize) < self.ues.len();
             if planned.to.0 as usize >= self.cells.len() || !planned.ue.is_none_or(known) {
-                return Err(NetworkConfigError::Planned(index));
+                return Err(RanConfigError::Planned(index));
             }
             if planned.every == Some(Duration::ZERO) {
-                return Err(NetworkConfigError::Zero("the time between two handovers"));
+                return Err(RanConfigError::Zero("the time between two handovers"));
             }
         }
         if let Some(measurements) = &self.measurements {
             if measurements.period == Duration::ZERO {
-                return Err(NetworkConfigError::Zero("the time between two measurements"));
+                return Err(RanConfigError::Zero("the time between two measurements"));
             }
             if measurements.failure.is_some_and(|failure| failure.reestablishment == Duration::ZERO)
             {
-                return Err(NetworkConfigError::Zero("the time of a re-establishment"));
+                return Err(RanConfigError::Zero("the time of a re-establishment"));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Several cells, and the UEs that move between them.
+//! The radio access network: several cells, and the UEs that move between them.
 //!
 //! A UE has one bearer. While it changes its cell the bearer is in nobody's hands: the source has
 //! stopped, what it did not deliver goes along or is lost, the target begins when the UE is there.
@@ -24,14 +24,14 @@ use super::cell::{Cell, CellDeparture, RadioEvent, Stalled, UeConfig, UeIndex, U
 use super::rlc::Forwarding;
 use crate::Load;
 pub use config::{
-    A3Config, FailureConfig, HandoverConfig, MeasurementConfig, MobileConfig, NetworkConfig,
-    NetworkConfigError, PlannedHandover,
+    A3Config, FailureConfig, HandoverConfig, MeasurementConfig, MobileConfig, PlannedHandover,
+    RanConfig, RanConfigError,
 };
 pub use event::{MobilityEvent, MobilityEventKind};
 use measure::Measurements;
 use mobile::{Between, Mobile, Phase, Place};
 
-/// Number of a cell in its network, from 0.
+/// Number of a cell in its RAN, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CellIndex(pub u32);
 
@@ -40,11 +40,11 @@ pub struct CellIndex(pub u32);
 /// ```
 /// use airpath_base::{Duration, Instant};
 /// use airpath_path::radio::cell::{CellConfig, LteCarrier, UeConfig};
-/// use airpath_path::radio::network::*;
+/// use airpath_path::radio::ran::*;
 ///
 /// let cell = CellConfig::lte(LteCarrier::fdd_20_mhz());
 /// let ue = UeConfig::plain(&cell.access);
-/// let config = NetworkConfig {
+/// let config = RanConfig {
 ///     cells: vec![cell.clone(), cell],
 ///     ues: vec![MobileConfig { in_cell: vec![ue.clone(), ue] }],
 ///     handover: HandoverConfig::default(),
@@ -56,14 +56,14 @@ pub struct CellIndex(pub u32);
 ///     }],
 ///     measurements: None,
 /// };
-/// let mut network = Network::new(&config, 1);
-/// assert!(network.poll(Instant::ZERO + Duration::from_secs(2)).is_none());
+/// let mut ran = Ran::new(&config, 1);
+/// assert!(ran.poll(Instant::ZERO + Duration::from_secs(2)).is_none());
 /// let names: Vec<_> =
-///     std::iter::from_fn(|| network.poll_mobility()).map(|event| event.kind.name()).collect();
+///     std::iter::from_fn(|| ran.poll_mobility()).map(|event| event.kind.name()).collect();
 /// assert_eq!(names, ["handover_command", "handover_complete", "path_switch"]);
 /// ```
 #[derive(Debug)]
-pub struct Network {
+pub struct Ran {
     cells: Vec<Cell>,
     mobiles: Vec<Mobile>,
     handover: HandoverConfig,
@@ -80,13 +80,13 @@ pub struct Network {
     events: VecDeque<MobilityEvent>,
 }
 
-impl Network {
-    /// A network at the beginning of SFN 0. UEs are in the first cell, with event A3 in the best.
+impl Ran {
+    /// A RAN at the beginning of SFN 0. UEs are in the first cell, with event A3 in the best.
     /// Random numbers of the first cell come from the streams that a cell alone has.
     ///
-    /// Panics where [`NetworkConfig::check`] finds something wrong.
-    pub fn new(config: &NetworkConfig, seed: u64) -> Self {
-        config.check().expect("a checked configuration of the network");
+    /// Panics where [`RanConfig::check`] finds something wrong.
+    pub fn new(config: &RanConfig, seed: u64) -> Self {
+        config.check().expect("a checked configuration of the RAN");
         let cells = (0..).zip(&config.cells).map(|(index, cell)| {
             let ues: Vec<UeConfig> =
                 config.ues.iter().map(|ue| ue.in_cell[index].clone()).collect();
@@ -97,7 +97,7 @@ impl Network {
             Cell::new(cell, &ues, seed)
         });
         let start = |at: Duration| Some(Instant::ZERO + at);
-        let mut network = Self {
+        let mut ran = Self {
             cells: cells.collect(),
             mobiles: Vec::with_capacity(config.ues.len()),
             handover: config.handover,
@@ -110,10 +110,10 @@ impl Network {
             events: VecDeque::new(),
         };
         for ue in (0..config.ues.len() as u32).map(UeIndex) {
-            network.add(ue);
+            ran.add(ue);
         }
-        network.find_due();
-        network
+        ran.find_due();
+        ran
     }
 
     /// Puts a UE into its first cell, and out of all others.
@@ -160,7 +160,7 @@ impl Network {
                 self.cells[*cell].enqueue(now, direction, ue, packet);
             }
             Place::Between(between) if direction == Direction::Uplink => {
-                between.luggage.add(now, direction, packet);
+                between.context.add(now, direction, packet);
             }
             _ => self.forward(now, ue, packet),
         }
@@ -277,7 +277,7 @@ impl Network {
         for direction in [Direction::Downlink, Direction::Uplink] {
             let mut meter = serving.meter(now, ue, direction);
             if let Place::Between(between) = &mobile.place {
-                between.luggage.show(direction, &mut meter);
+                between.context.show(direction, &mut meter);
             }
             for other in before.iter_mut().chain(after.iter_mut()) {
                 meter.add(&other.meter(now, ue, direction));
@@ -369,12 +369,12 @@ impl Network {
             mobile.forwarded.pop_front();
             match &mut mobile.place {
                 Place::In(cell) => self.cells[*cell].enqueue(at, Direction::Downlink, ue, packet),
-                Place::Between(between) => between.luggage.add(at, Direction::Downlink, packet),
+                Place::Between(between) => between.context.add(at, Direction::Downlink, packet),
             }
         }
         if let Place::Between(between) = &mut mobile.place {
             let departures = &mut self.departures;
-            between.luggage.on_timer(now, &mut self.drops, &mut |direction, at, packet| {
+            between.context.on_timer(now, &mut self.drops, &mut |direction, at, packet| {
                 departures.push_back(CellDeparture { direction, ue, at, packet });
             });
             if between.until <= now {
@@ -426,12 +426,12 @@ impl Network {
         phase: Phase,
         (to, until): (usize, Instant),
     ) {
-        let luggage = self.cells[from].leave(now, ue, self.handover.forwarding);
+        let context = self.cells[from].leave(now, ue, self.handover.forwarding);
         let mobile = &mut self.mobiles[ue.0 as usize];
         mobile.switch_at = None;
         mobile.command = None;
         mobile.place =
-            Place::Between(Box::new(Between { luggage, from, to, left: now, until, phase }));
+            Place::Between(Box::new(Between { context, from, to, left: now, until, phase }));
     }
 
     /// The time between two cells is over, if the target can be heard.
@@ -460,19 +460,19 @@ impl Network {
         let arrived = Place::In(between.to);
         let place = core::mem::replace(&mut mobile.place, arrived);
         let Place::Between(between) = place else { return };
-        let Between { luggage, from, to, left, .. } = *between;
+        let Between { context, from, to, left, .. } = *between;
         mobile.switch_at = (mobile.anchor != to).then_some(now + self.handover.path_switch);
         mobile.measurements.iter_mut().for_each(Measurements::moved);
-        self.cells[to].join(now, ue, luggage);
+        self.cells[to].join(now, ue, context);
         let interruption = now - left;
         self.tell(now, ue, (from, to), MobilityEventKind::Complete { interruption });
     }
 
     /// An idle UE camps on another cell: there is nothing to interrupt, and nothing to switch.
     fn reselect(&mut self, now: Instant, ue: UeIndex, from: usize, to: usize) {
-        let luggage = self.cells[from].leave(now, ue, Forwarding::Buffer);
-        debug_assert!(!luggage.state.carries_data(), "it would be a handover");
-        self.cells[to].join(now, ue, luggage);
+        let context = self.cells[from].leave(now, ue, Forwarding::Buffer);
+        debug_assert!(!context.state.carries_data(), "it would be a handover");
+        self.cells[to].join(now, ue, context);
         let mobile = &mut self.mobiles[ue.0 as usize];
         mobile.place = Place::In(to);
         (mobile.anchor, mobile.switch_at, mobile.command) = (to, None, None);

@@ -6,9 +6,9 @@ use airpath_base::{Instant, Packet};
 
 use super::measure::Measurements;
 use crate::Load;
-use crate::radio::cell::Luggage;
+use crate::radio::cell::UeContext;
 
-/// A UE as the network sees it.
+/// A UE as the RAN sees it.
 #[derive(Debug)]
 pub(super) struct Mobile {
     pub(super) place: Place,
@@ -35,7 +35,7 @@ pub(super) enum Place {
 /// On the way from a cell to another.
 #[derive(Debug)]
 pub(super) struct Between {
-    pub(super) luggage: Luggage,
+    pub(super) context: UeContext,
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) left: Instant,
@@ -85,7 +85,7 @@ impl Mobile {
         let (arrives, timer, command) = match &self.place {
             Place::In(_) => (None, None, self.command.map(|(at, _)| at)),
             Place::Between(between) => {
-                (Some(between.until), between.luggage.bearer.next_timer(), None)
+                (Some(between.until), between.context.bearer.next_timer(), None)
             }
         };
         [forwarded, arrives, timer, command, self.switch_at].into_iter().flatten().min()
@@ -95,7 +95,7 @@ impl Mobile {
     pub(super) fn load(&self) -> Load {
         let mut load = match &self.place {
             Place::In(_) => Load::default(),
-            Place::Between(between) => between.luggage.load(),
+            Place::Between(between) => between.context.load(),
         };
         for (_, packet) in &self.forwarded {
             load.add(packet);
