@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from airpath.cli.console import narrate, output
-from airpath.cli.run import Scenario, Sets
+from airpath.cli.run import Out, Scenario, Sets
 
 
 def command(
@@ -50,14 +49,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Run directory; must be new or empty. [default: runs/NAME-ID]",
-            show_default=False,
-        ),
-    ] = None,
+    out: Out = None,
     capture: Annotated[
         bool,
         typer.Option(

@@ -37,6 +37,14 @@ Sets = Annotated[
         show_default=False,
     ),
 ]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Run directory; must be new or empty. [default: runs/NAME-ID]",
+        show_default=False,
+    ),
+]
 Workers = Annotated[
     int | None,
     typer.Option(
@@ -60,14 +68,7 @@ def command(
     ] = None,
     repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Number of seeds: N, N+1, …")] = 1,
     workers: Workers = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Run directory; must be new or empty. [default: runs/NAME-ID]",
-            show_default=False,
-        ),
-    ] = None,
+    out: Out = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write the HTML report.", show_default=False),
