@@ -2,7 +2,7 @@
 
 use airpath_base::{Duration, Instant};
 use rustix::thread::nanosleep;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
 /// CLOCK_MONOTONIC as the model's time, counted from when the clock was made.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +41,15 @@ impl Clock {
     }
 }
 
+/// CLOCK_MONOTONIC in nanoseconds.
 #[inline]
-fn monotonic() -> u64 {
+pub(crate) fn monotonic() -> u64 {
     nanos(clock_gettime(ClockId::Monotonic))
+}
+
+/// The kernel's tick: the resolution of its coarse clock.
+pub(crate) fn tick() -> Duration {
+    Duration::from_nanos(nanos(clock_getres(ClockId::MonotonicCoarse)))
 }
 
 const fn nanos(time: Timespec) -> u64 {

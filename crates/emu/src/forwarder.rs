@@ -19,7 +19,7 @@ use crate::flows::{Flows, Key};
 use crate::header;
 use crate::journal::{Entry, Journal};
 use crate::log::{Log, Point};
-use crate::meter::Meters;
+use crate::meter::{Metered, Meters};
 use crate::outbox::{Outbox, Writing, Written};
 use crate::packet::{Layout, Offload};
 use crate::report::{DirectionReport, Lateness, LinkReport, LogReport, Report};
@@ -306,7 +306,14 @@ impl Forwarder {
     }
 
     /// Ends the run: its tables and its summary.
-    pub fn finish(mut self) -> (RunSummary, Tables) {
+    pub fn finish(self) -> (RunSummary, Tables) {
+        let (summary, mut tables, metered) = self.end();
+        metered.record(&summary, &mut tables);
+        (summary, tables)
+    }
+
+    /// Ends the run; flows and samples are not in the tables yet.
+    pub(crate) fn end(mut self) -> (RunSummary, Tables, Metered) {
         let now = self.clock.now();
         self.drain_drops();
         self.sample(now);
@@ -318,8 +325,8 @@ impl Forwarder {
             ..RunSummary::default()
         };
         self.network.summarise(now, &mut summary);
-        self.meters.summarise(&mut summary, &mut self.tables);
-        (summary, self.tables)
+        let metered = self.meters.summarise(&mut summary);
+        (summary, self.tables, metered)
     }
 
     /// Takes packets in.
@@ -500,7 +507,7 @@ impl Forwarder {
         let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
         self.sampled_at = now;
         self.network.sample(now, &mut self.tables);
-        self.meters.sample(now, seconds, &mut self.tables);
+        self.meters.sample(now, seconds);
     }
 
     fn sample_if_due(&mut self, now: Instant) {

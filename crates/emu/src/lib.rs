@@ -41,6 +41,7 @@ mod share;
 mod slab;
 mod sys;
 mod tun;
+mod watch;
 
 pub use clock::Clock;
 pub use emulation::{Emulation, Ended, Facts, Plan};
@@ -51,3 +52,4 @@ pub use log::{Log, MAGIC, Point, RECORD_BYTES};
 pub use report::{DirectionReport, Lateness, LinkReport, LogReport, Report};
 pub use sys::real_time_priority;
 pub use tun::{Device, Tun};
+pub use watch::WatchFacts;

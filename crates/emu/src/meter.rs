@@ -11,7 +11,11 @@ use crate::packet::{ACK, FIN, Layout, SYN, TCP, UDP};
 
 /// Flows by number.
 #[derive(Debug, Default)]
-pub(crate) struct Meters(Vec<Meter>);
+pub(crate) struct Meters {
+    flows: Vec<Meter>,
+    /// Rows without windows: the senders know those.
+    samples: Vec<SampleRow>,
+}
 
 /// One flow.
 #[derive(Debug)]
@@ -204,18 +208,36 @@ impl Seen {
     }
 }
 
+/// What the meters leave, to be completed before it goes into tables.
+#[derive(Debug)]
+pub(crate) struct Metered {
+    /// TCP and UDP.
+    pub(crate) flows: BTreeMap<String, Name>,
+    pub(crate) samples: Vec<SampleRow>,
+}
+
+impl Metered {
+    /// Ends up in the tables.
+    pub(crate) fn record(self, summary: &RunSummary, tables: &mut Tables) {
+        self.samples.into_iter().for_each(|row| tables.sample(row));
+        for flow in &summary.flows {
+            tables.flow(self.flows[&flow.id], flow);
+        }
+    }
+}
+
 impl Meters {
     /// The next flow.
     pub(crate) fn add(&mut self, name: Name, id: String, protocol: u8) {
         let ways = [Way::new(), Way::new()];
         let (first, last, sampled) = (None, Instant::ZERO, [0; 2]);
-        self.0.push(Meter { name, id, protocol, first, last, ways, sampled });
+        self.flows.push(Meter { name, id, protocol, first, last, ways, sampled });
     }
 
     /// A packet of a flow enters.
     pub(crate) fn on_sent(&mut self, flow: u32, direction: usize, now: Instant, packet: &[u8]) {
         let Some(seen) = Seen::of(packet) else { return };
-        let meter = &mut self.0[flow as usize];
+        let meter = &mut self.flows[flow as usize];
         meter.first.get_or_insert(now);
         meter.last = now;
         let way = &mut meter.ways[direction];
@@ -229,7 +251,7 @@ impl Meters {
     /// A packet of a flow left.
     pub(crate) fn on_left(&mut self, flow: u32, direction: usize, at: Instant, packet: &[u8]) {
         let Some(seen) = Seen::of(packet) else { return };
-        let meter = &mut self.0[flow as usize];
+        let meter = &mut self.flows[flow as usize];
         meter.last = meter.last.max(at);
         let way = &mut meter.ways[direction];
         way.arrived += 1;
@@ -250,12 +272,12 @@ impl Meters {
 
     /// A packet of a flow was dropped.
     pub(crate) fn on_drop(&mut self, flow: u32, direction: usize) {
-        self.0[flow as usize].ways[direction].dropped += 1;
+        self.flows[flow as usize].ways[direction].dropped += 1;
     }
 
     /// A sample interval of so many seconds ends.
-    pub(crate) fn sample(&mut self, now: Instant, seconds: f64, tables: &mut Tables) {
-        for meter in &mut self.0 {
+    pub(crate) fn sample(&mut self, now: Instant, seconds: f64) {
+        for meter in &mut self.flows {
             let direction = meter.direction();
             let way = &mut meter.ways[direction];
             let delivered = way.bytes(meter.protocol);
@@ -268,7 +290,7 @@ impl Meters {
             if delivered == before && now.saturating_since(meter.last) > QUIET {
                 continue;
             }
-            tables.sample(SampleRow {
+            self.samples.push(SampleRow {
                 time_ns: now.as_nanos() as i64,
                 flow: meter.name,
                 goodput_mbps,
@@ -282,13 +304,14 @@ impl Meters {
         }
     }
 
-    /// The run is over.
-    pub(crate) fn summarise(&self, summary: &mut RunSummary, tables: &mut Tables) {
-        for meter in self.0.iter().filter(|meter| matches!(meter.protocol, TCP | UDP)) {
-            let flow = meter.summary();
-            tables.flow(meter.name, &flow);
-            summary.flows.push(flow);
+    /// The run is over: summaries and names of the flows.
+    pub(crate) fn summarise(&mut self, summary: &mut RunSummary) -> Metered {
+        let mut flows = BTreeMap::new();
+        for meter in self.flows.iter().filter(|meter| matches!(meter.protocol, TCP | UDP)) {
+            summary.flows.push(meter.summary());
+            flows.insert(meter.id.clone(), meter.name);
         }
+        Metered { flows, samples: std::mem::take(&mut self.samples) }
     }
 }
 
@@ -367,7 +390,7 @@ mod tests {
         meters.on_sent(0, 0, ms(50), &packet(seq(1000), 9, 1000));
         meters.on_left(0, 0, ms(60), &packet(seq(1000), 9, 1000));
         meters.on_left(0, 1, ms(70), &packet(9, seq(2000), 0));
-        let flow = meters.0[0].summary();
+        let flow = meters.flows[0].summary();
         assert_eq!((flow.direction, flow.bytes_delivered), ("down", 2000));
         assert_eq!((flow.segments_sent, flow.retransmitted_segments), (3, Some(1)));
         let rtt = flow.rtt_ms.unwrap();
@@ -388,8 +411,8 @@ mod tests {
                 let seq = first.wrapping_add(index as u32 * 700);
                 meters.on_left(0, 1, ms(1), &packet(seq, 0, 700));
             }
-            prop_assert_eq!(meters.0[0].ways[1].stream.delivered, 40 * 700);
-            prop_assert!(meters.0[0].ways[1].stream.ahead.is_empty());
+            prop_assert_eq!(meters.flows[0].ways[1].stream.delivered, 40 * 700);
+            prop_assert!(meters.flows[0].ways[1].stream.ahead.is_empty());
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -81,6 +82,13 @@ impl Namespace {
             scope.spawn(make).join()
         });
         made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// The inode of `/proc/PID/ns/net`: no other namespace that is there has it.
+    pub(crate) fn inode(&self) -> Result<u32, EmuError> {
+        let failed = |source| EmuError::Namespace { name: self.name.clone(), source };
+        // The kernel counts them in 32 bits.
+        self.file.metadata().map(|metadata| metadata.ino() as u32).map_err(failed)
     }
 
     /// Does `work` in a thread that is inside.

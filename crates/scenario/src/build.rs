@@ -20,7 +20,7 @@ use airpath_base::{Duration, Rate};
 use crate::document::{Document, Stage};
 use crate::model::{
     Direction, EmulationConfig, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RunConfig,
-    Scenario, TcpConfig, Traffic,
+    Scenario, TcpConfig, Traffic, Watching,
 };
 use crate::proxy;
 use crate::read::Fields;
@@ -58,6 +58,13 @@ fn emulation(get: &Get<'_>) -> EmulationConfig {
         lateness_bound: get.time("lateness_bound_ms"),
         coalesce_bytes: get.count("coalesce_bytes") as u32,
         spin: get.time("spin_ms"),
+        watch: match get.text("watch") {
+            "bpf" => Watching::Bpf,
+            "poll" => Watching::Poll,
+            "none" => Watching::None,
+            _ => Watching::Auto,
+        },
+        watch_poll: get.time("watch_poll_ms"),
     }
 }
 

@@ -54,6 +54,23 @@ pub struct EmulationConfig {
     pub coalesce_bytes: u32,
     /// Time before a departure in which the clock is watched.
     pub spin: Duration,
+    /// How the kernel's TCP senders are watched.
+    pub watch: Watching,
+    /// Time between two looks at TCP_INFO.
+    pub watch_poll: Duration,
+}
+
+/// How the kernel's TCP senders are watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Watching {
+    /// By BPF, else by asking.
+    Auto,
+    /// By BPF: every acknowledgement.
+    Bpf,
+    /// By asking for TCP_INFO.
+    Poll,
+    /// Not at all.
+    None,
 }
 
 /// A stage and the name it has in tables and in its random stream.

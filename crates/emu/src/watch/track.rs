@@ -1,0 +1,219 @@
+//! One sender, from its first sign to its last.
+
+use super::seen::{Kind, Seen, State, What};
+
+/// Smallest distance of the points that are kept for samples, in nanoseconds.
+const SPACING_NS: u64 = 1_000_000;
+
+/// `tcpi_ca_state` (RFC 5681, RFC 3168, RFC 6298)
+const OPEN: u8 = 0;
+const DISORDER: u8 = 1;
+const CWR: u8 = 2;
+const RECOVERY: u8 = 3;
+const LOSS: u8 = 4;
+
+/// A sender.
+#[derive(Debug)]
+pub(super) struct Track {
+    /// As it was first seen; a closed socket has no port.
+    pub(super) first: Seen,
+    pub(super) congestion: &'static str,
+    /// Every acknowledgement, if asked for.
+    pub(super) acks: Option<Vec<Point>>,
+    /// A millisecond apart at least.
+    pub(super) points: Vec<Point>,
+    pub(super) events: Vec<Happened>,
+    pub(super) exit: Option<SlowStartExit>,
+    pub(super) timeouts: u64,
+    pub(super) undos: u64,
+    /// ssthresh of a reduction that may be taken back.
+    reduced_to: Option<u32>,
+    /// An acknowledgement whose effect is not known yet.
+    pending_ns: Option<u64>,
+    last: State,
+}
+
+/// The state at a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    pub(super) time_ns: u64,
+    pub(super) state: State,
+    /// The acknowledgement's own RTT, if it had one.
+    pub(super) rtt_us: Option<u32>,
+}
+
+/// An event as tables have it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Happened {
+    pub(super) time_ns: u64,
+    pub(super) kind: &'static str,
+    pub(super) reason: Option<&'static str>,
+    pub(super) cwnd: Option<u32>,
+    pub(super) value: Option<f64>,
+    pub(super) packets: Option<u64>,
+}
+
+/// How the first slow start ended.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct SlowStartExit {
+    pub(super) time_ns: u64,
+    pub(super) cwnd: u32,
+    pub(super) reason: &'static str,
+    pub(super) min_rtt_us: u32,
+    pub(super) round_rtt_us: Option<u32>,
+}
+
+impl Track {
+    pub(super) fn new(first: &Seen, acks: bool) -> Self {
+        Self {
+            first: first.clone(),
+            congestion: first.congestion,
+            acks: acks.then(Vec::new),
+            points: Vec::new(),
+            events: Vec::new(),
+            exit: None,
+            timeouts: 0,
+            undos: 0,
+            reduced_to: None,
+            pending_ns: None,
+            last: first.state,
+        }
+    }
+
+    pub(super) fn note(&mut self, seen: &Seen) {
+        if seen.kind == Kind::Begin {
+            self.event(seen.time_ns, "established");
+        }
+        match seen.kind {
+            // Amid the work on an acknowledgement, or by a timer.
+            Kind::Congestion { before, after } => self.change(seen, before, after),
+            Kind::Ack | Kind::Look | Kind::Begin | Kind::End => self.settle(seen),
+        }
+        self.last = seen.state;
+        self.congestion = seen.congestion;
+    }
+
+    /// What is seen now is what the acknowledgement before, if there was one, has left.
+    fn settle(&mut self, seen: &Seen) {
+        let pending = self.pending_ns.take();
+        if seen.kind == Kind::Ack {
+            self.pending_ns = Some(seen.time_ns);
+        }
+        let (time_ns, state) = (pending.unwrap_or(seen.time_ns), seen.state);
+        if seen.kind == Kind::Look {
+            self.look(seen);
+        }
+        self.watch_for_undo(time_ns, &state);
+        self.watch_for_exit(time_ns, seen);
+        let rtt_us = state.rtt_us.filter(|_| self.last.delivered != state.delivered);
+        let point = Point { time_ns, state, rtt_us };
+        if self.points.last().is_none_or(|last| time_ns >= last.time_ns + SPACING_NS) {
+            self.points.push(point);
+        }
+        let looked = seen.kind == Kind::Look && self.last.acked_bytes != state.acked_bytes;
+        if let Some(acks) = self.acks.as_mut().filter(|_| pending.is_some() || looked) {
+            acks.push(point);
+        }
+    }
+
+    /// The congestion state changes; windows have been reduced already.
+    fn change(&mut self, seen: &Seen, before: u8, after: u8) {
+        let (time_ns, state) = (seen.time_ns, &seen.state);
+        match after {
+            OPEN | DISORDER => {
+                self.watch_for_undo(time_ns, state);
+                if matches!(before, RECOVERY | LOSS) {
+                    self.event(time_ns, "recovery_end").cwnd = Some(state.cwnd);
+                }
+            }
+            CWR => self.reduce("reduction", seen),
+            RECOVERY => self.reduce("recovery_start", seen),
+            LOSS => {
+                self.timeouts += 1;
+                self.reduce("retransmission_timeout", seen);
+            }
+            _ => {}
+        }
+    }
+
+    fn reduce(&mut self, kind: &'static str, seen: &Seen) {
+        let state = &seen.state;
+        let cwnd = if state.prior_cwnd > 0 { state.prior_cwnd } else { self.last.cwnd };
+        self.reduced_to = state.ssthresh;
+        if self.exit.is_none() && state.ssthresh.is_some() && seen.congestion != "bbr" {
+            self.leave(seen.time_ns, cwnd, "loss", seen);
+        }
+        let event = self.event(seen.time_ns, kind);
+        if kind == "retransmission_timeout" {
+            event.value = Some(state.rto_ms);
+        } else {
+            (event.cwnd, event.value) = (Some(cwnd), state.ssthresh.map(f64::from));
+            event.packets = (kind == "recovery_start").then_some(u64::from(state.lost));
+        }
+    }
+
+    /// Changes between two looks, of which nobody told.
+    fn look(&mut self, seen: &Seen) {
+        let (before, after) = (self.last.congestion_state, seen.state.congestion_state);
+        let timed_out = seen.state.timeouts.saturating_sub(self.last.timeouts);
+        for _ in 0..timed_out {
+            self.change(seen, before, LOSS);
+        }
+        if before != after && !(after == LOSS && timed_out > 0) {
+            self.change(seen, before, after);
+        }
+    }
+
+    /// Only taking a reduction back raises ssthresh without another one.
+    fn watch_for_undo(&mut self, time_ns: u64, state: &State) {
+        let Some(reduced_to) = self.reduced_to else { return };
+        if state.ssthresh.is_none_or(|ssthresh| ssthresh > reduced_to) {
+            self.reduced_to = None;
+            self.undos += 1;
+            self.event(time_ns, "undo").cwnd = Some(state.cwnd);
+        }
+    }
+
+    fn watch_for_exit(&mut self, time_ns: u64, seen: &Seen) {
+        let Some(ssthresh) = seen.state.ssthresh.filter(|_| self.exit.is_none()) else { return };
+        let (cwnd, reason) = match (seen.found.what, seen.congestion) {
+            // HyStart sets ssthresh to cwnd.
+            (What::Exit(reason), _) => (ssthresh, reason),
+            (What::Something, _) => (ssthresh, hystart_reason(seen)),
+            (What::Nothing, "bbr") => (seen.state.cwnd, "full_pipe"),
+            // TCP_INFO does not tell which of its tests it was.
+            (What::Nothing, _) => (ssthresh, "hystart"),
+        };
+        self.leave(time_ns, cwnd, reason, seen);
+    }
+
+    /// Slow start ends for the first time.
+    fn leave(&mut self, time_ns: u64, cwnd: u32, reason: &'static str, seen: &Seen) {
+        let hystart = seen.found.what != What::Nothing && reason != "loss";
+        let base = seen.found.base_rtt_us.filter(|_| hystart).or(seen.state.min_rtt_us);
+        let round_rtt_us =
+            seen.found.round_rtt_us.filter(|_| hystart && !matches!(reason, "ack_train"));
+        let min_rtt_us = base.unwrap_or(0);
+        self.exit = Some(SlowStartExit { time_ns, cwnd, reason, min_rtt_us, round_rtt_us });
+        let event = self.event(time_ns, "slow_start_exit");
+        event.reason = Some(reason);
+        event.cwnd = Some(cwnd);
+        event.value = seen.state.srtt_us.map(|srtt| f64::from(srtt) / 1e3);
+    }
+
+    fn event(&mut self, time_ns: u64, kind: &'static str) -> &mut Happened {
+        let (reason, cwnd, value, packets) = (None, None, None, None);
+        self.events.push(Happened { time_ns, kind, reason, cwnd, value, packets });
+        self.events.last_mut().expect("it was pushed")
+    }
+}
+
+/// The kernel's CUBIC tells that HyStart ended slow start, not by which test: it was the delay if the
+/// round's RTT is above the smallest one by an eighth, at least 4 and at most 16 ms (Ha and Rhee 2011).
+fn hystart_reason(seen: &Seen) -> &'static str {
+    let highest = |base: u32| base.saturating_add((base / 8).clamp(4_000, 16_000));
+    match (seen.found.base_rtt_us, seen.found.round_rtt_us) {
+        (Some(base), Some(round)) if round > highest(base) => "delay",
+        _ => "ack_train",
+    }
+}
