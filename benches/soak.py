@@ -63,6 +63,8 @@ TRAFFIC = (
     "exec iperf3 -c server -R -b 200M -t {seconds} -J"
 )
 
+MADE = ("soak.toml", "iperf3.json", "run")
+
 FORWARDER = "airpath-forward\n"
 """Name of the thread."""
 
@@ -82,9 +84,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         document, seen = soak(Path(place), arguments.minutes * 60)
         left = {name: sorted(now - before[name]) for name, now in host().items()}
-        left["files"] = sorted(
-            path.name for path in Path(place).iterdir() if path.name not in ("soak.toml", "run")
-        )
+        left["files"] = sorted(path.name for path in Path(place).iterdir() if path.name not in MADE)
     settled = seen[len(seen) // 10 :]
     rss = [sample["rss"] for sample in settled]
     growth = max(rss) / rss[0] - 1
@@ -113,14 +113,14 @@ def soak(place: Path, seconds: float) -> tuple[dict[str, Any], list[dict[str, in
     command = [sys.executable, "-m", "airpath", "emulate", str(scenario)]
     command += ["--server", "exec iperf3 -s", "--out", str(place / "run"), "--"]
     command += ["sh", "-c", TRAFFIC.format(seconds=round(seconds))]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=place)
+    with (place / "iperf3.json").open("w") as output:
+        process = subprocess.Popen(command, stdout=output, cwd=place)
     seen = []
     while process.poll() is None:
         time.sleep(1)
         if (sample := observe(process.pid)) is not None:
             seen.append(sample)
-    assert process.stdout is not None
-    said = json.loads(process.stdout.read())
+    said = json.loads((place / "iperf3.json").read_text())
     summary = json.loads((place / "run" / "summary.json").read_text())
     down = summary["emulation"]["directions"]["down"]
     document = {
