@@ -24,7 +24,7 @@ from typing import Any
 SCENARIO = """
 title = "Soak"
 [run]
-sample_interval_ms = 1000
+sample_interval_ms = 5000
 [[path.down]]
 stage = "delay"
 delay_ms = 5
