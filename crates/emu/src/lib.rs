@@ -40,14 +40,16 @@ mod segments;
 mod share;
 mod slab;
 mod sys;
+mod traffic;
 mod tun;
 
 pub use clock::Clock;
 pub use emulation::{Emulation, Ended, Facts, Plan};
 pub use error::EmuError;
 pub use forwarder::{Forwarder, Settings, UeEnd};
-pub use journal::{Entry, Journal};
+pub use journal::{Entry, Journal, Parity};
 pub use log::{Log, MAGIC, Point, RECORD_BYTES};
-pub use report::{DirectionReport, Lateness, LinkReport, LogReport, Report};
+pub use report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Report};
 pub use sys::real_time_priority;
+pub use traffic::FailedFlow;
 pub use tun::{Device, Tun};
