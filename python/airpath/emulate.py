@@ -1,8 +1,9 @@
 """Run a program inside a scenario's network: the kernel's TCP over the model, on the real clock.
 
 What passes is counted where the model is, so the run directory has the tables of a simulation:
-links, radio, drops. The scenario's flows are not run; the command is the traffic. Where TCP is
-concerned they say what the kernel is told: congestion control, buffers, options.
+links, radio, drops. The command is the traffic, unless the scenario's flows are asked for, which
+the kernel's sockets then run. Where TCP is concerned they say what the kernel is told: congestion
+control, buffers, options.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from airpath import provenance as prov
 from airpath import scenario as scenarios
 from airpath import summary
 from airpath.errors import AirpathError, InputError, reason
+from airpath.execute import Progress
 from airpath.results import Run, RunDirectory
 from airpath.rundir import PendingDirectory, cannot_write, remove_leftovers
 
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 INVALID = 3
 """Exit code of a run that was too late to count."""
 
+FLOWS_DID_NOT_RUN = "The command is the traffic: the scenario's flows did not run."
 NOT_EMULATED = (
-    "The command is the traffic: the scenario's flows did not run.",
     "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says.",
 )
 
@@ -43,6 +45,9 @@ def emulate(
     out: Path | None = None,
     quiet: bool = False,
     capture: bool = False,
+    flows: bool = False,
+    parity: bool = False,
+    progress: Progress | None = None,
     command_line: list[str] | None = None,
 ) -> Run:
     """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
@@ -50,10 +55,14 @@ def emulate(
     ``servers`` are shell commands at the server's end, started before. ``out`` is the run
     directory; without it, one of its own under ``runs``. With ``quiet`` the command's standard
     output goes to standard error. ``capture`` adds ``capture.pcapng``.
+
+    With ``flows`` the kernel's sockets run the scenario's flows: beside the command until that
+    ends, or without one until the scenario's end. ``parity`` plays the packets again on the virtual
+    clock and says in the summary whether they left at the same times.
     """
     from airpath import _core
 
-    if not command:
+    if not (command or flows):
         raise InputError("there is no command to run")
     chosen = scenario.seed if seed is None else seed
     started, began = time.time_ns(), time.monotonic()
@@ -74,6 +83,9 @@ def emulate(
                 place=place,
                 quiet=quiet,
                 capture=str(pending.path / "capture.pcapng") if capture else None,
+                flows=flows,
+                parity=parity,
+                progress=None if progress is None else _told(progress, scenario.duration_s),
             )
         except ValueError as error:
             raise InputError(str(error)) from None
@@ -82,7 +94,7 @@ def emulate(
         result = emulated.result
         wall_s = time.monotonic() - began
         document = summary.of_result(result, scenario, identifier, wall_s)
-        document["emulation"] = _section(emulated, list(command), list(servers))
+        document["emulation"] = _section(emulated, list(command), list(servers), flows)
         record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
         try:
             result.write_parquet(str(pending.path), prov.table_metadata(scenario, chosen))
@@ -120,13 +132,38 @@ def sentences(run: Run) -> list[str]:
                 else ""
             )
         )
+    said += [f"flow {one['id']} failed: {one['because']}" for one in emulation["failed_flows"]]
+    said += _watched(emulation["watch"])
     if not emulation["valid"]:
         said.append(f"this run does not count: {emulation['invalid_because']}")
     return said
 
 
-def _section(emulated: _core.Emulated, command: list[str], servers: list[str]) -> dict[str, Any]:
+def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
+    def tell(now_s: float) -> bool:
+        progress(min(1.0, now_s / duration_s))
+        return True
+
+    return tell
+
+
+def _watched(watch: dict[str, Any]) -> list[str]:
+    """Say what the tables lack of the senders."""
+    said = []
+    if watch["because"]:
+        said.append(f"senders looked at every {watch['poll_ms']:g} ms only: {watch['because']}")
+    if watch["lost_records"]:
+        said.append(f"{watch['lost_records']} records of the senders were lost")
+    if watch["unmatched_sockets"]:
+        said.append(f"{watch['unmatched_sockets']} sockets belong to no flow of the model")
+    return said
+
+
+def _section(
+    emulated: _core.Emulated, command: list[str], servers: list[str], flows: bool
+) -> dict[str, Any]:
     report = emulated.report
+    not_emulated = list(NOT_EMULATED) if flows else [FLOWS_DID_NOT_RUN, *NOT_EMULATED]
     return {
         "valid": emulated.invalid is None,
         "invalid_because": emulated.invalid,
@@ -135,8 +172,14 @@ def _section(emulated: _core.Emulated, command: list[str], servers: list[str]) -
         "servers": servers,
         "coalesce_bytes": emulated.facts["coalesce_bytes"],
         "real_time": emulated.facts["real_time"],
+        "watch": emulated.facts["watch"],
+        "hystart": {end["name"]: end["hystart"] for end in emulated.facts["ends"]},
         "flows": report["flows"],
         "inside": report["inside"],
         "directions": report["directions"],
-        "not_emulated": list(NOT_EMULATED),
+        "scenario_flows": flows,
+        "failed_flows": emulated.failed,
+        "ack_gaps": {gaps["id"]: gaps["gap_ms"] for gaps in report["ack_gaps"]},
+        "parity": emulated.parity,
+        "not_emulated": not_emulated,
     }

@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
-use airpath_base::Duration;
+use airpath_base::{Duration, Instant};
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::Scenario;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -18,18 +18,27 @@ use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use serde::Serialize;
 
+use crate::clock::timespec;
 use crate::forwarder::refuse_proxy;
 use crate::meter::Metered;
 use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
 use crate::profile::KernelProfile;
 use crate::sys::{Child, Container, Program, Signals, spawn_contained};
+use crate::traffic::{Running, Traffic};
 use crate::watch::{Run, Watch};
 use crate::{
-    EmuError, Forwarder, Journal, Report, Settings, UeEnd, WatchFacts, real_time_priority,
+    Clock, EmuError, FailedFlow, Forwarder, Journal, Report, Settings, UeEnd, WatchFacts,
+    real_time_priority,
 };
 
 /// Above what the desktop uses, below the kernel's own threads.
 const PRIORITY: i32 = 50;
+
+/// From the start of the clock to time 0: flows and programs have that long to get ready.
+const AHEAD: Duration = Duration::from_millis(20);
+
+/// How often somebody is told how far a run is.
+const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
@@ -64,6 +73,8 @@ pub struct Ended {
     pub facts: Facts,
     /// Every packet, if asked for.
     pub journal: Option<Journal>,
+    /// Flows of the scenario that could not do what they were to do.
+    pub failed: Vec<FailedFlow>,
 }
 
 impl Ended {
@@ -128,6 +139,9 @@ pub struct Emulation {
     ends: Vec<(Namespace, KernelProfile)>,
     plane: Plane,
     watch: Watch,
+    /// The scenario's flows, if they are to run.
+    traffic: Option<Traffic>,
+    duration: Duration,
     settings: Settings,
 }
 
@@ -137,6 +151,8 @@ struct Plane {
     stop: Option<PipeWriter>,
     /// Closed when the thread ends.
     running: PipeReader,
+    /// The run's.
+    clock: Clock,
     thread: Option<JoinHandle<Result<Forwarded, EmuError>>>,
 }
 
@@ -197,12 +213,16 @@ impl Emulation {
             let (watching, poll) = (emulation.watch, emulation.watch_poll);
             Watch::start(watching, poll, scenario.run.ack_table, &namespaces)?
         };
+        let traffic = settings.flows.then(|| Traffic::open(scenario, &ends)).transpose()?;
+        let scheduled = traffic.as_ref().map(Traffic::scheduled);
         let plane = Plane::start(scenario, settings, move |scenario, settings| {
             let mut forwarder = Forwarder::new(server_tun, ue_ends, scenario, seed, settings)?;
+            forwarder.schedule(scheduled.unwrap_or_default());
             capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
             Ok(forwarder)
         })?;
-        Ok(Self { ends, plane, watch, settings: *settings })
+        let duration = scenario.run.duration;
+        Ok(Self { ends, plane, watch, traffic, duration, settings: *settings })
     }
 
     /// Runs the programs until the command ends.
@@ -211,8 +231,39 @@ impl Emulation {
     ///
     /// When they cannot be started, or the forwarder fails.
     pub fn run(mut self, plan: &Plan) -> Result<Ended, EmuError> {
+        let mut running = self.start_traffic()?;
         let code = self.run_programs(plan);
+        self.conclude(code, running.as_mut())
+    }
+
+    /// Runs the scenario's flows alone, until they are done or the scenario's time is over.
+    /// `progress` is told the time now and then, and stops the run by returning false.
+    ///
+    /// # Errors
+    ///
+    /// When the forwarder fails, or the run was stopped.
+    pub fn run_flows(
+        mut self,
+        progress: &mut dyn FnMut(Instant) -> bool,
+    ) -> Result<Ended, EmuError> {
+        let mut running = self.start_traffic()?;
+        let done = running.as_ref().map_or(Ok(()), |running| self.wait_for(running, progress));
+        self.conclude(done.map(|()| 0), running.as_mut())
+    }
+
+    fn start_traffic(&mut self) -> Result<Option<Running>, EmuError> {
+        let clock = self.plane.clock;
+        self.traffic.take().map(|traffic| traffic.start(clock)).transpose()
+    }
+
+    fn conclude(
+        mut self,
+        code: Result<i32, EmuError>,
+        running: Option<&mut Running>,
+    ) -> Result<Ended, EmuError> {
         let forwarded = self.plane.finish();
+        // After the forwarder: how flows are cut off is not part of the run.
+        let failed = running.map(Running::finish).unwrap_or_default();
         // The forwarder's own failure explains the other one.
         let (forwarded, code) = (forwarded?, code?);
         let Forwarded { mut summary, mut tables, mut metered, report, journal, real_time } =
@@ -225,6 +276,7 @@ impl Emulation {
                 ends: &names,
                 mtu: &mtu,
                 addresses: &addresses(&self.ends),
+                names: &metered.names,
                 flows: &metered.flows,
             },
             &mut metered.samples,
@@ -233,7 +285,32 @@ impl Emulation {
         );
         metered.record(&summary, &mut tables);
         let facts = facts(&self.ends, &self.settings, real_time, watch)?;
-        Ok(Ended { code, summary, tables, report, facts, journal })
+        Ok(Ended { code, summary, tables, report, facts, journal, failed })
+    }
+
+    /// Until all flows are done, or the time is over.
+    fn wait_for(
+        &self,
+        running: &Running,
+        progress: &mut dyn FnMut(Instant) -> bool,
+    ) -> Result<(), EmuError> {
+        let end = Instant::ZERO + self.duration;
+        loop {
+            let now = self.plane.clock.now();
+            if now >= end || running.is_done() {
+                return Ok(());
+            }
+            if !progress(now) {
+                return Err(EmuError::Stopped);
+            }
+            let pause = timespec((end.saturating_since(now)).min(PROGRESS));
+            let mut plane = [PollFd::new(&self.plane.running, PollFlags::IN)];
+            match poll(&mut plane, Some(&pause)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Err(EmuError::Forwarder),
+                Err(error) => return Err(EmuError::Wait(error.into())),
+            }
+        }
     }
 
     fn run_programs(&mut self, plan: &Plan) -> Result<i32, EmuError> {
@@ -355,7 +432,8 @@ impl Plane {
             let locked = mlockall(MlockAllFlags::CURRENT).is_ok();
             let real_time = real_time_priority(PRIORITY).is_ok();
             // The pipe is closed when this thread ends.
-            ready.write_all(&[1]).map_err(EmuError::Wait)?;
+            let clock = forwarder.begin(AHEAD);
+            ready.write_all(&clock.origin_nanos().to_ne_bytes()).map_err(EmuError::Wait)?;
             let done = forwarder.run(&stopped, Duration::MAX);
             if locked {
                 let _ = munlockall();
@@ -369,8 +447,10 @@ impl Plane {
         };
         let thread = thread::Builder::new().name("airpath-forward".to_owned()).spawn(work);
         let thread = Some(thread.map_err(EmuError::Wait)?);
-        let is_running = running.read_exact(&mut [0]).is_ok();
-        let mut plane = Self { stop: Some(stop), running, thread };
+        let mut origin = [0; 8];
+        let is_running = running.read_exact(&mut origin).is_ok();
+        let clock = Clock::since(u64::from_ne_bytes(origin));
+        let mut plane = Self { stop: Some(stop), running, clock, thread };
         // Without a forwarder its thread knows why.
         if is_running { Ok(plane) } else { plane.finish().and(Err(EmuError::Forwarder)) }
     }
@@ -495,7 +575,7 @@ fn queue_dropped() -> u64 {
 }
 
 /// TCP counters of the calling thread's network namespace.
-fn counters() -> BTreeMap<String, u64> {
+pub(crate) fn counters() -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     for file in ["/proc/thread-self/net/snmp", "/proc/thread-self/net/netstat"] {
         let text = fs::read_to_string(file).unwrap_or_default();

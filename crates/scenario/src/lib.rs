@@ -51,6 +51,7 @@ pub use model::{
     RunConfig, Scenario, TcpConfig, Traffic, Watching,
 };
 pub use problem::{Origin, Problem, ScenarioError};
+pub use profiles::profiles;
 pub use radio::presets::radio_presets;
 pub use reference::reference_markdown;
 pub use schema::json_schema;

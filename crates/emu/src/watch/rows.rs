@@ -19,8 +19,10 @@ pub(crate) struct Run<'a> {
     pub(crate) mtu: &'a [u32],
     /// Ends by address.
     pub(crate) addresses: &'a BTreeMap<IpAddr, usize>,
-    /// Flows that the model knows.
-    pub(crate) flows: &'a BTreeMap<String, Name>,
+    /// In tables, of the summary's flows.
+    pub(crate) names: &'a [Name],
+    /// Flows that the model knows, by their places in the summary.
+    pub(crate) flows: &'a BTreeMap<Key, usize>,
 }
 
 impl Watched {
@@ -38,15 +40,12 @@ impl Watched {
             summary.links.iter().map(|link| (link.id.clone(), link.capacity_mbps)).collect();
         let (mut acks, mut events) = (Vec::new(), Vec::new());
         for track in self.tracks.values() {
-            let known = run.key(track).and_then(|(key, id)| {
-                let name = *run.flows.get(&id)?;
-                let flow = summary.flows.iter_mut().find(|flow| flow.id == id)?;
-                Some((key, name, flow))
-            });
-            let Some((key, name, flow)) = known else {
+            let key = run.key(track);
+            let Some((key, &index)) = key.and_then(|key| Some((key, run.flows.get(&key)?))) else {
                 self.facts.unmatched_sockets += 1;
                 continue;
             };
+            let (name, flow) = (run.names[index], &mut summary.flows[index]);
             // Of a flow's two ends the one that sends most of the data counts.
             if (flow.direction == "down") != (track.first.end == 0) {
                 continue;
@@ -73,15 +72,14 @@ impl Watched {
 
 impl Run<'_> {
     /// The flow of which a track is one end.
-    fn key(&self, track: &Track) -> Option<(Key, String)> {
+    fn key(&self, track: &Track) -> Option<Key> {
         let first = &track.first;
         let (end, ue_port, server_port) = if first.end == 0 {
             (*self.addresses.get(&first.remote)?, first.remote_port, first.local_port)
         } else {
             (first.end, first.local_port, first.remote_port)
         };
-        let key = Key::tcp(end, first.v6, ue_port, server_port);
-        Some((key, key.name(self.ends.get(end)?)))
+        Some(Key::tcp(end, first.v6, ue_port, server_port))
     }
 }
 
@@ -134,10 +132,14 @@ fn complete_summary(
     mtu: u32,
     every_ack: bool,
 ) {
-    flow.congestion = Some(track.congestion);
+    flow.congestion.get_or_insert(track.congestion);
     flow.rto_count = Some(track.timeouts);
     // Between two looks an undo may pass unseen.
     flow.undo_count = every_ack.then_some(track.undos);
+    if !every_ack && flow.slow_start_exit.is_some() {
+        // The flow's own socket knows as much.
+        return;
+    }
     flow.slow_start_exit = track.exit.map(|exit| {
         let SlowStartExit { time_ns, cwnd, reason, min_rtt_us, round_rtt_us } = exit;
         let since = time(time_ns, origin_ns) - flow.start_ns;
