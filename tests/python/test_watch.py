@@ -85,8 +85,9 @@ def test_a_download_is_watched(airpath_command: Command, wire: Path, watch: str)
     assert sampled.height > 0.8 * samples.height
     # A window that the path has filled: srtt is what the model says.
     late = sampled.filter(pl.col("time_ns") > 1_000_000_000)
-    assert (late["srtt_ms"] - late["rtt_ms"]).abs().median() < 2.0
-    assert (late["inflight_segments"] <= late["cwnd_segments"]).mean() > 0.9
+    apart = (late["srtt_ms"] - late["rtt_ms"]).abs()
+    assert apart.is_between(0.0, 2.0).sum() > 0.5 * late.height
+    assert (late["inflight_segments"] <= late["cwnd_segments"]).sum() > 0.9 * late.height
     kinds = download.table("events")["kind"].to_list()
     assert kinds.index("slow_start_exit") < kinds.index("recovery_start")
     acks = download.table("acks")

@@ -2,7 +2,9 @@
 
 use airpath_base::{Duration, Instant};
 use rustix::thread::nanosleep;
-use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
+#[cfg(feature = "bpf")]
+use rustix::time::clock_getres;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// CLOCK_MONOTONIC as the model's time, counted from when the clock was made.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +60,7 @@ pub(crate) fn monotonic() -> u64 {
 }
 
 /// The kernel's tick: the resolution of its coarse clock.
+#[cfg(feature = "bpf")]
 pub(crate) fn tick() -> Duration {
     Duration::from_nanos(nanos(clock_getres(ClockId::MonotonicCoarse)))
 }

@@ -5,7 +5,6 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -85,10 +84,12 @@ impl Namespace {
     }
 
     /// The inode of `/proc/PID/ns/net`: no other namespace that is there has it.
+    #[cfg(feature = "bpf")]
     pub(crate) fn inode(&self) -> Result<u32, EmuError> {
         let failed = |source| EmuError::Namespace { name: self.name.clone(), source };
         // The kernel counts them in 32 bits.
-        self.file.metadata().map(|metadata| metadata.ino() as u32).map_err(failed)
+        let inode = |metadata: fs::Metadata| std::os::unix::fs::MetadataExt::ino(&metadata) as u32;
+        self.file.metadata().map(inode).map_err(failed)
     }
 
     /// Does `work` in a thread that is inside.

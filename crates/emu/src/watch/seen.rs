@@ -19,6 +19,7 @@ pub(super) struct Seen {
     pub(super) found: Found,
 }
 
+#[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "only BPF sees all of it"))]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// An acknowledgement came, and is not processed yet.
@@ -66,6 +67,7 @@ pub(super) struct Found {
     pub(super) round_rtt_us: Option<u32>,
 }
 
+#[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "only BPF sees all of it"))]
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum What {
     #[default]

@@ -217,3 +217,111 @@ fn hystart_reason(seen: &Seen) -> &'static str {
         _ => "ack_train",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::watch::seen::Found;
+
+    const MS: u64 = 1_000_000;
+
+    fn seen(ms: u64, kind: Kind, cwnd: u32, ssthresh: Option<u32>) -> Seen {
+        Seen {
+            time_ns: ms * MS,
+            end: 0,
+            cookie: 1,
+            kind,
+            v6: false,
+            local_port: 1,
+            remote_port: 2,
+            remote: Ipv4Addr::LOCALHOST.into(),
+            congestion: "cubic",
+            state: State { cwnd, ssthresh, delivered: ms as u32, ..State::default() },
+            found: Found::default(),
+        }
+    }
+
+    fn found(what: What, base: u32, round: u32, seen: Seen) -> Seen {
+        let found = Found { what, base_rtt_us: Some(base), round_rtt_us: Some(round) };
+        Seen { found, ..seen }
+    }
+
+    fn track(all: &[Seen]) -> Track {
+        let mut track = Track::new(&all[0], true);
+        all.iter().for_each(|seen| track.note(seen));
+        track
+    }
+
+    fn kinds(track: &Track) -> Vec<(u64, &str)> {
+        track.events.iter().map(|event| (event.time_ns / MS, event.kind)).collect()
+    }
+
+    #[test]
+    fn a_row_has_what_its_acknowledgement_left() {
+        let track = track(&[
+            seen(1, Kind::Begin, 10, None),
+            seen(5, Kind::Ack, 10, None),
+            seen(6, Kind::Ack, 12, None),
+            seen(9, Kind::End, 14, None),
+        ]);
+        let rows: Vec<_> =
+            track.acks.iter().flatten().map(|row| (row.time_ns / MS, row.state.cwnd)).collect();
+        assert_eq!(rows, [(5, 12), (6, 14)]);
+    }
+
+    #[test]
+    fn an_exit_belongs_to_the_acknowledgement_before_and_to_its_test() {
+        let exit = |base, round| {
+            let ack = |ms, cwnd, ssthresh| seen(ms, Kind::Ack, cwnd, ssthresh);
+            let after = found(What::Something, base, round, ack(7, 102, Some(100)));
+            track(&[ack(5, 90, None), ack(6, 100, None), after]).exit.unwrap()
+        };
+        // An eighth of 40 ms is 5 ms.
+        let delay = exit(40_000, 45_001);
+        assert_eq!((delay.time_ns, delay.cwnd, delay.reason), (6 * MS, 100, "delay"));
+        assert_eq!((delay.min_rtt_us, delay.round_rtt_us), (40_000, Some(45_001)));
+        let train = exit(40_000, 45_000);
+        assert_eq!((train.reason, train.round_rtt_us), ("ack_train", None));
+        // At least 4 ms, at most 16 ms.
+        assert_eq!(
+            (exit(8_000, 12_000).reason, exit(8_000, 12_001).reason),
+            ("ack_train", "delay")
+        );
+        assert_eq!(exit(400_000, 416_001).reason, "delay");
+    }
+
+    #[test]
+    fn a_reduction_that_is_taken_back_is_an_undo() {
+        let to = |before, after| Kind::Congestion { before, after };
+        let reduced = [
+            seen(1, Kind::Ack, 100, None),
+            seen(2, to(OPEN, RECOVERY), 100, Some(70)),
+            seen(4, Kind::Ack, 71, Some(70)),
+        ];
+        let lost = track(&[&reduced[..], &[seen(8, to(RECOVERY, OPEN), 70, Some(70))]].concat());
+        assert_eq!(
+            kinds(&lost),
+            [(2, "slow_start_exit"), (2, "recovery_start"), (8, "recovery_end")]
+        );
+        assert_eq!((lost.exit.unwrap().reason, lost.undos), ("loss", 0));
+        let spurious = track(&[&reduced[..], &[seen(8, to(RECOVERY, OPEN), 100, None)]].concat());
+        assert_eq!((kinds(&spurious)[2], spurious.undos), ((8, "undo"), 1));
+    }
+
+    #[test]
+    fn every_timeout_counts_also_between_two_looks() {
+        let again = Kind::Congestion { before: LOSS, after: LOSS };
+        let begun = seen(1, Kind::Ack, 10, None);
+        assert_eq!(track(&[begun.clone(), seen(2, again, 1, Some(5))]).timeouts, 1);
+        let look = |timeouts, congestion_state, ms| {
+            let mut look = seen(ms, Kind::Look, 10, Some(5));
+            (look.state.timeouts, look.state.congestion_state) = (timeouts, congestion_state);
+            look
+        };
+        let polled = track(&[look(0, OPEN, 1), look(2, LOSS, 5), look(2, OPEN, 9)]);
+        assert_eq!(polled.timeouts, 2);
+        assert_eq!(kinds(&polled)[3], (9, "recovery_end"));
+    }
+}
