@@ -48,7 +48,7 @@ use problem::Problems;
 
 pub use model::{
     Direction, EmulationConfig, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RadioConfig,
-    RunConfig, Scenario, TcpConfig, Traffic, Watching,
+    RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic, Watching,
 };
 pub use problem::{Origin, Problem, ScenarioError};
 pub use profiles::profiles;
