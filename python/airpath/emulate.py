@@ -34,8 +34,8 @@ THE_KERNELS_OWN = (
     "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says."
 )
 OUR_SLOW_START = (
-    "Delayed ACKs and the first RTO are the kernel's own, whatever the profile says; CUBIC counts as "
-    "Linux does, without slow_start_limit_segments."
+    "Delayed ACKs and the first RTO are the kernel's own, whatever the profile says; CUBIC counts "
+    "as Linux does, without slow_start_limit_segments."
 )
 
 
