@@ -413,6 +413,7 @@ impl Forwarder {
             let end = &self.ends[ue_end];
             let id = key.name(&end.name);
             let name = self.tables.names.add(&id);
+            self.network.add_ue(end.ue, &mut self.tables.names);
             self.network.add_flow(name, end.ue);
             self.meters.add(name, id, key.protocol);
             self.flow_ends.push(ue_end);

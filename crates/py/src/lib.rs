@@ -74,6 +74,12 @@ impl PyScenario {
         &self.0.resolved_toml
     }
 
+    /// Names of the programs.
+    #[getter]
+    fn programs(&self) -> Vec<&str> {
+        self.0.scenario.programs.iter().map(|program| program.name.as_str()).collect()
+    }
+
     #[getter]
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         use airpath_scenario::{Direction, Traffic};
@@ -263,6 +269,7 @@ struct PyEmulated {
     invalid: Option<String>,
     report: String,
     facts: String,
+    programs: String,
     result: Py<PyResultTables>,
 }
 
@@ -291,6 +298,11 @@ impl PyEmulated {
     }
 
     #[getter]
+    fn programs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.programs,))
+    }
+
+    #[getter]
     fn result(&self, py: Python<'_>) -> Py<PyResultTables> {
         self.result.clone_ref(py)
     }
@@ -299,7 +311,7 @@ impl PyEmulated {
 /// Runs a command inside a scenario's network, on the real clock, without the GIL.
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None))]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None))]
 fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
@@ -310,10 +322,12 @@ fn emulate(
     quiet: bool,
     bare: bool,
     capture: Option<PathBuf>,
+    files: Option<PathBuf>,
+    output: Option<i32>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
     let settings = Settings { bare, ..Settings::of(&scenario.emulation) };
-    let plan = Plan { command, place, servers, quiet };
+    let plan = Plan { command, place, servers, quiet, output, files };
     let run = || Emulation::captured(scenario, seed, &settings, capture)?.run(&plan);
     let ended = py.detach(run).map_err(|error: EmuError| {
         let message = error.to_string();
@@ -333,6 +347,7 @@ fn emulate(
         invalid,
         report: json(serde_json::to_string(&ended.report)),
         facts: json(serde_json::to_string(&ended.facts)),
+        programs: json(serde_json::to_string(&ended.programs)),
         result: Py::new(py, PyResultTables { summary, tables })?,
     })
 }

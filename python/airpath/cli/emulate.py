@@ -17,7 +17,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="COMMAND",
-            help="Program and arguments, after --. [default: a shell]",
+            help="Program and arguments, after --. [default: the scenario's programs, or a shell]",
             show_default=False,
         ),
     ] = None,
@@ -64,8 +64,9 @@ def command(
     """Run a command inside a scenario's network, over the kernel's own TCP.
 
     COMMAND runs at the UE's end, called ue; the other end is called server, and "ip netns exec
-    server" runs something there. The exit code is COMMAND's, or 3 if that is 0 and the machine
-    was too late for the run to count. Needs root.
+    server" runs something there. The scenario's [[program]] tables run beside it. The exit code is
+    COMMAND's, without one that of the first program that failed, or 3 if that is 0 and the machine
+    was too late for the run to count.
     """
     from airpath import emulate, provenance, summary
     from airpath import scenario as scenarios
@@ -73,7 +74,7 @@ def command(
     loaded = scenarios.load(scenario, sets)
     run = emulate.emulate(
         loaded,
-        words or emulate.shell(),
+        words or ([] if loaded.programs else emulate.shell()),
         servers=server or (),
         place=at,
         seed=seed,

@@ -7,7 +7,9 @@ mod signals;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-pub(crate) use process::{Child, Container, Program, spawn_contained};
+pub(crate) use process::{
+    Child, Container, Failed, Program, RUNNING, Streams, Told, What, spawn_contained,
+};
 pub(crate) use signals::Signals;
 
 /// Bytes of an interface name, the final zero included (IFNAMSIZ).
