@@ -138,7 +138,7 @@ def test_each_kind_of_flow_runs_and_is_counted(
 
     pings = {ping["id"]: ping for ping in document["pings"]}
     assert pings["ping"]["sent"] in (5, 6)
-    assert pings["down-ping"]["sent"] == 6
+    assert pings["down-ping"]["sent"] in (6, 7)
     assert pings["down-ping"]["rtt_ms"]["min"] >= 25
 
     samples = pl.read_parquet(out / "samples.parquet").filter(pl.col("flow") == "download")
