@@ -5,8 +5,9 @@
 # make fuzz    the property tests with other cases, and many
 # make studies the published experiments, with a report
 # make referee the host kernel's TCP against ours, as a table (root)
+# make twin    scenarios simulated and emulated, as a page (root)
 
-.PHONY: demo test check lint rust-test python-test build system bench fuzz studies referee bless clean
+.PHONY: demo test check lint rust-test python-test build system bench fuzz studies referee twin bless clean
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
 CRATES := --workspace --exclude airpath-py
@@ -60,6 +61,9 @@ studies: build
 
 referee: build
 	PYTHONPATH=tests $(VENV)/python -m referee
+
+twin: build
+	PYTHONPATH=tests $(VENV)/python -m twin
 
 # Rewrites the goldens and the generated reference; look at the diff.
 bless: build
