@@ -237,8 +237,11 @@ impl Emulation {
     fn conclude(
         mut self,
         ran: Result<(i32, Vec<ProgramReport>), EmuError>,
-        running: Option<&mut Running>,
+        mut running: Option<&mut Running>,
     ) -> Result<Ended, EmuError> {
+        if let Some(running) = &mut running {
+            running.brace();
+        }
         let forwarded = self.plane.finish();
         // After the forwarder: how flows are cut off is not part of the run.
         let failed = running.map(Running::finish).unwrap_or_default();

@@ -45,8 +45,8 @@ def command(
         bool,
         typer.Option(
             "--flows",
-            help="The kernel's sockets run the scenario's flows: until the scenario's end, or beside "
-            "COMMAND until that ends.",
+            help="The kernel's sockets run the scenario's flows: until the scenario's end, or "
+            "beside COMMAND until that ends.",
         ),
     ] = False,
     seed: Annotated[
