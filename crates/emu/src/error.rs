@@ -163,6 +163,18 @@ pub enum EmuError {
     /// Waiting failed.
     #[error("ppoll: {0}")]
     Wait(io::Error),
+    /// BPF is not there or not allowed.
+    #[error("{said}")]
+    Bpf {
+        /// Why.
+        said: String,
+    },
+    /// Sockets could not be asked.
+    #[error("NETLINK_SOCK_DIAG: {source} (CONFIG_INET_DIAG)")]
+    Diag {
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A capture could not be written.
     #[error("capture {file}: {source}")]
     Capture {

@@ -20,7 +20,7 @@ use airpath_base::{Duration, Rate};
 use crate::document::{Document, Stage};
 use crate::model::{
     Direction, EmulationConfig, FlowConfig, NamedStage, PacketIo, ProgramConfig, ProxyConfig,
-    ProxyEnds, RunConfig, Scenario, TcpConfig, Traffic,
+    ProxyEnds, RunConfig, Scenario, TcpConfig, Traffic, Watching,
 };
 use crate::programs;
 use crate::proxy;
@@ -65,6 +65,13 @@ fn emulation(get: &Get<'_>) -> EmulationConfig {
             "packet" => PacketIo::Packet,
             _ => PacketIo::Auto,
         },
+        watch: match get.text("watch") {
+            "bpf" => Watching::Bpf,
+            "poll" => Watching::Poll,
+            "none" => Watching::None,
+            _ => Watching::Auto,
+        },
+        watch_poll: get.time("watch_poll_ms"),
     }
 }
 
