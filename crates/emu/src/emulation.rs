@@ -18,6 +18,7 @@ use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use serde::Serialize;
 
 use crate::clock::timespec;
+use crate::congestion::SlowStarts;
 use crate::forwarder::refuse_proxy;
 use crate::meter::Metered;
 use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
@@ -93,6 +94,8 @@ pub struct Facts {
     pub tcp_cubic: BTreeMap<String, String>,
     /// How the senders were watched.
     pub watch: WatchFacts,
+    /// CUBIC with the slow start of a generation, for programs too: names in the kernel.
+    pub slow_starts: Vec<String>,
     /// Server first.
     pub ends: Vec<EndFacts>,
 }
@@ -107,7 +110,7 @@ pub struct EndFacts {
     /// Of its device.
     pub mtu: u32,
     /// Congestion control of its routes.
-    pub congestion: &'static str,
+    pub congestion: String,
     /// Other attributes of its routes.
     pub route: String,
     /// Sysctls that could not be set, and why.
@@ -128,6 +131,7 @@ pub struct Emulation {
     ends: Vec<(Namespace, KernelProfile)>,
     plane: Plane,
     watch: Watch,
+    slow_starts: SlowStarts,
     /// The scenario's flows, if they are to run.
     traffic: Option<Traffic>,
     duration: Duration,
@@ -186,13 +190,15 @@ impl Emulation {
         if ues.len() > MOST_UES {
             return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
         }
-        let profile = KernelProfile::of(scenario, None)?;
+        let slow_starts = SlowStarts::load(scenario.emulation.slow_start)?;
+        let names = slow_starts.names();
+        let profile = KernelProfile::of(scenario, None, names)?;
         let (server, server_tun) = Namespace::new(SERVER, Place::Server, &profile)?;
         let mut ends = vec![(server, profile)];
         let mut ue_ends = Vec::new();
         for (index, (ue, name)) in ues.into_iter().enumerate() {
             let place = Place::Ue(index as u8);
-            let profile = KernelProfile::of(scenario, Some(ue))?;
+            let profile = KernelProfile::of(scenario, Some(ue), names)?;
             let (mut namespace, tun) = Namespace::new(&name, place, &profile)?;
             namespace.ue = Some(ue);
             let addresses = vec![place.v4().into(), place.v6().into()];
@@ -215,7 +221,7 @@ impl Emulation {
         })?;
         let (duration, settings) = (scenario.run.duration, *settings);
         let programs = scenario.programs.clone();
-        Ok(Self { ends, plane, watch, traffic, duration, settings, programs })
+        Ok(Self { ends, plane, watch, slow_starts, traffic, duration, settings, programs })
     }
 
     /// Runs the programs until the command ends.
@@ -280,7 +286,7 @@ impl Emulation {
             &mut tables,
         );
         metered.record(&summary, &mut tables);
-        let facts = facts(&self.ends, &self.settings, real_time, watch)?;
+        let facts = facts(&self.ends, &self.settings, real_time, watch, &self.slow_starts)?;
         Ok(Ended { code, programs, summary, tables, report, facts, journal, failed })
     }
 
@@ -479,6 +485,7 @@ fn facts(
     settings: &Settings,
     real_time: bool,
     watch: WatchFacts,
+    slow_starts: &SlowStarts,
 ) -> Result<Facts, EmuError> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let ends = ends.iter().map(|(namespace, profile)| {
@@ -495,7 +502,7 @@ fn facts(
             name: namespace.name.clone(),
             addresses,
             mtu: profile.mtu,
-            congestion: profile.congestion,
+            congestion: profile.congestion.clone(),
             route: profile.route.clone(),
             refused: namespace.refused.iter().cloned().collect(),
             queue_dropped,
@@ -511,6 +518,7 @@ fn facts(
         spin_us: settings.spin.as_nanos() as f64 / 1e3,
         tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
         watch,
+        slow_starts: slow_starts.names().ours.values().cloned().collect(),
         ends: ends.collect::<Result<_, EmuError>>()?,
     })
 }

@@ -23,6 +23,7 @@
 
 mod capture;
 mod clock;
+mod congestion;
 mod emulation;
 mod error;
 mod flows;

@@ -20,7 +20,7 @@ use airpath_base::{Duration, Rate};
 use crate::document::{Document, Stage};
 use crate::model::{
     Direction, EmulationConfig, FlowConfig, NamedStage, PacketIo, ProgramConfig, ProxyConfig,
-    ProxyEnds, RunConfig, Scenario, TcpConfig, Traffic, Watching,
+    ProxyEnds, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic, Watching,
 };
 use crate::programs;
 use crate::proxy;
@@ -72,6 +72,10 @@ fn emulation(get: &Get<'_>) -> EmulationConfig {
             _ => Watching::Auto,
         },
         watch_poll: get.time("watch_poll_ms"),
+        slow_start: match get.text("slow_start") {
+            "profile" => SlowStartOf::Profile,
+            _ => SlowStartOf::Kernel,
+        },
     }
 }
 

@@ -62,6 +62,17 @@ pub struct EmulationConfig {
     pub watch: Watching,
     /// Time between two looks at TCP_INFO.
     pub watch_poll: Duration,
+    /// Whose slow start CUBIC has.
+    pub slow_start: SlowStartOf,
+}
+
+/// Whose slow start the kernel's CUBIC has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlowStartOf {
+    /// Its own.
+    Kernel,
+    /// That of the flow's profile.
+    Profile,
 }
 
 /// How an emulation gets packets from the kernel and back.

@@ -99,7 +99,25 @@ const KNOWN: [&str; 17] = [
     "scalable",
 ];
 
+/// CUBIC with a generation's slow start; a number may follow.
+const OURS: [&str; 9] = [
+    "air_none",
+    "air_4.19",
+    "air_4.19.131",
+    "air_4.19_both",
+    "air_5.6",
+    "air_5.8",
+    "air_5.16",
+    "air_6.14",
+    "air_hystartpp",
+];
+
 /// The name as tables take it.
 pub(super) fn congestion_name(name: &str) -> &'static str {
-    KNOWN.into_iter().find(|known| *known == name).unwrap_or("other")
+    let numbered = |known: &str| {
+        let number = name.strip_prefix(known).and_then(|rest| rest.strip_prefix('_'));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let known = KNOWN.into_iter().chain(OURS).find(|known| *known == name);
+    known.or_else(|| OURS.into_iter().find(|known| numbered(known))).unwrap_or("other")
 }

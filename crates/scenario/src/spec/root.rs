@@ -143,6 +143,15 @@ const WATCHES: &[Choice] = &[
     choice("none", "not at all"),
 ];
 
+const SLOW_STARTS_OF: &[Choice] = &[
+    choice("kernel", "the kernel's own, whatever the flow says"),
+    choice(
+        "profile",
+        "the flow's `slow_start`, by a congestion control loaded into the kernel for the run, where \
+         the kernel's own is another; its arithmetic is Linux's; needs BPF",
+    ),
+];
+
 /// `[emulation]`.
 pub(crate) static EMULATION: Table = Table {
     header: "[emulation]",
@@ -196,6 +205,12 @@ pub(crate) static EMULATION: Table = Table {
                 Kind::Time { unit: TimeUnit::Ms, min_ns: MS / 10, max_ns: 1_000 * MS },
                 Default::Value("5"),
                 "Time between two looks of `watch = \"poll\"`.",
+            ),
+            Key::new(
+                "slow_start",
+                Kind::Choice(SLOW_STARTS_OF),
+                Default::Value("\"kernel\""),
+                "Whose slow start CUBIC has.",
             ),
         ],
     }],
