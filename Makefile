@@ -6,8 +6,9 @@
 # make studies the published experiments, with a report
 # make soak   20 minutes of emulation: does it leak? (root)
 # make referee the host kernel's TCP against ours, as a table (root)
+# make twin    scenarios simulated and emulated, as a page (root)
 
-.PHONY: demo test check lint rust-test python-test build system bench fuzz studies soak referee bless clean
+.PHONY: demo test check lint rust-test python-test build system bench fuzz studies soak referee twin bless clean
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
 CRATES := --workspace --exclude airpath-py
@@ -67,6 +68,9 @@ soak: build
 
 referee: build
 	PYTHONPATH=tests $(VENV)/python -m referee
+
+twin: build
+	PYTHONPATH=tests $(VENV)/python -m twin
 
 # Rewrites the goldens and the generated reference; look at the diff.
 bless: build

@@ -55,6 +55,10 @@ class Scenario:
     def flows(self) -> list[dict[str, Any]]:
         """One dict a flow: ``id``, ``kind``, ``direction``, ``congestion``, ``profile``."""
 
+    @property
+    def programs(self) -> list[str]:
+        """Names of what an emulation runs."""
+
 def parse(text: str, name: str, directory: str | None, sets: list[str]) -> Scenario:
     """Parse and check a scenario.
 
@@ -132,6 +136,10 @@ class Emulated:
         """``left``, ``dropped``, ``same``, ``first_difference``; None if not asked for."""
 
     @property
+    def programs(self) -> list[dict[str, Any]]:
+        """One dict a program: ``name``, ``at``, ``command``, its times and its ``code``."""
+
+    @property
     def result(self) -> Result:
         """Summary and tables, as a simulation has them."""
 
@@ -144,6 +152,8 @@ def emulate(
     quiet: bool = False,
     bare: bool = False,
     capture: str | None = None,
+    files: str | None = None,
+    output: int | None = None,
     flows: bool = False,
     parity: bool = False,
     progress: Callable[[float], bool] | None = None,
@@ -154,7 +164,9 @@ def emulate(
     then called as by ``simulate``. ``parity`` plays the packets again on the virtual clock.
 
     ``bare`` leaves the model out: packets are passed on as they come, for comparison.
-    ``capture`` is a pcapng file to be written.
+    ``capture`` is a pcapng file to be written, ``files`` a directory for what the scenario's
+    programs write. Without a command they decide when the run ends. ``output`` is a descriptor
+    for what the command writes.
 
     Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
     """

@@ -26,6 +26,9 @@ from airpath.rundir import PendingDirectory, cannot_write, remove_leftovers
 if TYPE_CHECKING:
     from airpath import _core
 
+PROGRAMS = "programs"
+"""What the scenario's programs wrote, in the run directory: NAME.stdout, NAME.stderr."""
+
 INVALID = 3
 """Exit code of a run that was too late to count."""
 
@@ -56,18 +59,19 @@ def emulate(
 ) -> Run:
     """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
 
-    ``servers`` are shell commands at the server's end, started before. ``out`` is the run
-    directory; without it, one of its own under ``runs``. With ``quiet`` the command's standard
-    output goes to standard error. ``capture`` adds ``capture.pcapng``.
+    Without a command the scenario's programs decide how long the run lasts. ``servers`` are shell
+    commands at the server's end, started before. ``out`` is the run directory; without it, one of
+    its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
+    ``capture`` adds ``capture.pcapng``.
 
-    With ``flows`` the kernel's sockets run the scenario's flows: beside the command until that
-    ends, or without one until the scenario's end. ``parity`` plays the packets again on the virtual
-    clock and says in the summary whether they left at the same times.
+    With ``flows`` the kernel's sockets run the scenario's flows: beside the command or the programs
+    until those end, or without any until the scenario's end. ``parity`` plays the packets again on
+    the virtual clock and says in the summary whether they left at the same times.
     """
     from airpath import _core
 
-    if not (command or flows):
-        raise InputError("there is no command to run")
+    if not (command or flows or scenario.programs):
+        raise InputError("there is no command to run, and the scenario has no [[program]]")
     chosen = scenario.seed if seed is None else seed
     started, began = time.time_ns(), time.monotonic()
     # The kernel's packets are not the same twice: neither are two runs.
@@ -87,6 +91,7 @@ def emulate(
                 place=place,
                 quiet=quiet,
                 capture=str(pending.path / "capture.pcapng") if capture else None,
+                files=str(pending.path / PROGRAMS),
                 flows=flows,
                 parity=parity,
                 progress=None if progress is None else _told(progress, scenario.duration_s),
@@ -98,7 +103,9 @@ def emulate(
         result = emulated.result
         wall_s = time.monotonic() - began
         document = summary.of_result(result, scenario, identifier, wall_s)
-        document["emulation"] = _section(emulated, list(command), list(servers), flows)
+        document["emulation"] = _section(
+            emulated, list(command), list(servers), flows, pending.path
+        )
         record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
         try:
             result.write_parquet(str(pending.path), prov.table_metadata(scenario, chosen))
@@ -111,7 +118,10 @@ def emulate(
 
 
 def exit_code(run: Run) -> int:
-    """Return the command's exit code, or 3 if it was 0 and the run does not count."""
+    """Return the exit code: the command's, or 3 if it was 0 and the run does not count.
+
+    Without a command it is that of the first program that failed.
+    """
     emulation = run.summary["emulation"]
     return int(emulation["exit_code"]) or (0 if emulation["valid"] else INVALID)
 
@@ -137,6 +147,9 @@ def sentences(run: Run) -> list[str]:
             )
         )
     said += [f"flow {one['id']} failed: {one['because']}" for one in emulation["failed_flows"]]
+    for program in emulation["programs"]:
+        if (sentence := _about(program)) is not None:
+            said.append(sentence)
     said += _watched(emulation["watch"])
     if not emulation["valid"]:
         said.append(f"this run does not count: {emulation['invalid_because']}")
@@ -163,8 +176,45 @@ def _watched(watch: dict[str, Any]) -> list[str]:
     return said
 
 
+def _about(program: dict[str, Any]) -> str | None:
+    """What went wrong with a program other than the command."""
+    who = f"{program['name']} at {program['at']}"
+    if program["name"] == "command":
+        return None
+    if program["code"]:
+        last = f": {program['said']}" if program["said"] else ""
+        return f"{who} failed with {program['code']} after {program['ended_s']:.1f} s{last}"
+    if program["silent"]:
+        return f"{who} did not listen for TCP connections within 5 s"
+    if program["started_s"] is None:
+        return f"{who} was not started: the run was over"
+    return None
+
+
+def _last_line(file: Path) -> str | None:
+    """Return the last line that says something."""
+    try:
+        lines = file.read_bytes()[-4096:].decode(errors="replace").splitlines()
+    except OSError:
+        return None
+    return next((line.strip() for line in reversed(lines) if line.strip()), None)
+
+
+def _program(program: dict[str, Any], directory: Path) -> dict[str, Any]:
+    """Add where its output is, and what it said last."""
+    files = {kind: f"{PROGRAMS}/{program['name']}.{kind}" for kind in ("stdout", "stderr")}
+    if not (directory / files["stdout"]).exists():
+        return {**program, "stdout": None, "stderr": None, "said": None}
+    said = _last_line(directory / files["stderr"]) or _last_line(directory / files["stdout"])
+    return {**program, **files, "said": said}
+
+
 def _section(
-    emulated: _core.Emulated, command: list[str], servers: list[str], flows: bool
+    emulated: _core.Emulated,
+    command: list[str],
+    servers: list[str],
+    flows: bool,
+    directory: Path,
 ) -> dict[str, Any]:
     report = emulated.report
     not_emulated = [OUR_SLOW_START if emulated.facts["slow_starts"] else THE_KERNELS_OWN]
@@ -176,6 +226,7 @@ def _section(
         "exit_code": emulated.code,
         "command": command,
         "servers": servers,
+        "programs": [_program(program, directory) for program in emulated.programs],
         "coalesce_bytes": emulated.facts["coalesce_bytes"],
         "real_time": emulated.facts["real_time"],
         "watch": emulated.facts["watch"],

@@ -2,7 +2,6 @@
 //! them afterwards.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::net::IpAddr;
@@ -12,7 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use airpath_base::{Duration, Instant};
 use airpath_record::{RunSummary, Tables};
-use airpath_scenario::Scenario;
+use airpath_scenario::{ProgramConfig, ProgramPlace, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
@@ -24,11 +23,12 @@ use crate::forwarder::refuse_proxy;
 use crate::meter::Metered;
 use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
 use crate::profile::KernelProfile;
-use crate::sys::{Child, Container, Program, Signals, spawn_contained};
+use crate::programs::{At, ProgramReport, Session, c_strings};
+use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::traffic::{Running, Traffic};
 use crate::watch::{Run, Watch};
 use crate::{
-    Clock, EmuError, FailedFlow, Forwarder, Journal, Report, Settings, UeEnd, WatchFacts,
+    Clock, EmuError, FailedFlow, Forwarder, Journal, Plan, Report, Settings, UeEnd, WatchFacts,
     real_time_priority,
 };
 
@@ -47,23 +47,12 @@ const MOST_UES: usize = 254;
 /// The name of the other end.
 const SERVER: &str = "server";
 
-/// What is to run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Decides how long the run lasts: program and arguments.
-    pub command: Vec<String>,
-    /// The end where it runs; `None`: the first UE.
-    pub place: Option<String>,
-    /// Shell commands at the server's end, started before.
-    pub servers: Vec<String>,
-    /// The command's standard output goes to standard error.
-    pub quiet: bool,
-}
-
 /// A run that is over.
 pub struct Ended {
-    /// The command's exit code.
+    /// The command's exit code, or that of the first program that failed.
     pub code: i32,
+    /// What ran inside.
+    pub programs: Vec<ProgramReport>,
     /// Links, radio.
     pub summary: RunSummary,
     /// Their tables.
@@ -147,6 +136,8 @@ pub struct Emulation {
     traffic: Option<Traffic>,
     duration: Duration,
     settings: Settings,
+    /// The scenario's.
+    programs: Vec<ProgramConfig>,
 }
 
 /// The forwarder's thread.
@@ -208,7 +199,8 @@ impl Emulation {
         for (index, (ue, name)) in ues.into_iter().enumerate() {
             let place = Place::Ue(index as u8);
             let profile = KernelProfile::of(scenario, Some(ue), names)?;
-            let (namespace, tun) = Namespace::new(&name, place, &profile)?;
+            let (mut namespace, tun) = Namespace::new(&name, place, &profile)?;
+            namespace.ue = Some(ue);
             let addresses = vec![place.v4().into(), place.v6().into()];
             ue_ends.push(UeEnd { name, tun, ue, addresses });
             ends.push((namespace, profile));
@@ -227,8 +219,9 @@ impl Emulation {
             capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
             Ok(forwarder)
         })?;
-        let duration = scenario.run.duration;
-        Ok(Self { ends, plane, watch, slow_starts, traffic, duration, settings: *settings })
+        let (duration, settings) = (scenario.run.duration, *settings);
+        let programs = scenario.programs.clone();
+        Ok(Self { ends, plane, watch, slow_starts, traffic, duration, settings, programs })
     }
 
     /// Runs the programs until the command ends.
@@ -238,8 +231,8 @@ impl Emulation {
     /// When they cannot be started, or the forwarder fails.
     pub fn run(mut self, plan: &Plan) -> Result<Ended, EmuError> {
         let mut running = self.start_traffic()?;
-        let code = self.run_programs(plan);
-        self.conclude(code, running.as_mut())
+        let ran = self.run_programs(plan);
+        self.conclude(ran, running.as_mut())
     }
 
     /// Runs the scenario's flows alone, until they are done or the scenario's time is over.
@@ -254,7 +247,7 @@ impl Emulation {
     ) -> Result<Ended, EmuError> {
         let mut running = self.start_traffic()?;
         let done = running.as_ref().map_or(Ok(()), |running| self.wait_for(running, progress));
-        self.conclude(done.map(|()| 0), running.as_mut())
+        self.conclude(done.map(|()| (0, Vec::new())), running.as_mut())
     }
 
     fn start_traffic(&mut self) -> Result<Option<Running>, EmuError> {
@@ -264,14 +257,17 @@ impl Emulation {
 
     fn conclude(
         mut self,
-        code: Result<i32, EmuError>,
-        running: Option<&mut Running>,
+        ran: Result<(i32, Vec<ProgramReport>), EmuError>,
+        mut running: Option<&mut Running>,
     ) -> Result<Ended, EmuError> {
+        if let Some(running) = &mut running {
+            running.brace();
+        }
         let forwarded = self.plane.finish();
         // After the forwarder: how flows are cut off is not part of the run.
         let failed = running.map(Running::finish).unwrap_or_default();
         // The forwarder's own failure explains the other one.
-        let (forwarded, code) = (forwarded?, code?);
+        let (forwarded, (code, programs)) = (forwarded?, ran?);
         let Forwarded { mut summary, mut tables, mut metered, report, journal, real_time } =
             forwarded;
         let names: Vec<String> = self.ends.iter().map(|(end, _)| end.name.clone()).collect();
@@ -291,7 +287,7 @@ impl Emulation {
         );
         metered.record(&summary, &mut tables);
         let facts = facts(&self.ends, &self.settings, real_time, watch, &self.slow_starts)?;
-        Ok(Ended { code, summary, tables, report, facts, journal, failed })
+        Ok(Ended { code, programs, summary, tables, report, facts, journal, failed })
     }
 
     /// Until all flows are done, or the time is over.
@@ -319,42 +315,48 @@ impl Emulation {
         }
     }
 
-    fn run_programs(&mut self, plan: &Plan) -> Result<i32, EmuError> {
+    fn run_programs(&mut self, plan: &Plan) -> Result<(i32, Vec<ProgramReport>), EmuError> {
+        let at = |namespace: &Namespace| At {
+            name: namespace.name.clone(),
+            network: namespace.file.as_raw_fd(),
+        };
         let place = match &plan.place {
             None => &self.ends[1].0,
             Some(name) => self.end(name)?,
         };
-        let network = |namespace: &Namespace| namespace.file.as_raw_fd();
-        let command = Program { words: c_strings(&plan.command)?, network: network(place) };
-        let server = network(&self.ends[0].0);
-        let servers = plan
-            .servers
-            .iter()
-            .map(|line| {
-                let words = ["/bin/sh", "-c", line].map(str::to_owned);
-                Ok(Program { words: c_strings(&words)?, network: server })
-            })
-            .collect::<Result<Vec<_>, EmuError>>()?;
+        let session = Session::new(plan, &self.programs, at(place), |place| match place {
+            ProgramPlace::Server => Ok(at(&self.ends[0].0)),
+            ProgramPlace::Ue(ue) => {
+                let known = self.ends[1..].iter().find(|(end, _)| end.ue == Some(ue));
+                known.map(|(end, _)| at(end)).ok_or(EmuError::Forwarder)
+            }
+        })?;
         let mut names = Vec::new();
         for (index, (namespace, _)) in self.ends.iter().enumerate() {
             for name in self.names(index) {
                 let path = c_strings(&[format!("/run/netns/{name}")])?.remove(0);
-                names.push((path, network(namespace)));
+                names.push((path, namespace.file.as_raw_fd()));
             }
         }
         let hosts = self.hosts();
-        let (command, servers, names) = (&command, &servers[..], &names[..]);
-        let container =
-            Container { command, servers, names, hosts: hosts.as_bytes(), quiet: plan.quiet };
+        let origin_ns = self.plane.clock.origin_nanos();
+        let container = Container {
+            programs: &session.programs,
+            command: session.command,
+            origin_ns,
+            names: &names,
+            hosts: hosts.as_bytes(),
+        };
         let start = |step: &str, source| EmuError::Start { step: step.to_owned(), source };
         let mut signals = Signals::catch().map_err(|error| start("a pipe", error))?;
         let mut child = spawn_contained(&container)
             .map_err(|error| start("clone (root, or CAP_SYS_ADMIN)", error))?;
         self.wait(&child, &mut signals)?;
-        child.wait().map_err(|(step, source)| match step {
-            "running the command" => start(&format!("running {}", plan.command.join(" ")), source),
-            step => start(step, source),
-        })
+        let (code, told) = child.wait().map_err(|Failed { step, program, error }| match step {
+            RUNNING => start(&format!("running {}", session.command_of(program)), error),
+            step => start(step, error),
+        })?;
+        Ok(session.end(code, &told, origin_ns))
     }
 
     /// Until the first process has ended. Signals are passed on.
@@ -541,25 +543,12 @@ fn hystart(counters: &BTreeMap<String, u64>) -> BTreeMap<&'static str, u64> {
     names.map(|name| (name, counters.get(name).copied().unwrap_or(0))).into()
 }
 
-/// UEs that have flows: place in the scenario, and name. Without a radio there is one.
+/// UEs: place in the scenario, and name. Without a radio there is one.
 fn ues(scenario: &Scenario) -> Vec<(usize, String)> {
     match &scenario.radio {
         None => vec![(0, "ue".to_owned())],
-        Some(radio) => radio
-            .ues
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| scenario.flows.iter().any(|flow| flow.ue == *index))
-            .map(|(index, ue)| (index, ue.clone()))
-            .collect(),
+        Some(radio) => radio.ues.iter().cloned().enumerate().collect(),
     }
-}
-
-fn c_strings(words: &[String]) -> Result<Vec<CString>, EmuError> {
-    let word = |word: &String| {
-        CString::new(word.as_str()).map_err(|_| EmuError::Word(word.replace('\0', "\\0")))
-    };
-    words.iter().map(word).collect()
 }
 
 /// Files of a directory and what they say, on one line each.

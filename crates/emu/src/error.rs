@@ -122,7 +122,7 @@ pub enum EmuError {
         flow: String,
     },
     /// More UEs than there are addresses.
-    #[error("{ues} UEs have flows; emulation takes up to {most}")]
+    #[error("{ues} UEs; emulation takes up to {most}: each has a network namespace of its own")]
     Ues {
         /// How many.
         ues: usize,
@@ -142,6 +142,20 @@ pub enum EmuError {
         name: String,
         /// Those there are.
         known: String,
+    },
+    /// Only services, and nobody whose end could be waited for.
+    #[error(
+        "no program would end the run: give one [[program]] `ends_run = true`, or one without \
+         `wait_for = \"listen\"`, or a COMMAND"
+    )]
+    Endless,
+    /// A file for what a program writes.
+    #[error("{file}: {source}")]
+    Output {
+        /// The file.
+        file: String,
+        /// What the kernel said.
+        source: io::Error,
     },
     /// A word of the command that no program can be given.
     #[error("`{0}` holds a zero byte")]
@@ -206,6 +220,7 @@ impl EmuError {
                 | Self::UeName { .. }
                 | Self::Place { .. }
                 | Self::Word(_)
+                | Self::Endless
         )
     }
 }

@@ -465,8 +465,9 @@ impl Forwarder {
 
     /// The next flow.
     fn add_flow(&mut self, key: Key, id: String) {
-        let name = self.tables.names.add(&id);
-        self.network.add_flow(name, self.ends[key.end].ue);
+        let (name, ue) = (self.tables.names.add(&id), self.ends[key.end].ue);
+        self.network.add_ue(ue, &mut self.tables.names);
+        self.network.add_flow(name, ue);
         self.meters.add(name, id, key.protocol);
         self.flow_ends.push(key.end);
     }

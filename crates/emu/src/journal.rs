@@ -131,6 +131,7 @@ impl Journal {
             // Time passes in the steps of the events, not in those of a thread that wakes up.
             again.pass_until(&mut network, at);
             if flow.0 == flows {
+                network.add_ue(ue, &mut names);
                 network.add_flow(names.add("flow"), ue);
                 flows += 1;
             }

@@ -32,6 +32,8 @@ pub(crate) enum Place {
 pub(crate) struct Namespace {
     pub(crate) name: String,
     pub(crate) place: Place,
+    /// Its place in the scenario; `None`: the server's.
+    pub(crate) ue: Option<usize>,
     /// Leads to it.
     pub(crate) file: File,
     /// What was asked for and not allowed, and why.
@@ -76,7 +78,7 @@ impl Namespace {
                 let tun = Tun::open(DEVICE, true)?;
                 let refused = write_sysctls(profile);
                 run_ip(&batch(place, profile))?;
-                Ok((Self { name: name.to_owned(), place, file, refused }, tun))
+                Ok((Self { name: name.to_owned(), place, ue: None, file, refused }, tun))
             };
             scope.spawn(make).join()
         });

@@ -81,6 +81,12 @@ impl PyScenario {
         &self.0.resolved_toml
     }
 
+    /// Names of the programs.
+    #[getter]
+    fn programs(&self) -> Vec<&str> {
+        self.0.scenario.programs.iter().map(|program| program.name.as_str()).collect()
+    }
+
     #[getter]
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         use airpath_scenario::{Direction, Traffic};
@@ -278,6 +284,7 @@ struct PyEmulated {
     facts: String,
     failed: String,
     parity: String,
+    programs: String,
     result: Py<PyResultTables>,
 }
 
@@ -318,6 +325,11 @@ impl PyEmulated {
     }
 
     #[getter]
+    fn programs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.programs,))
+    }
+
+    #[getter]
     fn result(&self, py: Python<'_>) -> Py<PyResultTables> {
         self.result.clone_ref(py)
     }
@@ -327,7 +339,7 @@ impl PyEmulated {
 /// scenario's flows beside it, or alone where the command is empty. `parity` plays the packets again.
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, flows=false, parity=false, progress=None))]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, flows=false, parity=false, progress=None))]
 fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
@@ -338,14 +350,16 @@ fn emulate(
     quiet: bool,
     bare: bool,
     capture: Option<PathBuf>,
+    files: Option<PathBuf>,
+    output: Option<i32>,
     flows: bool,
     parity: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
     let settings = Settings { bare, flows, journal: parity, ..Settings::of(&scenario.emulation) };
-    let alone = command.is_empty();
-    let plan = Plan { command, place, servers, quiet };
+    let alone = flows && command.is_empty() && scenario.programs.is_empty();
+    let plan = Plan { command, place, servers, quiet, output, files };
     let mut raised = None;
     let mut report = |now: Instant| {
         let tell = |py: Python<'_>| -> PyResult<bool> {
@@ -387,6 +401,7 @@ fn emulate(
         facts: json(serde_json::to_string(&ended.facts)),
         failed: json(serde_json::to_string(&ended.failed)),
         parity: json(serde_json::to_string(&replayed)),
+        programs: json(serde_json::to_string(&ended.programs)),
         result: Py::new(py, PyResultTables { summary, tables })?,
     })
 }

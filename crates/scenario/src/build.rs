@@ -19,9 +19,10 @@ use airpath_base::{Duration, Rate};
 
 use crate::document::{Document, Stage};
 use crate::model::{
-    Direction, EmulationConfig, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RunConfig,
-    Scenario, SlowStartOf, TcpConfig, Traffic, Watching,
+    Direction, EmulationConfig, FlowConfig, NamedStage, PacketIo, ProgramConfig, ProxyConfig,
+    ProxyEnds, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic, Watching,
 };
+use crate::programs;
 use crate::proxy;
 use crate::read::Fields;
 
@@ -50,6 +51,7 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
             .iter()
             .map(|fields| flow(&Get(fields), ue_of(fields, document)))
             .collect(),
+        programs: document.programs.iter().map(|fields| program(&Get(fields), document)).collect(),
     }
 }
 
@@ -58,6 +60,11 @@ fn emulation(get: &Get<'_>) -> EmulationConfig {
         lateness_bound: get.time("lateness_bound_ms"),
         coalesce_bytes: get.count("coalesce_bytes") as u32,
         spin: get.time("spin_ms"),
+        io: match get.text("io") {
+            "tun" => PacketIo::Tun,
+            "packet" => PacketIo::Packet,
+            _ => PacketIo::Auto,
+        },
         watch: match get.text("watch") {
             "bpf" => Watching::Bpf,
             "poll" => Watching::Poll,
@@ -69,6 +76,18 @@ fn emulation(get: &Get<'_>) -> EmulationConfig {
             "profile" => SlowStartOf::Profile,
             _ => SlowStartOf::Kernel,
         },
+    }
+}
+
+fn program(get: &Get<'_>, document: &Document) -> ProgramConfig {
+    ProgramConfig {
+        name: get.text("name").to_owned(),
+        place: programs::place(get.text("at"), document.radio.as_ref())
+            .expect("checked, or a problem"),
+        command: get.text("command").to_owned(),
+        start: get.time("start_s"),
+        service: get.text("wait_for") == "listen",
+        ends_run: get.flag("ends_run"),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::node::{Entry, Node, Value};
 use crate::pairs;
 use crate::problem::Problems;
 use crate::profiles::Profiles;
+use crate::programs;
 use crate::proxy;
 use crate::radio::{self, Radio};
 use crate::read::Fields;
@@ -37,6 +38,8 @@ pub(crate) struct Document {
     pub(crate) profiles: Vec<(String, Fields)>,
     /// `[[flow]]`.
     pub(crate) flows: Vec<Fields>,
+    /// `[[program]]`.
+    pub(crate) programs: Vec<Fields>,
     /// What the stages' `file` keys name.
     pub(crate) traces: Traces,
 }
@@ -63,6 +66,7 @@ impl Document {
         proxy::check(&down, &up, problems);
         let radio = Radio::read(root, source.directory, &mut traces, problems);
         let flows = read_flows(root, &run, &profiles, radio.as_ref(), problems);
+        let programs = programs::read(root, radio.as_ref(), problems);
         crossing::check_queues(&down, "down", &flows, problems);
         crossing::check_queues(&up, "up", &flows, problems);
         pairs::check_gates(&down, &up, problems);
@@ -75,7 +79,7 @@ impl Document {
             crossing::check_time_passes(&down, &up, radio.is_some(), &flows, problems);
         }
         let profiles = profiles.own();
-        Self { root: top, run, emulation, down, up, radio, profiles, flows, traces }
+        Self { root: top, run, emulation, down, up, radio, profiles, flows, programs, traces }
     }
 }
 

@@ -27,6 +27,7 @@ mod node;
 mod pairs;
 mod problem;
 mod profiles;
+mod programs;
 mod proxy;
 mod radio;
 mod read;
@@ -47,8 +48,9 @@ use node::Node;
 use problem::Problems;
 
 pub use model::{
-    Direction, EmulationConfig, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RadioConfig,
-    RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic, Watching,
+    Direction, EmulationConfig, FlowConfig, NamedStage, PacketIo, ProgramConfig, ProgramPlace,
+    ProxyConfig, ProxyEnds, RadioConfig, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic,
+    Watching,
 };
 pub use problem::{Origin, Problem, ScenarioError};
 pub use profiles::profiles;

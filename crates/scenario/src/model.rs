@@ -28,6 +28,8 @@ pub struct Scenario {
     pub radio: Option<RadioConfig>,
     /// Traffic, in file order; ids are unique.
     pub flows: Vec<FlowConfig>,
+    /// What an emulation runs, in file order; names are unique.
+    pub programs: Vec<ProgramConfig>,
 }
 
 /// Clock, seed, tables.
@@ -54,6 +56,8 @@ pub struct EmulationConfig {
     pub coalesce_bytes: u32,
     /// Time before a departure in which the clock is watched.
     pub spin: Duration,
+    /// How packets come and go.
+    pub io: PacketIo,
     /// How the kernel's TCP senders are watched.
     pub watch: Watching,
     /// Time between two looks at TCP_INFO.
@@ -69,6 +73,44 @@ pub enum SlowStartOf {
     Kernel,
     /// That of the flow's profile.
     Profile,
+}
+
+/// How an emulation gets packets from the kernel and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketIo {
+    /// The first of the others that this machine has.
+    #[default]
+    Auto,
+    /// TUN devices.
+    Tun,
+    /// AF_PACKET sockets on veth pairs.
+    Packet,
+}
+
+/// A program inside an emulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramConfig {
+    /// Unique name.
+    pub name: String,
+    /// Where it runs.
+    pub place: ProgramPlace,
+    /// For `/bin/sh -c`.
+    pub command: String,
+    /// When it starts.
+    pub start: Duration,
+    /// Nothing starts after it before somebody listens; the run does not wait for its end.
+    pub service: bool,
+    /// The run ends with it.
+    pub ends_run: bool,
+}
+
+/// An end of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramPlace {
+    /// Beyond the path.
+    Server,
+    /// Index in [`RadioConfig::ues`]; 0 without a radio.
+    Ue(usize),
 }
 
 /// How the kernel's TCP senders are watched.

@@ -18,7 +18,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="COMMAND",
-            help="Program and arguments, after --. [default: a shell]",
+            help="Program and arguments, after --. [default: the scenario's programs, or a shell]",
             show_default=False,
         ),
     ] = None,
@@ -45,8 +45,8 @@ def command(
         bool,
         typer.Option(
             "--flows",
-            help="The kernel's sockets run the scenario's flows: until the scenario's end, or beside "
-            "COMMAND until that ends.",
+            help="The kernel's sockets run the scenario's flows: until the scenario's end, or "
+            "beside COMMAND until that ends.",
         ),
     ] = False,
     seed: Annotated[
@@ -73,9 +73,10 @@ def command(
     """Run a command inside a scenario's network, over the kernel's own TCP.
 
     COMMAND runs at the UE's end, called ue; the other end is called server, and "ip netns exec
-    server" runs something there. With --flows the scenario's own flows run, and COMMAND is
-    optional. The exit code is COMMAND's, or 3 if that is 0 and the machine was too late for the
-    run to count. Needs root.
+    server" runs something there. The scenario's [[program]] tables run beside it, and with --flows
+    its flows; then COMMAND is optional. The exit code is COMMAND's, without one that of the first
+    program that failed, or 3 if that is 0 and the machine was too late for the run to count.
+    Needs root.
     """
     from airpath import describe, emulate, provenance, summary
     from airpath import scenario as scenarios
@@ -85,10 +86,11 @@ def command(
         raise InputError("--server and --at are for a COMMAND, and --flows alone has none")
     loaded = scenarios.load(scenario, sets)
     # A command has the terminal to itself.
-    with progress_bar("emulating") if flows and not words else nullcontext() as progress:
+    alone = flows and not words and not loaded.programs
+    with progress_bar("emulating") if alone else nullcontext() as progress:
         run = emulate.emulate(
             loaded,
-            words or ([] if flows else emulate.shell()),
+            words or ([] if flows or loaded.programs else emulate.shell()),
             servers=server or (),
             place=at,
             seed=seed,

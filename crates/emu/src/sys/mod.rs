@@ -8,7 +8,9 @@ mod socket;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-pub(crate) use process::{Child, Container, Program, spawn_contained};
+pub(crate) use process::{
+    Child, Container, Failed, Program, RUNNING, Streams, Told, What, spawn_contained,
+};
 pub(crate) use signals::Signals;
 pub(crate) use socket::{TcpInfo, set_largest_segment, set_window_clamp, tcp_info};
 

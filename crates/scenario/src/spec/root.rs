@@ -48,6 +48,12 @@ pub(crate) static ROOT: Table = Table {
             ),
             Key::new("flow", Kind::List, Default::Required, "Traffic: `[[flow]]`, at least one."),
             Key::new(
+                "program",
+                Kind::List,
+                Default::Absent("none"),
+                "What `airpath emulate` runs: `[[program]]`.",
+            ),
+            Key::new(
                 "profile",
                 Kind::Table,
                 Default::Absent("the built-in ones only"),
@@ -177,6 +183,16 @@ pub(crate) static EMULATION: Table = Table {
                 Default::Value("0.06"),
                 "The forwarder sleeps until this long before a departure, then asks the clock again \
                  and again: longer is more punctual, and takes more of a processor.",
+            ),
+            Key::new(
+                "io",
+                Kind::Choice(&[
+                    choice("auto", "TUN where it can be had, else packet sockets."),
+                    choice("tun", "TUN devices: /dev/net/tun must be there and allowed."),
+                    choice("packet", "Packet sockets (AF_PACKET) on veth pairs; slower."),
+                ]),
+                Default::Value("\"auto\""),
+                "How packets get from the kernel and back.",
             ),
             Key::new(
                 "watch",
