@@ -174,6 +174,8 @@ pub struct RadioConfig {
     pub cells: Vec<String>,
     /// Names of the UEs, one or more, in file order; unique.
     pub ues: Vec<String>,
+    /// From a UE's radio to its TCP.
+    pub host_delay: Duration,
     /// What they are, in the order of these names.
     pub ran: RanConfig,
 }
@@ -186,6 +188,7 @@ impl RadioConfig {
             preset: preset.to_owned(),
             cells: vec!["cell-0".to_owned()],
             ues: ues.iter().map(|&(name, _)| name.to_owned()).collect(),
+            host_delay: Duration::ZERO,
             ran: RanConfig::alone(cell, &configs),
         }
     }
