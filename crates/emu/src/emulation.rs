@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use airpath_base::Duration;
+use airpath_path::radio::cell::Access;
+use airpath_path::{StageConfig, TunnelEnd};
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::Scenario;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -18,16 +20,28 @@ use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use serde::Serialize;
 
 use crate::forwarder::refuse_proxy;
-use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
+use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place, Pool};
+use crate::nat::{self, Chain, Nat, NatFacts};
 use crate::profile::KernelProfile;
+use crate::session::Session;
 use crate::sys::{Child, Container, Program, Signals, spawn_contained};
-use crate::{EmuError, Forwarder, Journal, Report, Settings, UeEnd, real_time_priority};
+use crate::tunnel::{CORE, Nodes, RAN, TunnelFacts};
+use crate::{Clock, EmuError, Forwarder, Journal, Report, Settings, UeEnd, real_time_priority};
 
 /// Above what the desktop uses, below the kernel's own threads.
 const PRIORITY: i32 = 50;
 
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
+
+/// Between the UPF and the base station (TS 23.501 4.2.7).
+const N3: &str = "n3";
+
+/// Where no subscription says another.
+const DEFAULT_QFI: u8 = 9;
+
+/// Bytes of IPv4, UDP and GTP-U with a PDU session container.
+const MOST_OUTER: u32 = 20 + 8 + 16;
 
 /// The name of the other end.
 const SERVER: &str = "server";
@@ -64,9 +78,10 @@ pub struct Ended {
 impl Ended {
     /// Why the run does not count whose packets may be so late; `None`: it does.
     pub fn invalid(&self, lateness_bound: Duration) -> Option<String> {
-        let lost = self.facts.ends.iter().find(|end| end.queue_dropped > 0);
-        let lost = lost.map(|end| {
-            let (packets, name) = (end.queue_dropped, &end.name);
+        let ends = self.facts.ends.iter().map(|end| (end.queue_dropped, &end.name));
+        let nats = self.facts.nats.iter().map(|nat| (nat.queue_dropped, &nat.name));
+        let lost = ends.chain(nats).find(|&(packets, _)| packets > 0);
+        let lost = lost.map(|(packets, name)| {
             format!("{packets} packets of `{name}` were dropped before they could be read")
         });
         lost.or_else(|| self.report.too_late(lateness_bound))
@@ -88,6 +103,10 @@ pub struct Facts {
     pub tcp_cubic: BTreeMap<String, String>,
     /// Server first.
     pub ends: Vec<EndFacts>,
+    /// GTP-U between gateway and base station.
+    pub tunnel: Option<TunnelFacts>,
+    /// The path's NATs, which the kernel was and not the model, innermost first.
+    pub nats: Vec<NatFacts>,
 }
 
 /// One end.
@@ -117,6 +136,13 @@ pub struct EndFacts {
 pub struct Emulation {
     /// Server first.
     ends: Vec<(Namespace, KernelProfile)>,
+    /// Between the forwarder and the server, innermost first.
+    nats: Vec<(Namespace, Nat)>,
+    /// Gateway and base station, if GTP-U goes between them.
+    nodes: Vec<Namespace>,
+    tunnel: Option<TunnelFacts>,
+    /// Until the last UE has its session.
+    attached: Duration,
     plane: Plane,
     settings: Settings,
 }
@@ -160,32 +186,87 @@ impl Emulation {
         settings: &Settings,
         capture: Option<PathBuf>,
     ) -> Result<Self, EmuError> {
+        Self::attached(scenario, seed, settings, capture, &[])
+    }
+
+    /// Like `captured`, with UEs that have attached: one session for each that has an end, or none.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be emulated, or is not allowed.
+    pub fn attached(
+        scenario: &Scenario,
+        seed: u64,
+        settings: &Settings,
+        capture: Option<PathBuf>,
+        sessions: &[Session],
+    ) -> Result<Self, EmuError> {
         refuse_proxy(scenario)?;
+        let mut model = scenario.clone();
+        let nats = nat::take_out(&mut model)?;
         let ues = ues(scenario);
-        if ues.iter().any(|(_, name)| name == SERVER) {
-            return Err(EmuError::UeName { name: SERVER });
-        }
+        refuse_names(&ues, nats.len(), scenario.emulation.gtpu.is_some())?;
+        let pool = match &scenario.core {
+            Some(core) if !sessions.is_empty() => {
+                Pool { network: core.network, prefix: core.prefix }
+            }
+            _ => Pool::default(),
+        };
+        sessions.iter().for_each(|session| session.cap(&mut model));
+        let session = |ue: usize| sessions.iter().find(|session| session.ue == ue);
         if ues.len() > MOST_UES {
             return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
         }
         let profile = KernelProfile::of(scenario, None)?;
-        let (server, server_tun) = Namespace::new(SERVER, Place::Server, &profile)?;
+        let (server, server_tun, nats) = if nats.is_empty() {
+            let (server, tun) = Namespace::new(SERVER, Place::Server(pool), &profile)?;
+            (server, tun, Vec::new())
+        } else {
+            let mtu = largest_mtu(scenario, &profile, &ues)?;
+            let Chain { server, nats, tun } = Chain::new(SERVER, nats, &profile, (pool, mtu))?;
+            (server, tun, nats)
+        };
         let mut ends = vec![(server, profile)];
+        let (mut nodes, mut facts, mut tunnel) = (Vec::new(), None, None);
+        if let Some(link) = scenario.emulation.gtpu {
+            let mtu = largest_mtu(scenario, &ends[0].1, &ues)?;
+            let mtu = link.mtu.or_else(|| path_mtu(scenario)).unwrap_or(mtu + MOST_OUTER);
+            let interface = interface(scenario);
+            let qfi = |ue: usize| session(ue).map_or(DEFAULT_QFI, |session| session.qfi);
+            let qfi = ues.iter().map(|(ue, _)| (interface == N3).then(|| qfi(*ue))).collect();
+            let made = Nodes::new(interface, mtu, qfi)?;
+            nodes.extend(made.namespaces);
+            let names: Vec<String> = ues.iter().map(|(_, name)| name.clone()).collect();
+            facts = Some(made.tunnel.facts(interface, mtu, &names));
+            tunnel = Some((made.tunnel, interface));
+        }
+        let attached = sessions.iter().map(|session| session.established).max();
         let mut ue_ends = Vec::new();
         for (index, (ue, name)) in ues.into_iter().enumerate() {
-            let place = Place::Ue(index as u8);
+            let index = index as u8;
+            let place =
+                session(ue).map_or(Place::ue(index), |session| Place::Ue(index, session.address));
             let profile = KernelProfile::of(scenario, Some(ue))?;
             let (namespace, tun) = Namespace::new(&name, place, &profile)?;
             let addresses = vec![place.v4().into(), place.v6().into()];
             ue_ends.push(UeEnd { name, tun, ue, addresses });
             ends.push((namespace, profile));
         }
-        let plane = Plane::start(scenario, settings, move |scenario, settings| {
+        let sessions = sessions.to_vec();
+        let plane = Plane::start(&model, settings, move |scenario, settings| {
+            let names: Vec<_> = ue_ends.iter().map(|end| (end.name.clone(), end.ue)).collect();
             let mut forwarder = Forwarder::new(server_tun, ue_ends, scenario, seed, settings)?;
-            capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
+            forwarder.note_sessions(sessions.iter().filter_map(|session| {
+                let (name, _) = names.iter().find(|(_, ue)| *ue == session.ue)?;
+                Some((name.as_str(), session))
+            }));
+            let (tunnel, interface) = tunnel.unzip();
+            capture.map_or(Ok(()), |file| forwarder.capture(&file, interface))?;
+            tunnel.into_iter().for_each(|tunnel| forwarder.set_tunnel(tunnel));
             Ok(forwarder)
         })?;
-        Ok(Self { ends, plane, settings: *settings })
+        let attached = attached.unwrap_or(Duration::ZERO);
+        Ok(Self { ends, nats, nodes, tunnel: facts, attached, plane, settings: *settings })
     }
 
     /// Runs the programs until the command ends.
@@ -226,12 +307,18 @@ impl Emulation {
                 names.push((path, network(namespace)));
             }
         }
+        for namespace in self.between() {
+            let path = c_strings(&[format!("/run/netns/{}", namespace.name)])?.remove(0);
+            names.push((path, network(namespace)));
+        }
         let hosts = self.hosts();
         let (command, servers, names) = (&command, &servers[..], &names[..]);
         let container =
             Container { command, servers, names, hosts: hosts.as_bytes(), quiet: plan.quiet };
         let start = |step: &str, source| EmuError::Start { step: step.to_owned(), source };
         let mut signals = Signals::catch().map_err(|error| start("a pipe", error))?;
+        // What the UEs need until they have a session passes before the first packet.
+        Clock::sleep(self.attached);
         let mut child = spawn_contained(&container)
             .map_err(|error| start("clone (root, or CAP_SYS_ADMIN)", error))?;
         self.wait(&child, &mut signals)?;
@@ -275,10 +362,19 @@ impl Emulation {
             .iter()
             .enumerate()
             .find(|(index, _)| self.names(*index).iter().any(|known| known == name));
-        found.map(|(_, (namespace, _))| namespace).ok_or_else(|| {
-            let known: Vec<&str> = self.ends.iter().map(|(end, _)| end.name.as_str()).collect();
+        let between = || self.between().find(|node| node.name == name);
+        let found = found.map(|(_, (end, _))| end).or_else(between);
+        found.ok_or_else(|| {
+            let ends = self.ends.iter().map(|(end, _)| end);
+            let known: Vec<&str> =
+                ends.chain(self.between()).map(|end| end.name.as_str()).collect();
             EmuError::Place { name: name.to_owned(), known: known.join(", ") }
         })
+    }
+
+    /// What is neither the server nor a UE.
+    fn between(&self) -> impl Iterator<Item = &Namespace> {
+        self.nats.iter().map(|(nat, _)| nat).chain(&self.nodes)
     }
 
     /// Names of an end; the first UE is also `ue`, unless another one is.
@@ -330,6 +426,10 @@ impl Emulation {
                 counters,
             })
         });
+        let nats = self.nats.iter().enumerate().map(|(index, (namespace, nat))| {
+            let outermost = index + 1 == self.nats.len();
+            namespace.within(|| nat.facts(index, outermost, queue_dropped()))
+        });
         Ok(Facts {
             kernel: read("/proc/sys/kernel/osrelease"),
             real_time,
@@ -337,6 +437,8 @@ impl Emulation {
             spin_us: self.settings.spin.as_nanos() as f64 / 1e3,
             tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
             ends: ends.collect::<Result<_, EmuError>>()?,
+            tunnel: self.tunnel.clone(),
+            nats: nats.collect::<Result<_, EmuError>>()?,
         })
     }
 }
@@ -404,6 +506,47 @@ fn ues(scenario: &Scenario) -> Vec<(usize, String)> {
             .map(|(index, ue)| (index, ue.clone()))
             .collect(),
     }
+}
+
+/// Names that lead to something else than a UE.
+fn refuse_names(ues: &[(usize, String)], nats: usize, gtpu: bool) -> Result<(), EmuError> {
+    let taken = |name: &String| {
+        name == SERVER
+            || gtpu && (name == CORE || name == RAN)
+            || (0..nats).any(|index| nat::name(index) == *name)
+    };
+    match ues.iter().find(|(_, name)| taken(name)) {
+        Some((_, name)) => Err(EmuError::UeName { name: name.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Of the link between gateway and base station; S1-U is LTE's.
+fn interface(scenario: &Scenario) -> &'static str {
+    let cells = scenario.radio.as_ref().map(|radio| &radio.ran.cells);
+    match cells.and_then(|cells| cells.first()).map(|cell| &cell.access) {
+        Some(Access::Nr(_)) => N3,
+        _ => "s1u",
+    }
+}
+
+/// Of the path's tunnel.
+fn path_mtu(scenario: &Scenario) -> Option<u32> {
+    scenario.down.iter().find_map(|named| match &named.stage {
+        StageConfig::Gtpu(TunnelEnd::Enter(config)) => config.mtu,
+        _ => None,
+    })
+}
+
+/// What the links between NATs must let through.
+fn largest_mtu(
+    scenario: &Scenario,
+    server: &KernelProfile,
+    ues: &[(usize, String)],
+) -> Result<u32, EmuError> {
+    ues.iter().try_fold(server.mtu, |mtu, (ue, _)| {
+        Ok(mtu.max(KernelProfile::of(scenario, Some(*ue))?.mtu))
+    })
 }
 
 fn c_strings(words: &[String]) -> Result<Vec<CString>, EmuError> {

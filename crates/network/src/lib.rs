@@ -35,7 +35,7 @@ mod links;
 mod network;
 mod radio;
 
-pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, RADIO, beyond_proxy};
+pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, Leaving, RADIO, beyond_proxy};
 pub use network::{Arrival, Network};
 
 /// Rate in Mb/s; `None` over no time.

@@ -36,6 +36,7 @@ mod schema;
 mod set;
 mod shipped;
 mod spec;
+mod subscription;
 mod suggest;
 mod traces;
 mod value;
@@ -47,8 +48,8 @@ use node::Node;
 use problem::Problems;
 
 pub use model::{
-    Direction, EmulationConfig, FlowConfig, NamedStage, ProxyConfig, ProxyEnds, RadioConfig,
-    RunConfig, Scenario, TcpConfig, Traffic,
+    CoreConfig, Direction, EmulationConfig, FlowConfig, GtpuLink, NamedStage, ProxyConfig,
+    ProxyEnds, RadioConfig, RunConfig, Scenario, TcpConfig, Traffic, Usim,
 };
 pub use problem::{Origin, Problem, ScenarioError};
 pub use radio::presets::radio_presets;

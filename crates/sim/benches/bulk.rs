@@ -221,10 +221,12 @@ impl Arguments {
                 ack_table: self.acks,
                 radio_log: false,
             },
+            core: None,
             emulation: EmulationConfig {
                 lateness_bound: Duration::ZERO,
                 coalesce_bytes: 0,
                 spin: Duration::ZERO,
+                gtpu: None,
             },
             down,
             up: vec![named("up.0.delay", delay())],

@@ -1,12 +1,14 @@
 //! The system calls that have no safe wrapper.
 #![allow(unsafe_code)]
 
+mod messages;
 mod process;
 mod signals;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+pub(crate) use messages::{MOST_MESSAGES, prepare_tunnel_socket, receive_many, send_many};
 pub(crate) use process::{Child, Container, Program, spawn_contained};
 pub(crate) use signals::Signals;
 

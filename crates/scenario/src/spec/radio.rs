@@ -137,6 +137,7 @@ pub(crate) static UE: Table = Table {
                 ),
             ],
         },
+        super::subscription::USIM,
         Group { variants: &[], rule: Rule::Each, keys: PART_KEYS },
     ],
 };
