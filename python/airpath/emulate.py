@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath import attach, summary
 from airpath import provenance as prov
 from airpath import scenario as scenarios
-from airpath import summary
 from airpath.errors import AirpathError, InputError, reason
 from airpath.results import Run, RunDirectory
 from airpath.rundir import PendingDirectory, cannot_write, remove_leftovers
@@ -56,6 +56,7 @@ def emulate(
     if not command:
         raise InputError("there is no command to run")
     chosen = scenario.seed if seed is None else seed
+    sessions = attach.attach(scenario.core) if scenario.core else []
     started, began = time.time_ns(), time.monotonic()
     # The kernel's packets are not the same twice: neither are two runs.
     identifier = hashlib.sha256(f"{scenario.sha256} {chosen} {started}".encode()).hexdigest()[:12]
@@ -74,6 +75,7 @@ def emulate(
                 place=place,
                 quiet=quiet,
                 capture=str(pending.path / "capture.pcapng") if capture else None,
+                sessions=[session.for_driver() for session in sessions],
             )
         except ValueError as error:
             raise InputError(str(error)) from None
@@ -83,6 +85,7 @@ def emulate(
         wall_s = time.monotonic() - began
         document = summary.of_result(result, scenario, identifier, wall_s)
         document["emulation"] = _section(emulated, list(command), list(servers))
+        document["emulation"]["sessions"] = [session.document() for session in sessions]
         record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
         try:
             result.write_parquet(str(pending.path), prov.table_metadata(scenario, chosen))
@@ -125,6 +128,11 @@ def sentences(run: Run) -> list[str]:
     return said
 
 
+def _tunnel(emulated: _core.Emulated) -> dict[str, Any] | None:
+    facts, report = emulated.facts["tunnel"], emulated.report["tunnel"]
+    return None if facts is None else {**facts, "directions": report}
+
+
 def _section(emulated: _core.Emulated, command: list[str], servers: list[str]) -> dict[str, Any]:
     report = emulated.report
     return {
@@ -138,5 +146,7 @@ def _section(emulated: _core.Emulated, command: list[str], servers: list[str]) -
         "flows": report["flows"],
         "inside": report["inside"],
         "directions": report["directions"],
+        "nats": emulated.facts["nats"],
+        "gtpu": _tunnel(emulated),
         "not_emulated": list(NOT_EMULATED),
     }
