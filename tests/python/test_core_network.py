@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ import pytest
 from airpath import attach, subscribers
 from airpath.errors import InputError
 from airpath.subscribers import Subscriber
-from conftest import Command
+from conftest import Command, command_environment
 
 KEY = "465b5ce8b199b49faa5f0a2ee238a6bc"
 OPC = "cd63cb71954a9f4e48a5994e37a02baf"
@@ -190,6 +191,8 @@ def test_tcp_udp_and_icmp_pass_nats(airpath_command: Command, tmp_path: Path, co
     document = json.loads(done.stdout)["emulation"]
     assert [nat["name"] for nat in document["nats"]] == ["nat1", "nat2"][:count]
     assert [nat["no_binding"] for nat in document["nats"]] == [0] * count
+    assert [nat["queue_dropped"] for nat in document["nats"]] == [0] * count
+    assert "dropped" not in str(document["invalid_because"])
 
 
 @needs_root
@@ -511,3 +514,43 @@ def test_subscribers_by_command(airpath_command: Command, tmp_path: Path) -> Non
     assert (again.returncode, "no IMSI" in again.stderr) == (2, True)
     (tmp_path / "other.db").write_text("no database at all, but long enough to be one" * 30)
     assert airpath_command("subscriber", "list", "--db", "other.db").returncode == 1
+
+
+def _processes(mark: str) -> list[str]:
+    """Those whose command line has the mark."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in place.read_bytes():
+                found.append(place.parent.name)
+    return found
+
+
+@needs_nft
+def test_nothing_is_left_of_a_killed_core(tmp_path: Path) -> None:
+    """What holds the namespaces, and with them their links and rules, dies with the command."""
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        _nat(30, count=2) + '[radio]\npreset = "lte-20"\n[emulation]\ngtpu = true\n'
+    )
+    links = set(Path("/sys/class/net").iterdir())
+    mark = f"airpath-core-{os.getpid()}"
+    seen = tmp_path / "seen"
+    for pause in (0.2, 0.5, 5.0):
+        running = subprocess.Popen(
+            [sys.executable, "-m", "airpath", "emulate", str(scenario), "--", "sh", "-c",
+             f": {mark}; ip netns > {seen}; ping server"],
+            cwd=tmp_path,
+            env=command_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(pause)
+        running.kill()
+        running.wait(timeout=30)
+    assert set(seen.read_text().split()) == {"server", "ue", "ue-0", "nat1", "nat2", "core", "ran"}
+    end = time.monotonic() + 20
+    while _processes(mark) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not _processes(mark)
+    assert set(Path("/sys/class/net").iterdir()) == links

@@ -10,8 +10,6 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use airpath_base::Duration;
-use airpath_path::radio::cell::Access;
-use airpath_path::{StageConfig, TunnelEnd};
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::Scenario;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -19,13 +17,14 @@ use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use serde::Serialize;
 
+use crate::core_network::{CoreNetwork, refuse_names};
 use crate::forwarder::refuse_proxy;
-use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place, Pool};
-use crate::nat::{self, Chain, Nat, NatFacts};
+use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
+use crate::nat::{self, Nat, NatFacts};
 use crate::profile::KernelProfile;
 use crate::session::Session;
 use crate::sys::{Child, Container, Program, Signals, spawn_contained};
-use crate::tunnel::{CORE, Nodes, RAN, TunnelFacts};
+use crate::tunnel::TunnelFacts;
 use crate::{Clock, EmuError, Forwarder, Journal, Report, Settings, UeEnd, real_time_priority};
 
 /// Above what the desktop uses, below the kernel's own threads.
@@ -33,18 +32,6 @@ const PRIORITY: i32 = 50;
 
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
-
-/// Between the UPF and the base station (TS 23.501 4.2.7).
-const N3: &str = "n3";
-
-/// Where no subscription says another.
-const DEFAULT_QFI: u8 = 9;
-
-/// Bytes of IPv4, UDP and GTP-U with a PDU session container.
-const MOST_OUTER: u32 = 20 + 8 + 16;
-
-/// The name of the other end.
-const SERVER: &str = "server";
 
 /// What is to run.
 #[derive(Clone, Debug)]
@@ -205,41 +192,16 @@ impl Emulation {
         let mut model = scenario.clone();
         let nats = nat::take_out(&mut model)?;
         let ues = ues(scenario);
-        refuse_names(&ues, nats.len(), scenario.emulation.gtpu.is_some())?;
-        let pool = match &scenario.core {
-            Some(core) if !sessions.is_empty() => {
-                Pool { network: core.network, prefix: core.prefix }
-            }
-            _ => Pool::default(),
-        };
+        refuse_names(scenario, &ues, nats.len())?;
         sessions.iter().for_each(|session| session.cap(&mut model));
         let session = |ue: usize| sessions.iter().find(|session| session.ue == ue);
         if ues.len() > MOST_UES {
             return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
         }
         let profile = KernelProfile::of(scenario, None)?;
-        let (server, server_tun, nats) = if nats.is_empty() {
-            let (server, tun) = Namespace::new(SERVER, Place::Server(pool), &profile)?;
-            (server, tun, Vec::new())
-        } else {
-            let mtu = largest_mtu(scenario, &profile, &ues)?;
-            let Chain { server, nats, tun } = Chain::new(SERVER, nats, &profile, (pool, mtu))?;
-            (server, tun, nats)
-        };
+        let core = CoreNetwork::new(scenario, nats, &profile, &ues, sessions)?;
+        let CoreNetwork { server, server_tun, nats, nodes, tunnel, facts } = core;
         let mut ends = vec![(server, profile)];
-        let (mut nodes, mut facts, mut tunnel) = (Vec::new(), None, None);
-        if let Some(link) = scenario.emulation.gtpu {
-            let mtu = largest_mtu(scenario, &ends[0].1, &ues)?;
-            let mtu = link.mtu.or_else(|| path_mtu(scenario)).unwrap_or(mtu + MOST_OUTER);
-            let interface = interface(scenario);
-            let qfi = |ue: usize| session(ue).map_or(DEFAULT_QFI, |session| session.qfi);
-            let qfi = ues.iter().map(|(ue, _)| (interface == N3).then(|| qfi(*ue))).collect();
-            let made = Nodes::new(interface, mtu, qfi)?;
-            nodes.extend(made.namespaces);
-            let names: Vec<String> = ues.iter().map(|(_, name)| name.clone()).collect();
-            facts = Some(made.tunnel.facts(interface, mtu, &names));
-            tunnel = Some((made.tunnel, interface));
-        }
         let attached = sessions.iter().map(|session| session.established).max();
         let mut ue_ends = Vec::new();
         for (index, (ue, name)) in ues.into_iter().enumerate() {
@@ -506,47 +468,6 @@ fn ues(scenario: &Scenario) -> Vec<(usize, String)> {
             .map(|(index, ue)| (index, ue.clone()))
             .collect(),
     }
-}
-
-/// Names that lead to something else than a UE.
-fn refuse_names(ues: &[(usize, String)], nats: usize, gtpu: bool) -> Result<(), EmuError> {
-    let taken = |name: &String| {
-        name == SERVER
-            || gtpu && (name == CORE || name == RAN)
-            || (0..nats).any(|index| nat::name(index) == *name)
-    };
-    match ues.iter().find(|(_, name)| taken(name)) {
-        Some((_, name)) => Err(EmuError::UeName { name: name.clone() }),
-        None => Ok(()),
-    }
-}
-
-/// Of the link between gateway and base station; S1-U is LTE's.
-fn interface(scenario: &Scenario) -> &'static str {
-    let cells = scenario.radio.as_ref().map(|radio| &radio.ran.cells);
-    match cells.and_then(|cells| cells.first()).map(|cell| &cell.access) {
-        Some(Access::Nr(_)) => N3,
-        _ => "s1u",
-    }
-}
-
-/// Of the path's tunnel.
-fn path_mtu(scenario: &Scenario) -> Option<u32> {
-    scenario.down.iter().find_map(|named| match &named.stage {
-        StageConfig::Gtpu(TunnelEnd::Enter(config)) => config.mtu,
-        _ => None,
-    })
-}
-
-/// What the links between NATs must let through.
-fn largest_mtu(
-    scenario: &Scenario,
-    server: &KernelProfile,
-    ues: &[(usize, String)],
-) -> Result<u32, EmuError> {
-    ues.iter().try_fold(server.mtu, |mtu, (ue, _)| {
-        Ok(mtu.max(KernelProfile::of(scenario, Some(*ue))?.mtu))
-    })
 }
 
 fn c_strings(words: &[String]) -> Result<Vec<CString>, EmuError> {

@@ -1,5 +1,7 @@
 //! One thread between the TUN devices of a server and of UEs.
 
+mod through;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -10,29 +12,28 @@ use std::path::Path;
 use airpath_base::{
     DropReason, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel as Tunnelling,
 };
-use airpath_network::{FROM_SERVER, FROM_UE, Goes, Leaving, Network, RADIO};
+use airpath_network::{FROM_SERVER, FROM_UE, Goes, Leaving, Network};
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::{EmulationConfig, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use crate::capture::{Capture, complete};
+use crate::capture::Capture;
 use crate::clock::timespec;
 use crate::flows::{Flows, Key};
-use crate::gtpu::{self, Way as Direction};
 use crate::header;
 use crate::journal::{Entry, Journal};
 use crate::log::{Log, Point};
 use crate::meter::Meters;
 use crate::outbox::{Outbox, Writing, Written};
-use crate::packet::{Layout, Offload, reopen_checksum};
+use crate::packet::{Layout, Offload};
 use crate::report::{DirectionReport, Lateness, LinkReport, LogReport, Report};
 use crate::segments::Segments;
 use crate::session::Session;
 use crate::share::Share;
 use crate::slab::{SLOT_BYTES, Slab};
 use crate::tun::READ_BYTES;
-use crate::tunnel::{self, Batch, Tunnel};
+use crate::tunnel::{Batch, Tunnel};
 use crate::{Clock, EmuError, Tun};
 
 /// Reads from one device before departures have their turn again.
@@ -540,78 +541,6 @@ impl Forwarder {
         };
         let slot = slot as u32;
         capture.packet(self.ends.len(), at, self.slab.bytes(slot), self.slab.checksum(slot));
-    }
-
-    /// A packet leaves the model for the tunnel.
-    fn hand(&mut self, at: Instant, hop: usize, packet: &Packet) {
-        let (Some(tunnel), Payload::Opaque(slot)) = (&mut self.tunnel, packet.payload) else {
-            return;
-        };
-        let (slot, flow, size) = (slot as u32, packet.flow, packet.size);
-        let way = if hop == RADIO { Direction::Down } else { Direction::Up };
-        if let Some(journal) = &mut self.journal {
-            journal.push(Entry::Handed { at, hop, flow, size });
-        }
-        let checksum = self.slab.checksum(slot);
-        let bytes = self.slab.packet(slot);
-        if packet.ecn == Ecn::Ce && header::ecn(bytes) != Ecn::Ce {
-            header::mark_congestion(bytes);
-            self.ways[way as usize].marked += 1;
-        }
-        if let Some(checksum) = checksum {
-            complete(bytes, checksum);
-        }
-        let around = tunnel.header(way, self.flow_ends[flow.0 as usize], bytes.len());
-        if let Some(capture) = &mut self.capture {
-            if way == Direction::Up {
-                capture.packet(self.ends.len(), at, bytes, None);
-            }
-            let outer = tunnel::outer(way, &around, bytes.len());
-            capture.tunnelled(self.ends.len() + 1, at, &outer, bytes);
-        }
-        tunnel.push(way, slot, around, at);
-    }
-
-    /// What has come out of the tunnel enters the model again, now.
-    fn receive(&mut self, batch: &mut Batch) {
-        for way in [Direction::Down, Direction::Up] {
-            let count = self.tunnel.as_ref().map_or(0, |tunnel| tunnel.receive(way, batch));
-            for index in 0..count {
-                let now = self.clock.now();
-                // What was due before comes first, as in `admit`.
-                if self.network.next_event().is_some_and(|due| due <= now) {
-                    self.deliver(now);
-                }
-                let known = self.take_back(now, way, batch.datagram(index)).is_some();
-                self.tunnel.iter_mut().for_each(|tunnel| tunnel.count(way, known));
-            }
-        }
-    }
-
-    /// A datagram's packet enters; `None` if it is none of ours.
-    fn take_back(&mut self, now: Instant, way: Direction, datagram: &[u8]) -> Option<()> {
-        let packet = gtpu::read(datagram)?;
-        let end = self.tunnel.as_ref()?.end_of(way, packet.teid)?;
-        let packet = packet.packet;
-        let (layout, up) = (Layout::of(packet)?, way == Direction::Up);
-        let flow = self.flows.known(&Key::of(packet, &layout, end, up))?;
-        let (slot, length) = (self.slab.vacant(), packet.len());
-        let room = self.slab.slot(slot).get_mut(..length)?;
-        room.copy_from_slice(packet);
-        let checksum = reopen_checksum(room);
-        let slot = self.slab.keep(length, checksum);
-        let (size, ecn) = (length as u32, header::ecn(packet));
-        let hop = if up { FROM_UE } else { RADIO };
-        if let Some(journal) = &mut self.journal {
-            journal.push(Entry::Passed { at: now, hop, flow, size, ecn });
-        }
-        let payload = Payload::Opaque(u64::from(slot));
-        let packet = Packet { flow, size, ecn, tunnel: Tunnelling::default(), payload };
-        if !up {
-            self.capture_at_cell(now, &packet);
-        }
-        self.network.pass(now, hop, packet);
-        Some(())
     }
 
     fn drain_drops(&mut self) {

@@ -23,6 +23,7 @@
 
 mod capture;
 mod clock;
+mod core_network;
 mod emulation;
 mod error;
 mod flows;

@@ -227,7 +227,7 @@ fn outside(index: usize, outermost: bool) -> [String; 4] {
         ["10.77.0.2", "fd77::2", "10.77.0.1", "fd77::1"].map(str::to_owned)
     } else {
         let link = index + 1;
-        let v4 = |host: u8| format!("100.64.{link}.{host}");
+        let v4 = |host: u8| format!("100.127.{link}.{host}");
         let v6 = |host: u8| format!("fd77:0:0:{link}::{host}");
         [v4(2), v6(2), v4(1), v6(1)]
     }

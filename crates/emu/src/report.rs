@@ -103,7 +103,8 @@ impl Report {
                 (p99 > bound).then(|| format!("{direction}: 99 % {left} within {p99:.0} us"))
             })
             .collect();
-        let lost: u64 = tunnel.map(|(_, one)| one.refused + one.sent - one.received).sum();
+        let lost: u64 =
+            tunnel.map(|(_, one)| one.refused + one.sent.saturating_sub(one.received)).sum();
         if lost > 0 {
             return Some(format!("{lost} packets were lost between core and ran"));
         }

@@ -94,3 +94,19 @@ fn what_comes_out_of_a_tunnel_is_an_arrival_of_its_own() {
         assert!(dropped == dropped_again, "{name}: other drops");
     }
 }
+
+#[test]
+fn behind_nats_the_model_is_what_is_left_of_it() {
+    if !allowed(&["ip", "iperf3", "nft"]) {
+        return;
+    }
+    let scenario = scenario("double-nat");
+    let journal = run(&scenario, "exec iperf3 -s", "iperf3 -c server -t 1");
+    let mut model = scenario.clone();
+    for stages in [&mut model.down, &mut model.up] {
+        stages.retain(|stage| !stage.name.ends_with(".nat"));
+    }
+    let (left, dropped) = journal.outcome();
+    assert!(left.len() > 100, "{} packets left", left.len());
+    assert_eq!((left, dropped), journal.replay(&model, 7).outcome());
+}

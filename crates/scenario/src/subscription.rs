@@ -52,8 +52,8 @@ pub(crate) fn read(
         problems.add_with_help(
             core.origin_of("pool"),
             format!("`pool` is \"{pool}\", but must be an IPv4 network"),
-            "e.g. \"10.45.0.0/24\": its first address, a prefix of 16 to 30 bits; not 10.77.0.0/24 \
-             and 10.78.0.0/24, where the other nodes are",
+            "e.g. \"10.45.0.0/24\": its first address, a prefix of 16 to 30 bits; not 10.77.0.0/24, \
+             10.78.0.0/24 and 100.127.0.0/16, where the other nodes are",
         );
     }
     for (index, ue) in ues.iter().enumerate() {
@@ -120,13 +120,22 @@ fn check_radio(core: &Fields, root: &Node, radio: Option<&Radio>, problems: &mut
 fn network(text: &str) -> Option<(Ipv4Addr, u8)> {
     let (address, prefix) = text.split_once('/')?;
     let (address, prefix): (Ipv4Addr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
-    let hosts = u32::MAX.checked_shr(prefix.into()).unwrap_or(0);
-    let bits = u32::from(address);
-    let apart = [[10, 77, 0, 0], [10, 78, 0, 0]]
-        .iter()
-        .all(|taken| bits & !hosts != u32::from(Ipv4Addr::from(*taken)) & !hosts);
+    let apart = TAKEN.iter().all(|&(taken, bits)| {
+        let shorter = prefix.min(bits);
+        part(address, shorter) != part(Ipv4Addr::from(taken), shorter)
+    });
     let ours = address.octets()[0] != 0 && !address.is_loopback() && !address.is_multicast();
-    ((16..=30).contains(&prefix) && bits & hosts == 0 && apart && ours).then_some((address, prefix))
+    let whole = (16..=30).contains(&prefix) && part(address, prefix) == u32::from(address);
+    (whole && apart && ours).then_some((address, prefix))
+}
+
+/// Where the server, the tunnel's ends and the NATs are.
+const TAKEN: [([u8; 4], u8); 3] =
+    [([10, 77, 0, 0], 24), ([10, 78, 0, 0], 24), ([100, 127, 0, 0], 16)];
+
+/// The first bits of an address.
+fn part(address: Ipv4Addr, bits: u8) -> u32 {
+    u32::from(address) & u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)
 }
 
 fn check_usim<'a>(
