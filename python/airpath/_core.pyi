@@ -38,6 +38,10 @@ class Scenario:
         """Simulated time at the most, in seconds."""
 
     @property
+    def coalesce_bytes(self) -> int:
+        """Bytes that an emulation hands to the kernel at once; see ``emulation.coalesce_bytes``."""
+
+    @property
     def sha256(self) -> str:
         """Hash of ``resolved_toml``, in hexadecimal."""
 
@@ -53,6 +57,10 @@ class Scenario:
     def flows(self) -> list[dict[str, Any]]:
         """One dict a flow: ``id``, ``kind``, ``direction``, ``congestion``, ``profile``."""
 
+    @property
+    def programs(self) -> list[str]:
+        """Names of what an emulation runs."""
+
 def parse(text: str, name: str, directory: str | None, sets: list[str]) -> Scenario:
     """Parse and check a scenario.
 
@@ -60,6 +68,9 @@ def parse(text: str, name: str, directory: str | None, sets: list[str]) -> Scena
     ``directory`` is where relative trace files are looked up; ``sets`` holds ``KEY=VALUE`` entries.
     Raises ``ScenarioError``.
     """
+
+def profiles() -> list[str]:
+    """Names of the built-in TCP profiles."""
 
 def radio_presets() -> list[tuple[str, str]]:
     """Name and description of every radio preset."""
@@ -119,6 +130,18 @@ class Emulated:
         """Kernel, sysctls, counters, addresses."""
 
     @property
+    def failed(self) -> list[dict[str, str]]:
+        """Flows of the scenario that failed: ``id`` and ``because``."""
+
+    @property
+    def parity(self) -> dict[str, Any] | None:
+        """``left``, ``dropped``, ``same``, ``first_difference``; None if not asked for."""
+
+    @property
+    def programs(self) -> list[dict[str, Any]]:
+        """One dict a program: ``name``, ``at``, ``command``, its times and its ``code``."""
+
+    @property
     def result(self) -> Result:
         """Summary and tables, as a simulation has them."""
 
@@ -131,12 +154,22 @@ def emulate(
     quiet: bool = False,
     bare: bool = False,
     capture: str | None = None,
+    files: str | None = None,
+    output: int | None = None,
+    flows: bool = False,
+    parity: bool = False,
+    progress: Callable[[float], bool] | None = None,
     sessions: list[tuple[int, int, int, float, float, int, int]] | None = None,
 ) -> Emulated:
     """Run a command inside a scenario's network, on the real clock; releases the GIL.
 
+    With ``flows`` the scenario's flows run too, or alone if the command is empty; ``progress`` is
+    then called as by ``simulate``. ``parity`` plays the packets again on the virtual clock.
+
     ``bare`` leaves the model out: packets are passed on as they come, for comparison.
-    ``capture`` is a pcapng file to be written. ``sessions`` are those of UEs that attach: place in
+    ``capture`` is a pcapng file to be written, ``files`` a directory for what the scenario's
+    programs write. Without a command they decide when the run ends. ``output`` is a descriptor
+    for what the command writes. ``sessions`` are those of UEs that attach: place in
     the scenario, address as a number, QFI, the times in ms after which the UE is attached and has a
     session, and its AMBR down and up in b/s, 0 for no limit.
 

@@ -88,7 +88,7 @@ _NR = _Words(
 
 
 def attach(core: dict[str, Any]) -> list[Session]:
-    """Let every UE that has an end attach, in the order of the scenario.
+    """Let every UE attach, in the order of the scenario.
 
     Raises ``AttachError`` for the first that may not, ``InputError`` without a subscribers file.
     """
@@ -99,8 +99,6 @@ def attach(core: dict[str, Any]) -> list[Session]:
     attached_ms = core["rrc_setup_ms"] + core["attach_ms"]
     sessions = []
     for ue in core["ues"]:
-        if not ue["has_flow"]:
-            continue
         subscriber = _authenticated(ue, known.get(ue["imsi"]), core, words)
         _check_network(ue, subscriber, core, words)
         address = next(hosts, None)

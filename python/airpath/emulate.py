@@ -1,8 +1,9 @@
 """Run a program inside a scenario's network: the kernel's TCP over the model, on the real clock.
 
 What passes is counted where the model is, so the run directory has the tables of a simulation:
-links, radio, drops. The scenario's flows are not run; the command is the traffic. Where TCP is
-concerned they say what the kernel is told: congestion control, buffers, options.
+links, radio, drops. The command is the traffic, unless the scenario's flows are asked for, which
+the kernel's sockets then run. Where TCP is concerned they say what the kernel is told: congestion
+control, buffers, options.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +19,21 @@ from airpath import attach, summary
 from airpath import provenance as prov
 from airpath import scenario as scenarios
 from airpath.errors import AirpathError, InputError, reason
+from airpath.execute import Progress
 from airpath.results import Run, RunDirectory
 from airpath.rundir import PendingDirectory, cannot_write, remove_leftovers
 
 if TYPE_CHECKING:
     from airpath import _core
 
+PROGRAMS = "programs"
+"""What the scenario's programs wrote, in the run directory: NAME.stdout, NAME.stderr."""
+
 INVALID = 3
 """Exit code of a run that was too late to count."""
 
+FLOWS_DID_NOT_RUN = "The command is the traffic: the scenario's flows did not run."
 NOT_EMULATED = (
-    "The command is the traffic: the scenario's flows did not run.",
     "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says.",
 )
 
@@ -43,18 +48,26 @@ def emulate(
     out: Path | None = None,
     quiet: bool = False,
     capture: bool = False,
+    flows: bool = False,
+    parity: bool = False,
+    progress: Progress | None = None,
     command_line: list[str] | None = None,
 ) -> Run:
     """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
 
-    ``servers`` are shell commands at the server's end, started before. ``out`` is the run
-    directory; without it, one of its own under ``runs``. With ``quiet`` the command's standard
-    output goes to standard error. ``capture`` adds ``capture.pcapng``.
+    Without a command the scenario's programs decide how long the run lasts. ``servers`` are shell
+    commands at the server's end, started before. ``out`` is the run directory; without it, one of
+    its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
+    ``capture`` adds ``capture.pcapng``.
+
+    With ``flows`` the kernel's sockets run the scenario's flows: beside the command or the programs
+    until those end, or without any until the scenario's end. ``parity`` plays the packets again on
+    the virtual clock and says in the summary whether they left at the same times.
     """
     from airpath import _core
 
-    if not command:
-        raise InputError("there is no command to run")
+    if not (command or flows or scenario.programs):
+        raise InputError("there is no command to run, and the scenario has no [[program]]")
     chosen = scenario.seed if seed is None else seed
     sessions = attach.attach(scenario.core) if scenario.core else []
     started, began = time.time_ns(), time.monotonic()
@@ -75,6 +88,10 @@ def emulate(
                 place=place,
                 quiet=quiet,
                 capture=str(pending.path / "capture.pcapng") if capture else None,
+                files=str(pending.path / PROGRAMS),
+                flows=flows,
+                parity=parity,
+                progress=None if progress is None else _told(progress, scenario.duration_s),
                 sessions=[session.for_driver() for session in sessions],
             )
         except ValueError as error:
@@ -84,7 +101,9 @@ def emulate(
         result = emulated.result
         wall_s = time.monotonic() - began
         document = summary.of_result(result, scenario, identifier, wall_s)
-        document["emulation"] = _section(emulated, list(command), list(servers))
+        document["emulation"] = _section(
+            emulated, list(command), list(servers), flows, pending.path
+        )
         document["emulation"]["sessions"] = [session.document() for session in sessions]
         record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
         try:
@@ -98,7 +117,10 @@ def emulate(
 
 
 def exit_code(run: Run) -> int:
-    """Return the command's exit code, or 3 if it was 0 and the run does not count."""
+    """Return the exit code: the command's, or 3 if it was 0 and the run does not count.
+
+    Without a command it is that of the first program that failed.
+    """
     emulation = run.summary["emulation"]
     return int(emulation["exit_code"]) or (0 if emulation["valid"] else INVALID)
 
@@ -123,6 +145,10 @@ def sentences(run: Run) -> list[str]:
                 else ""
             )
         )
+    said += [f"flow {one['id']} failed: {one['because']}" for one in emulation["failed_flows"]]
+    for program in emulation["programs"]:
+        if (sentence := _about(program)) is not None:
+            said.append(sentence)
     if not emulation["valid"]:
         said.append(f"this run does not count: {emulation['invalid_because']}")
     return said
@@ -133,20 +159,73 @@ def _tunnel(emulated: _core.Emulated) -> dict[str, Any] | None:
     return None if facts is None else {**facts, "directions": report}
 
 
-def _section(emulated: _core.Emulated, command: list[str], servers: list[str]) -> dict[str, Any]:
+def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
+    def tell(now_s: float) -> bool:
+        progress(min(1.0, now_s / duration_s))
+        return True
+
+    return tell
+
+
+def _about(program: dict[str, Any]) -> str | None:
+    """What went wrong with a program other than the command."""
+    who = f"{program['name']} at {program['at']}"
+    if program["name"] == "command":
+        return None
+    if program["code"]:
+        last = f": {program['said']}" if program["said"] else ""
+        return f"{who} failed with {program['code']} after {program['ended_s']:.1f} s{last}"
+    if program["silent"]:
+        return f"{who} did not listen for TCP connections within 5 s"
+    if program["started_s"] is None:
+        return f"{who} was not started: the run was over"
+    return None
+
+
+def _last_line(file: Path) -> str | None:
+    """Return the last line that says something."""
+    try:
+        lines = file.read_bytes()[-4096:].decode(errors="replace").splitlines()
+    except OSError:
+        return None
+    return next((line.strip() for line in reversed(lines) if line.strip()), None)
+
+
+def _program(program: dict[str, Any], directory: Path) -> dict[str, Any]:
+    """Add where its output is, and what it said last."""
+    files = {kind: f"{PROGRAMS}/{program['name']}.{kind}" for kind in ("stdout", "stderr")}
+    if not (directory / files["stdout"]).exists():
+        return {**program, "stdout": None, "stderr": None, "said": None}
+    said = _last_line(directory / files["stderr"]) or _last_line(directory / files["stdout"])
+    return {**program, **files, "said": said}
+
+
+def _section(
+    emulated: _core.Emulated,
+    command: list[str],
+    servers: list[str],
+    flows: bool,
+    directory: Path,
+) -> dict[str, Any]:
     report = emulated.report
+    not_emulated = list(NOT_EMULATED) if flows else [FLOWS_DID_NOT_RUN, *NOT_EMULATED]
     return {
         "valid": emulated.invalid is None,
         "invalid_because": emulated.invalid,
         "exit_code": emulated.code,
         "command": command,
         "servers": servers,
+        "programs": [_program(program, directory) for program in emulated.programs],
         "coalesce_bytes": emulated.facts["coalesce_bytes"],
         "real_time": emulated.facts["real_time"],
         "flows": report["flows"],
         "inside": report["inside"],
         "directions": report["directions"],
+        "scenario_flows": flows,
+        "failed_flows": emulated.failed,
+        "ack_gaps": {gaps["id"]: gaps["gap_ms"] for gaps in report["ack_gaps"]},
+        "parity": emulated.parity,
         "nats": emulated.facts["nats"],
         "gtpu": _tunnel(emulated),
-        "not_emulated": list(NOT_EMULATED),
+        "not_emulated": not_emulated,
     }

@@ -70,6 +70,7 @@ class Scenario:
         self.seed = int(run.get("seed", 1))
         self.duration_s = float(run.get("duration_s", 10.0))
         self.sha256 = hashlib.sha256(text.encode()).hexdigest()
+        self.programs: list[str] = []
         self.flows = [
             {key: flow.get(key) for key in ("id", "kind", "direction", "congestion", "profile")}
             for flow in data["flow"]

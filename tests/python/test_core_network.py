@@ -356,7 +356,7 @@ end = "leave"
 
 
 def _core(database: Path, access: str = "lte", **changes: Any) -> dict[str, Any]:
-    ue = {"index": 0, "name": "phone", "has_flow": True, "imsi": IMSI, "key": KEY, "opc": OPC,
+    ue = {"index": 0, "name": "phone", "imsi": IMSI, "key": KEY, "opc": OPC,
           "apn": "internet"}  # fmt: skip
     core = {"subscribers": str(database), "pool": "10.45.0.0/30", "apn": "internet",
             "access": access, "rrc_setup_ms": 50.0, "attach_ms": 200.0, "session_ms": 100.0,
@@ -472,9 +472,9 @@ def test_a_private_network(airpath_command: Command, tmp_path: Path) -> None:
     steps = events.filter(pl.col("kind").is_in(["attach_start", "attach_complete",
                                                 "session_established"]))  # fmt: skip
     assert steps.select("kind", "link", "time_ns").rows() == [
-        ("attach_start", "phone", 0),
-        ("attach_complete", "phone", 1_550_000_000),
-        ("session_established", "phone 10.45.0.2", 1_650_000_000),
+        ("attach_start", "phone", -1_650_000_000),
+        ("attach_complete", "phone", -100_000_000),
+        ("session_established", "phone 10.45.0.2", 0),
     ]
 
 

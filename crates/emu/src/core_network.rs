@@ -8,7 +8,7 @@ use airpath_scenario::{GtpuLink, Scenario};
 use crate::namespace::{Namespace, Place, Pool};
 use crate::nat::{self, Chain, Nat};
 use crate::profile::KernelProfile;
-use crate::session::Session;
+use crate::session::UeSession;
 use crate::tunnel::{CORE, Nodes, RAN, Tunnel, TunnelFacts};
 use crate::{EmuError, Tun};
 
@@ -49,7 +49,7 @@ impl CoreNetwork {
         nats: Vec<Nat>,
         profile: &KernelProfile,
         ues: &[(usize, String)],
-        sessions: &[Session],
+        sessions: &[UeSession],
     ) -> Result<Self, EmuError> {
         let pool = match &scenario.core {
             Some(core) if !sessions.is_empty() => {
@@ -100,7 +100,7 @@ fn tunnel_nodes(
     link: GtpuLink,
     mtu: u32,
     ues: &[(usize, String)],
-    sessions: &[Session],
+    sessions: &[UeSession],
 ) -> Result<(Nodes, TunnelFacts), EmuError> {
     let mtu = link.mtu.or_else(|| path_mtu(scenario)).unwrap_or(mtu + MOST_OUTER);
     let interface = interface(scenario);

@@ -2,54 +2,54 @@
 //! them afterwards.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
-use airpath_base::Duration;
+use airpath_base::{Duration, Instant};
 use airpath_record::{RunSummary, Tables};
-use airpath_scenario::Scenario;
+use airpath_scenario::{ProgramConfig, ProgramPlace, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use serde::Serialize;
 
+use crate::clock::timespec;
 use crate::core_network::{CoreNetwork, refuse_names};
 use crate::forwarder::refuse_proxy;
 use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
 use crate::nat::{self, Nat, NatFacts};
 use crate::profile::KernelProfile;
-use crate::session::Session;
-use crate::sys::{Child, Container, Program, Signals, spawn_contained};
+use crate::programs::{At, ProgramReport, Session, c_strings};
+use crate::session::UeSession;
+use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
+use crate::traffic::{Running, Traffic};
 use crate::tunnel::TunnelFacts;
-use crate::{Clock, EmuError, Forwarder, Journal, Report, Settings, UeEnd, real_time_priority};
+use crate::{
+    Clock, EmuError, FailedFlow, Forwarder, Journal, Plan, Report, Settings, UeEnd,
+    real_time_priority,
+};
 
 /// Above what the desktop uses, below the kernel's own threads.
 const PRIORITY: i32 = 50;
 
+/// From the start of the clock to time 0: flows and programs have that long to get ready.
+const AHEAD: Duration = Duration::from_millis(20);
+
+/// How often somebody is told how far a run is.
+const PROGRESS: Duration = Duration::from_millis(100);
+
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
 
-/// What is to run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Decides how long the run lasts: program and arguments.
-    pub command: Vec<String>,
-    /// The end where it runs; `None`: the first UE.
-    pub place: Option<String>,
-    /// Shell commands at the server's end, started before.
-    pub servers: Vec<String>,
-    /// The command's standard output goes to standard error.
-    pub quiet: bool,
-}
-
 /// A run that is over.
 pub struct Ended {
-    /// The command's exit code.
+    /// The command's exit code, or that of the first program that failed.
     pub code: i32,
+    /// What ran inside.
+    pub programs: Vec<ProgramReport>,
     /// Links, radio.
     pub summary: RunSummary,
     /// Their tables.
@@ -60,6 +60,10 @@ pub struct Ended {
     pub facts: Facts,
     /// Every packet, if asked for.
     pub journal: Option<Journal>,
+    /// What of the scenario the model was; the rest was the kernel's.
+    pub model: Scenario,
+    /// Flows of the scenario that could not do what they were to do.
+    pub failed: Vec<FailedFlow>,
 }
 
 impl Ended {
@@ -128,10 +132,15 @@ pub struct Emulation {
     /// Gateway and base station, if GTP-U goes between them.
     nodes: Vec<Namespace>,
     tunnel: Option<TunnelFacts>,
-    /// Until the last UE has its session.
-    attached: Duration,
+    /// What of the scenario is the model's.
+    model: Scenario,
     plane: Plane,
+    /// The scenario's flows, if they are to run.
+    traffic: Option<Traffic>,
+    duration: Duration,
     settings: Settings,
+    /// The scenario's.
+    programs: Vec<ProgramConfig>,
 }
 
 /// The forwarder's thread.
@@ -140,6 +149,8 @@ struct Plane {
     stop: Option<PipeWriter>,
     /// Closed when the thread ends.
     running: PipeReader,
+    /// The run's.
+    clock: Clock,
     thread: Option<JoinHandle<Result<Forwarded, EmuError>>>,
 }
 
@@ -186,7 +197,7 @@ impl Emulation {
         seed: u64,
         settings: &Settings,
         capture: Option<PathBuf>,
-        sessions: &[Session],
+        sessions: &[UeSession],
     ) -> Result<Self, EmuError> {
         refuse_proxy(scenario)?;
         let mut model = scenario.clone();
@@ -202,22 +213,28 @@ impl Emulation {
         let core = CoreNetwork::new(scenario, nats, &profile, &ues, sessions)?;
         let CoreNetwork { server, server_tun, nats, nodes, tunnel, facts } = core;
         let mut ends = vec![(server, profile)];
-        let attached = sessions.iter().map(|session| session.established).max();
         let mut ue_ends = Vec::new();
         for (index, (ue, name)) in ues.into_iter().enumerate() {
             let index = index as u8;
             let place =
                 session(ue).map_or(Place::ue(index), |session| Place::Ue(index, session.address));
             let profile = KernelProfile::of(scenario, Some(ue))?;
-            let (namespace, tun) = Namespace::new(&name, place, &profile)?;
+            let (mut namespace, tun) = Namespace::new(&name, place, &profile)?;
+            namespace.ue = Some(ue);
             let addresses = vec![place.v4().into(), place.v6().into()];
             ue_ends.push(UeEnd { name, tun, ue, addresses });
             ends.push((namespace, profile));
         }
+        let traffic = settings.flows.then(|| Traffic::open(scenario, &ends)).transpose()?;
+        let scheduled = traffic.as_ref().map(Traffic::scheduled);
         let sessions = sessions.to_vec();
-        let plane = Plane::start(&model, settings, move |scenario, settings| {
+        // What the UEs need until they have a session passes before time 0.
+        let ahead = AHEAD
+            + sessions.iter().map(|session| session.established).max().unwrap_or(Duration::ZERO);
+        let plane = Plane::start(&model, settings, ahead, move |scenario, settings| {
             let names: Vec<_> = ue_ends.iter().map(|end| (end.name.clone(), end.ue)).collect();
             let mut forwarder = Forwarder::new(server_tun, ue_ends, scenario, seed, settings)?;
+            forwarder.schedule(scheduled.unwrap_or_default());
             forwarder.note_sessions(sessions.iter().filter_map(|session| {
                 let (name, _) = names.iter().find(|(_, ue)| *ue == session.ue)?;
                 Some((name.as_str(), session))
@@ -227,8 +244,10 @@ impl Emulation {
             tunnel.into_iter().for_each(|tunnel| forwarder.set_tunnel(tunnel));
             Ok(forwarder)
         })?;
-        let attached = attached.unwrap_or(Duration::ZERO);
-        Ok(Self { ends, nats, nodes, tunnel: facts, attached, plane, settings: *settings })
+        let (duration, settings) = (scenario.run.duration, *settings);
+        let programs = scenario.programs.clone();
+        let tunnel = facts;
+        Ok(Self { ends, nats, nodes, tunnel, plane, traffic, duration, settings, programs, model })
     }
 
     /// Runs the programs until the command ends.
@@ -237,57 +256,121 @@ impl Emulation {
     ///
     /// When they cannot be started, or the forwarder fails.
     pub fn run(mut self, plan: &Plan) -> Result<Ended, EmuError> {
-        let code = self.run_programs(plan);
-        let forwarded = self.plane.finish();
-        // The forwarder's own failure explains the other one.
-        let (forwarded, code) = (forwarded?, code?);
-        let Forwarded { summary, tables, report, journal, real_time } = forwarded;
-        let facts = self.facts(real_time)?;
-        Ok(Ended { code, summary, tables, report, facts, journal })
+        let mut running = self.start_traffic()?;
+        let ran = self.run_programs(plan);
+        self.conclude(ran, running.as_mut())
     }
 
-    fn run_programs(&mut self, plan: &Plan) -> Result<i32, EmuError> {
+    /// Runs the scenario's flows alone, until they are done or the scenario's time is over.
+    /// `progress` is told the time now and then, and stops the run by returning false.
+    ///
+    /// # Errors
+    ///
+    /// When the forwarder fails, or the run was stopped.
+    pub fn run_flows(
+        mut self,
+        progress: &mut dyn FnMut(Instant) -> bool,
+    ) -> Result<Ended, EmuError> {
+        let mut running = self.start_traffic()?;
+        let done = running.as_ref().map_or(Ok(()), |running| self.wait_for(running, progress));
+        self.conclude(done.map(|()| (0, Vec::new())), running.as_mut())
+    }
+
+    fn start_traffic(&mut self) -> Result<Option<Running>, EmuError> {
+        let clock = self.plane.clock;
+        self.traffic.take().map(|traffic| traffic.start(clock)).transpose()
+    }
+
+    fn conclude(
+        mut self,
+        ran: Result<(i32, Vec<ProgramReport>), EmuError>,
+        mut running: Option<&mut Running>,
+    ) -> Result<Ended, EmuError> {
+        if let Some(running) = &mut running {
+            running.brace();
+        }
+        let forwarded = self.plane.finish();
+        // After the forwarder: how flows are cut off is not part of the run.
+        let failed = running.map(Running::finish).unwrap_or_default();
+        // The forwarder's own failure explains the other one.
+        let (forwarded, (code, programs)) = (forwarded?, ran?);
+        let Forwarded { summary, tables, report, journal, real_time } = forwarded;
+        let facts = self.facts(real_time)?;
+        let model = self.model.clone();
+        Ok(Ended { code, programs, summary, tables, report, facts, journal, model, failed })
+    }
+
+    /// Until all flows are done, or the time is over.
+    fn wait_for(
+        &self,
+        running: &Running,
+        progress: &mut dyn FnMut(Instant) -> bool,
+    ) -> Result<(), EmuError> {
+        let end = Instant::ZERO + self.duration;
+        loop {
+            let now = self.plane.clock.now();
+            if now >= end || running.is_done() {
+                return Ok(());
+            }
+            if !progress(now) {
+                return Err(EmuError::Stopped);
+            }
+            let pause = timespec((end.saturating_since(now)).min(PROGRESS));
+            let mut plane = [PollFd::new(&self.plane.running, PollFlags::IN)];
+            match poll(&mut plane, Some(&pause)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Err(EmuError::Forwarder),
+                Err(error) => return Err(EmuError::Wait(error.into())),
+            }
+        }
+    }
+
+    fn run_programs(&mut self, plan: &Plan) -> Result<(i32, Vec<ProgramReport>), EmuError> {
+        let at = |namespace: &Namespace| At {
+            name: namespace.name.clone(),
+            network: namespace.file.as_raw_fd(),
+        };
         let place = match &plan.place {
             None => &self.ends[1].0,
             Some(name) => self.end(name)?,
         };
-        let network = |namespace: &Namespace| namespace.file.as_raw_fd();
-        let command = Program { words: c_strings(&plan.command)?, network: network(place) };
-        let server = network(&self.ends[0].0);
-        let servers = plan
-            .servers
-            .iter()
-            .map(|line| {
-                let words = ["/bin/sh", "-c", line].map(str::to_owned);
-                Ok(Program { words: c_strings(&words)?, network: server })
-            })
-            .collect::<Result<Vec<_>, EmuError>>()?;
+        let session = Session::new(plan, &self.programs, at(place), |place| match place {
+            ProgramPlace::Server => Ok(at(&self.ends[0].0)),
+            ProgramPlace::Ue(ue) => {
+                let known = self.ends[1..].iter().find(|(end, _)| end.ue == Some(ue));
+                known.map(|(end, _)| at(end)).ok_or(EmuError::Forwarder)
+            }
+        })?;
         let mut names = Vec::new();
         for (index, (namespace, _)) in self.ends.iter().enumerate() {
             for name in self.names(index) {
                 let path = c_strings(&[format!("/run/netns/{name}")])?.remove(0);
-                names.push((path, network(namespace)));
+                names.push((path, namespace.file.as_raw_fd()));
             }
         }
         for namespace in self.between() {
             let path = c_strings(&[format!("/run/netns/{}", namespace.name)])?.remove(0);
-            names.push((path, network(namespace)));
+            names.push((path, namespace.file.as_raw_fd()));
         }
         let hosts = self.hosts();
-        let (command, servers, names) = (&command, &servers[..], &names[..]);
-        let container =
-            Container { command, servers, names, hosts: hosts.as_bytes(), quiet: plan.quiet };
+        let origin_ns = self.plane.clock.origin_nanos();
+        let container = Container {
+            programs: &session.programs,
+            command: session.command,
+            origin_ns,
+            names: &names,
+            hosts: hosts.as_bytes(),
+        };
         let start = |step: &str, source| EmuError::Start { step: step.to_owned(), source };
         let mut signals = Signals::catch().map_err(|error| start("a pipe", error))?;
-        // What the UEs need until they have a session passes before the first packet.
-        Clock::sleep(self.attached);
         let mut child = spawn_contained(&container)
             .map_err(|error| start("clone (root, or CAP_SYS_ADMIN)", error))?;
         self.wait(&child, &mut signals)?;
-        child.wait().map_err(|(step, source)| match step {
-            "running the command" => start(&format!("running {}", plan.command.join(" ")), source),
-            step => start(step, source),
-        })
+        let (code, told) = child.wait().map_err(|Failed { step, program, error }| match step {
+            RUNNING => start(&format!("running {}", session.command_of(program)), error),
+            step => start(step, error),
+        })?;
+        Ok(session.end(code, &told, origin_ns))
     }
 
     /// Until the first process has ended. Signals are passed on.
@@ -409,6 +492,7 @@ impl Plane {
     fn start(
         scenario: &Scenario,
         settings: &Settings,
+        ahead: Duration,
         make: impl FnOnce(&Scenario, &Settings) -> Result<Forwarder, EmuError> + Send + 'static,
     ) -> Result<Self, EmuError> {
         let pipe = || io::pipe().map_err(EmuError::Wait);
@@ -420,7 +504,8 @@ impl Plane {
             let locked = mlockall(MlockAllFlags::CURRENT).is_ok();
             let real_time = real_time_priority(PRIORITY).is_ok();
             // The pipe is closed when this thread ends.
-            ready.write_all(&[1]).map_err(EmuError::Wait)?;
+            let clock = forwarder.begin(ahead);
+            ready.write_all(&clock.origin_nanos().to_ne_bytes()).map_err(EmuError::Wait)?;
             let done = forwarder.run(&stopped, Duration::MAX);
             if locked {
                 let _ = munlockall();
@@ -434,8 +519,10 @@ impl Plane {
         };
         let thread = thread::Builder::new().name("airpath-forward".to_owned()).spawn(work);
         let thread = Some(thread.map_err(EmuError::Wait)?);
-        let is_running = running.read_exact(&mut [0]).is_ok();
-        let mut plane = Self { stop: Some(stop), running, thread };
+        let mut origin = [0; 8];
+        let is_running = running.read_exact(&mut origin).is_ok();
+        let clock = Clock::since(u64::from_ne_bytes(origin));
+        let mut plane = Self { stop: Some(stop), running, clock, thread };
         // Without a forwarder its thread knows why.
         if is_running { Ok(plane) } else { plane.finish().and(Err(EmuError::Forwarder)) }
     }
@@ -456,25 +543,12 @@ impl Drop for Plane {
     }
 }
 
-/// UEs that have flows: place in the scenario, and name. Without a radio there is one.
+/// UEs: place in the scenario, and name. Without a radio there is one.
 fn ues(scenario: &Scenario) -> Vec<(usize, String)> {
     match &scenario.radio {
         None => vec![(0, "ue".to_owned())],
-        Some(radio) => radio
-            .ues
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| scenario.flows.iter().any(|flow| flow.ue == *index))
-            .map(|(index, ue)| (index, ue.clone()))
-            .collect(),
+        Some(radio) => radio.ues.iter().cloned().enumerate().collect(),
     }
-}
-
-fn c_strings(words: &[String]) -> Result<Vec<CString>, EmuError> {
-    let word = |word: &String| {
-        CString::new(word.as_str()).map_err(|_| EmuError::Word(word.replace('\0', "\\0")))
-    };
-    words.iter().map(word).collect()
 }
 
 /// Files of a directory and what they say, on one line each.
@@ -498,7 +572,7 @@ fn queue_dropped() -> u64 {
 }
 
 /// TCP counters of the calling thread's network namespace.
-fn counters() -> BTreeMap<String, u64> {
+pub(crate) fn counters() -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     for file in ["/proc/thread-self/net/snmp", "/proc/thread-self/net/netstat"] {
         let text = fs::read_to_string(file).unwrap_or_default();

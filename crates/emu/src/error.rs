@@ -75,7 +75,7 @@ pub enum EmuError {
     },
     /// No UDP socket for GTP-U.
     #[error("a UDP socket at {address}: {source}")]
-    Socket {
+    Tunnel {
         /// Its address.
         address: String,
         /// What the kernel said.
@@ -110,8 +110,42 @@ pub enum EmuError {
         /// Its congestion control.
         name: String,
     },
+    /// Packets that would be cut into fragments.
+    #[error(
+        "flow `{flow}`: packets of {bytes} bytes (packet_bytes) can be simulated; the kernel would \
+         cut them into fragments: at most {mtu}, the MTU, can be emulated"
+    )]
+    Packet {
+        /// The flow.
+        flow: String,
+        /// Its packets' size.
+        bytes: u32,
+        /// The largest.
+        mtu: u32,
+    },
+    /// More flows than there are ports.
+    #[error("the scenario has {flows} flows; emulation takes up to {most}")]
+    Flows {
+        /// How many.
+        flows: usize,
+        /// The most.
+        most: usize,
+    },
+    /// A socket could not be opened or set.
+    #[error("flow `{flow}`: {step}: {source}")]
+    Socket {
+        /// The flow.
+        flow: String,
+        /// What was attempted.
+        step: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The run was stopped.
+    #[error("stopped")]
+    Stopped,
     /// More UEs than there are addresses.
-    #[error("{ues} UEs have flows; emulation takes up to {most}")]
+    #[error("{ues} UEs; emulation takes up to {most}: each has a network namespace of its own")]
     Ues {
         /// How many.
         ues: usize,
@@ -131,6 +165,20 @@ pub enum EmuError {
         name: String,
         /// Those there are.
         known: String,
+    },
+    /// Only services, and nobody whose end could be waited for.
+    #[error(
+        "no program would end the run: give one [[program]] `ends_run = true`, or one without \
+         `wait_for = \"listen\"`, or a COMMAND"
+    )]
+    Endless,
+    /// A file for what a program writes.
+    #[error("{file}: {source}")]
+    Output {
+        /// The file.
+        file: String,
+        /// What the kernel said.
+        source: io::Error,
     },
     /// A word of the command that no program can be given.
     #[error("`{0}` holds a zero byte")]
@@ -178,9 +226,12 @@ impl EmuError {
                 | Self::Congestion { .. }
                 | Self::Ues { .. }
                 | Self::Nats { .. }
+                | Self::Packet { .. }
+                | Self::Flows { .. }
                 | Self::UeName { .. }
                 | Self::Place { .. }
                 | Self::Word(_)
+                | Self::Endless
         )
     }
 }

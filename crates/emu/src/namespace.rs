@@ -43,6 +43,8 @@ pub(crate) struct Pool {
 pub(crate) struct Namespace {
     pub(crate) name: String,
     pub(crate) place: Place,
+    /// Its place in the scenario; `None`: the server's.
+    pub(crate) ue: Option<usize>,
     /// Leads to it.
     pub(crate) file: File,
     /// What was asked for and not allowed, and why.
@@ -124,7 +126,7 @@ impl Namespace {
                 sys::unshare_network().map_err(failed)?;
                 let file = File::open("/proc/thread-self/ns/net").map_err(failed)?;
                 let refused = Vec::new();
-                Ok((Self { name: name.to_owned(), place, file, refused }, work()?))
+                Ok((Self { name: name.to_owned(), place, ue: None, file, refused }, work()?))
             };
             scope.spawn(make).join()
         });

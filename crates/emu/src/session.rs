@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use airpath_base::{Duration, Instant, Rate};
+use airpath_base::{Duration, Rate};
 use airpath_path::radio::cell::UeLinkConfig;
 use airpath_path::radio::scheduler::RateCap;
 use airpath_record::{EventRow, Tables};
@@ -10,7 +10,7 @@ use airpath_scenario::Scenario;
 
 /// What the core network gave a UE.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Session {
+pub struct UeSession {
     /// Place in the scenario.
     pub ue: usize,
     /// Its address, out of the pool.
@@ -25,7 +25,7 @@ pub struct Session {
     pub ambr: [Option<Rate>; 2],
 }
 
-impl Session {
+impl UeSession {
     /// Caps the UE's rates in every cell. Where the scenario has a cap too, the lower one counts.
     pub(crate) fn cap(&self, scenario: &mut Scenario) {
         let ues = scenario.radio.iter_mut().flat_map(|radio| radio.ran.ues.get_mut(self.ue));
@@ -36,8 +36,8 @@ impl Session {
         }
     }
 
-    /// Writes what happened to the UE of that name.
-    pub(crate) fn write(&self, ue: &str, tables: &mut Tables) {
+    /// Writes what happened to the UE of that name, so long before time 0.
+    pub(crate) fn write(&self, ue: &str, zero: Duration, tables: &mut Tables) {
         let name = tables.names.add(ue);
         let session = tables.names.add(&format!("{ue} {}", self.address));
         let steps = [
@@ -47,7 +47,7 @@ impl Session {
         ];
         for (after, kind, link) in steps {
             tables.event(EventRow {
-                time_ns: (Instant::ZERO + after).as_nanos() as i64,
+                time_ns: after.as_nanos() as i64 - zero.as_nanos() as i64,
                 flow: None,
                 link: Some(link),
                 kind,

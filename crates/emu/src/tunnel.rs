@@ -163,7 +163,7 @@ fn socket(here: Ipv4Addr, there: Ipv4Addr) -> Result<UdpSocket, EmuError> {
         sys::prepare_tunnel_socket(socket.as_fd(), BUFFER_BYTES)?;
         Ok(socket)
     };
-    open().map_err(|source| EmuError::Socket { address: format!("{here}:{PORT}"), source })
+    open().map_err(|source| EmuError::Tunnel { address: format!("{here}:{PORT}"), source })
 }
 
 impl Tunnel {

@@ -40,9 +40,9 @@ fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
         Emulation::new(scenario, 7, &settings).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan {
         command: ["/bin/sh", "-c", ue].map(str::to_owned).to_vec(),
-        place: None,
         servers: vec![server.to_owned()],
         quiet: true,
+        ..Plan::default()
     };
     let ended = emulation.run(&plan).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(ended.code, 0);

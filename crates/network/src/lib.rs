@@ -34,9 +34,11 @@ mod hops;
 mod links;
 mod network;
 mod radio;
+mod steady;
 
 pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, Leaving, RADIO, beyond_proxy};
 pub use network::{Arrival, Network};
+pub use steady::steady;
 
 /// Rate in Mb/s; `None` over no time.
 pub fn mbps(bytes: u64, seconds: f64) -> Option<f64> {

@@ -31,7 +31,12 @@ pub(crate) struct LinkHistory {
 
 impl LinkHistory {
     pub(crate) fn new(name: Name) -> Self {
-        Self { name, before: Look::default(), sampled_at: Instant::ZERO }
+        Self::since(name, Instant::ZERO)
+    }
+
+    /// One through which nothing went before.
+    pub(crate) fn since(name: Name, sampled_at: Instant) -> Self {
+        Self { name, before: Look::default(), sampled_at }
     }
 
     /// Name in tables.

@@ -95,6 +95,14 @@ impl Network {
         }
     }
 
+    /// A UE to which the scenario gives no flow has one all the same; call it before
+    /// [`add_flow`](Self::add_flow).
+    pub fn add_ue(&mut self, ue: usize, names: &mut Names) {
+        if let Some(radio) = &mut self.radio {
+            radio.add_ue(ue, names);
+        }
+    }
+
     /// An endpoint's packet enters the path that begins there, or the radio before it. Returns the
     /// hop.
     #[inline(always)]

@@ -23,6 +23,8 @@ pub(crate) struct Radio {
     ran: Ran,
     /// Names of the cells.
     cells: Vec<Name>,
+    /// Names of all UEs.
+    labels: Vec<String>,
     /// By flow.
     ues: Vec<UeIndex>,
     /// By flow: names in tables.
@@ -67,7 +69,7 @@ struct Before {
 const DIRECTIONS: [&str; 2] = ["down", "up"];
 
 impl Radio {
-    /// UEs without a flow in the scenario are left out of tables.
+    /// UEs without a flow in the scenario are left out of tables, unless they are added.
     pub(crate) fn new(
         config: &RadioConfig,
         scenario: &Scenario,
@@ -81,31 +83,29 @@ impl Radio {
             .map(UeIndex)
             .zip(&config.ues)
             .filter(|(index, _)| has_flow(*index))
-            .map(|(index, ue)| UsedUe {
-                index,
-                label: ue.clone(),
-                name: names.add(ue),
-                cell: cells[0],
-                sides: DIRECTIONS.map(|direction| {
-                    let id = format!("radio.{ue}.{direction}");
-                    let link = LinkHistory::new(names.add(&id));
-                    let (before, dropped) = (Before::default(), Vec::new());
-                    Side { id, link, before, dropped, dropped_now: 0 }
-                }),
-            })
+            .map(|(index, ue)| UsedUe::new(index, ue, cells[0], names, Instant::ZERO))
             .collect();
         let mut ran = Ran::new(&config.ran, seed);
         if scenario.run.radio_log {
             ran.watch();
         }
-        let (ues, flows) = (Vec::new(), Vec::new());
-        Self { ran, cells, ues, flows, used, sampled_at: Instant::ZERO }
+        let (ues, flows, labels) = (Vec::new(), Vec::new(), config.ues.clone());
+        Self { ran, cells, labels, ues, flows, used, sampled_at: Instant::ZERO }
     }
 
     /// The next flow belongs to that UE.
     pub(crate) fn add_flow(&mut self, name: Name, ue: usize) {
         self.ues.push(UeIndex(ue as u32));
         self.flows.push(name);
+    }
+
+    /// That UE has traffic, though the scenario gives it none.
+    pub(crate) fn add_ue(&mut self, ue: usize, names: &mut Names) {
+        let index = UeIndex(ue as u32);
+        if let Err(place) = self.used.binary_search_by_key(&index, |ue| ue.index) {
+            let ue = UsedUe::new(index, &self.labels[ue], self.cells[0], names, self.sampled_at);
+            self.used.insert(place, ue);
+        }
     }
 
     /// What is inside.
@@ -192,6 +192,18 @@ impl Radio {
                 summary.radio.push(radio_summary(id, seconds, meter));
             });
         }
+    }
+}
+
+impl UsedUe {
+    fn new(index: UeIndex, label: &str, cell: Name, names: &mut Names, since: Instant) -> Self {
+        let name = names.add(label);
+        let sides = DIRECTIONS.map(|direction| {
+            let id = format!("radio.{label}.{direction}");
+            let link = LinkHistory::since(names.add(&id), since);
+            Side { id, link, before: Before::default(), dropped: Vec::new(), dropped_now: 0 }
+        });
+        Self { index, label: label.to_owned(), name, cell, sides }
     }
 }
 

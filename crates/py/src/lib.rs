@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use airpath_base::{Duration, Instant, Rate};
-use airpath_emu::{EmuError, Emulation, Plan, Session, Settings};
+use airpath_emu::{EmuError, Emulation, Ended, Plan, Settings, UeSession};
 use airpath_record::RecordError;
 use airpath_scenario::{Origin, Parsed, Problem, Source};
 use arrow::record_batch::RecordBatch;
@@ -20,8 +20,8 @@ use pyo3_arrow::PyTable;
 mod core {
     #[pymodule_export]
     use super::{
-        PyEmulated, PyResultTables, PyScenario, ScenarioError, emulate, parse, radio_presets,
-        reference, schema, shipped, simulate,
+        PyEmulated, PyResultTables, PyScenario, ScenarioError, emulate, parse, profiles,
+        radio_presets, reference, schema, shipped, simulate,
     };
 
     use pyo3::prelude::*;
@@ -66,6 +66,11 @@ impl PyScenario {
     }
 
     #[getter]
+    fn coalesce_bytes(&self) -> u32 {
+        self.0.scenario.emulation.coalesce_bytes
+    }
+
+    #[getter]
     fn sha256(&self) -> &str {
         &self.0.sha256
     }
@@ -100,7 +105,6 @@ impl PyScenario {
             let ue = PyDict::new(py);
             ue.set_item("index", index)?;
             ue.set_item("name", name)?;
-            ue.set_item("has_flow", scenario.flows.iter().any(|flow| flow.ue == index))?;
             ue.set_item("imsi", &usim.imsi)?;
             ue.set_item("key", &usim.key)?;
             ue.set_item("opc", &usim.opc)?;
@@ -109,6 +113,12 @@ impl PyScenario {
         }
         said.set_item("ues", ues)?;
         Ok(Some(said))
+    }
+
+    /// Names of the programs.
+    #[getter]
+    fn programs(&self) -> Vec<&str> {
+        self.0.scenario.programs.iter().map(|program| program.name.as_str()).collect()
     }
 
     #[getter]
@@ -176,6 +186,12 @@ fn describe<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyDi
 #[pyfunction]
 fn shipped() -> Vec<(&'static str, &'static str)> {
     airpath_scenario::shipped().to_vec()
+}
+
+/// Names of the built-in TCP profiles.
+#[pyfunction]
+fn profiles() -> Vec<&'static str> {
+    airpath_scenario::profiles().collect()
 }
 
 /// Names and descriptions of the radio presets.
@@ -300,6 +316,9 @@ struct PyEmulated {
     invalid: Option<String>,
     report: String,
     facts: String,
+    failed: String,
+    parity: String,
+    programs: String,
     result: Py<PyResultTables>,
 }
 
@@ -327,6 +346,23 @@ impl PyEmulated {
         py.import("json")?.call_method1("loads", (&self.facts,))
     }
 
+    /// Flows of the scenario that failed: `id` and `because`.
+    #[getter]
+    fn failed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.failed,))
+    }
+
+    /// What the replay on the virtual clock came to; None if it was not asked for.
+    #[getter]
+    fn parity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.parity,))
+    }
+
+    #[getter]
+    fn programs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.programs,))
+    }
+
     #[getter]
     fn result(&self, py: Python<'_>) -> Py<PyResultTables> {
         self.result.clone_ref(py)
@@ -337,10 +373,11 @@ impl PyEmulated {
 /// session; AMBR down and up in b/s, 0 for none.
 type SessionTuple = (usize, u32, u8, f64, f64, u64, u64);
 
-/// Runs a command inside a scenario's network, on the real clock, without the GIL.
+/// Runs a command inside a scenario's network, on the real clock, without the GIL; with `flows` the
+/// scenario's flows beside it, or alone where the command is empty. `parity` plays the packets again.
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, sessions=None))]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, flows=false, parity=false, progress=None, sessions=None))]
 fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
@@ -351,14 +388,19 @@ fn emulate(
     quiet: bool,
     bare: bool,
     capture: Option<PathBuf>,
+    files: Option<PathBuf>,
+    output: Option<i32>,
+    flows: bool,
+    parity: bool,
+    progress: Option<Py<PyAny>>,
     sessions: Option<Vec<SessionTuple>>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
     let milliseconds = |ms: f64| Duration::from_nanos((ms * 1e6) as u64);
-    let sessions: Vec<Session> = sessions
+    let sessions: Vec<UeSession> = sessions
         .unwrap_or_default()
         .into_iter()
-        .map(|(ue, address, qfi, attached_ms, established_ms, down, up)| Session {
+        .map(|(ue, address, qfi, attached_ms, established_ms, down, up)| UeSession {
             ue,
             address: Ipv4Addr::from(address),
             qfi,
@@ -367,17 +409,37 @@ fn emulate(
             ambr: [down, up].map(Rate::from_bps),
         })
         .collect();
-    let settings = Settings { bare, ..Settings::of(&scenario.emulation) };
-    let plan = Plan { command, place, servers, quiet };
-    let run = || Emulation::attached(scenario, seed, &settings, capture, &sessions)?.run(&plan);
-    let ended = py.detach(run).map_err(|error: EmuError| {
-        let message = error.to_string();
-        if error.is_bad_use() {
-            PyValueError::new_err(message)
-        } else {
-            PyOSError::new_err(message)
-        }
+    let settings = Settings { bare, flows, journal: parity, ..Settings::of(&scenario.emulation) };
+    let alone = flows && command.is_empty() && scenario.programs.is_empty();
+    let plan = Plan { command, place, servers, quiet, output, files };
+    let mut raised = None;
+    let mut report = |now: Instant| {
+        let tell = |py: Python<'_>| -> PyResult<bool> {
+            py.check_signals()?;
+            progress
+                .as_ref()
+                .map_or(Ok(true), |tell| tell.call1(py, (now.as_secs_f64(),))?.extract(py))
+        };
+        Python::attach(tell).unwrap_or_else(|error| {
+            raised = Some(error);
+            false
+        })
+    };
+    let run = || -> Result<Ended, EmuError> {
+        let emulation = Emulation::attached(scenario, seed, &settings, capture, &sessions)?;
+        if alone { emulation.run_flows(&mut report) } else { emulation.run(&plan) }
+    };
+    let ended = py.detach(run);
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let ended = ended.map_err(|error: EmuError| match error {
+        EmuError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+        error if error.is_bad_use() => PyValueError::new_err(error.to_string()),
+        error => PyOSError::new_err(error.to_string()),
     })?;
+    let replayed = ended.journal.as_ref();
+    let replayed = py.detach(|| replayed.map(|journal| journal.parity(&ended.model, seed)));
     let json =
         |document: serde_json::Result<String>| document.expect("only strings, numbers and lists");
     let invalid = ended.invalid(scenario.emulation.lateness_bound);
@@ -388,6 +450,9 @@ fn emulate(
         invalid,
         report: json(serde_json::to_string(&ended.report)),
         facts: json(serde_json::to_string(&ended.facts)),
+        failed: json(serde_json::to_string(&ended.failed)),
+        parity: json(serde_json::to_string(&replayed)),
+        programs: json(serde_json::to_string(&ended.programs)),
         result: Py::new(py, PyResultTables { summary, tables })?,
     })
 }

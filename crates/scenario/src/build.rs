@@ -19,9 +19,10 @@ use airpath_base::{Duration, Rate};
 
 use crate::document::{Document, Stage};
 use crate::model::{
-    Direction, EmulationConfig, FlowConfig, GtpuLink, NamedStage, ProxyConfig, ProxyEnds,
-    RunConfig, Scenario, TcpConfig, Traffic,
+    Direction, EmulationConfig, FlowConfig, GtpuLink, NamedStage, PacketIo, ProgramConfig,
+    ProxyConfig, ProxyEnds, RunConfig, Scenario, TcpConfig, Traffic,
 };
+use crate::programs;
 use crate::proxy;
 use crate::read::Fields;
 use crate::subscription;
@@ -55,6 +56,7 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
             .iter()
             .map(|fields| flow(&Get(fields), ue_of(fields, document)))
             .collect(),
+        programs: document.programs.iter().map(|fields| program(&Get(fields), document)).collect(),
     }
 }
 
@@ -64,6 +66,23 @@ fn emulation(get: &Get<'_>) -> EmulationConfig {
         coalesce_bytes: get.count("coalesce_bytes") as u32,
         spin: get.time("spin_ms"),
         gtpu: get.flag("gtpu").then(|| GtpuLink { mtu: get.0.count("gtpu_mtu_bytes").map(narrow) }),
+        io: match get.text("io") {
+            "tun" => PacketIo::Tun,
+            "packet" => PacketIo::Packet,
+            _ => PacketIo::Auto,
+        },
+    }
+}
+
+fn program(get: &Get<'_>, document: &Document) -> ProgramConfig {
+    ProgramConfig {
+        name: get.text("name").to_owned(),
+        place: programs::place(get.text("at"), document.radio.as_ref())
+            .expect("checked, or a problem"),
+        command: get.text("command").to_owned(),
+        start: get.time("start_s"),
+        service: get.text("wait_for") == "listen",
+        ends_run: get.flag("ends_run"),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::node::{Entry, Node, Value};
 use crate::pairs;
 use crate::problem::Problems;
 use crate::profiles::Profiles;
+use crate::programs;
 use crate::proxy;
 use crate::radio::{self, Radio};
 use crate::read::Fields;
@@ -40,6 +41,8 @@ pub(crate) struct Document {
     pub(crate) profiles: Vec<(String, Fields)>,
     /// `[[flow]]`.
     pub(crate) flows: Vec<Fields>,
+    /// `[[program]]`.
+    pub(crate) programs: Vec<Fields>,
     /// What the stages' `file` keys name.
     pub(crate) traces: Traces,
 }
@@ -68,6 +71,7 @@ impl Document {
         let core = subscription::read(root, source.directory, radio.as_ref(), problems);
         subscription::check_gtpu(&emulation.0, root, radio.as_ref(), problems);
         let flows = read_flows(root, &run, &profiles, radio.as_ref(), problems);
+        let programs = programs::read(root, radio.as_ref(), problems);
         crossing::check_queues(&down, "down", &flows, problems);
         crossing::check_queues(&up, "up", &flows, problems);
         pairs::check_gates(&down, &up, problems);
@@ -80,7 +84,7 @@ impl Document {
             crossing::check_time_passes(&down, &up, radio.is_some(), &flows, problems);
         }
         let profiles = profiles.own();
-        Self { root: top, run, emulation, core, down, up, radio, profiles, flows, traces }
+        Self { root: top, run, emulation, core, down, up, radio, profiles, flows, programs, traces }
     }
 }
 

@@ -27,6 +27,7 @@ mod node;
 mod pairs;
 mod problem;
 mod profiles;
+mod programs;
 mod proxy;
 mod radio;
 mod read;
@@ -48,10 +49,12 @@ use node::Node;
 use problem::Problems;
 
 pub use model::{
-    CoreConfig, Direction, EmulationConfig, FlowConfig, GtpuLink, NamedStage, ProxyConfig,
-    ProxyEnds, RadioConfig, RunConfig, Scenario, TcpConfig, Traffic, Usim,
+    CoreConfig, Direction, EmulationConfig, FlowConfig, GtpuLink, NamedStage, PacketIo,
+    ProgramConfig, ProgramPlace, ProxyConfig, ProxyEnds, RadioConfig, RunConfig, Scenario,
+    TcpConfig, Traffic, Usim,
 };
 pub use problem::{Origin, Problem, ScenarioError};
+pub use profiles::profiles;
 pub use radio::presets::radio_presets;
 pub use reference::reference_markdown;
 pub use schema::json_schema;

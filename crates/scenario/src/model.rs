@@ -32,6 +32,8 @@ pub struct Scenario {
     pub radio: Option<RadioConfig>,
     /// Traffic, in file order; ids are unique.
     pub flows: Vec<FlowConfig>,
+    /// What an emulation runs, in file order; names are unique.
+    pub programs: Vec<ProgramConfig>,
 }
 
 /// Clock, seed, tables.
@@ -60,6 +62,8 @@ pub struct EmulationConfig {
     pub spin: Duration,
     /// Packets travel as GTP-U between gateway and base station.
     pub gtpu: Option<GtpuLink>,
+    /// How packets come and go.
+    pub io: PacketIo,
 }
 
 /// The link between gateway and base station.
@@ -103,6 +107,44 @@ pub struct Usim {
     pub opc: String,
     /// The data network that it asks for; `None`: the one there is.
     pub apn: Option<String>,
+}
+
+/// How an emulation gets packets from the kernel and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketIo {
+    /// The first of the others that this machine has.
+    #[default]
+    Auto,
+    /// TUN devices.
+    Tun,
+    /// AF_PACKET sockets on veth pairs.
+    Packet,
+}
+
+/// A program inside an emulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramConfig {
+    /// Unique name.
+    pub name: String,
+    /// Where it runs.
+    pub place: ProgramPlace,
+    /// For `/bin/sh -c`.
+    pub command: String,
+    /// When it starts.
+    pub start: Duration,
+    /// Nothing starts after it before somebody listens; the run does not wait for its end.
+    pub service: bool,
+    /// The run ends with it.
+    pub ends_run: bool,
+}
+
+/// An end of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramPlace {
+    /// Beyond the path.
+    Server,
+    /// Index in [`RadioConfig::ues`]; 0 without a radio.
+    Ue(usize),
 }
 
 /// A stage and the name it has in tables and in its random stream.

@@ -30,6 +30,9 @@ pub(crate) fn write(document: &Document) -> String {
     for flow in &document.flows {
         table(&mut out, Some("[[flow]]"), flow);
     }
+    for program in &document.programs {
+        table(&mut out, Some("[[program]]"), program);
+    }
     out
 }
 

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::spec::{
     CELL, CORE, Default, EMULATION, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind, MOBILITY,
-    NEIGHBOUR, Need, PARTS, PATH, PROFILE, Part, RADIO, ROOT, RUN, Rule, STAGE, Table, TimeUnit,
-    UE,
+    NEIGHBOUR, Need, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule, STAGE, Table,
+    TimeUnit, UE,
 };
 
 /// The schema as a JSON document.
@@ -30,6 +30,7 @@ pub fn json_schema() -> Value {
         "flow" => {
             json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/flow" } })
         }
+        "program" => json!({ "type": "array", "items": { "$ref": "#/$defs/program" } }),
         "profile" => json!({
             "type": "object",
             "additionalProperties": { "$ref": "#/$defs/profile" },
@@ -46,6 +47,7 @@ pub fn json_schema() -> Value {
         "path": path,
         "stage": variants(&STAGE),
         "flow": variants(&FLOW),
+        "program": table(&PROGRAM, None),
         "profile": table(&PROFILE, None),
         "radio": radio,
         "cell": either(&CELL),

@@ -3,6 +3,7 @@
 
 mod core_network;
 mod flow;
+mod program;
 mod radio;
 mod root;
 mod stage;
@@ -10,6 +11,7 @@ mod subscription;
 
 pub(crate) use core_network::PLACES;
 pub(crate) use flow::{FLOW, PROFILE};
+pub(crate) use program::PROGRAM;
 pub(crate) use radio::{CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, UE};
 pub(crate) use root::{EMULATION, PATH, ROOT, RUN};
 pub(crate) use stage::STAGE;

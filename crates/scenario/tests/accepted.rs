@@ -6,7 +6,7 @@ use airpath_base::{Duration, Rate};
 use airpath_path::{
     Aqm, DelayConfig, Distribution, Jitter, LossConfig, ServiceConfig, StageConfig,
 };
-use airpath_scenario::{Direction, Parsed, Source, TcpConfig, Traffic, parse};
+use airpath_scenario::{Direction, Parsed, ProgramPlace, Source, TcpConfig, Traffic, parse};
 use airpath_tcp::{
     AckTrain, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig, EarlyExit,
     HystartConfig, ReaderConfig, RoundStart,
@@ -296,4 +296,26 @@ fn a_proxy_divides_the_stages_and_has_ends_of_its_own() {
     assert_eq!(proxy.up.endpoint.receive_buffer, BufferConfig::fixed(65_536));
     // A proxy reads what the other side takes, whatever the profile's application does.
     assert_eq!(proxy.up.endpoint.reader, ReaderConfig::Driver);
+}
+
+#[test]
+fn programs_have_places_and_defaults() {
+    let text = format!(
+        "{TEN_MS}{BULK}[[program]]\ncommand = \"exec iperf3 -s\"\nat = \"server\"\n\
+         wait_for = \"listen\"\n[[program]]\ncommand = \"ping server\"\nat = \"car\"\n\
+         start_s = 1.5\nends_run = true\n[[program]]\ncommand = \"true\"\n[radio]\n\
+         preset = \"lte-20\"\n[[radio.ue]]\nname = \"phone\"\n[[radio.ue]]\nname = \"car\"\n"
+    );
+    let parsed = parsed(&text);
+    let [server, ping, first] = &parsed.scenario.programs[..] else { panic!("three programs") };
+    assert_eq!((server.name.as_str(), server.place), ("program-0", ProgramPlace::Server));
+    assert!(server.service && !server.ends_run);
+    assert_eq!(server.start, Duration::ZERO);
+    assert_eq!((ping.place, ping.start), (ProgramPlace::Ue(1), Duration::from_millis(1500)));
+    assert!(ping.ends_run && !ping.service);
+    assert_eq!(first.place, ProgramPlace::Ue(0));
+    let again = parse(&Source { name: "a", text: &parsed.resolved_toml, directory: None }, &[]);
+    assert_eq!(again.unwrap().scenario.programs, parsed.scenario.programs);
+    // A scenario without programs hashes as before.
+    assert!(!parsed_with(&format!("{TEN_MS}{BULK}"), &[]).resolved_toml.contains("program"));
 }

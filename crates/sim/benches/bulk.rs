@@ -212,6 +212,7 @@ impl Arguments {
             },
         };
         Scenario {
+            programs: Vec::new(),
             name: "bench".to_owned(),
             title: String::new(),
             run: RunConfig {

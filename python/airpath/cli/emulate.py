@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
-from airpath.cli.console import narrate, output
+from airpath.cli.console import narrate, output, progress_bar
 from airpath.cli.run import Out, Scenario, Sets
 
 
@@ -17,7 +18,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="COMMAND",
-            help="Program and arguments, after --. [default: a shell]",
+            help="Program and arguments, after --. [default: the scenario's programs, or a shell]",
             show_default=False,
         ),
     ] = None,
@@ -40,6 +41,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    flows: Annotated[
+        bool,
+        typer.Option(
+            "--flows",
+            help="The kernel's sockets run the scenario's flows: until the scenario's end, or "
+            "beside COMMAND until that ends.",
+        ),
+    ] = False,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -64,27 +73,40 @@ def command(
     """Run a command inside a scenario's network, over the kernel's own TCP.
 
     COMMAND runs at the UE's end, called ue; the other end is called server, and "ip netns exec
-    server" runs something there. The exit code is COMMAND's, or 3 if that is 0 and the machine
-    was too late for the run to count. Needs root.
+    server" runs something there. The scenario's [[program]] tables run beside it, and with --flows
+    its flows; then COMMAND is optional. The exit code is COMMAND's, without one that of the first
+    program that failed, or 3 if that is 0 and the machine was too late for the run to count.
+    Needs root.
     """
-    from airpath import emulate, provenance, summary
+    from airpath import describe, emulate, provenance, summary
     from airpath import scenario as scenarios
+    from airpath.errors import InputError
 
+    if flows and not words and (server or at):
+        raise InputError("--server and --at are for a COMMAND, and --flows alone has none")
     loaded = scenarios.load(scenario, sets)
-    run = emulate.emulate(
-        loaded,
-        words or emulate.shell(),
-        servers=server or (),
-        place=at,
-        seed=seed,
-        out=out,
-        quiet=json,
-        capture=capture,
-        command_line=provenance.command_line(),
-    )
+    # A command has the terminal to itself.
+    alone = flows and not words and not loaded.programs
+    with progress_bar("emulating") if alone else nullcontext() as progress:
+        run = emulate.emulate(
+            loaded,
+            words or ([] if flows or loaded.programs else emulate.shell()),
+            servers=server or (),
+            place=at,
+            seed=seed,
+            out=out,
+            quiet=json,
+            capture=capture,
+            flows=flows,
+            progress=progress,
+            command_line=provenance.command_line(),
+        )
     if json:
         output(summary.to_json(run.summary))
     else:
+        if flows:
+            for sentence in describe.sentences(run.summary):
+                output(sentence)
         for sentence in emulate.sentences(run):
             narrate(sentence)
     narrate(f"run directory: {run.directory}")

@@ -106,6 +106,8 @@ def command(
             output(sentence)
         for finding in run.findings[:_SHOWN_FINDINGS]:
             output("\n".join(describe.finding_lines(finding)))
+    if loaded.programs:
+        narrate(f"not simulated, `airpath emulate` runs them: {', '.join(loaded.programs)}")
     narrate(f"run directory: {run.directory}")
     if report is None:
         narrate(f"report: airpath report {run.directory} -o report.html")

@@ -4,13 +4,17 @@
 mod messages;
 mod process;
 mod signals;
+mod socket;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 pub(crate) use messages::{MOST_MESSAGES, prepare_tunnel_socket, receive_many, send_many};
-pub(crate) use process::{Child, Container, Program, spawn_contained};
+pub(crate) use process::{
+    Child, Container, Failed, Program, RUNNING, Streams, Told, What, spawn_contained,
+};
 pub(crate) use signals::Signals;
+pub(crate) use socket::{TcpInfo, set_largest_segment, set_window_clamp, tcp_info};
 
 /// Bytes of an interface name, the final zero included (IFNAMSIZ).
 pub(crate) const NAME_BYTES: usize = libc::IFNAMSIZ;

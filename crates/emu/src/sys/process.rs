@@ -18,20 +18,59 @@ pub(crate) struct Program {
     pub(crate) words: Vec<CString>,
     /// The network namespace that it is in.
     pub(crate) network: RawFd,
+    /// When it starts, after [`Container::origin_ns`].
+    pub(crate) start_ns: u64,
+    /// Nothing starts after it until it listens for TCP connections, or for so long. Nobody waits
+    /// for its end.
+    pub(crate) service: bool,
+    /// The first of these to end is the end of all.
+    pub(crate) ends_run: bool,
+    pub(crate) streams: Streams,
+}
+
+/// Descriptors; those that are missing are the calling process's own.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Streams {
+    /// It can read from the terminal; else there is nothing to read.
+    pub(crate) input: bool,
+    pub(crate) output: Option<RawFd>,
+    pub(crate) error: Option<RawFd>,
 }
 
 /// Everything that the first process needs; nothing is allocated after `clone`.
 pub(crate) struct Container<'a> {
-    /// Decides how long the others live.
-    pub(crate) command: &'a Program,
-    /// Started before it. Each is waited for until it listens for TCP connections, or for so long.
-    pub(crate) servers: &'a [Program],
+    /// In order of their start.
+    pub(crate) programs: &'a [Program],
+    /// Of these, the one that has the terminal.
+    pub(crate) command: Option<usize>,
+    /// CLOCK_MONOTONIC at the start of the run.
+    pub(crate) origin_ns: u64,
     /// Network namespaces by the file under `/run/netns` that leads to them.
     pub(crate) names: &'a [(CString, RawFd)],
     /// What `/etc/hosts` says.
     pub(crate) hosts: &'a [u8],
-    /// The command's standard output goes to standard error.
-    pub(crate) quiet: bool,
+}
+
+/// What happened to a program: its place in the list, and CLOCK_MONOTONIC in ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Told {
+    pub(crate) program: usize,
+    pub(crate) at_ns: u64,
+    pub(crate) what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    Started,
+    /// A service does what it is for.
+    Listens,
+    /// It did not in time, and was not waited for any longer.
+    Silent,
+    /// By itself, with this exit code.
+    Ended(i32),
+    /// It was asked to, because the run was over.
+    Stopped,
 }
 
 /// The first process.
@@ -50,8 +89,13 @@ pub(crate) struct Child {
 /// Directory of `ip netns`.
 const NAMES: &CStr = c"/run/netns";
 const HOSTS: &CStr = c"/run/netns/.hosts";
-/// How long a server may take to listen.
-const PATIENCE_MS: u32 = 5_000;
+const MS: u64 = 1_000_000;
+/// How long a service may take to listen.
+const PATIENCE: u64 = 5_000 * MS;
+/// How often it is looked after.
+const LOOK: u64 = 5 * MS;
+/// How long the others may take to end when the run is over.
+const FAREWELL: u64 = 1_000 * MS;
 
 /// What can fail in the first process, in order.
 const STEPS: [&str; 9] = [
@@ -63,8 +107,19 @@ const STEPS: [&str; 9] = [
     "naming the network namespaces",
     "mounting /etc/hosts",
     "starting a process",
-    "running the command",
+    RUNNING,
 ];
+
+/// What is told to the parent: a kind, a program, a value, a time.
+type Record = [i64; 4];
+const FAILED: i64 = 0;
+const STARTED: i64 = 1;
+const LISTENS: i64 = 2;
+const SILENT: i64 = 3;
+const ENDED: i64 = 4;
+const STOPPED: i64 = 5;
+/// The first process itself.
+const NOBODY: usize = 0;
 
 /// Starts the programs.
 ///
@@ -75,8 +130,7 @@ pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
     let (report, tell) = io::pipe()?;
     // Closed by the kernel when this process ends: PR_SET_PDEATHSIG may come too late.
     let (alive, hold) = io::pipe()?;
-    let command = Prepared::new(container.command);
-    let servers: Vec<Prepared<'_>> = container.servers.iter().map(Prepared::new).collect();
+    let mut programs: Vec<Prepared<'_>> = container.programs.iter().map(Prepared::new).collect();
     let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_PIDFD | libc::SIGCHLD;
     let mut pidfd: c_int = -1;
     // SAFETY: the child never leaves `first_process`, which uses only async-signal-safe calls.
@@ -88,7 +142,7 @@ pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
             // SAFETY: this is the child; nothing of the parent's is used but plain memory.
             unsafe {
                 libc::close(hold.as_raw_fd());
-                first_process(container, &command, &servers, pipes)
+                first_process(container, &mut programs, pipes)
             }
         }
         pid => {
@@ -106,13 +160,13 @@ impl Child {
         unsafe { libc::kill(self.pid, signal) };
     }
 
-    /// Waits for its end. A command that a signal ended has the status 128 and its number, as in
-    /// a shell.
+    /// Waits for its end: its exit code, and what it told. What a signal ended has the code 128 and
+    /// its number, as in a shell.
     ///
     /// # Errors
     ///
-    /// What failed before the command ran.
-    pub(crate) fn wait(&mut self) -> Result<i32, (&'static str, io::Error)> {
+    /// What failed before a program ran, and which one.
+    pub(crate) fn wait(&mut self) -> Result<(i32, Vec<Told>), Failed> {
         let mut status = 0;
         // SAFETY: waits for a child of ours, once.
         unsafe {
@@ -121,16 +175,46 @@ impl Child {
             {}
         }
         self.ended = true;
-        let mut said = [0; 8];
-        if self.report.read(&mut said).is_ok_and(|bytes| bytes == said.len()) {
-            let [step, error] = [&said[..4], &said[4..]]
-                .map(|half| i32::from_ne_bytes(half.try_into().expect("four bytes")));
-            let step = STEPS.get(step as usize).copied().unwrap_or("starting the command");
-            return Err((step, io::Error::from_raw_os_error(error)));
+        let mut all = Vec::new();
+        let mut bytes = [0; size_of::<Record>()];
+        while self.report.read_exact(&mut bytes).is_ok() {
+            let mut words = bytes
+                .chunks_exact(8)
+                .map(|word| i64::from_ne_bytes(word.try_into().expect("chunks have eight bytes")));
+            let [kind, program, value, at] = std::array::from_fn(|_| words.next().unwrap_or(0));
+            let program = program as usize;
+            let what = match kind {
+                STARTED => What::Started,
+                LISTENS => What::Listens,
+                SILENT => What::Silent,
+                ENDED => What::Ended(value as i32),
+                STOPPED => What::Stopped,
+                _ => {
+                    let step = STEPS.get((value >> 32) as usize).copied();
+                    return Err(Failed {
+                        step: step.unwrap_or("starting the programs"),
+                        program,
+                        error: io::Error::from_raw_os_error(value as i32),
+                    });
+                }
+            };
+            all.push(Told { program, at_ns: at as u64, what });
         }
-        Ok(exit_code(status))
+        Ok((exit_code(status), all))
     }
 }
+
+/// Why a program could not run.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) step: &'static str,
+    /// Which one, where the step is about one.
+    pub(crate) program: usize,
+    pub(crate) error: io::Error,
+}
+
+/// The step that is about one program.
+pub(crate) const RUNNING: &str = "running the command";
 
 impl Drop for Child {
     fn drop(&mut self) {
@@ -145,10 +229,13 @@ fn exit_code(status: c_int) -> i32 {
     if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) }
 }
 
-/// A program as `execvp` wants it.
+/// A program as `execvp` wants it, and how it is.
 struct Prepared<'a> {
     words: Vec<*const c_char>,
     program: &'a Program,
+    /// 0: not started.
+    pid: pid_t,
+    ended: bool,
 }
 
 impl<'a> Prepared<'a> {
@@ -156,8 +243,21 @@ impl<'a> Prepared<'a> {
         let mut words: Vec<*const c_char> =
             program.words.iter().map(|word| word.as_ptr()).collect();
         words.push(null());
-        Self { words, program }
+        Self { words, program, pid: 0, ended: false }
     }
+
+    fn runs(&self) -> bool {
+        self.pid > 0 && !self.ended
+    }
+}
+
+/// A service that others wait for.
+#[derive(Clone, Copy)]
+struct Wait {
+    program: usize,
+    /// Ports that were listened on before.
+    before: u32,
+    until: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -175,21 +275,39 @@ unsafe fn copy(flags: c_int, pidfd: *mut c_int) -> pid_t {
     unsafe { libc::syscall(libc::SYS_clone, flags, none, pidfd, none, none) as pid_t }
 }
 
+/// Tells the parent.
+unsafe fn tell(pipes: Pipes, kind: i64, program: usize, value: i64) {
+    // SAFETY: a system call on this function's own memory.
+    unsafe {
+        let record: Record = [kind, program as i64, value, now() as i64];
+        libc::write(pipes.tell, record.as_ptr().cast(), size_of_val(&record));
+    }
+}
+
 /// Says what failed, and ends.
-unsafe fn fail(pipes: Pipes, step: i32) -> ! {
+unsafe fn fail(pipes: Pipes, program: usize, step: i64) -> ! {
     // SAFETY: the caller is the first process or a child of it before `exec`.
     unsafe {
-        let said = [step, *libc::__errno_location()];
-        libc::write(pipes.tell, said.as_ptr().cast(), size_of_val(&said));
+        tell(pipes, FAILED, program, step << 32 | i64::from(*libc::__errno_location()));
         libc::_exit(125);
     }
 }
 
-/// Lives until the command has ended, and passes signals on to it.
+/// CLOCK_MONOTONIC in ns.
+fn now() -> u64 {
+    // SAFETY: the call writes a timespec, which is plain data.
+    let time = unsafe {
+        let mut time: libc::timespec = zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
+        time
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Starts the programs, passes signals on, and ends when the run is over.
 unsafe fn first_process(
     container: &Container<'_>,
-    command: &Prepared<'_>,
-    servers: &[Prepared<'_>],
+    programs: &mut [Prepared<'_>],
     pipes: Pipes,
 ) -> ! {
     // SAFETY: only system calls, on memory that was prepared before.
@@ -198,43 +316,147 @@ unsafe fn first_process(
         libc::sigfillset(&raw mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, null_mut());
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
-            fail(pipes, 0);
+            fail(pipes, NOBODY, 0);
         }
         let mut parent = libc::pollfd { fd: pipes.alive, events: libc::POLLIN, revents: 0 };
         if libc::poll(&raw mut parent, 1, 0) != 0 {
             libc::_exit(125);
         }
         mount_all(container, pipes);
-        for server in servers {
-            start(server, pipes, true, false);
-            wait_for_listener(server.program.network, pipes);
-        }
-        let pid = start(command, pipes, false, container.quiet);
+        let (mut next, mut wait, mut stopping) = (0, None::<Wait>, false);
         loop {
-            let mut info: libc::siginfo_t = zeroed();
-            let signal = libc::sigwaitinfo(&raw const all, &raw mut info);
-            if signal == libc::SIGCHLD {
-                reap(pid);
-            } else if signal > 0 && info.si_code <= 0 {
-                // What a terminal sends, it sends to the command too.
-                libc::kill(pid, signal);
+            while wait.is_none() && !stopping && next < programs.len() {
+                let program = programs[next].program;
+                if container.origin_ns + program.start_ns > now() {
+                    break;
+                }
+                let before = if program.service { listeners(program.network, pipes) } else { 0 };
+                programs[next].pid = start(&programs[next], next, pipes);
+                tell(pipes, STARTED, next, 0);
+                wait = program.service.then(|| Wait {
+                    program: next,
+                    before,
+                    until: now() + PATIENCE,
+                });
+                next += 1;
+            }
+            if is_over(programs, next, stopping) {
+                finish(programs, pipes);
+            }
+            let pause = match (wait, programs.get(next)) {
+                (Some(_), _) => LOOK,
+                (None, Some(due)) if !stopping => {
+                    (container.origin_ns + due.program.start_ns).saturating_sub(now())
+                }
+                _ => u64::MAX,
+            };
+            match next_signal(&raw const all, pause) {
+                Some((libc::SIGCHLD, _)) => reap(programs, pipes, ENDED),
+                Some((signal, from_kernel)) => {
+                    stopping |= pass_on(container, programs, signal, from_kernel);
+                }
+                None => {}
+            }
+            if let Some(Wait { program, before, until }) = wait {
+                let listens = listeners(programs[program].program.network, pipes) > before;
+                if listens || !programs[program].runs() || now() > until {
+                    tell(pipes, if listens { LISTENS } else { SILENT }, program, 0);
+                    wait = None;
+                }
             }
         }
     }
 }
 
-/// Ends with the command's code, if it has ended.
-unsafe fn reap(command: pid_t) {
+/// The next signal, and whether the kernel sent it, as it does for a terminal; `None` after `pause`.
+unsafe fn next_signal(all: *const libc::sigset_t, pause: u64) -> Option<(c_int, bool)> {
+    // SAFETY: system calls on this function's own memory.
+    unsafe {
+        let mut info: libc::siginfo_t = zeroed();
+        let signal = if pause == u64::MAX {
+            libc::sigwaitinfo(all, &raw mut info)
+        } else {
+            let (seconds, nanos) = (pause / 1_000_000_000, pause % 1_000_000_000);
+            let pause = libc::timespec { tv_sec: seconds as i64, tv_nsec: nanos as i64 };
+            libc::sigtimedwait(all, &raw mut info, &raw const pause)
+        };
+        (signal > 0).then_some((signal, info.si_code > 0))
+    }
+}
+
+/// Whether nobody is waited for any longer.
+fn is_over(programs: &[Prepared<'_>], started: usize, stopping: bool) -> bool {
+    let decides = |each: &&Prepared<'_>| each.program.ends_run;
+    let waited_for = |each: &&Prepared<'_>| !each.program.service || each.program.ends_run;
+    if programs.iter().filter(decides).any(|each| each.ended) {
+        return true;
+    }
+    let done = programs[..started].iter().filter(waited_for).all(|each| each.ended);
+    done && (stopping || (started == programs.len() && !programs.iter().any(|each| decides(&each))))
+}
+
+/// Passes a signal on to the command, or to all without one. What a terminal sends, it sends to
+/// them too. True: nothing is to start any more.
+unsafe fn pass_on(
+    container: &Container<'_>,
+    programs: &[Prepared<'_>],
+    signal: c_int,
+    from_kernel: bool,
+) -> bool {
+    let ends = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
+    // SAFETY: only children that were not waited for are sent anything.
+    let send = |each: &Prepared<'_>| unsafe {
+        if each.runs() && !from_kernel {
+            libc::kill(each.pid, signal);
+        }
+    };
+    match container.command {
+        Some(command) => send(&programs[command]),
+        None => programs.iter().for_each(send),
+    }
+    ends && container.command.is_none_or(|command| programs[command].pid == 0)
+}
+
+/// Takes note of what has ended.
+unsafe fn reap(programs: &mut [Prepared<'_>], pipes: Pipes, kind: i64) {
     let mut status = 0;
     // SAFETY: waits for children of this process.
     unsafe {
         loop {
-            match libc::waitpid(-1, &raw mut status, libc::WNOHANG) {
-                pid if pid == command => libc::_exit(exit_code(status)),
-                pid if pid > 0 => {}
-                _ => return,
+            let pid = libc::waitpid(-1, &raw mut status, libc::WNOHANG);
+            if pid <= 0 {
+                return;
+            }
+            let found = programs.iter_mut().enumerate().find(|(_, each)| each.pid == pid);
+            if let Some((index, each)) = found {
+                each.ended = true;
+                tell(pipes, kind, index, exit_code(status).into());
             }
         }
+    }
+}
+
+/// Asks all that still run to end, so that they write what they have to say; the kernel ends who
+/// does not.
+unsafe fn finish(programs: &mut [Prepared<'_>], pipes: Pipes) -> ! {
+    // SAFETY: signals to children that were not waited for, and system calls.
+    unsafe {
+        let mut ended: libc::sigset_t = zeroed();
+        libc::sigemptyset(&raw mut ended);
+        libc::sigaddset(&raw mut ended, libc::SIGCHLD);
+        for each in programs.iter().filter(|each| each.runs()) {
+            libc::kill(each.pid, libc::SIGTERM);
+            libc::kill(each.pid, libc::SIGCONT);
+        }
+        let until = now() + FAREWELL;
+        while programs.iter().any(|each| each.runs()) && now() < until {
+            next_signal(&raw const ended, until.saturating_sub(now()));
+            reap(programs, pipes, STOPPED);
+        }
+        for (index, _) in programs.iter().enumerate().filter(|(_, each)| each.runs()) {
+            tell(pipes, STOPPED, index, 0);
+        }
+        libc::_exit(0);
     }
 }
 
@@ -245,18 +467,18 @@ unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
     unsafe {
         let private = libc::MS_REC | libc::MS_PRIVATE;
         if libc::mount(none, c"/".as_ptr(), none, private, null()) < 0 {
-            fail(pipes, 2);
+            fail(pipes, NOBODY, 2);
         }
         let (proc, careful) =
             (c"proc".as_ptr(), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC);
         if libc::mount(proc, c"/proc".as_ptr(), proc, careful, null()) < 0 {
-            fail(pipes, 3);
+            fail(pipes, NOBODY, 3);
         }
         // `ip netns` makes this directory too.
         libc::mkdir(NAMES.as_ptr(), 0o755);
         let tmpfs = c"tmpfs".as_ptr();
         if libc::mount(tmpfs, NAMES.as_ptr(), tmpfs, careful, c"mode=755".as_ptr().cast()) < 0 {
-            fail(pipes, 4);
+            fail(pipes, NOBODY, 4);
         }
         for (path, network) in container.names {
             let file = libc::open(path.as_ptr(), libc::O_CREAT | libc::O_CLOEXEC, 0o444);
@@ -266,7 +488,7 @@ unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
                 && descriptor_path(*network, &mut source)
                 && libc::mount(source.as_ptr(), path.as_ptr(), none, libc::MS_BIND, null()) == 0;
             if !bound {
-                fail(pipes, 5);
+                fail(pipes, NOBODY, 5);
             }
         }
         let create = libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC;
@@ -279,7 +501,7 @@ unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
                 == 0
             && libc::unlink(HOSTS.as_ptr()) == 0;
         if !bound {
-            fail(pipes, 6);
+            fail(pipes, NOBODY, 6);
         }
     }
 }
@@ -303,23 +525,26 @@ fn descriptor_path(descriptor: RawFd, path: &mut [c_char; 32]) -> bool {
 }
 
 /// Starts a program; its number.
-unsafe fn start(program: &Prepared<'_>, pipes: Pipes, background: bool, quiet: bool) -> pid_t {
+unsafe fn start(program: &Prepared<'_>, index: usize, pipes: Pipes) -> pid_t {
+    let Streams { input, output, error } = program.program.streams;
     // SAFETY: this process has one thread, and the child goes straight to `exec`.
     unsafe {
         match copy(libc::SIGCHLD, null_mut()) {
-            -1 => fail(pipes, 7),
+            -1 => fail(pipes, index, 7),
             0 => {}
             pid => return pid,
         }
         if libc::setns(program.program.network, libc::CLONE_NEWNET) < 0 {
-            fail(pipes, 1);
+            fail(pipes, index, 1);
         }
-        if background {
+        if !input {
             let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY);
             libc::dup2(nothing, 0);
         }
-        if background || quiet {
-            libc::dup2(2, 1);
+        for (from, to) in [(output, 1), (error, 2)] {
+            if let Some(from) = from {
+                libc::dup2(from, to);
+            }
         }
         for signal in 1..=libc::SIGRTMAX() {
             libc::signal(signal, libc::SIG_DFL);
@@ -328,30 +553,43 @@ unsafe fn start(program: &Prepared<'_>, pipes: Pipes, background: bool, quiet: b
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, null_mut());
         libc::execvp(program.words[0], program.words.as_ptr());
-        fail(pipes, 8)
+        fail(pipes, index, 8)
     }
 }
 
-/// Waits until somebody listens for TCP connections in a network namespace.
-unsafe fn wait_for_listener(network: RawFd, pipes: Pipes) {
+/// Ports that are listened on for TCP connections in a network namespace.
+unsafe fn listeners(network: RawFd, pipes: Pipes) -> u32 {
+    // Column `st`: 0A is TCP_LISTEN.
+    const LISTEN: &[u8; 4] = b" 0A ";
+    let mut count = 0;
     // SAFETY: system calls; the buffer is as long as is said.
     unsafe {
         if libc::setns(network, libc::CLONE_NEWNET) < 0 {
-            fail(pipes, 1);
+            fail(pipes, NOBODY, 1);
         }
-        for _ in 0..PATIENCE_MS / 5 {
-            for table in [c"/proc/self/net/tcp", c"/proc/self/net/tcp6"] {
-                let mut buffer = MaybeUninit::<[u8; 4096]>::zeroed().assume_init();
-                let file = libc::open(table.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-                let bytes = libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()).max(0);
-                libc::close(file);
-                // Column `st`: 0A is TCP_LISTEN.
-                if buffer[..bytes as usize].windows(4).any(|word| word == b" 0A ") {
-                    return;
+        for table in [c"/proc/self/net/tcp", c"/proc/self/net/tcp6"] {
+            let mut buffer = MaybeUninit::<[u8; 4096]>::zeroed().assume_init();
+            let file = libc::open(table.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+            let mut matched = 0;
+            loop {
+                let bytes = libc::read(file, buffer.as_mut_ptr().cast(), buffer.len());
+                if bytes <= 0 {
+                    break;
+                }
+                for &byte in &buffer[..bytes as usize] {
+                    matched = match byte == LISTEN[matched] {
+                        true => matched + 1,
+                        false => usize::from(byte == LISTEN[0]),
+                    };
+                    if matched == LISTEN.len() {
+                        count += 1;
+                        // Its last byte may be the next one's first.
+                        matched = 1;
+                    }
                 }
             }
-            let pause = libc::timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-            libc::nanosleep(&raw const pause, null_mut());
+            libc::close(file);
         }
     }
+    count
 }

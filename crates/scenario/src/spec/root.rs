@@ -1,6 +1,6 @@
 //! The top level, `[run]` and `[path]`.
 
-use super::{Default, Group, Key, Kind, MS, Rule, S_ABOVE_0, Table, TimeUnit, Unit, count};
+use super::{Default, Group, Key, Kind, MS, Rule, S_ABOVE_0, Table, TimeUnit, Unit, choice, count};
 
 /// The file itself.
 pub(crate) static ROOT: Table = Table {
@@ -51,6 +51,12 @@ pub(crate) static ROOT: Table = Table {
                 "The real clock, for `airpath emulate`: `[emulation]`.",
             ),
             Key::new("flow", Kind::List, Default::Required, "Traffic: `[[flow]]`, at least one."),
+            Key::new(
+                "program",
+                Kind::List,
+                Default::Absent("none"),
+                "What `airpath emulate` runs: `[[program]]`.",
+            ),
             Key::new(
                 "profile",
                 Kind::Table,
@@ -184,6 +190,16 @@ pub(crate) static EMULATION: Table = Table {
                 "MTU of the link between both: the kernel fragments larger outer packets.",
             )
             .needs(super::Need::On("gtpu")),
+            Key::new(
+                "io",
+                Kind::Choice(&[
+                    choice("auto", "TUN where it can be had, else packet sockets."),
+                    choice("tun", "TUN devices: /dev/net/tun must be there and allowed."),
+                    choice("packet", "Packet sockets (AF_PACKET) on veth pairs; slower."),
+                ]),
+                Default::Value("\"auto\""),
+                "How packets get from the kernel and back.",
+            ),
         ],
     }],
 };

@@ -1,0 +1,231 @@
+//! What runs inside: the command, services before it, and the scenario's programs.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::{Path, PathBuf};
+
+use airpath_scenario::{ProgramConfig, ProgramPlace};
+use serde::Serialize;
+
+use crate::EmuError;
+use crate::sys::{Program, Streams, Told, What};
+
+/// What is to run, besides the scenario's programs.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Program and arguments; the run ends with it. Empty: none.
+    pub command: Vec<String>,
+    /// The end where it runs; `None`: the first UE.
+    pub place: Option<String>,
+    /// Shell commands at the server's end, started before.
+    pub servers: Vec<String>,
+    /// The command's standard output goes to standard error.
+    pub quiet: bool,
+    /// The command's standard output and error go to this descriptor, which it takes for a terminal
+    /// if it is one.
+    pub output: Option<RawFd>,
+    /// Directory for what the scenario's programs write; `None`: to standard error.
+    pub files: Option<PathBuf>,
+}
+
+/// One program, and what became of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProgramReport {
+    /// `command`, `server-0`, or its name in the scenario.
+    pub name: String,
+    /// The end where it ran.
+    pub at: String,
+    /// As it was given.
+    pub command: String,
+    /// Seconds since the start of the run; null: it was over before.
+    pub started_s: Option<f64>,
+    /// When it listened for connections; null: that was not waited for, or in vain.
+    pub listening_s: Option<f64>,
+    /// True: it was waited for, but did not listen in time.
+    pub silent: bool,
+    /// When it ended; null: it was stopped with the run.
+    pub ended_s: Option<f64>,
+    /// Its exit code, or 128 and the number of a signal; null: it was stopped with the run.
+    pub code: Option<i32>,
+}
+
+/// All of them, in the order in which they start.
+pub(crate) struct Session {
+    pub(crate) programs: Vec<Program>,
+    /// The command's place among them.
+    pub(crate) command: Option<usize>,
+    reports: Vec<ProgramReport>,
+    /// They are open as long as this lives.
+    files: Vec<File>,
+}
+
+/// An end, and its network namespace.
+pub(crate) struct At {
+    pub(crate) name: String,
+    pub(crate) network: RawFd,
+}
+
+const STANDARD_ERROR: RawFd = 2;
+
+impl Session {
+    /// `at` finds the command's end, the server's, or a UE's.
+    ///
+    /// # Errors
+    ///
+    /// A word that is none; a file that cannot be made; a session that would not end.
+    pub(crate) fn new(
+        plan: &Plan,
+        configs: &[ProgramConfig],
+        command_at: At,
+        at: impl Fn(ProgramPlace) -> Result<At, EmuError>,
+    ) -> Result<Self, EmuError> {
+        let lasts = |config: &ProgramConfig| config.service && !config.ends_run;
+        if plan.command.is_empty() && configs.iter().all(lasts) {
+            return Err(EmuError::Endless);
+        }
+        let mut session =
+            Self { programs: Vec::new(), command: None, reports: Vec::new(), files: Vec::new() };
+        for (index, line) in plan.servers.iter().enumerate() {
+            let streams = Streams { output: Some(STANDARD_ERROR), ..Streams::default() };
+            let at = at(ProgramPlace::Server)?;
+            let program = shell(line, at.network, streams)?;
+            let program = Program { service: true, ..program };
+            session.add(format!("server-{index}"), at.name, line.clone(), program);
+        }
+        // Of the same time: in the order of the file, the command last.
+        let (first, later): (Vec<_>, Vec<_>) =
+            configs.iter().partition(|config| config.start.as_nanos() == 0);
+        for config in first {
+            session.add_config(config, plan.files.as_deref(), &at)?;
+        }
+        if !plan.command.is_empty() {
+            let quiet = plan.quiet.then_some(STANDARD_ERROR);
+            let streams =
+                Streams { input: true, output: plan.output.or(quiet), error: plan.output };
+            let program = Program {
+                ends_run: true,
+                ..plain(c_strings(&plan.command)?, command_at.network, streams)
+            };
+            session.command = Some(session.programs.len());
+            session.add("command".to_owned(), command_at.name, plan.command.join(" "), program);
+        }
+        let mut later = later;
+        later.sort_by_key(|config| config.start);
+        for config in later {
+            session.add_config(config, plan.files.as_deref(), &at)?;
+        }
+        Ok(session)
+    }
+
+    fn add_config(
+        &mut self,
+        config: &ProgramConfig,
+        files: Option<&Path>,
+        at: &impl Fn(ProgramPlace) -> Result<At, EmuError>,
+    ) -> Result<(), EmuError> {
+        let at = at(config.place)?;
+        let mut streams = Streams { output: Some(STANDARD_ERROR), ..Streams::default() };
+        if let Some(directory) = files {
+            let [output, error] = self.make_files(directory, &config.name)?;
+            streams.output = Some(output);
+            streams.error = Some(error);
+        }
+        let program = Program {
+            start_ns: config.start.as_nanos(),
+            service: config.service,
+            ends_run: config.ends_run,
+            ..shell(&config.command, at.network, streams)?
+        };
+        self.add(config.name.clone(), at.name, config.command.clone(), program);
+        Ok(())
+    }
+
+    fn make_files(&mut self, directory: &Path, name: &str) -> Result<[RawFd; 2], EmuError> {
+        let mut made = [0; 2];
+        for (made, kind) in made.iter_mut().zip(["stdout", "stderr"]) {
+            let path = directory.join(format!("{name}.{kind}"));
+            let file = fs::create_dir_all(directory).and_then(|()| File::create(&path));
+            let file = file.map_err(|source| {
+                let file = path.display().to_string();
+                EmuError::Output { file, source }
+            })?;
+            *made = file.as_raw_fd();
+            self.files.push(file);
+        }
+        Ok(made)
+    }
+
+    fn add(&mut self, name: String, at: String, command: String, program: Program) {
+        self.programs.push(program);
+        self.reports.push(ProgramReport {
+            name,
+            at,
+            command,
+            started_s: None,
+            listening_s: None,
+            silent: false,
+            ended_s: None,
+            code: None,
+        });
+    }
+
+    /// What a program is called that could not be run.
+    pub(crate) fn command_of(&self, program: usize) -> &str {
+        self.reports.get(program).map_or("", |report| &report.command)
+    }
+
+    /// The run is over: its exit code, which is the command's, else that of the first program that
+    /// failed; and what became of each. `code`: of the first process.
+    pub(crate) fn end(
+        mut self,
+        code: i32,
+        told: &[Told],
+        origin_ns: u64,
+    ) -> (i32, Vec<ProgramReport>) {
+        let mut failed = None;
+        for Told { program, at_ns, what } in told {
+            let Some(report) = self.reports.get_mut(*program) else { continue };
+            let at = Some(at_ns.saturating_sub(origin_ns) as f64 / 1e9);
+            match *what {
+                What::Started => report.started_s = at,
+                What::Listens => report.listening_s = at,
+                What::Silent => report.silent = true,
+                What::Ended(code) => {
+                    report.ended_s = at;
+                    report.code = Some(code);
+                    failed = failed.or(Some(code).filter(|&code| code != 0));
+                }
+                What::Stopped => {}
+            }
+        }
+        let own = |command: usize| self.reports[command].code;
+        let code = match self.command {
+            _ if code != 0 => code,
+            // A signal came before it could start.
+            Some(command) => own(command).unwrap_or(INTERRUPTED),
+            None => failed.unwrap_or(0),
+        };
+        (code, self.reports)
+    }
+}
+
+/// 128 and SIGINT.
+const INTERRUPTED: i32 = 130;
+
+fn plain(words: Vec<CString>, network: RawFd, streams: Streams) -> Program {
+    Program { words, network, start_ns: 0, service: false, ends_run: false, streams }
+}
+
+fn shell(line: &str, network: RawFd, streams: Streams) -> Result<Program, EmuError> {
+    let words = ["/bin/sh", "-c", line].map(str::to_owned);
+    Ok(plain(c_strings(&words)?, network, streams))
+}
+
+/// As `exec` wants them.
+pub(crate) fn c_strings(words: &[String]) -> Result<Vec<CString>, EmuError> {
+    let word = |word: &String| {
+        CString::new(word.as_str()).map_err(|_| EmuError::Word(word.replace('\0', "\\0")))
+    };
+    words.iter().map(word).collect()
+}

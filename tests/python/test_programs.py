@@ -1,0 +1,169 @@
+"""``[[program]]``: several commands in several places, and what became of each. Needs root."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Command, command_environment
+from test_emulate import WIRE, _until, needs_root
+
+TWO_UES = """
+[radio]
+preset = "lte-20"
+[[radio.ue]]
+name = "phone"
+[[radio.ue]]
+name = "car"
+[[path.up]]
+stage = "delay"
+delay_ms = 10
+[[flow]]
+kind = "ping"
+"""
+
+
+def _program(command: str, **keys: object) -> str:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
+    return "\n[[program]]\ncommand = " + json.dumps(command) + "\n" + "\n".join(lines) + "\n"
+
+
+def _run(
+    command: Command, place: Path, text: str, *words: str
+) -> tuple[subprocess.CompletedProcess[str], dict[str, dict[str, Any]]]:
+    """The command's end, and the programs of the result by name."""
+    scenario = place / "session.toml"
+    scenario.write_text(text)
+    out = place / "run"
+    done = command("emulate", str(scenario), "--json", "--out", str(out), *words)
+    if not done.stdout:
+        return done, {}
+    programs = json.loads(done.stdout)["emulation"]["programs"]
+    for program in programs:
+        if program["stdout"]:
+            program["wrote"] = (out / program["stdout"]).read_text()
+    return done, {program["name"]: program for program in programs}
+
+
+@needs_root
+def test_a_session_of_several_programs(airpath_command: Command, tmp_path: Path) -> None:
+    """Two UEs, a server, and each one's output and exit code."""
+    text = (
+        TWO_UES
+        + _program("exec iperf3 -s", name="server", at="server", wait_for="listen")
+        + _program("exec iperf3 -s -p 5202", name="second", at="server", wait_for="listen")
+        + _program("exec iperf3 -c server -t 1 -J", name="load", at="phone")
+        + _program("exec iperf3 -c server -p 5202 -t 1 -R -J", name="other", at="car")
+        + _program("ping -c 3 -i 0.05 server", name="ping", at="car", start_s=0.5)
+    )
+    done, programs = _run(airpath_command, tmp_path, text)
+    assert done.returncode in (0, 3), done.stderr
+    for name in ("load", "other"):
+        end = json.loads(programs[name]["wrote"])["end"]
+        assert end["sum_received"]["bits_per_second"] > 1e6
+    assert "3 received" in programs["ping"]["wrote"]
+    # Services were waited for, each for its own port, and stopped in the end.
+    server, second = programs["server"], programs["second"]
+    assert server["started_s"] <= server["listening_s"] <= second["started_s"]
+    assert second["listening_s"] <= programs["load"]["started_s"]
+    assert (server["code"], server["ended_s"]) == (None, None)
+    assert programs["load"]["at"] == "phone"
+    assert 0.5 <= programs["ping"]["started_s"] < 1.0 + second["listening_s"]
+    # A UE to which the scenario gives no flow has its rows.
+    radio = {entry["id"]: entry for entry in json.loads(done.stdout)["radio"]}
+    assert radio["car.down"]["throughput_mbps"] > 1.0
+
+
+@needs_root
+def test_a_failing_program_is_said(airpath_command: Command, tmp_path: Path) -> None:
+    text = WIRE + _program("echo out; echo no luck >&2; exit 9", name="bad")
+    done, programs = _run(airpath_command, tmp_path, text + _program("sleep 0.2", name="good"))
+    assert done.returncode == 9
+    assert (programs["bad"]["code"], programs["good"]["code"]) == (9, 0)
+    assert programs["bad"]["said"] == "no luck"
+    assert programs["bad"]["wrote"] == "out\n"
+    shown = airpath_command("emulate", str(tmp_path / "session.toml"))
+    assert "bad at ue failed with 9 after 0.0 s: no luck" in shown.stderr
+    # Beside a command its code counts, and the failure is still said.
+    shown = airpath_command("emulate", str(tmp_path / "session.toml"), "--", "sleep", "0.3")
+    assert shown.returncode in (0, 3)
+    assert "bad at ue failed with 9" in shown.stderr
+
+
+@needs_root
+def test_one_program_ends_the_run(airpath_command: Command, tmp_path: Path) -> None:
+    text = (
+        WIRE
+        + _program("trap 'echo bye; exit' TERM; while :; do sleep 0.02; done", name="long")
+        + _program("sleep 0.5", name="short", ends_run=True)
+        + _program("true", name="never", start_s=60)
+    )
+    began = time.monotonic()
+    done, programs = _run(airpath_command, tmp_path, text)
+    assert done.returncode in (0, 3), done.stderr
+    assert time.monotonic() - began < 20
+    # It may still write what it has to say.
+    assert programs["long"]["wrote"] == "bye\n"
+    assert (programs["long"]["code"], programs["short"]["code"]) == (None, 0)
+    assert programs["never"]["started_s"] is None
+
+
+@needs_root
+@pytest.mark.parametrize("service", ["sleep 60", "exit 3"])
+def test_a_service_that_does_not_listen_is_said(
+    airpath_command: Command, tmp_path: Path, service: str
+) -> None:
+    text = WIRE + _program(service, name="mute", at="server", wait_for="listen")
+    done, programs = _run(airpath_command, tmp_path, text, "--", "true")
+    assert done.returncode in (0, 3), done.stderr
+    assert programs["mute"]["silent"]
+    waited = programs["command"]["started_s"] - programs["mute"]["started_s"]
+    assert (waited >= 5.0) == (service == "sleep 60")
+    shown = airpath_command("emulate", str(tmp_path / "session.toml"), "--", "true").stderr
+    said = "did not listen" if service == "sleep 60" else "failed with 3"
+    assert f"mute at server {said}" in shown
+
+
+@needs_root
+def test_services_alone_never_end(airpath_command: Command, tmp_path: Path) -> None:
+    text = WIRE + _program("exec iperf3 -s", at="server", wait_for="listen")
+    done, _ = _run(airpath_command, tmp_path, text)
+    assert done.returncode == 2
+    assert "ends_run = true" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+@needs_root
+def test_a_signal_ends_a_session(tmp_path: Path) -> None:
+    """Every program gets it, and none starts any more; the run directory is kept."""
+    ready = tmp_path / "ready"
+    script = f"trap 'exit 4' TERM; touch {ready}; while :; do sleep 0.02; done"
+    scenario = tmp_path / "session.toml"
+    scenario.write_text(WIRE + _program(script) + _program("true", name="later", start_s=99))
+    running = subprocess.Popen(
+        [sys.executable, "-m", "airpath", "emulate", str(scenario)],
+        cwd=tmp_path,
+        env=command_environment(),
+        stderr=subprocess.PIPE,
+    )
+    assert _until(ready.exists)
+    running.send_signal(signal.SIGTERM)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 4, said.decode()
+    assert b"later at ue was not started" in said
+
+
+def test_a_simulation_says_that_it_runs_none(airpath_command: Command, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(
+        WIRE + _program("true", name="web") + "[run]\nduration_s = 1\n"
+    )
+    done = airpath_command("run", str(tmp_path / "s.toml"))
+    assert done.returncode == 0, done.stderr
+    assert "not simulated, `airpath emulate` runs them: web" in done.stderr
