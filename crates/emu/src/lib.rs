@@ -23,6 +23,7 @@
 
 mod capture;
 mod clock;
+mod congestion;
 mod emulation;
 mod error;
 mod flows;
@@ -43,6 +44,7 @@ mod slab;
 mod sys;
 mod traffic;
 mod tun;
+mod watch;
 
 pub use clock::Clock;
 pub use emulation::{Emulation, Ended, Facts};
@@ -55,3 +57,4 @@ pub use report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Repo
 pub use sys::real_time_priority;
 pub use traffic::FailedFlow;
 pub use tun::{Device, Tun};
+pub use watch::WatchFacts;
