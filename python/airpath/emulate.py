@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath import attach, summary
 from airpath import provenance as prov
 from airpath import scenario as scenarios
-from airpath import summary
 from airpath.errors import AirpathError, InputError, reason
 from airpath.execute import Progress
 from airpath.results import Run, RunDirectory
@@ -73,6 +73,7 @@ def emulate(
     if not (command or flows or scenario.programs):
         raise InputError("there is no command to run, and the scenario has no [[program]]")
     chosen = scenario.seed if seed is None else seed
+    sessions = attach.attach(scenario.core) if scenario.core else []
     started, began = time.time_ns(), time.monotonic()
     # The kernel's packets are not the same twice: neither are two runs.
     identifier = hashlib.sha256(f"{scenario.sha256} {chosen} {started}".encode()).hexdigest()[:12]
@@ -95,6 +96,7 @@ def emulate(
                 flows=flows,
                 parity=parity,
                 progress=None if progress is None else _told(progress, scenario.duration_s),
+                sessions=[session.for_driver() for session in sessions],
             )
         except ValueError as error:
             raise InputError(str(error)) from None
@@ -106,6 +108,7 @@ def emulate(
         document["emulation"] = _section(
             emulated, list(command), list(servers), flows, pending.path
         )
+        document["emulation"]["sessions"] = [session.document() for session in sessions]
         record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
         try:
             result.write_parquet(str(pending.path), prov.table_metadata(scenario, chosen))
@@ -154,6 +157,11 @@ def sentences(run: Run) -> list[str]:
     if not emulation["valid"]:
         said.append(f"this run does not count: {emulation['invalid_because']}")
     return said
+
+
+def _tunnel(emulated: _core.Emulated) -> dict[str, Any] | None:
+    facts, report = emulated.facts["tunnel"], emulated.report["tunnel"]
+    return None if facts is None else {**facts, "directions": report}
 
 
 def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
@@ -238,6 +246,8 @@ def _section(
         "failed_flows": emulated.failed,
         "ack_gaps": {gaps["id"]: gaps["gap_ms"] for gaps in report["ack_gaps"]},
         "parity": emulated.parity,
+        "nats": emulated.facts["nats"],
+        "gtpu": _tunnel(emulated),
         "slow_starts": emulated.facts["slow_starts"],
         "not_emulated": not_emulated,
     }

@@ -38,6 +38,10 @@ COMMANDS = [
     "scenario",
     "scenario show",
     "scenario check",
+    "subscriber",
+    "subscriber add",
+    "subscriber list",
+    "subscriber remove",
 ]
 REFERENCE = Path(__file__).parents[2] / "docs/reference/command-line.md"
 

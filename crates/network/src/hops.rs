@@ -28,13 +28,13 @@ pub const fn beyond_proxy(direction: usize) -> usize {
 
 /// A packet that left a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Leaving {
+pub struct Leaving {
     /// When; not later than the `now` of the poll.
-    pub(crate) at: Instant,
+    pub at: Instant,
     /// The packet.
-    pub(crate) packet: Packet,
+    pub packet: Packet,
     /// Where to.
-    pub(crate) goes: Goes,
+    pub goes: Goes,
 }
 
 /// Where a packet goes.

@@ -36,7 +36,7 @@ mod network;
 mod radio;
 mod steady;
 
-pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, RADIO, beyond_proxy};
+pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, Leaving, RADIO, beyond_proxy};
 pub use network::{Arrival, Network};
 pub use steady::steady;
 

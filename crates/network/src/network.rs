@@ -208,16 +208,25 @@ impl Network {
         on_pass: &mut impl FnMut(Instant, usize, &Packet),
     ) -> Option<Arrival> {
         loop {
-            let (hop, at) = self.next_hop().filter(|&(_, at)| at <= now)?;
-            let Some(leaving) = self.poll_hop(hop, at) else { continue };
-            match leaving.goes {
+            let Leaving { at, packet, goes } = self.poll_leaving(now)?;
+            match goes {
                 Goes::On(next) | Goes::ToProxy(next) => {
-                    on_pass(at, next, &leaving.packet);
-                    self.pass(at, next, leaving.packet);
+                    on_pass(at, next, &packet);
+                    self.pass(at, next, packet);
                 }
-                Goes::Out(path) => {
-                    return Some(Arrival { at: leaving.at, packet: leaving.packet, path });
-                }
+                Goes::Out(path) => return Some(Arrival { at, packet, path }),
+            }
+        }
+    }
+
+    /// The next packet that has left any hop by `now`, for a driver that takes it on itself, with
+    /// [`pass`](Self::pass), then or later.
+    #[inline]
+    pub fn poll_leaving(&mut self, now: Instant) -> Option<Leaving> {
+        loop {
+            let (hop, at) = self.next_hop().filter(|&(_, at)| at <= now)?;
+            if let Some(leaving) = self.poll_hop(hop, at) {
+                return Some(leaving);
             }
         }
     }

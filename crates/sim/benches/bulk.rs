@@ -222,11 +222,8 @@ impl Arguments {
                 ack_table: self.acks,
                 radio_log: false,
             },
-            emulation: EmulationConfig {
-                lateness_bound: Duration::ZERO,
-                coalesce_bytes: 0,
-                spin: Duration::ZERO,
-            },
+            core: None,
+            emulation: EmulationConfig::default(),
             down,
             up: vec![named("up.0.delay", delay())],
             proxy: None,

@@ -146,6 +146,7 @@ pub(crate) static UE: Table = Table {
                 ),
             ],
         },
+        super::subscription::USIM,
         Group { variants: &[], rule: Rule::Each, keys: PART_KEYS },
     ],
 };
