@@ -74,8 +74,8 @@ FOUND: dict[str, str] = {
     "simulated, 100 and 900 emulated. It moves the end of slow start from run to run (1370 "
     "segments simulated; 683 and 1347 in two emulated runs), and spreads the round trips.",
     "drx": f"{_UPLINK}: some 220 scheduling requests simulated, 100 emulated. How many "
-    "acknowledgements a slot makes decides the simulated goodput as well: 233 Mb/s where the receiver "
-    "acknowledges without aggregation.",
+    "acknowledgements a slot makes decides the simulated goodput as well: 233 Mb/s where the "
+    "receiver acknowledges without aggregation.",
     "codel": "not the cause yet. Windows, medians and the end of slow start agree; the 95th "
     "percentile is that of the few round trips after slow start, in which CoDel drops other "
     "packets on the two sides.",
