@@ -66,7 +66,8 @@ FOUND: dict[str, str] = {
     "so much longer is its estimate of the round trip. The kernel's sender finds the train in "
     "that round, the simulated one not. At 20 Mb/s, where either comes within 2 ms, both leave "
     "slow start with the same window.",
-    "lte": "only the end of the download's slow start, and what follows from it. What differs before it is "
+    "lte": "only the end of the download's slow start, and what follows from it. What "
+    "differs before it is "
     f"{_UPLINK}. Until the end of slow start the smallest RTT is 40 ms simulated and 32 ms "
     "emulated, and HyStart's delay test starts from it: "
     "45 ms against 36 ms. The upload, whose acknowledgements come down, agrees within 1 % in "
