@@ -12,6 +12,9 @@
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
 CRATES := --workspace --exclude airpath-py
+# Programs inside the kernel, where clang is there.
+BPF = $(if $(shell tools/setup features),--features airpath-bpf/kernel$(comma)airpath-emu/bpf)
+comma := ,
 
 build:
 	@tools/setup
@@ -30,14 +33,14 @@ check: lint test
 
 lint: build
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps $(CRATES)
+	cargo clippy --quiet --workspace --all-targets $(BPF) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps $(CRATES) $(BPF)
 	$(VENV)/ruff format --check python tests benches
 	$(VENV)/ruff check python tests benches
 	$(VENV)/mypy
 
 rust-test:
-	cargo test --quiet $(CRATES)
+	cargo test --quiet $(CRATES) $(BPF)
 	@echo "Left out:"; grep -rh '#\[ignore = ' crates --include='*.rs' | sed 's/.*ignore = "/  /; s/"\]//'
 
 python-test: build system

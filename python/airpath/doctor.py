@@ -42,6 +42,7 @@ def examine() -> list[Finding]:
         _program("nft", "nftables", "emulation with NAT of the kernel's"),
         _real_time,
         _congestion,
+        _bpf,
         _processors,
     )
     return [check() for check in checks]
@@ -143,6 +144,24 @@ def _congestion() -> Finding:
     missing = [each for each in CONGESTION if each not in there]
     remedy = f"modprobe {' '.join(f'tcp_{each}' for each in missing)}" if missing else None
     return Finding(name, purpose, not missing, ", ".join(there), remedy)
+
+
+def _bpf() -> Finding:
+    name, purpose = "bpf", "emulation that sees every acknowledgement"
+    try:
+        from airpath._core import __bpf__ as built
+    except ImportError as error:
+        return Finding(name, purpose, False, str(error), "make build")
+    if not built:
+        remedy = "apt-get install clang libelf-dev zlib1g-dev pkg-config make, then make build"
+        return Finding(name, purpose, False, "airpath was built without it", remedy)
+    types = Path("/sys/kernel/btf/vmlinux")
+    if not types.exists():
+        detail = f"{types} is missing: the kernel was built without CONFIG_DEBUG_INFO_BTF"
+        return Finding(name, purpose, False, detail, "use another kernel")
+    if os.geteuid() != 0:
+        return Finding(name, purpose, False, "only root may", "run it with sudo")
+    return Finding(name, purpose, True, str(types))
 
 
 def _processors() -> Finding:

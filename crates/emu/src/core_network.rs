@@ -5,6 +5,7 @@ use airpath_path::radio::cell::Access;
 use airpath_path::{StageConfig, TunnelEnd};
 use airpath_scenario::{GtpuLink, Scenario};
 
+use crate::congestion::Names;
 use crate::namespace::{Namespace, Place, Pool};
 use crate::nat::{self, Chain, Nat};
 use crate::profile::KernelProfile;
@@ -39,7 +40,7 @@ pub(crate) struct CoreNetwork {
 }
 
 impl CoreNetwork {
-    /// With a server of that profile, for UEs by place in the scenario and name.
+    /// With a server of that profile, links of that MTU, for UEs by place in the scenario and name.
     ///
     /// # Errors
     ///
@@ -47,7 +48,7 @@ impl CoreNetwork {
     pub(crate) fn new(
         scenario: &Scenario,
         nats: Vec<Nat>,
-        profile: &KernelProfile,
+        (profile, mtu): (&KernelProfile, u32),
         ues: &[(usize, String)],
         sessions: &[UeSession],
     ) -> Result<Self, EmuError> {
@@ -57,7 +58,6 @@ impl CoreNetwork {
             }
             _ => Pool::default(),
         };
-        let mtu = largest_mtu(scenario, profile, ues)?;
         let (server, server_tun, nats) = if nats.is_empty() {
             let (server, tun) = Namespace::new(SERVER, Place::Server(pool), profile)?;
             (server, tun, Vec::new())
@@ -132,13 +132,14 @@ fn path_mtu(scenario: &Scenario) -> Option<u32> {
     })
 }
 
-/// What the links between NATs must let through.
-fn largest_mtu(
+/// The largest of all ends: what the links between nodes must let through.
+pub(crate) fn largest_mtu(
     scenario: &Scenario,
+    names: &Names,
     server: &KernelProfile,
     ues: &[(usize, String)],
 ) -> Result<u32, EmuError> {
     ues.iter().try_fold(server.mtu, |mtu, (ue, _)| {
-        Ok(mtu.max(KernelProfile::of(scenario, Some(*ue))?.mtu))
+        Ok(mtu.max(KernelProfile::of(scenario, Some(*ue), names)?.mtu))
     })
 }

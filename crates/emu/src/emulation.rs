@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
@@ -17,8 +18,10 @@ use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use serde::Serialize;
 
 use crate::clock::timespec;
-use crate::core_network::{CoreNetwork, refuse_names};
+use crate::congestion::SlowStarts;
+use crate::core_network::{CoreNetwork, largest_mtu, refuse_names};
 use crate::forwarder::refuse_proxy;
+use crate::meter::Metered;
 use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
 use crate::nat::{self, Nat, NatFacts};
 use crate::profile::KernelProfile;
@@ -27,8 +30,9 @@ use crate::session::UeSession;
 use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::traffic::{Running, Traffic};
 use crate::tunnel::TunnelFacts;
+use crate::watch::{Run, Watch};
 use crate::{
-    Clock, EmuError, FailedFlow, Forwarder, Journal, Plan, Report, Settings, UeEnd,
+    Clock, EmuError, FailedFlow, Forwarder, Journal, Plan, Report, Settings, UeEnd, WatchFacts,
     real_time_priority,
 };
 
@@ -70,7 +74,7 @@ impl Ended {
     /// Why the run does not count whose packets may be so late; `None`: it does.
     pub fn invalid(&self, lateness_bound: Duration) -> Option<String> {
         let ends = self.facts.ends.iter().map(|end| (end.queue_dropped, &end.name));
-        let nats = self.facts.nats.iter().map(|nat| (nat.queue_dropped, &nat.name));
+        let nats = self.facts.between.nats.iter().map(|nat| (nat.queue_dropped, &nat.name));
         let lost = ends.chain(nats).find(|&(packets, _)| packets > 0);
         let lost = lost.map(|(packets, name)| {
             format!("{packets} packets of `{name}` were dropped before they could be read")
@@ -92,8 +96,20 @@ pub struct Facts {
     pub spin_us: f64,
     /// Parameters of tcp_cubic, the same for the whole machine.
     pub tcp_cubic: BTreeMap<String, String>,
+    /// How the senders were watched.
+    pub watch: WatchFacts,
+    /// CUBIC with the slow start of a generation, for programs too: names in the kernel.
+    pub slow_starts: Vec<String>,
     /// Server first.
     pub ends: Vec<EndFacts>,
+    /// What stands between them.
+    #[serde(flatten)]
+    pub between: BetweenFacts,
+}
+
+/// The nodes between the ends.
+#[derive(Clone, Debug, Serialize)]
+pub struct BetweenFacts {
     /// GTP-U between gateway and base station.
     pub tunnel: Option<TunnelFacts>,
     /// The path's NATs, which the kernel was and not the model, innermost first.
@@ -110,7 +126,7 @@ pub struct EndFacts {
     /// Of its device.
     pub mtu: u32,
     /// Congestion control of its routes.
-    pub congestion: &'static str,
+    pub congestion: String,
     /// Other attributes of its routes.
     pub route: String,
     /// Sysctls that could not be set, and why.
@@ -121,6 +137,8 @@ pub struct EndFacts {
     pub sysctls: BTreeMap<String, String>,
     /// TCP counters of `nstat`, those that are not 0; they began at 0.
     pub counters: BTreeMap<String, u64>,
+    /// Of these, slow starts that HyStart ended, by its test, and their cwnd added up; 0 too.
+    pub hystart: BTreeMap<&'static str, u64>,
 }
 
 /// Namespaces that are set up, and the forwarder between them.
@@ -135,6 +153,8 @@ pub struct Emulation {
     /// What of the scenario is the model's.
     model: Scenario,
     plane: Plane,
+    watch: Watch,
+    slow_starts: SlowStarts,
     /// The scenario's flows, if they are to run.
     traffic: Option<Traffic>,
     duration: Duration,
@@ -158,6 +178,7 @@ struct Plane {
 struct Forwarded {
     summary: RunSummary,
     tables: Tables,
+    metered: Metered,
     report: Report,
     journal: Option<Journal>,
     real_time: bool,
@@ -209,8 +230,11 @@ impl Emulation {
         if ues.len() > MOST_UES {
             return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
         }
-        let profile = KernelProfile::of(scenario, None)?;
-        let core = CoreNetwork::new(scenario, nats, &profile, &ues, sessions)?;
+        let slow_starts = SlowStarts::load(scenario.emulation.slow_start)?;
+        let names = slow_starts.names();
+        let profile = KernelProfile::of(scenario, None, names)?;
+        let mtu = largest_mtu(scenario, names, &profile, &ues)?;
+        let core = CoreNetwork::new(scenario, nats, (&profile, mtu), &ues, sessions)?;
         let CoreNetwork { server, server_tun, nats, nodes, tunnel, facts } = core;
         let mut ends = vec![(server, profile)];
         let mut ue_ends = Vec::new();
@@ -218,13 +242,19 @@ impl Emulation {
             let index = index as u8;
             let place =
                 session(ue).map_or(Place::ue(index), |session| Place::Ue(index, session.address));
-            let profile = KernelProfile::of(scenario, Some(ue))?;
+            let profile = KernelProfile::of(scenario, Some(ue), names)?;
             let (mut namespace, tun) = Namespace::new(&name, place, &profile)?;
             namespace.ue = Some(ue);
             let addresses = vec![place.v4().into(), place.v6().into()];
             ue_ends.push(UeEnd { name, tun, ue, addresses });
             ends.push((namespace, profile));
         }
+        let watch = {
+            let emulation = &scenario.emulation;
+            let namespaces: Vec<&Namespace> = ends.iter().map(|(namespace, _)| namespace).collect();
+            let (watching, poll) = (emulation.watch, emulation.watch_poll);
+            Watch::start(watching, poll, scenario.run.ack_table, &namespaces)?
+        };
         let traffic = settings.flows.then(|| Traffic::open(scenario, &ends)).transpose()?;
         let scheduled = traffic.as_ref().map(Traffic::scheduled);
         let sessions = sessions.to_vec();
@@ -247,7 +277,20 @@ impl Emulation {
         let (duration, settings) = (scenario.run.duration, *settings);
         let programs = scenario.programs.clone();
         let tunnel = facts;
-        Ok(Self { ends, nats, nodes, tunnel, plane, traffic, duration, settings, programs, model })
+        Ok(Self {
+            ends,
+            nats,
+            nodes,
+            tunnel,
+            model,
+            plane,
+            watch,
+            slow_starts,
+            traffic,
+            duration,
+            settings,
+            programs,
+        })
     }
 
     /// Runs the programs until the command ends.
@@ -294,9 +337,28 @@ impl Emulation {
         let failed = running.map(Running::finish).unwrap_or_default();
         // The forwarder's own failure explains the other one.
         let (forwarded, (code, programs)) = (forwarded?, ran?);
-        let Forwarded { summary, tables, report, journal, real_time } = forwarded;
-        let facts = self.facts(real_time)?;
-        let model = self.model.clone();
+        let Forwarded { mut summary, mut tables, mut metered, report, journal, real_time } =
+            forwarded;
+        let names: Vec<String> = self.ends.iter().map(|(end, _)| end.name.clone()).collect();
+        let mtu: Vec<u32> = self.ends.iter().map(|(_, profile)| profile.mtu).collect();
+        let between = self.between_facts()?;
+        let watch = self.watch.finish()?.complete(
+            &Run {
+                origin_ns: report.clock_origin_ns,
+                ends: &names,
+                mtu: &mtu,
+                addresses: &addresses(&self.ends, &self.nats),
+                names: &metered.names,
+                flows: &metered.flows,
+            },
+            &mut metered.samples,
+            &mut summary,
+            &mut tables,
+        );
+        metered.record(&summary, &mut tables);
+        let facts =
+            facts(&self.ends, &self.settings, real_time, (watch, between), &self.slow_starts)?;
+        let model = self.model;
         Ok(Ended { code, programs, summary, tables, report, facts, journal, model, failed })
     }
 
@@ -447,44 +509,13 @@ impl Emulation {
         hosts
     }
 
-    fn facts(&self, real_time: bool) -> Result<Facts, EmuError> {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let ends = self.ends.iter().map(|(namespace, profile)| {
-            let (sysctls, counters, queue_dropped) = namespace.within(|| {
-                let mut sysctls = texts("/proc/sys/net/ipv4");
-                sysctls.retain(|name, _| name.starts_with("tcp_"));
-                (sysctls, counters(), queue_dropped())
-            })?;
-            let mut addresses = vec![namespace.place.v4().to_string()];
-            if profile.mtu >= IPV6_MTU {
-                addresses.push(namespace.place.v6().to_string());
-            }
-            Ok(EndFacts {
-                name: namespace.name.clone(),
-                addresses,
-                mtu: profile.mtu,
-                congestion: profile.congestion,
-                route: profile.route.clone(),
-                refused: namespace.refused.iter().cloned().collect(),
-                queue_dropped,
-                sysctls,
-                counters,
-            })
-        });
+    /// What the nodes between the ends were, and did.
+    fn between_facts(&self) -> Result<BetweenFacts, EmuError> {
         let nats = self.nats.iter().enumerate().map(|(index, (namespace, nat))| {
             let outermost = index + 1 == self.nats.len();
             namespace.within(|| nat.facts(index, outermost, queue_dropped()))
         });
-        Ok(Facts {
-            kernel: read("/proc/sys/kernel/osrelease"),
-            real_time,
-            coalesce_bytes: self.settings.coalesce_bytes,
-            spin_us: self.settings.spin.as_nanos() as f64 / 1e3,
-            tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
-            ends: ends.collect::<Result<_, EmuError>>()?,
-            tunnel: self.tunnel.clone(),
-            nats: nats.collect::<Result<_, EmuError>>()?,
-        })
+        Ok(BetweenFacts { tunnel: self.tunnel.clone(), nats: nats.collect::<Result<_, _>>()? })
     }
 }
 
@@ -514,8 +545,8 @@ impl Plane {
             forwarder.end_capture()?;
             let report = forwarder.report();
             let journal = forwarder.journal().cloned();
-            let (summary, tables) = forwarder.finish();
-            Ok(Forwarded { summary, tables, report, journal, real_time })
+            let (summary, tables, metered) = forwarder.end();
+            Ok(Forwarded { summary, tables, metered, report, journal, real_time })
         };
         let thread = thread::Builder::new().name("airpath-forward".to_owned()).spawn(work);
         let thread = Some(thread.map_err(EmuError::Wait)?);
@@ -541,6 +572,76 @@ impl Drop for Plane {
             let _ = thread.join();
         }
     }
+}
+
+/// What is needed to understand a result.
+fn facts(
+    ends: &[(Namespace, KernelProfile)],
+    settings: &Settings,
+    real_time: bool,
+    (watch, between): (WatchFacts, BetweenFacts),
+    slow_starts: &SlowStarts,
+) -> Result<Facts, EmuError> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let ends = ends.iter().map(|(namespace, profile)| {
+        let (sysctls, counters, queue_dropped) = namespace.within(|| {
+            let mut sysctls = texts("/proc/sys/net/ipv4");
+            sysctls.retain(|name, _| name.starts_with("tcp_"));
+            (sysctls, counters(), queue_dropped())
+        })?;
+        let mut addresses = vec![namespace.place.v4().to_string()];
+        if profile.mtu >= IPV6_MTU {
+            addresses.push(namespace.place.v6().to_string());
+        }
+        Ok(EndFacts {
+            name: namespace.name.clone(),
+            addresses,
+            mtu: profile.mtu,
+            congestion: profile.congestion.clone(),
+            route: profile.route.clone(),
+            refused: namespace.refused.iter().cloned().collect(),
+            queue_dropped,
+            sysctls,
+            hystart: hystart(&counters),
+            counters,
+        })
+    });
+    Ok(Facts {
+        kernel: read("/proc/sys/kernel/osrelease"),
+        real_time,
+        coalesce_bytes: settings.coalesce_bytes,
+        spin_us: settings.spin.as_nanos() as f64 / 1e3,
+        tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
+        watch,
+        slow_starts: slow_starts.names().ours.values().cloned().collect(),
+        ends: ends.collect::<Result<_, EmuError>>()?,
+        between,
+    })
+}
+
+/// The UEs' ends by address. Behind NATs the server sees theirs, which is that of one UE if there is
+/// no other; it keeps the UE's ports.
+fn addresses(
+    ends: &[(Namespace, KernelProfile)],
+    nats: &[(Namespace, Nat)],
+) -> BTreeMap<IpAddr, usize> {
+    let ues = ends.iter().enumerate().skip(1);
+    let outermost = (!nats.is_empty() && ends.len() == 2).then(|| (nat::outermost_v4().into(), 1));
+    let own = ues.flat_map(|(index, (end, _))| {
+        [(end.place.v4().into(), index), (end.place.v6().into(), index)]
+    });
+    own.chain(outermost).collect()
+}
+
+/// The counters of HyStart.
+fn hystart(counters: &BTreeMap<String, u64>) -> BTreeMap<&'static str, u64> {
+    let names = [
+        "TCPHystartTrainDetect",
+        "TCPHystartTrainCwnd",
+        "TCPHystartDelayDetect",
+        "TCPHystartDelayCwnd",
+    ];
+    names.map(|name| (name, counters.get(name).copied().unwrap_or(0))).into()
 }
 
 /// UEs: place in the scenario, and name. Without a radio there is one.

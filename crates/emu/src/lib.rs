@@ -23,6 +23,7 @@
 
 mod capture;
 mod clock;
+mod congestion;
 mod core_network;
 mod emulation;
 mod error;
@@ -48,9 +49,10 @@ mod sys;
 mod traffic;
 mod tun;
 mod tunnel;
+mod watch;
 
 pub use clock::Clock;
-pub use emulation::{Emulation, Ended, Facts};
+pub use emulation::{BetweenFacts, Emulation, Ended, Facts};
 pub use error::EmuError;
 pub use forwarder::{Forwarder, Settings, UeEnd};
 pub use journal::{Entry, Journal, Parity};
@@ -63,3 +65,4 @@ pub use sys::real_time_priority;
 pub use traffic::FailedFlow;
 pub use tun::{Device, Tun};
 pub use tunnel::{TunnelFacts, TunnelReport, TunnelSession};
+pub use watch::WatchFacts;

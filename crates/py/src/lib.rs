@@ -28,6 +28,8 @@ mod core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Programs inside the kernel are built in.
+        module.add("__bpf__", cfg!(feature = "bpf"))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
@@ -444,7 +446,8 @@ fn emulate(
         |document: serde_json::Result<String>| document.expect("only strings, numbers and lists");
     let invalid = ended.invalid(scenario.emulation.lateness_bound);
     let summary = json(serde_json::to_string(&ended.summary));
-    let tables = ended.tables.finish(false);
+    let watched = ended.facts.watch.by != "none";
+    let tables = ended.tables.finish(scenario.run.ack_table && watched);
     Ok(PyEmulated {
         code: ended.code,
         invalid,

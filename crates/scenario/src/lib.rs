@@ -51,7 +51,7 @@ use problem::Problems;
 pub use model::{
     CoreConfig, Direction, EmulationConfig, FlowConfig, GtpuLink, NamedStage, PacketIo,
     ProgramConfig, ProgramPlace, ProxyConfig, ProxyEnds, RadioConfig, RunConfig, Scenario,
-    TcpConfig, Traffic, Usim,
+    SlowStartOf, TcpConfig, Traffic, Usim, Watching,
 };
 pub use problem::{Origin, Problem, ScenarioError};
 pub use profiles::profiles;

@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::flows::Key;
 use crate::namespace::Namespace;
 use crate::packet::{ICMP_V4, TCP, UDP};
-use crate::profile::{KernelProfile, kernel_name};
+use crate::profile::KernelProfile;
 use crate::{Clock, EmuError, real_time_priority};
 
 pub(crate) use account::Ledger;
@@ -181,10 +181,7 @@ impl Traffic {
         let state = Arc::new(Mutex::new(SenderState::default()));
         let (protocol, jobs) = match &config.traffic {
             Kind::Bulk { tcp, .. } | Kind::File { tcp, .. } => {
-                if kernel_name(&tcp.sender.congestion).is_none() {
-                    let name = tcp.sender.congestion.name().to_owned();
-                    return Err(EmuError::Congestion { flow: config.id.clone(), name });
-                }
+                sender.profile.names.of(&config.id, &tcp.sender)?;
                 (TCP, tcp::open(config, tcp, sender, receiver, &state))
             }
             Kind::Ping { packet_bytes, .. } => {
