@@ -33,8 +33,12 @@ INVALID = 3
 """Exit code of a run that was too late to count."""
 
 FLOWS_DID_NOT_RUN = "The command is the traffic: the scenario's flows did not run."
-NOT_EMULATED = (
-    "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says.",
+THE_KERNELS_OWN = (
+    "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says."
+)
+OUR_SLOW_START = (
+    "Delayed ACKs and the first RTO are the kernel's own, whatever the profile says; CUBIC counts "
+    "as Linux does, without slow_start_limit_segments."
 )
 
 
@@ -221,7 +225,9 @@ def _section(
     directory: Path,
 ) -> dict[str, Any]:
     report = emulated.report
-    not_emulated = list(NOT_EMULATED) if flows else [FLOWS_DID_NOT_RUN, *NOT_EMULATED]
+    not_emulated = [OUR_SLOW_START if emulated.facts["slow_starts"] else THE_KERNELS_OWN]
+    if not flows:
+        not_emulated.insert(0, FLOWS_DID_NOT_RUN)
     return {
         "valid": emulated.invalid is None,
         "invalid_because": emulated.invalid,
@@ -242,5 +248,6 @@ def _section(
         "parity": emulated.parity,
         "nats": emulated.facts["nats"],
         "gtpu": _tunnel(emulated),
+        "slow_starts": emulated.facts["slow_starts"],
         "not_emulated": not_emulated,
     }

@@ -5,7 +5,6 @@ use airpath_path::radio::cell::Access;
 use airpath_path::{StageConfig, TunnelEnd};
 use airpath_scenario::{GtpuLink, Scenario};
 
-use crate::congestion::Names;
 use crate::namespace::{Namespace, Place, Pool};
 use crate::nat::{self, Chain, Nat};
 use crate::profile::KernelProfile;
@@ -40,7 +39,8 @@ pub(crate) struct CoreNetwork {
 }
 
 impl CoreNetwork {
-    /// With a server of that profile, links of that MTU, for UEs by place in the scenario and name.
+    /// With a server of that profile, for UEs by place in the scenario and name; `mtu` is the largest
+    /// of all ends.
     ///
     /// # Errors
     ///
@@ -48,7 +48,8 @@ impl CoreNetwork {
     pub(crate) fn new(
         scenario: &Scenario,
         nats: Vec<Nat>,
-        (profile, mtu): (&KernelProfile, u32),
+        profile: &KernelProfile,
+        mtu: u32,
         ues: &[(usize, String)],
         sessions: &[UeSession],
     ) -> Result<Self, EmuError> {
@@ -129,17 +130,5 @@ fn path_mtu(scenario: &Scenario) -> Option<u32> {
     scenario.down.iter().find_map(|named| match &named.stage {
         StageConfig::Gtpu(TunnelEnd::Enter(config)) => config.mtu,
         _ => None,
-    })
-}
-
-/// The largest of all ends: what the links between nodes must let through.
-pub(crate) fn largest_mtu(
-    scenario: &Scenario,
-    names: &Names,
-    server: &KernelProfile,
-    ues: &[(usize, String)],
-) -> Result<u32, EmuError> {
-    ues.iter().try_fold(server.mtu, |mtu, (ue, _)| {
-        Ok(mtu.max(KernelProfile::of(scenario, Some(*ue), names)?.mtu))
     })
 }

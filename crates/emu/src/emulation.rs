@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::clock::timespec;
 use crate::congestion::SlowStarts;
-use crate::core_network::{CoreNetwork, largest_mtu, refuse_names};
+use crate::core_network::{CoreNetwork, refuse_names};
 use crate::forwarder::refuse_proxy;
 use crate::meter::Metered;
 use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
@@ -74,7 +74,7 @@ impl Ended {
     /// Why the run does not count whose packets may be so late; `None`: it does.
     pub fn invalid(&self, lateness_bound: Duration) -> Option<String> {
         let ends = self.facts.ends.iter().map(|end| (end.queue_dropped, &end.name));
-        let nats = self.facts.between.nats.iter().map(|nat| (nat.queue_dropped, &nat.name));
+        let nats = self.facts.nats.iter().map(|nat| (nat.queue_dropped, &nat.name));
         let lost = ends.chain(nats).find(|&(packets, _)| packets > 0);
         let lost = lost.map(|(packets, name)| {
             format!("{packets} packets of `{name}` were dropped before they could be read")
@@ -102,14 +102,6 @@ pub struct Facts {
     pub slow_starts: Vec<String>,
     /// Server first.
     pub ends: Vec<EndFacts>,
-    /// What stands between them.
-    #[serde(flatten)]
-    pub between: BetweenFacts,
-}
-
-/// The nodes between the ends.
-#[derive(Clone, Debug, Serialize)]
-pub struct BetweenFacts {
     /// GTP-U between gateway and base station.
     pub tunnel: Option<TunnelFacts>,
     /// The path's NATs, which the kernel was and not the model, innermost first.
@@ -233,16 +225,17 @@ impl Emulation {
         let slow_starts = SlowStarts::load(scenario.emulation.slow_start)?;
         let names = slow_starts.names();
         let profile = KernelProfile::of(scenario, None, names)?;
-        let mtu = largest_mtu(scenario, names, &profile, &ues)?;
-        let core = CoreNetwork::new(scenario, nats, (&profile, mtu), &ues, sessions)?;
+        let profiles = ues.iter().map(|(ue, _)| KernelProfile::of(scenario, Some(*ue), names));
+        let profiles = profiles.collect::<Result<Vec<_>, EmuError>>()?;
+        let mtu = profiles.iter().fold(profile.mtu, |mtu, profile| mtu.max(profile.mtu));
+        let core = CoreNetwork::new(scenario, nats, &profile, mtu, &ues, sessions)?;
         let CoreNetwork { server, server_tun, nats, nodes, tunnel, facts } = core;
         let mut ends = vec![(server, profile)];
         let mut ue_ends = Vec::new();
-        for (index, (ue, name)) in ues.into_iter().enumerate() {
+        for (index, ((ue, name), profile)) in ues.into_iter().zip(profiles).enumerate() {
             let index = index as u8;
             let place =
                 session(ue).map_or(Place::ue(index), |session| Place::Ue(index, session.address));
-            let profile = KernelProfile::of(scenario, Some(ue), names)?;
             let (mut namespace, tun) = Namespace::new(&name, place, &profile)?;
             namespace.ue = Some(ue);
             let addresses = vec![place.v4().into(), place.v6().into()];
@@ -341,7 +334,6 @@ impl Emulation {
             forwarded;
         let names: Vec<String> = self.ends.iter().map(|(end, _)| end.name.clone()).collect();
         let mtu: Vec<u32> = self.ends.iter().map(|(_, profile)| profile.mtu).collect();
-        let between = self.between_facts()?;
         let watch = self.watch.finish()?.complete(
             &Run {
                 origin_ns: report.clock_origin_ns,
@@ -356,8 +348,9 @@ impl Emulation {
             &mut tables,
         );
         metered.record(&summary, &mut tables);
-        let facts =
-            facts(&self.ends, &self.settings, real_time, (watch, between), &self.slow_starts)?;
+        let mut facts = facts(&self.ends, &self.settings, real_time, watch, &self.slow_starts)?;
+        facts.tunnel = self.tunnel;
+        facts.nats = nat_facts(&self.nats)?;
         let model = self.model;
         Ok(Ended { code, programs, summary, tables, report, facts, journal, model, failed })
     }
@@ -508,15 +501,6 @@ impl Emulation {
         }
         hosts
     }
-
-    /// What the nodes between the ends were, and did.
-    fn between_facts(&self) -> Result<BetweenFacts, EmuError> {
-        let nats = self.nats.iter().enumerate().map(|(index, (namespace, nat))| {
-            let outermost = index + 1 == self.nats.len();
-            namespace.within(|| nat.facts(index, outermost, queue_dropped()))
-        });
-        Ok(BetweenFacts { tunnel: self.tunnel.clone(), nats: nats.collect::<Result<_, _>>()? })
-    }
 }
 
 impl Plane {
@@ -579,7 +563,7 @@ fn facts(
     ends: &[(Namespace, KernelProfile)],
     settings: &Settings,
     real_time: bool,
-    (watch, between): (WatchFacts, BetweenFacts),
+    watch: WatchFacts,
     slow_starts: &SlowStarts,
 ) -> Result<Facts, EmuError> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
@@ -615,8 +599,17 @@ fn facts(
         watch,
         slow_starts: slow_starts.names().ours.values().cloned().collect(),
         ends: ends.collect::<Result<_, EmuError>>()?,
-        between,
+        tunnel: None,
+        nats: Vec::new(),
     })
+}
+
+fn nat_facts(nats: &[(Namespace, Nat)]) -> Result<Vec<NatFacts>, EmuError> {
+    let each = nats.iter().enumerate().map(|(index, (namespace, nat))| {
+        let outermost = index + 1 == nats.len();
+        namespace.within(|| nat.facts(index, outermost, queue_dropped()))
+    });
+    each.collect()
 }
 
 /// The UEs' ends by address. Behind NATs the server sees theirs, which is that of one UE if there is

@@ -59,6 +59,11 @@ impl Key {
 }
 
 impl Flows {
+    /// All flows.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (Key, FlowId)> {
+        self.known.iter().map(|(&key, &flow)| (key, flow))
+    }
+
     /// The flow's number, if it was seen before.
     #[inline]
     pub(crate) fn known(&self, key: &Key) -> Option<FlowId> {
@@ -66,11 +71,6 @@ impl Flows {
             Some((last, flow)) if last == key => Some(*flow),
             _ => self.known.get(key).copied(),
         }
-    }
-
-    /// All flows.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = (Key, FlowId)> {
-        self.known.iter().map(|(&key, &flow)| (key, flow))
     }
 
     /// The flow's number, and whether it is new.

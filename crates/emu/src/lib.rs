@@ -52,7 +52,7 @@ mod tunnel;
 mod watch;
 
 pub use clock::Clock;
-pub use emulation::{BetweenFacts, Emulation, Ended, Facts};
+pub use emulation::{Emulation, Ended, Facts};
 pub use error::EmuError;
 pub use forwarder::{Forwarder, Settings, UeEnd};
 pub use journal::{Entry, Journal, Parity};

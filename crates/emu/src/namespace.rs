@@ -133,11 +133,6 @@ impl Namespace {
         made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// A path that leads to it, for `ip`, as long as this process holds it.
-    pub(crate) fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
-    }
-
     /// The inode of `/proc/PID/ns/net`: no other namespace that is there has it.
     #[cfg(feature = "bpf")]
     pub(crate) fn inode(&self) -> Result<u32, EmuError> {
@@ -145,6 +140,11 @@ impl Namespace {
         // The kernel counts them in 32 bits.
         let inode = |metadata: fs::Metadata| std::os::unix::fs::MetadataExt::ino(&metadata) as u32;
         self.file.metadata().map(inode).map_err(failed)
+    }
+
+    /// A path that leads to it, for `ip`, as long as this process holds it.
+    pub(crate) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
     /// Does `work` in a thread that is inside.

@@ -52,7 +52,7 @@ pub struct RunConfig {
 }
 
 /// How packets are moved on the real clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmulationConfig {
     /// What 99 % of the packets of each direction may be late.
     pub lateness_bound: Duration,
@@ -73,9 +73,10 @@ pub struct EmulationConfig {
 }
 
 /// Whose slow start the kernel's CUBIC has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SlowStartOf {
     /// Its own.
+    #[default]
     Kernel,
     /// That of the flow's profile.
     Profile,
@@ -163,9 +164,10 @@ pub enum ProgramPlace {
 }
 
 /// How the kernel's TCP senders are watched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Watching {
     /// By BPF, else by asking.
+    #[default]
     Auto,
     /// By BPF: every acknowledgement.
     Bpf,
@@ -223,6 +225,8 @@ pub struct RadioConfig {
     pub cells: Vec<String>,
     /// Names of the UEs, one or more, in file order; unique.
     pub ues: Vec<String>,
+    /// From a UE's radio to its TCP.
+    pub host_delay: Duration,
     /// What they are, in the order of these names.
     pub ran: RanConfig,
 }
@@ -235,6 +239,7 @@ impl RadioConfig {
             preset: preset.to_owned(),
             cells: vec!["cell-0".to_owned()],
             ues: ues.iter().map(|&(name, _)| name.to_owned()).collect(),
+            host_delay: Duration::ZERO,
             ran: RanConfig::alone(cell, &configs),
         }
     }

@@ -223,12 +223,7 @@ impl Arguments {
                 radio_log: false,
             },
             core: None,
-            emulation: EmulationConfig {
-                lateness_bound: Duration::ZERO,
-                coalesce_bytes: 0,
-                spin: Duration::ZERO,
-                gtpu: None,
-            },
+            emulation: EmulationConfig::default(),
             down,
             up: vec![named("up.0.delay", delay())],
             proxy: None,
