@@ -554,3 +554,15 @@ def test_nothing_is_left_of_a_killed_core(tmp_path: Path) -> None:
         time.sleep(0.05)
     assert not _processes(mark)
     assert set(Path("/sys/class/net").iterdir()) == links
+
+
+@needs_nft
+def test_a_sender_is_watched_behind_a_nat(airpath_command: Command, tmp_path: Path) -> None:
+    """The server's socket knows the NAT's address; its windows are the flow's all the same."""
+    (tmp_path / "s.toml").write_text(_nat(30, count=2) + 'opened_by = "receiver"\n')
+    done = airpath_command(
+        *("emulate", "s.toml", "--set", "run.duration_s=2", "--flows", "--out", "run"),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    samples = pl.read_parquet(tmp_path / "run/samples.parquet")
+    assert samples["cwnd_segments"].drop_nulls().len() > 10

@@ -339,7 +339,7 @@ impl Emulation {
                 origin_ns: report.clock_origin_ns,
                 ends: &names,
                 mtu: &mtu,
-                addresses: &addresses(&self.ends),
+                addresses: &addresses(&self.ends, &self.nats),
                 names: &metered.names,
                 flows: &metered.flows,
             },
@@ -612,13 +612,18 @@ fn nat_facts(nats: &[(Namespace, Nat)]) -> Result<Vec<NatFacts>, EmuError> {
     each.collect()
 }
 
-/// The UEs' ends by address.
-fn addresses(ends: &[(Namespace, KernelProfile)]) -> BTreeMap<IpAddr, usize> {
+/// The UEs' ends by address. Behind NATs the server sees theirs, which is that of one UE if there is
+/// no other; it keeps the UE's ports.
+fn addresses(
+    ends: &[(Namespace, KernelProfile)],
+    nats: &[(Namespace, Nat)],
+) -> BTreeMap<IpAddr, usize> {
     let ues = ends.iter().enumerate().skip(1);
-    ues.flat_map(|(index, (end, _))| {
+    let outermost = (!nats.is_empty() && ends.len() == 2).then(|| (nat::outermost_v4().into(), 1));
+    let own = ues.flat_map(|(index, (end, _))| {
         [(end.place.v4().into(), index), (end.place.v6().into(), index)]
-    })
-    .collect()
+    });
+    own.chain(outermost).collect()
 }
 
 /// The counters of HyStart.

@@ -4,6 +4,7 @@
 //! A binding is conntrack's; how long it lasts is decided by a set of nftables, because conntrack
 //! knows whole seconds only and always refreshes in both directions.
 
+use std::net::Ipv4Addr;
 use std::process::Command;
 
 use airpath_path::{GateConfig, GateKind, GateSide, GateTimer, StageConfig};
@@ -224,13 +225,19 @@ fn rules(timer: &GateTimer) -> String {
 /// NATs they are of the space shared for that (RFC 6598).
 fn outside(index: usize, outermost: bool) -> [String; 4] {
     if outermost {
-        ["10.77.0.2", "fd77::2", "10.77.0.1", "fd77::1"].map(str::to_owned)
+        let v4 = outermost_v4().to_string();
+        [v4, "fd77::2".to_owned(), "10.77.0.1".to_owned(), "fd77::1".to_owned()]
     } else {
         let link = index + 1;
         let v4 = |host: u8| format!("100.127.{link}.{host}");
         let v6 = |host: u8| format!("fd77:0:0:{link}::{host}");
         [v4(2), v6(2), v4(1), v6(1)]
     }
+}
+
+/// The outermost NAT's address.
+pub(crate) const fn outermost_v4() -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, 0, 2)
 }
 
 /// Both ends of a link, whose IPv6 neighbours ask each other from `fe80::1` and `fe80::2`: `name` here, [`OUTSIDE`] in the namespace at `inner`.

@@ -1,6 +1,7 @@
 //! S1-U or N3 as packets: the namespaces `core` and `ran`, a link between them, and in each a UDP
 //! socket through which everything goes that leaves the path for the cell or comes from it.
 
+use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
@@ -55,6 +56,9 @@ struct Queue {
     ignored: u64,
     refused: u64,
     lateness: Histogram,
+    /// When those left the model that are in the kernel, in order.
+    under_way: VecDeque<Instant>,
+    transit: Histogram,
 }
 
 struct Waiting {
@@ -105,8 +109,12 @@ pub struct TunnelReport {
     pub refused: u64,
     /// Datagrams that were no packet of a known tunnel.
     pub ignored: u64,
-    /// Time of sending less the logical time at which the packet left the model, in us.
+    /// How late the thread was with sending, after the logical time at which the packet left the
+    /// model, in us.
     pub lateness_us: Option<Lateness>,
+    /// From that logical time until the packet entered the model again: with the kernel's time for
+    /// it and those of its burst before it.
+    pub transit_us: Option<Lateness>,
 }
 
 /// Received datagrams.
@@ -206,12 +214,12 @@ impl Tunnel {
     /// Sends what waits; the slots are free then.
     #[inline]
     pub(crate) fn flush(&mut self, clock: &Clock, slab: &mut Slab) {
+        let now = clock.now();
         for (socket, queue) in self.sockets.iter().zip(&mut self.ways) {
             if queue.waiting.is_empty() {
                 continue;
             }
             for waiting in queue.waiting.chunks(MOST_MESSAGES) {
-                let now = clock.now();
                 let mut messages = [[IoSlice::new(&[]); 2]; MOST_MESSAGES];
                 for (message, waiting) in messages.iter_mut().zip(waiting) {
                     *message = [
@@ -227,6 +235,7 @@ impl Tunnel {
                 for waiting in waiting {
                     queue.lateness.record(now.saturating_since(waiting.at));
                 }
+                queue.under_way.extend(waiting[..sent].iter().map(|waiting| waiting.at));
             }
             queue.waiting.drain(..).for_each(|waiting| slab.release(waiting.slot));
         }
@@ -249,10 +258,13 @@ impl Tunnel {
         sys::receive_many(socket.as_fd(), &mut buffers, &mut batch.lengths).unwrap_or(0)
     }
 
-    /// A datagram was a packet of a known tunnel, or was not.
+    /// A datagram that came out was a packet of a known tunnel, or was not.
     #[inline]
-    pub(crate) fn count(&mut self, way: Way, known: bool) {
+    pub(crate) fn count(&mut self, way: Way, known: bool, now: Instant) {
         let queue = &mut self.ways[way as usize];
+        if let Some(at) = known.then(|| queue.under_way.pop_front()).flatten() {
+            queue.transit.record(now.saturating_since(at));
+        }
         *(if known { &mut queue.received } else { &mut queue.ignored }) += 1;
     }
 
@@ -274,6 +286,7 @@ impl Tunnel {
                 refused: queue.refused,
                 ignored: queue.ignored,
                 lateness_us: Lateness::of(&queue.lateness),
+                transit_us: Lateness::of(&queue.transit),
             }
         })
     }
@@ -289,6 +302,8 @@ impl Queue {
             ignored: 0,
             refused: 0,
             lateness: Histogram::new(),
+            under_way: VecDeque::new(),
+            transit: Histogram::new(),
         }
     }
 }

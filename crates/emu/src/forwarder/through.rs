@@ -54,7 +54,7 @@ impl Forwarder {
                     self.deliver(now);
                 }
                 let known = self.take_back(now, way, batch.datagram(index)).is_some();
-                self.tunnel.iter_mut().for_each(|tunnel| tunnel.count(way, known));
+                self.tunnel.iter_mut().for_each(|tunnel| tunnel.count(way, known, now));
             }
         }
     }
