@@ -93,6 +93,8 @@ impl Flags {
     pub const ECE: Self = Self(8);
     /// Congestion window reduced.
     pub const CWR: Self = Self(16);
+    /// Push: receive offload hands up what it has.
+    pub const PSH: Self = Self(32);
 
     /// All flags of `other` are set.
     pub const fn has(self, other: Self) -> bool {

@@ -344,6 +344,7 @@ fn offload(get: &Get<'_>) -> Option<OffloadConfig> {
         time: Duration::from_nanos(1_000_000_000 >> 10),
         min_segments: 2,
         window_divisor: get.narrow("offload_window_divisor"),
+        push: get.flag("offload_push"),
     })
 }
 

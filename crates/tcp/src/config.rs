@@ -198,6 +198,9 @@ pub struct OffloadConfig {
     /// A smaller burst waits for the next acknowledgement, unless it is this part of the window
     /// (Linux: 1/3); 0: never waits.
     pub window_divisor: u32,
+    /// The last segment of a burst of several has the PSH flag, as in Linux since 5.4: aggregation
+    /// at the receiver ends with it.
+    pub push: bool,
 }
 
 /// What a window that was not used may become.
@@ -258,7 +261,7 @@ impl DelayedAckConfig {
 }
 
 /// Aggregation of arriving segments, by the card (LRO) or the driver (GRO): what arrives in order
-/// within `time` of the first is acknowledged as if it were one segment.
+/// within `time` of the first, up to a PSH flag, is acknowledged as if it were one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregationConfig {
     /// Zero: only what arrives at one instant.

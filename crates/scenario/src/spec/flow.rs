@@ -451,6 +451,13 @@ pub(super) const SENDER: &[Key] = &[
          window; 0: it never waits.",
     ),
     Key::new(
+        "offload_push",
+        Kind::Flag,
+        Default::Inherited,
+        "The last segment of a burst of several has the PSH flag, which ends the aggregation of \
+         arriving segments (`aggregation_bytes`).",
+    ),
+    Key::new(
         "cwnd_grows_half_used",
         Kind::Flag,
         Default::Inherited,

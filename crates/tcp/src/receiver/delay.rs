@@ -109,12 +109,12 @@ impl Delay {
         }
     }
 
-    /// A segment in order, of `len` bytes.
+    /// A segment in order, of `len` bytes; `push`: its sender's burst ends with it.
     #[inline]
     pub(super) fn on_segment(
         &mut self,
         now: Instant,
-        len: u32,
+        (len, push): (u32, bool),
         waiting: Waiting,
         rtt: &RttEstimator,
     ) {
@@ -125,8 +125,8 @@ impl Delay {
         let until = now + aggregation.time;
         let aggregate = self.aggregate.get_or_insert(Aggregate { until, bytes: 0 });
         aggregate.bytes = aggregate.bytes.saturating_add(len);
-        // Another full segment would not fit.
-        if aggregate.bytes.saturating_add(waiting.full) > aggregation.max_bytes {
+        // Or another full segment would not fit.
+        if push || aggregate.bytes.saturating_add(waiting.full) > aggregation.max_bytes {
             self.aggregate = None;
             self.decide(now, waiting, rtt);
         }

@@ -172,7 +172,8 @@ impl Receiver {
         if self.is_closed() {
             self.delay.at_once();
         } else {
-            self.delay.on_segment(now, segment.len, self.waiting(), rtt);
+            let push = segment.flags.has(Flags::PSH);
+            self.delay.on_segment(now, (segment.len, push), self.waiting(), rtt);
         }
     }
 

@@ -24,8 +24,9 @@ pub(super) struct Bursts {
     credit: Duration,
     /// The pacing timer.
     pub(super) due: Option<Instant>,
-    /// Segments left in this burst.
+    /// Segments left in this burst, and what it had.
     left: u32,
+    size: u32,
     segments: u64,
 }
 
@@ -40,6 +41,7 @@ impl Bursts {
             credit: Duration::ZERO,
             due: None,
             left: 0,
+            size: 0,
             segments: 0,
         }
     }
@@ -62,6 +64,12 @@ impl Bursts {
     #[inline]
     pub(super) fn is_paced(&self) -> bool {
         self.paced
+    }
+
+    /// The next segment is the last of a burst that says so.
+    #[inline]
+    pub(super) fn pushes(&self) -> bool {
+        self.left == 1 && self.size > 1 && self.offload.is_some_and(|offload| offload.push)
     }
 
     /// The rest of the burst cannot be sent.
@@ -129,6 +137,7 @@ impl Sender {
             return Err(SendLimit::Cwnd);
         }
         self.bursts.left = goal.min(room.max(1));
+        self.bursts.size = self.bursts.left;
         self.bursts.credit = Duration::ZERO;
         Ok(())
     }

@@ -119,6 +119,8 @@ pub(crate) struct Piece {
     pub(crate) again: bool,
     /// Tells the peer that cwnd was reduced (RFC 3168 6.1.2).
     pub(crate) cwr: bool,
+    /// The last one of a burst.
+    pub(crate) push: bool,
 }
 
 impl Sender {
@@ -392,6 +394,7 @@ impl Sender {
         self.last_sent_at = now;
         self.prr.sent += 1;
         self.start_timer(now);
+        piece.push = self.bursts.pushes();
         self.bursts.sent(now, piece.len);
         if self.cwr_pending {
             self.cwr_pending = false;
@@ -516,7 +519,7 @@ impl Sender {
 
 impl Piece {
     fn new(seq: u64, len: u32, fin: bool) -> Self {
-        Self { seq, len, fin, again: false, cwr: false }
+        Self { seq, len, fin, again: false, cwr: false, push: false }
     }
 
     /// The flags of its segment.
@@ -525,6 +528,7 @@ impl Piece {
         let when = |set: bool, flag: Flags| if set { flag } else { Flags::NONE };
         when(self.fin, Flags::FIN)
             .with(when(self.cwr, Flags::CWR))
+            .with(when(self.push, Flags::PSH))
             .with(when(self.again, RETRANSMISSION))
     }
 }

@@ -1,6 +1,6 @@
 //! Acknowledgements as Linux delays them, and those of aggregates.
 
-use airpath_base::{Duration, Segment};
+use airpath_base::{Duration, Flags, Segment};
 use airpath_tcp::{AggregationConfig, BufferConfig, DelayedAckConfig, EndpointConfig};
 
 use crate::script::*;
@@ -157,6 +157,24 @@ fn what_arrives_at_one_instant_is_acknowledged_together() {
         end.recv_ack(at(first + burst));
         end.recv_nothing();
     }
+}
+
+#[test]
+fn a_push_ends_an_aggregate() {
+    // Linux's GRO hands up what it has; senders since 5.4 end each burst so.
+    let mut end = Script::accepted(&aggregating(Duration::ZERO));
+    for segment in 0..9 {
+        let mut data = data(segment);
+        if segment == 2 || segment == 5 {
+            data.flags = data.flags.with(Flags::PSH);
+        }
+        end.send(data);
+    }
+    end.recv_ack(at(3));
+    end.recv_ack(at(6));
+    end.recv_nothing();
+    end.tick(Duration::ZERO);
+    end.recv_ack(at(9));
 }
 
 #[test]

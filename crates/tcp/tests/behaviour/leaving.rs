@@ -1,6 +1,6 @@
 //! When segments leave: pacing, bursts of segmentation offload, windows that were not used.
 
-use airpath_base::{Duration, Instant};
+use airpath_base::{Duration, Flags, Instant};
 use airpath_tcp::{
     CongestionConfig, EndpointConfig, IdleRestart, OffloadConfig, PacingConfig, ValidationConfig,
 };
@@ -12,6 +12,7 @@ const OFFLOAD: OffloadConfig = OffloadConfig {
     time: Duration::from_millis(1),
     min_segments: 2,
     window_divisor: 3,
+    push: false,
 };
 
 /// Times at which segments leave in the next `time`, in segments for each instant.
@@ -197,4 +198,17 @@ fn an_application_that_is_the_limit_lets_cwnd_decay() {
         end.send(ack(acked));
     }
     assert!(end.cwnd() < full && end.cwnd() >= 10, "{}", end.cwnd());
+}
+
+#[test]
+fn the_last_segment_of_a_burst_pushes() {
+    // 4.5 ms of 20 segments in 100 ms and twice that: bursts of the least size, two.
+    for push in [true, false] {
+        let config =
+            EndpointConfig { offload: Some(OffloadConfig { push, ..OFFLOAD }), ..config() };
+        let mut end = Script::bulk(&config);
+        let flags: Vec<bool> = (0..10).map(|_| end.recv().flags.has(Flags::PSH)).collect();
+        let expected: Vec<bool> = (0..10).map(|segment| push && segment % 2 == 1).collect();
+        assert_eq!(flags, expected);
+    }
 }

@@ -444,12 +444,13 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
 fn leaving()
 -> impl Strategy<Value = (Option<PacingConfig>, Option<OffloadConfig>, ValidationConfig)> {
     let pacing = proptest::option::of(Just(PacingConfig::LINUX));
-    let offload = (1u32..70_000, micros(0..2_000), 1u32..4, 0u32..4).prop_map(
-        |(max_bytes, time, min_segments, window_divisor)| OffloadConfig {
+    let offload = (1u32..70_000, micros(0..2_000), 1u32..4, 0u32..4, any::<bool>()).prop_map(
+        |(max_bytes, time, min_segments, window_divisor, push)| OffloadConfig {
             max_bytes,
             time,
             min_segments,
             window_divisor,
+            push,
         },
     );
     let idle =
