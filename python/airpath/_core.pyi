@@ -50,6 +50,10 @@ class Scenario:
         """One dict a flow: ``id``, ``kind``, ``direction``, ``congestion``, ``profile``."""
 
     @property
+    def lateness_bound_s(self) -> float:
+        """What 99 % of an emulation's packets may be late."""
+
+    @property
     def programs(self) -> list[str]:
         """Names of what an emulation runs."""
 
@@ -126,6 +130,17 @@ class Emulated:
     def result(self) -> Result:
         """Summary and tables, as a simulation has them."""
 
+@final
+class Monitor:
+    """Sees what an emulation does, from another thread."""
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """Return the newest counters and states; None before the first.
+
+        ``time_s``, ``directions`` (down, up), ``links``, ``cells``, ``ues``, ``mobility``,
+        ``flows``. Counters begin at the start of the run.
+        """
+
 def emulate(
     scenario: Scenario,
     seed: int,
@@ -137,13 +152,15 @@ def emulate(
     capture: str | None = None,
     files: str | None = None,
     output: int | None = None,
+    error: int | None = None,
+    monitor: Monitor | None = None,
 ) -> Emulated:
     """Run a command inside a scenario's network, on the real clock; releases the GIL.
 
     ``bare`` leaves the model out: packets are passed on as they come, for comparison.
     ``capture`` is a pcapng file to be written, ``files`` a directory for what the scenario's
-    programs write. Without a command they decide when the run ends. ``output`` is a descriptor
-    for what the command writes.
+    programs write. Without a command they decide when the run ends. ``output`` and ``error``
+    are descriptors for what the command writes. ``monitor`` shows what happens.
 
     Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
     """

@@ -46,6 +46,9 @@ def emulate(
     out: Path | None = None,
     quiet: bool = False,
     capture: bool = False,
+    monitor: _core.Monitor | None = None,
+    output: int | None = None,
+    error: int | None = None,
     command_line: list[str] | None = None,
 ) -> Run:
     """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
@@ -53,7 +56,8 @@ def emulate(
     Without a command the scenario's programs decide how long the run lasts. ``servers`` are shell
     commands at the server's end, started before. ``out`` is the run directory; without it, one of
     its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
-    ``capture`` adds ``capture.pcapng``.
+    ``capture`` adds ``capture.pcapng``. ``monitor`` sees what happens. ``output`` and ``error`` are
+    descriptors for what the command writes.
     """
     from airpath import _core
 
@@ -79,11 +83,14 @@ def emulate(
                 quiet=quiet,
                 capture=str(pending.path / "capture.pcapng") if capture else None,
                 files=str(pending.path / PROGRAMS),
+                output=output,
+                error=error,
+                monitor=monitor,
             )
-        except ValueError as error:
-            raise InputError(str(error)) from None
-        except OSError as error:
-            raise AirpathError(f"emulation failed: {reason(error)}") from None
+        except ValueError as refused:
+            raise InputError(str(refused)) from None
+        except OSError as failed:
+            raise AirpathError(f"emulation failed: {reason(failed)}") from None
         result = emulated.result
         wall_s = time.monotonic() - began
         document = summary.of_result(result, scenario, identifier, wall_s)
@@ -91,8 +98,8 @@ def emulate(
         record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
         try:
             result.write_parquet(str(pending.path), prov.table_metadata(scenario, chosen))
-        except OSError as error:
-            raise cannot_write(pending.path, error) from None
+        except OSError as failed:
+            raise cannot_write(pending.path, failed) from None
         RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
         final = pending.commit()
     tables = RunDirectory(final).tables([chosen])

@@ -22,7 +22,7 @@ use crate::profile::KernelProfile;
 use crate::programs::{At, ProgramReport, Session, c_strings};
 use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::{
-    Clock, EmuError, Forwarder, Journal, Plan, Report, Settings, UeEnd, real_time_priority,
+    Clock, EmuError, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd, real_time_priority,
 };
 
 /// Above what the desktop uses, below the kernel's own threads.
@@ -33,6 +33,15 @@ const MOST_UES: usize = 254;
 
 /// The name of the other end.
 const SERVER: &str = "server";
+
+/// Who watches a run.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    /// A pcapng file to be made.
+    pub capture: Option<PathBuf>,
+    /// Is told what happens.
+    pub live: Option<Live>,
+}
 
 /// A run that is over.
 pub struct Ended {
@@ -141,19 +150,19 @@ impl Emulation {
     ///
     /// What cannot be emulated, or is not allowed.
     pub fn new(scenario: &Scenario, seed: u64, settings: &Settings) -> Result<Self, EmuError> {
-        Self::captured(scenario, seed, settings, None)
+        Self::watched(scenario, seed, settings, Watch::default())
     }
 
-    /// Like `new`, with a capture of everything.
+    /// Like `new`, with somebody who watches.
     ///
     /// # Errors
     ///
     /// What cannot be emulated, or is not allowed.
-    pub fn captured(
+    pub fn watched(
         scenario: &Scenario,
         seed: u64,
         settings: &Settings,
-        capture: Option<PathBuf>,
+        watch: Watch,
     ) -> Result<Self, EmuError> {
         refuse_proxy(scenario)?;
         let ues = ues(scenario);
@@ -178,7 +187,10 @@ impl Emulation {
         }
         let plane = Plane::start(scenario, settings, move |scenario, settings| {
             let mut forwarder = Forwarder::new(server_tun, ue_ends, scenario, seed, settings)?;
-            capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
+            watch.capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
+            if let Some(live) = watch.live {
+                forwarder.show(live);
+            }
             Ok(forwarder)
         })?;
         let (settings, programs) = (*settings, scenario.programs.clone());

@@ -18,6 +18,7 @@ use crate::clock::timespec;
 use crate::flows::{Flows, Key};
 use crate::header;
 use crate::journal::{Entry, Journal};
+use crate::live::{DirectionLook, Live, Snapshot};
 use crate::log::{Log, Point};
 use crate::meter::Meters;
 use crate::outbox::{Outbox, Writing, Written};
@@ -33,6 +34,9 @@ use crate::{Clock, EmuError, Tun};
 const BATCH: usize = 16;
 
 const DIRECTIONS: [&str; 2] = ["down", "up"];
+
+/// Nobody looks more often.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How a forwarder works.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +97,8 @@ pub struct Forwarder {
     log: Option<Log>,
     journal: Option<Journal>,
     capture: Option<Capture>,
+    live: Option<Live>,
+    published_at: Instant,
     settings: Settings,
     seed: u64,
 }
@@ -109,6 +115,7 @@ struct End {
 struct Way {
     entered: u64,
     entered_bytes: u64,
+    left_bytes: u64,
     /// Packets that lead nowhere, or that the model is not to see.
     ignored: u64,
     written: Written,
@@ -186,6 +193,8 @@ impl Forwarder {
             log: (settings.log_records > 0).then(|| Log::new(settings.log_records)),
             journal: settings.journal.then(Journal::default),
             capture: None,
+            live: None,
+            published_at: Instant::ZERO,
             settings: *settings,
             seed,
         })
@@ -203,6 +212,11 @@ impl Forwarder {
         let failed = |source| EmuError::Capture { file: name, source };
         self.capture = Some(Capture::create(file, &places).map_err(failed)?);
         Ok(())
+    }
+
+    /// Shows what happens there, from now on.
+    pub fn show(&mut self, live: Live) {
+        self.live = Some(live);
     }
 
     /// Ends the capture, if there is one.
@@ -438,6 +452,7 @@ impl Forwarder {
                 way.marked += 1;
             }
             way.note_slot(self.slot, at, now);
+            way.left_bytes += u64::from(arrival.packet.size);
             self.meters.on_left(flow.0, direction, at, bytes);
             if let Some(log) = &mut self.log {
                 log.push(self.clock.now(), at, direction, Point::Out, bytes);
@@ -498,10 +513,32 @@ impl Forwarder {
     }
 
     fn sample(&mut self, now: Instant) {
+        self.publish(now);
         let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
         self.sampled_at = now;
         self.network.sample(now, &mut self.tables);
         self.meters.sample(now, seconds, &mut self.tables);
+    }
+
+    fn publish(&mut self, now: Instant) {
+        if now.saturating_since(self.published_at) < LOOK_INTERVAL {
+            return;
+        }
+        let Some(live) = &self.live else { return };
+        self.published_at = now;
+        let Self { network, tables, meters, ways, .. } = self;
+        live.publish(|snapshot| {
+            let look = snapshot.get_or_insert_with(|| Snapshot {
+                network: network.look(now, &tables.names),
+                ..Snapshot::default()
+            });
+            look.time_s = now.as_secs_f64();
+            network.update(now, &mut look.network);
+            meters.update(&mut look.flows);
+            for (way, look) in ways.iter().zip(&mut look.directions) {
+                way.update(look);
+            }
+        });
     }
 
     fn sample_if_due(&mut self, now: Instant) {
@@ -524,6 +561,7 @@ impl Way {
         Self {
             entered: 0,
             entered_bytes: 0,
+            left_bytes: 0,
             ignored: 0,
             written: Written::new(),
             marked: 0,
@@ -542,6 +580,16 @@ impl Way {
             self.missed_slot = number;
             self.missed_slots += 1;
         }
+    }
+
+    fn update(&self, look: &mut DirectionLook) {
+        let us = |late: Option<Duration>| late.map(|late| late.as_nanos() as f64 / 1e3);
+        let Written { lateness, packets, refused, .. } = &self.written;
+        look.entered = self.entered;
+        (look.left, look.left_bytes, look.refused) = (*packets, self.left_bytes, *refused);
+        look.dropped.clear();
+        look.dropped.extend(self.dropped.iter().map(|(reason, &packets)| (reason.name(), packets)));
+        (look.late_p99_us, look.late_max_us) = (us(lateness.quantile(0.99)), us(lateness.max()));
     }
 
     fn report(&self) -> DirectionReport {

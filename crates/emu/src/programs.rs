@@ -22,9 +22,10 @@ pub struct Plan {
     pub servers: Vec<String>,
     /// The command's standard output goes to standard error.
     pub quiet: bool,
-    /// The command's standard output and error go to this descriptor, which it takes for a terminal
-    /// if it is one.
+    /// Where the command's standard output and standard error go; `None`: where this process's do.
     pub output: Option<RawFd>,
+    /// See `output`.
+    pub error: Option<RawFd>,
     /// Directory for what the scenario's programs write; `None`: to standard error.
     pub files: Option<PathBuf>,
 }
@@ -101,8 +102,7 @@ impl Session {
         }
         if !plan.command.is_empty() {
             let quiet = plan.quiet.then_some(STANDARD_ERROR);
-            let streams =
-                Streams { input: true, output: plan.output.or(quiet), error: plan.output };
+            let streams = Streams { input: true, output: plan.output.or(quiet), error: plan.error };
             let program = Program {
                 ends_run: true,
                 ..plain(c_strings(&plan.command)?, command_at.network, streams)

@@ -32,10 +32,12 @@
 
 mod hops;
 mod links;
+mod look;
 mod network;
 mod radio;
 
 pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, RADIO, beyond_proxy};
+pub use look::{CellLook, LinkLook, NetworkLook, RadioLook, UeLook};
 pub use network::{Arrival, Network};
 
 /// Rate in Mb/s; `None` over no time.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use airpath_base::Instant;
-use airpath_emu::{EmuError, Emulation, Plan, Settings};
+use airpath_emu::{EmuError, Emulation, Live, Plan, Settings, Watch};
 use airpath_record::RecordError;
 use airpath_scenario::{Origin, Parsed, Problem, Source};
 use arrow::record_batch::RecordBatch;
@@ -19,8 +19,8 @@ use pyo3_arrow::PyTable;
 mod core {
     #[pymodule_export]
     use super::{
-        PyEmulated, PyResultTables, PyScenario, ScenarioError, emulate, parse, radio_presets,
-        reference, schema, shipped, simulate,
+        PyEmulated, PyMonitor, PyResultTables, PyScenario, ScenarioError, emulate, parse,
+        radio_presets, reference, schema, shipped, simulate,
     };
 
     use pyo3::prelude::*;
@@ -72,6 +72,11 @@ impl PyScenario {
     #[getter]
     fn resolved_toml(&self) -> &str {
         &self.0.resolved_toml
+    }
+
+    #[getter]
+    fn lateness_bound_s(&self) -> f64 {
+        self.0.scenario.emulation.lateness_bound.as_secs_f64()
     }
 
     /// Names of the programs.
@@ -308,10 +313,29 @@ impl PyEmulated {
     }
 }
 
+/// Sees what an emulation does, from another thread.
+#[pyclass(name = "Monitor", module = "airpath._core", frozen)]
+struct PyMonitor(Live);
+
+#[pymethods]
+impl PyMonitor {
+    #[new]
+    fn new() -> Self {
+        Self(Live::default())
+    }
+
+    /// The newest snapshot; None before the first.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(snapshot) = self.0.snapshot() else { return Ok(None) };
+        let text = serde_json::to_string(&snapshot).expect("only strings, numbers and lists");
+        py.import("json")?.call_method1("loads", (text,)).map(Some)
+    }
+}
+
 /// Runs a command inside a scenario's network, on the real clock, without the GIL.
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None))]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, error=None, monitor=None))]
 fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
@@ -324,11 +348,14 @@ fn emulate(
     capture: Option<PathBuf>,
     files: Option<PathBuf>,
     output: Option<i32>,
+    error: Option<i32>,
+    monitor: Option<&PyMonitor>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
     let settings = Settings { bare, ..Settings::of(&scenario.emulation) };
-    let plan = Plan { command, place, servers, quiet, output, files };
-    let run = || Emulation::captured(scenario, seed, &settings, capture)?.run(&plan);
+    let plan = Plan { command, place, servers, quiet, output, error, files };
+    let watch = Watch { capture, live: monitor.map(|monitor| monitor.0.clone()) };
+    let run = || Emulation::watched(scenario, seed, &settings, watch)?.run(&plan);
     let ended = py.detach(run).map_err(|error: EmuError| {
         let message = error.to_string();
         if error.is_bad_use() {

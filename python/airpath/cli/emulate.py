@@ -56,6 +56,25 @@ def command(
             "--capture", help="Also write capture.pcapng: every packet at each end and at the cell."
         ),
     ] = False,
+    live: Annotated[
+        bool | None,
+        typer.Option(
+            "--live/--no-live",
+            help="Show rates, queues, states and lateness while it runs. [default: on a terminal, "
+            "unless COMMAND is a shell]",
+            show_default=False,
+        ),
+    ] = None,
+    metrics: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=1,
+            max=65535,
+            help="Answer Prometheus at http://127.0.0.1:PORT/metrics while it runs.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[
         bool,
         typer.Option("--json", help="Print one JSON document; COMMAND's output goes to stderr."),
@@ -68,21 +87,26 @@ def command(
     COMMAND's, without one that of the first program that failed, or 3 if that is 0 and the machine
     was too late for the run to count.
     """
-    from airpath import emulate, provenance, summary
+    from airpath import emulate, provenance, summary, watching
     from airpath import scenario as scenarios
 
     loaded = scenarios.load(scenario, sets)
-    run = emulate.emulate(
-        loaded,
-        words or ([] if loaded.programs else emulate.shell()),
-        servers=server or (),
-        place=at,
-        seed=seed,
-        out=out,
-        quiet=json,
-        capture=capture,
-        command_line=provenance.command_line(),
-    )
+    chosen = words or ([] if loaded.programs else emulate.shell())
+    with watching.watched(loaded, chosen, live=live, port=metrics) as watch:
+        run = emulate.emulate(
+            loaded,
+            chosen,
+            servers=server or (),
+            place=at,
+            seed=seed,
+            out=out,
+            quiet=json,
+            capture=capture,
+            monitor=watch.monitor,
+            output=watch.streams.output,
+            error=watch.streams.error,
+            command_line=provenance.command_line(),
+        )
     if json:
         output(summary.to_json(run.summary))
     else:
