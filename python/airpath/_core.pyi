@@ -130,6 +130,12 @@ class Emulated:
     def result(self) -> Result:
         """Summary and tables, as a simulation has them."""
 
+def enter_user_namespace() -> None:
+    """Make this process root in a user namespace of its own. Raises ``OSError``.
+
+    Only as long as it has one thread.
+    """
+
 @final
 class Monitor:
     """Sees what an emulation does, from another thread."""

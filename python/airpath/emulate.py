@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airpath import provenance as prov
+from airpath import rootless, summary
 from airpath import scenario as scenarios
-from airpath import summary
 from airpath.errors import AirpathError, InputError, reason
 from airpath.results import Run, RunDirectory
 from airpath.rundir import PendingDirectory, cannot_write, remove_leftovers
@@ -143,6 +143,16 @@ def sentences(run: Run) -> list[str]:
     return said
 
 
+def _limits(facts: dict[str, Any]) -> list[str]:
+    """What this machine, or this user, did not allow."""
+    limits = [rootless.LIMITS] if facts["user_namespace"] else []
+    if not facts["real_time"]:
+        limits.append(rootless.NO_PRIORITY)
+    for end in facts["ends"]:
+        limits += [f"{end['name']}: {what}: {why}" for what, why in end["refused"].items()]
+    return limits
+
+
 def _about(program: dict[str, Any]) -> str | None:
     """What went wrong with a program other than the command."""
     who = f"{program['name']} at {program['at']}"
@@ -188,7 +198,9 @@ def _section(
         "servers": servers,
         "programs": [_program(program, directory) for program in emulated.programs],
         "coalesce_bytes": emulated.facts["coalesce_bytes"],
+        "io": emulated.facts["io"],
         "real_time": emulated.facts["real_time"],
+        "limits": _limits(emulated.facts),
         "flows": report["flows"],
         "inside": report["inside"],
         "directions": report["directions"],

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use airpath_base::Duration;
 use airpath_record::{RunSummary, Tables};
-use airpath_scenario::{ProgramConfig, ProgramPlace, Scenario};
+use airpath_scenario::{PacketIo, ProgramConfig, ProgramPlace, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
@@ -22,7 +22,8 @@ use crate::profile::KernelProfile;
 use crate::programs::{At, ProgramReport, Session, c_strings};
 use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::{
-    Clock, EmuError, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd, real_time_priority,
+    Clock, EmuError, Forwarder, Journal, Live, Plan, Port, Report, Settings, UeEnd,
+    real_time_priority,
 };
 
 /// Above what the desktop uses, below the kernel's own threads.
@@ -78,6 +79,10 @@ impl Ended {
 pub struct Facts {
     /// `uname -r`.
     pub kernel: String,
+    /// How packets came and went: `tun`, `packet`.
+    pub io: &'static str,
+    /// Without root: everything is inside a user namespace.
+    pub user_namespace: bool,
     /// The forwarder's thread was scheduled first in first out.
     pub real_time: bool,
     /// Bytes handed to the kernel at once; see [`Settings`].
@@ -121,6 +126,7 @@ pub struct Emulation {
     settings: Settings,
     /// The scenario's.
     programs: Vec<ProgramConfig>,
+    io: &'static str,
     /// Begins with the forwarder.
     clock: Clock,
 }
@@ -173,13 +179,18 @@ impl Emulation {
             return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
         }
         let profile = KernelProfile::of(scenario, None)?;
-        let (server, server_tun) = Namespace::new(SERVER, Place::Server, &profile)?;
+        let (server, server_tun) = Namespace::new(SERVER, Place::Server, &profile, settings.io)?;
+        // All ends alike.
+        let (io, name_of_io) = match &server_tun {
+            Port::Tun(_) => (PacketIo::Tun, server_tun.io()),
+            Port::Packet(_) => (PacketIo::Packet, server_tun.io()),
+        };
         let mut ends = vec![(server, profile)];
         let mut ue_ends = Vec::new();
         for (index, (ue, name)) in ues.into_iter().enumerate() {
             let place = Place::Ue(index as u8);
             let profile = KernelProfile::of(scenario, Some(ue))?;
-            let (mut namespace, tun) = Namespace::new(&name, place, &profile)?;
+            let (mut namespace, tun) = Namespace::new(&name, place, &profile, io)?;
             namespace.ue = Some(ue);
             let addresses = vec![place.v4().into(), place.v6().into()];
             ue_ends.push(UeEnd { name, tun, ue, addresses });
@@ -194,7 +205,7 @@ impl Emulation {
             Ok(forwarder)
         })?;
         let (settings, programs) = (*settings, scenario.programs.clone());
-        Ok(Self { ends, plane, settings, programs, clock: Clock::new() })
+        Ok(Self { ends, plane, settings, programs, io: name_of_io, clock: Clock::new() })
     }
 
     /// Runs the programs until the command ends.
@@ -347,6 +358,8 @@ impl Emulation {
         });
         Ok(Facts {
             kernel: read("/proc/sys/kernel/osrelease"),
+            io: self.io,
+            user_namespace: in_user_namespace(),
             real_time,
             coalesce_bytes: self.settings.coalesce_bytes,
             spin_us: self.settings.spin.as_nanos() as f64 / 1e3,
@@ -405,6 +418,12 @@ impl Drop for Plane {
             let _ = thread.join();
         }
     }
+}
+
+/// Whether root here is nobody elsewhere: the first user namespace maps all numbers.
+fn in_user_namespace() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().nth(2).is_some_and(|count| count != "4294967295")
 }
 
 /// UEs: place in the scenario, and name. Without a radio there is one.

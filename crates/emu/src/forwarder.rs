@@ -9,7 +9,7 @@ use std::path::Path;
 use airpath_base::{DropReason, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 use airpath_network::{Arrival, FROM_SERVER, FROM_UE, Network};
 use airpath_record::{RunSummary, Tables};
-use airpath_scenario::{EmulationConfig, Scenario};
+use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -28,7 +28,7 @@ use crate::segments::Segments;
 use crate::share::Share;
 use crate::slab::{SLOT_BYTES, Slab};
 use crate::tun::READ_BYTES;
-use crate::{Clock, EmuError, Tun};
+use crate::{Clock, EmuError, Port};
 
 /// Reads from one device before departures have their turn again.
 const BATCH: usize = 16;
@@ -53,6 +53,8 @@ pub struct Settings {
     pub log_records: usize,
     /// Keeps a [`Journal`].
     pub journal: bool,
+    /// How packets come and go.
+    pub io: PacketIo,
     /// No model: what is read at one end is written at the other as it is. For comparison.
     pub bare: bool,
 }
@@ -63,7 +65,7 @@ pub struct UeEnd {
     /// Its name in tables.
     pub name: String,
     /// Its device.
-    pub tun: Tun,
+    pub tun: Port,
     /// Its place in the scenario.
     pub ue: usize,
     /// What leads to it. If there is one UE, everything does.
@@ -105,7 +107,7 @@ pub struct Forwarder {
 
 /// One end.
 struct End {
-    tun: Tun,
+    tun: Port,
     outbox: Outbox,
     name: String,
     ue: usize,
@@ -124,13 +126,15 @@ struct Way {
     /// Slots after whose end their packets were written.
     missed_slots: u64,
     missed_slot: Option<u64>,
+    /// Packets that nobody read in time.
+    overrun: u64,
 }
 
 impl Settings {
     /// As a scenario says.
     pub fn of(config: &EmulationConfig) -> Self {
         let coalesce_bytes = config.coalesce_bytes as usize;
-        Self { spin: config.spin, coalesce_bytes, ..Self::default() }
+        Self { spin: config.spin, coalesce_bytes, io: config.io, ..Self::default() }
     }
 }
 
@@ -142,6 +146,7 @@ impl Default for Settings {
             coalesce_bytes: 0,
             log_records: 0,
             journal: false,
+            io: PacketIo::Auto,
             bare: false,
         }
     }
@@ -154,7 +159,7 @@ impl Forwarder {
     ///
     /// A TCP proxy in the path: the kernel's packets would have to be answered by our endpoints.
     pub fn new(
-        server: Tun,
+        server: impl Into<Port>,
         ues: Vec<UeEnd>,
         scenario: &Scenario,
         seed: u64,
@@ -165,7 +170,7 @@ impl Forwarder {
             let outbox = Outbox::new(settings.coalesce_bytes);
             End { tun, outbox, name: name.to_owned(), ue }
         };
-        let mut ends = vec![end(server, "server", 0)];
+        let mut ends = vec![end(server.into(), "server", 0)];
         let mut routes = BTreeMap::new();
         for UeEnd { name, tun, ue, addresses } in ues {
             routes.extend(addresses.into_iter().map(|address| (address, ends.len())));
@@ -284,6 +289,9 @@ impl Forwarder {
     pub fn report(&mut self) -> Report {
         let now = self.clock.now();
         self.drain_drops();
+        for (place, end) in self.ends.iter_mut().enumerate() {
+            self.ways[usize::from(place > 0)].overrun += end.tun.take_dropped();
+        }
         let mut links = Vec::new();
         for path in [FROM_SERVER, FROM_UE] {
             self.network.observe(path, now, &mut |meter| {
@@ -568,6 +576,7 @@ impl Way {
             dropped: BTreeMap::new(),
             missed_slots: 0,
             missed_slot: None,
+            overrun: 0,
         }
     }
 
@@ -603,6 +612,7 @@ impl Way {
             dropped: self.dropped.iter().map(|(reason, &n)| (reason.name(), n)).collect(),
             marked: self.marked,
             missed_slots: self.missed_slots,
+            overrun: self.overrun,
             lateness_us: Lateness::of(&self.written.lateness),
         }
     }

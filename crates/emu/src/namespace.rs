@@ -8,10 +8,13 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use airpath_scenario::PacketIo;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::port::{PROGRAMS_ADDRESS, WIRE, WIRE_ADDRESS};
 use crate::profile::KernelProfile;
-use crate::{EmuError, Tun, sys};
+use crate::sys::LARGEST;
+use crate::{EmuError, PacketPort, Port, Tun, sys};
 
 /// The interface's name in each namespace.
 pub(crate) const DEVICE: &str = "air0";
@@ -68,16 +71,28 @@ impl Namespace {
         name: &str,
         place: Place,
         profile: &KernelProfile,
-    ) -> Result<(Self, Tun), EmuError> {
+        io: PacketIo,
+    ) -> Result<(Self, Port), EmuError> {
         // The namespace of a thread is its own, and the thread ends here.
         let made = thread::scope(|scope| {
             let make = || {
                 let failed = |source| EmuError::Unshare { name: name.to_owned(), source };
                 sys::unshare_network().map_err(failed)?;
                 let file = File::open("/proc/thread-self/ns/net").map_err(failed)?;
-                let tun = Tun::open(DEVICE, true)?;
+                let tun = match io {
+                    PacketIo::Tun => Some(Tun::open(DEVICE, true)?),
+                    PacketIo::Auto => Tun::open(DEVICE, true).ok(),
+                    PacketIo::Packet => None,
+                };
+                if tun.is_none() {
+                    run_ip(&veth(profile.mtu))?;
+                }
                 let refused = write_sysctls(profile);
                 run_ip(&batch(place, profile))?;
+                let tun = match tun {
+                    Some(tun) => Port::Tun(tun),
+                    None => Port::Packet(PacketPort::open()?),
+                };
                 Ok((Self { name: name.to_owned(), place, ue: None, file, refused }, tun))
             };
             scope.spawn(make).join()
@@ -110,6 +125,19 @@ fn write_sysctls(profile: &KernelProfile) -> Vec<(String, String)> {
         }
     }
     refused
+}
+
+/// Commands for `ip -batch`: a veth pair instead of a TUN device. Without ARP a frame goes to the
+/// sender's own address, so the kernel behind the wire takes it for somebody else's and drops it,
+/// once the packet socket has seen it.
+fn veth(mtu: u32) -> String {
+    let text = |address: [u8; 6]| address.map(|byte| format!("{byte:02x}")).join(":");
+    let (programs, wire) = (text(PROGRAMS_ADDRESS), text(WIRE_ADDRESS));
+    format!(
+        "link add {DEVICE} address {programs} type veth peer name {WIRE} address {wire}\n\
+         link set {DEVICE} arp off gso_max_size {LARGEST}\n\
+         link set {WIRE} arp off addrgenmode none mtu {mtu} up\n"
+    )
 }
 
 /// Commands for `ip -batch`. What a namespace's sysctls cannot say stands in its routes: the

@@ -19,8 +19,8 @@ use pyo3_arrow::PyTable;
 mod core {
     #[pymodule_export]
     use super::{
-        PyEmulated, PyMonitor, PyResultTables, PyScenario, ScenarioError, emulate, parse,
-        radio_presets, reference, schema, shipped, simulate,
+        PyEmulated, PyMonitor, PyResultTables, PyScenario, ScenarioError, emulate,
+        enter_user_namespace, parse, radio_presets, reference, schema, shipped, simulate,
     };
 
     use pyo3::prelude::*;
@@ -311,6 +311,12 @@ impl PyEmulated {
     fn result(&self, py: Python<'_>) -> Py<PyResultTables> {
         self.result.clone_ref(py)
     }
+}
+
+/// Makes this process root in a user namespace of its own.
+#[pyfunction]
+fn enter_user_namespace() -> PyResult<()> {
+    Ok(airpath_emu::enter_user_namespace()?)
 }
 
 /// Sees what an emulation does, from another thread.

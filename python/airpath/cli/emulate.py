@@ -85,8 +85,13 @@ def command(
     COMMAND runs at the UE's end, called ue; the other end is called server, and "ip netns exec
     server" runs something there. The scenario's [[program]] tables run beside it. The exit code is
     COMMAND's, without one that of the first program that failed, or 3 if that is 0 and the machine
-    was too late for the run to count.
+    was too late for the run to count. Without root it runs inside a user namespace.
     """
+    from airpath import rootless
+
+    # Before anything starts a thread.
+    if rootless.enter():
+        narrate(f"without root: {rootless.LIMITS}")
     from airpath import emulate, provenance, summary, watching
     from airpath import scenario as scenarios
 

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod process;
+mod ring;
 mod signals;
 
 use std::io;
@@ -10,6 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 pub(crate) use process::{
     Child, Container, Failed, Program, RUNNING, Streams, Told, What, spawn_contained,
 };
+pub(crate) use ring::{LARGEST, Ring, packet_socket, take_dropped};
 pub(crate) use signals::Signals;
 
 /// Bytes of an interface name, the final zero included (IFNAMSIZ).
@@ -67,6 +69,24 @@ pub fn real_time_priority(priority: i32) -> io::Result<()> {
 pub(crate) fn unshare_network() -> io::Result<()> {
     // SAFETY: takes a number, and changes nothing that safe code relies on.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) })
+}
+
+/// Makes this process root in a user namespace of its own, where it may have network and mount
+/// namespaces: it gains nothing outside, and files are still its user's. Before any other thread
+/// begins.
+///
+/// # Errors
+///
+/// Where the machine forbids it, or there are several threads.
+pub fn enter_user_namespace() -> io::Result<()> {
+    // SAFETY: take nothing and cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: takes a number, and changes nothing that safe code relies on.
+    checked(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+    // user_namespaces(7): before an ordinary user may map a group.
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
 /// What the kernel said.
