@@ -90,7 +90,8 @@ def emulate(
         except ValueError as refused:
             raise InputError(str(refused)) from None
         except OSError as failed:
-            raise AirpathError(f"emulation failed: {reason(failed)}") from None
+            hint = "`airpath doctor` says what this machine lacks"
+            raise AirpathError(f"emulation failed: {reason(failed)}\n{hint}") from None
         result = emulated.result
         wall_s = time.monotonic() - began
         document = summary.of_result(result, scenario, identifier, wall_s)
@@ -138,6 +139,7 @@ def sentences(run: Run) -> list[str]:
     for program in emulation["programs"]:
         if (sentence := _about(program)) is not None:
             said.append(sentence)
+    said += emulation["limits"]
     if not emulation["valid"]:
         said.append(f"this run does not count: {emulation['invalid_because']}")
     return said

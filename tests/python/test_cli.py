@@ -37,6 +37,8 @@ COMMANDS = [
     "scenario",
     "scenario show",
     "scenario check",
+    "metrics",
+    "metrics dashboard",
 ]
 REFERENCE = Path(__file__).parents[2] / "docs/reference/command-line.md"
 
