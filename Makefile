@@ -4,9 +4,10 @@
 # make bench   figures of speed, beside ns-3
 # make fuzz    the property tests with other cases, and many
 # make studies the published experiments, with a report
+# make soak   20 minutes of emulation: does it leak? (root)
 # make referee the host kernel's TCP against ours, as a table (root)
 
-.PHONY: demo test check lint rust-test python-test build system bench fuzz studies referee bless clean
+.PHONY: demo test check lint rust-test python-test build system bench fuzz studies soak referee bless clean
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
 CRATES := --workspace --exclude airpath-py
@@ -57,6 +58,9 @@ fuzz:
 
 studies: build
 	$(VENV)/airpath reproduce --report runs/studies.html
+
+soak: build
+	$(VENV)/python benches/soak.py
 
 referee: build
 	PYTHONPATH=tests $(VENV)/python -m referee

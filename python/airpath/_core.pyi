@@ -38,6 +38,10 @@ class Scenario:
         """Simulated time at the most, in seconds."""
 
     @property
+    def coalesce_bytes(self) -> int:
+        """Bytes that an emulation hands to the kernel at once; see ``emulation.coalesce_bytes``."""
+
+    @property
     def sha256(self) -> str:
         """Hash of ``resolved_toml``, in hexadecimal."""
 
@@ -64,6 +68,9 @@ def parse(text: str, name: str, directory: str | None, sets: list[str]) -> Scena
     ``directory`` is where relative trace files are looked up; ``sets`` holds ``KEY=VALUE`` entries.
     Raises ``ScenarioError``.
     """
+
+def profiles() -> list[str]:
+    """Names of the built-in TCP profiles."""
 
 def radio_presets() -> list[tuple[str, str]]:
     """Name and description of every radio preset."""
@@ -123,6 +130,14 @@ class Emulated:
         """Kernel, sysctls, counters, addresses."""
 
     @property
+    def failed(self) -> list[dict[str, str]]:
+        """Flows of the scenario that failed: ``id`` and ``because``."""
+
+    @property
+    def parity(self) -> dict[str, Any] | None:
+        """``left``, ``dropped``, ``same``, ``first_difference``; None if not asked for."""
+
+    @property
     def programs(self) -> list[dict[str, Any]]:
         """One dict a program: ``name``, ``at``, ``command``, its times and its ``code``."""
 
@@ -160,8 +175,14 @@ def emulate(
     output: int | None = None,
     error: int | None = None,
     monitor: Monitor | None = None,
+    flows: bool = False,
+    parity: bool = False,
+    progress: Callable[[float], bool] | None = None,
 ) -> Emulated:
     """Run a command inside a scenario's network, on the real clock; releases the GIL.
+
+    With ``flows`` the scenario's flows run too, or alone if the command is empty; ``progress`` is
+    then called as by ``simulate``. ``parity`` plays the packets again on the virtual clock.
 
     ``bare`` leaves the model out: packets are passed on as they come, for comparison.
     ``capture`` is a pcapng file to be written, ``files`` a directory for what the scenario's

@@ -1,8 +1,9 @@
 """Run a program inside a scenario's network: the kernel's TCP over the model, on the real clock.
 
 What passes is counted where the model is, so the run directory has the tables of a simulation:
-links, radio, drops. The scenario's flows are not run; the command is the traffic. Where TCP is
-concerned they say what the kernel is told: congestion control, buffers, options.
+links, radio, drops. The command is the traffic, unless the scenario's flows are asked for, which
+the kernel's sockets then run. Where TCP is concerned they say what the kernel is told: congestion
+control, buffers, options.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from airpath import provenance as prov
 from airpath import rootless, summary
 from airpath import scenario as scenarios
 from airpath.errors import AirpathError, InputError, reason
+from airpath.execute import Progress
 from airpath.results import Run, RunDirectory
 from airpath.rundir import PendingDirectory, cannot_write, remove_leftovers
 
@@ -30,8 +32,8 @@ PROGRAMS = "programs"
 INVALID = 3
 """Exit code of a run that was too late to count."""
 
+FLOWS_DID_NOT_RUN = "The command is the traffic: the scenario's flows did not run."
 NOT_EMULATED = (
-    "The command is the traffic: the scenario's flows did not run.",
     "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says.",
 )
 
@@ -49,6 +51,9 @@ def emulate(
     monitor: _core.Monitor | None = None,
     output: int | None = None,
     error: int | None = None,
+    flows: bool = False,
+    parity: bool = False,
+    progress: Progress | None = None,
     command_line: list[str] | None = None,
 ) -> Run:
     """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
@@ -58,10 +63,14 @@ def emulate(
     its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
     ``capture`` adds ``capture.pcapng``. ``monitor`` sees what happens. ``output`` and ``error`` are
     descriptors for what the command writes.
+
+    With ``flows`` the kernel's sockets run the scenario's flows: beside the command or the programs
+    until those end, or without any until the scenario's end. ``parity`` plays the packets again on
+    the virtual clock and says in the summary whether they left at the same times.
     """
     from airpath import _core
 
-    if not command and not scenario.programs:
+    if not (command or flows or scenario.programs):
         raise InputError("there is no command to run, and the scenario has no [[program]]")
     chosen = scenario.seed if seed is None else seed
     started, began = time.time_ns(), time.monotonic()
@@ -86,6 +95,9 @@ def emulate(
                 output=output,
                 error=error,
                 monitor=monitor,
+                flows=flows,
+                parity=parity,
+                progress=None if progress is None else _told(progress, scenario.duration_s),
             )
         except ValueError as refused:
             raise InputError(str(refused)) from None
@@ -95,7 +107,9 @@ def emulate(
         result = emulated.result
         wall_s = time.monotonic() - began
         document = summary.of_result(result, scenario, identifier, wall_s)
-        document["emulation"] = _section(emulated, list(command), list(servers), pending.path)
+        document["emulation"] = _section(
+            emulated, list(command), list(servers), flows, pending.path
+        )
         record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
         try:
             result.write_parquet(str(pending.path), prov.table_metadata(scenario, chosen))
@@ -136,6 +150,7 @@ def sentences(run: Run) -> list[str]:
                 else ""
             )
         )
+    said += [f"flow {one['id']} failed: {one['because']}" for one in emulation["failed_flows"]]
     for program in emulation["programs"]:
         if (sentence := _about(program)) is not None:
             said.append(sentence)
@@ -153,6 +168,14 @@ def _limits(facts: dict[str, Any]) -> list[str]:
     for end in facts["ends"]:
         limits += [f"{end['name']}: {what}: {why}" for what, why in end["refused"].items()]
     return limits
+
+
+def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
+    def tell(now_s: float) -> bool:
+        progress(min(1.0, now_s / duration_s))
+        return True
+
+    return tell
 
 
 def _about(program: dict[str, Any]) -> str | None:
@@ -189,9 +212,14 @@ def _program(program: dict[str, Any], directory: Path) -> dict[str, Any]:
 
 
 def _section(
-    emulated: _core.Emulated, command: list[str], servers: list[str], directory: Path
+    emulated: _core.Emulated,
+    command: list[str],
+    servers: list[str],
+    flows: bool,
+    directory: Path,
 ) -> dict[str, Any]:
     report = emulated.report
+    not_emulated = list(NOT_EMULATED) if flows else [FLOWS_DID_NOT_RUN, *NOT_EMULATED]
     return {
         "valid": emulated.invalid is None,
         "invalid_because": emulated.invalid,
@@ -206,5 +234,9 @@ def _section(
         "flows": report["flows"],
         "inside": report["inside"],
         "directions": report["directions"],
-        "not_emulated": list(NOT_EMULATED),
+        "scenario_flows": flows,
+        "failed_flows": emulated.failed,
+        "ack_gaps": {gaps["id"]: gaps["gap_ms"] for gaps in report["ack_gaps"]},
+        "parity": emulated.parity,
+        "not_emulated": not_emulated,
     }

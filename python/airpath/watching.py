@@ -36,9 +36,7 @@ def watched(
     """
     from airpath import _core
 
-    interactive = is_shell(command)
-    if live is None:
-        live = sys.stderr.isatty() and not interactive
+    live = is_shown(command, live)
     if not live and port is None:
         yield Watch(None, Streams())
         return
@@ -55,9 +53,14 @@ def watched(
         if live:
             from airpath.live import shown
 
-            view = shown(monitor, scenario.name, bound_s * 1e6, redirect=not interactive)
+            view = shown(monitor, scenario.name, bound_s * 1e6, redirect=not is_shell(command))
             streams = stack.enter_context(view)
         yield Watch(monitor, streams)
+
+
+def is_shown(command: Sequence[str], live: bool | None) -> bool:
+    """Whether there is a table: as ``live`` says, else on a terminal that no shell uses."""
+    return sys.stderr.isatty() and not is_shell(command) if live is None else live
 
 
 def is_shell(command: Sequence[str]) -> bool:

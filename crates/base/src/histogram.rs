@@ -8,7 +8,7 @@ const SUB: u64 = 1 << SUB_BITS;
 const BUCKETS: usize = ((64 - SUB_BITS + 1) as usize) << SUB_BITS;
 
 /// Counts of durations in buckets whose width is below 0.8 % of their value.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
     count: u64,
@@ -18,10 +18,17 @@ pub struct Histogram {
     max: u64,
 }
 
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Histogram {
     /// An empty histogram.
     pub fn new() -> Self {
-        Self { counts: vec![0; BUCKETS], min: u64::MAX, ..Self::default() }
+        let counts = vec![0; BUCKETS];
+        Self { counts, count: 0, sum: 0, sum_of_squares: 0.0, min: u64::MAX, max: 0 }
     }
 
     /// Adds one sample.

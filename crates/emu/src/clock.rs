@@ -17,6 +17,16 @@ impl Clock {
         Self { origin: monotonic() }
     }
 
+    /// [`Instant::ZERO`] is at `origin` on CLOCK_MONOTONIC, in nanoseconds.
+    pub(crate) const fn since(origin: u64) -> Self {
+        Self { origin }
+    }
+
+    /// [`Instant::ZERO`] is that far ahead; until then it is that.
+    pub(crate) fn ahead(length: Duration) -> Self {
+        Self { origin: monotonic() + length.as_nanos() }
+    }
+
     /// Time since the clock was made.
     #[inline]
     pub fn now(&self) -> Instant {
@@ -32,7 +42,7 @@ impl Clock {
     /// Nanoseconds since 1970 at [`Instant::ZERO`], by CLOCK_REALTIME as it is now.
     pub fn epoch_nanos(&self) -> u64 {
         let wall = nanos(clock_gettime(ClockId::Realtime));
-        wall.saturating_sub(monotonic() - self.origin)
+        (wall + self.origin).saturating_sub(monotonic())
     }
 
     /// CLOCK_MONOTONIC, in nanoseconds, at [`Instant::ZERO`].

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
-use airpath_base::Duration;
+use airpath_base::{Duration, Instant};
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::{PacketIo, ProgramConfig, ProgramPlace, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -16,18 +16,26 @@ use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use serde::Serialize;
 
+use crate::clock::timespec;
 use crate::forwarder::refuse_proxy;
 use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
 use crate::profile::KernelProfile;
 use crate::programs::{At, ProgramReport, Session, c_strings};
 use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
+use crate::traffic::{Running, Traffic};
 use crate::{
-    Clock, EmuError, Forwarder, Journal, Live, Plan, Port, Report, Settings, UeEnd,
+    Clock, EmuError, FailedFlow, Forwarder, Journal, Live, Plan, Port, Report, Settings, UeEnd,
     real_time_priority,
 };
 
 /// Above what the desktop uses, below the kernel's own threads.
 const PRIORITY: i32 = 50;
+
+/// From the start of the clock to time 0: flows and programs have that long to get ready.
+const AHEAD: Duration = Duration::from_millis(20);
+
+/// How often somebody is told how far a run is.
+const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
@@ -60,6 +68,8 @@ pub struct Ended {
     pub facts: Facts,
     /// Every packet, if asked for.
     pub journal: Option<Journal>,
+    /// Flows of the scenario that could not do what they were to do.
+    pub failed: Vec<FailedFlow>,
 }
 
 impl Ended {
@@ -123,12 +133,13 @@ pub struct Emulation {
     /// Server first.
     ends: Vec<(Namespace, KernelProfile)>,
     plane: Plane,
+    /// The scenario's flows, if they are to run.
+    traffic: Option<Traffic>,
+    duration: Duration,
     settings: Settings,
     /// The scenario's.
     programs: Vec<ProgramConfig>,
     io: &'static str,
-    /// Begins with the forwarder.
-    clock: Clock,
 }
 
 /// The forwarder's thread.
@@ -137,6 +148,8 @@ struct Plane {
     stop: Option<PipeWriter>,
     /// Closed when the thread ends.
     running: PipeReader,
+    /// The run's.
+    clock: Clock,
     thread: Option<JoinHandle<Result<Forwarded, EmuError>>>,
 }
 
@@ -196,16 +209,20 @@ impl Emulation {
             ue_ends.push(UeEnd { name, tun, ue, addresses });
             ends.push((namespace, profile));
         }
+        let traffic = settings.flows.then(|| Traffic::open(scenario, &ends)).transpose()?;
+        let scheduled = traffic.as_ref().map(Traffic::scheduled);
         let plane = Plane::start(scenario, settings, move |scenario, settings| {
             let mut forwarder = Forwarder::new(server_tun, ue_ends, scenario, seed, settings)?;
+            forwarder.schedule(scheduled.unwrap_or_default());
             watch.capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
             if let Some(live) = watch.live {
                 forwarder.show(live);
             }
             Ok(forwarder)
         })?;
-        let (settings, programs) = (*settings, scenario.programs.clone());
-        Ok(Self { ends, plane, settings, programs, io: name_of_io, clock: Clock::new() })
+        let (duration, settings) = (scenario.run.duration, *settings);
+        let programs = scenario.programs.clone();
+        Ok(Self { ends, plane, traffic, duration, settings, programs, io: name_of_io })
     }
 
     /// Runs the programs until the command ends.
@@ -214,13 +231,69 @@ impl Emulation {
     ///
     /// When they cannot be started, or the forwarder fails.
     pub fn run(mut self, plan: &Plan) -> Result<Ended, EmuError> {
+        let mut running = self.start_traffic()?;
         let ran = self.run_programs(plan);
+        self.conclude(ran, running.as_mut())
+    }
+
+    /// Runs the scenario's flows alone, until they are done or the scenario's time is over.
+    /// `progress` is told the time now and then, and stops the run by returning false.
+    ///
+    /// # Errors
+    ///
+    /// When the forwarder fails, or the run was stopped.
+    pub fn run_flows(
+        mut self,
+        progress: &mut dyn FnMut(Instant) -> bool,
+    ) -> Result<Ended, EmuError> {
+        let mut running = self.start_traffic()?;
+        let done = running.as_ref().map_or(Ok(()), |running| self.wait_for(running, progress));
+        self.conclude(done.map(|()| (0, Vec::new())), running.as_mut())
+    }
+
+    fn start_traffic(&mut self) -> Result<Option<Running>, EmuError> {
+        let clock = self.plane.clock;
+        self.traffic.take().map(|traffic| traffic.start(clock)).transpose()
+    }
+
+    fn conclude(
+        mut self,
+        ran: Result<(i32, Vec<ProgramReport>), EmuError>,
+        running: Option<&mut Running>,
+    ) -> Result<Ended, EmuError> {
         let forwarded = self.plane.finish();
+        // After the forwarder: how flows are cut off is not part of the run.
+        let failed = running.map(Running::finish).unwrap_or_default();
         // The forwarder's own failure explains the other one.
         let (forwarded, (code, programs)) = (forwarded?, ran?);
         let Forwarded { summary, tables, report, journal, real_time } = forwarded;
         let facts = self.facts(real_time)?;
-        Ok(Ended { code, programs, summary, tables, report, facts, journal })
+        Ok(Ended { code, programs, summary, tables, report, facts, journal, failed })
+    }
+
+    /// Until all flows are done, or the time is over.
+    fn wait_for(
+        &self,
+        running: &Running,
+        progress: &mut dyn FnMut(Instant) -> bool,
+    ) -> Result<(), EmuError> {
+        let end = Instant::ZERO + self.duration;
+        loop {
+            let now = self.plane.clock.now();
+            if now >= end || running.is_done() {
+                return Ok(());
+            }
+            if !progress(now) {
+                return Err(EmuError::Stopped);
+            }
+            let pause = timespec((end.saturating_since(now)).min(PROGRESS));
+            let mut plane = [PollFd::new(&self.plane.running, PollFlags::IN)];
+            match poll(&mut plane, Some(&pause)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Err(EmuError::Forwarder),
+                Err(error) => return Err(EmuError::Wait(error.into())),
+            }
+        }
     }
 
     fn run_programs(&mut self, plan: &Plan) -> Result<(i32, Vec<ProgramReport>), EmuError> {
@@ -247,7 +320,7 @@ impl Emulation {
             }
         }
         let hosts = self.hosts();
-        let origin_ns = self.clock.origin_nanos();
+        let origin_ns = self.plane.clock.origin_nanos();
         let container = Container {
             programs: &session.programs,
             command: session.command,
@@ -384,7 +457,8 @@ impl Plane {
             let locked = mlockall(MlockAllFlags::CURRENT).is_ok();
             let real_time = real_time_priority(PRIORITY).is_ok();
             // The pipe is closed when this thread ends.
-            ready.write_all(&[1]).map_err(EmuError::Wait)?;
+            let clock = forwarder.begin(AHEAD);
+            ready.write_all(&clock.origin_nanos().to_ne_bytes()).map_err(EmuError::Wait)?;
             let done = forwarder.run(&stopped, Duration::MAX);
             if locked {
                 let _ = munlockall();
@@ -398,8 +472,10 @@ impl Plane {
         };
         let thread = thread::Builder::new().name("airpath-forward".to_owned()).spawn(work);
         let thread = Some(thread.map_err(EmuError::Wait)?);
-        let is_running = running.read_exact(&mut [0]).is_ok();
-        let mut plane = Self { stop: Some(stop), running, thread };
+        let mut origin = [0; 8];
+        let is_running = running.read_exact(&mut origin).is_ok();
+        let clock = Clock::since(u64::from_ne_bytes(origin));
+        let mut plane = Self { stop: Some(stop), running, clock, thread };
         // Without a forwarder its thread knows why.
         if is_running { Ok(plane) } else { plane.finish().and(Err(EmuError::Forwarder)) }
     }
@@ -455,7 +531,7 @@ fn queue_dropped() -> u64 {
 }
 
 /// TCP counters of the calling thread's network namespace.
-fn counters() -> BTreeMap<String, u64> {
+pub(crate) fn counters() -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     for file in ["/proc/thread-self/net/snmp", "/proc/thread-self/net/netstat"] {
         let text = fs::read_to_string(file).unwrap_or_default();

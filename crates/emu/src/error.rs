@@ -79,6 +79,40 @@ pub enum EmuError {
         /// Its congestion control.
         name: String,
     },
+    /// Packets that would be cut into fragments.
+    #[error(
+        "flow `{flow}`: packets of {bytes} bytes (packet_bytes) can be simulated; the kernel would \
+         cut them into fragments: at most {mtu}, the MTU, can be emulated"
+    )]
+    Packet {
+        /// The flow.
+        flow: String,
+        /// Its packets' size.
+        bytes: u32,
+        /// The largest.
+        mtu: u32,
+    },
+    /// More flows than there are ports.
+    #[error("the scenario has {flows} flows; emulation takes up to {most}")]
+    Flows {
+        /// How many.
+        flows: usize,
+        /// The most.
+        most: usize,
+    },
+    /// A socket could not be opened or set.
+    #[error("flow `{flow}`: {step}: {source}")]
+    Socket {
+        /// The flow.
+        flow: String,
+        /// What was attempted.
+        step: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The run was stopped.
+    #[error("stopped")]
+    Stopped,
     /// More UEs than there are addresses.
     #[error("{ues} UEs; emulation takes up to {most}: each has a network namespace of its own")]
     Ues {
@@ -160,6 +194,8 @@ impl EmuError {
                 | Self::Mtu { .. }
                 | Self::Congestion { .. }
                 | Self::Ues { .. }
+                | Self::Packet { .. }
+                | Self::Flows { .. }
                 | Self::UeName { .. }
                 | Self::Place { .. }
                 | Self::Word(_)

@@ -35,6 +35,11 @@ impl Key {
         Self { end, v6: layout.v6, protocol: layout.protocol, ue_port, server_port }
     }
 
+    /// The flow of sockets that are bound to these ports, over IPv4.
+    pub(crate) const fn planned(end: usize, protocol: u8, ue_port: u16, server_port: u16) -> Self {
+        Self { end, v6: false, protocol, ue_port, server_port }
+    }
+
     /// For tables: `tcp phone:40312 server:5201`.
     pub(crate) fn name(&self, ue: &str) -> String {
         let version = if self.v6 { "6" } else { "" };

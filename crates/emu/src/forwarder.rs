@@ -23,10 +23,11 @@ use crate::log::{Log, Point};
 use crate::meter::Meters;
 use crate::outbox::{Outbox, Writing, Written};
 use crate::packet::{Layout, Offload};
-use crate::report::{DirectionReport, Lateness, LinkReport, LogReport, Report};
+use crate::report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Report};
 use crate::segments::Segments;
 use crate::share::Share;
 use crate::slab::{SLOT_BYTES, Slab};
+use crate::traffic::{Ledger, Scheduled};
 use crate::tun::READ_BYTES;
 use crate::{Clock, EmuError, Port};
 
@@ -55,6 +56,8 @@ pub struct Settings {
     pub journal: bool,
     /// How packets come and go.
     pub io: PacketIo,
+    /// Runs the scenario's flows; an [`Emulation`](crate::Emulation) does.
+    pub flows: bool,
     /// No model: what is read at one end is written at the other as it is. For comparison.
     pub bare: bool,
 }
@@ -89,6 +92,8 @@ pub struct Forwarder {
     /// Ends of the UEs by flow.
     flow_ends: Vec<usize>,
     meters: Meters,
+    /// Of the scenario's flows, if they run.
+    ledger: Ledger,
     ways: [Way; 2],
     slab: Slab,
     tables: Tables,
@@ -101,6 +106,8 @@ pub struct Forwarder {
     capture: Option<Capture>,
     live: Option<Live>,
     published_at: Instant,
+    /// The clock runs.
+    begun: bool,
     settings: Settings,
     seed: u64,
 }
@@ -147,6 +154,7 @@ impl Default for Settings {
             log_records: 0,
             journal: false,
             io: PacketIo::Auto,
+            flows: false,
             bare: false,
         }
     }
@@ -186,6 +194,7 @@ impl Forwarder {
             flows: Flows::default(),
             flow_ends: Vec::new(),
             meters: Meters::default(),
+            ledger: Ledger::default(),
             ways: [Way::new(), Way::new()],
             slab: Slab::new(settings.slots),
             tables,
@@ -200,6 +209,7 @@ impl Forwarder {
             capture: None,
             live: None,
             published_at: Instant::ZERO,
+            begun: false,
             settings: *settings,
             seed,
         })
@@ -234,7 +244,30 @@ impl Forwarder {
         self.capture.take().map_or(Ok(()), |capture| capture.finish().map_err(failed))
     }
 
-    /// Forwards for `duration`, or until `stop` can be read or is closed. Time 0 is now.
+    /// The scenario's flows will run: they are known before their first packet.
+    pub(crate) fn schedule(&mut self, scheduled: Vec<Scheduled>) {
+        for flow in &scheduled {
+            self.flows.number(flow.key);
+            self.add_flow(flow.key, flow.config.id.clone());
+            if let Some(journal) = &mut self.journal {
+                journal.schedule(self.ends[flow.key.end].ue);
+            }
+        }
+        self.ledger = Ledger::new(scheduled);
+    }
+
+    /// Starts the clock: time 0 is that far ahead.
+    pub(crate) fn begin(&mut self, ahead: Duration) -> Clock {
+        self.clock = Clock::ahead(ahead);
+        self.begun = true;
+        if let Some(capture) = &mut self.capture {
+            capture.begin(self.clock.epoch_nanos());
+        }
+        self.clock
+    }
+
+    /// Forwards for `duration`, or until `stop` can be read or is closed. Time 0 is now, unless
+    /// the clock runs already.
     ///
     /// # Errors
     ///
@@ -245,9 +278,8 @@ impl Forwarder {
             files.iter().map(|file| PollFd::new(file, PollFlags::IN)).collect();
         wanted.push(PollFd::new(stop, PollFlags::IN));
         let mut buffer = vec![0; READ_BYTES];
-        self.clock = Clock::new();
-        if let Some(capture) = &mut self.capture {
-            capture.begin(self.clock.epoch_nanos());
+        if !self.begun {
+            self.begin(Duration::ZERO);
         }
         let end = self.clock.now() + duration;
         let (mut share, mut awake_since) = (Share::default(), self.clock.now());
@@ -314,6 +346,10 @@ impl Forwarder {
                 let (records, lost) = log.counts();
                 LogReport { records, lost }
             }),
+            ack_gaps: {
+                let gaps = self.ledger.ack_gaps().into_iter();
+                gaps.map(|(id, gap_ms)| AckGaps { id, gap_ms }).collect()
+            },
         }
     }
 
@@ -340,7 +376,10 @@ impl Forwarder {
             ..RunSummary::default()
         };
         self.network.summarise(now, &mut summary);
-        self.meters.summarise(&mut summary, &mut self.tables);
+        let Self { meters, ledger, tables, .. } = &mut self;
+        let complete = |flow, seen| ledger.complete(flow, now, seen);
+        meters.summarise(&mut summary, tables, &complete);
+        ledger.finish_pings(now, &meters.names(), &mut summary, tables);
         (summary, self.tables)
     }
 
@@ -407,6 +446,7 @@ impl Forwarder {
                 capture.packet(end, now, self.slab.bytes(slot), offload.checksum);
             }
             self.meters.on_sent(flow.0, direction, now, self.slab.bytes(slot));
+            self.ledger.on_sent(flow.0, direction, now);
             let way = &mut self.ways[direction];
             way.entered += 1;
             way.entered_bytes += u64::from(size);
@@ -432,15 +472,19 @@ impl Forwarder {
         let key = Key::of(packet, &layout, ue_end, up);
         let (flow, new) = self.flows.number(key);
         if new {
-            let end = &self.ends[ue_end];
-            let id = key.name(&end.name);
-            let name = self.tables.names.add(&id);
-            self.network.add_ue(end.ue, &mut self.tables.names);
-            self.network.add_flow(name, end.ue);
-            self.meters.add(name, id, key.protocol);
-            self.flow_ends.push(ue_end);
+            let id = key.name(&self.ends[ue_end].name);
+            self.add_flow(key, id);
         }
         Some(flow)
+    }
+
+    /// The next flow.
+    fn add_flow(&mut self, key: Key, id: String) {
+        let (name, ue) = (self.tables.names.add(&id), self.ends[key.end].ue);
+        self.network.add_ue(ue, &mut self.tables.names);
+        self.network.add_flow(name, ue);
+        self.meters.add(name, id, key.protocol);
+        self.flow_ends.push(key.end);
     }
 
     /// Lets out what is due.
@@ -462,6 +506,9 @@ impl Forwarder {
             way.note_slot(self.slot, at, now);
             way.left_bytes += u64::from(arrival.packet.size);
             self.meters.on_left(flow.0, direction, at, bytes);
+            let meters = &self.meters;
+            let delivered = |path| meters.delivered(flow.0, path);
+            self.ledger.on_left(flow.0, direction, at, bytes, delivered);
             if let Some(log) = &mut self.log {
                 log.push(self.clock.now(), at, direction, Point::Out, bytes);
             }
@@ -503,7 +550,7 @@ impl Forwarder {
     }
 
     fn drain_drops(&mut self) {
-        let Self { network, slab, log, journal, ways, clock, meters, .. } = self;
+        let Self { network, slab, log, journal, ways, clock, meters, ledger, .. } = self;
         network.drain_drops(&mut |path, drop| {
             let Payload::Opaque(handle) = drop.packet.payload else { return };
             let (slot, reason) = (handle as u32, drop.reason);
@@ -515,6 +562,7 @@ impl Forwarder {
                 journal.push(Entry::Dropped { at: drop.at, path, flow, size, reason });
             }
             meters.on_drop(drop.packet.flow.0, path);
+            ledger.on_drop(drop.packet.flow.0, path, slab.bytes(slot));
             *ways[path].dropped.entry(reason).or_default() += 1;
             slab.release(slot);
         });
@@ -525,6 +573,9 @@ impl Forwarder {
         let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
         self.sampled_at = now;
         self.network.sample(now, &mut self.tables);
+        for (flow, window) in self.ledger.sample(now) {
+            self.meters.sender(flow, window);
+        }
         self.meters.sample(now, seconds, &mut self.tables);
     }
 

@@ -5,11 +5,14 @@ use airpath_base::{DropReason, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
 use airpath_network::Network;
 use airpath_record::Names;
 use airpath_scenario::Scenario;
+use serde::Serialize;
 
 /// A run's packets, in the order in which the model saw them.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Journal {
     entries: Vec<Entry>,
+    /// UEs of the flows that were known before their first packet.
+    scheduled: Vec<usize>,
     /// The model was asked for all that was due until then.
     until: Instant,
 }
@@ -58,7 +61,25 @@ pub enum Entry {
     },
 }
 
+/// What a replay came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Parity {
+    /// Packets that left.
+    pub left: usize,
+    /// Packets that were dropped.
+    pub dropped: usize,
+    /// Nothing differs.
+    pub same: bool,
+    /// The first packet that does; none too where only their number differs.
+    pub first_difference: Option<String>,
+}
+
 impl Journal {
+    /// The next flow, which the scenario has; its UE.
+    pub(crate) fn schedule(&mut self, ue: usize) {
+        self.scheduled.push(ue);
+    }
+
     pub(crate) fn push(&mut self, entry: Entry) {
         self.entries.push(entry);
     }
@@ -82,12 +103,29 @@ impl Journal {
         (left.collect(), dropped)
     }
 
+    /// Law 3: whether the same arrivals on the virtual clock leave at the same logical times.
+    pub fn parity(&self, scenario: &Scenario, seed: u64) -> Parity {
+        let again = self.replay(scenario, seed);
+        let ((left, dropped), (left_again, dropped_again)) = (self.outcome(), again.outcome());
+        let differs = |(one, other): (&Entry, &Entry)| {
+            (one != other).then(|| format!("{one:?} on the real clock, {other:?} on the virtual"))
+        };
+        let first = left.iter().zip(&left_again).find_map(differs);
+        let first = first.or_else(|| dropped.iter().zip(&dropped_again).find_map(differs));
+        let same = left == left_again && dropped == dropped_again;
+        Parity { left: left.len(), dropped: dropped.len(), same, first_difference: first }
+    }
+
     /// The same arrivals on the virtual clock: a journal of what comes out.
     pub fn replay(&self, scenario: &Scenario, seed: u64) -> Self {
         let mut names = Names::default();
         let mut network = Network::new(scenario, seed, &mut names);
         let mut again = Self::default();
-        let mut flows = 0;
+        for &ue in &self.scheduled {
+            network.add_flow(names.add("flow"), ue);
+            again.schedule(ue);
+        }
+        let mut flows = self.scheduled.len() as u32;
         for entry in &self.entries {
             let &Entry::Entered { at, path, flow, ue, size, ecn } = entry else { continue };
             // Time passes in the steps of the events, not in those of a thread that wakes up.

@@ -9,6 +9,7 @@ use airpath_record::{FlowSummary, Name, Quantiles, RunSummary, SampleRow, Tables
 
 use crate::live::FlowLook;
 use crate::packet::{ACK, FIN, Layout, SYN, TCP, UDP};
+use crate::traffic::SenderWindow;
 
 /// Flows by number.
 #[derive(Debug, Default)]
@@ -26,6 +27,8 @@ struct Meter {
     ways: [Way; 2],
     /// At the last sample.
     sampled: [u64; 2],
+    /// What the sender's socket says.
+    sender: Option<SenderWindow>,
 }
 
 /// One direction of a flow.
@@ -44,12 +47,21 @@ struct Way {
     stream: Stream,
     /// UDP: payload that arrived.
     payload: u64,
-    /// Ends of segments under way, in order, and when those were sent that were sent once.
-    under_way: VecDeque<(u64, Option<Instant>)>,
+    /// Segments under way, in order.
+    under_way: VecDeque<Segment>,
     rtt: Histogram,
     /// Since the last sample.
     rtt_sum: Duration,
     rtt_count: u64,
+}
+
+/// A segment that was not acknowledged when it was last asked for.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    end: u64,
+    /// When it was sent last.
+    sent: Instant,
+    again: bool,
 }
 
 /// Sequence numbers as offsets in 64 bits.
@@ -73,10 +85,15 @@ struct Seen {
     seq: u32,
     ack: Option<u32>,
     syn: bool,
+    /// It has that option.
+    timestamps: bool,
     payload: u64,
     /// Sequence space.
     length: u64,
 }
+
+/// NOP, NOP, kind 8, length 10: where the option stands in established connections (RFC 7323 A).
+const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
 
 /// Offsets begin in the middle, so that what came before the first packet seen has one too.
 const BASE: u64 = 1 << 40;
@@ -146,29 +163,34 @@ impl Way {
         let end = from + seen.length;
         if end <= self.highest {
             self.retransmitted += 1;
-            // Karn: an acknowledgement of a segment sent twice says nothing (RFC 6298 3).
-            let first = self.under_way.partition_point(|&(sent, _)| sent <= from);
-            let again = self.under_way.iter_mut().skip(first).take_while(|(sent, _)| *sent <= end);
-            again.for_each(|(_, at)| *at = None);
+            let first = self.under_way.partition_point(|segment| segment.end <= from);
+            let again = self.under_way.iter_mut().skip(first);
+            for segment in again.take_while(|segment| segment.end <= end) {
+                (segment.sent, segment.again) = (now, true);
+            }
         } else {
             self.highest = end;
-            self.under_way.push_back((end, Some(now)));
+            self.under_way.push_back(Segment { end, sent: now, again: false });
         }
     }
 
-    /// An acknowledgement of this direction's data reached the sender.
-    fn on_ack(&mut self, now: Instant, ack: u32) {
+    /// An acknowledgement of this direction's data reached the sender. The round trip is that of the
+    /// first segment that it newly acknowledges; if one of them was sent twice, since that one was
+    /// sent last, which is what the timestamp echoes (RFC 7323 4.3). Without `timestamps` nothing
+    /// tells then (RFC 6298 3).
+    fn on_ack(&mut self, now: Instant, ack: u32, timestamps: bool) {
         if self.highest == 0 {
             return;
         }
         let mut offsets = self.sender;
         let ack = offsets.of(ack);
-        let mut newest = None;
-        while let Some(&(_, sent)) = self.under_way.front().filter(|(end, _)| *end <= ack) {
+        let (mut first, mut again) = (None, false);
+        while let Some(&segment) = self.under_way.front().filter(|segment| segment.end <= ack) {
             self.under_way.pop_front();
-            newest = sent;
+            first.get_or_insert(segment.sent);
+            again |= segment.again;
         }
-        if let Some(sent) = newest {
+        if let Some(sent) = first.filter(|_| timestamps || !again) {
             let rtt = now.saturating_since(sent);
             self.rtt.record(rtt);
             self.rtt_sum += rtt;
@@ -195,13 +217,14 @@ impl Seen {
                 seq: word(4),
                 ack: (flags & ACK != 0).then(|| word(8)),
                 syn,
+                timestamps: tcp[20..].starts_with(&TIMESTAMPS),
                 payload,
                 length: payload + u64::from(syn) + u64::from(flags & FIN != 0),
             });
         }
         let headers = layout.ip_bytes + if layout.protocol == UDP { 8 } else { 0 };
         let payload = packet.len().saturating_sub(headers) as u64;
-        Some(Self { seq: 0, ack: None, syn: false, payload, length: payload })
+        Some(Self { seq: 0, ack: None, syn: false, timestamps: false, payload, length: payload })
     }
 }
 
@@ -210,7 +233,8 @@ impl Meters {
     pub(crate) fn add(&mut self, name: Name, id: String, protocol: u8) {
         let ways = [Way::new(), Way::new()];
         let (first, last, sampled) = (None, Instant::ZERO, [0; 2]);
-        self.0.push(Meter { name, id, protocol, first, last, ways, sampled });
+        let sender = None;
+        self.0.push(Meter { name, id, protocol, first, last, ways, sampled, sender });
     }
 
     /// A packet of a flow enters.
@@ -245,8 +269,24 @@ impl Meters {
             way.stream.add(from, from + seen.payload);
         }
         if let Some(ack) = seen.ack {
-            meter.ways[1 - direction].on_ack(at, ack);
+            meter.ways[1 - direction].on_ack(at, ack, seen.timestamps);
         }
+    }
+
+    /// Of all flows, in tables.
+    pub(crate) fn names(&self) -> Vec<Name> {
+        self.0.iter().map(|meter| meter.name).collect()
+    }
+
+    /// Payload of a flow that arrived.
+    pub(crate) fn delivered(&self, flow: u32, direction: usize) -> u64 {
+        let meter = &self.0[flow as usize];
+        meter.ways[direction].bytes(meter.protocol)
+    }
+
+    /// What a flow's sending socket said last.
+    pub(crate) fn sender(&mut self, flow: u32, window: SenderWindow) {
+        self.0[flow as usize].sender = Some(window);
     }
 
     /// A packet of a flow was dropped.
@@ -297,19 +337,27 @@ impl Meters {
                 flow: meter.name,
                 goodput_mbps,
                 delivered_bytes: delivered,
-                cwnd_segments: None,
-                ssthresh_segments: None,
-                srtt_ms: None,
+                cwnd_segments: meter.sender.map(|sender| sender.cwnd_segments),
+                ssthresh_segments: meter.sender.and_then(|sender| sender.ssthresh_segments),
+                srtt_ms: meter.sender.map(|sender| sender.srtt_ms),
                 rtt_ms: (count > 0).then(|| (rtt / count).as_millis_f64()),
-                inflight_segments: None,
+                inflight_segments: meter.sender.map(|sender| sender.inflight_segments),
             });
         }
     }
 
     /// The run is over.
-    pub(crate) fn summarise(&self, summary: &mut RunSummary, tables: &mut Tables) {
-        for meter in self.0.iter().filter(|meter| matches!(meter.protocol, TCP | UDP)) {
-            let flow = meter.summary();
+    ///
+    /// `complete` adds what else is known of the how manieth flow.
+    pub(crate) fn summarise(
+        &self,
+        summary: &mut RunSummary,
+        tables: &mut Tables,
+        complete: &dyn Fn(usize, FlowSummary) -> FlowSummary,
+    ) {
+        let flows = self.0.iter().enumerate();
+        for (index, meter) in flows.filter(|(_, meter)| matches!(meter.protocol, TCP | UDP)) {
+            let flow = complete(index, meter.summary());
             tables.flow(meter.name, &flow);
             summary.flows.push(flow);
         }

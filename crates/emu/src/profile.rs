@@ -2,7 +2,7 @@
 //!
 //! The rest (delayed acknowledgements, the first RTO, slow start of CUBIC) is the kernel's own.
 
-use airpath_scenario::{Direction, Scenario, TcpConfig, Traffic};
+use airpath_scenario::{Direction, FlowConfig, Scenario, TcpConfig, Traffic};
 use airpath_tcp::{CongestionConfig, EcnConfig, EndpointConfig, IdleRestart, LossDetection};
 
 use crate::EmuError;
@@ -49,7 +49,8 @@ impl KernelProfile {
             return Ok(Self { mtu, congestion: CONGESTION, sysctls, route });
         };
         let end = if sends(flow.direction) { &tcp.sender } else { &tcp.receiver };
-        let mtu = end.mss + end.header;
+        // Flows with smaller packets say so on their sockets.
+        let mtu = here_mtu(&flows, ue).unwrap_or(end.mss + end.header);
         if mtu as usize > SLOT_BYTES {
             return Err(EmuError::Mtu { flow: flow.id.clone(), mtu, most: SLOT_BYTES });
         }
@@ -68,6 +69,13 @@ impl KernelProfile {
     }
 }
 
+/// The largest packets of the flows that end there.
+fn here_mtu(flows: &[(&FlowConfig, &TcpConfig)], ue: Option<usize>) -> Option<u32> {
+    let packet = |end: &EndpointConfig| end.mss + end.header;
+    let here = flows.iter().filter(|(flow, _)| ue.is_none_or(|ue| ue == flow.ue));
+    here.map(|(_, tcp)| packet(&tcp.sender).max(packet(&tcp.receiver))).max()
+}
+
 fn tcp(traffic: &Traffic) -> Option<&TcpConfig> {
     match traffic {
         Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => Some(tcp),
@@ -75,7 +83,7 @@ fn tcp(traffic: &Traffic) -> Option<&TcpConfig> {
     }
 }
 
-const fn kernel_name(congestion: &CongestionConfig) -> Option<&'static str> {
+pub(crate) const fn kernel_name(congestion: &CongestionConfig) -> Option<&'static str> {
     match congestion {
         CongestionConfig::Reno => Some("reno"),
         CongestionConfig::Cubic(_) => Some("cubic"),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use airpath_base::{Duration, Histogram};
+use airpath_record::Quantiles;
 use serde::Serialize;
 
 /// A whole run.
@@ -22,6 +23,17 @@ pub struct Report {
     pub links: Vec<LinkReport>,
     /// The packet log, if there was one.
     pub log: Option<LogReport>,
+    /// The scenario's TCP flows, if they ran.
+    pub ack_gaps: Vec<AckGaps>,
+}
+
+/// When acknowledgements reached a sender.
+#[derive(Clone, Debug, Serialize)]
+pub struct AckGaps {
+    /// The flow.
+    pub id: String,
+    /// Time between one and the next; null without two.
+    pub gap_ms: Option<Quantiles>,
 }
 
 /// One direction. What entered left, was dropped, or is still inside the network.

@@ -35,10 +35,12 @@ mod links;
 mod look;
 mod network;
 mod radio;
+mod steady;
 
 pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, RADIO, beyond_proxy};
 pub use look::{CellLook, LinkLook, NetworkLook, RadioLook, UeLook};
 pub use network::{Arrival, Network};
+pub use steady::steady;
 
 /// Rate in Mb/s; `None` over no time.
 pub fn mbps(bytes: u64, seconds: f64) -> Option<f64> {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use airpath_base::Instant;
-use airpath_emu::{EmuError, Emulation, Live, Plan, Settings, Watch};
+use airpath_emu::{EmuError, Emulation, Ended, Live, Plan, Settings, Watch};
 use airpath_record::RecordError;
 use airpath_scenario::{Origin, Parsed, Problem, Source};
 use arrow::record_batch::RecordBatch;
@@ -20,7 +20,7 @@ mod core {
     #[pymodule_export]
     use super::{
         PyEmulated, PyMonitor, PyResultTables, PyScenario, ScenarioError, emulate,
-        enter_user_namespace, parse, radio_presets, reference, schema, shipped, simulate,
+        enter_user_namespace, parse, profiles, radio_presets, reference, schema, shipped, simulate,
     };
 
     use pyo3::prelude::*;
@@ -62,6 +62,11 @@ impl PyScenario {
     #[getter]
     fn duration_s(&self) -> f64 {
         self.0.scenario.run.duration.as_secs_f64()
+    }
+
+    #[getter]
+    fn coalesce_bytes(&self) -> u32 {
+        self.0.scenario.emulation.coalesce_bytes
     }
 
     #[getter]
@@ -150,6 +155,12 @@ fn describe<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyDi
 #[pyfunction]
 fn shipped() -> Vec<(&'static str, &'static str)> {
     airpath_scenario::shipped().to_vec()
+}
+
+/// Names of the built-in TCP profiles.
+#[pyfunction]
+fn profiles() -> Vec<&'static str> {
+    airpath_scenario::profiles().collect()
 }
 
 /// Names and descriptions of the radio presets.
@@ -274,6 +285,8 @@ struct PyEmulated {
     invalid: Option<String>,
     report: String,
     facts: String,
+    failed: String,
+    parity: String,
     programs: String,
     result: Py<PyResultTables>,
 }
@@ -300,6 +313,18 @@ impl PyEmulated {
     #[getter]
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("json")?.call_method1("loads", (&self.facts,))
+    }
+
+    /// Flows of the scenario that failed: `id` and `because`.
+    #[getter]
+    fn failed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.failed,))
+    }
+
+    /// What the replay on the virtual clock came to; None if it was not asked for.
+    #[getter]
+    fn parity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.parity,))
     }
 
     #[getter]
@@ -338,10 +363,11 @@ impl PyMonitor {
     }
 }
 
-/// Runs a command inside a scenario's network, on the real clock, without the GIL.
+/// Runs a command inside a scenario's network, on the real clock, without the GIL; with `flows` the
+/// scenario's flows beside it, or alone where the command is empty. `parity` plays the packets again.
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, error=None, monitor=None))]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, error=None, monitor=None, flows=false, parity=false, progress=None))]
 fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
@@ -356,20 +382,43 @@ fn emulate(
     output: Option<i32>,
     error: Option<i32>,
     monitor: Option<&PyMonitor>,
+    flows: bool,
+    parity: bool,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
-    let settings = Settings { bare, ..Settings::of(&scenario.emulation) };
+    let settings = Settings { bare, flows, journal: parity, ..Settings::of(&scenario.emulation) };
+    let alone = flows && command.is_empty() && scenario.programs.is_empty();
     let plan = Plan { command, place, servers, quiet, output, error, files };
     let watch = Watch { capture, live: monitor.map(|monitor| monitor.0.clone()) };
-    let run = || Emulation::watched(scenario, seed, &settings, watch)?.run(&plan);
-    let ended = py.detach(run).map_err(|error: EmuError| {
-        let message = error.to_string();
-        if error.is_bad_use() {
-            PyValueError::new_err(message)
-        } else {
-            PyOSError::new_err(message)
-        }
+    let mut raised = None;
+    let mut report = |now: Instant| {
+        let tell = |py: Python<'_>| -> PyResult<bool> {
+            py.check_signals()?;
+            progress
+                .as_ref()
+                .map_or(Ok(true), |tell| tell.call1(py, (now.as_secs_f64(),))?.extract(py))
+        };
+        Python::attach(tell).unwrap_or_else(|error| {
+            raised = Some(error);
+            false
+        })
+    };
+    let run = || -> Result<Ended, EmuError> {
+        let emulation = Emulation::watched(scenario, seed, &settings, watch)?;
+        if alone { emulation.run_flows(&mut report) } else { emulation.run(&plan) }
+    };
+    let ended = py.detach(run);
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let ended = ended.map_err(|error: EmuError| match error {
+        EmuError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+        error if error.is_bad_use() => PyValueError::new_err(error.to_string()),
+        error => PyOSError::new_err(error.to_string()),
     })?;
+    let replayed = ended.journal.as_ref();
+    let replayed = py.detach(|| replayed.map(|journal| journal.parity(scenario, seed)));
     let json =
         |document: serde_json::Result<String>| document.expect("only strings, numbers and lists");
     let invalid = ended.invalid(scenario.emulation.lateness_bound);
@@ -380,6 +429,8 @@ fn emulate(
         invalid,
         report: json(serde_json::to_string(&ended.report)),
         facts: json(serde_json::to_string(&ended.facts)),
+        failed: json(serde_json::to_string(&ended.failed)),
+        parity: json(serde_json::to_string(&replayed)),
         programs: json(serde_json::to_string(&ended.programs)),
         result: Py::new(py, PyResultTables { summary, tables })?,
     })

@@ -52,6 +52,7 @@ pub use model::{
     ProxyConfig, ProxyEnds, RadioConfig, RunConfig, Scenario, TcpConfig, Traffic,
 };
 pub use problem::{Origin, Problem, ScenarioError};
+pub use profiles::profiles;
 pub use radio::presets::radio_presets;
 pub use reference::reference_markdown;
 pub use schema::json_schema;

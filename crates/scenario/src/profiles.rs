@@ -20,6 +20,11 @@ pub(crate) const BUILT_IN: &[(&str, &str)] = &[
     ("macos-10.5", include_str!("../profiles/macos-10.5.toml")),
 ];
 
+/// Names of the built-in profiles, oldest kernel first.
+pub fn profiles() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name)
+}
+
 /// The profiles that a file can use.
 #[derive(Default)]
 pub(crate) struct Profiles {

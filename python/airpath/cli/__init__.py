@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from airpath.cli import doctor, emulate, metrics, report, reproduce, run, scenario
+from airpath.cli import doctor, emulate, metrics, report, reproduce, run, scenario, twin
 from airpath.cli.console import guarded
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
 )
 app.command("run", short_help="Simulate a scenario.")(run.command)
 app.command("emulate", short_help="Run a command inside a scenario's network.")(emulate.command)
+app.command("twin", short_help="Simulate and emulate a scenario, and compare.")(twin.command)
 app.command("reproduce", short_help="Run published studies and judge each figure.")(
     reproduce.command
 )
@@ -46,6 +47,7 @@ def _root(
 def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 bad use or bad input, 130 Ctrl-C.
 
-    ``emulate`` has its command's code instead, or 3 for a run that does not count.
+    ``emulate`` has its command's code instead, or 3 for a run that does not count; ``twin`` 1 if the
+    two differ, 3 if none counts.
     """
     raise SystemExit(guarded(lambda: app(prog_name="airpath", standalone_mode=False)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
-from airpath.cli.console import narrate, output
+from airpath.cli.console import narrate, output, progress_bar
 from airpath.cli.run import Out, Scenario, Sets
 
 
@@ -40,6 +41,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    flows: Annotated[
+        bool,
+        typer.Option(
+            "--flows",
+            help="The kernel's sockets run the scenario's flows: until the scenario's end, or beside "
+            "COMMAND until that ends.",
+        ),
+    ] = False,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -83,21 +92,30 @@ def command(
     """Run a command inside a scenario's network, over the kernel's own TCP.
 
     COMMAND runs at the UE's end, called ue; the other end is called server, and "ip netns exec
-    server" runs something there. The scenario's [[program]] tables run beside it. The exit code is
-    COMMAND's, without one that of the first program that failed, or 3 if that is 0 and the machine
-    was too late for the run to count. Without root it runs inside a user namespace.
+    server" runs something there. The scenario's [[program]] tables run beside it, and with --flows
+    its flows; then COMMAND is optional. The exit code is COMMAND's, without one that of the first
+    program that failed, or 3 if that is 0 and the machine was too late for the run to count.
+    Without root it runs inside a user namespace.
     """
     from airpath import rootless
 
     # Before anything starts a thread.
     if rootless.enter():
         narrate(f"without root: {rootless.LIMITS}")
-    from airpath import emulate, provenance, summary, watching
+    from airpath import describe, emulate, provenance, summary, watching
     from airpath import scenario as scenarios
+    from airpath.errors import InputError
 
+    if flows and not words and (server or at):
+        raise InputError("--server and --at are for a COMMAND, and --flows alone has none")
     loaded = scenarios.load(scenario, sets)
-    chosen = words or ([] if loaded.programs else emulate.shell())
-    with watching.watched(loaded, chosen, live=live, port=metrics) as watch:
+    chosen = words or ([] if flows or loaded.programs else emulate.shell())
+    # A table tells more; a command has the terminal to itself.
+    bar = not chosen and not loaded.programs and not watching.is_shown(chosen, live)
+    with (
+        watching.watched(loaded, chosen, live=live, port=metrics) as watch,
+        progress_bar("emulating") if bar else nullcontext() as progress,
+    ):
         run = emulate.emulate(
             loaded,
             chosen,
@@ -110,11 +128,16 @@ def command(
             monitor=watch.monitor,
             output=watch.streams.output,
             error=watch.streams.error,
+            flows=flows,
+            progress=progress,
             command_line=provenance.command_line(),
         )
     if json:
         output(summary.to_json(run.summary))
     else:
+        if flows:
+            for sentence in describe.sentences(run.summary):
+                output(sentence)
         for sentence in emulate.sentences(run):
             narrate(sentence)
     narrate(f"run directory: {run.directory}")

@@ -4,6 +4,7 @@
 mod process;
 mod ring;
 mod signals;
+mod socket;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -13,6 +14,7 @@ pub(crate) use process::{
 };
 pub(crate) use ring::{LARGEST, Ring, packet_socket, take_dropped};
 pub(crate) use signals::Signals;
+pub(crate) use socket::{TcpInfo, set_largest_segment, set_window_clamp, tcp_info};
 
 /// Bytes of an interface name, the final zero included (IFNAMSIZ).
 pub(crate) const NAME_BYTES: usize = libc::IFNAMSIZ;

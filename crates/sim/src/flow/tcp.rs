@@ -1,7 +1,7 @@
 //! A TCP flow: two endpoints, an application that writes for a time or a number of bytes.
 
 use airpath_base::{Duration, Instant, Packet, Payload, Stream};
-use airpath_network::mbps;
+use airpath_network::{mbps, steady};
 use airpath_record::{AckRow, FlowSummary, Quantiles, SampleRow};
 use airpath_scenario::TcpConfig;
 use airpath_tcp::Endpoint;
@@ -251,7 +251,8 @@ impl TcpFlow {
         let seconds = measured.map_or(0.0, |measured| {
             measured.end.saturating_since(self.identity.start).as_secs_f64()
         });
-        let steady = self.steady(measured.map_or(now, |measured| measured.end));
+        let end = measured.map_or(now, |measured| measured.end);
+        let steady = steady(self.identity.start, end, &self.delivery);
         let ends = self.ends.as_ref();
         let counters = ends.map(|ends| ends.sender.counters()).unwrap_or_default();
         let rtt = Quantiles::of(&self.notes.rtt);
@@ -284,42 +285,6 @@ impl TcpFlow {
             limited_s: ends.map(|ends| limit_seconds(&ends.sender, now)),
             ..FlowSummary::default()
         }
-    }
-
-    /// Median of the goodput over 1 s in the second half of the flow, and the first time at which
-    /// it reaches 90 % of that. `None` below 5 s.
-    fn steady(&self, end: Instant) -> Option<(f64, Option<f64>)> {
-        let start = self.identity.start;
-        let length = end.saturating_since(start);
-        if length < Duration::from_secs(5) {
-            return None;
-        }
-        let second = Duration::from_secs(1);
-        let mut windows = Vec::new();
-        let mut first = 0;
-        let origin = [(start, 0)];
-        let points: Vec<_> =
-            origin.iter().chain(&self.delivery).copied().filter(|&(at, _)| at <= end).collect();
-        for &(at, bytes) in &points {
-            while points[first + 1].0 + second <= at {
-                first += 1;
-            }
-            let span = at.saturating_since(points[first].0);
-            if span >= second {
-                windows.push((at, mbps(bytes - points[first].1, span.as_secs_f64())?));
-            }
-        }
-        let middle = start + length / 2;
-        let mut late: Vec<f64> =
-            windows.iter().filter(|(at, _)| *at > middle).map(|&(_, rate)| rate).collect();
-        if late.is_empty() {
-            return None;
-        }
-        let half = late.len() / 2;
-        let (_, &mut steady, _) = late.select_nth_unstable_by(half, f64::total_cmp);
-        let reached = windows.iter().find(|(_, rate)| *rate >= 0.9 * steady);
-        let after = reached.map(|(at, _)| at.saturating_since(start).as_secs_f64());
-        Some((steady, after))
     }
 }
 

@@ -1,0 +1,222 @@
+//! Echo requests, which the other end's kernel answers, and datagrams at a constant rate.
+
+use std::net::{SocketAddr, SocketAddrV4};
+use std::os::fd::OwnedFd;
+
+use airpath_base::{Duration, Instant, Rate};
+use airpath_scenario::{FlowConfig, Traffic};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketType, ipproto, recvfrom, sendto};
+
+use super::pace::{Pace, Woken};
+use super::tcp::Opened;
+use super::{End, Failure, Job, identifier, start_of};
+use crate::packet::{fold, sum};
+
+/// IPv4 and ICMP or UDP headers.
+pub(super) const HEADER_BYTES: u32 = 28;
+
+/// RFC 792.
+const ECHO_REQUEST: u8 = 8;
+const ECHO_HEADER_BYTES: usize = 8;
+
+/// A flow of pings.
+pub(super) fn open_ping(
+    flow: &FlowConfig,
+    index: u16,
+    sender: End<'_>,
+    receiver: End<'_>,
+) -> Opened<Vec<Job>> {
+    let Traffic::Ping { interval, packet_bytes, count } = flow.traffic else {
+        return Ok(Vec::new());
+    };
+    let socket = sender.socket(SocketType::RAW, Some(ipproto::ICMP))?;
+    let pings = Pings {
+        to: SocketAddrV4::new(*receiver.address.ip(), 0),
+        identifier: identifier(index),
+        payload_bytes: packet_bytes.saturating_sub(HEADER_BYTES) as usize,
+        interval,
+        count: count.unwrap_or(u64::MAX),
+        start: start_of(flow),
+    };
+    Ok(vec![Job::new(flow, sender, true, move |pace| pings.run(&socket, pace))?])
+}
+
+/// A flow of UDP.
+pub(super) fn open_udp(flow: &FlowConfig, sender: End<'_>, receiver: End<'_>) -> Opened<Vec<Job>> {
+    let Traffic::Udp { rate, packet_bytes, duration, receiver_opens } = flow.traffic else {
+        return Ok(Vec::new());
+    };
+    let socket = |end: End<'_>| end.socket(SocketType::DGRAM, Some(ipproto::UDP));
+    let (from, to) = (socket(sender)?, socket(receiver)?);
+    let start = start_of(flow);
+    let stream = Datagrams {
+        to: (!receiver_opens).then_some(receiver.address),
+        rate,
+        packet_bytes,
+        start,
+        stop: duration.map(|duration| start + duration),
+    };
+    let asks = receiver_opens.then_some(sender.address);
+    let bytes = packet_bytes.saturating_sub(HEADER_BYTES) as usize;
+    Ok(vec![
+        Job::new(flow, sender, true, move |pace| stream.run(&from, pace))?,
+        Job::new(flow, receiver, false, move |pace| {
+            if let Some(to_sender) = asks {
+                if !pace.until(start).map_err(waiting)? {
+                    return Ok(());
+                }
+                send(&to, &vec![0; bytes], to_sender)?;
+            }
+            read_all(&to, pace)
+        })?,
+    ])
+}
+
+struct Pings {
+    to: SocketAddrV4,
+    identifier: u16,
+    payload_bytes: usize,
+    interval: Duration,
+    count: u64,
+    start: Instant,
+}
+
+impl Pings {
+    /// Returns when all have been answered; otherwise at the end of the run.
+    fn run(&self, socket: &OwnedFd, pace: &Pace) -> Result<(), Failure> {
+        let (mut sent, mut answered, mut next) = (0, 0, self.start);
+        while sent < self.count || answered < sent {
+            let due = (sent < self.count).then_some(next);
+            match pace.ready(socket, PollFlags::IN, due).map_err(waiting)? {
+                Woken::Over => return Ok(()),
+                Woken::Ready => answered += self.replies(socket)?,
+                Woken::Time => {}
+            }
+            if sent < self.count && pace.clock.now() >= next {
+                send(socket, &self.request(sent as u16), self.to)?;
+                sent += 1;
+                next += self.interval;
+            }
+        }
+        Ok(())
+    }
+
+    fn request(&self, sequence: u16) -> Vec<u8> {
+        let mut message = vec![0; ECHO_HEADER_BYTES + self.payload_bytes];
+        message[0] = ECHO_REQUEST;
+        message[4..6].copy_from_slice(&self.identifier.to_be_bytes());
+        message[6..8].copy_from_slice(&sequence.to_be_bytes());
+        let checksum = !fold(sum(&message));
+        message[2..4].copy_from_slice(&checksum.to_be_bytes());
+        message
+    }
+
+    /// Replies that have come. A raw socket gets the IP header too, and whatever else is ICMP.
+    fn replies(&self, socket: &OwnedFd) -> Result<u64, Failure> {
+        let (mut replies, mut buffer) = (0, [0_u8; 64]);
+        loop {
+            match recvfrom(socket, &mut buffer[..], RecvFlags::empty()) {
+                Ok((_, bytes, _)) => {
+                    let at = usize::from(buffer[0] & 15) * 4;
+                    let header = buffer.get(at..at + ECHO_HEADER_BYTES).filter(|_| bytes >= at + 8);
+                    let is_ours = header.is_some_and(|header| {
+                        header[0] == 0 && header[4..6] == self.identifier.to_be_bytes()
+                    });
+                    replies += u64::from(is_ours);
+                }
+                Err(Errno::AGAIN) => return Ok(replies),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(Failure("receiving", error.into())),
+            }
+        }
+    }
+}
+
+struct Datagrams {
+    /// None: whoever asks.
+    to: Option<SocketAddrV4>,
+    rate: Rate,
+    packet_bytes: u32,
+    start: Instant,
+    stop: Option<Instant>,
+}
+
+impl Datagrams {
+    fn run(&self, socket: &OwnedFd, pace: &Pace) -> Result<(), Failure> {
+        if !pace.until(self.start).map_err(waiting)? {
+            return Ok(());
+        }
+        let (to, mut next) = match self.to {
+            Some(to) => (to, self.start),
+            None => match self.asked(socket, pace)? {
+                Some(from) => (from, pace.clock.now()),
+                None => return Ok(()),
+            },
+        };
+        let mut payload = vec![0; self.packet_bytes.saturating_sub(HEADER_BYTES) as usize];
+        let (mut carried, mut sequence) = (0, 0_u32);
+        while self.stop.is_none_or(|stop| next < stop) {
+            if !pace.until(next).map_err(waiting)? {
+                return Ok(());
+            }
+            // Where there is room for it, each has its number: how long it took is told by that.
+            if let Some(number) = payload.first_chunk_mut() {
+                *number = sequence.to_be_bytes();
+            }
+            send(socket, &payload, to)?;
+            sequence = sequence.wrapping_add(1);
+            let (gap, rest) = self.rate.transmission_time(self.packet_bytes, carried);
+            carried = rest;
+            next += gap;
+        }
+        Ok(())
+    }
+
+    /// Who asks for the stream; `None`: nobody until the end of the run, or until it is too late.
+    fn asked(&self, socket: &OwnedFd, pace: &Pace) -> Result<Option<SocketAddrV4>, Failure> {
+        loop {
+            if pace.ready(socket, PollFlags::IN, self.stop).map_err(waiting)? != Woken::Ready {
+                return Ok(None);
+            }
+            match recvfrom(socket, &mut [0_u8; 1][..], RecvFlags::empty()) {
+                Ok((_, _, from)) => {
+                    let from = from.and_then(|from| SocketAddr::try_from(from).ok());
+                    if let Some(SocketAddr::V4(from)) = from {
+                        return Ok(Some(from));
+                    }
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(Failure("receiving", error.into())),
+            }
+        }
+    }
+}
+
+/// Until the end of the run.
+fn read_all(socket: &OwnedFd, pace: &Pace) -> Result<(), Failure> {
+    loop {
+        match recvfrom(socket, &mut [0_u8; 1][..], RecvFlags::empty()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                if pace.ready(socket, PollFlags::IN, None).map_err(waiting)? == Woken::Over {
+                    return Ok(());
+                }
+            }
+            Err(error) => return Err(Failure("receiving", error.into())),
+        }
+    }
+}
+
+fn send(socket: &OwnedFd, bytes: &[u8], to: SocketAddrV4) -> Result<(), Failure> {
+    match sendto(socket, bytes, SendFlags::NOSIGNAL, &to) {
+        // A full device drops, as a full queue would.
+        Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS) => Ok(()),
+        Err(error) => Err(Failure("sending", error.into())),
+    }
+}
+
+fn waiting(error: std::io::Error) -> Failure {
+    Failure("waiting", error)
+}

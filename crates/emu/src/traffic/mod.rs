@@ -1,0 +1,286 @@
+//! The scenario's own flows over the kernel's TCP: sockets at both ends, threads of this process.
+//!
+//! A socket belongs to the network namespace in which it was made, so nothing is started inside.
+//! What passes is counted by the forwarder, in the flow's [`Account`]; a sender tells it what only
+//! the kernel knows.
+
+mod account;
+mod datagram;
+mod pace;
+mod tcp;
+
+use std::fs::File;
+use std::io::{self, PipeWriter};
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use airpath_base::Instant;
+use airpath_scenario::{Direction, FlowConfig, Scenario, Traffic as Kind};
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, bind, ipproto, socket_with};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde::Serialize;
+
+use crate::flows::Key;
+use crate::namespace::Namespace;
+use crate::packet::{ICMP_V4, TCP, UDP};
+use crate::profile::{KernelProfile, kernel_name};
+use crate::{Clock, EmuError, real_time_priority};
+
+pub(crate) use account::Ledger;
+pub(crate) use tcp::{SenderState, SenderWindow};
+
+use pace::Pace;
+
+/// Below the forwarder, above everything else: who is put aside while it reads holds the socket,
+/// hence its acknowledgements.
+const PRIORITY: i32 = 40;
+
+/// Ports of the first flow; the others follow. Below those that the kernel gives to programs.
+const SERVER_PORT: u16 = 10_000;
+const UE_PORT: u16 = 20_000;
+const MOST_FLOWS: usize = 10_000;
+
+/// A flow of the scenario, and how its packets are known.
+#[derive(Clone, Debug)]
+pub(crate) struct Scheduled {
+    pub(crate) config: FlowConfig,
+    /// Name of its UE; none without a radio.
+    pub(crate) ue: Option<String>,
+    pub(crate) key: Key,
+    /// What its sending socket says.
+    pub(crate) sender: Arc<Mutex<SenderState>>,
+}
+
+/// Sockets that are open, and what is to be done with them.
+pub(crate) struct Traffic {
+    scheduled: Vec<Scheduled>,
+    jobs: Vec<Job>,
+}
+
+/// Flows under way.
+pub(crate) struct Running {
+    /// Dropped: the run is over.
+    over: Option<PipeWriter>,
+    threads: Vec<(Job, JoinHandle<Result<(), Failure>>)>,
+}
+
+/// A flow that could not do what it was to do.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailedFlow {
+    /// Its name.
+    pub id: String,
+    /// What failed.
+    pub because: String,
+}
+
+/// What one thread does.
+struct Job {
+    flow: String,
+    /// The run waits for it.
+    decides: bool,
+    /// Its namespace.
+    place: File,
+    work: Option<Work>,
+}
+
+type Work = Box<dyn FnOnce(&Pace) -> Result<(), Failure> + Send>;
+
+/// A step, and what the kernel said.
+#[derive(Debug)]
+struct Failure(&'static str, io::Error);
+
+/// One end of a flow: where it is, and its address.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    namespace: &'a Namespace,
+    profile: &'a KernelProfile,
+    address: SocketAddrV4,
+}
+
+impl Traffic {
+    /// Opens the sockets of all flows; `ends` begins with the server.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel cannot send, or does not allow.
+    pub(crate) fn open(
+        scenario: &Scenario,
+        ends: &[(Namespace, KernelProfile)],
+    ) -> Result<Self, EmuError> {
+        let flows = scenario.flows.len();
+        if flows > MOST_FLOWS {
+            return Err(EmuError::Flows { flows, most: MOST_FLOWS });
+        }
+        let mut traffic = Self { scheduled: Vec::new(), jobs: Vec::new() };
+        for (index, config) in (0..).zip(&scenario.flows) {
+            let ue = scenario.radio.as_ref().map(|radio| radio.ues[config.ue].clone());
+            let place = ue.as_ref().map_or(1, |ue| {
+                let found = ends.iter().position(|(end, _)| end.name == *ue);
+                found.expect("every UE that has a flow has an end")
+            });
+            traffic.add(config, ue, index, place, ends)?;
+        }
+        Ok(traffic)
+    }
+
+    /// What the forwarder has to know.
+    pub(crate) fn scheduled(&self) -> Vec<Scheduled> {
+        self.scheduled.clone()
+    }
+
+    /// Starts the threads. Times are those of `clock`.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no more threads.
+    pub(crate) fn start(self, clock: Clock) -> Result<Running, EmuError> {
+        let (over, stop) = io::pipe().map_err(EmuError::Wait)?;
+        let pace = Pace { clock, over: Arc::new(over) };
+        let mut running = Running { over: Some(stop), threads: Vec::new() };
+        for mut job in self.jobs {
+            let work = job.work.take().expect("a job is begun once");
+            let place = job.place.try_clone().map_err(EmuError::Wait)?;
+            let pace = pace.clone();
+            let inside = move || {
+                let network = Some(LinkNameSpaceType::Network);
+                move_into_link_name_space(place.as_fd(), network)
+                    .map_err(|error| Failure("entering a network namespace", error.into()))?;
+                // Lateness tells what that costs where it is not allowed.
+                let _ = real_time_priority(PRIORITY);
+                work(&pace)
+            };
+            let thread = thread::Builder::new().name("airpath-flow".to_owned()).spawn(inside);
+            running.threads.push((job, thread.map_err(EmuError::Wait)?));
+        }
+        Ok(running)
+    }
+
+    fn add(
+        &mut self,
+        config: &FlowConfig,
+        ue: Option<String>,
+        index: u16,
+        place: usize,
+        ends: &[(Namespace, KernelProfile)],
+    ) -> Result<(), EmuError> {
+        let ports = (SERVER_PORT + index, UE_PORT + index);
+        let end = |place: usize, port| {
+            let (namespace, profile) = &ends[place];
+            let address = SocketAddrV4::new(namespace.place.v4(), port);
+            End { namespace, profile, address }
+        };
+        let (server, phone) = (end(0, ports.0), end(place, ports.1));
+        let [sender, receiver] = match config.direction {
+            Direction::Down => [server, phone],
+            Direction::Up => [phone, server],
+        };
+        let state = Arc::new(Mutex::new(SenderState::default()));
+        let (protocol, jobs) = match &config.traffic {
+            Kind::Bulk { tcp, .. } | Kind::File { tcp, .. } => {
+                if kernel_name(&tcp.sender.congestion).is_none() {
+                    let name = tcp.sender.congestion.name().to_owned();
+                    return Err(EmuError::Congestion { flow: config.id.clone(), name });
+                }
+                (TCP, tcp::open(config, tcp, sender, receiver, &state))
+            }
+            Kind::Ping { packet_bytes, .. } => {
+                fits(config, *packet_bytes, sender)?;
+                (ICMP_V4, datagram::open_ping(config, index, sender, receiver))
+            }
+            Kind::Udp { packet_bytes, .. } => {
+                fits(config, *packet_bytes, sender)?;
+                (UDP, datagram::open_udp(config, sender, receiver))
+            }
+        };
+        let flow = config.id.clone();
+        self.jobs.extend(jobs.map_err(|(step, source)| EmuError::Socket { flow, step, source })?);
+        let ports =
+            if protocol == ICMP_V4 { (identifier(index), identifier(index)) } else { ports };
+        let key = Key::planned(place, protocol, ports.1, ports.0);
+        let config = config.clone();
+        self.scheduled.push(Scheduled { config, ue, key, sender: state });
+        Ok(())
+    }
+}
+
+impl Running {
+    /// Every flow that ends of its own accord has ended.
+    pub(crate) fn is_done(&self) -> bool {
+        self.threads.iter().all(|(job, thread)| !job.decides || thread.is_finished())
+    }
+
+    /// Ends all flows; those that failed.
+    pub(crate) fn finish(&mut self) -> Vec<FailedFlow> {
+        drop(self.over.take());
+        let mut failed = Vec::new();
+        for (job, thread) in self.threads.drain(..) {
+            let done = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            if let Err(Failure(step, error)) = done {
+                failed.push(FailedFlow { id: job.flow, because: format!("{step}: {error}") });
+            }
+        }
+        failed
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Job {
+    fn new(
+        flow: &FlowConfig,
+        end: End<'_>,
+        decides: bool,
+        work: impl FnOnce(&Pace) -> Result<(), Failure> + Send + 'static,
+    ) -> Result<Self, (&'static str, io::Error)> {
+        let place = end.namespace.file.try_clone().map_err(|error| ("a descriptor", error))?;
+        Ok(Self { flow: flow.id.clone(), decides, place, work: Some(Box::new(work)) })
+    }
+}
+
+impl End<'_> {
+    /// A socket there, bound to its address.
+    fn socket(
+        self,
+        kind: SocketType,
+        protocol: Option<Protocol>,
+    ) -> Result<OwnedFd, (&'static str, io::Error)> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let open = || {
+            let socket = socket_with(AddressFamily::INET, kind, flags, protocol)?;
+            bind(&socket, &self.address)?;
+            rustix::io::Result::Ok(socket)
+        };
+        let opened = self.namespace.within(open);
+        let opened = opened.map_err(|error| ("a namespace", io::Error::other(error)))?;
+        opened.map_err(|error| ("a socket", error.into()))
+    }
+
+    fn tcp_socket(self) -> Result<OwnedFd, (&'static str, io::Error)> {
+        self.socket(SocketType::STREAM, Some(ipproto::TCP))
+    }
+}
+
+/// When a flow starts, on the clock of the run.
+fn start_of(flow: &FlowConfig) -> Instant {
+    Instant::ZERO + flow.start
+}
+
+/// Of the echo requests of a flow.
+const fn identifier(index: u16) -> u16 {
+    SERVER_PORT + index
+}
+
+/// The model has no fragments of what endpoints send.
+fn fits(flow: &FlowConfig, bytes: u32, sender: End<'_>) -> Result<(), EmuError> {
+    let mtu = sender.profile.mtu;
+    if bytes <= mtu {
+        return Ok(());
+    }
+    Err(EmuError::Packet { flow: flow.id.clone(), bytes, mtu })
+}

@@ -1,0 +1,73 @@
+//! How the threads of flows wait: for the model's time, for a socket, for the end of the run.
+
+use std::io::{self, PipeReader};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use airpath_base::Instant;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use crate::Clock;
+use crate::clock::timespec;
+
+/// The clock of a run, and its end.
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    pub(super) clock: Clock,
+    /// Closed at the other end when the run is over.
+    pub(super) over: Arc<PipeReader>,
+}
+
+/// What ended a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Woken {
+    /// The socket can do what was asked for, or has failed.
+    Ready,
+    /// The time has come.
+    Time,
+    /// The run is over.
+    Over,
+}
+
+impl Pace {
+    /// Waits until `at`; false if the run is over before.
+    pub(super) fn until(&self, at: Instant) -> io::Result<bool> {
+        while self.clock.now() < at {
+            if self.wait(None::<(&io::PipeReader, PollFlags)>, Some(at))? == Woken::Over {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Waits for a socket.
+    pub(super) fn ready(
+        &self,
+        socket: &impl AsFd,
+        flags: PollFlags,
+        until: Option<Instant>,
+    ) -> io::Result<Woken> {
+        self.wait(Some((socket, flags)), until)
+    }
+
+    fn wait<Socket: AsFd>(
+        &self,
+        socket: Option<(&Socket, PollFlags)>,
+        until: Option<Instant>,
+    ) -> io::Result<Woken> {
+        let mut wanted = vec![PollFd::new(&*self.over, PollFlags::IN)];
+        wanted.extend(socket.map(|(socket, flags)| PollFd::new(socket, flags)));
+        let time = until.map(|at| timespec(at.saturating_since(self.clock.now())));
+        match poll(&mut wanted, time.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut woken = wanted.iter().map(|wanted| !wanted.revents().is_empty());
+        Ok(match (woken.next(), woken.next()) {
+            (Some(true), _) => Woken::Over,
+            (_, Some(true)) => Woken::Ready,
+            _ => Woken::Time,
+        })
+    }
+}

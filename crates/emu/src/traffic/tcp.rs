@@ -1,0 +1,379 @@
+//! A TCP transfer: who opens it, who writes, who reads, and what the sender's socket says.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+use std::time::Duration as StdDuration;
+
+use airpath_base::{Duration, Instant, Rate};
+use airpath_record::Exit;
+use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
+use airpath_tcp::{EndpointConfig, ReaderConfig};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with, connect, listen, recv, send,
+    shutdown, sockopt,
+};
+
+use super::pace::{Pace, Woken};
+use super::{End, Failure, Job, start_of};
+use crate::emulation::counters;
+use crate::profile::kernel_name;
+use crate::sys::{TcpInfo, set_largest_segment, set_window_clamp, tcp_info};
+
+/// Written at once; more would hold the socket for longer.
+static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
+
+/// Read at once.
+const READ_BYTES: usize = 1 << 20;
+
+/// How often the sender's socket is looked at.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// ssthresh before the first congestion (TCP_INFINITE_SSTHRESH).
+const NO_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// TCP_CA_CWR, of `tcpi_ca_state`: this state or a later one follows a loss or a mark.
+const CWR: u8 = 2;
+
+/// IPv4 and TCP headers without options.
+const BARE_HEADER_BYTES: u32 = 40;
+
+/// What a sender's socket says.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct SenderState {
+    /// The last look at it.
+    pub(crate) window: Option<SenderWindow>,
+    /// The first end of slow start.
+    pub(crate) exit: Option<Exit>,
+    /// Bytes that the application has written.
+    pub(crate) written: u64,
+}
+
+/// A sender's window at one time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct SenderWindow {
+    pub(crate) cwnd_segments: u32,
+    /// None before the first congestion.
+    pub(crate) ssthresh_segments: Option<u32>,
+    pub(crate) srtt_ms: f64,
+    /// RFC 6675 pipe, as the kernel counts it.
+    pub(crate) inflight_segments: u32,
+}
+
+/// How an end gets its connection.
+enum Opening {
+    /// Connects to the other end.
+    Connects(SocketAddrV4),
+    /// Takes the first connection.
+    Listens,
+}
+
+pub(super) type Opened<T> = Result<T, (&'static str, io::Error)>;
+
+/// Opens both ends.
+pub(super) fn open(
+    flow: &FlowConfig,
+    tcp: &TcpConfig,
+    sender: End<'_>,
+    receiver: End<'_>,
+    state: &Arc<Mutex<SenderState>>,
+) -> Opened<Vec<Job>> {
+    let start = start_of(flow);
+    let writes = socket(sender, &tcp.sender)?;
+    let reads = socket(receiver, &tcp.receiver)?;
+    let (sends, receives) = if tcp.sender_opens {
+        listen(&reads, 1).map_err(|error| ("listen", error.into()))?;
+        (Opening::Connects(receiver.address), Opening::Listens)
+    } else {
+        listen(&writes, 1).map_err(|error| ("listen", error.into()))?;
+        (Opening::Listens, Opening::Connects(sender.address))
+    };
+    let (stop, size) = match flow.traffic {
+        Traffic::Bulk { duration, .. } => (duration.map(|duration| start + duration), None),
+        Traffic::File { size, .. } => (None, Some(size)),
+        Traffic::Ping { .. } | Traffic::Udp { .. } => (None, None),
+    };
+    let state = Arc::clone(state);
+    let write = move |pace: &Pace| {
+        let Some(socket) = sends.connection(writes, start, pace)? else { return Ok(()) };
+        Sender::new(socket, state, start, pace).run(stop, size)
+    };
+    let rate = match tcp.receiver.reader {
+        ReaderConfig::Rate(rate) => Some(rate),
+        ReaderConfig::AtOnce | ReaderConfig::Driver => None,
+    };
+    let read = move |pace: &Pace| {
+        let Some(socket) = receives.connection(reads, start, pace)? else { return Ok(()) };
+        receive(&socket, rate, pace)
+    };
+    Ok(vec![Job::new(flow, sender, true, write)?, Job::new(flow, receiver, true, read)?])
+}
+
+/// A socket that is as an end of the scenario, as far as it can be told.
+fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<OwnedFd> {
+    let socket = end.tcp_socket()?;
+    let set = |step, done: io::Result<()>| done.map_err(|error| (step, error));
+    if let Some(name) = kernel_name(&config.congestion) {
+        let done = sockopt::set_tcp_congestion(&socket, name);
+        set("TCP_CONGESTION", done.map_err(Into::into))?;
+    }
+    let packet = config.mss + config.header;
+    if packet < end.profile.mtu {
+        set("TCP_MAXSEG", set_largest_segment(&socket, packet - BARE_HEADER_BYTES))?;
+    }
+    // The kernel doubles what it is told, for its own overhead.
+    if !config.receive_buffer.tuned {
+        let bytes = config.receive_buffer.max;
+        let done = sockopt::set_socket_recv_buffer_size_force(&socket, capped(bytes));
+        set("SO_RCVBUFFORCE", done.map_err(Into::into))?;
+        let most = u32::try_from(bytes).unwrap_or(u32::MAX);
+        set("TCP_WINDOW_CLAMP", set_window_clamp(&socket, most))?;
+    }
+    if config.send_buffer_factor.is_none() {
+        let done = sockopt::set_socket_send_buffer_size_force(&socket, capped(config.send_buffer));
+        set("SO_SNDBUFFORCE", done.map_err(Into::into))?;
+    }
+    Ok(socket)
+}
+
+/// A buffer's size in a call that takes an int and doubles it.
+fn capped(bytes: u64) -> usize {
+    bytes.min(i32::MAX as u64 / 2) as usize
+}
+
+impl Opening {
+    /// The connection, from `start` on; `None`: the run was over before.
+    fn connection(
+        self,
+        socket: OwnedFd,
+        start: Instant,
+        pace: &Pace,
+    ) -> Result<Option<OwnedFd>, Failure> {
+        let failed = |step| move |error: io::Error| Failure(step, error);
+        let Self::Connects(to) = self else {
+            while pace.ready(&socket, PollFlags::IN, None).map_err(failed("waiting"))?
+                == Woken::Ready
+            {
+                match accept_with(&socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                    Ok(connection) => return Ok(Some(connection)),
+                    Err(Errno::AGAIN | Errno::INTR) => {}
+                    Err(error) => return Err(Failure("accepting", error.into())),
+                }
+            }
+            return Ok(None);
+        };
+        if !pace.until(start).map_err(failed("waiting"))? {
+            return Ok(None);
+        }
+        match connect(&socket, &to) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(Failure("connecting", error.into())),
+        }
+        let woken = pace.ready(&socket, PollFlags::OUT, None).map_err(failed("waiting"))?;
+        if woken == Woken::Over {
+            return Ok(None);
+        }
+        match sockopt::socket_error(&socket) {
+            Ok(Ok(())) => Ok(Some(socket)),
+            Ok(Err(error)) | Err(error) => Err(Failure("connecting", error.into())),
+        }
+    }
+}
+
+struct Sender<'a> {
+    socket: OwnedFd,
+    state: Arc<Mutex<SenderState>>,
+    start: Instant,
+    pace: &'a Pace,
+    written: u64,
+    /// When the socket was last looked at, and what it said.
+    looked: Instant,
+    last: Option<SenderWindow>,
+    exited: bool,
+    hystart: HyStart,
+}
+
+/// Exits of HyStart that the namespace has counted.
+#[derive(Clone, Copy, Default)]
+struct HyStart {
+    trains: u64,
+    delays: u64,
+}
+
+impl<'a> Sender<'a> {
+    fn new(
+        socket: OwnedFd,
+        state: Arc<Mutex<SenderState>>,
+        start: Instant,
+        pace: &'a Pace,
+    ) -> Self {
+        let (looked, hystart) = (Instant::ZERO, HyStart::count());
+        Self { socket, state, start, pace, written: 0, looked, last: None, exited: false, hystart }
+    }
+
+    /// Writes until `stop`, or `size` bytes, or until the run is over; then closes.
+    fn run(mut self, stop: Option<Instant>, size: Option<u64>) -> Result<(), Failure> {
+        let done =
+            self.write(stop, size).and_then(|goes_on| if goes_on { self.close() } else { Ok(()) });
+        // With the run the network ends: nobody waits for what is still in the buffer.
+        let _ = sockopt::set_socket_linger(&self.socket, Some(StdDuration::ZERO));
+        done
+    }
+
+    /// False: the run is over.
+    fn write(&mut self, stop: Option<Instant>, size: Option<u64>) -> Result<bool, Failure> {
+        let size = size.unwrap_or(u64::MAX);
+        while self.written < size {
+            let now = self.pace.clock.now();
+            if stop.is_some_and(|stop| now >= stop) {
+                break;
+            }
+            let room = (size - self.written).min(CHUNK.len() as u64) as usize;
+            match send(&self.socket, &CHUNK[..room], SendFlags::NOSIGNAL) {
+                Ok(bytes) => self.written += bytes as u64,
+                Err(Errno::AGAIN | Errno::INTR) => {
+                    let until = stop.map_or(now + LOOK, |stop| stop.min(now + LOOK));
+                    if self.pause(PollFlags::OUT, until)? == Woken::Over {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => return Err(Failure("sending", error.into())),
+            }
+            self.look()?;
+        }
+        Ok(true)
+    }
+
+    /// Sends what is left; returns when the other end has read everything.
+    fn close(&mut self) -> Result<(), Failure> {
+        let failed = |error: Errno| Failure("closing", error.into());
+        shutdown(&self.socket, Shutdown::Write).map_err(failed)?;
+        loop {
+            match recv(&self.socket, &mut [0_u8; 1][..], RecvFlags::empty()) {
+                Ok((_, 0)) => return Ok(()),
+                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(failed(error)),
+            }
+            let until = self.pace.clock.now() + LOOK;
+            if self.pause(PollFlags::IN, until)? == Woken::Over {
+                return Ok(());
+            }
+            self.look()?;
+        }
+    }
+
+    fn pause(&self, flags: PollFlags, until: Instant) -> Result<Woken, Failure> {
+        let woken = self.pace.ready(&self.socket, flags, Some(until));
+        woken.map_err(|error| Failure("waiting", error))
+    }
+
+    /// Asks the kernel, if it is time to.
+    fn look(&mut self) -> Result<(), Failure> {
+        let now = self.pace.clock.now();
+        if now.saturating_since(self.looked) < LOOK {
+            return Ok(());
+        }
+        self.looked = now;
+        let info = tcp_info(&self.socket).map_err(|error| Failure("TCP_INFO", error))?;
+        let window = SenderWindow::of(&info);
+        let exit = (window.ssthresh_segments.is_some() && !self.exited).then(|| {
+            self.exited = true;
+            self.exit(now, &info, &window)
+        });
+        self.last = Some(window);
+        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        state.window = Some(window);
+        state.written = self.written;
+        if exit.is_some() {
+            state.exit = exit;
+        }
+        Ok(())
+    }
+
+    /// Slow start has ended since the last look.
+    fn exit(&self, now: Instant, info: &TcpInfo, window: &SenderWindow) -> Exit {
+        let HyStart { trains, delays } = HyStart::count();
+        let reason = if trains > self.hystart.trains {
+            "ack_train"
+        } else if delays > self.hystart.delays {
+            "delay"
+        } else if info.tcpi_ca_state >= CWR || info.tcpi_total_retrans > 0 {
+            "loss"
+        } else {
+            "full_pipe"
+        };
+        // HyStart makes cwnd then the threshold; a loss has reduced both since.
+        let before = self.last.map_or(window.cwnd_segments, |last| last.cwnd_segments);
+        let cwnd_segments = match reason {
+            "ack_train" | "delay" => window.ssthresh_segments.unwrap_or(before),
+            "loss" => before,
+            _ => window.cwnd_segments,
+        };
+        Exit {
+            time_s: now.saturating_since(self.start).as_secs_f64(),
+            cwnd_segments,
+            reason,
+            bdp_fraction: None,
+            min_rtt_ms: f64::from(info.tcpi_min_rtt) / 1e3,
+            round_rtt_ms: None,
+        }
+    }
+}
+
+impl SenderWindow {
+    fn of(info: &TcpInfo) -> Self {
+        let ssthresh = info.tcpi_snd_ssthresh;
+        let gone = info.tcpi_sacked + info.tcpi_lost;
+        Self {
+            cwnd_segments: info.tcpi_snd_cwnd,
+            ssthresh_segments: (ssthresh < NO_SSTHRESH).then_some(ssthresh),
+            srtt_ms: f64::from(info.tcpi_rtt) / 1e3,
+            inflight_segments: (info.tcpi_unacked + info.tcpi_retrans).saturating_sub(gone),
+        }
+    }
+}
+
+impl HyStart {
+    /// In the calling thread's namespace.
+    fn count() -> Self {
+        let counters = counters();
+        let of = |name| counters.get(name).copied().unwrap_or(0);
+        Self { trains: of("TCPHystartTrainDetect"), delays: of("TCPHystartDelayDetect") }
+    }
+}
+
+/// Reads everything, at a rate if there is one.
+fn receive(socket: &OwnedFd, rate: Option<Rate>, pace: &Pace) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure("receiving", error);
+    let mut buffer = vec![0; READ_BYTES];
+    let (begin, mut read) = (pace.clock.now(), 0_u64);
+    loop {
+        let most = rate.map_or(READ_BYTES, |rate| {
+            let seconds = pace.clock.now().saturating_since(begin).as_secs_f64();
+            let allowed = (seconds * rate.mbps() * 1e6 / 8.0) as u64;
+            allowed.saturating_sub(read).min(READ_BYTES as u64) as usize
+        });
+        if most == 0 {
+            if !pace.until(pace.clock.now() + LOOK).map_err(failed)? {
+                return Ok(());
+            }
+            continue;
+        }
+        // tcp(7): MSG_TRUNC reads without copying.
+        match recv(socket, &mut buffer[..most], RecvFlags::TRUNC) {
+            Ok((_, 0)) => return Ok(()),
+            Ok((_, bytes)) => read += bytes as u64,
+            Err(Errno::AGAIN) => {
+                let woken = pace.ready(socket, PollFlags::IN, None).map_err(failed)?;
+                if woken == Woken::Over {
+                    return Ok(());
+                }
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(failed(error.into())),
+        }
+    }
+}

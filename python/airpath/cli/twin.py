@@ -1,0 +1,127 @@
+"""``airpath twin``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from airpath.cli.console import narrate, output, progress_bar
+from airpath.cli.run import Scenario, Sets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airpath.twin.compare import Figure
+    from airpath.twin.runs import Twin
+
+INVALID = 3
+
+
+def command(
+    scenario: Scenario,
+    sets: Sets = None,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Number of seeds.")] = 1,
+    own_profiles: Annotated[
+        bool,
+        typer.Option(
+            "--own-profiles",
+            help="Simulate each flow with its own profile, not the running kernel's; TCP's figures "
+            "are then not comparable.",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory of the twin; what is complete there is kept, the rest is done. "
+            "[default: runs/twin-NAME-ID]",
+            show_default=False,
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write an HTML page.", show_default=False),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Run a scenario both ways, simulated and over the kernel's TCP, and compare them.
+
+    Limits: goodput 5 %, median RTT 10 %, its 95th percentile 20 %, the end of slow start one
+    round in time and 20 % in cwnd. The emulated packets, played again on the virtual clock, must
+    leave at the same times. The exit code is 0 if all agrees, 1 if something differs, 3 if the
+    machine was too late for every run. Needs root, for the time of the runs.
+    """
+    from airpath import rootless
+
+    # Before anything starts a thread.
+    if rootless.enter():
+        narrate(f"without root: {rootless.LIMITS}")
+    from airpath import provenance, summary
+    from airpath.rundir import check_file_target
+    from airpath.twin import compare as comparison
+    from airpath.twin.like import like_with_like
+    from airpath.twin.runs import default_directory, run
+
+    if report is not None:
+        check_file_target(report)
+    likeness = like_with_like(scenario, sets, own_profiles=own_profiles)
+    if likeness.profile is not None:
+        narrate(f"kernel {likeness.kernel}; simulated endpoints: {likeness.profile}")
+    try:
+        with progress_bar("twin") as progress:
+            done = run(
+                likeness,
+                seeds=seeds,
+                out=out,
+                progress=progress,
+                say=narrate,
+                command=provenance.command_line(),
+            )
+    except KeyboardInterrupt:
+        kept = out or default_directory(likeness)
+        narrate(f"interrupted; complete runs are kept, the same command goes on: {kept}")
+        raise SystemExit(130) from None
+    figures = comparison.compare(done)
+    verdict = comparison.overall(done, figures)
+    document = comparison.document(done, figures)
+    summary.write_json(done.directory / "comparison.json", document)
+    if json:
+        output(summary.to_json(document))
+    else:
+        output(table(done, figures, verdict))
+    narrate(f"directory: {done.directory}")
+    if report is not None:
+        from airpath.report.twin import write_twin_report
+
+        write_twin_report(done, figures, verdict, report)
+        narrate(f"report: {report}")
+    codes = {comparison.AGREES: 0, comparison.INVALID: INVALID}
+    raise SystemExit(codes.get(verdict, 1))
+
+
+def table(twin: Twin, figures: Sequence[Figure], verdict: str) -> str:
+    """Both sides, as aligned text."""
+    from airpath.twin.compare import parity, row
+
+    rows = [("flow", "figure", "simulated", "emulated", "difference", "limit", "verdict")]
+    rows += [row(figure) for figure in figures]  # type: ignore[misc]
+    widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
+    lines = [f"{twin.likeness.scenario.name}: {verdict}"]
+    for index, cells in enumerate(rows):
+        shown = [
+            cell.rjust(width) if 2 <= column <= 5 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        lines.append("  " + "  ".join(shown).rstrip())
+        if index and figures[index - 1].note:
+            lines.append(f"      {figures[index - 1].note}")
+    for pair in twin.pairs:
+        if pair.emulated is None:
+            lines.append(f"  seed {pair.seed}: no run counts: {pair.invalid[-1]}")
+            continue
+        replay = parity(pair)
+        what = "the same times" if replay["same"] else f"OTHER times: {replay['first_difference']}"
+        lines.append(f"  seed {pair.seed}: {replay['left']} packets played again leave at {what}")
+    return "\n".join(lines)

@@ -1,0 +1,55 @@
+"""The page about a twin: verdicts, and both sides over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airpath.report.render import charts_json, page
+from airpath.rundir import replaced_file
+
+if TYPE_CHECKING:
+    from airpath.twin.compare import Figure
+    from airpath.twin.runs import Twin
+
+
+def write_twin_report(twin: Twin, figures: Sequence[Figure], verdict: str, path: Path) -> None:
+    """Write the page; an existing file is replaced only by a complete one."""
+    from airpath import _core
+    from airpath.plots import figures as charts
+    from airpath.twin.compare import parity, row
+
+    pair = next(iter(twin.valid), None)
+    drawn = []
+    if pair is not None and pair.emulated is not None:
+        drawn = charts([pair.simulated, pair.emulated])
+    likeness = twin.likeness
+    text = page(
+        "twin.html.j2",
+        title=likeness.scenario.title or likeness.scenario.name,
+        version=_core.__version__,
+        kernel=likeness.kernel,
+        profile=likeness.profile,
+        verdict=verdict,
+        rows=[(row(figure), figure.note) for figure in figures],
+        seeds=[
+            {
+                "seed": each.seed,
+                "invalid": each.invalid,
+                "parity": None if each.emulated is None else parity(each),
+                "lateness": None
+                if each.emulated is None
+                else {
+                    name: way["lateness_us"]
+                    for name, way in each.emulated.summary["emulation"]["directions"].items()
+                },
+            }
+            for each in twin.pairs
+        ],
+        figures=drawn,
+        charts=charts_json(drawn),
+        scenario_toml=likeness.scenario.resolved_toml,
+    )
+    with replaced_file(path) as aside:
+        aside.write_text(text, encoding="utf-8")

@@ -1,0 +1,342 @@
+"""What differs between the two sides, and whether that is within the limits.
+
+A difference is emulated over simulated, less one, of the means over the seeds that count.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airpath.tables import NS_PER_S
+from airpath.text import digits
+
+if TYPE_CHECKING:
+    from airpath.results import Run
+    from airpath.twin.runs import Pair, Twin
+
+GOODPUT = 0.05
+RTT_MEDIAN = 0.10
+RTT_P95 = 0.20
+EXIT_ROUNDS = 1.0
+EXIT_CWND = 0.20
+
+AGREES, DIFFERS = "agrees", "differs"
+NOT_COMPARABLE, NO_LIMIT, INVALID = "not comparable", "no limit", "invalid"
+
+Value = float | None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of one flow, on both sides, seed by seed."""
+
+    flow: str
+    name: str
+    unit: str
+    simulated: tuple[Value, ...]
+    emulated: tuple[Value, ...]
+    difference: Value
+    """Relative; of the exit's time in rounds."""
+    limit: Value
+    verdict: str
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Entry of ``twin --json``."""
+        return {
+            "flow": self.flow,
+            "figure": self.name,
+            "unit": self.unit,
+            "simulated": mean(self.simulated),
+            "emulated": mean(self.emulated),
+            "values": {"simulated": list(self.simulated), "emulated": list(self.emulated)},
+            "difference": self.difference,
+            "limit": self.limit,
+            "verdict": self.verdict,
+            "note": self.note,
+        }
+
+    def difference_text(self) -> str:
+        """``+1.2 %``, ``-0.3 rounds``; empty without one."""
+        if self.difference is None:
+            return ""
+        if self.name == "slow-start exit":
+            return f"{self.difference:+.1f} rounds"
+        return f"{100 * self.difference:+.1f} %"
+
+
+def compare(twin: Twin) -> list[Figure]:
+    """Every figure of every flow."""
+    pairs = twin.valid
+    if not pairs:
+        return []
+    first = pairs[0].simulated.summary
+    figures = []
+    for flow in first["flows"]:
+        name = str(flow["id"])
+        if flow["kind"] == "udp":
+            figures += _datagrams(pairs, name)
+        else:
+            reason = twin.likeness.reasons.get(name)
+            figures += [_unless(reason, figure) for figure in _transfer(pairs, name)]
+    for ping in first["pings"]:
+        figures += _round_trips(pairs, str(ping["id"]), "pings")
+    return figures
+
+
+def overall(twin: Twin, figures: Sequence[Figure]) -> str:
+    """One verdict: a broken parity or one figure out of its limit makes it ``differs``."""
+    if not twin.valid:
+        return INVALID
+    broken = any(not parity(pair)["same"] for pair in twin.valid)
+    return DIFFERS if broken or any(figure.verdict == DIFFERS for figure in figures) else AGREES
+
+
+def parity(pair: Pair) -> dict[str, Any]:
+    """What the replay of a seed's packets on the virtual clock came to."""
+    assert pair.emulated is not None, "a pair that counts"
+    found: dict[str, Any] = pair.emulated.summary["emulation"]["parity"]
+    return found
+
+
+def document(twin: Twin, figures: Sequence[Figure]) -> dict[str, Any]:
+    """Document of ``twin --json``."""
+    likeness = twin.likeness
+    return {
+        "twin": {
+            "id": twin.id,
+            "scenario": likeness.scenario.name,
+            "scenario_sha256": likeness.scenario.sha256,
+            "kernel": likeness.kernel,
+            "profile": likeness.profile,
+            "seeds": [pair.seed for pair in twin.pairs],
+            "valid_seeds": [pair.seed for pair in twin.valid],
+            "invalid": {str(pair.seed): pair.invalid for pair in twin.pairs if pair.invalid},
+            "parity": {str(pair.seed): parity(pair) for pair in twin.valid},
+            "verdict": overall(twin, figures),
+        },
+        "figures": [figure.as_dict() for figure in figures],
+    }
+
+
+def mean(values: Sequence[Value]) -> Value:
+    """Mean of those there are."""
+    present = [value for value in values if value is not None]
+    return statistics.fmean(present) if present else None
+
+
+def _transfer(pairs: Sequence[Pair], flow: str) -> list[Figure]:
+    """Figures of a TCP flow."""
+    figures = [
+        _figure(pairs, flow, "goodput", "Mb/s", _of("flows", flow, "goodput_mbps"), GOODPUT),
+        *_round_trips(pairs, flow, "flows"),
+        *_slow_start(pairs, flow),
+        _figure(
+            pairs, flow, "retransmissions", "", _of("flows", flow, "retransmitted_segments"), None
+        ),
+    ]
+    gaps = [(_ack_gaps(pair.simulated, flow), _kernel_gaps(pair.emulated, flow)) for pair in pairs]
+    for quantile in ("p50", "p95"):
+        values = [tuple(side and side[quantile] for side in pair) for pair in gaps]
+        simulated, emulated = zip(*values, strict=True)
+        name = f"ACK spacing {quantile}"
+        figures.append(_judged(flow, name, "ms", simulated, emulated, None))
+    errors = [window_error(pair.simulated, pair.emulated, flow) for pair in pairs if pair.emulated]
+    error = mean(errors)
+    if error is not None:
+        note = f"mean distance over time: {error:.0%} of the mean window"
+        windows = [_windows(pair, flow) for pair in pairs]
+        simulated, emulated = zip(*windows, strict=True)
+        figures.append(_judged(flow, "cwnd", "segments", simulated, emulated, None, note))
+    return [figure for figure in figures if figure.difference is not None or figure.note]
+
+
+def _datagrams(pairs: Sequence[Pair], flow: str) -> list[Figure]:
+    return [
+        _figure(pairs, flow, "goodput", "Mb/s", _of("flows", flow, "goodput_mbps"), GOODPUT),
+        _figure(pairs, flow, "delay p50", "ms", _of("flows", flow, "delay_ms", "p50"), RTT_MEDIAN),
+        _figure(pairs, flow, "delay p95", "ms", _of("flows", flow, "delay_ms", "p95"), RTT_P95),
+        _figure(pairs, flow, "lost", "", _of("flows", flow, "packets_lost"), None),
+    ]
+
+
+def _round_trips(pairs: Sequence[Pair], flow: str, section: str) -> list[Figure]:
+    return [
+        _figure(pairs, flow, "RTT p50", "ms", _of(section, flow, "rtt_ms", "p50"), RTT_MEDIAN),
+        _figure(pairs, flow, "RTT p95", "ms", _of(section, flow, "rtt_ms", "p95"), RTT_P95),
+    ]
+
+
+def _slow_start(pairs: Sequence[Pair], flow: str) -> list[Figure]:
+    """Time and window of the first exit. A round is the smoothed RTT at the simulated one."""
+    exits = [
+        tuple(_of("flows", flow, "slow_start_exit")(run) for run in (pair.simulated, pair.emulated))
+        for pair in pairs
+    ]
+    if not any(side for pair in exits for side in pair):
+        return []
+    times = [tuple(side and side["time_s"] for side in pair) for pair in exits]
+    simulated, emulated = zip(*times, strict=True)
+    reasons = [{side["reason"] for side in pair if side} for pair in exits]
+    note = ""
+    if any(len(found) > 1 for found in reasons):
+        ours, kernels = ([pair[side] and pair[side]["reason"] for pair in exits] for side in (0, 1))
+        note = f"for another reason: {_words(ours)} simulated, {_words(kernels)} emulated"
+    if any(None in pair for pair in exits):
+        text = "one side did not leave slow start"
+        return [Figure(flow, "slow-start exit", "s", simulated, emulated, None, 1.0, DIFFERS, text)]
+    rounds = statistics.fmean(
+        (theirs - ours) / _round_s(pair.simulated, flow)
+        for pair, (ours, theirs) in zip(pairs, times, strict=True)
+    )
+    verdict = AGREES if abs(rounds) <= EXIT_ROUNDS else DIFFERS
+    at = Figure(
+        flow, "slow-start exit", "s", simulated, emulated, rounds, EXIT_ROUNDS, verdict, note
+    )
+    windows = [tuple(side["cwnd_segments"] for side in pair) for pair in exits]
+    simulated, emulated = zip(*windows, strict=True)
+    return [at, _judged(flow, "exit cwnd", "segments", simulated, emulated, EXIT_CWND)]
+
+
+def _words(reasons: Sequence[str | None]) -> str:
+    return ", ".join(sorted({str(reason).replace("_", " ") for reason in reasons}))
+
+
+def _round_s(run: Run, flow: str) -> float:
+    import polars as pl
+
+    events = run.events.filter((pl.col("flow") == flow) & (pl.col("kind") == "slow_start_exit"))
+    srtt = events["value"].drop_nulls()
+    rtt = _of("flows", flow, "rtt_ms", "p50")(run)
+    return float(srtt[0] if len(srtt) else rtt or 1.0) / 1e3
+
+
+def window_error(simulated: Run, emulated: Run, flow: str) -> Value:
+    """Mean distance of the two windows over time, over the mean of the simulated one."""
+    import numpy as np
+
+    ours, theirs = (_window(run, flow) for run in (simulated, emulated))
+    if ours is None or theirs is None:
+        return None
+    there = np.interp(ours[0], *theirs)
+    return float(np.abs(there - ours[1]).mean() / ours[1].mean())
+
+
+def _windows(pair: Pair, flow: str) -> tuple[Value, Value]:
+    """Mean windows of both sides."""
+    assert pair.emulated is not None, "a pair that counts"
+    ours, theirs = (_window(run, flow) for run in (pair.simulated, pair.emulated))
+    return (
+        None if ours is None else float(ours[1].mean()),
+        None if theirs is None else float(theirs[1].mean()),
+    )
+
+
+def _window(run: Run, flow: str) -> Any:
+    import polars as pl
+
+    samples = run.samples.filter((pl.col("flow") == flow) & pl.col("cwnd_segments").is_not_null())
+    if samples.height < 2:
+        return None
+    return samples["time_ns"].to_numpy() / NS_PER_S, samples["cwnd_segments"].to_numpy()
+
+
+def _ack_gaps(run: Run, flow: str) -> dict[str, float] | None:
+    import numpy as np
+    import polars as pl
+
+    times = run.table("acks").filter(pl.col("flow") == flow)["time_ns"].to_numpy()
+    if times.size < 2:
+        return None
+    p50, p95 = np.quantile(np.diff(times) / 1e6, [0.5, 0.95], method="inverted_cdf")
+    return {"p50": float(p50), "p95": float(p95)}
+
+
+def _kernel_gaps(run: Run | None, flow: str) -> dict[str, float] | None:
+    found: dict[str, float] | None = run and run.summary["emulation"]["ack_gaps"].get(flow)
+    return found
+
+
+def _figure(
+    pairs: Sequence[Pair],
+    flow: str,
+    name: str,
+    unit: str,
+    take: Callable[[Run | None], Any],
+    limit: Value,
+) -> Figure:
+    simulated = [take(pair.simulated) for pair in pairs]
+    emulated = [take(pair.emulated) for pair in pairs]
+    return _judged(flow, name, unit, simulated, emulated, limit)
+
+
+def _judged(
+    flow: str,
+    name: str,
+    unit: str,
+    simulated: Sequence[Value],
+    emulated: Sequence[Value],
+    limit: Value,
+    note: str = "",
+) -> Figure:
+    ours, theirs = mean(simulated), mean(emulated)
+    difference: Value = None
+    if ours is not None and theirs is not None:
+        difference = theirs / ours - 1 if ours else (0.0 if not theirs else None)
+    if limit is None:
+        verdict = NO_LIMIT
+    elif difference is not None:
+        verdict = AGREES if abs(difference) <= limit else DIFFERS
+    elif ours is None and theirs is None:
+        verdict, note = NOT_COMPARABLE, "neither side has it"
+    else:
+        verdict, note = DIFFERS, note or "one side has it only"
+    return Figure(
+        flow, name, unit, tuple(simulated), tuple(emulated), difference, limit, verdict, note
+    )
+
+
+def _unless(reason: str | None, figure: Figure) -> Figure:
+    """A figure without a verdict, if there is a reason."""
+    if reason is None or figure.verdict == NO_LIMIT:
+        return figure
+    from dataclasses import replace
+
+    return replace(figure, verdict=NOT_COMPARABLE, note=reason)
+
+
+def _of(section: str, identifier: str, *path: str) -> Callable[[Run | None], Any]:
+    """Take a value out of a run's summary."""
+
+    def take(run: Run | None) -> Any:
+        entries = [] if run is None else run.summary[section]
+        place: Any = next((one for one in entries if one["id"] == identifier), None)
+        for key in path:
+            place = None if place is None else place.get(key)
+        return place
+
+    return take
+
+
+def row(figure: Figure) -> tuple[str, ...]:
+    """A line of a table: flow, figure, both sides with their unit, difference, limit, verdict."""
+    unit = f" {figure.unit}" if figure.unit else ""
+    sides = (
+        "" if value is None else f"{digits(value)}{unit}"
+        for value in (mean(figure.simulated), mean(figure.emulated))
+    )
+    limit = ""
+    if figure.limit is not None:
+        exact = figure.name == "slow-start exit"
+        limit = f"{figure.limit:g} round" if exact else f"{figure.limit:.0%}".replace("%", " %")
+    return (
+        figure.flow,
+        figure.name,
+        *sides,
+        figure.difference_text(),
+        limit,
+        figure.verdict,
+    )

@@ -1,0 +1,128 @@
+"""Like with like: what both sides are told, and what cannot be compared.
+
+The simulated endpoints get the profile of the running kernel. Segments that leave the path together
+are handed to the kernel as one (``emulation.coalesce_bytes``), so the simulated receivers aggregate
+as much of what arrives at one instant.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airpath import scenario as scenarios
+from airpath.toml import parse_toml
+
+if TYPE_CHECKING:
+    from airpath import _core
+
+UNTOLD = (
+    "slow_start",
+    "slow_start_limit_segments",
+    "hystart_ack_train",
+    "hystart_delay",
+    "hystart_falling_minimum_exits",
+    "hystart_late_reset",
+    "initial_rto_ms",
+    "max_rto_ms",
+    "delayed_ack_segments",
+    "delayed_ack_ms",
+    "delayed_ack_max_ms",
+    "delayed_ack_ticking",
+    "quick_ack_segments",
+    "rto_estimator",
+    "cwnd_reduction",
+    "undo_by_timestamps",
+    "undo_by_dsack",
+    "cwnd_grows_half_used",
+    "cwnd_grows_by_delivered",
+    "cwnd_decays",
+    "offload_bytes",
+)
+"""Flow keys that the kernel cannot be told: if they are not the profile's, it does otherwise."""
+
+_LINUX = re.compile(r"linux-(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A scenario as both sides run it."""
+
+    scenario: _core.Scenario
+    kernel: str
+    """``uname -r``."""
+    profile: str | None
+    """Profile of the simulated endpoints; None: each flow's own."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Flows that cannot be compared, and why."""
+
+
+def like_with_like(
+    name: str, sets: scenarios.Sets = None, *, own_profiles: bool = False, release: str = ""
+) -> Likeness:
+    """Load a scenario for both sides; ``release`` stands for the running kernel's."""
+    from airpath import _core
+
+    release = release or platform.release()
+    given = scenarios.set_list(sets)
+    base = scenarios.load(name, given)
+    flows = [flow for flow in enumerate(base.flows) if flow[1]["profile"] is not None]
+    nearest, exact = nearest_profile(release, _core.profiles())
+    profile = None if own_profiles else nearest
+    extra = ["run.ack_table=true"]
+    for index, _ in flows:
+        extra += [f'flow.{index}.profile="{profile}"'] if profile else []
+        extra.append(f"flow.{index}.aggregation_bytes={base.coalesce_bytes}")
+    scenario = scenarios.load(name, [*given, *extra])
+    reasons = {}
+    for index, flow in flows:
+        used = profile or str(flow["profile"])
+        reason = None
+        if used != nearest:
+            reason = f"its profile is {used}, the kernel is {release}"
+        elif not exact:
+            reason = f"there is no profile of Linux {release}; {nearest} is the nearest"
+        else:
+            reason = _untold(parse_toml(scenario.resolved_toml)["flow"][index], used)
+        if reason is not None:
+            reasons[str(flow["id"])] = reason
+    return Likeness(scenario, release, profile, reasons)
+
+
+def nearest_profile(release: str, names: Sequence[str]) -> tuple[str, bool]:
+    """The newest Linux profile that is not newer than a kernel; whether it is of that version."""
+    wanted = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
+    known = sorted(
+        (int(match[1]), int(match[2])) for name in names if (match := _LINUX.fullmatch(name))
+    )
+    found = max((version for version in known if version <= wanted), default=known[0])
+    return f"linux-{found[0]}.{found[1]}", found == wanted
+
+
+def _untold(flow: dict[str, Any], profile: str) -> str | None:
+    """Why the kernel does not do what a flow says."""
+    reference = _profile_of(str(flow["congestion"]), profile)
+    other = [
+        f"{key} is {flow.get(key)}, the kernel's {reference.get(key)}"
+        for key in UNTOLD
+        if flow.get(key) != reference.get(key)
+    ]
+    return "; ".join(other) or None
+
+
+def _profile_of(congestion: str, profile: str) -> dict[str, Any]:
+    text = f"""
+[[path.up]]
+stage = "delay"
+delay_ms = 1
+[[flow]]
+kind = "bulk"
+congestion = "{congestion}"
+profile = "{profile}"
+"""
+    plain = scenarios.parse(text, "profile")
+    flow: dict[str, Any] = parse_toml(plain.resolved_toml)["flow"][0]
+    return flow

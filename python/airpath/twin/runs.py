@@ -1,0 +1,167 @@
+"""The runs of a twin: each seed simulated and emulated. What is complete is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from airpath import emulate, execute
+from airpath import provenance as prov
+from airpath import scenario as scenarios
+from airpath.errors import InputError
+from airpath.results import Run
+from airpath.rundir import cannot_write, remove_leftovers, replaced_file
+from airpath.summary import to_json
+from airpath.twin.like import Likeness
+
+ATTEMPTS = 3
+"""An emulated run that was too late is done again, up to this often."""
+
+PLAN = "twin.json"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One seed."""
+
+    seed: int
+    simulated: Run
+    emulated: Run | None
+    """None: no attempt counts."""
+    invalid: list[str] = field(default_factory=list)
+    """Why attempts do not count."""
+
+
+@dataclass(frozen=True)
+class Twin:
+    """All seeds of a scenario."""
+
+    id: str
+    likeness: Likeness
+    pairs: Sequence[Pair]
+    directory: Path
+
+    @property
+    def valid(self) -> list[Pair]:
+        """Seeds whose emulated run counts."""
+        return [pair for pair in self.pairs if pair.emulated is not None]
+
+
+def default_directory(likeness: Likeness) -> Path:
+    """Where a twin is kept if nobody says: the same again for the same scenario."""
+    return Path("runs") / f"twin-{scenarios.stem(likeness.scenario)}-{identifier(likeness)}"
+
+
+def identifier(likeness: Likeness) -> str:
+    """Twelve hexadecimal digits: equal for equal scenario, core and kernel."""
+    parts = (likeness.scenario.sha256, str(prov._core_hash()), likeness.kernel)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def run(
+    likeness: Likeness,
+    *,
+    seeds: int = 1,
+    out: Path | None = None,
+    progress: Callable[[float], None] | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    command: list[str] | None = None,
+) -> Twin:
+    """Do what is missing of a twin.
+
+    ``out`` is kept: if it holds a part of this twin, the rest is done; another one is refused.
+    """
+    if seeds < 1:
+        raise InputError("seeds must be at least 1")
+    out = out or default_directory(likeness)
+    _claim(out, likeness)
+    first = likeness.scenario.seed
+    pairs = []
+    for index in range(seeds):
+
+        def tick(share: float, done: int = index) -> None:
+            if progress is not None:
+                progress((done + share) / seeds)
+
+        place = out / f"seed-{first + index}"
+        pairs.append(_pair(likeness, first + index, place, tick, say, command))
+    return Twin(identifier(likeness), likeness, pairs, out)
+
+
+def _pair(
+    likeness: Likeness,
+    seed: int,
+    place: Path,
+    tick: Callable[[float], None],
+    say: Callable[[str], None],
+    command: list[str] | None,
+) -> Pair:
+    remove_leftovers(place)
+    simulated, emulated = place / "simulated", place / "emulated"
+    if not simulated.exists():
+        execute.execute(likeness.scenario, seed=seed, out=simulated, command=command)
+    reasons: list[str] = []
+    while not emulated.exists() and len(reasons) < ATTEMPTS:
+        done = emulate.emulate(
+            likeness.scenario,
+            [],
+            seed=seed,
+            out=place / "attempt",
+            flows=True,
+            parity=True,
+            progress=tick,
+            command_line=command,
+        )
+        why = done.summary["emulation"]["invalid_because"]
+        _keep(place, emulated if why is None else _unused(place))
+        if why is not None:
+            say(f"seed {seed}: a run does not count: {why}")
+            reasons.append(why)
+    tick(1.0)
+    counted = Run.open(emulated) if emulated.exists() else None
+    return Pair(seed, Run.open(simulated), counted, reasons)
+
+
+def _keep(place: Path, final: Path) -> None:
+    try:
+        (place / "attempt").rename(final)
+    except OSError as error:
+        raise cannot_write(final, error) from None
+
+
+def _unused(place: Path) -> Path:
+    number = 1
+    while (place / f"invalid-{number}").exists():
+        number += 1
+    return place / f"invalid-{number}"
+
+
+def _claim(out: Path, likeness: Likeness) -> None:
+    """Make the directory of a twin, or make sure that it is this one's."""
+    plan: dict[str, Any] = {
+        "id": identifier(likeness),
+        "scenario": likeness.scenario.name,
+        "scenario_sha256": likeness.scenario.sha256,
+        "kernel": likeness.kernel,
+        "profile": likeness.profile,
+    }
+    file = out / PLAN
+    try:
+        if file.is_file():
+            found = json.loads(file.read_text(encoding="utf-8"))
+            if not isinstance(found, dict) or found.get("id") != plan["id"]:
+                raise InputError(f"{out} holds another twin; name another --out or remove it")
+            return
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise InputError(f"{out} exists and holds no twin; name another --out or remove it")
+        out.mkdir(parents=True, exist_ok=True)
+        with replaced_file(file) as aside:
+            aside.write_text(to_json(plan), encoding="utf-8")
+    except json.JSONDecodeError as error:
+        raise InputError(f"{file} is damaged: {error}") from None
+    except OSError as error:
+        raise cannot_write(out, error) from None
