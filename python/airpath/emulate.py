@@ -166,7 +166,12 @@ def _limits(facts: dict[str, Any]) -> list[str]:
     if not facts["real_time"]:
         limits.append(rootless.NO_PRIORITY)
     for end in facts["ends"]:
-        limits += [f"{end['name']}: {what}: {why}" for what, why in end["refused"].items()]
+        limits += [
+            f"{end['name']}: {what}: {why}"
+            for what, why in end["refused"].items()
+            # Its routes say it too.
+            if not what.startswith("net.ipv4.tcp_congestion_control=")
+        ]
     return limits
 
 
@@ -181,7 +186,7 @@ def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
 def _about(program: dict[str, Any]) -> str | None:
     """What went wrong with a program other than the command."""
     who = f"{program['name']} at {program['at']}"
-    if program["name"] == "command":
+    if program["kind"] == "command":
         return None
     if program["code"]:
         last = f": {program['said']}" if program["said"] else ""
@@ -205,7 +210,7 @@ def _last_line(file: Path) -> str | None:
 def _program(program: dict[str, Any], directory: Path) -> dict[str, Any]:
     """Add where its output is, and what it said last."""
     files = {kind: f"{PROGRAMS}/{program['name']}.{kind}" for kind in ("stdout", "stderr")}
-    if not (directory / files["stdout"]).exists():
+    if program["kind"] != "program":
         return {**program, "stdout": None, "stderr": None, "said": None}
     said = _last_line(directory / files["stderr"]) or _last_line(directory / files["stdout"])
     return {**program, **files, "said": said}

@@ -41,11 +41,12 @@ class Streams:
 
 @contextmanager
 def shown(
-    monitor: _core.Monitor, title: str, bound_us: float, *, redirect: bool
+    monitor: _core.Monitor, title: str, bound_us: float, *, redirect: bool, quiet: bool
 ) -> Iterator[Streams]:
     """Show what ``monitor`` sees on standard error as long as the context lasts.
 
-    With ``redirect`` the context's value says where the command's output is to go.
+    With ``redirect`` the context's value says where the command's output is to go; with ``quiet``
+    its standard output is meant for standard error.
     """
     from rich.console import Console
     from rich.live import Live
@@ -61,7 +62,7 @@ def shown(
             if redirect:
                 with _relayed(console) as terminal:
                     yield Streams(
-                        terminal if sys.stdout.isatty() else None,
+                        terminal if (sys.stderr if quiet else sys.stdout).isatty() else None,
                         terminal if sys.stderr.isatty() else None,
                     )
             else:

@@ -27,12 +27,17 @@ class Watch:
 
 @contextmanager
 def watched(
-    scenario: _core.Scenario, command: Sequence[str], *, live: bool | None, port: int | None
+    scenario: _core.Scenario,
+    command: Sequence[str],
+    *,
+    live: bool | None,
+    port: int | None,
+    quiet: bool = False,
 ) -> Iterator[Watch]:
     """Watch as long as the context lasts.
 
     ``live`` shows a table on the terminal; None: if there is one and ``command`` is no shell.
-    ``port`` answers Prometheus.
+    ``port`` answers Prometheus. ``quiet``: the command's standard output goes to standard error.
     """
     from airpath import _core
 
@@ -53,7 +58,9 @@ def watched(
         if live:
             from airpath.live import shown
 
-            view = shown(monitor, scenario.name, bound_s * 1e6, redirect=not is_shell(command))
+            view = shown(
+                monitor, scenario.name, bound_s * 1e6, redirect=not is_shell(command), quiet=quiet
+            )
             streams = stack.enter_context(view)
         yield Watch(monitor, streams)
 

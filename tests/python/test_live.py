@@ -193,8 +193,9 @@ def test_what_prometheus_gets_is_what_happened(exposition: tuple[str, dict[str, 
     assert value("lateness_bound_seconds") == 0.0005
     late = value("lateness_seconds", direction="down", quantile="0.99") * 1e6
     assert late == pytest.approx(down["lateness_us"]["p99"], rel=0.05, abs=20)
-    # TS 38.101-1 table 5.3.2-1: 273 PRBs of 100 MHz at 30 kHz, 2,000 slots a second.
-    assert 0.3 * 546_000 < value("cell_prbs_per_second", cell="cell-0", direction="down") < 546_000
+    # TS 38.101-1 table 5.3.2-1: 273 PRBs of 100 MHz at 30 kHz; 2,000 slots a second, of DDDSU.
+    assert value("cell_prbs_per_second", cell="cell-0", direction="down") == 273 * 2000 * 4 / 5
+    assert value("cell_prbs_per_second", cell="cell-0", direction="up") == 273 * 2000 / 5
     assert value("ue_connected", ue=ue, cell="cell-0") == 1.0
 
 

@@ -75,3 +75,29 @@ impl Live {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_reader() {
+        let live = Live::default();
+        assert!(live.snapshot().is_none());
+        let shown = |live: &Live, time_s: f64| {
+            let mut filled = false;
+            live.publish(|snapshot| {
+                filled = true;
+                snapshot.get_or_insert_default().time_s = time_s;
+            });
+            filled
+        };
+        assert!(shown(&live, 1.0));
+        let reader = live.0.lock().unwrap();
+        assert!(!shown(&live, 2.0), "its turn is left out");
+        drop(reader);
+        assert_eq!(live.snapshot().map(|snapshot| snapshot.time_s), Some(1.0));
+        assert!(shown(&live, 3.0));
+        assert_eq!(live.snapshot().map(|snapshot| snapshot.time_s), Some(3.0));
+    }
+}

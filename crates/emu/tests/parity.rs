@@ -3,8 +3,10 @@
 #![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use airpath_emu::{Emulation, Journal, Plan, Settings};
+use airpath_emu::{Emulation, Journal, Live, Plan, Settings, Watch};
 use airpath_scenario::{Scenario, Source, parse, shipped};
 
 /// True if this machine can do it; else says why not.
@@ -32,8 +34,22 @@ fn scenario(name: &str) -> Scenario {
 /// Runs shell commands at both ends; the journal.
 fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
     let settings = Settings { journal: true, ..Settings::of(&scenario.emulation) };
+    // Somebody watches all the time: that changes nothing either.
+    let live = Live::default();
+    let watch = Watch { live: Some(live.clone()), ..Watch::default() };
+    let over = Arc::new(AtomicBool::new(false));
+    let watcher = std::thread::spawn({
+        let over = Arc::clone(&over);
+        move || {
+            let mut seen = 0;
+            while !over.load(Ordering::Relaxed) {
+                seen += usize::from(live.snapshot().is_some());
+            }
+            seen
+        }
+    });
     let emulation =
-        Emulation::new(scenario, 7, &settings).unwrap_or_else(|error| panic!("{error}"));
+        Emulation::watched(scenario, 7, &settings, watch).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan {
         command: ["/bin/sh", "-c", ue].map(str::to_owned).to_vec(),
         servers: vec![server.to_owned()],
@@ -41,6 +57,8 @@ fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
         ..Plan::default()
     };
     let ended = emulation.run(&plan).unwrap_or_else(|error| panic!("{error}"));
+    over.store(true, Ordering::Relaxed);
+    assert!(watcher.join().expect("it only looks") > 0);
     assert_eq!(ended.code, 0);
     ended.journal.expect("it was asked for")
 }

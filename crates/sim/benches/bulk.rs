@@ -11,7 +11,8 @@ use airpath_path::{
     Aqm, DelayConfig, LinkConfig, LossConfig, QueueConfig, ServiceConfig, StageConfig,
 };
 use airpath_scenario::{
-    Direction, EmulationConfig, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
+    Direction, EmulationConfig, FlowConfig, NamedStage, PacketIo, RunConfig, Scenario, TcpConfig,
+    Traffic,
 };
 use airpath_tcp::{
     BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig, DelayedAckConfig, EndpointConfig,
@@ -223,6 +224,7 @@ impl Arguments {
                 radio_log: false,
             },
             emulation: EmulationConfig {
+                io: PacketIo::Auto,
                 lateness_bound: Duration::ZERO,
                 coalesce_bytes: 0,
                 spin: Duration::ZERO,

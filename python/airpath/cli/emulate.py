@@ -45,8 +45,8 @@ def command(
         bool,
         typer.Option(
             "--flows",
-            help="The kernel's sockets run the scenario's flows: until the scenario's end, or beside "
-            "COMMAND until that ends.",
+            help="The kernel's sockets run the scenario's flows: until the scenario's end, or "
+            "beside COMMAND until that ends.",
         ),
     ] = False,
     seed: Annotated[
@@ -113,7 +113,7 @@ def command(
     # A table tells more; a command has the terminal to itself.
     bar = not chosen and not loaded.programs and not watching.is_shown(chosen, live)
     with (
-        watching.watched(loaded, chosen, live=live, port=metrics) as watch,
+        watching.watched(loaded, chosen, live=live, port=metrics, quiet=json) as watch,
         progress_bar("emulating") if bar else nullcontext() as progress,
     ):
         run = emulate.emulate(
