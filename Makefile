@@ -6,11 +6,15 @@
 # make studies the published experiments, with a report
 # make soak   20 minutes of emulation: does it leak? (root)
 # make referee the host kernel's TCP against ours, as a table (root)
+# make twin    scenarios simulated and emulated, as a page (root)
 
-.PHONY: demo test check lint rust-test python-test build system bench fuzz studies soak referee bless clean
+.PHONY: demo test check lint rust-test python-test build system bench fuzz studies soak referee twin bless clean
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
 CRATES := --workspace --exclude airpath-py
+# Programs inside the kernel, where clang is there.
+BPF = $(if $(shell tools/setup features),--features airpath-bpf/kernel$(comma)airpath-emu/bpf)
+comma := ,
 
 build:
 	@tools/setup
@@ -29,14 +33,14 @@ check: lint test
 
 lint: build
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps $(CRATES)
+	cargo clippy --quiet --workspace --all-targets $(BPF) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps $(CRATES) $(BPF)
 	$(VENV)/ruff format --check python tests benches
 	$(VENV)/ruff check python tests benches
 	$(VENV)/mypy
 
 rust-test:
-	cargo test --quiet $(CRATES)
+	cargo test --quiet $(CRATES) $(BPF)
 	@echo "Left out:"; grep -rh '#\[ignore = ' crates --include='*.rs' | sed 's/.*ignore = "/  /; s/"\]//'
 
 python-test: build system
@@ -64,6 +68,9 @@ soak: build
 
 referee: build
 	PYTHONPATH=tests $(VENV)/python -m referee
+
+twin: build
+	PYTHONPATH=tests $(VENV)/python -m twin
 
 # Rewrites the goldens and the generated reference; look at the diff.
 bless: build

@@ -63,6 +63,9 @@ TRAFFIC = (
     "exec iperf3 -c server -R -b 200M -t {seconds} -J"
 )
 
+MARK = f"airpath-soak-{os.getpid()}"
+"""In the environment of everything that it starts."""
+
 MADE = ("soak.toml", "iperf3.json", "run")
 
 FORWARDER = "airpath-forward\n"
@@ -114,7 +117,8 @@ def soak(place: Path, seconds: float) -> tuple[dict[str, Any], list[dict[str, in
     command += ["--server", "exec iperf3 -s", "--out", str(place / "run"), "--"]
     command += ["sh", "-c", TRAFFIC.format(seconds=round(seconds))]
     with (place / "iperf3.json").open("w") as output:
-        process = subprocess.Popen(command, stdout=output, cwd=place)
+        environment = {**os.environ, "AIRPATH_SOAK": MARK}
+        process = subprocess.Popen(command, stdout=output, cwd=place, env=environment)
     seen = []
     while process.poll() is None:
         time.sleep(1)
@@ -165,11 +169,10 @@ def host() -> dict[str, set[str]]:
             continue
         try:
             networks.add(str((entry / "ns" / "net").readlink()))
-            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if MARK.encode() in (entry / "environ").read_bytes():
+                processes.add(f"process {entry.name}")
         except OSError:
             continue
-        if any(word.endswith((b"airpath", b"iperf3", b"ping")) for word in words[:3]):
-            processes.add(f"process {entry.name}")
     names = Path("/run/netns")
     return {
         "networks": networks,

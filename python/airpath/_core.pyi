@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any, Protocol, final, type_check_only
 
 __version__: str
+__bpf__: bool
+"""Whether programs inside the kernel are built in."""
 
 @type_check_only
 class ArrowStream(Protocol):

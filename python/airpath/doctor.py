@@ -231,21 +231,21 @@ def _bpf(machine: Machine) -> Finding:
     if not machine.at("/sys/kernel/btf/vmlinux").exists():
         remedy = "a kernel with CONFIG_DEBUG_INFO_BTF=y"
         return Finding(name, purpose, False, "/sys/kernel/btf/vmlinux is missing", remedy, cost)
-    if not _built_with("bpf"):
-        remedy = "apt-get install clang libelf-dev zlib1g-dev, then make build"
+    if not _built_with_bpf():
+        remedy = "apt-get install clang libelf-dev zlib1g-dev pkg-config make, then make build"
         return Finding(name, purpose, False, "the extension was built without it", remedy, cost)
     if not machine.may_make_namespaces():
         return Finding(name, purpose, False, "only for root", "run it with sudo", cost)
     return Finding(name, purpose, True, "BTF of the kernel, and the extension has it")
 
 
-def _built_with(feature: str) -> bool:
-    """Whether the extension names a feature in ``FEATURES``."""
+def _built_with_bpf() -> bool:
+    """Whether programs inside the kernel are built into the extension."""
     try:
-        from airpath import _core
+        from airpath._core import __bpf__
     except ImportError:
         return False
-    return feature in getattr(_core, "FEATURES", ())
+    return __bpf__
 
 
 def _processors(machine: Machine) -> Finding:

@@ -155,6 +155,7 @@ def sentences(run: Run) -> list[str]:
         if (sentence := _about(program)) is not None:
             said.append(sentence)
     said += emulation["limits"]
+    said += _watched(emulation["watch"])
     if not emulation["valid"]:
         said.append(f"this run does not count: {emulation['invalid_because']}")
     return said
@@ -181,6 +182,18 @@ def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
         return True
 
     return tell
+
+
+def _watched(watch: dict[str, Any]) -> list[str]:
+    """Say what the tables lack of the senders."""
+    said = []
+    if watch["because"]:
+        said.append(f"senders looked at every {watch['poll_ms']:g} ms only: {watch['because']}")
+    if watch["lost_records"]:
+        said.append(f"{watch['lost_records']} records of the senders were lost")
+    if watch["unmatched_sockets"]:
+        said.append(f"{watch['unmatched_sockets']} sockets belong to no flow of the model")
+    return said
 
 
 def _about(program: dict[str, Any]) -> str | None:
@@ -236,6 +249,8 @@ def _section(
         "io": emulated.facts["io"],
         "real_time": emulated.facts["real_time"],
         "limits": _limits(emulated.facts),
+        "watch": emulated.facts["watch"],
+        "hystart": {end["name"]: end["hystart"] for end in emulated.facts["ends"]},
         "flows": report["flows"],
         "inside": report["inside"],
         "directions": report["directions"],

@@ -31,6 +31,7 @@ COMMANDS = [
     "",
     "run",
     "emulate",
+    "twin",
     "reproduce",
     "report",
     "doctor",

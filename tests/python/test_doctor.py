@@ -63,7 +63,7 @@ def _found(name: str, machine: Machine) -> doctor.Finding:
 
 
 def test_a_machine_that_has_everything(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_built_with", lambda _: True)
+    monkeypatch.setattr(doctor, "_built_with_bpf", lambda: True)
     monkeypatch.setattr("platform.release", lambda: "6.8.0-41-generic")
     findings = doctor.examine(Fake(root))
     lacking = [found for found in findings if not found.found and found.name != "processors"]
@@ -145,11 +145,11 @@ def test_congestion_controls_are_modules(root: Path) -> None:
 
 
 def test_bpf_takes_a_kernel_a_build_and_rights(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_built_with", lambda _: True)
+    monkeypatch.setattr(doctor, "_built_with_bpf", lambda: True)
     assert _found("bpf", Fake(root)).found
     (root / "proc/self/status").write_text(NO_RIGHTS)
     assert _found("bpf", Fake(root)).remedy == "run it with sudo"
-    monkeypatch.setattr(doctor, "_built_with", lambda _: False)
+    monkeypatch.setattr(doctor, "_built_with_bpf", lambda: False)
     assert "built without" in _found("bpf", Fake(root)).detail
     (root / "sys/kernel/btf/vmlinux").unlink()
     assert "BTF" in str(_found("bpf", Fake(root)).remedy)

@@ -2,6 +2,8 @@
 
 use airpath_base::{Duration, Instant};
 use rustix::thread::nanosleep;
+#[cfg(feature = "bpf")]
+use rustix::time::clock_getres;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// CLOCK_MONOTONIC as the model's time, counted from when the clock was made.
@@ -51,9 +53,16 @@ impl Clock {
     }
 }
 
+/// CLOCK_MONOTONIC in nanoseconds.
 #[inline]
-fn monotonic() -> u64 {
+pub(crate) fn monotonic() -> u64 {
     nanos(clock_gettime(ClockId::Monotonic))
+}
+
+/// The kernel's tick: the resolution of its coarse clock.
+#[cfg(feature = "bpf")]
+pub(crate) fn tick() -> Duration {
+    Duration::from_nanos(nanos(clock_getres(ClockId::MonotonicCoarse)))
 }
 
 const fn nanos(time: Timespec) -> u64 {

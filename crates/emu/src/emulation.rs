@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
@@ -17,15 +18,18 @@ use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 use serde::Serialize;
 
 use crate::clock::timespec;
+use crate::congestion::SlowStarts;
 use crate::forwarder::refuse_proxy;
+use crate::meter::Metered;
 use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
 use crate::profile::KernelProfile;
 use crate::programs::{At, ProgramReport, Session, c_strings};
 use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::traffic::{Running, Traffic};
+use crate::watch::{Run, Watch};
 use crate::{
     Clock, EmuError, FailedFlow, Forwarder, Journal, Live, Plan, Port, Report, Settings, UeEnd,
-    real_time_priority,
+    WatchFacts, real_time_priority,
 };
 
 /// Above what the desktop uses, below the kernel's own threads.
@@ -45,7 +49,7 @@ const SERVER: &str = "server";
 
 /// Who watches a run.
 #[derive(Clone, Debug, Default)]
-pub struct Watch {
+pub struct Observers {
     /// A pcapng file to be made.
     pub capture: Option<PathBuf>,
     /// Is told what happens.
@@ -101,6 +105,10 @@ pub struct Facts {
     pub spin_us: f64,
     /// Parameters of tcp_cubic, the same for the whole machine.
     pub tcp_cubic: BTreeMap<String, String>,
+    /// How the senders were watched.
+    pub watch: WatchFacts,
+    /// CUBIC with the slow start of a generation, for programs too: names in the kernel.
+    pub slow_starts: Vec<String>,
     /// Server first.
     pub ends: Vec<EndFacts>,
 }
@@ -115,7 +123,7 @@ pub struct EndFacts {
     /// Of its device.
     pub mtu: u32,
     /// Congestion control of its routes.
-    pub congestion: &'static str,
+    pub congestion: String,
     /// Other attributes of its routes.
     pub route: String,
     /// Sysctls that could not be set, and why.
@@ -126,6 +134,8 @@ pub struct EndFacts {
     pub sysctls: BTreeMap<String, String>,
     /// TCP counters of `nstat`, those that are not 0; they began at 0.
     pub counters: BTreeMap<String, u64>,
+    /// Of these, slow starts that HyStart ended, by its test, and their cwnd added up; 0 too.
+    pub hystart: BTreeMap<&'static str, u64>,
 }
 
 /// Namespaces that are set up, and the forwarder between them.
@@ -133,6 +143,8 @@ pub struct Emulation {
     /// Server first.
     ends: Vec<(Namespace, KernelProfile)>,
     plane: Plane,
+    watch: Watch,
+    slow_starts: SlowStarts,
     /// The scenario's flows, if they are to run.
     traffic: Option<Traffic>,
     duration: Duration,
@@ -157,6 +169,7 @@ struct Plane {
 struct Forwarded {
     summary: RunSummary,
     tables: Tables,
+    metered: Metered,
     report: Report,
     journal: Option<Journal>,
     real_time: bool,
@@ -169,7 +182,7 @@ impl Emulation {
     ///
     /// What cannot be emulated, or is not allowed.
     pub fn new(scenario: &Scenario, seed: u64, settings: &Settings) -> Result<Self, EmuError> {
-        Self::watched(scenario, seed, settings, Watch::default())
+        Self::watched(scenario, seed, settings, Observers::default())
     }
 
     /// Like `new`, with somebody who watches.
@@ -181,7 +194,7 @@ impl Emulation {
         scenario: &Scenario,
         seed: u64,
         settings: &Settings,
-        watch: Watch,
+        observers: Observers,
     ) -> Result<Self, EmuError> {
         refuse_proxy(scenario)?;
         let ues = ues(scenario);
@@ -191,7 +204,9 @@ impl Emulation {
         if ues.len() > MOST_UES {
             return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
         }
-        let profile = KernelProfile::of(scenario, None)?;
+        let slow_starts = SlowStarts::load(scenario.emulation.slow_start)?;
+        let names = slow_starts.names();
+        let profile = KernelProfile::of(scenario, None, names)?;
         let (server, server_tun) = Namespace::new(SERVER, Place::Server, &profile, settings.io)?;
         // All ends alike.
         let (io, name_of_io) = match &server_tun {
@@ -202,27 +217,34 @@ impl Emulation {
         let mut ue_ends = Vec::new();
         for (index, (ue, name)) in ues.into_iter().enumerate() {
             let place = Place::Ue(index as u8);
-            let profile = KernelProfile::of(scenario, Some(ue))?;
+            let profile = KernelProfile::of(scenario, Some(ue), names)?;
             let (mut namespace, tun) = Namespace::new(&name, place, &profile, io)?;
             namespace.ue = Some(ue);
             let addresses = vec![place.v4().into(), place.v6().into()];
             ue_ends.push(UeEnd { name, tun, ue, addresses });
             ends.push((namespace, profile));
         }
+        let watch = {
+            let emulation = &scenario.emulation;
+            let namespaces: Vec<&Namespace> = ends.iter().map(|(namespace, _)| namespace).collect();
+            let (watching, poll) = (emulation.watch, emulation.watch_poll);
+            Watch::start(watching, poll, scenario.run.ack_table, &namespaces)?
+        };
         let traffic = settings.flows.then(|| Traffic::open(scenario, &ends)).transpose()?;
         let scheduled = traffic.as_ref().map(Traffic::scheduled);
         let plane = Plane::start(scenario, settings, move |scenario, settings| {
             let mut forwarder = Forwarder::new(server_tun, ue_ends, scenario, seed, settings)?;
             forwarder.schedule(scheduled.unwrap_or_default());
-            watch.capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
-            if let Some(live) = watch.live {
+            observers.capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
+            if let Some(live) = observers.live {
                 forwarder.show(live);
             }
             Ok(forwarder)
         })?;
         let (duration, settings) = (scenario.run.duration, *settings);
         let programs = scenario.programs.clone();
-        Ok(Self { ends, plane, traffic, duration, settings, programs, io: name_of_io })
+        let io = name_of_io;
+        Ok(Self { ends, plane, watch, slow_starts, traffic, duration, settings, programs, io })
     }
 
     /// Runs the programs until the command ends.
@@ -259,15 +281,36 @@ impl Emulation {
     fn conclude(
         mut self,
         ran: Result<(i32, Vec<ProgramReport>), EmuError>,
-        running: Option<&mut Running>,
+        mut running: Option<&mut Running>,
     ) -> Result<Ended, EmuError> {
+        if let Some(running) = &mut running {
+            running.brace();
+        }
         let forwarded = self.plane.finish();
         // After the forwarder: how flows are cut off is not part of the run.
         let failed = running.map(Running::finish).unwrap_or_default();
         // The forwarder's own failure explains the other one.
         let (forwarded, (code, programs)) = (forwarded?, ran?);
-        let Forwarded { summary, tables, report, journal, real_time } = forwarded;
-        let facts = self.facts(real_time)?;
+        let Forwarded { mut summary, mut tables, mut metered, report, journal, real_time } =
+            forwarded;
+        let names: Vec<String> = self.ends.iter().map(|(end, _)| end.name.clone()).collect();
+        let mtu: Vec<u32> = self.ends.iter().map(|(_, profile)| profile.mtu).collect();
+        let watch = self.watch.finish()?.complete(
+            &Run {
+                origin_ns: report.clock_origin_ns,
+                ends: &names,
+                mtu: &mtu,
+                addresses: &addresses(&self.ends),
+                names: &metered.names,
+                flows: &metered.flows,
+            },
+            &mut metered.samples,
+            &mut summary,
+            &mut tables,
+        );
+        metered.record(&summary, &mut tables);
+        let facts =
+            facts(&self.ends, &self.settings, (real_time, self.io), watch, &self.slow_starts)?;
         Ok(Ended { code, programs, summary, tables, report, facts, journal, failed })
     }
 
@@ -404,42 +447,6 @@ impl Emulation {
         }
         hosts
     }
-
-    fn facts(&self, real_time: bool) -> Result<Facts, EmuError> {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let ends = self.ends.iter().map(|(namespace, profile)| {
-            let (sysctls, counters, queue_dropped) = namespace.within(|| {
-                let mut sysctls = texts("/proc/sys/net/ipv4");
-                sysctls.retain(|name, _| name.starts_with("tcp_"));
-                (sysctls, counters(), queue_dropped())
-            })?;
-            let mut addresses = vec![namespace.place.v4().to_string()];
-            if profile.mtu >= IPV6_MTU {
-                addresses.push(namespace.place.v6().to_string());
-            }
-            Ok(EndFacts {
-                name: namespace.name.clone(),
-                addresses,
-                mtu: profile.mtu,
-                congestion: profile.congestion,
-                route: profile.route.clone(),
-                refused: namespace.refused.iter().cloned().collect(),
-                queue_dropped,
-                sysctls,
-                counters,
-            })
-        });
-        Ok(Facts {
-            kernel: read("/proc/sys/kernel/osrelease"),
-            io: self.io,
-            user_namespace: in_user_namespace(),
-            real_time,
-            coalesce_bytes: self.settings.coalesce_bytes,
-            spin_us: self.settings.spin.as_nanos() as f64 / 1e3,
-            tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
-            ends: ends.collect::<Result<_, EmuError>>()?,
-        })
-    }
 }
 
 impl Plane {
@@ -467,8 +474,8 @@ impl Plane {
             forwarder.end_capture()?;
             let report = forwarder.report();
             let journal = forwarder.journal().cloned();
-            let (summary, tables) = forwarder.finish();
-            Ok(Forwarded { summary, tables, report, journal, real_time })
+            let (summary, tables, metered) = forwarder.end();
+            Ok(Forwarded { summary, tables, metered, report, journal, real_time })
         };
         let thread = thread::Builder::new().name("airpath-forward".to_owned()).spawn(work);
         let thread = Some(thread.map_err(EmuError::Wait)?);
@@ -500,6 +507,72 @@ impl Drop for Plane {
 fn in_user_namespace() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().nth(2).is_some_and(|count| count != "4294967295")
+}
+
+/// What is needed to understand a result.
+fn facts(
+    ends: &[(Namespace, KernelProfile)],
+    settings: &Settings,
+    (real_time, io): (bool, &'static str),
+    watch: WatchFacts,
+    slow_starts: &SlowStarts,
+) -> Result<Facts, EmuError> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let ends = ends.iter().map(|(namespace, profile)| {
+        let (sysctls, counters, queue_dropped) = namespace.within(|| {
+            let mut sysctls = texts("/proc/sys/net/ipv4");
+            sysctls.retain(|name, _| name.starts_with("tcp_"));
+            (sysctls, counters(), queue_dropped())
+        })?;
+        let mut addresses = vec![namespace.place.v4().to_string()];
+        if profile.mtu >= IPV6_MTU {
+            addresses.push(namespace.place.v6().to_string());
+        }
+        Ok(EndFacts {
+            name: namespace.name.clone(),
+            addresses,
+            mtu: profile.mtu,
+            congestion: profile.congestion.clone(),
+            route: profile.route.clone(),
+            refused: namespace.refused.iter().cloned().collect(),
+            queue_dropped,
+            sysctls,
+            hystart: hystart(&counters),
+            counters,
+        })
+    });
+    Ok(Facts {
+        kernel: read("/proc/sys/kernel/osrelease"),
+        io,
+        user_namespace: in_user_namespace(),
+        real_time,
+        coalesce_bytes: settings.coalesce_bytes,
+        spin_us: settings.spin.as_nanos() as f64 / 1e3,
+        tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
+        watch,
+        slow_starts: slow_starts.names().ours.values().cloned().collect(),
+        ends: ends.collect::<Result<_, EmuError>>()?,
+    })
+}
+
+/// The UEs' ends by address.
+fn addresses(ends: &[(Namespace, KernelProfile)]) -> BTreeMap<IpAddr, usize> {
+    let ues = ends.iter().enumerate().skip(1);
+    ues.flat_map(|(index, (end, _))| {
+        [(end.place.v4().into(), index), (end.place.v6().into(), index)]
+    })
+    .collect()
+}
+
+/// The counters of HyStart.
+fn hystart(counters: &BTreeMap<String, u64>) -> BTreeMap<&'static str, u64> {
+    let names = [
+        "TCPHystartTrainDetect",
+        "TCPHystartTrainCwnd",
+        "TCPHystartDelayDetect",
+        "TCPHystartDelayCwnd",
+    ];
+    names.map(|name| (name, counters.get(name).copied().unwrap_or(0))).into()
 }
 
 /// UEs: place in the scenario, and name. Without a radio there is one.

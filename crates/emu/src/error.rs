@@ -113,6 +113,17 @@ pub enum EmuError {
     /// The run was stopped.
     #[error("stopped")]
     Stopped,
+    /// A slow start of CUBIC that none of ours has.
+    #[error(
+        "flow `{flow}`: emulation.slow_start = \"profile\" takes slow_start none, hystart-4.19, \
+         hystart-5.6, hystart-5.8, hystart-5.16, hystart-6.14 and hystart++ as they are, and \
+         hystart-4.19 with hystart_falling_minimum_exits = false, alone or with \
+         hystart_late_reset = false"
+    )]
+    SlowStart {
+        /// The flow.
+        flow: String,
+    },
     /// More UEs than there are addresses.
     #[error("{ues} UEs; emulation takes up to {most}: each has a network namespace of its own")]
     Ues {
@@ -166,6 +177,18 @@ pub enum EmuError {
     /// Waiting failed.
     #[error("ppoll: {0}")]
     Wait(io::Error),
+    /// BPF is not there or not allowed.
+    #[error("{said}")]
+    Bpf {
+        /// Why.
+        said: String,
+    },
+    /// Sockets could not be asked.
+    #[error("NETLINK_SOCK_DIAG: {source} (CONFIG_INET_DIAG)")]
+    Diag {
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A capture could not be written.
     #[error("capture {file}: {source}")]
     Capture {
@@ -193,6 +216,7 @@ impl EmuError {
                 | Self::Proxy { .. }
                 | Self::Mtu { .. }
                 | Self::Congestion { .. }
+                | Self::SlowStart { .. }
                 | Self::Ues { .. }
                 | Self::Packet { .. }
                 | Self::Flows { .. }

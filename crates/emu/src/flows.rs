@@ -35,6 +35,11 @@ impl Key {
         Self { end, v6: layout.v6, protocol: layout.protocol, ue_port, server_port }
     }
 
+    /// The flow of a TCP connection.
+    pub(crate) const fn tcp(end: usize, v6: bool, ue_port: u16, server_port: u16) -> Self {
+        Self { end, v6, protocol: TCP, ue_port, server_port }
+    }
+
     /// The flow of sockets that are bound to these ports, over IPv4.
     pub(crate) const fn planned(end: usize, protocol: u8, ue_port: u16, server_port: u16) -> Self {
         Self { end, v6: false, protocol, ue_port, server_port }
@@ -54,6 +59,11 @@ impl Key {
 }
 
 impl Flows {
+    /// All flows.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (Key, FlowId)> {
+        self.known.iter().map(|(&key, &flow)| (key, flow))
+    }
+
     /// The flow's number, and whether it is new.
     #[inline]
     pub(crate) fn number(&mut self, key: Key) -> (FlowId, bool) {

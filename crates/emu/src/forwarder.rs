@@ -20,7 +20,7 @@ use crate::header;
 use crate::journal::{Entry, Journal};
 use crate::live::{DirectionLook, Live, Snapshot};
 use crate::log::{Log, Point};
-use crate::meter::Meters;
+use crate::meter::{Metered, Meters};
 use crate::outbox::{Outbox, Writing, Written};
 use crate::packet::{Layout, Offload};
 use crate::report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Report};
@@ -364,7 +364,14 @@ impl Forwarder {
     }
 
     /// Ends the run: its tables and its summary.
-    pub fn finish(mut self) -> (RunSummary, Tables) {
+    pub fn finish(self) -> (RunSummary, Tables) {
+        let (summary, mut tables, metered) = self.end();
+        metered.record(&summary, &mut tables);
+        (summary, tables)
+    }
+
+    /// Ends the run; flows and samples are not in the tables yet.
+    pub(crate) fn end(mut self) -> (RunSummary, Tables, Metered) {
         let now = self.clock.now();
         self.drain_drops();
         self.sample(now);
@@ -376,11 +383,11 @@ impl Forwarder {
             ..RunSummary::default()
         };
         self.network.summarise(now, &mut summary);
-        let Self { meters, ledger, tables, .. } = &mut self;
+        let Self { meters, ledger, tables, flows, .. } = &mut self;
         let complete = |flow, seen| ledger.complete(flow, now, seen);
-        meters.summarise(&mut summary, tables, &complete);
+        let metered = meters.summarise(&mut summary, flows.keys(), &complete);
         ledger.finish_pings(now, &meters.names(), &mut summary, tables);
-        (summary, self.tables)
+        (summary, self.tables, metered)
     }
 
     /// Takes packets in.
@@ -576,7 +583,7 @@ impl Forwarder {
         for (flow, window) in self.ledger.sample(now) {
             self.meters.sender(flow, window);
         }
-        self.meters.sample(now, seconds, &mut self.tables);
+        self.meters.sample(now, seconds);
     }
 
     fn publish(&mut self, now: Instant) {

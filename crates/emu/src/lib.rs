@@ -23,6 +23,7 @@
 
 mod capture;
 mod clock;
+mod congestion;
 mod emulation;
 mod error;
 mod flows;
@@ -45,9 +46,10 @@ mod slab;
 mod sys;
 mod traffic;
 mod tun;
+mod watch;
 
 pub use clock::Clock;
-pub use emulation::{Emulation, Ended, Facts, Watch};
+pub use emulation::{Emulation, Ended, Facts, Observers};
 pub use error::EmuError;
 pub use forwarder::{Forwarder, Settings, UeEnd};
 pub use journal::{Entry, Journal, Parity};
@@ -59,3 +61,4 @@ pub use report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Repo
 pub use sys::{enter_user_namespace, real_time_priority};
 pub use traffic::FailedFlow;
 pub use tun::{Device, Tun};
+pub use watch::WatchFacts;

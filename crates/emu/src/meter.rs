@@ -3,17 +3,22 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use airpath_base::{Duration, Histogram, Instant};
+use airpath_base::{Duration, FlowId, Histogram, Instant};
 use airpath_network::mbps;
 use airpath_record::{FlowSummary, Name, Quantiles, RunSummary, SampleRow, Tables};
 
+use crate::flows::Key;
 use crate::live::FlowLook;
 use crate::packet::{ACK, FIN, Layout, SYN, TCP, UDP};
 use crate::traffic::SenderWindow;
 
 /// Flows by number.
 #[derive(Debug, Default)]
-pub(crate) struct Meters(Vec<Meter>);
+pub(crate) struct Meters {
+    flows: Vec<Meter>,
+    /// Rows without windows: the senders know those.
+    samples: Vec<SampleRow>,
+}
 
 /// One flow.
 #[derive(Debug)]
@@ -228,19 +233,39 @@ impl Seen {
     }
 }
 
+/// What the meters leave, to be completed before it goes into tables.
+#[derive(Debug)]
+pub(crate) struct Metered {
+    /// Of the summary's flows.
+    pub(crate) names: Vec<Name>,
+    /// Places in the summary.
+    pub(crate) flows: BTreeMap<Key, usize>,
+    pub(crate) samples: Vec<SampleRow>,
+}
+
+impl Metered {
+    /// Ends up in the tables.
+    pub(crate) fn record(self, summary: &RunSummary, tables: &mut Tables) {
+        self.samples.into_iter().for_each(|row| tables.sample(row));
+        for (flow, &name) in summary.flows.iter().zip(&self.names) {
+            tables.flow(name, flow);
+        }
+    }
+}
+
 impl Meters {
     /// The next flow.
     pub(crate) fn add(&mut self, name: Name, id: String, protocol: u8) {
         let ways = [Way::new(), Way::new()];
         let (first, last, sampled) = (None, Instant::ZERO, [0; 2]);
         let sender = None;
-        self.0.push(Meter { name, id, protocol, first, last, ways, sampled, sender });
+        self.flows.push(Meter { name, id, protocol, first, last, ways, sampled, sender });
     }
 
     /// A packet of a flow enters.
     pub(crate) fn on_sent(&mut self, flow: u32, direction: usize, now: Instant, packet: &[u8]) {
         let Some(seen) = Seen::of(packet) else { return };
-        let meter = &mut self.0[flow as usize];
+        let meter = &mut self.flows[flow as usize];
         meter.first.get_or_insert(now);
         meter.last = now;
         let way = &mut meter.ways[direction];
@@ -254,7 +279,7 @@ impl Meters {
     /// A packet of a flow left.
     pub(crate) fn on_left(&mut self, flow: u32, direction: usize, at: Instant, packet: &[u8]) {
         let Some(seen) = Seen::of(packet) else { return };
-        let meter = &mut self.0[flow as usize];
+        let meter = &mut self.flows[flow as usize];
         meter.last = meter.last.max(at);
         let way = &mut meter.ways[direction];
         way.arrived += 1;
@@ -275,28 +300,28 @@ impl Meters {
 
     /// Of all flows, in tables.
     pub(crate) fn names(&self) -> Vec<Name> {
-        self.0.iter().map(|meter| meter.name).collect()
+        self.flows.iter().map(|meter| meter.name).collect()
     }
 
     /// Payload of a flow that arrived.
     pub(crate) fn delivered(&self, flow: u32, direction: usize) -> u64 {
-        let meter = &self.0[flow as usize];
+        let meter = &self.flows[flow as usize];
         meter.ways[direction].bytes(meter.protocol)
     }
 
     /// What a flow's sending socket said last.
     pub(crate) fn sender(&mut self, flow: u32, window: SenderWindow) {
-        self.0[flow as usize].sender = Some(window);
+        self.flows[flow as usize].sender = Some(window);
     }
 
     /// A packet of a flow was dropped.
     pub(crate) fn on_drop(&mut self, flow: u32, direction: usize) {
-        self.0[flow as usize].ways[direction].dropped += 1;
+        self.flows[flow as usize].ways[direction].dropped += 1;
     }
 
     /// Fills in looks at all flows.
     pub(crate) fn update(&self, flows: &mut Vec<FlowLook>) {
-        for meter in &self.0[flows.len()..] {
+        for meter in &self.flows[flows.len()..] {
             flows.push(FlowLook {
                 id: meter.id.as_str().into(),
                 direction: "down",
@@ -306,7 +331,7 @@ impl Meters {
                 cwnd_segments: None,
             });
         }
-        for (meter, look) in self.0.iter().zip(flows) {
+        for (meter, look) in self.flows.iter().zip(flows) {
             let direction = meter.direction();
             let way = &meter.ways[direction];
             look.direction = if direction == 0 { "down" } else { "up" };
@@ -314,12 +339,13 @@ impl Meters {
             look.retransmissions = way.retransmitted;
             let count = way.rtt_count;
             look.rtt_ms = (count > 0).then(|| (way.rtt_sum / count).as_millis_f64());
+            look.cwnd_segments = meter.sender.map(|sender| sender.cwnd_segments);
         }
     }
 
     /// A sample interval of so many seconds ends.
-    pub(crate) fn sample(&mut self, now: Instant, seconds: f64, tables: &mut Tables) {
-        for meter in &mut self.0 {
+    pub(crate) fn sample(&mut self, now: Instant, seconds: f64) {
+        for meter in &mut self.flows {
             let direction = meter.direction();
             let way = &mut meter.ways[direction];
             let delivered = way.bytes(meter.protocol);
@@ -332,7 +358,7 @@ impl Meters {
             if delivered == before && now.saturating_since(meter.last) > QUIET {
                 continue;
             }
-            tables.sample(SampleRow {
+            self.samples.push(SampleRow {
                 time_ns: now.as_nanos() as i64,
                 flow: meter.name,
                 goodput_mbps,
@@ -346,21 +372,26 @@ impl Meters {
         }
     }
 
-    /// The run is over.
+    /// The run is over: summaries of the flows.
     ///
     /// `complete` adds what else is known of the how manieth flow.
     pub(crate) fn summarise(
-        &self,
+        &mut self,
         summary: &mut RunSummary,
-        tables: &mut Tables,
+        keys: impl Iterator<Item = (Key, FlowId)>,
         complete: &dyn Fn(usize, FlowSummary) -> FlowSummary,
-    ) {
-        let flows = self.0.iter().enumerate();
-        for (index, meter) in flows.filter(|(_, meter)| matches!(meter.protocol, TCP | UDP)) {
-            let flow = complete(index, meter.summary());
-            tables.flow(meter.name, &flow);
-            summary.flows.push(flow);
+    ) -> Metered {
+        let keys: BTreeMap<u32, Key> = keys.map(|(key, flow)| (flow.0, key)).collect();
+        let (mut names, mut flows) = (Vec::new(), BTreeMap::new());
+        for (index, meter) in (0..).zip(&self.flows) {
+            if !matches!(meter.protocol, TCP | UDP) {
+                continue;
+            }
+            flows.extend(keys.get(&index).map(|&key| (key, names.len())));
+            names.push(meter.name);
+            summary.flows.push(complete(index as usize, meter.summary()));
         }
+        Metered { names, flows, samples: std::mem::take(&mut self.samples) }
     }
 }
 
@@ -439,7 +470,7 @@ mod tests {
         meters.on_sent(0, 0, ms(50), &packet(seq(1000), 9, 1000));
         meters.on_left(0, 0, ms(60), &packet(seq(1000), 9, 1000));
         meters.on_left(0, 1, ms(70), &packet(9, seq(2000), 0));
-        let flow = meters.0[0].summary();
+        let flow = meters.flows[0].summary();
         assert_eq!((flow.direction, flow.bytes_delivered), ("down", 2000));
         assert_eq!((flow.segments_sent, flow.retransmitted_segments), (3, Some(1)));
         let rtt = flow.rtt_ms.unwrap();
@@ -460,8 +491,8 @@ mod tests {
                 let seq = first.wrapping_add(index as u32 * 700);
                 meters.on_left(0, 1, ms(1), &packet(seq, 0, 700));
             }
-            prop_assert_eq!(meters.0[0].ways[1].stream.delivered, 40 * 700);
-            prop_assert!(meters.0[0].ways[1].stream.ahead.is_empty());
+            prop_assert_eq!(meters.flows[0].ways[1].stream.delivered, 40 * 700);
+            prop_assert!(meters.flows[0].ways[1].stream.ahead.is_empty());
         }
     }
 }

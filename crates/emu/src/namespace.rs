@@ -100,6 +100,15 @@ impl Namespace {
         made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
+    /// The inode of `/proc/PID/ns/net`: no other namespace that is there has it.
+    #[cfg(feature = "bpf")]
+    pub(crate) fn inode(&self) -> Result<u32, EmuError> {
+        let failed = |source| EmuError::Namespace { name: self.name.clone(), source };
+        // The kernel counts them in 32 bits.
+        let inode = |metadata: fs::Metadata| std::os::unix::fs::MetadataExt::ino(&metadata) as u32;
+        self.file.metadata().map(inode).map_err(failed)
+    }
+
     /// Does `work` in a thread that is inside.
     pub(crate) fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, EmuError> {
         let failed = |source| EmuError::Namespace { name: self.name.clone(), source };

@@ -3,9 +3,10 @@
 //! The rest (delayed acknowledgements, the first RTO, slow start of CUBIC) is the kernel's own.
 
 use airpath_scenario::{Direction, FlowConfig, Scenario, TcpConfig, Traffic};
-use airpath_tcp::{CongestionConfig, EcnConfig, EndpointConfig, IdleRestart, LossDetection};
+use airpath_tcp::{EcnConfig, EndpointConfig, IdleRestart, LossDetection};
 
 use crate::EmuError;
+use crate::congestion::Names;
 use crate::slab::SLOT_BYTES;
 
 /// Settings of one end.
@@ -13,7 +14,9 @@ use crate::slab::SLOT_BYTES;
 pub(crate) struct KernelProfile {
     pub(crate) mtu: u32,
     /// The kernel's name of it.
-    pub(crate) congestion: &'static str,
+    pub(crate) congestion: String,
+    /// Those of flows whose congestion control is another one.
+    pub(crate) names: Names,
     pub(crate) sysctls: Vec<(&'static str, String)>,
     /// Attributes of routes.
     pub(crate) route: String,
@@ -32,7 +35,12 @@ impl KernelProfile {
     /// # Errors
     ///
     /// A congestion control that the kernel does not have; packets that are too large.
-    pub(crate) fn of(scenario: &Scenario, ue: Option<usize>) -> Result<Self, EmuError> {
+    pub(crate) fn of(
+        scenario: &Scenario,
+        ue: Option<usize>,
+        names: &Names,
+    ) -> Result<Self, EmuError> {
+        let names = names.clone();
         let flows: Vec<_> =
             scenario.flows.iter().filter_map(|flow| Some((flow, tcp(&flow.traffic)?))).collect();
         let sends = |direction| (direction == Direction::Down) == ue.is_none();
@@ -46,7 +54,8 @@ impl KernelProfile {
         let Some((flow, tcp)) = flow else {
             let (mtu, sysctls) = (MTU, base);
             let route = format!("congctl {CONGESTION}");
-            return Ok(Self { mtu, congestion: CONGESTION, sysctls, route });
+            let congestion = CONGESTION.to_owned();
+            return Ok(Self { mtu, congestion, names, sysctls, route });
         };
         let end = if sends(flow.direction) { &tcp.sender } else { &tcp.receiver };
         // Flows with smaller packets say so on their sockets.
@@ -54,18 +63,15 @@ impl KernelProfile {
         if mtu as usize > SLOT_BYTES {
             return Err(EmuError::Mtu { flow: flow.id.clone(), mtu, most: SLOT_BYTES });
         }
-        let congestion = kernel_name(&end.congestion).ok_or_else(|| EmuError::Congestion {
-            flow: flow.id.clone(),
-            name: end.congestion.name().to_owned(),
-        })?;
+        let congestion = names.of(&flow.id, end)?;
         let mut sysctls = base;
         // Refused where the host does not allow it to everybody; the routes say it too.
-        sysctls.push(("net.ipv4.tcp_congestion_control", congestion.to_owned()));
+        sysctls.push(("net.ipv4.tcp_congestion_control", congestion.clone()));
         sysctls.extend(sysctls_of(end));
         let rto_min_ms = (end.rto.min.as_nanos() / 1_000_000).max(1);
         let window = end.initial_window;
         let route = format!("congctl {congestion} initcwnd {window} rto_min {rto_min_ms}ms");
-        Ok(Self { mtu, congestion, sysctls, route })
+        Ok(Self { mtu, congestion, names, sysctls, route })
     }
 }
 
@@ -80,15 +86,6 @@ fn tcp(traffic: &Traffic) -> Option<&TcpConfig> {
     match traffic {
         Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => Some(tcp),
         Traffic::Ping { .. } | Traffic::Udp { .. } => None,
-    }
-}
-
-pub(crate) const fn kernel_name(congestion: &CongestionConfig) -> Option<&'static str> {
-    match congestion {
-        CongestionConfig::Reno => Some("reno"),
-        CongestionConfig::Cubic(_) => Some("cubic"),
-        CongestionConfig::Bbr1 { .. } => Some("bbr"),
-        _ => None,
     }
 }
 
@@ -147,7 +144,7 @@ mod tests {
         let text = format!("[[path.up]]\nstage = \"delay\"\ndelay_ms = 1\n{text}");
         let source = Source { name: "test.toml", text: &text, directory: None };
         let scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
-        KernelProfile::of(&scenario, ue)
+        KernelProfile::of(&scenario, ue, &Names::default())
     }
 
     fn value<'a>(profile: &'a KernelProfile, key: &str) -> Option<&'a str> {
@@ -173,7 +170,7 @@ mod tests {
     #[test]
     fn without_a_tcp_flow_little_is_said() {
         let ping = profile("[[flow]]\nkind = \"ping\"\n", None).unwrap();
-        assert_eq!((ping.congestion, ping.sysctls.len()), ("cubic", 1));
+        assert_eq!((ping.congestion.as_str(), ping.sysctls.len()), ("cubic", 1));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use airpath_emu::{Emulation, Journal, Live, Plan, Settings, Watch};
+use airpath_emu::{Emulation, Journal, Live, Observers, Plan, Settings};
 use airpath_scenario::{Scenario, Source, parse, shipped};
 
 /// True if this machine can do it; else says why not.
@@ -36,7 +36,7 @@ fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
     let settings = Settings { journal: true, ..Settings::of(&scenario.emulation) };
     // Somebody watches all the time: that changes nothing either.
     let live = Live::default();
-    let watch = Watch { live: Some(live.clone()), ..Watch::default() };
+    let observers = Observers { live: Some(live.clone()), ..Observers::default() };
     let over = Arc::new(AtomicBool::new(false));
     let watcher = std::thread::spawn({
         let over = Arc::clone(&over);
@@ -48,8 +48,8 @@ fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
             seen
         }
     });
-    let emulation =
-        Emulation::watched(scenario, 7, &settings, watch).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = Emulation::watched(scenario, 7, &settings, observers)
+        .unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan {
         command: ["/bin/sh", "-c", ue].map(str::to_owned).to_vec(),
         servers: vec![server.to_owned()],

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use airpath_base::Instant;
-use airpath_emu::{EmuError, Emulation, Ended, Live, Plan, Settings, Watch};
+use airpath_emu::{EmuError, Emulation, Ended, Live, Observers, Plan, Settings};
 use airpath_record::RecordError;
 use airpath_scenario::{Origin, Parsed, Problem, Source};
 use arrow::record_batch::RecordBatch;
@@ -27,6 +27,8 @@ mod core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Programs inside the kernel are built in.
+        module.add("__bpf__", cfg!(feature = "bpf"))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
@@ -390,7 +392,7 @@ fn emulate(
     let settings = Settings { bare, flows, journal: parity, ..Settings::of(&scenario.emulation) };
     let alone = flows && command.is_empty() && scenario.programs.is_empty();
     let plan = Plan { command, place, servers, quiet, output, error, files };
-    let watch = Watch { capture, live: monitor.map(|monitor| monitor.0.clone()) };
+    let observers = Observers { capture, live: monitor.map(|monitor| monitor.0.clone()) };
     let mut raised = None;
     let mut report = |now: Instant| {
         let tell = |py: Python<'_>| -> PyResult<bool> {
@@ -405,7 +407,7 @@ fn emulate(
         })
     };
     let run = || -> Result<Ended, EmuError> {
-        let emulation = Emulation::watched(scenario, seed, &settings, watch)?;
+        let emulation = Emulation::watched(scenario, seed, &settings, observers)?;
         if alone { emulation.run_flows(&mut report) } else { emulation.run(&plan) }
     };
     let ended = py.detach(run);
@@ -423,7 +425,8 @@ fn emulate(
         |document: serde_json::Result<String>| document.expect("only strings, numbers and lists");
     let invalid = ended.invalid(scenario.emulation.lateness_bound);
     let summary = json(serde_json::to_string(&ended.summary));
-    let tables = ended.tables.finish(false);
+    let watched = ended.facts.watch.by != "none";
+    let tables = ended.tables.finish(scenario.run.ack_table && watched);
     Ok(PyEmulated {
         code: ended.code,
         invalid,

@@ -20,7 +20,7 @@ use airpath_base::{Duration, Rate};
 use crate::document::{Document, Stage};
 use crate::model::{
     Direction, EmulationConfig, FlowConfig, NamedStage, PacketIo, ProgramConfig, ProxyConfig,
-    ProxyEnds, RunConfig, Scenario, TcpConfig, Traffic,
+    ProxyEnds, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic, Watching,
 };
 use crate::programs;
 use crate::proxy;
@@ -64,6 +64,17 @@ fn emulation(get: &Get<'_>) -> EmulationConfig {
             "tun" => PacketIo::Tun,
             "packet" => PacketIo::Packet,
             _ => PacketIo::Auto,
+        },
+        watch: match get.text("watch") {
+            "bpf" => Watching::Bpf,
+            "poll" => Watching::Poll,
+            "none" => Watching::None,
+            _ => Watching::Auto,
+        },
+        watch_poll: get.time("watch_poll_ms"),
+        slow_start: match get.text("slow_start") {
+            "profile" => SlowStartOf::Profile,
+            _ => SlowStartOf::Kernel,
         },
     }
 }

@@ -49,7 +49,8 @@ use problem::Problems;
 
 pub use model::{
     Direction, EmulationConfig, FlowConfig, NamedStage, PacketIo, ProgramConfig, ProgramPlace,
-    ProxyConfig, ProxyEnds, RadioConfig, RunConfig, Scenario, TcpConfig, Traffic,
+    ProxyConfig, ProxyEnds, RadioConfig, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic,
+    Watching,
 };
 pub use problem::{Origin, Problem, ScenarioError};
 pub use profiles::profiles;

@@ -58,6 +58,21 @@ pub struct EmulationConfig {
     pub spin: Duration,
     /// How packets come and go.
     pub io: PacketIo,
+    /// How the kernel's TCP senders are watched.
+    pub watch: Watching,
+    /// Time between two looks at TCP_INFO.
+    pub watch_poll: Duration,
+    /// Whose slow start CUBIC has.
+    pub slow_start: SlowStartOf,
+}
+
+/// Whose slow start the kernel's CUBIC has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlowStartOf {
+    /// Its own.
+    Kernel,
+    /// That of the flow's profile.
+    Profile,
 }
 
 /// How an emulation gets packets from the kernel and back.
@@ -96,6 +111,19 @@ pub enum ProgramPlace {
     Server,
     /// Index in [`RadioConfig::ues`]; 0 without a radio.
     Ue(usize),
+}
+
+/// How the kernel's TCP senders are watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Watching {
+    /// By BPF, else by asking.
+    Auto,
+    /// By BPF: every acknowledgement.
+    Bpf,
+    /// By asking for TCP_INFO.
+    Poll,
+    /// Not at all.
+    None,
 }
 
 /// A stage and the name it has in tables and in its random stream.

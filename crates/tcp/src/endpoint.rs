@@ -125,6 +125,8 @@ impl Endpoint {
         }
         if segment.sequence_len() > 0 {
             self.receiver.on_data(now, segment, ecn, &self.sender.rtt);
+        } else {
+            self.receiver.note_timestamp(now, segment);
         }
     }
 

@@ -47,7 +47,7 @@ def _root(
 def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 bad use or bad input, 130 Ctrl-C.
 
-    ``emulate`` has its command's code instead, or 3 for a run that does not count; ``twin`` 1 if the
-    two differ, 3 if none counts.
+    ``emulate`` has its command's code instead, or 3 for a run that does not count; ``twin`` has 1
+    if the two differ, 3 if none counts.
     """
     raise SystemExit(guarded(lambda: app(prog_name="airpath", standalone_mode=False)))

@@ -121,7 +121,7 @@ def table(twin: Twin, figures: Sequence[Figure], verdict: str) -> str:
         if pair.emulated is None:
             lines.append(f"  seed {pair.seed}: no run counts: {pair.invalid[-1]}")
             continue
-        replay = parity(pair)
+        replay = parity(pair.emulated)
         what = "the same times" if replay["same"] else f"OTHER times: {replay['first_difference']}"
         lines.append(f"  seed {pair.seed}: {replay['left']} packets played again leave at {what}")
     return "\n".join(lines)

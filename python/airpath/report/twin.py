@@ -22,7 +22,7 @@ def write_twin_report(twin: Twin, figures: Sequence[Figure], verdict: str, path:
 
     pair = next(iter(twin.valid), None)
     drawn = []
-    if pair is not None and pair.emulated is not None:
+    if pair is not None:
         drawn = charts([pair.simulated, pair.emulated])
     likeness = twin.likeness
     text = page(
@@ -37,7 +37,7 @@ def write_twin_report(twin: Twin, figures: Sequence[Figure], verdict: str, path:
             {
                 "seed": each.seed,
                 "invalid": each.invalid,
-                "parity": None if each.emulated is None else parity(each),
+                "parity": None if each.emulated is None else parity(each.emulated),
                 "lateness": None
                 if each.emulated is None
                 else {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airpath.tables import NS_PER_S
@@ -15,7 +15,7 @@ from airpath.text import digits
 
 if TYPE_CHECKING:
     from airpath.results import Run
-    from airpath.twin.runs import Pair, Twin
+    from airpath.twin.runs import Counted, Twin
 
 GOODPUT = 0.05
 RTT_MEDIAN = 0.10
@@ -91,14 +91,13 @@ def overall(twin: Twin, figures: Sequence[Figure]) -> str:
     """One verdict: a broken parity or one figure out of its limit makes it ``differs``."""
     if not twin.valid:
         return INVALID
-    broken = any(not parity(pair)["same"] for pair in twin.valid)
+    broken = any(not parity(pair.emulated)["same"] for pair in twin.valid)
     return DIFFERS if broken or any(figure.verdict == DIFFERS for figure in figures) else AGREES
 
 
-def parity(pair: Pair) -> dict[str, Any]:
-    """What the replay of a seed's packets on the virtual clock came to."""
-    assert pair.emulated is not None, "a pair that counts"
-    found: dict[str, Any] = pair.emulated.summary["emulation"]["parity"]
+def parity(emulated: Run) -> dict[str, Any]:
+    """What the replay of a run's packets on the virtual clock came to."""
+    found: dict[str, Any] = emulated.summary["emulation"]["parity"]
     return found
 
 
@@ -115,7 +114,7 @@ def document(twin: Twin, figures: Sequence[Figure]) -> dict[str, Any]:
             "seeds": [pair.seed for pair in twin.pairs],
             "valid_seeds": [pair.seed for pair in twin.valid],
             "invalid": {str(pair.seed): pair.invalid for pair in twin.pairs if pair.invalid},
-            "parity": {str(pair.seed): parity(pair) for pair in twin.valid},
+            "parity": {str(pair.seed): parity(pair.emulated) for pair in twin.valid},
             "verdict": overall(twin, figures),
         },
         "figures": [figure.as_dict() for figure in figures],
@@ -128,7 +127,7 @@ def mean(values: Sequence[Value]) -> Value:
     return statistics.fmean(present) if present else None
 
 
-def _transfer(pairs: Sequence[Pair], flow: str) -> list[Figure]:
+def _transfer(pairs: Sequence[Counted], flow: str) -> list[Figure]:
     """Figures of a TCP flow."""
     figures = [
         _figure(pairs, flow, "goodput", "Mb/s", _of("flows", flow, "goodput_mbps"), GOODPUT),
@@ -144,7 +143,7 @@ def _transfer(pairs: Sequence[Pair], flow: str) -> list[Figure]:
         simulated, emulated = zip(*values, strict=True)
         name = f"ACK spacing {quantile}"
         figures.append(_judged(flow, name, "ms", simulated, emulated, None))
-    errors = [window_error(pair.simulated, pair.emulated, flow) for pair in pairs if pair.emulated]
+    errors = [window_error(pair.simulated, pair.emulated, flow) for pair in pairs]
     error = mean(errors)
     if error is not None:
         note = f"mean distance over time: {error:.0%} of the mean window"
@@ -154,7 +153,7 @@ def _transfer(pairs: Sequence[Pair], flow: str) -> list[Figure]:
     return [figure for figure in figures if figure.difference is not None or figure.note]
 
 
-def _datagrams(pairs: Sequence[Pair], flow: str) -> list[Figure]:
+def _datagrams(pairs: Sequence[Counted], flow: str) -> list[Figure]:
     return [
         _figure(pairs, flow, "goodput", "Mb/s", _of("flows", flow, "goodput_mbps"), GOODPUT),
         _figure(pairs, flow, "delay p50", "ms", _of("flows", flow, "delay_ms", "p50"), RTT_MEDIAN),
@@ -163,14 +162,14 @@ def _datagrams(pairs: Sequence[Pair], flow: str) -> list[Figure]:
     ]
 
 
-def _round_trips(pairs: Sequence[Pair], flow: str, section: str) -> list[Figure]:
+def _round_trips(pairs: Sequence[Counted], flow: str, section: str) -> list[Figure]:
     return [
         _figure(pairs, flow, "RTT p50", "ms", _of(section, flow, "rtt_ms", "p50"), RTT_MEDIAN),
         _figure(pairs, flow, "RTT p95", "ms", _of(section, flow, "rtt_ms", "p95"), RTT_P95),
     ]
 
 
-def _slow_start(pairs: Sequence[Pair], flow: str) -> list[Figure]:
+def _slow_start(pairs: Sequence[Counted], flow: str) -> list[Figure]:
     """Time and window of the first exit. A round is the smoothed RTT at the simulated one."""
     exits = [
         tuple(_of("flows", flow, "slow_start_exit")(run) for run in (pair.simulated, pair.emulated))
@@ -225,9 +224,8 @@ def window_error(simulated: Run, emulated: Run, flow: str) -> Value:
     return float(np.abs(there - ours[1]).mean() / ours[1].mean())
 
 
-def _windows(pair: Pair, flow: str) -> tuple[Value, Value]:
+def _windows(pair: Counted, flow: str) -> tuple[Value, Value]:
     """Mean windows of both sides."""
-    assert pair.emulated is not None, "a pair that counts"
     ours, theirs = (_window(run, flow) for run in (pair.simulated, pair.emulated))
     return (
         None if ours is None else float(ours[1].mean()),
@@ -255,17 +253,17 @@ def _ack_gaps(run: Run, flow: str) -> dict[str, float] | None:
     return {"p50": float(p50), "p95": float(p95)}
 
 
-def _kernel_gaps(run: Run | None, flow: str) -> dict[str, float] | None:
-    found: dict[str, float] | None = run and run.summary["emulation"]["ack_gaps"].get(flow)
+def _kernel_gaps(run: Run, flow: str) -> dict[str, float] | None:
+    found: dict[str, float] | None = run.summary["emulation"]["ack_gaps"].get(flow)
     return found
 
 
 def _figure(
-    pairs: Sequence[Pair],
+    pairs: Sequence[Counted],
     flow: str,
     name: str,
     unit: str,
-    take: Callable[[Run | None], Any],
+    take: Callable[[Run], Any],
     limit: Value,
 ) -> Figure:
     simulated = [take(pair.simulated) for pair in pairs]
@@ -303,17 +301,14 @@ def _unless(reason: str | None, figure: Figure) -> Figure:
     """A figure without a verdict, if there is a reason."""
     if reason is None or figure.verdict == NO_LIMIT:
         return figure
-    from dataclasses import replace
-
     return replace(figure, verdict=NOT_COMPARABLE, note=reason)
 
 
-def _of(section: str, identifier: str, *path: str) -> Callable[[Run | None], Any]:
+def _of(section: str, identifier: str, *path: str) -> Callable[[Run], Any]:
     """Take a value out of a run's summary."""
 
-    def take(run: Run | None) -> Any:
-        entries = [] if run is None else run.summary[section]
-        place: Any = next((one for one in entries if one["id"] == identifier), None)
+    def take(run: Run) -> Any:
+        place: Any = next((one for one in run.summary[section] if one["id"] == identifier), None)
         for key in path:
             place = None if place is None else place.get(key)
         return place

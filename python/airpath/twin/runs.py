@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from airpath import emulate, execute
 from airpath import provenance as prov
@@ -36,6 +36,14 @@ class Pair:
     """Why attempts do not count."""
 
 
+class Counted(NamedTuple):
+    """A seed whose emulated run counts."""
+
+    seed: int
+    simulated: Run
+    emulated: Run
+
+
 @dataclass(frozen=True)
 class Twin:
     """All seeds of a scenario."""
@@ -46,9 +54,13 @@ class Twin:
     directory: Path
 
     @property
-    def valid(self) -> list[Pair]:
+    def valid(self) -> list[Counted]:
         """Seeds whose emulated run counts."""
-        return [pair for pair in self.pairs if pair.emulated is not None]
+        return [
+            Counted(pair.seed, pair.simulated, pair.emulated)
+            for pair in self.pairs
+            if pair.emulated is not None
+        ]
 
 
 def default_directory(likeness: Likeness) -> Path:

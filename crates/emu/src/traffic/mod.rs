@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::flows::Key;
 use crate::namespace::Namespace;
 use crate::packet::{ICMP_V4, TCP, UDP};
-use crate::profile::{KernelProfile, kernel_name};
+use crate::profile::KernelProfile;
 use crate::{Clock, EmuError, real_time_priority};
 
 pub(crate) use account::Ledger;
@@ -64,6 +64,8 @@ pub(crate) struct Running {
     /// Dropped: the run is over.
     over: Option<PipeWriter>,
     threads: Vec<(Job, JoinHandle<Result<(), Failure>>)>,
+    /// Those that fail from now on do so because the network ends.
+    ending: Option<Vec<bool>>,
 }
 
 /// A flow that could not do what it was to do.
@@ -138,7 +140,7 @@ impl Traffic {
     pub(crate) fn start(self, clock: Clock) -> Result<Running, EmuError> {
         let (over, stop) = io::pipe().map_err(EmuError::Wait)?;
         let pace = Pace { clock, over: Arc::new(over) };
-        let mut running = Running { over: Some(stop), threads: Vec::new() };
+        let mut running = Running { over: Some(stop), threads: Vec::new(), ending: None };
         for mut job in self.jobs {
             let work = job.work.take().expect("a job is begun once");
             let place = job.place.try_clone().map_err(EmuError::Wait)?;
@@ -179,10 +181,7 @@ impl Traffic {
         let state = Arc::new(Mutex::new(SenderState::default()));
         let (protocol, jobs) = match &config.traffic {
             Kind::Bulk { tcp, .. } | Kind::File { tcp, .. } => {
-                if kernel_name(&tcp.sender.congestion).is_none() {
-                    let name = tcp.sender.congestion.name().to_owned();
-                    return Err(EmuError::Congestion { flow: config.id.clone(), name });
-                }
+                sender.profile.names.of(&config.id, &tcp.sender)?;
                 (TCP, tcp::open(config, tcp, sender, receiver, &state))
             }
             Kind::Ping { packet_bytes, .. } => {
@@ -211,13 +210,21 @@ impl Running {
         self.threads.iter().all(|(job, thread)| !job.decides || thread.is_finished())
     }
 
-    /// Ends all flows; those that failed.
+    /// The network is about to end.
+    pub(crate) fn brace(&mut self) {
+        self.ending = Some(self.threads.iter().map(|(_, thread)| !thread.is_finished()).collect());
+    }
+
+    /// Ends all flows; those that failed while there was a network.
     pub(crate) fn finish(&mut self) -> Vec<FailedFlow> {
         drop(self.over.take());
         let mut failed = Vec::new();
-        for (job, thread) in self.threads.drain(..) {
+        let ending = self.ending.take().unwrap_or_default();
+        for (index, (job, thread)) in self.threads.drain(..).enumerate() {
             let done = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            if let Err(Failure(step, error)) = done {
+            if let Err(Failure(step, error)) = done
+                && !ending.get(index).copied().unwrap_or(false)
+            {
                 failed.push(FailedFlow { id: job.flow, because: format!("{step}: {error}") });
             }
         }

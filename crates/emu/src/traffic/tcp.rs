@@ -20,7 +20,6 @@ use rustix::net::{
 use super::pace::{Pace, Woken};
 use super::{End, Failure, Job, start_of};
 use crate::emulation::counters;
-use crate::profile::kernel_name;
 use crate::sys::{TcpInfo, set_largest_segment, set_window_clamp, tcp_info};
 
 /// Written at once; more would hold the socket for longer.
@@ -116,8 +115,9 @@ pub(super) fn open(
 fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<OwnedFd> {
     let socket = end.tcp_socket()?;
     let set = |step, done: io::Result<()>| done.map_err(|error| (step, error));
-    if let Some(name) = kernel_name(&config.congestion) {
-        let done = sockopt::set_tcp_congestion(&socket, name);
+    // A receiver's may be one that the kernel does not have: it sends next to nothing.
+    if let Ok(name) = end.profile.names.of("", config) {
+        let done = sockopt::set_tcp_congestion(&socket, &name);
         set("TCP_CONGESTION", done.map_err(Into::into))?;
     }
     let packet = config.mss + config.header;

@@ -1,6 +1,8 @@
 //! The top level, `[run]` and `[path]`.
 
-use super::{Default, Group, Key, Kind, MS, Rule, S_ABOVE_0, Table, TimeUnit, Unit, choice, count};
+use super::{
+    Choice, Default, Group, Key, Kind, MS, Rule, S_ABOVE_0, Table, TimeUnit, Unit, choice, count,
+};
 
 /// The file itself.
 pub(crate) static ROOT: Table = Table {
@@ -134,6 +136,22 @@ pub(crate) static PATH: Table = Table {
     }],
 };
 
+const WATCHES: &[Choice] = &[
+    choice("auto", "`bpf` if it is there and allowed, else `poll`"),
+    choice("bpf", "every acknowledgement and every change of state; root"),
+    choice("poll", "TCP_INFO every `watch_poll_ms`"),
+    choice("none", "not at all"),
+];
+
+const SLOW_STARTS_OF: &[Choice] = &[
+    choice("kernel", "the kernel's own, whatever the flow says"),
+    choice(
+        "profile",
+        "the flow's `slow_start`, by a congestion control loaded into the kernel for the run, where \
+         the kernel's own is another; its arithmetic is Linux's; needs BPF",
+    ),
+];
+
 /// `[emulation]`.
 pub(crate) static EMULATION: Table = Table {
     header: "[emulation]",
@@ -175,6 +193,24 @@ pub(crate) static EMULATION: Table = Table {
                 ]),
                 Default::Value("\"auto\""),
                 "How packets get from the kernel and back.",
+            ),
+            Key::new(
+                "watch",
+                Kind::Choice(WATCHES),
+                Default::Value("\"auto\""),
+                "How the kernel's TCP senders are watched; the result says it too.",
+            ),
+            Key::new(
+                "watch_poll_ms",
+                Kind::Time { unit: TimeUnit::Ms, min_ns: MS / 10, max_ns: 1_000 * MS },
+                Default::Value("5"),
+                "Time between two looks of `watch = \"poll\"`.",
+            ),
+            Key::new(
+                "slow_start",
+                Kind::Choice(SLOW_STARTS_OF),
+                Default::Value("\"kernel\""),
+                "Whose slow start CUBIC has.",
             ),
         ],
     }],

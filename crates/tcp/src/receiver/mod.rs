@@ -138,9 +138,7 @@ impl Receiver {
         let data_end = segment.seq + u64::from(segment.len);
         let start = segment.seq;
         let end = if data_end > limit { limit } else { segment.end() };
-        if self.timestamps && start <= self.last_ack_sent {
-            self.note_timestamp(now, segment.ts_val);
-        }
+        self.note_timestamp(now, segment);
         if end <= start || start >= limit && start > nxt {
             // Beyond the window: say what is expected (RFC 9293 3.10.7.4).
             self.repeat_at_once();
@@ -222,12 +220,16 @@ impl Receiver {
         Room { bytes: self.window.offered(), full: self.full }
     }
 
-    /// RFC 7323 4.3 (2), the comparison modulo 2^32; 5.5: not with what the clock has outrun.
+    /// RFC 7323 4.3 (2), of every segment, with data or without; the comparison is modulo 2^32. 5.5:
+    /// not with what the clock has outrun.
     #[inline]
-    fn note_timestamp(&mut self, now: Instant, ts_val: u32) {
+    pub(crate) fn note_timestamp(&mut self, now: Instant, segment: &Segment) {
+        if !self.timestamps || segment.seq > self.last_ack_sent {
+            return;
+        }
         let outdated = now.saturating_since(self.ts_recent_at) > TIMESTAMP_HORIZON;
-        if outdated || ts_val.wrapping_sub(self.ts_recent) as i32 >= 0 {
-            self.ts_recent = ts_val;
+        if outdated || segment.ts_val.wrapping_sub(self.ts_recent) as i32 >= 0 {
+            self.ts_recent = segment.ts_val;
             self.ts_recent_at = now;
         }
     }

@@ -380,3 +380,21 @@ fn duplicates_are_not_reported_unless_configured_and_agreed() {
         assert!(end.recv_ack(at(1)).sack.is_empty());
     }
 }
+
+#[test]
+fn the_timestamp_of_a_bare_acknowledgement_is_echoed_too() {
+    // RFC 7323 4.3 (2): by it a receiver measures round trips.
+    let config = EndpointConfig { timestamps: true, header: 52, ..config() };
+    let mut end = Script::open(&config);
+    end.offer(20_000);
+    assert_eq!(end.recv().ts_ecr, 1);
+    end.recv_count();
+    let ts_ecr = end.ts_val();
+    end.tick(RTT);
+    end.send(Segment { ts_val: 50, ts_ecr, ..ack(2) });
+    assert_eq!(end.recv().ts_ecr, 50);
+    // One that is older than what was seen is late, and says nothing.
+    end.recv_count();
+    end.send(Segment { ts_val: 40, ts_ecr, ..ack(4) });
+    assert_eq!(end.recv().ts_ecr, 50);
+}

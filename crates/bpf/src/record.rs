@@ -1,0 +1,169 @@
+//! What `kernel/watch.bpf.c` tells.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// `struct record`, without what only the C side needs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Record {
+    /// CLOCK_MONOTONIC in nanoseconds.
+    pub time_ns: u64,
+    /// The socket's cookie: no other one has had it since the machine started.
+    pub cookie: u64,
+    /// Place of the socket's network namespace in the list that was given.
+    pub end: u32,
+    /// What happened.
+    pub kind: Kind,
+    /// TCP over IPv6.
+    pub v6: bool,
+    /// Port of the socket; 0 once it is closed.
+    pub local_port: u16,
+    /// The other end's.
+    pub remote_port: u16,
+    /// The other end's.
+    pub remote: IpAddr,
+    /// Payload acknowledged since the connection began, the SYN counted as a byte.
+    pub acked_bytes: u64,
+    /// Segments.
+    pub cwnd: u32,
+    /// Segments; `None` before the first congestion.
+    pub ssthresh: Option<u32>,
+    /// Smoothed RTT in microseconds; 0 before the first sample.
+    pub srtt_us: u32,
+    /// RACK.rtt (RFC 8985 5.2): of the segment that was sent last among those delivered.
+    pub rtt_us: u32,
+    /// Smallest RTT in microseconds; `None` before the first sample.
+    pub min_rtt_us: Option<u32>,
+    /// Pipe (RFC 6675 2) in segments.
+    pub in_flight: u32,
+    /// Segments marked lost.
+    pub lost: u32,
+    /// Segments delivered since the connection began.
+    pub delivered: u32,
+    /// cwnd before the last reduction.
+    pub prior_cwnd: u32,
+    /// RTO in ticks of the kernel's coarse clock.
+    pub rto_ticks: u32,
+    /// Data segments sent, retransmissions included.
+    pub sent: u32,
+    /// Segments sent again.
+    pub retransmitted: u32,
+    /// Retransmission time-outs since Linux 6.7.
+    pub timeouts: u32,
+    /// Bytes of payload in a full segment.
+    pub mss: u32,
+    /// What HyStart found.
+    pub found: Found,
+    /// The RTT that a delay test begins with, in microseconds; 0 for none.
+    pub base_rtt_us: u32,
+    /// The round's RTT in microseconds; 0 for none.
+    pub round_rtt_us: u32,
+    /// Congestion control, ended by zeros.
+    pub congestion: [u8; 16],
+}
+
+/// Why a record was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A segment came, and is not processed yet.
+    Ack,
+    /// The congestion state is to change.
+    Congestion {
+        /// From.
+        before: u8,
+        /// To; RFC-wise 2 is CWR, 3 fast recovery, 4 after a time-out.
+        after: u8,
+    },
+    /// The connection is established.
+    Begin,
+    /// The connection is closed.
+    End,
+}
+
+/// What a congestion control's HyStart found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// Nothing yet, or it has none.
+    Nothing,
+    /// The end of slow start; why is not said.
+    Something,
+    /// A long train of acknowledgements.
+    AckTrain,
+    /// A rise of the round's RTT.
+    Delay,
+    /// A fall of the smallest RTT.
+    FallingMinimum,
+    /// A rise that lasted through conservative slow start (RFC 9406).
+    Css,
+}
+
+/// TCP_INFINITE_SSTHRESH
+const INFINITE: u32 = 0x7fff_ffff;
+
+impl Record {
+    /// Bytes of `struct record`.
+    pub(crate) const BYTES: usize = 136;
+
+    /// `None` if that is none.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::BYTES] = bytes.get(..Self::BYTES)?.try_into().ok()?;
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("in range"));
+        let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("in range"));
+        let short = |at: usize| u16::from_ne_bytes(bytes[at..at + 2].try_into().expect("in range"));
+        let v6 = bytes[100] != 0;
+        let address: [u8; 16] = bytes[104..120].try_into().expect("in range");
+        let [a, b, c, d] = [address[0], address[1], address[2], address[3]];
+        let ssthresh = word(32);
+        Some(Self {
+            time_ns: long(0),
+            cookie: long(8),
+            acked_bytes: long(16),
+            end: word(24),
+            cwnd: word(28),
+            ssthresh: (ssthresh < INFINITE).then_some(ssthresh),
+            srtt_us: word(36),
+            rtt_us: word(40),
+            min_rtt_us: Some(word(44)).filter(|&rtt| rtt < u32::MAX),
+            in_flight: word(48),
+            lost: word(52),
+            delivered: word(56),
+            prior_cwnd: word(60),
+            rto_ticks: word(64),
+            sent: word(68),
+            retransmitted: word(72),
+            timeouts: word(76),
+            mss: word(80),
+            base_rtt_us: word(84),
+            round_rtt_us: word(88),
+            local_port: short(92),
+            remote_port: short(94),
+            kind: match bytes[96] {
+                0 => Kind::Ack,
+                1 => Kind::Congestion { before: bytes[97], after: bytes[98] },
+                2 => Kind::Begin,
+                3 => Kind::End,
+                _ => return None,
+            },
+            found: match bytes[99] {
+                0 => Found::Nothing,
+                2 => Found::AckTrain,
+                3 => Found::Delay,
+                4 => Found::FallingMinimum,
+                5 => Found::Css,
+                _ => Found::Something,
+            },
+            v6,
+            remote: if v6 {
+                Ipv6Addr::from(address).into()
+            } else {
+                Ipv4Addr::new(a, b, c, d).into()
+            },
+            congestion: bytes[120..136].try_into().expect("in range"),
+        })
+    }
+
+    /// The congestion control's name.
+    pub fn congestion(&self) -> &str {
+        let length = self.congestion.iter().position(|&byte| byte == 0).unwrap_or(16);
+        std::str::from_utf8(&self.congestion[..length]).unwrap_or("")
+    }
+}

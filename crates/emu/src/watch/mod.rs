@@ -1,0 +1,233 @@
+//! What the kernel's TCP senders do while a run lasts.
+//!
+//! With BPF every acknowledgement, change of state and retransmission is seen. Without it each
+//! socket's TCP_INFO is asked for every few milliseconds. A thread of its own does either; the
+//! forwarder knows nothing of it. [`Watched::complete`] puts what was seen into the tables.
+
+#[cfg(feature = "bpf")]
+mod bpf;
+mod diag;
+mod rows;
+mod seen;
+mod track;
+
+use std::collections::BTreeMap;
+use std::io::{self, PipeReader, PipeWriter};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use airpath_base::Duration;
+use airpath_scenario::Watching;
+use rustix::event::{PollFd, PollFlags, poll};
+use serde::Serialize;
+
+use self::diag::Sockets;
+use self::seen::Seen;
+use self::track::Track;
+use crate::EmuError;
+use crate::clock::timespec;
+use crate::namespace::Namespace;
+
+pub(crate) use rows::Run;
+
+/// How often what BPF has seen is fetched.
+#[cfg(feature = "bpf")]
+const FETCH: Duration = Duration::from_millis(20);
+
+/// How a run's senders were watched, for the provenance.
+#[derive(Clone, Debug, Serialize)]
+pub struct WatchFacts {
+    /// bpf, poll or none.
+    pub by: &'static str,
+    /// Why not by BPF, though nobody asked for something else.
+    pub because: Option<String>,
+    /// Time between two looks at TCP_INFO in milliseconds; null for BPF.
+    pub poll_ms: Option<f64>,
+    /// Looks, or records of BPF.
+    pub records: u64,
+    /// Records that found no room: if there are any, rows are missing.
+    pub lost_records: u64,
+    /// Connections' ends that were seen.
+    pub sockets: u64,
+    /// Of these, ends whose flow the model does not know.
+    pub unmatched_sockets: u64,
+}
+
+/// The watching thread.
+pub(crate) struct Watch {
+    /// Dropped: stop.
+    stop: Option<PipeWriter>,
+    thread: Option<JoinHandle<Result<Watched, EmuError>>>,
+}
+
+/// What it saw.
+pub(crate) struct Watched {
+    facts: WatchFacts,
+    /// Every acknowledgement is kept.
+    acks: bool,
+    tracks: BTreeMap<Socket, Track>,
+}
+
+/// An end of a connection: place of its namespace, and its cookie.
+type Socket = (usize, u64);
+
+impl Watch {
+    /// Begins to watch. Whether every acknowledgement is kept is decided by `acks`.
+    ///
+    /// # Errors
+    ///
+    /// When BPF is asked for and refused, or the sockets cannot be asked.
+    pub(crate) fn start(
+        watching: Watching,
+        poll: Duration,
+        acks: bool,
+        ends: &[&Namespace],
+    ) -> Result<Self, EmuError> {
+        let (stopped, stop) = io::pipe().map_err(EmuError::Wait)?;
+        let watched = move |by, because| Watched::new(by, because, acks);
+        let thread = match watching {
+            Watching::None => spawn(move |ready| {
+                let _ = ready.send(Ok(()));
+                Ok(watched("none", None))
+            }),
+            Watching::Bpf => by_bpf(stopped, watched("bpf", None), ends),
+            Watching::Poll => by_polling(stopped, watched("poll", None), poll, ends),
+            Watching::Auto => match by_bpf(
+                stopped.try_clone().map_err(EmuError::Wait)?,
+                watched("bpf", None),
+                ends,
+            ) {
+                Err(EmuError::Bpf { said }) => {
+                    by_polling(stopped, watched("poll", Some(said)), poll, ends)
+                }
+                begun => begun,
+            },
+        };
+        Ok(Self { stop: Some(stop), thread: Some(thread?) })
+    }
+
+    /// Ends it.
+    pub(crate) fn finish(mut self) -> Result<Watched, EmuError> {
+        drop(self.stop.take());
+        let thread = self.thread.take().expect("only `finish` and `drop` take it");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+type Thread = JoinHandle<Result<Watched, EmuError>>;
+
+/// Starts the thread, and waits until it says that it is ready.
+fn spawn(
+    work: impl FnOnce(Sender<Result<(), EmuError>>) -> Result<Watched, EmuError> + Send + 'static,
+) -> Result<Thread, EmuError> {
+    let (ready, is_ready) = channel();
+    let builder = thread::Builder::new().name("airpath-watch".to_owned());
+    let thread = builder.spawn(move || work(ready)).map_err(EmuError::Wait)?;
+    // A thread that panicked says nothing: `finish` hears of it.
+    is_ready.recv().unwrap_or(Ok(()))?;
+    Ok(thread)
+}
+
+#[cfg(feature = "bpf")]
+fn by_bpf(
+    stopped: PipeReader,
+    mut watched: Watched,
+    ends: &[&Namespace],
+) -> Result<Thread, EmuError> {
+    let networks = ends.iter().map(|end| end.inode()).collect::<Result<Vec<_>, _>>()?;
+    spawn(move |ready| {
+        let mut bpf = match bpf::Bpf::new(&networks) {
+            Ok(bpf) => bpf,
+            Err(error) => {
+                let _ = ready.send(Err(error));
+                return Ok(watched);
+            }
+        };
+        let _ = ready.send(Ok(()));
+        loop {
+            let last = is_over(&stopped, FETCH)?;
+            bpf.take()?.for_each(|seen| watched.note(&seen));
+            if last {
+                watched.facts.lost_records = bpf.lost();
+                return Ok(watched);
+            }
+        }
+    })
+}
+
+#[cfg(not(feature = "bpf"))]
+fn by_bpf(_: PipeReader, _: Watched, _: &[&Namespace]) -> Result<Thread, EmuError> {
+    Err(EmuError::Bpf { said: NOT_BUILT.to_owned() })
+}
+
+/// Why there is no BPF here.
+#[cfg(not(feature = "bpf"))]
+pub(crate) const NOT_BUILT: &str = "airpath was built without it (apt-get install clang libelf-dev zlib1g-dev make, then `make build`)";
+
+fn by_polling(
+    stopped: PipeReader,
+    mut watched: Watched,
+    interval: Duration,
+    ends: &[&Namespace],
+) -> Result<Thread, EmuError> {
+    let sockets = ends.iter().enumerate().map(|(end, namespace)| {
+        namespace.within(|| Sockets::new(end))?.map_err(|source| EmuError::Diag { source })
+    });
+    let mut sockets = sockets.collect::<Result<Vec<_>, EmuError>>()?;
+    watched.facts.poll_ms = Some(interval.as_millis_f64());
+    spawn(move |ready| {
+        let _ = ready.send(Ok(()));
+        loop {
+            let last = is_over(&stopped, interval)?;
+            for sockets in &mut sockets {
+                let looked = sockets.look(&mut |seen| watched.note(seen));
+                looked.map_err(|source| EmuError::Diag { source })?;
+            }
+            if last {
+                return Ok(watched);
+            }
+        }
+    })
+}
+
+/// Waits; whether it is time to stop.
+fn is_over(stopped: &PipeReader, interval: Duration) -> Result<bool, EmuError> {
+    let mut wanted = [PollFd::new(stopped, PollFlags::IN)];
+    match poll(&mut wanted, Some(&timespec(interval))) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(!wanted[0].revents().is_empty()),
+        Err(error) => Err(EmuError::Wait(error.into())),
+    }
+}
+
+impl Watched {
+    fn new(by: &'static str, because: Option<String>, acks: bool) -> Self {
+        let facts = WatchFacts {
+            by,
+            because,
+            poll_ms: None,
+            records: 0,
+            lost_records: 0,
+            sockets: 0,
+            unmatched_sockets: 0,
+        };
+        Self { facts, acks, tracks: BTreeMap::new() }
+    }
+
+    fn note(&mut self, seen: &Seen) {
+        self.facts.records += 1;
+        let track = self
+            .tracks
+            .entry((seen.end, seen.cookie))
+            .or_insert_with(|| Track::new(seen, self.acks));
+        track.note(seen);
+    }
+}

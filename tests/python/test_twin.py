@@ -1,0 +1,176 @@
+"""``airpath twin``: both drivers compared. The kernel's side needs root."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airpath import execute
+from airpath.twin import compare
+from airpath.twin.like import like_with_like, nearest_profile
+from conftest import Command
+from test_flows import needs_root
+
+WIRE = """
+[run]
+duration_s = 3
+[[path.down]]
+stage = "link"
+rate_mbps = 20
+# Never full: who finds the last place is a matter of microseconds.
+queue_packets = 1000
+[[path.down]]
+stage = "delay"
+delay_ms = 20
+[[path.up]]
+stage = "delay"
+delay_ms = 20
+[[flow]]
+id = "download"
+kind = "bulk"
+[[flow]]
+id = "ping"
+kind = "ping"
+interval_ms = 100
+# After slow start, whose end is a matter of microseconds.
+start_s = 1
+"""
+
+
+@pytest.fixture
+def wire(tmp_path: Path) -> Path:
+    """A link and a delay."""
+    path = tmp_path / "wire.toml"
+    path.write_text(WIRE)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("release", "profile", "exact"),
+    [
+        ("6.18.44-generic", "linux-6.18", True),
+        ("6.1.0-28-amd64", "linux-6.1", True),
+        ("6.6.87", "linux-6.1", False),
+        ("7.0.1", "linux-6.18", False),
+        ("4.4.0", "linux-4.19", False),
+    ],
+)
+def test_the_profile_is_the_newest_that_the_kernel_may_be(
+    release: str, profile: str, exact: bool
+) -> None:
+    names = ["rfc", "linux-4.19", "linux-6.18", "linux-6.1", "macos-10.5"]
+    assert nearest_profile(release, names) == (profile, exact)
+
+
+def test_both_sides_are_told_the_same(core: Any, wire: Path) -> None:
+    likeness = like_with_like(str(wire), release="6.18.1")
+    toml = likeness.scenario.resolved_toml
+    assert likeness.reasons == {}
+    assert 'profile = "linux-6.18"' in toml
+    # As much as the emulation hands to the kernel at once.
+    assert "aggregation_bytes = 65535" in toml
+    alone = like_with_like(str(wire), ["emulation.coalesce_bytes=0"], release="6.18.1")
+    assert "aggregation_bytes = 0" in alone.scenario.resolved_toml
+
+
+@pytest.mark.parametrize(
+    ("release", "sets", "own", "said"),
+    [
+        ("6.18.1", [], True, "its profile is rfc, the kernel is 6.18.1"),
+        ("6.19.0", [], False, "there is no profile of Linux 6.19.0; linux-6.18 is the nearest"),
+        ("6.18.1", ['flow.0.slow_start="hystart++"'], False, "slow_start is hystart++"),
+        ("6.18.1", ["flow.0.delayed_ack_ms=100"], False, "delayed_ack_ms is 100"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    core: Any, wire: Path, release: str, sets: list[str], own: bool, said: str
+) -> None:
+    likeness = like_with_like(str(wire), sets, own_profiles=own, release=release)
+    assert said in likeness.reasons["download"]
+
+
+def _judged(simulated: list[float | None], emulated: list[float | None], limit: float) -> str:
+    return compare._judged("flow", "goodput", "Mb/s", simulated, emulated, limit).verdict
+
+
+def test_a_verdict_is_about_the_means() -> None:
+    assert _judged([9.0, 11.0], [9.8, 11.0], 0.05) == compare.AGREES
+    assert _judged([10.0], [10.6], 0.05) == compare.DIFFERS
+    assert _judged([10.0], [None], 0.05) == compare.DIFFERS
+    assert _judged([None], [None], 0.05) == compare.NOT_COMPARABLE
+    assert _judged([0.0], [0.0], 0.05) == compare.AGREES
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="this is about not being root")
+def test_without_root_it_says_so(airpath_command: Command, wire: Path) -> None:
+    done = airpath_command("twin", str(wire))
+    assert done.returncode == 1
+    assert "root" in done.stderr
+
+
+@needs_root
+def test_a_wire_agrees_and_another_delay_does_not(
+    airpath_command: Command, wire: Path, tmp_path: Path
+) -> None:
+    out, page = tmp_path / "twin", tmp_path / "twin.html"
+    done = airpath_command("twin", str(wire), "--out", str(out), "--json", "--report", str(page))
+    document = json.loads(done.stdout)
+    figures = {(figure["flow"], figure["figure"]): figure for figure in document["figures"]}
+    assert done.returncode == 0, done.stdout
+    assert document["twin"]["parity"]["1"]["same"]
+    assert document["twin"]["parity"]["1"]["left"] > 5000
+    for name in ("goodput", "RTT p50", "RTT p95", "slow-start exit", "exit cwnd"):
+        assert figures["download", name]["verdict"] == "agrees"
+    assert figures["ping", "RTT p50"]["verdict"] == "agrees"
+    assert "both sides" in page.read_text(encoding="utf-8").lower()
+
+    # What is complete is kept: only the comparison is made again.
+    emulated = out / "seed-1" / "emulated" / "summary.json"
+    before = emulated.stat().st_mtime_ns
+    again = airpath_command("twin", str(wire), "--out", str(out), "--json")
+    assert json.loads(again.stdout) == document
+    assert emulated.stat().st_mtime_ns == before
+    other = airpath_command("twin", str(wire), "--set", "run.duration_s=2", "--out", str(out))
+    assert other.returncode == 2
+    assert "holds another twin" in other.stderr
+
+    # The kernel over 40 ms, the simulation over 60 ms.
+    simulated = out / "seed-1" / "simulated"
+    shutil.rmtree(simulated)
+    longer = like_with_like(str(wire), ["path.up.0.delay_ms=40"])
+    execute.execute(longer.scenario, out=simulated)
+    wrong = airpath_command("twin", str(wire), "--out", str(out), "--json")
+    assert wrong.returncode == 1
+    document = json.loads(wrong.stdout)
+    figures = {(figure["flow"], figure["figure"]): figure for figure in document["figures"]}
+    assert document["twin"]["verdict"] == "differs"
+    assert figures["ping", "RTT p50"]["verdict"] == "differs"
+    assert figures["download", "slow-start exit"]["verdict"] == "differs"
+
+
+@needs_root
+def test_a_machine_that_is_too_late_is_not_averaged_in(
+    airpath_command: Command, wire: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "twin"
+    sets = ("emulation.lateness_bound_ms=0.000001", "run.duration_s=1.2")
+    done = airpath_command(
+        *("twin", str(wire), "--out", str(out), "--json"),
+        *(word for one in sets for word in ("--set", one)),
+    )
+    assert done.returncode == 3, done.stderr
+    document = json.loads(done.stdout)
+    assert document["twin"]["verdict"] == "invalid"
+    assert len(document["twin"]["invalid"]["1"]) == 3
+    assert document["figures"] == []
+    assert sorted(path.name for path in (out / "seed-1").iterdir()) == [
+        "invalid-1",
+        "invalid-2",
+        "invalid-3",
+        "simulated",
+    ]

@@ -1,0 +1,148 @@
+"""What the kernel's senders do, as the tables of an emulation have it. Root."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from airpath import doctor
+from conftest import Command
+from test_emulate import _iperf, needs_root
+
+# Slow start ends by HyStart, then a loss comes at the queue.
+WIRE = """
+[run]
+ack_table = true
+[[path.down]]
+stage = "link"
+rate_mbps = 50
+queue_packets = 200
+[[path.down]]
+stage = "delay"
+delay_ms = 20
+[[path.up]]
+stage = "delay"
+delay_ms = 20
+[[flow]]
+kind = "bulk"
+congestion = "cubic"
+profile = "linux-6.18"
+"""
+
+_bpf = next(found for found in doctor.examine() if found.name == "bpf")
+needs_bpf = pytest.mark.skipif(not _bpf.found, reason=f"BPF: {_bpf.detail} ({_bpf.remedy})")
+HOW = [pytest.param("bpf", marks=needs_bpf), "poll"]
+
+
+@pytest.fixture
+def wire(tmp_path: Path) -> Path:
+    path = tmp_path / "wire.toml"
+    path.write_text(WIRE)
+    return path
+
+
+class Download:
+    """One download by iperf3, watched."""
+
+    def __init__(self, command: Command, wire: Path, watch: str, *sets: str) -> None:
+        out = wire.parent / f"run-{watch}"
+        done = command(
+            *("emulate", str(wire), "--json", "--out", str(out), "--server", "exec iperf3 -s"),
+            *(word for one in (f"emulation.watch={watch}", *sets) for word in ("--set", one)),
+            *("--", "iperf3", "-c", "server", "-4", "-R", "-t", "3", "-J"),
+        )
+        assert done.returncode in (0, 3), done.stderr
+        self.iperf = _iperf(done.stderr)
+        self.document: dict[str, Any] = json.loads(done.stdout)
+        self.facts = json.loads((out / "provenance.json").read_text())["emulation"]
+        self.flow = max(self.document["flows"], key=lambda flow: flow["bytes_delivered"])
+        self.run = out
+
+    def table(self, name: str) -> pl.DataFrame:
+        table = pl.read_parquet(self.run / f"{name}.parquet")
+        return table.filter(pl.col("flow").cast(pl.String) == self.flow["id"])
+
+
+@needs_root
+@pytest.mark.parametrize("watch", HOW)
+def test_a_download_is_watched(airpath_command: Command, wire: Path, watch: str) -> None:
+    download = Download(airpath_command, wire, watch)
+    emulation, flow = download.document["emulation"], download.flow
+    assert emulation["watch"]["by"] == watch
+    assert emulation["watch"]["lost_records"] == 0
+    assert emulation["watch"]["unmatched_sockets"] == 0
+    # The kernel's own count of retransmissions is iperf3's.
+    end = download.iperf["end"]["streams"][0]["sender"]
+    assert flow["retransmitted_segments"] == end["retransmits"] > 0
+    assert flow["congestion"] == "cubic"
+    samples = download.table("samples")
+    sampled = samples.filter(pl.col("cwnd_segments").is_not_null())
+    assert sampled.height > 0.8 * samples.height
+    # A window that the path has filled: srtt is what the model says.
+    late = sampled.filter(pl.col("time_ns") > 1_000_000_000)
+    apart = (late["srtt_ms"] - late["rtt_ms"]).abs()
+    assert apart.is_between(0.0, 2.0).sum() > 0.5 * late.height
+    assert (late["inflight_segments"] <= late["cwnd_segments"]).sum() > 0.9 * late.height
+    kinds = download.table("events")["kind"].to_list()
+    assert kinds.index("slow_start_exit") < kinds.index("recovery_start")
+    acks = download.table("acks")
+    assert acks["time_ns"].is_sorted()
+    assert acks["acked_bytes"].is_sorted()
+    delivered = flow["bytes_delivered"]
+    # BPF sees none of those that come after the sender's close(): a window's.
+    assert 0.9 * delivered < acks["acked_bytes"].max() <= delivered + 2
+
+
+@needs_root
+@needs_bpf
+def test_hystarts_exit_is_the_kernels(airpath_command: Command, wire: Path) -> None:
+    """The kernel counts exits and the sum of cwnd by test; one flow had one."""
+    download = Download(airpath_command, wire, "bpf")
+    counted = download.document["emulation"]["hystart"]["server"]
+    found = download.flow["slow_start_exit"]
+    test = {"ack_train": "Train", "delay": "Delay"}[found["reason"]]
+    assert counted[f"TCPHystart{test}Detect"] == 1
+    assert counted[f"TCPHystart{test}Cwnd"] == found["cwnd_segments"]
+    event = download.table("events").filter(pl.col("kind") == "slow_start_exit")
+    assert event["reason"].to_list() == [found["reason"]]
+    assert event["cwnd_segments"].to_list() == [found["cwnd_segments"]]
+    # Every acknowledgement that left the model upwards is one of the sender's rows.
+    up = download.document["emulation"]["directions"]["up"]["left"]
+    assert 0.95 * up < download.table("acks").height <= up
+
+
+@needs_root
+@pytest.mark.parametrize("watch", HOW)
+def test_timeouts_are_seen(airpath_command: Command, wire: Path, watch: str) -> None:
+    """Where a third of the packets is lost, only the timer helps now and then."""
+    wire.write_text(f'{WIRE}[[path.down]]\nstage = "loss"\nprobability = 0.33\n')
+    (wire.parent / "data").write_bytes(bytes(150_000))
+    out = wire.parent / "run"
+    server = f"exec {sys.executable} -m http.server --directory {wire.parent} 8000"
+    done = airpath_command(
+        *("emulate", str(wire), "--json", "--out", str(out), "--set", f"emulation.watch={watch}"),
+        *("--server", server, "--", "curl", "-sS", "-o", "/dev/null", "http://server:8000/data"),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    flow = max(json.loads(done.stdout)["flows"], key=lambda flow: flow["bytes_delivered"])
+    facts = json.loads((out / "provenance.json").read_text())["emulation"]
+    events = pl.read_parquet(out / "events.parquet")
+    timeouts = events.filter(pl.col("kind") == "retransmission_timeout")
+    # The counter leaves out those amid recovery.
+    assert flow["rto_count"] >= facts["ends"][0]["counters"]["TCPTimeouts"] > 0
+    assert timeouts.height == flow["rto_count"]
+    # RFC 6298 as Linux has it: 200 ms at least, 120 s at most.
+    assert timeouts["value"].is_between(200, 120_000).all()
+
+
+@needs_root
+def test_nobody_watches_if_nobody_asks(airpath_command: Command, wire: Path) -> None:
+    download = Download(airpath_command, wire, "none")
+    assert download.document["emulation"]["watch"]["by"] == "none"
+    assert download.table("samples")["cwnd_segments"].is_null().all()
+    assert not (download.run / "acks.parquet").exists()

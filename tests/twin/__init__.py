@@ -1,0 +1,1 @@
+"""``make twin``: scenarios both ways, as a page of the reference."""
