@@ -48,6 +48,10 @@ class Scenario:
         """Hash of ``resolved_toml``, in hexadecimal."""
 
     @property
+    def core(self) -> dict[str, Any] | None:
+        """What ``[core]`` says, and who the UEs are (``ues``); None without it."""
+
+    @property
     def resolved_toml(self) -> str:
         """The scenario with every default and every ``--set`` written out."""
 
@@ -180,6 +184,7 @@ def emulate(
     flows: bool = False,
     parity: bool = False,
     progress: Callable[[float], bool] | None = None,
+    sessions: list[tuple[int, int, int, float, float, int, int]] | None = None,
 ) -> Emulated:
     """Run a command inside a scenario's network, on the real clock; releases the GIL.
 
@@ -190,6 +195,8 @@ def emulate(
     ``capture`` is a pcapng file to be written, ``files`` a directory for what the scenario's
     programs write. Without a command they decide when the run ends. ``output`` and ``error``
     are descriptors for what the command writes. ``monitor`` shows what happens.
+    ``sessions`` are those of UEs that attach: place in the scenario, address as a number, QFI, the
+    times in ms after which the UE is attached and has a session, and its AMBR down and up in b/s, 0 for no limit.
 
     Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
     """

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath import attach, rootless, summary
 from airpath import provenance as prov
-from airpath import rootless, summary
 from airpath import scenario as scenarios
 from airpath.errors import AirpathError, InputError, reason
 from airpath.execute import Progress
@@ -33,8 +33,12 @@ INVALID = 3
 """Exit code of a run that was too late to count."""
 
 FLOWS_DID_NOT_RUN = "The command is the traffic: the scenario's flows did not run."
-NOT_EMULATED = (
-    "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says.",
+THE_KERNELS_OWN = (
+    "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says."
+)
+OUR_SLOW_START = (
+    "Delayed ACKs and the first RTO are the kernel's own, whatever the profile says; CUBIC counts "
+    "as Linux does, without slow_start_limit_segments."
 )
 
 
@@ -73,6 +77,7 @@ def emulate(
     if not (command or flows or scenario.programs):
         raise InputError("there is no command to run, and the scenario has no [[program]]")
     chosen = scenario.seed if seed is None else seed
+    sessions = attach.attach(scenario.core) if scenario.core else []
     started, began = time.time_ns(), time.monotonic()
     # The kernel's packets are not the same twice: neither are two runs.
     identifier = hashlib.sha256(f"{scenario.sha256} {chosen} {started}".encode()).hexdigest()[:12]
@@ -98,6 +103,7 @@ def emulate(
                 flows=flows,
                 parity=parity,
                 progress=None if progress is None else _told(progress, scenario.duration_s),
+                sessions=[session.for_driver() for session in sessions],
             )
         except ValueError as refused:
             raise InputError(str(refused)) from None
@@ -110,6 +116,7 @@ def emulate(
         document["emulation"] = _section(
             emulated, list(command), list(servers), flows, pending.path
         )
+        document["emulation"]["sessions"] = [session.document() for session in sessions]
         record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
         try:
             result.write_parquet(str(pending.path), prov.table_metadata(scenario, chosen))
@@ -176,6 +183,11 @@ def _limits(facts: dict[str, Any]) -> list[str]:
     return limits
 
 
+def _tunnel(emulated: _core.Emulated) -> dict[str, Any] | None:
+    facts, report = emulated.facts["tunnel"], emulated.report["tunnel"]
+    return None if facts is None else {**facts, "directions": report}
+
+
 def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
     def tell(now_s: float) -> bool:
         progress(min(1.0, now_s / duration_s))
@@ -237,7 +249,9 @@ def _section(
     directory: Path,
 ) -> dict[str, Any]:
     report = emulated.report
-    not_emulated = list(NOT_EMULATED) if flows else [FLOWS_DID_NOT_RUN, *NOT_EMULATED]
+    not_emulated = [OUR_SLOW_START if emulated.facts["slow_starts"] else THE_KERNELS_OWN]
+    if not flows:
+        not_emulated.insert(0, FLOWS_DID_NOT_RUN)
     return {
         "valid": emulated.invalid is None,
         "invalid_because": emulated.invalid,
@@ -258,5 +272,8 @@ def _section(
         "failed_flows": emulated.failed,
         "ack_gaps": {gaps["id"]: gaps["gap_ms"] for gaps in report["ack_gaps"]},
         "parity": emulated.parity,
+        "nats": emulated.facts["nats"],
+        "gtpu": _tunnel(emulated),
+        "slow_starts": emulated.facts["slow_starts"],
         "not_emulated": not_emulated,
     }

@@ -40,6 +40,10 @@ COMMANDS = [
     "scenario check",
     "metrics",
     "metrics dashboard",
+    "subscriber",
+    "subscriber add",
+    "subscriber list",
+    "subscriber remove",
 ]
 REFERENCE = Path(__file__).parents[2] / "docs/reference/command-line.md"
 

@@ -257,7 +257,7 @@ def test_a_capture_has_every_place_and_the_models_times(
     assert done.returncode in (0, 3), done.stderr
     directions = json.loads(done.stdout)["emulation"]["directions"]
     names, packets = _capture(out / "capture.pcapng")
-    assert names == ["server", "ue", "core"]
+    assert names == ["server", "ue"]
     count = sum(facts["entered"] + facts["left"] for facts in directions.values())
     assert len(packets) == count
     seen: dict[bytes, list[tuple[int, int]]] = {}

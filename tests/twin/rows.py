@@ -59,11 +59,12 @@ _UPLINK = (
 
 FOUND: dict[str, str] = {
     "wire-slow": "HyStart's train of acknowledgements, which may be 2 ms apart: at 10 Mb/s one for "
-    "each segment comes every 1.2 ms, one for two every 2.4 ms. The kernel's receiver acknowledges "
-    "the first 22 segments one by one, the simulated one 16: the kernel measures what share of "
-    "its memory is left for the window (5/8 here, after 1/2), and the six segments that widen it "
-    "use none of the sixteen quick acknowledgements. So the train is found in another round. At "
-    "20 Mb/s, where either comes within 2 ms, both sides leave slow start with the same window.",
+    "each segment comes every 1.2 ms, one for two every 2.4 ms. Both receivers acknowledge the "
+    "first 22 segments one by one, then every second one. The kernel's window begins to grow with "
+    "segment 32, which makes it acknowledge each one again, the simulated one 5 segments later: "
+    "so much longer is its estimate of the round trip. The kernel's sender finds the train in "
+    "that round, the simulated one not. At 20 Mb/s, where either comes within 2 ms, both leave "
+    "slow start with the same window.",
     "lte": "only the end of the download's slow start, and what follows from it. The cause is "
     f"{_UPLINK}. Until the end of slow start the smallest RTT is 40 ms simulated and 32 ms "
     "emulated (in the whole run 32 ms on both sides), and HyStart's delay test starts from it: "

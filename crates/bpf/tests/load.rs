@@ -3,8 +3,12 @@
 #![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt;
+use std::thread;
 
-use airpath_bpf::{Cubic, Generation, Watch};
+use airpath_bpf::{Cubic, Generation, Kind, Watch};
 
 /// True if this machine can do it; else says why not.
 fn allowed() -> bool {
@@ -51,4 +55,69 @@ fn a_namespace_without_senders_has_no_records() {
     let mut watch = Watch::new(&[1]).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(watch.take().unwrap_or_else(|error| panic!("{error}")), []);
     assert_eq!(watch.lost(), 0);
+}
+
+/// Sends a byte there and back, so many times, over the loopback; the client's port.
+fn echo(times: usize) -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        socket.set_nodelay(true).unwrap();
+        let mut byte = [0];
+        while socket.read_exact(&mut byte).is_ok() {
+            socket.write_all(&byte).unwrap();
+        }
+    });
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.set_nodelay(true).unwrap();
+    let mut byte = [7];
+    for _ in 0..times {
+        socket.write_all(&byte).unwrap();
+        socket.read_exact(&mut byte).unwrap();
+    }
+    let port = socket.local_addr().unwrap().port();
+    drop(socket);
+    server.join().unwrap();
+    port
+}
+
+fn here() -> u32 {
+    fs::metadata("/proc/self/ns/net").unwrap().ino() as u32
+}
+
+#[test]
+fn every_acknowledgement_is_a_record() {
+    if !allowed() {
+        return;
+    }
+    let mut watch = Watch::new(&[here()]).unwrap_or_else(|error| panic!("{error}"));
+    let port = echo(50);
+    let mut records = watch.take().unwrap_or_else(|error| panic!("{error}"));
+    records.retain(|record| record.local_port == port);
+    // The client is there from the handshake on, and after it only acknowledgements came.
+    assert_eq!(records[0].kind, Kind::Begin);
+    let acks: Vec<_> = records.iter().filter(|record| record.kind == Kind::Ack).collect();
+    // Each shows what the one before has left; the SYN counts as a byte. An answer may come after
+    // the acknowledgement.
+    let mut acked: Vec<u64> = acks.iter().map(|record| record.acked_bytes).collect();
+    acked.dedup();
+    assert_eq!(acked[..50], (1..=50).collect::<Vec<_>>());
+    assert!(acks.iter().all(|record| record.remote == Ipv4Addr::LOCALHOST && !record.v6));
+    assert!(acks.iter().all(|record| record.cwnd >= 10 && record.timeouts == 0));
+}
+
+#[test]
+fn records_without_room_are_counted() {
+    if !allowed() {
+        return;
+    }
+    const TIMES: usize = 40_000;
+    let mut watch = Watch::new(&[here()]).unwrap_or_else(|error| panic!("{error}"));
+    // Both ends have an acknowledgement each time, and nobody fetches them.
+    echo(TIMES);
+    let taken = watch.take().unwrap_or_else(|error| panic!("{error}")).len();
+    // 8 MiB of records of 136 bytes behind a head of 8.
+    assert!((50_000..=(8 << 20) / 144).contains(&taken), "{taken}");
+    assert!(watch.lost() as usize + taken >= 2 * TIMES - 100, "{} and {taken}", watch.lost());
 }

@@ -72,8 +72,23 @@ impl Capture {
         packet: &[u8],
         checksum: Option<Checksum>,
     ) {
+        let from = self.packet_within(place, at, &[], packet);
+        if let Some(checksum) = checksum {
+            complete(&mut self.buffer[from..from + packet.len()], checksum);
+        }
+        self.flush_if_full();
+    }
+
+    /// A complete packet was at a place, in a tunnel with these headers.
+    pub(crate) fn tunnelled(&mut self, place: usize, at: Instant, outer: &[u8], packet: &[u8]) {
+        self.packet_within(place, at, outer, packet);
+        self.flush_if_full();
+    }
+
+    /// Where the packet itself begins.
+    fn packet_within(&mut self, place: usize, at: Instant, outer: &[u8], packet: &[u8]) -> usize {
         let time = self.epoch + at.as_nanos();
-        let length = (packet.len() as u32).to_le_bytes();
+        let length = ((outer.len() + packet.len()) as u32).to_le_bytes();
         let head = [
             (place as u32).to_le_bytes(),
             ((time >> 32) as u32).to_le_bytes(),
@@ -81,10 +96,10 @@ impl Capture {
             length,
             length,
         ];
-        let from = self.block(PACKET, &[head.as_flattened(), packet]) + 8 + 20;
-        if let Some(checksum) = checksum {
-            complete(&mut self.buffer[from..from + packet.len()], checksum);
-        }
+        self.block(PACKET, &[head.as_flattened(), outer, packet]) + 8 + 20 + outer.len()
+    }
+
+    fn flush_if_full(&mut self) {
         if self.buffer.len() >= CHUNK {
             self.flush();
         }
@@ -125,7 +140,7 @@ fn option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
 }
 
 /// Adds what the pseudo-header's part of a checksum covers not.
-fn complete(packet: &mut [u8], checksum: Checksum) {
+pub(crate) fn complete(packet: &mut [u8], checksum: Checksum) {
     let (start, field) =
         (usize::from(checksum.start), usize::from(checksum.start + checksum.field));
     if field + 2 > packet.len() || Layout::of(packet).is_none() {

@@ -19,16 +19,20 @@ use serde::Serialize;
 
 use crate::clock::timespec;
 use crate::congestion::SlowStarts;
+use crate::core_network::{CoreNetwork, refuse_names};
 use crate::forwarder::refuse_proxy;
 use crate::meter::Metered;
 use crate::namespace::{DEVICE, IPV6_MTU, Namespace, Place};
+use crate::nat::{self, Nat, NatFacts};
 use crate::profile::KernelProfile;
 use crate::programs::{At, ProgramReport, Session, c_strings};
+use crate::session::UeSession;
 use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::traffic::{Running, Traffic};
+use crate::tunnel::TunnelFacts;
 use crate::watch::{Run, Watch};
 use crate::{
-    Clock, EmuError, FailedFlow, Forwarder, Journal, Live, Plan, Port, Report, Settings, UeEnd,
+    Clock, EmuError, FailedFlow, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd,
     WatchFacts, real_time_priority,
 };
 
@@ -43,9 +47,6 @@ const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
-
-/// The name of the other end.
-const SERVER: &str = "server";
 
 /// Who watches a run.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +73,8 @@ pub struct Ended {
     pub facts: Facts,
     /// Every packet, if asked for.
     pub journal: Option<Journal>,
+    /// What of the scenario the model was; the rest was the kernel's.
+    pub model: Scenario,
     /// Flows of the scenario that could not do what they were to do.
     pub failed: Vec<FailedFlow>,
 }
@@ -79,9 +82,10 @@ pub struct Ended {
 impl Ended {
     /// Why the run does not count whose packets may be so late; `None`: it does.
     pub fn invalid(&self, lateness_bound: Duration) -> Option<String> {
-        let lost = self.facts.ends.iter().find(|end| end.queue_dropped > 0);
-        let lost = lost.map(|end| {
-            let (packets, name) = (end.queue_dropped, &end.name);
+        let ends = self.facts.ends.iter().map(|end| (end.queue_dropped, &end.name));
+        let nats = self.facts.nats.iter().map(|nat| (nat.queue_dropped, &nat.name));
+        let lost = ends.chain(nats).find(|&(packets, _)| packets > 0);
+        let lost = lost.map(|(packets, name)| {
             format!("{packets} packets of `{name}` were dropped before they could be read")
         });
         lost.or_else(|| self.report.too_late(lateness_bound))
@@ -111,6 +115,10 @@ pub struct Facts {
     pub slow_starts: Vec<String>,
     /// Server first.
     pub ends: Vec<EndFacts>,
+    /// GTP-U between gateway and base station.
+    pub tunnel: Option<TunnelFacts>,
+    /// The path's NATs, which the kernel was and not the model, innermost first.
+    pub nats: Vec<NatFacts>,
 }
 
 /// One end.
@@ -142,6 +150,13 @@ pub struct EndFacts {
 pub struct Emulation {
     /// Server first.
     ends: Vec<(Namespace, KernelProfile)>,
+    /// Between the forwarder and the server, innermost first.
+    nats: Vec<(Namespace, Nat)>,
+    /// Gateway and base station, if GTP-U goes between them.
+    nodes: Vec<Namespace>,
+    tunnel: Option<TunnelFacts>,
+    /// What of the scenario is the model's.
+    model: Scenario,
     plane: Plane,
     watch: Watch,
     slow_starts: SlowStarts,
@@ -151,7 +166,7 @@ pub struct Emulation {
     settings: Settings,
     /// The scenario's.
     programs: Vec<ProgramConfig>,
-    io: &'static str,
+    io: PacketIo,
 }
 
 /// The forwarder's thread.
@@ -196,28 +211,48 @@ impl Emulation {
         settings: &Settings,
         observers: Observers,
     ) -> Result<Self, EmuError> {
+        Self::attached(scenario, seed, settings, observers, &[])
+    }
+
+    /// Like `watched`, with UEs that have attached: one session for each that has an end, or none.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be emulated, or is not allowed.
+    pub fn attached(
+        scenario: &Scenario,
+        seed: u64,
+        settings: &Settings,
+        observers: Observers,
+        sessions: &[UeSession],
+    ) -> Result<Self, EmuError> {
         refuse_proxy(scenario)?;
+        let mut model = scenario.clone();
+        let nats = nat::take_out(&mut model)?;
         let ues = ues(scenario);
-        if ues.iter().any(|(_, name)| name == SERVER) {
-            return Err(EmuError::UeName { name: SERVER });
-        }
+        refuse_names(scenario, &ues, nats.len())?;
+        sessions.iter().for_each(|session| session.cap(&mut model));
+        let session = |ue: usize| sessions.iter().find(|session| session.ue == ue);
         if ues.len() > MOST_UES {
             return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
         }
         let slow_starts = SlowStarts::load(scenario.emulation.slow_start)?;
         let names = slow_starts.names();
         let profile = KernelProfile::of(scenario, None, names)?;
-        let (server, server_tun) = Namespace::new(SERVER, Place::Server, &profile, settings.io)?;
+        let profiles = ues.iter().map(|(ue, _)| KernelProfile::of(scenario, Some(*ue), names));
+        let profiles = profiles.collect::<Result<Vec<_>, EmuError>>()?;
+        let mtu = profiles.iter().fold(profile.mtu, |mtu, profile| mtu.max(profile.mtu));
+        let io = settings.io;
+        let core = CoreNetwork::new(scenario, nats, &profile, (mtu, io), &ues, sessions)?;
+        let CoreNetwork { server, server_port, nats, nodes, tunnel, facts } = core;
         // All ends alike.
-        let (io, name_of_io) = match &server_tun {
-            Port::Tun(_) => (PacketIo::Tun, server_tun.io()),
-            Port::Packet(_) => (PacketIo::Packet, server_tun.io()),
-        };
+        let io = server_port.io();
         let mut ends = vec![(server, profile)];
         let mut ue_ends = Vec::new();
-        for (index, (ue, name)) in ues.into_iter().enumerate() {
-            let place = Place::Ue(index as u8);
-            let profile = KernelProfile::of(scenario, Some(ue), names)?;
+        for (index, ((ue, name), profile)) in ues.into_iter().zip(profiles).enumerate() {
+            let index = index as u8;
+            let place =
+                session(ue).map_or(Place::ue(index), |session| Place::Ue(index, session.address));
             let (mut namespace, tun) = Namespace::new(&name, place, &profile, io)?;
             namespace.ue = Some(ue);
             let addresses = vec![place.v4().into(), place.v6().into()];
@@ -232,10 +267,21 @@ impl Emulation {
         };
         let traffic = settings.flows.then(|| Traffic::open(scenario, &ends)).transpose()?;
         let scheduled = traffic.as_ref().map(Traffic::scheduled);
-        let plane = Plane::start(scenario, settings, move |scenario, settings| {
-            let mut forwarder = Forwarder::new(server_tun, ue_ends, scenario, seed, settings)?;
+        let sessions = sessions.to_vec();
+        // What the UEs need until they have a session passes before time 0.
+        let ahead = AHEAD
+            + sessions.iter().map(|session| session.established).max().unwrap_or(Duration::ZERO);
+        let plane = Plane::start(&model, settings, ahead, move |scenario, settings| {
+            let names: Vec<_> = ue_ends.iter().map(|end| (end.name.clone(), end.ue)).collect();
+            let mut forwarder = Forwarder::new(server_port, ue_ends, scenario, seed, settings)?;
             forwarder.schedule(scheduled.unwrap_or_default());
-            observers.capture.map_or(Ok(()), |file| forwarder.capture(&file))?;
+            forwarder.note_sessions(sessions.iter().filter_map(|session| {
+                let (name, _) = names.iter().find(|(_, ue)| *ue == session.ue)?;
+                Some((name.as_str(), session))
+            }));
+            let (tunnel, interface) = tunnel.unzip();
+            observers.capture.map_or(Ok(()), |file| forwarder.capture(&file, interface))?;
+            tunnel.into_iter().for_each(|tunnel| forwarder.set_tunnel(tunnel));
             if let Some(live) = observers.live {
                 forwarder.show(live);
             }
@@ -243,8 +289,22 @@ impl Emulation {
         })?;
         let (duration, settings) = (scenario.run.duration, *settings);
         let programs = scenario.programs.clone();
-        let io = name_of_io;
-        Ok(Self { ends, plane, watch, slow_starts, traffic, duration, settings, programs, io })
+        let tunnel = facts;
+        Ok(Self {
+            ends,
+            nats,
+            nodes,
+            tunnel,
+            model,
+            plane,
+            watch,
+            slow_starts,
+            traffic,
+            duration,
+            settings,
+            programs,
+            io,
+        })
     }
 
     /// Runs the programs until the command ends.
@@ -309,9 +369,12 @@ impl Emulation {
             &mut tables,
         );
         metered.record(&summary, &mut tables);
-        let facts =
-            facts(&self.ends, &self.settings, (real_time, self.io), watch, &self.slow_starts)?;
-        Ok(Ended { code, programs, summary, tables, report, facts, journal, failed })
+        let machine = (real_time, self.io.name());
+        let mut facts = facts(&self.ends, &self.settings, machine, watch, &self.slow_starts)?;
+        facts.tunnel = self.tunnel;
+        facts.nats = nat_facts(&self.nats)?;
+        let model = self.model;
+        Ok(Ended { code, programs, summary, tables, report, facts, journal, model, failed })
     }
 
     /// Until all flows are done, or the time is over.
@@ -361,6 +424,10 @@ impl Emulation {
                 let path = c_strings(&[format!("/run/netns/{name}")])?.remove(0);
                 names.push((path, namespace.file.as_raw_fd()));
             }
+        }
+        for namespace in self.between() {
+            let path = c_strings(&[format!("/run/netns/{}", namespace.name)])?.remove(0);
+            names.push((path, namespace.file.as_raw_fd()));
         }
         let hosts = self.hosts();
         let origin_ns = self.plane.clock.origin_nanos();
@@ -417,10 +484,19 @@ impl Emulation {
             .iter()
             .enumerate()
             .find(|(index, _)| self.names(*index).iter().any(|known| known == name));
-        found.map(|(_, (namespace, _))| namespace).ok_or_else(|| {
-            let known: Vec<&str> = self.ends.iter().map(|(end, _)| end.name.as_str()).collect();
+        let between = || self.between().find(|node| node.name == name);
+        let found = found.map(|(_, (end, _))| end).or_else(between);
+        found.ok_or_else(|| {
+            let ends = self.ends.iter().map(|(end, _)| end);
+            let known: Vec<&str> =
+                ends.chain(self.between()).map(|end| end.name.as_str()).collect();
             EmuError::Place { name: name.to_owned(), known: known.join(", ") }
         })
+    }
+
+    /// What is neither the server nor a UE.
+    fn between(&self) -> impl Iterator<Item = &Namespace> {
+        self.nats.iter().map(|(nat, _)| nat).chain(&self.nodes)
     }
 
     /// Names of an end; the first UE is also `ue`, unless another one is.
@@ -453,6 +529,7 @@ impl Plane {
     fn start(
         scenario: &Scenario,
         settings: &Settings,
+        ahead: Duration,
         make: impl FnOnce(&Scenario, &Settings) -> Result<Forwarder, EmuError> + Send + 'static,
     ) -> Result<Self, EmuError> {
         let pipe = || io::pipe().map_err(EmuError::Wait);
@@ -464,7 +541,7 @@ impl Plane {
             let locked = mlockall(MlockAllFlags::CURRENT).is_ok();
             let real_time = real_time_priority(PRIORITY).is_ok();
             // The pipe is closed when this thread ends.
-            let clock = forwarder.begin(AHEAD);
+            let clock = forwarder.begin(ahead);
             ready.write_all(&clock.origin_nanos().to_ne_bytes()).map_err(EmuError::Wait)?;
             let done = forwarder.run(&stopped, Duration::MAX);
             if locked {
@@ -552,7 +629,17 @@ fn facts(
         watch,
         slow_starts: slow_starts.names().ours.values().cloned().collect(),
         ends: ends.collect::<Result<_, EmuError>>()?,
+        tunnel: None,
+        nats: Vec::new(),
     })
+}
+
+fn nat_facts(nats: &[(Namespace, Nat)]) -> Result<Vec<NatFacts>, EmuError> {
+    let each = nats.iter().enumerate().map(|(index, (namespace, nat))| {
+        let outermost = index + 1 == nats.len();
+        namespace.within(|| nat.facts(index, outermost, queue_dropped()))
+    });
+    each.collect()
 }
 
 /// The UEs' ends by address.

@@ -58,6 +58,40 @@ pub enum EmuError {
         /// What it said.
         said: String,
     },
+    /// `nft` failed or is not there.
+    #[error("nft for `{name}`: {said} (apt-get install nftables)")]
+    Nft {
+        /// The NAT.
+        name: String,
+        /// What it said.
+        said: String,
+    },
+    /// A sysctl without which a node does not work.
+    #[error("sysctl {setting} in `{name}`: {said}")]
+    Sysctl {
+        /// Whose.
+        name: String,
+        /// Key and value.
+        setting: String,
+        /// What the kernel said.
+        said: String,
+    },
+    /// No UDP socket for GTP-U.
+    #[error("a UDP socket at {address}: {source}")]
+    Tunnel {
+        /// Its address.
+        address: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// More NATs in a row than there are addresses for.
+    #[error("{nats} NATs in a row can be simulated; emulation takes up to {most}")]
+    Nats {
+        /// How many.
+        nats: usize,
+        /// At most.
+        most: usize,
+    },
     /// Larger packets than the forwarder has room for.
     #[error(
         "flow `{flow}`: packets of {mtu} bytes (mss_bytes + header_bytes) can be simulated; \
@@ -132,11 +166,11 @@ pub enum EmuError {
         /// At most.
         most: usize,
     },
-    /// A UE with the name of the other end.
-    #[error("a UE is called `{name}`: in emulation that is the other end; choose another name")]
+    /// A UE with the name of another namespace.
+    #[error("a UE is called `{name}`: in emulation that is another namespace; choose another name")]
     UeName {
         /// Its name.
-        name: &'static str,
+        name: String,
     },
     /// A place that is none.
     #[error("there is no end `{name}`; ends: {known}")]
@@ -218,6 +252,7 @@ impl EmuError {
                 | Self::Congestion { .. }
                 | Self::SlowStart { .. }
                 | Self::Ues { .. }
+                | Self::Nats { .. }
                 | Self::Packet { .. }
                 | Self::Flows { .. }
                 | Self::UeName { .. }

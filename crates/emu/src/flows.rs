@@ -64,6 +64,15 @@ impl Flows {
         self.known.iter().map(|(&key, &flow)| (key, flow))
     }
 
+    /// The flow's number, if it was seen before.
+    #[inline]
+    pub(crate) fn known(&self, key: &Key) -> Option<FlowId> {
+        match &self.last {
+            Some((last, flow)) if last == key => Some(*flow),
+            _ => self.known.get(key).copied(),
+        }
+    }
+
     /// The flow's number, and whether it is new.
     #[inline]
     pub(crate) fn number(&mut self, key: Key) -> (FlowId, bool) {

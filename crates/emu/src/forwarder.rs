@@ -1,13 +1,18 @@
 //! One thread between the TUN devices of a server and of UEs.
 
+mod through;
+
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use airpath_base::{DropReason, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
-use airpath_network::{Arrival, FROM_SERVER, FROM_UE, Network};
+use airpath_base::{
+    DropReason, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel as Tunnelling,
+};
+use airpath_network::{FROM_SERVER, FROM_UE, Goes, Leaving, Network};
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -25,10 +30,12 @@ use crate::outbox::{Outbox, Writing, Written};
 use crate::packet::{Layout, Offload};
 use crate::report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Report};
 use crate::segments::Segments;
+use crate::session::UeSession;
 use crate::share::Share;
 use crate::slab::{SLOT_BYTES, Slab};
 use crate::traffic::{Ledger, Scheduled};
 use crate::tun::READ_BYTES;
+use crate::tunnel::{Batch, Tunnel};
 use crate::{Clock, EmuError, Port};
 
 /// Reads from one device before departures have their turn again.
@@ -88,6 +95,8 @@ pub struct Forwarder {
     /// Ends of the UEs by address.
     routes: BTreeMap<IpAddr, usize>,
     network: Network,
+    /// Between the path and the cell, if packets travel there for real.
+    tunnel: Option<Tunnel>,
     flows: Flows,
     /// Ends of the UEs by flow.
     flow_ends: Vec<usize>,
@@ -191,6 +200,7 @@ impl Forwarder {
             ends,
             routes,
             network,
+            tunnel: None,
             flows: Flows::default(),
             flow_ends: Vec::new(),
             meters: Meters::default(),
@@ -215,14 +225,33 @@ impl Forwarder {
         })
     }
 
-    /// Writes what passes to a pcapng file: at each end, and between the path and the cell (`core`).
+    /// UEs have attached before time 0: their names, and what they got.
+    pub(crate) fn note_sessions<'a>(
+        &mut self,
+        sessions: impl Iterator<Item = (&'a str, &'a UeSession)> + Clone,
+    ) {
+        let zero = sessions.clone().map(|(_, session)| session.established).max();
+        let zero = zero.unwrap_or(Duration::ZERO);
+        sessions.for_each(|(ue, session)| session.write(ue, zero, &mut self.tables));
+    }
+
+    /// Between path and cell packets go through a tunnel, and come back from it.
+    pub(crate) fn set_tunnel(&mut self, tunnel: Tunnel) {
+        self.tunnel = Some(tunnel);
+    }
+
+    /// Writes what passes to a pcapng file: at each end; what enters and leaves the cell at the base
+    /// station (`radio`); and in the tunnel (`n3` or `s1u`).
     ///
     /// # Errors
     ///
     /// When the file cannot be made.
-    pub fn capture(&mut self, file: &Path) -> Result<(), EmuError> {
+    pub fn capture(&mut self, file: &Path, tunnel: Option<&str>) -> Result<(), EmuError> {
         let mut places: Vec<String> = self.ends.iter().map(|end| end.name.clone()).collect();
-        places.push("core".to_owned());
+        if self.slot.is_some() {
+            places.push("radio".to_owned());
+        }
+        places.extend(tunnel.map(str::to_owned));
         let name = file.display().to_string();
         let failed = |source| EmuError::Capture { file: name, source };
         self.capture = Some(Capture::create(file, &places).map_err(failed)?);
@@ -277,6 +306,10 @@ impl Forwarder {
         let mut wanted: Vec<_> =
             files.iter().map(|file| PollFd::new(file, PollFlags::IN)).collect();
         wanted.push(PollFd::new(stop, PollFlags::IN));
+        let sockets = self.tunnel.as_ref().map(Tunnel::sockets).transpose()?;
+        let sockets = sockets.iter().flatten();
+        wanted.extend(sockets.map(|socket| PollFd::new(socket, PollFlags::IN)));
+        let mut batch = Batch::new();
         let mut buffer = vec![0; READ_BYTES];
         if !self.begun {
             self.begin(Duration::ZERO);
@@ -286,6 +319,9 @@ impl Forwarder {
         loop {
             let now = self.clock.now();
             self.deliver(now);
+            if self.tunnel.as_ref().is_some_and(Tunnel::expects_any) {
+                self.receive(&mut batch);
+            }
             self.sample_if_due(now);
             if now >= end {
                 return Ok(());
@@ -305,14 +341,22 @@ impl Forwarder {
                 Clock::sleep(share.take());
             }
             awake_since = self.clock.now();
+            if wanted[self.ends.len() + 1..].iter().any(|socket| !socket.revents().is_empty()) {
+                self.receive(&mut batch);
+            }
             for (place, wanted) in wanted.iter().enumerate() {
                 if wanted.revents().is_empty() {
                     continue;
                 }
-                if place == self.ends.len() {
-                    return Ok(());
+                match place.cmp(&self.ends.len()) {
+                    Ordering::Less => self.admit(place, &mut buffer)?,
+                    Ordering::Equal => {
+                        // What is in the tunnel is in no buffer of the model.
+                        self.receive(&mut batch);
+                        return Ok(());
+                    }
+                    Ordering::Greater => {}
                 }
-                self.admit(place, &mut buffer)?;
             }
         }
     }
@@ -339,6 +383,10 @@ impl Forwarder {
             elapsed_s: now.as_secs_f64(),
             clock_origin_ns: self.clock.origin_nanos(),
             directions: DIRECTIONS.into_iter().zip(self.ways.iter().map(Way::report)).collect(),
+            tunnel: self
+                .tunnel
+                .as_ref()
+                .map(|tunnel| DIRECTIONS.into_iter().zip(tunnel.report()).collect()),
             inside: self.network.load().packets,
             flows: self.flow_ends.len(),
             links,
@@ -457,7 +505,7 @@ impl Forwarder {
             let way = &mut self.ways[direction];
             way.entered += 1;
             way.entered_bytes += u64::from(size);
-            let packet = Packet { flow, size, ecn, tunnel: Tunnel::default(), payload };
+            let packet = Packet { flow, size, ecn, tunnel: Tunnelling::default(), payload };
             self.network.enter(now, direction, packet);
         }
     }
@@ -500,18 +548,17 @@ impl Forwarder {
         if let Some(journal) = &mut self.journal {
             journal.asked(now);
         }
-        while let Some(arrival) = self.poll(now) {
-            let Payload::Opaque(handle) = arrival.packet.payload else { continue };
-            let (slot, flow, at) = (handle as u32, arrival.packet.flow, arrival.at);
-            let direction = arrival.path;
+        while let Some((path, Leaving { at, packet, .. })) = self.poll(now) {
+            let Payload::Opaque(handle) = packet.payload else { continue };
+            let (slot, flow, direction) = (handle as u32, packet.flow, path);
             let bytes = self.slab.packet(slot);
             let way = &mut self.ways[direction];
-            if arrival.packet.ecn == Ecn::Ce && header::ecn(bytes) != Ecn::Ce {
+            if packet.ecn == Ecn::Ce && header::ecn(bytes) != Ecn::Ce {
                 header::mark_congestion(bytes);
                 way.marked += 1;
             }
             way.note_slot(self.slot, at, now);
-            way.left_bytes += u64::from(arrival.packet.size);
+            way.left_bytes += u64::from(packet.size);
             self.meters.on_left(flow.0, direction, at, bytes);
             let meters = &self.meters;
             let delivered = |path| meters.delivered(flow.0, path);
@@ -520,7 +567,7 @@ impl Forwarder {
                 log.push(self.clock.now(), at, direction, Point::Out, bytes);
             }
             if let Some(journal) = &mut self.journal {
-                let size = arrival.packet.size;
+                let size = packet.size;
                 journal.push(Entry::Left { at, path: direction, flow, size });
             }
             let place = if direction == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
@@ -536,6 +583,9 @@ impl Forwarder {
             let (clock, slab) = (&self.clock, &mut self.slab);
             outbox.flush(&mut Writing { tun, clock, slab, written });
         }
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.flush(&self.clock, &mut self.slab);
+        }
         self.drain_drops();
         debug_assert_eq!(
             self.slab.occupied() as u64,
@@ -544,16 +594,33 @@ impl Forwarder {
         );
     }
 
-    /// The next packet that has reached an end.
+    /// The next packet that has reached an end, and the path at whose end that is. What goes from
+    /// hop to hop goes on, or into the tunnel.
     #[inline]
-    fn poll(&mut self, now: Instant) -> Option<Arrival> {
-        let Self { network, capture, slab, ends, .. } = self;
-        let Some(capture) = capture else { return network.poll(now) };
-        network.poll_watched(now, &mut |at, _, packet| {
-            let Payload::Opaque(slot) = packet.payload else { return };
-            let slot = slot as u32;
-            capture.packet(ends.len(), at, slab.bytes(slot), slab.checksum(slot));
-        })
+    fn poll(&mut self, now: Instant) -> Option<(usize, Leaving)> {
+        loop {
+            let leaving = self.network.poll_leaving(now)?;
+            match leaving.goes {
+                Goes::Out(path) => return Some((path, leaving)),
+                Goes::On(hop) | Goes::ToProxy(hop) if self.tunnel.is_some() => {
+                    self.hand(leaving.at, hop, &leaving.packet);
+                }
+                Goes::On(hop) | Goes::ToProxy(hop) => {
+                    self.capture_at_cell(leaving.at, &leaving.packet);
+                    self.network.pass(leaving.at, hop, leaving.packet);
+                }
+            }
+        }
+    }
+
+    /// A packet passes the base station.
+    #[inline]
+    fn capture_at_cell(&mut self, at: Instant, packet: &Packet) {
+        let (Some(capture), Payload::Opaque(slot)) = (&mut self.capture, packet.payload) else {
+            return;
+        };
+        let slot = slot as u32;
+        capture.packet(self.ends.len(), at, self.slab.bytes(slot), self.slab.checksum(slot));
     }
 
     fn drain_drops(&mut self) {

@@ -2,7 +2,7 @@
 //! on the virtual clock.
 
 use airpath_base::{DropReason, Ecn, FlowId, Instant, Packet, Payload, Tunnel};
-use airpath_network::Network;
+use airpath_network::{Goes, Leaving, Network};
 use airpath_record::Names;
 use airpath_scenario::Scenario;
 use serde::Serialize;
@@ -30,6 +30,30 @@ pub enum Entry {
         flow: FlowId,
         /// The flow's UE.
         ue: usize,
+        /// Bytes of the IP packet.
+        size: u32,
+        /// Its codepoint.
+        ecn: Ecn,
+    },
+    /// A packet left the model between path and cell: it went through the tunnel.
+    Handed {
+        /// When.
+        at: Instant,
+        /// The hop that it was on its way to.
+        hop: usize,
+        /// Its flow.
+        flow: FlowId,
+        /// Bytes of the IP packet.
+        size: u32,
+    },
+    /// A packet came out of the tunnel and entered the model again.
+    Passed {
+        /// When.
+        at: Instant,
+        /// The hop that it entered.
+        hop: usize,
+        /// Its flow.
+        flow: FlowId,
         /// Bytes of the IP packet.
         size: u32,
         /// Its codepoint.
@@ -97,7 +121,8 @@ impl Journal {
     /// What left, in order, and what was dropped, sorted: drops are noticed when somebody asks.
     pub fn outcome(&self) -> (Vec<Entry>, Vec<Entry>) {
         let is_drop = |entry: &&Entry| matches!(entry, Entry::Dropped { .. });
-        let left = self.entries.iter().filter(|entry| matches!(entry, Entry::Left { .. })).copied();
+        let has_left = |entry: &&Entry| matches!(entry, Entry::Left { .. } | Entry::Handed { .. });
+        let left = self.entries.iter().filter(has_left).copied();
         let mut dropped: Vec<Entry> = self.entries.iter().filter(is_drop).copied().collect();
         dropped.sort_by_key(|entry| format!("{entry:?}"));
         (left.collect(), dropped)
@@ -126,29 +151,48 @@ impl Journal {
             again.schedule(ue);
         }
         let mut flows = self.scheduled.len() as u32;
+        let tunnelled = self.entries.iter().any(|entry| matches!(entry, Entry::Handed { .. }));
+        let packet = |flow, size, ecn| {
+            let (tunnel, payload) = (Tunnel::default(), Payload::Opaque(0));
+            Packet { flow, size, ecn, tunnel, payload }
+        };
         for entry in &self.entries {
-            let &Entry::Entered { at, path, flow, ue, size, ecn } = entry else { continue };
-            // Time passes in the steps of the events, not in those of a thread that wakes up.
-            again.pass_until(&mut network, at);
-            if flow.0 == flows {
-                network.add_ue(ue, &mut names);
-                network.add_flow(names.add("flow"), ue);
-                flows += 1;
+            match *entry {
+                Entry::Entered { at, path, flow, ue, size, ecn } => {
+                    // Time passes in the steps of the events, not in those of a thread that wakes
+                    // up.
+                    again.pass_until(&mut network, tunnelled, at);
+                    if flow.0 == flows {
+                        network.add_ue(ue, &mut names);
+                        network.add_flow(names.add("flow"), ue);
+                        flows += 1;
+                    }
+                    network.enter(at, path, packet(flow, size, ecn));
+                }
+                Entry::Passed { at, hop, flow, size, ecn } => {
+                    again.pass_until(&mut network, tunnelled, at);
+                    network.pass(at, hop, packet(flow, size, ecn));
+                }
+                _ => continue,
             }
             again.push(*entry);
-            let (tunnel, payload) = (Tunnel::default(), Payload::Opaque(0));
-            network.enter(at, path, Packet { flow, size, ecn, tunnel, payload });
         }
-        again.pass_until(&mut network, self.until);
+        again.pass_until(&mut network, tunnelled, self.until);
         again
     }
 
-    fn pass_until(&mut self, network: &mut Network, end: Instant) {
+    fn pass_until(&mut self, network: &mut Network, tunnelled: bool, end: Instant) {
         self.until = end;
         while let Some(due) = network.next_event().filter(|&due| due <= end) {
-            while let Some(arrival) = network.poll(due) {
-                let (at, path, packet) = (arrival.at, arrival.path, arrival.packet);
-                self.push(Entry::Left { at, path, flow: packet.flow, size: packet.size });
+            while let Some(Leaving { at, packet, goes }) = network.poll_leaving(due) {
+                let (flow, size) = (packet.flow, packet.size);
+                match goes {
+                    Goes::Out(path) => self.push(Entry::Left { at, path, flow, size }),
+                    Goes::On(hop) | Goes::ToProxy(hop) if tunnelled => {
+                        self.push(Entry::Handed { at, hop, flow, size });
+                    }
+                    Goes::On(hop) | Goes::ToProxy(hop) => network.pass(at, hop, packet),
+                }
             }
         }
         network.drain_drops(&mut |path, drop| {

@@ -1,10 +1,11 @@
-//! A network namespace without a name, with one TUN device: it lives as long as a process or a
-//! descriptor holds it.
+//! A network namespace without a name: it lives as long as a process or a descriptor holds it. An
+//! end has one TUN device in it, or a link to the outermost NAT.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -20,14 +21,24 @@ use crate::{EmuError, PacketPort, Port, Tun, sys};
 pub(crate) const DEVICE: &str = "air0";
 
 /// TUN drops silently when its queue is full.
-const QUEUE_PACKETS: u32 = 20_000;
+pub(crate) const QUEUE_PACKETS: u32 = 20_000;
 
 /// Which end of the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    Server,
-    /// The how manieth UE, from 0.
-    Ue(u8),
+    /// It reaches the UEs of that network.
+    Server(Pool),
+    /// The how manieth UE, from 0, and its address.
+    Ue(u8, Ipv4Addr),
+    /// A node between them: no program of a flow is there.
+    Between,
+}
+
+/// The UEs' IPv4 network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pool {
+    pub(crate) network: Ipv4Addr,
+    pub(crate) prefix: u8,
 }
 
 /// One end.
@@ -44,25 +55,44 @@ pub(crate) struct Namespace {
 }
 
 impl Place {
-    /// 10.77.0.1, 10.77.1.1, 10.77.1.2, …
+    /// A UE with the address that nobody gave it: 10.77.1.1, 10.77.1.2, …
+    pub(crate) fn ue(index: u8) -> Self {
+        Self::Ue(index, Ipv4Addr::new(10, 77, 1, index + 1))
+    }
+
+    /// 10.77.0.1, and what the UEs have.
     pub(crate) fn v4(self) -> Ipv4Addr {
         match self {
-            Self::Server => Ipv4Addr::new(10, 77, 0, 1),
-            Self::Ue(index) => Ipv4Addr::new(10, 77, 1, index + 1),
+            Self::Server(_) => Ipv4Addr::new(10, 77, 0, 1),
+            Self::Ue(_, address) => address,
+            Self::Between => Ipv4Addr::UNSPECIFIED,
         }
     }
 
     /// fd77::1, fd77::1:1, fd77::1:2, … (RFC 4193)
     pub(crate) fn v6(self) -> Ipv6Addr {
         match self {
-            Self::Server => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1),
-            Self::Ue(index) => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 1, u16::from(index) + 1),
+            Self::Server(_) => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1),
+            Self::Ue(index, _) => Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 1, u16::from(index) + 1),
+            Self::Between => Ipv6Addr::UNSPECIFIED,
         }
     }
 }
 
+impl Default for Pool {
+    fn default() -> Self {
+        Self { network: Ipv4Addr::new(10, 77, 1, 0), prefix: 24 }
+    }
+}
+
+impl fmt::Display for Pool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.network, self.prefix)
+    }
+}
+
 impl Namespace {
-    /// Makes it and its device.
+    /// An end with its TUN device.
     ///
     /// # Errors
     ///
@@ -73,27 +103,34 @@ impl Namespace {
         profile: &KernelProfile,
         io: PacketIo,
     ) -> Result<(Self, Port), EmuError> {
+        let (mut namespace, (port, refused)) = Self::make(name, place, || {
+            let port = open_port(io, profile.mtu)?;
+            let refused = write_sysctls(&profile.sysctls);
+            run_ip(&batch(place, profile))?;
+            Ok((port, refused))
+        })?;
+        namespace.refused = refused;
+        Ok((namespace, port))
+    }
+
+    /// Makes one, and does `work` inside.
+    ///
+    /// # Errors
+    ///
+    /// Without CAP_SYS_ADMIN; those of `work`.
+    pub(crate) fn make<T: Send>(
+        name: &str,
+        place: Place,
+        work: impl FnOnce() -> Result<T, EmuError> + Send,
+    ) -> Result<(Self, T), EmuError> {
         // The namespace of a thread is its own, and the thread ends here.
         let made = thread::scope(|scope| {
             let make = || {
                 let failed = |source| EmuError::Unshare { name: name.to_owned(), source };
                 sys::unshare_network().map_err(failed)?;
                 let file = File::open("/proc/thread-self/ns/net").map_err(failed)?;
-                let tun = match io {
-                    PacketIo::Tun => Some(Tun::open(DEVICE, true)?),
-                    PacketIo::Auto => Tun::open(DEVICE, true).ok(),
-                    PacketIo::Packet => None,
-                };
-                if tun.is_none() {
-                    run_ip(&veth(profile.mtu))?;
-                }
-                let refused = write_sysctls(profile);
-                run_ip(&batch(place, profile))?;
-                let tun = match tun {
-                    Some(tun) => Port::Tun(tun),
-                    None => Port::Packet(PacketPort::open()?),
-                };
-                Ok((Self { name: name.to_owned(), place, ue: None, file, refused }, tun))
+                let refused = Vec::new();
+                Ok((Self { name: name.to_owned(), place, ue: None, file, refused }, work()?))
             };
             scope.spawn(make).join()
         });
@@ -107,6 +144,11 @@ impl Namespace {
         // The kernel counts them in 32 bits.
         let inode = |metadata: fs::Metadata| std::os::unix::fs::MetadataExt::ino(&metadata) as u32;
         self.file.metadata().map(inode).map_err(failed)
+    }
+
+    /// A path that leads to it, for `ip`, as long as this process holds it.
+    pub(crate) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
     /// Does `work` in a thread that is inside.
@@ -125,15 +167,29 @@ impl Namespace {
 }
 
 /// Writes what can be written; the rest and why not.
-fn write_sysctls(profile: &KernelProfile) -> Vec<(String, String)> {
+pub(crate) fn write_sysctls(sysctls: &[(&str, String)]) -> Vec<(String, String)> {
     let mut refused = Vec::new();
-    for (key, value) in &profile.sysctls {
+    for (key, value) in sysctls {
         let file = format!("/proc/sys/{}", key.replace('.', "/"));
         if let Err(error) = fs::write(file, value) {
             refused.push((format!("{key}={value}"), error.to_string()));
         }
     }
     refused
+}
+
+/// Makes [`DEVICE`] in the calling thread's network namespace.
+pub(crate) fn open_port(io: PacketIo, mtu: u32) -> Result<Port, EmuError> {
+    let tun = match io {
+        PacketIo::Tun => Some(Tun::open(DEVICE, true)?),
+        PacketIo::Auto => Tun::open(DEVICE, true).ok(),
+        PacketIo::Packet => None,
+    };
+    if let Some(tun) = tun {
+        return Ok(Port::Tun(tun));
+    }
+    run_ip(&veth(mtu))?;
+    Ok(Port::Packet(PacketPort::open()?))
 }
 
 /// Commands for `ip -batch`: a veth pair instead of a TUN device. Without ARP a frame goes to the
@@ -154,8 +210,8 @@ fn veth(mtu: u32) -> String {
 fn batch(place: Place, profile: &KernelProfile) -> String {
     let (v4, v6, mtu) = (place.v4(), place.v6(), profile.mtu);
     let (to_v4, to_v6) = match place {
-        Place::Server => ("10.77.0.0/16", "fd77::/64"),
-        Place::Ue(_) => ("0.0.0.0/0", "::/0"),
+        Place::Server(pool) => (pool.to_string(), "fd77::/64"),
+        Place::Ue(..) | Place::Between => ("0.0.0.0/0".to_owned(), "::/0"),
     };
     let attributes = &profile.route;
     let mut lines = format!(
@@ -177,20 +233,25 @@ fn batch(place: Place, profile: &KernelProfile) -> String {
 /// RFC 8200 5: a link with a smaller MTU carries no IPv6.
 pub(crate) const IPV6_MTU: u32 = 1280;
 
-fn run_ip(batch: &str) -> Result<(), EmuError> {
-    let failed = |said: String| EmuError::Ip { said };
-    let mut child = Command::new("ip")
-        .args(["-batch", "-"])
+/// Runs the lines of a batch in the calling thread's namespace.
+pub(crate) fn run_ip(batch: &str) -> Result<(), EmuError> {
+    run_with_input("ip", &["-batch", "-"], batch).map_err(|said| EmuError::Ip { said })
+}
+
+/// Runs a program that reads its orders from standard input; else what it said.
+pub(crate) fn run_with_input(program: &str, words: &[&str], input: &str) -> Result<(), String> {
+    let mut child = Command::new(program)
+        .args(words)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| failed(error.to_string()))?;
-    // Dropped at once, which ends the batch.
-    let input = child.stdin.take().map(|mut input| input.write_all(batch.as_bytes()));
-    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
-    if output.status.success() && input.is_some_and(|written| written.is_ok()) {
+        .map_err(|error| error.to_string())?;
+    // Dropped at once, which ends the input.
+    let written = child.stdin.take().map(|mut pipe| pipe.write_all(input.as_bytes()));
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    if output.status.success() && written.is_some_and(|written| written.is_ok()) {
         return Ok(());
     }
-    Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }

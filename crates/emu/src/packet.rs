@@ -198,6 +198,25 @@ pub(crate) fn set_length(headers: &mut [u8], layout: &Layout, length: usize, che
     headers[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
 }
 
+/// Of a whole TCP segment with a right checksum: makes it one of which only the pseudo-header's
+/// part is there, so that segments can go together again.
+pub(crate) fn reopen_checksum(packet: &mut [u8]) -> Option<Checksum> {
+    let layout = Layout::of(packet)?;
+    layout.tcp_header_bytes(packet)?;
+    let fragment = !layout.v6 && packet[6] & 0x20 != 0;
+    let (start, addresses) = (layout.ip_bytes, if layout.v6 { 8..40 } else { 12..20 });
+    let (even, odd) = packet[start..].split_at((packet.len() - start) & !1);
+    let last = odd.first().map_or(0, |&byte| u32::from(byte) << 8);
+    let length = (packet.len() - start) as u32;
+    let pseudo = fold(sum(&packet[addresses]) + length + u32::from(layout.protocol));
+    if fragment || fold(sum(even) + last + u32::from(pseudo)) != 0xffff {
+        return None;
+    }
+    let checksum = Checksum { start: start as u16, field: 16 };
+    packet[start + 16..start + 18].copy_from_slice(&pseudo.to_be_bytes());
+    Some(checksum)
+}
+
 /// The sum of RFC 1071 over an even number of bytes, not folded.
 pub(crate) fn sum(bytes: &[u8]) -> u32 {
     bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 
+use airpath_scenario::PacketIo;
+
 use crate::outbox::CARS;
 use crate::packet::{OFFLOAD_BYTES, Offload, shift};
 use crate::sys::{self, Ring};
@@ -44,11 +46,11 @@ impl From<Tun> for Port {
 }
 
 impl Port {
-    /// Name in results.
-    pub const fn io(&self) -> &'static str {
+    /// What it is.
+    pub const fn io(&self) -> PacketIo {
         match self {
-            Self::Tun(_) => "tun",
-            Self::Packet(_) => "packet",
+            Self::Tun(_) => PacketIo::Tun,
+            Self::Packet(_) => PacketIo::Packet,
         }
     }
 

@@ -6,6 +6,8 @@ use airpath_base::{Duration, Histogram};
 use airpath_record::Quantiles;
 use serde::Serialize;
 
+use crate::TunnelReport;
+
 /// A whole run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -15,6 +17,8 @@ pub struct Report {
     pub clock_origin_ns: u64,
     /// By direction: `down`, `up`.
     pub directions: BTreeMap<&'static str, DirectionReport>,
+    /// By direction: GTP-U between gateway and base station, if there was any.
+    pub tunnel: Option<BTreeMap<&'static str, TunnelReport>>,
     /// Packets inside when the run ended.
     pub inside: u64,
     /// Flows that were seen.
@@ -102,14 +106,22 @@ impl Report {
     /// Why a run does not count whose packets may be so late; `None`: it does.
     pub fn too_late(&self, bound: Duration) -> Option<String> {
         let bound = bound.as_nanos() as f64 / 1e3;
-        let late: Vec<String> = self
-            .directions
-            .iter()
-            .filter_map(|(direction, report)| {
-                let p99 = report.lateness_us.as_ref()?.p99;
-                (p99 > bound).then(|| format!("{direction}: 99 % left within {p99:.0} us"))
+        let left = self.directions.iter().map(|(way, report)| (*way, "left", &report.lateness_us));
+        let tunnel = self.tunnel.iter().flatten();
+        let sent =
+            tunnel.clone().map(|(way, report)| (*way, "left for GTP-U", &report.lateness_us));
+        let late: Vec<String> = left
+            .chain(sent)
+            .filter_map(|(direction, left, lateness)| {
+                let p99 = lateness.as_ref()?.p99;
+                (p99 > bound).then(|| format!("{direction}: 99 % {left} within {p99:.0} us"))
             })
             .collect();
+        let lost: u64 =
+            tunnel.map(|(_, one)| one.refused + one.sent.saturating_sub(one.received)).sum();
+        if lost > 0 {
+            return Some(format!("{lost} packets were lost between core and ran"));
+        }
         let refused: u64 = self.directions.values().map(|report| report.refused).sum();
         if refused > 0 {
             return Some(format!("the kernel refused {refused} packets"));

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use airpath_emu::{Emulation, Journal, Live, Observers, Plan, Settings};
+use airpath_emu::{Emulation, Entry, Journal, Live, Observers, Plan, Settings};
 use airpath_scenario::{Scenario, Source, parse, shipped};
 
 /// True if this machine can do it; else says why not.
@@ -26,9 +26,13 @@ fn allowed(programs: &[&str]) -> bool {
 }
 
 fn scenario(name: &str) -> Scenario {
+    scenario_with(name, &[])
+}
+
+fn scenario_with(name: &str, sets: &[String]) -> Scenario {
     let text = shipped().iter().find(|(known, _)| *known == name).expect("a shipped scenario").1;
     let source = Source { name, text, directory: None };
-    parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario
+    parse(&source, sets).unwrap_or_else(|error| panic!("{error}")).scenario
 }
 
 /// Runs shell commands at both ends; the journal.
@@ -86,4 +90,41 @@ fn the_kernels_packets_leave_again_at_the_same_logical_times() {
             assert!(other != dropped, "another seed loses other packets");
         }
     }
+}
+
+#[test]
+fn what_comes_out_of_a_tunnel_is_an_arrival_of_its_own() {
+    if !allowed(&["ip", "iperf3", "ping"]) {
+        return;
+    }
+    for name in ["nr-n78", "lte-20"] {
+        let scenario = scenario_with(name, &["emulation.gtpu=true".to_owned()]);
+        let transfers = "iperf3 -c server -t 1 -P 2 && ping -q -c 5 -i 0.05 server";
+        let journal = run(&scenario, "exec iperf3 -s", transfers);
+        let again = journal.replay(&scenario, 7);
+        let ((left, dropped), (left_again, dropped_again)) = (journal.outcome(), again.outcome());
+        let handed = left.iter().filter(|entry| matches!(entry, Entry::Handed { .. })).count();
+        let passed = journal.entries().iter();
+        let passed = passed.filter(|entry| matches!(entry, Entry::Passed { .. })).count();
+        assert!(handed > 100, "{name}: {handed} packets went into the tunnel");
+        assert_eq!(handed, passed, "{name}: packets in the tunnel and out of it");
+        assert!(left == left_again, "{name}: other times");
+        assert!(dropped == dropped_again, "{name}: other drops");
+    }
+}
+
+#[test]
+fn behind_nats_the_model_is_what_is_left_of_it() {
+    if !allowed(&["ip", "iperf3", "nft"]) {
+        return;
+    }
+    let scenario = scenario("double-nat");
+    let journal = run(&scenario, "exec iperf3 -s", "iperf3 -c server -t 1");
+    let mut model = scenario.clone();
+    for stages in [&mut model.down, &mut model.up] {
+        stages.retain(|stage| !stage.name.ends_with(".nat"));
+    }
+    let (left, dropped) = journal.outcome();
+    assert!(left.len() > 100, "{} packets left", left.len());
+    assert_eq!((left, dropped), journal.replay(&model, 7).outcome());
 }

@@ -1,7 +1,8 @@
 //! The parts of a network, by number, and where a packet that leaves one goes.
 //!
 //! 0 goes down to the UE, 1 up from it. With a proxy they end there, and 2 and 3 go on from it,
-//! down and up; without one 2 and 3 are not used. 4 is the radio.
+//! down and up; without one 2 and 3 are not used. 4 is the UE's host, from its radio to its TCP; 5 the
+//! radio.
 
 use airpath_base::{Instant, Packet};
 
@@ -11,11 +12,14 @@ pub const FROM_SERVER: usize = 0;
 /// The path that begins at the UE.
 pub const FROM_UE: usize = 1;
 
+/// A UE's host: from the radio to the endpoint.
+pub(crate) const HOST: usize = 4;
+
 /// The cell, both directions.
-pub const RADIO: usize = 4;
+pub const RADIO: usize = 5;
 
 /// How many there are.
-pub const HOPS: usize = 5;
+pub const HOPS: usize = 6;
 
 /// The path that goes on where `direction` ends at the proxy.
 pub const fn beyond_proxy(direction: usize) -> usize {
@@ -24,13 +28,13 @@ pub const fn beyond_proxy(direction: usize) -> usize {
 
 /// A packet that left a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Leaving {
+pub struct Leaving {
     /// When; not later than the `now` of the poll.
-    pub(crate) at: Instant,
+    pub at: Instant,
     /// The packet.
-    pub(crate) packet: Packet,
+    pub packet: Packet,
     /// Where to.
-    pub(crate) goes: Goes,
+    pub goes: Goes,
 }
 
 /// Where a packet goes.

@@ -37,7 +37,7 @@ mod network;
 mod radio;
 mod steady;
 
-pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, RADIO, beyond_proxy};
+pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, Leaving, RADIO, beyond_proxy};
 pub use look::{CellLook, LinkLook, NetworkLook, RadioLook, UeLook};
 pub use network::{Arrival, Network};
 pub use steady::steady;

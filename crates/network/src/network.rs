@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::{Drop, DropReason, Instant, Packet};
+use airpath_base::{Drop, DropReason, Duration, Instant, Packet};
 use airpath_path::radio::Direction;
 use airpath_path::radio::cell::CellDeparture;
-use airpath_path::{Departure, LinkMeter, Load, Path, build_pair};
+use airpath_path::{DelayConfig, Departure, LinkMeter, Load, Path, StageConfig, build, build_pair};
 use airpath_record::{Name, Names, Quantiles, RunSummary, Tables};
 use airpath_scenario::{NamedStage, Scenario};
 
-use crate::hops::{FROM_UE, Goes, HOPS, Leaving, RADIO, beyond_proxy};
+use crate::hops::{FROM_UE, Goes, HOPS, HOST, Leaving, RADIO, beyond_proxy};
 use crate::links::{self, LinkHistory, drop_event};
 use crate::look::{LinkLook, NetworkLook};
 use crate::radio::Radio;
 
-/// Paths by hop; two of them may be unused.
-type Paths = [Box<dyn Path>; 4];
+/// Paths by hop; some of them may be unused.
+type Paths = [Box<dyn Path>; 5];
 
 /// Packets by path, stage and reason.
 type Drops = BTreeMap<(usize, u32, DropReason), u64>;
@@ -36,6 +36,8 @@ pub struct Network {
     proxied: bool,
     /// The last path down.
     to_ue: usize,
+    /// The UEs' hosts take time.
+    hosted: bool,
     radio: Option<Box<Radio>>,
     /// Links by path, in the order in which they are observed.
     links: Vec<(usize, LinkHistory)>,
@@ -64,7 +66,8 @@ impl Network {
     pub fn new(scenario: &Scenario, seed: u64, names: &mut Names) -> Self {
         let parts = parts(scenario);
         let proxied = scenario.proxy.is_some();
-        let mut paths = build_sides(parts, proxied, seed);
+        let host = scenario.radio.as_ref().map_or(Duration::ZERO, |radio| radio.host_delay);
+        let mut paths = build_sides(parts, host, proxied, seed);
         let stages =
             parts.map(|stages| stages.iter().map(|stage| names.add(&stage.name)).collect());
         let mut links = Vec::new();
@@ -80,6 +83,7 @@ impl Network {
             paths,
             proxied,
             to_ue: if proxied { beyond_proxy(0) } else { 0 },
+            hosted: host > Duration::ZERO,
             radio,
             links,
             stages,
@@ -153,7 +157,9 @@ impl Network {
     /// Where packets go that leave a path.
     #[inline]
     pub fn after_path(&self, path: usize) -> Goes {
-        if self.radio.is_some() && path == self.to_ue {
+        if path == HOST {
+            Goes::Out(self.to_ue)
+        } else if self.radio.is_some() && path == self.to_ue {
             Goes::On(RADIO)
         } else if self.proxied && path < 2 {
             Goes::ToProxy(beyond_proxy(path))
@@ -166,6 +172,7 @@ impl Network {
     #[inline]
     pub fn after_radio(&self, direction: Direction) -> Goes {
         match direction {
+            Direction::Downlink if self.hosted => Goes::On(HOST),
             Direction::Downlink => Goes::Out(self.to_ue),
             Direction::Uplink => Goes::On(FROM_UE),
         }
@@ -202,16 +209,25 @@ impl Network {
         on_pass: &mut impl FnMut(Instant, usize, &Packet),
     ) -> Option<Arrival> {
         loop {
-            let (hop, at) = self.next_hop().filter(|&(_, at)| at <= now)?;
-            let Some(leaving) = self.poll_hop(hop, at) else { continue };
-            match leaving.goes {
+            let Leaving { at, packet, goes } = self.poll_leaving(now)?;
+            match goes {
                 Goes::On(next) | Goes::ToProxy(next) => {
-                    on_pass(at, next, &leaving.packet);
-                    self.pass(at, next, leaving.packet);
+                    on_pass(at, next, &packet);
+                    self.pass(at, next, packet);
                 }
-                Goes::Out(path) => {
-                    return Some(Arrival { at: leaving.at, packet: leaving.packet, path });
-                }
+                Goes::Out(path) => return Some(Arrival { at, packet, path }),
+            }
+        }
+    }
+
+    /// The next packet that has left any hop by `now`, for a driver that takes it on itself, with
+    /// [`pass`](Self::pass), then or later.
+    #[inline]
+    pub fn poll_leaving(&mut self, now: Instant) -> Option<Leaving> {
+        loop {
+            let (hop, at) = self.next_hop().filter(|&(_, at)| at <= now)?;
+            if let Some(leaving) = self.poll_hop(hop, at) {
+                return Some(leaving);
             }
         }
     }
@@ -338,17 +354,19 @@ fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
     [down, up, beyond_down, beyond_up]
 }
 
-/// Builds [`Paths`], the two of each side of the proxy as a pair: the first part down and the last
+/// Builds [`Paths`], but for the host the two of each side of the proxy as a pair: the first part down and the last
 /// part up are the server's side, the others the UE's. Without a proxy all stages are one side.
-fn build_sides(parts: [&[NamedStage]; 4], proxied: bool, seed: u64) -> Paths {
+fn build_sides(parts: [&[NamedStage]; 4], host: Duration, proxied: bool, seed: u64) -> Paths {
+    let delay = StageConfig::Delay(DelayConfig { base: host, jitter: None });
+    let host = build([("host", &delay)], seed);
     let pair = |down: usize, up: usize| {
         build_pair(NamedStage::named(parts[down]), NamedStage::named(parts[up]), seed)
     };
     if proxied {
         let ([from_server, to_server], [to_ue, from_ue]) = (pair(0, 3), pair(2, 1));
-        [from_server, from_ue, to_ue, to_server]
+        [from_server, from_ue, to_ue, to_server, host]
     } else {
         let ([down, up], [no_down, no_up]) = (pair(0, 1), pair(2, 3));
-        [down, up, no_down, no_up]
+        [down, up, no_down, no_up, host]
     }
 }

@@ -1,10 +1,11 @@
 //! The Python extension `airpath._core`: the whole surface is the list in [`core`]. The crates
 //! below know no Python.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use airpath_base::Instant;
-use airpath_emu::{EmuError, Emulation, Ended, Live, Observers, Plan, Settings};
+use airpath_base::{Duration, Instant, Rate};
+use airpath_emu::{EmuError, Emulation, Ended, Live, Observers, Plan, Settings, UeSession};
 use airpath_record::RecordError;
 use airpath_scenario::{Origin, Parsed, Problem, Source};
 use arrow::record_batch::RecordBatch;
@@ -84,6 +85,41 @@ impl PyScenario {
     #[getter]
     fn lateness_bound_s(&self) -> f64 {
         self.0.scenario.emulation.lateness_bound.as_secs_f64()
+    }
+
+    /// What `[core]` says, and who the UEs are; None without it.
+    #[getter]
+    fn core<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let scenario = &self.0.scenario;
+        let (Some(core), Some(radio)) = (&scenario.core, &scenario.radio) else {
+            return Ok(None);
+        };
+        let said = PyDict::new(py);
+        said.set_item("subscribers", &core.subscribers)?;
+        said.set_item("pool", format!("{}/{}", core.network, core.prefix))?;
+        said.set_item("apn", &core.apn)?;
+        let steps = [
+            ("rrc_setup_ms", core.rrc_setup),
+            ("attach_ms", core.attach),
+            ("session_ms", core.session),
+        ];
+        for (key, step) in steps {
+            said.set_item(key, step.as_millis_f64())?;
+        }
+        said.set_item("access", core.access)?;
+        let ues = PyList::empty(py);
+        for (index, (name, usim)) in radio.ues.iter().zip(&core.usims).enumerate() {
+            let ue = PyDict::new(py);
+            ue.set_item("index", index)?;
+            ue.set_item("name", name)?;
+            ue.set_item("imsi", &usim.imsi)?;
+            ue.set_item("key", &usim.key)?;
+            ue.set_item("opc", &usim.opc)?;
+            ue.set_item("apn", usim.apn.as_ref().unwrap_or(&core.apn))?;
+            ues.append(ue)?;
+        }
+        said.set_item("ues", ues)?;
+        Ok(Some(said))
     }
 
     /// Names of the programs.
@@ -365,11 +401,15 @@ impl PyMonitor {
     }
 }
 
+/// A UE's place in the scenario, its address, its QFI; ms until it is attached and until it has its
+/// session; AMBR down and up in b/s, 0 for none.
+type SessionTuple = (usize, u32, u8, f64, f64, u64, u64);
+
 /// Runs a command inside a scenario's network, on the real clock, without the GIL; with `flows` the
 /// scenario's flows beside it, or alone where the command is empty. `parity` plays the packets again.
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, error=None, monitor=None, flows=false, parity=false, progress=None))]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, error=None, monitor=None, flows=false, parity=false, progress=None, sessions=None))]
 fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
@@ -387,8 +427,22 @@ fn emulate(
     flows: bool,
     parity: bool,
     progress: Option<Py<PyAny>>,
+    sessions: Option<Vec<SessionTuple>>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
+    let milliseconds = |ms: f64| Duration::from_nanos((ms * 1e6) as u64);
+    let sessions: Vec<UeSession> = sessions
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(ue, address, qfi, attached_ms, established_ms, down, up)| UeSession {
+            ue,
+            address: Ipv4Addr::from(address),
+            qfi,
+            attached: milliseconds(attached_ms),
+            established: milliseconds(established_ms),
+            ambr: [down, up].map(Rate::from_bps),
+        })
+        .collect();
     let settings = Settings { bare, flows, journal: parity, ..Settings::of(&scenario.emulation) };
     let alone = flows && command.is_empty() && scenario.programs.is_empty();
     let plan = Plan { command, place, servers, quiet, output, error, files };
@@ -407,7 +461,7 @@ fn emulate(
         })
     };
     let run = || -> Result<Ended, EmuError> {
-        let emulation = Emulation::watched(scenario, seed, &settings, observers)?;
+        let emulation = Emulation::attached(scenario, seed, &settings, observers, &sessions)?;
         if alone { emulation.run_flows(&mut report) } else { emulation.run(&plan) }
     };
     let ended = py.detach(run);
@@ -420,7 +474,7 @@ fn emulate(
         error => PyOSError::new_err(error.to_string()),
     })?;
     let replayed = ended.journal.as_ref();
-    let replayed = py.detach(|| replayed.map(|journal| journal.parity(scenario, seed)));
+    let replayed = py.detach(|| replayed.map(|journal| journal.parity(&ended.model, seed)));
     let json =
         |document: serde_json::Result<String>| document.expect("only strings, numbers and lists");
     let invalid = ended.invalid(scenario.emulation.lateness_bound);

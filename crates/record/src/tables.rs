@@ -97,7 +97,8 @@ table! {
         time_ns: i64,
         /// Flow; `ID@proxy` is the proxy's sender of the flow ID.
         flow: Option<Name>,
-        /// Link or loss stage; of what happens to a UE between cells, its downlink.
+        /// Link or loss stage; of what happens to a UE between cells, its downlink; the UE of an
+        /// attach, with its address once it has one.
         link: Option<Name>,
         /// Kind of event.
         kind: &'static str,

@@ -19,12 +19,13 @@ use airpath_base::{Duration, Rate};
 
 use crate::document::{Document, Stage};
 use crate::model::{
-    Direction, EmulationConfig, FlowConfig, NamedStage, PacketIo, ProgramConfig, ProxyConfig,
-    ProxyEnds, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic, Watching,
+    Direction, EmulationConfig, FlowConfig, GtpuLink, NamedStage, PacketIo, ProgramConfig,
+    ProxyConfig, ProxyEnds, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic, Watching,
 };
 use crate::programs;
 use crate::proxy;
 use crate::read::Fields;
+use crate::subscription;
 
 /// Builds the scenario of a document without problems.
 pub(crate) fn scenario(document: &Document) -> Scenario {
@@ -40,6 +41,10 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
             radio_log: run.flag("radio_log"),
         },
         emulation: emulation(&Get(&document.emulation.0)),
+        core: document
+            .core
+            .as_ref()
+            .map(|core| subscription::config(core, document.radio.as_ref())),
         down: stages("down", &document.down),
         up: stages("up", &document.up),
         proxy: proxy_ends("down", &document.down)
@@ -60,6 +65,7 @@ fn emulation(get: &Get<'_>) -> EmulationConfig {
         lateness_bound: get.time("lateness_bound_ms"),
         coalesce_bytes: get.count("coalesce_bytes") as u32,
         spin: get.time("spin_ms"),
+        gtpu: get.flag("gtpu").then(|| GtpuLink { mtu: get.0.count("gtpu_mtu_bytes").map(narrow) }),
         io: match get.text("io") {
             "tun" => PacketIo::Tun,
             "packet" => PacketIo::Packet,

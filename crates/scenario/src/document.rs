@@ -16,6 +16,7 @@ use crate::proxy;
 use crate::radio::{self, Radio};
 use crate::read::Fields;
 use crate::spec::{EMULATION, FLOW, PATH, ROOT, RUN, STAGE};
+use crate::subscription::{self, Core};
 use crate::traces::Traces;
 use crate::value::{Setting, is_name_char};
 use crate::{Origin, Source};
@@ -28,6 +29,8 @@ pub(crate) struct Document {
     pub(crate) run: Fields,
     /// `[emulation]`, and whether it is there.
     pub(crate) emulation: (Fields, bool),
+    /// `[core]`.
+    pub(crate) core: Option<Core>,
     /// `[[path.down]]`.
     pub(crate) down: Vec<Stage>,
     /// `[[path.up]]`.
@@ -65,6 +68,8 @@ impl Document {
         let (down, up) = read_path(root, source.directory, &mut traces, &profiles, problems);
         proxy::check(&down, &up, problems);
         let radio = Radio::read(root, source.directory, &mut traces, problems);
+        let core = subscription::read(root, source.directory, radio.as_ref(), problems);
+        subscription::check_gtpu(&emulation.0, root, radio.as_ref(), problems);
         let flows = read_flows(root, &run, &profiles, radio.as_ref(), problems);
         let programs = programs::read(root, radio.as_ref(), problems);
         crossing::check_queues(&down, "down", &flows, problems);
@@ -79,7 +84,7 @@ impl Document {
             crossing::check_time_passes(&down, &up, radio.is_some(), &flows, problems);
         }
         let profiles = profiles.own();
-        Self { root: top, run, emulation, down, up, radio, profiles, flows, programs, traces }
+        Self { root: top, run, emulation, core, down, up, radio, profiles, flows, programs, traces }
     }
 }
 

@@ -37,6 +37,7 @@ mod schema;
 mod set;
 mod shipped;
 mod spec;
+mod subscription;
 mod suggest;
 mod traces;
 mod value;
@@ -48,9 +49,9 @@ use node::Node;
 use problem::Problems;
 
 pub use model::{
-    Direction, EmulationConfig, FlowConfig, NamedStage, PacketIo, ProgramConfig, ProgramPlace,
-    ProxyConfig, ProxyEnds, RadioConfig, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic,
-    Watching,
+    CoreConfig, Direction, EmulationConfig, FlowConfig, GtpuLink, NamedStage, PacketIo,
+    ProgramConfig, ProgramPlace, ProxyConfig, ProxyEnds, RadioConfig, RunConfig, Scenario,
+    SlowStartOf, TcpConfig, Traffic, Usim, Watching,
 };
 pub use problem::{Origin, Problem, ScenarioError};
 pub use profiles::profiles;

@@ -1,5 +1,7 @@
 //! A scenario as the drivers see it: complete, checked, without a trace of TOML.
 
+use std::net::Ipv4Addr;
+
 use airpath_base::{Duration, Rate};
 use airpath_path::StageConfig;
 use airpath_path::radio::cell::{CellConfig, UeConfig};
@@ -17,6 +19,8 @@ pub struct Scenario {
     pub run: RunConfig,
     /// The real clock.
     pub emulation: EmulationConfig,
+    /// What UEs attach to, in emulation.
+    pub core: Option<CoreConfig>,
     /// From the server to the UE, in the order that packets meet the stages.
     pub down: Vec<NamedStage>,
     /// From the UE to the server.
@@ -48,7 +52,7 @@ pub struct RunConfig {
 }
 
 /// How packets are moved on the real clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmulationConfig {
     /// What 99 % of the packets of each direction may be late.
     pub lateness_bound: Duration,
@@ -56,6 +60,8 @@ pub struct EmulationConfig {
     pub coalesce_bytes: u32,
     /// Time before a departure in which the clock is watched.
     pub spin: Duration,
+    /// Packets travel as GTP-U between gateway and base station.
+    pub gtpu: Option<GtpuLink>,
     /// How packets come and go.
     pub io: PacketIo,
     /// How the kernel's TCP senders are watched.
@@ -67,12 +73,56 @@ pub struct EmulationConfig {
 }
 
 /// Whose slow start the kernel's CUBIC has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SlowStartOf {
     /// Its own.
+    #[default]
     Kernel,
     /// That of the flow's profile.
     Profile,
+}
+
+/// The link between gateway and base station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GtpuLink {
+    /// Largest outer packet that is not fragmented; `None`: as the path's gtpu stage says.
+    pub mtu: Option<u32>,
+}
+
+/// A core network, and what the UEs' USIMs say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreConfig {
+    /// The file of the subscribers.
+    pub subscribers: String,
+    /// `lte` or `nr`.
+    pub access: &'static str,
+    /// First address of the pool.
+    pub network: Ipv4Addr,
+    /// Its length in bits.
+    pub prefix: u8,
+    /// The data network there is.
+    pub apn: String,
+    /// Until the RRC connection is there.
+    pub rrc_setup: Duration,
+    /// Attach or registration.
+    pub attach: Duration,
+    /// Default bearer or PDU session.
+    pub session: Duration,
+    /// By UE.
+    pub usims: Vec<Usim>,
+}
+
+/// Identity of a UE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usim {
+    /// 14 or 15 digits.
+    pub imsi: String,
+    /// K, in small hexadecimal digits.
+    pub key: String,
+    /// OPc, in small hexadecimal digits.
+    pub opc: String,
+    /// The data network that it asks for; `None`: the one there is.
+    pub apn: Option<String>,
 }
 
 /// How an emulation gets packets from the kernel and back.
@@ -85,6 +135,17 @@ pub enum PacketIo {
     Tun,
     /// AF_PACKET sockets on veth pairs.
     Packet,
+}
+
+impl PacketIo {
+    /// Name in scenarios and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Tun => "tun",
+            Self::Packet => "packet",
+        }
+    }
 }
 
 /// A program inside an emulation.
@@ -114,9 +175,10 @@ pub enum ProgramPlace {
 }
 
 /// How the kernel's TCP senders are watched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Watching {
     /// By BPF, else by asking.
+    #[default]
     Auto,
     /// By BPF: every acknowledgement.
     Bpf,
@@ -174,6 +236,8 @@ pub struct RadioConfig {
     pub cells: Vec<String>,
     /// Names of the UEs, one or more, in file order; unique.
     pub ues: Vec<String>,
+    /// From a UE's radio to its TCP.
+    pub host_delay: Duration,
     /// What they are, in the order of these names.
     pub ran: RanConfig,
 }
@@ -186,6 +250,7 @@ impl RadioConfig {
             preset: preset.to_owned(),
             cells: vec!["cell-0".to_owned()],
             ues: ues.iter().map(|&(name, _)| name.to_owned()).collect(),
+            host_delay: Duration::ZERO,
             ran: RanConfig::alone(cell, &configs),
         }
     }

@@ -7,17 +7,18 @@ use crate::radio::presets;
 use crate::resolve::toml_value;
 use crate::shipped::shipped;
 use crate::spec::{
-    CELL, Default, EMULATION, FLOW, Group, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR, Need, PARTS,
-    PATH, PROFILE, PROGRAM, RADIO, ROOT, RUN, Rule, STAGE, Table, UE,
+    CELL, CORE, Default, EMULATION, FLOW, Group, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR, Need,
+    PARTS, PATH, PROFILE, PROGRAM, RADIO, ROOT, RUN, Rule, STAGE, Table, UE,
 };
 use crate::traces;
 
 /// The whole reference.
 pub fn reference_markdown() -> String {
     let mut out = String::from(INTRODUCTION);
-    for table in
-        [&ROOT, &RUN, &EMULATION, &PATH, &STAGE, &FLOW, &PROGRAM, &PROFILE, &RADIO, &UE, &CELL]
-    {
+    for table in [
+        &ROOT, &RUN, &EMULATION, &CORE, &PATH, &STAGE, &FLOW, &PROGRAM, &PROFILE, &RADIO, &UE,
+        &CELL,
+    ] {
         section(&mut out, table);
     }
     for part in PARTS {

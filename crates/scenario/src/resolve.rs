@@ -16,6 +16,9 @@ pub(crate) fn write(document: &Document) -> String {
     if let (emulation, true) = &document.emulation {
         table(&mut out, Some("[emulation]"), emulation);
     }
+    if let Some(core) = &document.core {
+        table(&mut out, Some("[core]"), &core.fields);
+    }
     stages(&mut out, "[[path.down]]", &document.down);
     stages(&mut out, "[[path.up]]", &document.up);
     if let Some(radio) = &document.radio {

@@ -4,8 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::spec::{
-    CELL, Default, EMULATION, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR,
-    Need, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule, STAGE, Table, TimeUnit, UE,
+    CELL, CORE, Default, EMULATION, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind, MOBILITY,
+    NEIGHBOUR, Need, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule, STAGE, Table,
+    TimeUnit, UE,
 };
 
 /// The schema as a JSON document.
@@ -23,6 +24,7 @@ pub fn json_schema() -> Value {
     root["properties"] = described(&ROOT, &|key| match key.name {
         "run" => json!({ "$ref": "#/$defs/run" }),
         "emulation" => json!({ "$ref": "#/$defs/emulation" }),
+        "core" => json!({ "$ref": "#/$defs/core" }),
         "path" => json!({ "$ref": "#/$defs/path" }),
         "radio" => json!({ "$ref": "#/$defs/radio" }),
         "flow" => {
@@ -40,6 +42,7 @@ pub fn json_schema() -> Value {
     root["title"] = json!("airpath scenario");
     root["$defs"] = json!({
         "run": table(&RUN, None),
+        "core": table(&CORE, None),
         "emulation": table(&EMULATION, None),
         "path": path,
         "stage": variants(&STAGE),

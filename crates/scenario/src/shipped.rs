@@ -32,6 +32,7 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "one-way-firewall",
     "double-nat",
     "hypervisor",
+    "lte-private",
     "nr-n78",
     "lte-20",
     "nr-drx",

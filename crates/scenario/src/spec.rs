@@ -7,6 +7,7 @@ mod program;
 mod radio;
 mod root;
 mod stage;
+mod subscription;
 
 pub(crate) use core_network::PLACES;
 pub(crate) use flow::{FLOW, PROFILE};
@@ -14,6 +15,7 @@ pub(crate) use program::PROGRAM;
 pub(crate) use radio::{CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, UE};
 pub(crate) use root::{EMULATION, PATH, ROOT, RUN};
 pub(crate) use stage::STAGE;
+pub(crate) use subscription::CORE;
 
 /// One TOML table.
 pub(crate) struct Table {

@@ -11,8 +11,7 @@ use airpath_path::{
     Aqm, DelayConfig, LinkConfig, LossConfig, QueueConfig, ServiceConfig, StageConfig,
 };
 use airpath_scenario::{
-    Direction, EmulationConfig, FlowConfig, NamedStage, PacketIo, RunConfig, Scenario, TcpConfig,
-    Traffic,
+    Direction, EmulationConfig, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
 };
 use airpath_tcp::{
     BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig, DelayedAckConfig, EndpointConfig,
@@ -223,12 +222,8 @@ impl Arguments {
                 ack_table: self.acks,
                 radio_log: false,
             },
-            emulation: EmulationConfig {
-                io: PacketIo::Auto,
-                lateness_bound: Duration::ZERO,
-                coalesce_bytes: 0,
-                spin: Duration::ZERO,
-            },
+            core: None,
+            emulation: EmulationConfig::default(),
             down,
             up: vec![named("up.0.delay", delay())],
             proxy: None,

@@ -2,6 +2,7 @@
 
 mod common;
 
+use airpath_base::Duration;
 use airpath_path::radio::cell::{CellConfig, LteCarrier, NrCarrier, UeConfig};
 use airpath_path::radio::harq::Decoding;
 use airpath_record::RunSummary;
@@ -91,6 +92,20 @@ fn a_ping_waits_for_its_grant() {
     let rtt = summary.pings[0].rtt_ms.as_ref().expect("answers");
     assert!((rtt.mean - 29.0).abs() < 1.5, "{rtt:?}");
     assert_eq!(summary.pings[0].lost, 0);
+}
+
+/// The answer is on its way when the host's time begins.
+#[test]
+fn a_host_adds_its_time_to_every_ping() {
+    let ping = "[[flow]]\nkind = \"ping\"\ninterval_ms = 107\n";
+    let mut scenario = over(CellConfig::lte(LteCarrier::fdd_20_mhz()), ping);
+    let rtt = |scenario: &Scenario| run(scenario).pings[0].rtt_ms.clone().expect("answers");
+    let without = rtt(&scenario);
+    scenario.radio.as_mut().expect("there is one").host_delay = Duration::from_millis(3);
+    let with = rtt(&scenario);
+    for (with, without) in [(with.min, without.min), (with.mean, without.mean)] {
+        assert!((with - without - 3.0).abs() < 0.01, "{with} after {without}");
+    }
 }
 
 /// Acknowledgements go up when there is a grant: nothing arrives that did not fit a block, and the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from airpath.cli import doctor, emulate, metrics, report, reproduce, run, scenario, twin
+from airpath.cli import doctor, emulate, metrics, report, reproduce, run, scenario, subscriber, twin
 from airpath.cli.console import guarded
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("report", short_help="Write one self-contained HTML report.")(report
 app.command("doctor", short_help="What this machine can do, and what is missing.")(doctor.command)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(metrics.app, name="metrics")
+app.add_typer(subscriber.app, name="subscriber")
 
 
 def _version(value: bool) -> None:

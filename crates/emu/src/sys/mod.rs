@@ -1,6 +1,7 @@
 //! The system calls that have no safe wrapper.
 #![allow(unsafe_code)]
 
+mod messages;
 mod process;
 mod ring;
 mod signals;
@@ -9,6 +10,7 @@ mod socket;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+pub(crate) use messages::{MOST_MESSAGES, prepare_tunnel_socket, receive_many, send_many};
 pub(crate) use process::{
     Child, Container, Failed, Program, RUNNING, Streams, Told, What, spawn_contained,
 };

@@ -44,6 +44,7 @@ pub(super) fn radio(radio: &Radio) -> RadioConfig {
         preset: preset_name(&radio.fields).to_owned(),
         cells: radio.cells().map(str::to_owned).collect(),
         ues: names,
+        host_delay: Get(&radio.fields).time("host_delay_ms"),
         ran: RanConfig {
             cells,
             ues,

@@ -12,7 +12,7 @@ mod state;
 pub(crate) use cell::CELL;
 pub(crate) use mobility::{HANDOVER, MOBILITY, NEIGHBOUR};
 
-use super::{Default, Group, Key, Kind, Rule, Table, Unit, count};
+use super::{Default, Group, Key, Kind, MS, Rule, Table, TimeUnit, Unit, count};
 
 /// A table that `[radio]` has for all UEs and `[[radio.ue]]` for its own.
 pub(crate) struct Part {
@@ -74,6 +74,15 @@ pub(crate) static RADIO: Table = Table {
                     Default::Value("false"),
                     "Timers and counters of RRC may have values that TS 36.331 and TS 38.331 do \
                      not have.",
+                ),
+                Key::new(
+                    "host_delay_ms",
+                    Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1_000 * MS },
+                    Default::Value("0"),
+                    "From a UE's radio to its TCP: interrupt, driver, wake-up, or the USB of a \
+                     tethered modem. In a simulation nothing else there takes time, and what \
+                     comes in a slot is answered before its end; in an emulation it adds to the \
+                     machine's own.",
                 ),
                 part("cell", "The cell: `[radio.cell]`."),
             ],
@@ -137,6 +146,7 @@ pub(crate) static UE: Table = Table {
                 ),
             ],
         },
+        super::subscription::USIM,
         Group { variants: &[], rule: Rule::Each, keys: PART_KEYS },
     ],
 };

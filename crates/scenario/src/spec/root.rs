@@ -41,6 +41,12 @@ pub(crate) static ROOT: Table = Table {
                  after all stages of `[[path.down]]`, packets up before all of `[[path.up]]`.",
             ),
             Key::new(
+                "core",
+                Kind::Table,
+                Default::Absent("none: UEs are attached from the start"),
+                "A core network to which UEs attach, for `airpath emulate`: `[core]`.",
+            ),
+            Key::new(
                 "emulation",
                 Kind::Table,
                 Default::Absent("its defaults"),
@@ -184,6 +190,24 @@ pub(crate) static EMULATION: Table = Table {
                 "The forwarder sleeps until this long before a departure, then asks the clock again \
                  and again: longer is more punctual, and takes more of a processor.",
             ),
+            Key::new(
+                "gtpu",
+                Kind::Flag,
+                Default::Value("false"),
+                "Between gateway and base station packets travel as GTP-U over UDP (TS 29.281), \
+                 through the namespaces `core` and `ran`: S1-U of LTE, or N3 of NR with the PDU \
+                 session container (TS 38.415). Needs [radio].",
+            ),
+            Key::new(
+                "gtpu_mtu_bytes",
+                count(Unit::Bytes, 576, 65535),
+                Default::Derived(
+                    "`mtu_bytes` of the gtpu stage of [[path.down]]; else room for the largest \
+                     packet",
+                ),
+                "MTU of the link between both: the kernel fragments larger outer packets.",
+            )
+            .needs(super::Need::On("gtpu")),
             Key::new(
                 "io",
                 Kind::Choice(&[

@@ -102,6 +102,13 @@ impl Delay {
         }
     }
 
+    /// The next acknowledgement is not delayed, and none of those that were granted is used for it.
+    pub(super) fn quicken_once(&mut self) {
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.quick = adaptive.quick.saturating_add(1);
+        }
+    }
+
     /// A segment in order, of `len` bytes.
     #[inline]
     pub(super) fn on_segment(

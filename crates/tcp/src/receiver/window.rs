@@ -62,8 +62,10 @@ impl ReceiveWindow {
         self.scale = window_scale(agreed);
         self.max = max.min(u64::from(u16::MAX) << self.scale);
         // Less than the scale's unit would read as a closed window.
-        self.offered = initial.max(1 << self.scale).min(self.max);
-        self.size = if tuned { self.offered } else { self.max };
+        let initial = initial.max(1 << self.scale).min(self.max);
+        // A SYN offers 65,535 bytes at most (RFC 7323 2.2); a larger buffer is offered bit by bit.
+        self.offered = if tuned { initial.min(u64::from(u16::MAX)) } else { initial };
+        self.size = if tuned { initial } else { self.max };
         self.tuning = (self.size < self.max).then(|| Tuning::new(self.size, agreed));
     }
 

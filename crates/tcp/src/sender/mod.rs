@@ -16,7 +16,9 @@ use std::collections::VecDeque;
 use airpath_base::{Duration, Event, EventKind, Flags, Instant, SendLimit, SlowStartExitReason};
 
 use crate::congestion::{self, CongestionControl, SlowStartExit, Window};
-use crate::{EndpointConfig, RETRANSMISSION, RecoveryConfig, RttEstimator, ValidationConfig};
+use crate::{
+    EndpointConfig, RETRANSMISSION, RecoveryConfig, RtoEstimator, RttEstimator, ValidationConfig,
+};
 use board::{Board, Sent};
 use burst::Bursts;
 use limits::{Limits, Usage};
@@ -315,7 +317,12 @@ impl Sender {
         if let Some(undo) = &mut self.undo {
             undo.note_retransmission(now, sent.seq);
         }
-        self.start_timer(now);
+        if sent.seq == self.una && self.rtt.estimator() == RtoEstimator::Linux {
+            // Seen with Linux 6.18: the first outstanding segment has its whole time again.
+            self.arm_timer(now);
+        } else {
+            self.start_timer(now);
+        }
         self.bursts.sent(now, u32::try_from(sent.end - sent.seq).unwrap_or(u32::MAX));
         Piece { again: true, ..sent.piece() }
     }

@@ -270,3 +270,21 @@ fn an_untuned_window_grows_with_every_full_segment_and_each_is_acknowledged_mean
     end.send(data(5));
     assert_eq!(end.recv_len(), 1);
 }
+
+#[test]
+fn a_window_that_grows_at_the_start_uses_no_quick_acknowledgements() {
+    // Seen with Linux 6.18: 22 segments are acknowledged one by one, the six that widen the window
+    // from the 65,535 bytes of the SYN, and sixteen more.
+    let mut config = tuned(false);
+    config.receive_buffer.initial = 65_535 + 3 * 2 * FULL;
+    config.delayed_ack.quick_segments = 16;
+    let mut end = Script::accepted(&config);
+    for segment in 0..19 {
+        end.send(data(segment));
+        end.recv_ack(at(segment + 1));
+    }
+    end.send(data(19));
+    end.recv_nothing();
+    end.send(data(20));
+    end.recv_ack(at(21));
+}

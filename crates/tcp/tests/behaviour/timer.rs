@@ -1,7 +1,7 @@
 //! The retransmission timer (RFC 6298).
 
 use airpath_base::{EventKind, Segment};
-use airpath_tcp::CongestionConfig;
+use airpath_tcp::{CongestionConfig, RtoEstimator};
 
 use crate::script::*;
 
@@ -255,4 +255,21 @@ fn a_fixed_window_outlives_a_timeout() {
     // It has no slow start either.
     end.send(ack(30));
     assert!(!end.event_names().contains(&"slow_start_exit"));
+}
+
+#[test]
+fn the_first_segment_sent_again_restarts_the_timer_of_linux() {
+    // RFC 6298 (5.1) starts it only if it does not run.
+    for (estimator, restarts) in [(RtoEstimator::Rfc6298, false), (RtoEstimator::Linux, true)] {
+        let mut config = config();
+        config.rto.estimator = estimator;
+        let mut end = Script::bulk(&config);
+        end.recv_segments(0..10);
+        let due = end.next_timer();
+        end.tick(RTT);
+        end.send(sack(0, &[(1, 10)]));
+        assert_eq!(end.recv().seq, at(0));
+        assert_eq!(end.next_timer() > due, restarts, "{estimator:?}");
+        assert_eq!(end.next_timer() == due, !restarts, "{estimator:?}");
+    }
 }

@@ -1,0 +1,87 @@
+//! Through the tunnel: out of the model on one side of it, in again on the other.
+
+use airpath_base::{Ecn, Instant, Packet, Payload, Tunnel};
+use airpath_network::{FROM_UE, RADIO};
+
+use super::Forwarder;
+use crate::capture::complete;
+use crate::flows::Key;
+use crate::gtpu::{self, Way};
+use crate::header;
+use crate::journal::Entry;
+use crate::packet::{Layout, reopen_checksum};
+use crate::tunnel::{Batch, outer};
+
+impl Forwarder {
+    /// A packet leaves the model for the tunnel.
+    pub(super) fn hand(&mut self, at: Instant, hop: usize, packet: &Packet) {
+        let (Some(tunnel), Payload::Opaque(slot)) = (&mut self.tunnel, packet.payload) else {
+            return;
+        };
+        let (slot, flow, size) = (slot as u32, packet.flow, packet.size);
+        let way = if hop == RADIO { Way::Down } else { Way::Up };
+        if let Some(journal) = &mut self.journal {
+            journal.push(Entry::Handed { at, hop, flow, size });
+        }
+        let checksum = self.slab.checksum(slot);
+        let bytes = self.slab.packet(slot);
+        if packet.ecn == Ecn::Ce && header::ecn(bytes) != Ecn::Ce {
+            header::mark_congestion(bytes);
+            self.ways[way as usize].marked += 1;
+        }
+        if let Some(checksum) = checksum {
+            complete(bytes, checksum);
+        }
+        let around = tunnel.header(way, self.flow_ends[flow.0 as usize], bytes.len());
+        if let Some(capture) = &mut self.capture {
+            if way == Way::Up {
+                capture.packet(self.ends.len(), at, bytes, None);
+            }
+            let outer = outer(way, &around, bytes.len());
+            capture.tunnelled(self.ends.len() + 1, at, &outer, bytes);
+        }
+        tunnel.push(way, slot, around, at);
+    }
+
+    /// What has come out of the tunnel enters the model again, now.
+    pub(super) fn receive(&mut self, batch: &mut Batch) {
+        for way in [Way::Down, Way::Up] {
+            let count = self.tunnel.as_ref().map_or(0, |tunnel| tunnel.receive(way, batch));
+            for index in 0..count {
+                let now = self.clock.now();
+                // What was due before comes first, as in `admit`.
+                if self.network.next_event().is_some_and(|due| due <= now) {
+                    self.deliver(now);
+                }
+                let known = self.take_back(now, way, batch.datagram(index)).is_some();
+                self.tunnel.iter_mut().for_each(|tunnel| tunnel.count(way, known));
+            }
+        }
+    }
+
+    /// A datagram's packet enters; `None` if it is none of ours.
+    fn take_back(&mut self, now: Instant, way: Way, datagram: &[u8]) -> Option<()> {
+        let packet = gtpu::read(datagram)?;
+        let end = self.tunnel.as_ref()?.end_of(way, packet.teid)?;
+        let packet = packet.packet;
+        let (layout, up) = (Layout::of(packet)?, way == Way::Up);
+        let flow = self.flows.known(&Key::of(packet, &layout, end, up))?;
+        let (slot, length) = (self.slab.vacant(), packet.len());
+        let room = self.slab.slot(slot).get_mut(..length)?;
+        room.copy_from_slice(packet);
+        let checksum = reopen_checksum(room);
+        let slot = self.slab.keep(length, checksum);
+        let (size, ecn) = (length as u32, header::ecn(packet));
+        let hop = if up { FROM_UE } else { RADIO };
+        if let Some(journal) = &mut self.journal {
+            journal.push(Entry::Passed { at: now, hop, flow, size, ecn });
+        }
+        let payload = Payload::Opaque(u64::from(slot));
+        let packet = Packet { flow, size, ecn, tunnel: Tunnel::default(), payload };
+        if !up {
+            self.capture_at_cell(now, &packet);
+        }
+        self.network.pass(now, hop, packet);
+        Some(())
+    }
+}

@@ -1,0 +1,332 @@
+//! S1-U or N3 as packets: the namespaces `core` and `ran`, a link between them, and in each a UDP
+//! socket through which everything goes that leaves the path for the cell or comes from it.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsFd;
+
+use airpath_base::{Histogram, Instant};
+use serde::Serialize;
+
+use crate::gtpu::{Header, MOST_BYTES, PORT, Way};
+use crate::namespace::{Namespace, Place, run_ip};
+use crate::packet::{fold, sum};
+use crate::report::Lateness;
+use crate::slab::{SLOT_BYTES, Slab};
+use crate::sys::{self, MOST_MESSAGES};
+use crate::{Clock, EmuError};
+
+/// The namespace of the gateway: an S-GW, or a UPF.
+pub(crate) const CORE: &str = "core";
+/// That of the base stations.
+pub(crate) const RAN: &str = "ran";
+
+const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
+const BASE_STATION: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
+
+/// What each end calls its tunnels, the UE's number added.
+const TEIDS: [u32; 2] = [0x2000_0000, 0x1000_0000];
+
+/// Bytes of the outer IP and UDP headers.
+const OUTER: usize = 20 + 8;
+
+/// Room for what one datagram brings.
+const DATAGRAM: usize = MOST_BYTES + SLOT_BYTES;
+
+/// A socket's buffers: longer than the forwarder is ever away.
+const BUFFER_BYTES: usize = 1 << 26;
+
+/// Both ends of the tunnels of all UEs.
+pub(crate) struct Tunnel {
+    /// The gateway's and the base station's.
+    sockets: [UdpSocket; 2],
+    /// By UE's end, from 1: its QoS flow; of LTE there is none.
+    qfi: Vec<Option<u8>>,
+    /// Down and up.
+    ways: [Queue; 2],
+}
+
+/// What is to be sent one way, and what was.
+struct Queue {
+    waiting: Vec<Waiting>,
+    sent: u64,
+    sends: u64,
+    received: u64,
+    ignored: u64,
+    refused: u64,
+    lateness: Histogram,
+}
+
+struct Waiting {
+    slot: u32,
+    header: Header,
+    /// When it left the model.
+    at: Instant,
+}
+
+/// What one was.
+#[derive(Clone, Debug, Serialize)]
+pub struct TunnelFacts {
+    /// `s1u` or `n3`, in both namespaces.
+    pub interface: &'static str,
+    /// Of the link; larger packets were fragmented.
+    pub mtu: u32,
+    /// In the namespace `core`.
+    pub gateway: String,
+    /// In the namespace `ran`.
+    pub base_station: String,
+    /// One a UE.
+    pub sessions: Vec<TunnelSession>,
+}
+
+/// A UE's tunnels.
+#[derive(Clone, Debug, Serialize)]
+pub struct TunnelSession {
+    /// Its name.
+    pub ue: String,
+    /// The gateway's, for packets up.
+    pub teid_up: u32,
+    /// The base station's, for packets down.
+    pub teid_down: u32,
+    /// QoS flow identifier; of LTE there is none.
+    pub qfi: Option<u8>,
+}
+
+/// One direction of the tunnel.
+#[derive(Clone, Debug, Serialize)]
+pub struct TunnelReport {
+    /// Packets that went in.
+    pub sent: u64,
+    /// System calls that took them.
+    pub sends: u64,
+    /// Packets that came out.
+    pub received: u64,
+    /// Packets that the kernel would not take.
+    pub refused: u64,
+    /// Datagrams that were no packet of a known tunnel.
+    pub ignored: u64,
+    /// Time of sending less the logical time at which the packet left the model, in us.
+    pub lateness_us: Option<Lateness>,
+}
+
+/// Received datagrams.
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+    lengths: [usize; MOST_MESSAGES],
+}
+
+/// The tunnel and the namespaces that it leads through.
+pub(crate) struct Nodes {
+    pub(crate) namespaces: [Namespace; 2],
+    pub(crate) tunnel: Tunnel,
+}
+
+impl Nodes {
+    /// A link of so many bytes between both, called `interface` at both ends.
+    ///
+    /// # Errors
+    ///
+    /// Without `ip`, or a socket.
+    pub(crate) fn new(interface: &str, mtu: u32, qfi: Vec<Option<u8>>) -> Result<Self, EmuError> {
+        let (core, ()) = Namespace::make(CORE, Place::Between, || run_ip("link set lo up\n"))?;
+        let path = core.path();
+        let (ran, base_station) = Namespace::make(RAN, Place::Between, || {
+            run_ip(&format!(
+                "link set lo up\n\
+                 link add {interface} mtu {mtu} type veth peer name {interface} mtu {mtu} \
+                 netns {path}\n\
+                 link set {interface} addrgenmode none\n\
+                 link set {interface} up\n\
+                 address add {BASE_STATION}/24 dev {interface}\n"
+            ))?;
+            socket(BASE_STATION, GATEWAY)
+        })?;
+        let gateway = core.within(|| {
+            run_ip(&format!(
+                "link set {interface} addrgenmode none\n\
+                 link set {interface} up\n\
+                 address add {GATEWAY}/24 dev {interface}\n"
+            ))?;
+            socket(GATEWAY, BASE_STATION)
+        })??;
+        let ways = [Queue::new(), Queue::new()];
+        let tunnel = Tunnel { sockets: [gateway, base_station], qfi, ways };
+        Ok(Self { namespaces: [core, ran], tunnel })
+    }
+}
+
+fn socket(here: Ipv4Addr, there: Ipv4Addr) -> Result<UdpSocket, EmuError> {
+    let open = || {
+        let socket = UdpSocket::bind((here, PORT))?;
+        socket.connect((there, PORT))?;
+        socket.set_nonblocking(true)?;
+        sys::prepare_tunnel_socket(socket.as_fd(), BUFFER_BYTES)?;
+        Ok(socket)
+    };
+    open().map_err(|source| EmuError::Tunnel { address: format!("{here}:{PORT}"), source })
+}
+
+impl Tunnel {
+    /// What it is, for the result.
+    pub(crate) fn facts(&self, interface: &'static str, mtu: u32, ues: &[String]) -> TunnelFacts {
+        let sessions = ues.iter().zip(&self.qfi).zip(1..).map(|((ue, &qfi), end)| TunnelSession {
+            ue: ue.clone(),
+            teid_up: teid(Way::Up, end),
+            teid_down: teid(Way::Down, end),
+            qfi,
+        });
+        TunnelFacts {
+            interface,
+            mtu,
+            gateway: GATEWAY.to_string(),
+            base_station: BASE_STATION.to_string(),
+            sessions: sessions.collect(),
+        }
+    }
+
+    /// The header of a packet to or from a UE's end.
+    #[inline]
+    pub(crate) fn header(&self, way: Way, end: usize, length: usize) -> Header {
+        Header::new(teid(way, end), self.qfi[end - 1], way, length)
+    }
+
+    /// The UE's end that a tunnel belongs to.
+    #[inline]
+    pub(crate) fn end_of(&self, way: Way, tunnel: u32) -> Option<usize> {
+        let end = tunnel.checked_sub(TEIDS[way as usize])? as usize;
+        (1..=self.qfi.len()).contains(&end).then_some(end)
+    }
+
+    /// A packet that left the model at `at` is to be sent.
+    #[inline]
+    pub(crate) fn push(&mut self, way: Way, slot: u32, header: Header, at: Instant) {
+        self.ways[way as usize].waiting.push(Waiting { slot, header, at });
+    }
+
+    /// Sends what waits; the slots are free then.
+    #[inline]
+    pub(crate) fn flush(&mut self, clock: &Clock, slab: &mut Slab) {
+        for (socket, queue) in self.sockets.iter().zip(&mut self.ways) {
+            if queue.waiting.is_empty() {
+                continue;
+            }
+            for waiting in queue.waiting.chunks(MOST_MESSAGES) {
+                let now = clock.now();
+                let mut messages = [[IoSlice::new(&[]); 2]; MOST_MESSAGES];
+                for (message, waiting) in messages.iter_mut().zip(waiting) {
+                    *message = [
+                        IoSlice::new(waiting.header.bytes()),
+                        IoSlice::new(slab.bytes(waiting.slot)),
+                    ];
+                }
+                let sent = sys::send_many(socket.as_fd(), &messages[..waiting.len()]);
+                let sent = sent.unwrap_or(0);
+                queue.sends += 1;
+                queue.sent += sent as u64;
+                queue.refused += (waiting.len() - sent) as u64;
+                for waiting in waiting {
+                    queue.lateness.record(now.saturating_since(waiting.at));
+                }
+            }
+            queue.waiting.drain(..).for_each(|waiting| slab.release(waiting.slot));
+        }
+    }
+
+    /// Something was sent and not received yet.
+    #[inline]
+    pub(crate) fn expects_any(&self) -> bool {
+        self.ways.iter().any(|queue| queue.sent > queue.received)
+    }
+
+    /// What came out one way; how many datagrams.
+    #[inline]
+    pub(crate) fn receive(&self, way: Way, batch: &mut Batch) -> usize {
+        let socket = &self.sockets[1 - way as usize];
+        let mut buffers = batch.bytes.chunks_exact_mut(DATAGRAM).map(IoSliceMut::new);
+        let mut buffers: [IoSliceMut<'_>; MOST_MESSAGES] =
+            std::array::from_fn(|_| buffers.next().expect("a batch has room for all messages"));
+        // Nothing there, or an ICMP error of before: what is lost is counted.
+        sys::receive_many(socket.as_fd(), &mut buffers, &mut batch.lengths).unwrap_or(0)
+    }
+
+    /// A datagram was a packet of a known tunnel, or was not.
+    #[inline]
+    pub(crate) fn count(&mut self, way: Way, known: bool) {
+        let queue = &mut self.ways[way as usize];
+        *(if known { &mut queue.received } else { &mut queue.ignored }) += 1;
+    }
+
+    /// For waiting: readable when something comes out.
+    pub(crate) fn sockets(&self) -> Result<[UdpSocket; 2], EmuError> {
+        let [gateway, base_station] = &self.sockets;
+        let copy = |socket: &UdpSocket| socket.try_clone().map_err(EmuError::Wait);
+        Ok([copy(gateway)?, copy(base_station)?])
+    }
+
+    /// Both ways so far.
+    pub(crate) fn report(&self) -> [TunnelReport; 2] {
+        [0, 1].map(|way| {
+            let queue = &self.ways[way];
+            TunnelReport {
+                sent: queue.sent,
+                sends: queue.sends,
+                received: queue.received,
+                refused: queue.refused,
+                ignored: queue.ignored,
+                lateness_us: Lateness::of(&queue.lateness),
+            }
+        })
+    }
+}
+
+impl Queue {
+    fn new() -> Self {
+        Self {
+            waiting: Vec::new(),
+            sent: 0,
+            sends: 0,
+            received: 0,
+            ignored: 0,
+            refused: 0,
+            lateness: Histogram::new(),
+        }
+    }
+}
+
+impl Batch {
+    pub(crate) fn new() -> Self {
+        Self { bytes: vec![0; DATAGRAM * MOST_MESSAGES], lengths: [0; MOST_MESSAGES] }
+    }
+
+    /// The datagram of that number.
+    #[inline]
+    pub(crate) fn datagram(&self, index: usize) -> &[u8] {
+        &self.bytes[index * DATAGRAM..][..self.lengths[index]]
+    }
+}
+
+fn teid(way: Way, end: usize) -> u32 {
+    TEIDS[way as usize] + end as u32
+}
+
+/// IP, UDP and GTP-U as they are on the wire before a packet of `length` bytes, for a capture. The
+/// UDP checksum is 0: none (RFC 768).
+pub(crate) fn outer(way: Way, header: &Header, length: usize) -> Vec<u8> {
+    let (from, to) = match way {
+        Way::Down => (GATEWAY, BASE_STATION),
+        Way::Up => (BASE_STATION, GATEWAY),
+    };
+    let udp = (8 + header.bytes().len() + length) as u16;
+    let mut bytes = vec![0; OUTER];
+    (bytes[0], bytes[8], bytes[9]) = (0x45, 64, crate::packet::UDP);
+    bytes[2..4].copy_from_slice(&(20 + udp).to_be_bytes());
+    bytes[12..16].copy_from_slice(&from.octets());
+    bytes[16..20].copy_from_slice(&to.octets());
+    let checksum = !fold(sum(&bytes[..20]));
+    bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    bytes[20..22].copy_from_slice(&PORT.to_be_bytes());
+    bytes[22..24].copy_from_slice(&PORT.to_be_bytes());
+    bytes[24..26].copy_from_slice(&udp.to_be_bytes());
+    bytes.extend_from_slice(header.bytes());
+    bytes
+}

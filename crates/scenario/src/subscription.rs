@@ -1,0 +1,207 @@
+//! `[core]` and the identities of UEs: what must fit together.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use crate::Origin;
+use crate::build::Get;
+use crate::model::{CoreConfig, Usim};
+use crate::node::Node;
+use crate::problem::Problems;
+use crate::radio::Radio;
+use crate::read::Fields;
+use crate::spec::CORE;
+
+/// Keys of a USIM.
+const USIM: [&str; 4] = ["imsi", "key", "opc", "apn"];
+
+/// What `[core]` says.
+pub(crate) struct Core {
+    pub(crate) fields: Fields,
+    /// The subscribers' file, from where the scenario is.
+    file: String,
+}
+
+/// Reads `[core]`, if it is there, and checks the UEs' identities.
+pub(crate) fn read(
+    root: &Node,
+    directory: Option<&Path>,
+    radio: Option<&Radio>,
+    problems: &mut Problems,
+) -> Option<Core> {
+    let ues = radio.map_or(&[][..], |radio| &radio.ues);
+    if root.get("core").is_none() {
+        for ue in ues {
+            if let Some(key) = USIM.iter().find(|key| ue.fields.given(key).is_some()) {
+                problems.add_with_help(
+                    ue.fields.origin_of(key),
+                    format!("`{key}` needs a core network that asks for it"),
+                    "add [core] with `subscribers`, or remove it",
+                );
+            }
+        }
+        return None;
+    }
+    let (origin, entries) = root.table("core", CORE.header, problems);
+    let mut core = Fields::read(&CORE, CORE.header, origin, entries, problems);
+    core.complete(problems);
+    check_radio(&core, root, radio, problems);
+    if let Some(pool) = core.text("pool")
+        && network(pool).is_none()
+    {
+        problems.add_with_help(
+            core.origin_of("pool"),
+            format!("`pool` is \"{pool}\", but must be an IPv4 network"),
+            "e.g. \"10.45.0.0/24\": its first address, a prefix of 16 to 30 bits; not 10.77.0.0/24, \
+             10.78.0.0/24 and 100.127.0.0/16, where the other nodes are",
+        );
+    }
+    for (index, ue) in ues.iter().enumerate() {
+        let others = ues[..index].iter().map(|other| &other.fields);
+        check_usim(&ue.fields, others, problems);
+    }
+    let file = core.text("subscribers").unwrap_or_default();
+    let file = directory.unwrap_or(Path::new("")).join(file).display().to_string();
+    Some(Core { fields: core, file })
+}
+
+/// What the drivers take, of checked tables.
+pub(crate) fn config(core: &Core, radio: Option<&Radio>) -> CoreConfig {
+    let get = Get(&core.fields);
+    let (network, prefix) = network(get.text("pool")).expect("it was checked");
+    CoreConfig {
+        subscribers: core.file.clone(),
+        access: radio.and_then(|radio| radio.cell.variant).unwrap_or("lte"),
+        network,
+        prefix,
+        apn: get.text("apn").to_owned(),
+        rrc_setup: get.time("rrc_setup_ms"),
+        attach: get.time("attach_ms"),
+        session: get.time("session_ms"),
+        usims: radio
+            .map_or(&[][..], |radio| &radio.ues)
+            .iter()
+            .map(|ue| usim(&ue.fields))
+            .collect(),
+    }
+}
+
+fn usim(ue: &Fields) -> Usim {
+    let text = |key| Get(ue).text(key).to_lowercase();
+    Usim {
+        imsi: text("imsi"),
+        key: text("key"),
+        opc: text("opc"),
+        apn: ue.text("apn").map(str::to_owned),
+    }
+}
+
+fn check_radio(core: &Fields, root: &Node, radio: Option<&Radio>, problems: &mut Problems) {
+    let Some(radio) = radio else {
+        if root.get("radio").is_none() {
+            problems.add_with_help(
+                &core.origin,
+                "[core] needs a radio, through which UEs attach",
+                "add [radio] with a preset, or remove [core]",
+            );
+        }
+        return;
+    };
+    if !matches!(radio.cell.variant, Some("lte" | "nr")) {
+        problems.add_with_help(
+            &core.origin,
+            "[core] is the core network of LTE and NR",
+            "choose a preset of these, or remove [core]",
+        );
+    }
+}
+
+/// Address and prefix; `None` if a bit of the host's part is set, or it is not ours to give.
+fn network(text: &str) -> Option<(Ipv4Addr, u8)> {
+    let (address, prefix) = text.split_once('/')?;
+    let (address, prefix): (Ipv4Addr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
+    let apart = TAKEN.iter().all(|&(taken, bits)| {
+        let shorter = prefix.min(bits);
+        part(address, shorter) != part(Ipv4Addr::from(taken), shorter)
+    });
+    let ours = address.octets()[0] != 0 && !address.is_loopback() && !address.is_multicast();
+    let whole = (16..=30).contains(&prefix) && part(address, prefix) == u32::from(address);
+    (whole && apart && ours).then_some((address, prefix))
+}
+
+/// Where the server, the tunnel's ends and the NATs are.
+const TAKEN: [([u8; 4], u8); 3] =
+    [([10, 77, 0, 0], 24), ([10, 78, 0, 0], 24), ([100, 127, 0, 0], 16)];
+
+/// The first bits of an address.
+fn part(address: Ipv4Addr, bits: u8) -> u32 {
+    u32::from(address) & u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)
+}
+
+fn check_usim<'a>(
+    ue: &Fields,
+    mut others: impl Iterator<Item = &'a Fields>,
+    problems: &mut Problems,
+) {
+    if let Some(origin) = ue.given("count") {
+        problems.add_with_help(
+            origin,
+            "with [core] each UE has an identity of its own",
+            "write a [[radio.ue]] for each, without `count`",
+        );
+    }
+    let mut need = |key: &str, expected: &str, right: &dyn Fn(&str) -> bool| {
+        match ue.text(key) {
+            None if ue.is_there(key) => {}
+            None => problems.add_with_help(
+                &ue.origin,
+                format!("[core] asks this UE for its `{key}`"),
+                format!("give {expected} in [[radio.ue]]"),
+            ),
+            // What was given may be a secret.
+            Some(text) if !right(text) => {
+                problems.add(ue.origin_of(key), format!("`{key}` must be {expected}"));
+            }
+            Some(_) => {}
+        }
+    };
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    need("imsi", "14 or 15 digits", &|text| (14..=15).contains(&text.len()) && digits(text));
+    let key = |text: &str| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    need("key", "32 hexadecimal digits", &key);
+    need("opc", "32 hexadecimal digits", &key);
+    if let (Some(imsi), Some(twin)) = (
+        ue.text("imsi"),
+        others.find(|other| other.text("imsi").is_some() && other.text("imsi") == ue.text("imsi")),
+    ) {
+        problems.add_with_help(
+            ue.origin_of("imsi"),
+            format!("two UEs have the IMSI {imsi}"),
+            format!("the other one is at {}", twin.origin_of("imsi")),
+        );
+    }
+}
+
+/// GTP-U begins and ends at the base station of an LTE or NR cell.
+pub(crate) fn check_gtpu(
+    emulation: &Fields,
+    root: &Node,
+    radio: Option<&Radio>,
+    problems: &mut Problems,
+) {
+    if emulation.flag("gtpu") != Some(true) {
+        return;
+    }
+    let origin: &Origin = emulation.origin_of("gtpu");
+    match radio {
+        None if root.get("radio").is_none() => problems.add_with_help(
+            origin,
+            "`gtpu` needs a radio: the tunnel ends at the base station",
+            "add [radio] with a preset, or remove `gtpu`",
+        ),
+        Some(radio) if !matches!(radio.cell.variant, Some("lte" | "nr")) => {
+            problems.add(origin, "`gtpu` is S1-U or N3: the radio must be LTE or NR")
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,78 @@
+"""``airpath subscriber``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airpath.cli.console import narrate, output
+
+app = typer.Typer(
+    help="Who may attach to the core network of an emulation.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Imsi = Annotated[str, typer.Argument(metavar="IMSI", help="14 or 15 digits.")]
+Database = Annotated[
+    Path, typer.Option("--db", metavar="FILE", help="The file with the subscribers.")
+]
+_FILE = Path("subscribers.db")
+
+
+@app.command()
+def add(
+    imsi: Imsi,
+    key: Annotated[str, typer.Option(metavar="HEX", help="K: 32 hexadecimal digits.")],
+    opc: Annotated[str, typer.Option(metavar="HEX", help="OPc: 32 hexadecimal digits.")],
+    apn: Annotated[str, typer.Option(metavar="NAME", help="APN or DNN.")] = "internet",
+    qci: Annotated[int, typer.Option(metavar="N", help="QCI or 5QI.")] = 9,
+    qfi: Annotated[int, typer.Option(metavar="N", help="NR's QoS flow, 1 to 63.")] = 9,
+    ambr_down: Annotated[
+        float | None,
+        typer.Option(metavar="MBPS", help="UE-AMBR down. [default: no limit]", show_default=False),
+    ] = None,
+    ambr_up: Annotated[
+        float | None,
+        typer.Option(metavar="MBPS", help="UE-AMBR up. [default: no limit]", show_default=False),
+    ] = None,
+    db: Database = _FILE,
+) -> None:
+    """Add a subscriber; makes the file if it is not there."""
+    from airpath import subscribers
+
+    subscriber = subscribers.Subscriber(
+        imsi, key.lower(), opc.lower(), apn, qci, qfi, ambr_down, ambr_up
+    )
+    subscribers.add(db, subscriber)
+    narrate(f"{imsi} is in {db}")
+
+
+@app.command("list")
+def list_(
+    db: Database = _FILE,
+    keys: Annotated[bool, typer.Option("--keys", help="Show K and OPc too.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """List the subscribers, one a line, without their keys."""
+    from airpath import subscribers, summary
+
+    found = [subscribers.shown(each, keys=keys) for each in subscribers.read(db)]
+    if json:
+        output(summary.to_json({"subscribers": found}))
+        return
+    for each in found:
+        said = [f"{name}={value}" for name, value in each.items() if value is not None]
+        output("  ".join([str(each["imsi"]), *said[1:]]))
+
+
+@app.command()
+def remove(imsi: Imsi, db: Database = _FILE) -> None:
+    """Remove a subscriber."""
+    from airpath import subscribers
+
+    subscribers.remove(db, imsi)
+    narrate(f"{imsi} is no longer in {db}")

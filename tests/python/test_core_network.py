@@ -1,0 +1,556 @@
+"""The core network in emulation: NATs, GTP-U, subscribers and attach. Most of it needs root."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from airpath import attach, subscribers
+from airpath.errors import InputError
+from airpath.subscribers import Subscriber
+from conftest import Command, command_environment
+
+KEY = "465b5ce8b199b49faa5f0a2ee238a6bc"
+OPC = "cd63cb71954a9f4e48a5994e37a02baf"
+IMSI = "001010000000001"
+
+
+def _missing(*programs: tuple[str, str]) -> str | None:
+    if os.geteuid() != 0:
+        return "root is needed for namespaces and TUN devices"
+    if not Path("/dev/net/tun").exists():
+        return "/dev/net/tun is missing (modprobe tun)"
+    wanted = (("ip", "iproute2"), ("ping", "iputils-ping"), ("iperf3", "iperf3"), *programs)
+    lacking = [package for name, package in wanted if shutil.which(name) is None]
+    return f"apt-get install {' '.join(lacking)}" if lacking else None
+
+
+def _needs(*programs: tuple[str, str]) -> pytest.MarkDecorator:
+    reason = _missing(*programs)
+    return pytest.mark.skipif(reason is not None, reason=reason or "")
+
+
+needs_nft = _needs(("nft", "nftables"))
+needs_tshark = _needs(("tshark", "tshark"))
+needs_root = _needs()
+
+
+def _nat(timeout_s: float, *, inward_refreshes: bool = True, count: int = 1) -> str:
+    """A path of NATs, 5 ms each way."""
+    refreshes = str(inward_refreshes).lower()
+    up = f"""
+[[path.up]]
+stage = "nat"
+timeout_s = {timeout_s}
+inward_refreshes = {refreshes}
+"""
+    delay = '[[path.{}]]\nstage = "delay"\ndelay_ms = 5\n'
+    down = '[[path.down]]\nstage = "nat"\n'
+    return (
+        up * count
+        + delay.format("up")
+        + delay.format("down")
+        + down * count
+        + '[[flow]]\nkind = "bulk"\nprofile = "linux-6.18"\n'
+    )
+
+
+@pytest.fixture
+def emulate(airpath_command: Command, tmp_path: Path) -> Any:
+    """Run a script of Python at the UE's end of a scenario; what it printed, and the document."""
+
+    def call(scenario: str, server: str, ue: str, *more: str) -> tuple[list[str], dict[str, Any]]:
+        for name, text in (("s.toml", scenario), ("server.py", server), ("ue.py", ue)):
+            (tmp_path / name).write_text(text)
+        done = airpath_command(
+            *("emulate", str(tmp_path / "s.toml"), "--json", *more),
+            *("--server", f"exec {sys.executable} {tmp_path / 'server.py'}"),
+            *("--", sys.executable, str(tmp_path / "ue.py")),
+        )
+        assert done.returncode in (0, 3), done.stderr
+        return done.stderr.splitlines(), json.loads(done.stdout)["emulation"]
+
+    return call
+
+
+# Answers each datagram after as many seconds as it says, with the address that it came from; and
+# listens, so that the command starts.
+ANSWERS = """
+import socket, sys, threading, time
+listener = socket.create_server(("10.77.0.1", 80))
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("10.77.0.1", 7))
+def answer(text, address):
+    time.sleep(float(text))
+    server.sendto(f"{address[0]}".encode(), address)
+while True:
+    text, address = server.recvfrom(99)
+    threading.Thread(target=answer, args=(text, address), daemon=True).start()
+"""
+
+ASKS = """
+import socket, sys, time
+ue = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+ue.settimeout(1)
+def wait(what):
+    try:
+        print(what, ue.recv(99).decode(), file=sys.stderr)
+    except TimeoutError:
+        print(what, "nothing", file=sys.stderr)
+def ask(seconds):
+    ue.sendto(str(seconds).encode(), ("10.77.0.1", 7))
+"""
+
+
+@needs_nft
+def test_the_server_sees_the_nats_address(emulate: Any) -> None:
+    said, document = emulate(_nat(30), ANSWERS, ASKS + "ask(0)\nwait('answer')\n")
+    assert "answer 10.77.0.2" in said
+    (nat,) = document["nats"]
+    assert (nat["name"], nat["stage"], nat["timeout_s"]) == ("nat1", "up.0.nat", 30)
+    assert nat["no_binding"] == 0
+
+
+@needs_nft
+def test_a_silent_ues_binding_ends(emulate: Any) -> None:
+    """An answer before the timeout comes through, one after it does not."""
+    script = ASKS + "ask(0.5)\nwait('early')\nask(1.8)\ntime.sleep(1)\nwait('late')\n"
+    said, document = emulate(_nat(1.2), ANSWERS, script)
+    assert "early 10.77.0.2" in said
+    assert "late nothing" in said
+    assert document["nats"][0]["no_binding"] == 1
+
+
+@needs_nft
+@pytest.mark.parametrize(("refreshes", "expected"), [(True, "10.77.0.2"), (False, "nothing")])
+def test_what_comes_in_refreshes_a_binding_if_it_may(
+    emulate: Any, refreshes: bool, expected: str
+) -> None:
+    """Answers after 0.8 and 1.6 s, timeout 1.2 s (RFC 4787 REQ-6)."""
+    script = ASKS + "ask(0.8)\nask(1.6)\nwait('first')\nwait('second')\n"
+    said, _ = emulate(_nat(1.2, inward_refreshes=refreshes), ANSWERS, script)
+    assert "first 10.77.0.2" in said
+    assert f"second {expected}" in said
+
+
+@needs_nft
+def test_nobody_outside_opens_a_connection(emulate: Any) -> None:
+    """Neither to the UE's own address nor to the NAT's."""
+    server = """
+import socket, sys
+listener = socket.create_server(("10.77.0.1", 80))
+for address in ("10.77.1.1", "10.77.0.2"):
+    try:
+        socket.create_connection((address, 9000), timeout=1)
+        print("connected to", address, file=sys.stderr)
+    except OSError:
+        print("refused by", address, file=sys.stderr)
+print("done", file=sys.stderr, flush=True)
+listener.accept()[0].close()
+while True:
+    listener.accept()
+"""
+    ue = """
+import socket
+here = socket.create_server(("", 9000))
+there = socket.create_connection(("server", 80))
+assert there.recv(1) == b""
+"""
+    said, document = emulate(_nat(30), server, ue)
+    assert "refused by 10.77.1.1" in said
+    assert "refused by 10.77.0.2" in said
+    assert document["nats"][0]["no_binding"] >= 2
+    # They never came as far as the model.
+    assert document["directions"]["down"]["entered"] <= document["directions"]["up"]["entered"] + 2
+
+
+@needs_nft
+@pytest.mark.parametrize("count", [1, 2])
+def test_tcp_udp_and_icmp_pass_nats(airpath_command: Command, tmp_path: Path, count: int) -> None:
+    (tmp_path / "s.toml").write_text(_nat(30, count=count))
+    # iperf3's server needs a moment between two tests.
+    tests = ("-t 1 -R", "-t 1", "-u -b 5M -t 1 -R")
+    transfers = " && ".join(f"sleep 0.5 && iperf3 -$v -c server {test}" for test in tests)
+    script = f"for v in 4 6; do ping -q -$v -c 3 -i 0.05 server && {transfers} || exit 9; done"
+    done = airpath_command(
+        *("emulate", str(tmp_path / "s.toml"), "--json", "--server", "exec iperf3 -s"),
+        *("--", "sh", "-c", script),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    assert done.stderr.count(" 0% packet loss") == 2
+    document = json.loads(done.stdout)["emulation"]
+    assert [nat["name"] for nat in document["nats"]] == ["nat1", "nat2"][:count]
+    assert [nat["no_binding"] for nat in document["nats"]] == [0] * count
+    assert [nat["queue_dropped"] for nat in document["nats"]] == [0] * count
+    assert "dropped" not in str(document["invalid_because"])
+
+
+@needs_root
+def test_a_firewall_of_the_model_lets_through_one_way(
+    airpath_command: Command, tmp_path: Path
+) -> None:
+    script = (
+        "ping -q -c 2 -i 0.2 server; ip netns exec server ping -q -c 2 -i 0.2 -W 1 ue; "
+        "ping -q -c 2 -i 0.2 server"
+    )
+    done = airpath_command("emulate", "one-way-firewall", "--json", "--", "sh", "-c", script)
+    assert done.returncode in (0, 3), done.stderr
+    assert done.stderr.count(" 0% packet loss") == 2
+    assert done.stderr.count(" 100% packet loss") == 1
+    down = json.loads(done.stdout)["emulation"]["directions"]["down"]
+    assert down["dropped"] == {"blocked": 2}
+
+
+@needs_root
+def test_a_host_that_stalls_holds_packets_back(airpath_command: Command, tmp_path: Path) -> None:
+    """20 ms there and back, and 40 ms without a CPU in each 100 ms."""
+    host = """
+stage = "host"
+stalls = "at-intervals"
+stall_ms = 40
+stall_period_ms = 100
+"""
+    place = 'stage = "server"\nplace = "edge"\n'
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        f"[[path.up]]{host}[[path.up]]\n{place}[[path.down]]\n{place}"
+        '[[path.down]]\nstage = "delay"\ndelay_ms = 1\n[[flow]]\nkind = "ping"\n'
+    )
+    done = airpath_command(
+        "emulate", str(scenario), "--json", "--", "ping", "-c", "50", "-i", "0.017", "server"
+    )
+    assert done.returncode in (0, 3), done.stderr
+    times = [float(line.split("time=")[1].split()[0]) for line in done.stderr.splitlines()
+             if "time=" in line]  # fmt: skip
+    assert len(times) == 50
+    # The server's place and the delay are always there, the rest of a stall now and then.
+    assert 3.0 <= min(times) < 4.0
+    assert 25.0 < max(times) < 45.0
+
+
+def _until(file: Path) -> str:
+    """Wait until tshark writes to it, and a moment more."""
+    return f"until test -s {file}; do sleep 0.1; done; sleep 0.5"
+
+
+def _packets(file: Path, display_filter: str, *fields: str) -> list[list[str]]:
+    options = [word for field in fields for word in ("-e", field)]
+    done = subprocess.run(
+        ["tshark", "-r", str(file), "-Y", display_filter, "-T", "fields", *options],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+@needs_tshark
+@pytest.mark.parametrize(
+    ("scenario", "interface", "qfi"), [("lte-20", "s1u", ""), ("nr-n78", "n3", "9")]
+)
+def test_gtpu_is_what_wireshark_says(
+    airpath_command: Command, tmp_path: Path, scenario: str, interface: str, qfi: str
+) -> None:
+    """On the wire between both nodes, and in the capture: TEIDs, QFI, and the TCP within."""
+    wire = tmp_path / "wire.pcapng"
+    # The capture runs before TCP begins, and ends with the command.
+    script = (
+        f"ip netns exec core tshark -q -i {interface} -w {wire} & {_until(wire)}; "
+        "iperf3 -4 -c server -n 200K; sleep 1"
+    )
+    done = airpath_command(
+        *("emulate", scenario, "--set", "emulation.gtpu=true", "--capture", "--json"),
+        *("--out", str(tmp_path / "run"), "--server", "exec iperf3 -s"),
+        *("--", "sh", "-c", script),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    gtpu = json.loads(done.stdout)["emulation"]["gtpu"]
+    assert gtpu["interface"] == interface
+    session = gtpu["sessions"][0]
+    for way in ("down", "up"):
+        facts = gtpu["directions"][way]
+        assert facts["sent"] == facts["received"] > 10
+        assert facts["refused"] == facts["ignored"] == 0
+    capture = tmp_path / "run/capture.pcapng"
+    for file, where in ((wire, "gtp"), (capture, f'gtp && frame.interface_name == "{interface}"')):
+        rows = _packets(
+            file, f"{where} && tcp", "ip.src", "udp.dstport", "gtp.teid",
+            "gtp.ext_hdr.pdu_ses_con.qos_flow_id", "tcp.dstport"
+        )  # fmt: skip
+        assert len(rows) > 100
+        # Outer source, inner source.
+        up = [row for row in rows if row[0] == "10.78.0.2,10.77.1.1"]
+        down = [row for row in rows if row[0] == "10.78.0.1,10.77.0.1"]
+        assert len(up) + len(down) == len(rows)
+        assert {row[1] for row in rows} == {"2152"}
+        assert {row[2] for row in up} == {f"0x{session['teid_up']:08x}"}
+        assert {row[2] for row in down} == {f"0x{session['teid_down']:08x}"}
+        assert {row[3] for row in rows} == {qfi}
+        assert {row[4] for row in up} == {"5201"}
+        bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed"
+        assert not _packets(file, bad, "frame.number")
+    names = {row[0] for row in _packets(capture, "frame", "frame.interface_name")}
+    assert {"server", "radio", interface} < names
+
+
+@needs_tshark
+def test_a_link_that_is_too_small_fragments(airpath_command: Command, tmp_path: Path) -> None:
+    """Outer packets of 1500 and 36 bytes, as RFC 791 3.2 cuts them, go together again."""
+    wire = tmp_path / "wire.pcapng"
+    script = (
+        f"ip netns exec ran tshark -q -i s1u -w {wire} & {_until(wire)}; "
+        "ping -4 -c 3 -i 0.1 -s 1472 server; sleep 1"
+    )
+    sets = ("--set", "emulation.gtpu=true", "--set", "emulation.gtpu_mtu_bytes=1500")
+    done = airpath_command("emulate", "lte-20", *sets, "--json", "--", "sh", "-c", script)
+    assert done.returncode in (0, 3), done.stderr
+    assert " 0% packet loss" in done.stderr
+    fragments = _packets(wire, "ip.flags.mf == 1", "ip.len")
+    assert [row[0].split(",")[0] for row in fragments] == ["1500"] * 6
+    assert len(_packets(wire, "icmp && gtp", "frame.number")) == 6
+
+
+@needs_root
+def test_models_headers_and_real_ones_are_counted_once(
+    airpath_command: Command, tmp_path: Path
+) -> None:
+    """A link inside the model's tunnel sends 36 bytes more a packet, with and without `gtpu`."""
+    tunnel = """
+[[path.{0}]]
+stage = "gtpu"
+end = "enter"
+pdu_session_container = false
+[[path.{0}]]
+stage = "link"
+rate_mbps = 50
+[[path.{0}]]
+stage = "gtpu"
+end = "leave"
+"""
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        tunnel.format("up") + '[radio]\npreset = "lte-20"\n[[flow]]\nkind = "ping"\n'
+    )
+    ping = ("--", "ping", "-q", "-4", "-c", "20", "-i", "0.02", "-s", "972", "server")
+    sent = []
+    for real in ("false", "true"):
+        out = tmp_path / real
+        done = airpath_command(
+            *("emulate", str(scenario), "--set", f"emulation.gtpu={real}", "--out", str(out)), *ping
+        )
+        assert done.returncode in (0, 3), done.stderr
+        links = pl.read_parquet(out / "links.parquet").filter(pl.col("link") == "up.1.link")
+        step = links["time_ns"].diff().fill_null(links["time_ns"][0])
+        sent.append(float((links["throughput_mbps"] * step).sum()) * 1e6 / 8e9)
+    assert sent == pytest.approx([20 * (1000 + 36)] * 2, abs=1)
+
+
+def _core(database: Path, access: str = "lte", **changes: Any) -> dict[str, Any]:
+    ue = {"index": 0, "name": "phone", "imsi": IMSI, "key": KEY, "opc": OPC,
+          "apn": "internet"}  # fmt: skip
+    core = {"subscribers": str(database), "pool": "10.45.0.0/30", "apn": "internet",
+            "access": access, "rrc_setup_ms": 50.0, "attach_ms": 200.0, "session_ms": 100.0,
+            "ues": [ue]}  # fmt: skip
+    for name, value in changes.items():
+        (ue if name in ue else core)[name] = value
+    return core
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """Two subscribers."""
+    file = tmp_path / "subscribers.db"
+    subscribers.add(file, Subscriber(IMSI, KEY, OPC, ambr_down_mbps=8.0))
+    subscribers.add(file, Subscriber("001010000000002", KEY, OPC, apn="ims", qfi=5))
+    return file
+
+
+def test_a_known_ue_gets_a_session(database: Path) -> None:
+    (session,) = attach.attach(_core(database))
+    # The first address of the pool is the gateway's.
+    assert (session.address, session.qfi, session.ambr_down_mbps) == ("10.45.0.2", None, 8.0)
+    assert (session.attached_ms, session.established_ms) == (250.0, 350.0)
+    assert attach.attach(_core(database, "nr"))[0].qfi == 9
+
+
+@pytest.mark.parametrize(
+    ("changes", "lte", "nr"),
+    [
+        (
+            {"imsi": "001010000000009"},
+            "attach rejected, EMM cause #8 (EPS services and non-EPS services not allowed)",
+            "registration rejected, 5GMM cause #7 (5GS services not allowed)",
+        ),
+        (
+            {"key": OPC},
+            "authentication failure, EMM cause #20 (MAC failure)",
+            "authentication failure, 5GMM cause #20 (MAC failure)",
+        ),
+        (
+            {"opc": KEY},
+            "authentication failure, EMM cause #20 (MAC failure)",
+            "authentication failure, 5GMM cause #20 (MAC failure)",
+        ),
+        (
+            {"imsi": "001010000000002"},
+            "ESM cause #33 (requested service option not subscribed)",
+            "5GSM cause #33 (requested service option not subscribed)",
+        ),
+    ],
+)
+def test_refusals_have_the_fields_causes(
+    database: Path, changes: dict[str, Any], lte: str, nr: str
+) -> None:
+    for access, expected in (("lte", lte), ("nr", nr)):
+        with pytest.raises(attach.AttachError) as error:
+            attach.attach(_core(database, access, **changes))
+        assert expected in str(error.value)
+        assert error.value.exit_code == 1
+        assert KEY not in str(error.value)
+
+
+def test_an_unknown_network_is_named(database: Path) -> None:
+    core = _core(database)
+    core["ues"][0]["apn"] = "corporate"
+    with pytest.raises(attach.AttachError, match=r"ESM cause #27 \(missing or unknown APN\)"):
+        attach.attach(core)
+    core["access"] = "nr"
+    with pytest.raises(attach.AttachError, match=r"5GSM cause #27 \(missing or unknown DNN\)"):
+        attach.attach(core)
+
+
+def test_a_pool_can_be_exhausted(database: Path) -> None:
+    """A /30 has two hosts, and one is the gateway."""
+    core = _core(database)
+    core["ues"].append({**core["ues"][0], "index": 1, "name": "tablet"})
+    expected = r"'tablet'.*ESM cause #26 \(insufficient resources\)"
+    with pytest.raises(attach.AttachError, match=expected):
+        attach.attach(core)
+
+
+@needs_nft
+def test_a_private_network(airpath_command: Command, tmp_path: Path) -> None:
+    """The shipped scenario: refused while unknown; then an address of the pool, and its AMBR."""
+    done = airpath_command("emulate", "lte-private", "--", "true")
+    assert done.returncode == 2
+    assert "no subscribers file" in done.stderr
+    added = airpath_command(
+        *("subscriber", "add", IMSI, "--key", KEY, "--opc", OPC, "--ambr-down", "8")
+    )
+    assert added.returncode == 0, added.stderr
+    wrong = f"radio.ue.0.opc={KEY}"
+    done = airpath_command("emulate", "lte-private", "--set", wrong, "--", "true")
+    assert done.returncode == 1
+    assert "#20" in done.stderr
+    began = time.monotonic()
+    done = airpath_command(
+        *("emulate", "lte-private", "--set", "core.attach_ms=1500", "--json", "--out", "run"),
+        *("--server", "exec iperf3 -s"),
+        *("--", "sh", "-c", "ip -4 -br addr show air0 >&2; iperf3 -4 -c server -t 2 -R -J >&2"),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    assert time.monotonic() - began > 1.65 + 2
+    assert "10.45.0.2/32" in done.stderr
+    text = done.stderr[done.stderr.index("{") :]
+    received = json.JSONDecoder().raw_decode(text)[0]["end"]["sum_received"]
+    # 8 Mb/s of IP packets, and 100 kB at the start.
+    assert 6e6 < received["bits_per_second"] < 8.5e6
+    (session,) = json.loads(done.stdout)["emulation"]["sessions"]
+    assert (session["ue"], session["address"], session["qci"]) == ("phone", "10.45.0.2", 9)
+    assert not {"key", "opc"} & set(session)
+    events = pl.read_parquet(tmp_path / "run/events.parquet")
+    steps = events.filter(pl.col("kind").is_in(["attach_start", "attach_complete",
+                                                "session_established"]))  # fmt: skip
+    assert steps.select("kind", "link", "time_ns").rows() == [
+        ("attach_start", "phone", -1_650_000_000),
+        ("attach_complete", "phone", -100_000_000),
+        ("session_established", "phone 10.45.0.2", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"imsi": "0010100000001"}, "14 or 15 digits"),
+        ({"imsi": "80101000000001x"}, "14 or 15 digits"),
+        ({"imsi": "801010000000001"}, "801 is no mobile country code"),
+        ({"key": "123"}, r"the key \(K\) of IMSI 001010000000001: 32 hexadecimal digits"),
+        ({"opc": "z" * 32}, "the OPc of IMSI"),
+        ({"apn": "-x"}, "APN '-x'"),
+        ({"qci": 10}, "QCI or 5QI 10"),
+        ({"qfi": 64}, "QFI 64: 1 to 63"),
+        ({"ambr_up_mbps": -1.0}, "AMBR up -1 Mb/s"),
+    ],
+)
+def test_what_is_no_subscriber_is_refused(changes: dict[str, Any], said: str) -> None:
+    values = {"imsi": IMSI, "key": KEY, "opc": OPC, **changes}
+    with pytest.raises(InputError, match=said):
+        Subscriber(**values)
+
+
+def test_subscribers_by_command(airpath_command: Command, tmp_path: Path) -> None:
+    add = ("subscriber", "add", IMSI, "--key", KEY.upper(), "--opc", OPC)
+    assert airpath_command(*add).returncode == 0
+    assert (tmp_path / "subscribers.db").stat().st_mode & 0o777 == 0o600
+    twice = airpath_command(*add)
+    assert (twice.returncode, "already" in twice.stderr) == (2, True)
+    listed = airpath_command("subscriber", "list").stdout
+    assert IMSI in listed
+    assert KEY not in listed
+    shown = json.loads(airpath_command("subscriber", "list", "--keys", "--json").stdout)
+    assert shown["subscribers"][0]["key"] == KEY
+    assert airpath_command("subscriber", "remove", IMSI).returncode == 0
+    again = airpath_command("subscriber", "remove", IMSI)
+    assert (again.returncode, "no IMSI" in again.stderr) == (2, True)
+    (tmp_path / "other.db").write_text("no database at all, but long enough to be one" * 30)
+    assert airpath_command("subscriber", "list", "--db", "other.db").returncode == 1
+
+
+def _processes(mark: str) -> list[str]:
+    """Those whose command line has the mark."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in place.read_bytes():
+                found.append(place.parent.name)
+    return found
+
+
+@needs_nft
+def test_nothing_is_left_of_a_killed_core(tmp_path: Path) -> None:
+    """What holds the namespaces, and with them their links and rules, dies with the command."""
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        _nat(30, count=2) + '[radio]\npreset = "lte-20"\n[emulation]\ngtpu = true\n'
+    )
+    links = set(Path("/sys/class/net").iterdir())
+    mark = f"airpath-core-{os.getpid()}"
+    seen = tmp_path / "seen"
+    for pause in (0.2, 0.5, 5.0):
+        running = subprocess.Popen(
+            [sys.executable, "-m", "airpath", "emulate", str(scenario), "--", "sh", "-c",
+             f": {mark}; ip netns > {seen}; ping server"],
+            cwd=tmp_path,
+            env=command_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(pause)
+        running.kill()
+        running.wait(timeout=30)
+    assert set(seen.read_text().split()) == {"server", "ue", "ue-0", "nat1", "nat2", "core", "ran"}
+    end = time.monotonic() + 20
+    while _processes(mark) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not _processes(mark)
+    assert set(Path("/sys/class/net").iterdir()) == links

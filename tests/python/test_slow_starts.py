@@ -1,0 +1,150 @@
+"""CUBIC with a generation's slow start, loaded into the kernel: against the simulation. Root."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Command, command_environment
+from test_emulate import _iperf, _until
+from test_watch import needs_bpf
+
+# A clean path: HyStart ends at about 1 BDP, 167 segments, and the buffer never overflows.
+WIRE = """
+[run]
+duration_s = 2.5
+[emulation]
+slow_start = "profile"
+[[path.down]]
+stage = "link"
+rate_mbps = 50
+queue_packets = 4000
+[[path.down]]
+stage = "delay"
+delay_ms = 20
+[[path.up]]
+stage = "delay"
+delay_ms = 20
+[[flow]]
+id = "download"
+kind = "bulk"
+congestion = "cubic"
+profile = "linux-6.18"
+"""
+RTT_S = 0.04
+
+GENERATIONS = {
+    "air_4.19": ["slow_start=hystart-4.19"],
+    "air_4.19.131": ["slow_start=hystart-4.19", "hystart_falling_minimum_exits=false"],
+    "air_4.19_both": [
+        "slow_start=hystart-4.19",
+        "hystart_falling_minimum_exits=false",
+        "hystart_late_reset=false",
+    ],
+    "air_5.6": ["slow_start=hystart-5.6"],
+    "air_5.8": ["slow_start=hystart-5.8"],
+    "air_5.16": ["slow_start=hystart-5.16"],
+    "air_6.14": ["slow_start=hystart-6.14"],
+    "air_hystartpp": ["slow_start=hystart++"],
+    "air_none": ["slow_start=none"],
+}
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
+@pytest.fixture
+def wire(tmp_path: Path) -> Path:
+    path = tmp_path / "wire.toml"
+    path.write_text(WIRE)
+    return path
+
+
+def _ours() -> set[str]:
+    return {name for name in AVAILABLE.read_text().split() if name.startswith("air_")}
+
+
+def _flow(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert done.returncode in (0, 3), done.stderr
+    flows: list[dict[str, Any]] = json.loads(done.stdout)["flows"]
+    return max(flows, key=lambda flow: flow["bytes_delivered"])
+
+
+@needs_bpf
+@pytest.mark.parametrize("name", GENERATIONS)
+def test_slow_start_ends_where_the_simulations_does(
+    airpath_command: Command, wire: Path, name: str
+) -> None:
+    """By a program that chooses it, so that the kernel's own generation is ours too."""
+    sets = [word for key in GENERATIONS[name] for word in ("--set", f"flow.0.{key}")]
+    simulated = _flow(airpath_command("run", str(wire), "--json", *sets))["slow_start_exit"]
+    done = airpath_command(
+        *("emulate", str(wire), "--json", "--server", "exec iperf3 -s", *sets),
+        *("--", "iperf3", "-c", "server", "-R", "-t", "2", "-J", "-C", name),
+    )
+    emulated = _flow(done)
+    assert _iperf(done.stderr)["end"]["sender_tcp_congestion"] == name
+    assert emulated["congestion"] == name
+    assert emulated["goodput_mbps"] > 35
+    found = emulated["slow_start_exit"]
+    if simulated is None:
+        assert found is None
+        return
+    assert found["reason"] == simulated["reason"]
+    assert found["cwnd_segments"] == pytest.approx(simulated["cwnd_segments"], rel=0.2)
+    # One round is as long as the window takes on the link; iperf3 has a word with its server first.
+    round_s = max(RTT_S, found["cwnd_segments"] * 1500 * 8 / 50e6)
+    assert found["time_s"] - RTT_S == pytest.approx(simulated["time_s"], abs=round_s)
+
+
+@needs_bpf
+def test_a_flow_has_its_profiles(airpath_command: Command, wire: Path, tmp_path: Path) -> None:
+    """5.16's delay test ends slow start where the kernel's own, of 6.14, goes on to a train."""
+    out = tmp_path / "run"
+    done = airpath_command(
+        *("emulate", str(wire), "--flows", "--json", "--out", str(out)),
+        *("--set", "flow.0.slow_start=hystart-5.16"),
+    )
+    assert _flow(done)["slow_start_exit"]["reason"] == "delay"
+    facts = json.loads((out / "provenance.json").read_text())["emulation"]
+    assert facts["ends"][0]["congestion"] == "air_5.16"
+    assert sorted(facts["slow_starts"]) == sorted(GENERATIONS)
+    assert facts["ends"][0]["hystart"]["TCPHystartTrainDetect"] == 0
+    assert not _ours()
+
+
+@needs_bpf
+def test_a_switch_that_no_generation_has_is_refused(airpath_command: Command, wire: Path) -> None:
+    sets = ("--set", "flow.0.slow_start=hystart-5.8", "--set", "flow.0.hystart_delay=false")
+    done = airpath_command("emulate", str(wire), *sets, "--", "true")
+    assert done.returncode == 2
+    assert "`download`" in done.stderr
+    assert "hystart-5.8" in done.stderr
+    assert not _ours()
+
+
+@needs_bpf
+def test_two_runs_do_not_collide_and_leave_nothing(wire: Path) -> None:
+    def start() -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-m", "airpath", "emulate", str(wire), "--", "sleep", "60"]
+        return subprocess.Popen(
+            words, cwd=wire.parent, env=command_environment(), stderr=subprocess.DEVNULL
+        )
+
+    runs = [start()]
+    try:
+        assert _until(lambda: len(_ours()) == len(GENERATIONS))
+        runs.append(start())
+        assert _until(lambda: len(_ours()) == 2 * len(GENERATIONS))
+        runs[0].kill()
+        runs[0].wait(timeout=30)
+        second = {f"{name}_2" for name in GENERATIONS}
+        assert _until(lambda: _ours() == second), _ours()
+    finally:
+        for run in runs:
+            run.kill()
+            run.wait(timeout=30)
+    assert _until(lambda: not _ours()), _ours()
