@@ -196,7 +196,8 @@ def emulate(
     programs write. Without a command they decide when the run ends. ``output`` and ``error``
     are descriptors for what the command writes. ``monitor`` shows what happens.
     ``sessions`` are those of UEs that attach: place in the scenario, address as a number, QFI, the
-    times in ms after which the UE is attached and has a session, and its AMBR down and up in b/s, 0 for no limit.
+    times in ms after which the UE is attached and has a session, and its AMBR down and up in b/s,
+    0 for no limit.
 
     Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
     """
