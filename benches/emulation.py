@@ -35,7 +35,9 @@ WINDOW = 12_000_000
 """1.6 of 3 Gb/s times 20 ms: fills the link, and no queue runs over."""
 
 WIDE = 100_000_000
-FREE = ("bare forwarder", "delay, as fast as TCP goes")
+PACKET = ("delay, packet sockets", "link of 1 Gb/s, packet sockets")
+IO = '[emulation]\nio = "packet"\n'
+FREE = ("bare forwarder", "delay, as fast as TCP goes", PACKET[0])
 """Cases whose limit is the machine."""
 
 DELAY = '[[path.down]]\nstage = "delay"\ndelay_ms = 10\n'
@@ -45,7 +47,9 @@ RADIO = '[radio]\npreset = "{preset}"\n'
 CASES = {
     FREE[0]: DELAY,
     FREE[1]: DELAY,
+    PACKET[0]: DELAY + IO,
     "link of 1 Gb/s, delay": LINK.format(rate=1_000) + DELAY,
+    PACKET[1]: LINK.format(rate=1_000) + DELAY + IO,
     "link of 3 Gb/s, delay": LINK.format(rate=3_000) + DELAY,
     "NR n78, delay": DELAY + RADIO.format(preset="nr-n78"),
     "LTE 20 MHz, delay": DELAY + RADIO.format(preset="lte-20"),

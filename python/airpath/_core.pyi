@@ -60,6 +60,10 @@ class Scenario:
         """One dict a flow: ``id``, ``kind``, ``direction``, ``congestion``, ``profile``."""
 
     @property
+    def lateness_bound_s(self) -> float:
+        """What 99 % of an emulation's packets may be late."""
+
+    @property
     def programs(self) -> list[str]:
         """Names of what an emulation runs."""
 
@@ -147,6 +151,23 @@ class Emulated:
     def result(self) -> Result:
         """Summary and tables, as a simulation has them."""
 
+def enter_user_namespace() -> None:
+    """Make this process root in a user namespace of its own. Raises ``OSError``.
+
+    Only as long as it has one thread.
+    """
+
+@final
+class Monitor:
+    """Sees what an emulation does, from another thread."""
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """Return the newest counters and states; None before the first.
+
+        ``time_s``, ``directions`` (down, up), ``links``, ``cells``, ``ues``, ``mobility``,
+        ``flows``. Counters begin at the start of the run.
+        """
+
 def emulate(
     scenario: Scenario,
     seed: int,
@@ -158,6 +179,8 @@ def emulate(
     capture: str | None = None,
     files: str | None = None,
     output: int | None = None,
+    error: int | None = None,
+    monitor: Monitor | None = None,
     flows: bool = False,
     parity: bool = False,
     progress: Callable[[float], bool] | None = None,
@@ -170,10 +193,11 @@ def emulate(
 
     ``bare`` leaves the model out: packets are passed on as they come, for comparison.
     ``capture`` is a pcapng file to be written, ``files`` a directory for what the scenario's
-    programs write. Without a command they decide when the run ends. ``output`` is a descriptor
-    for what the command writes. ``sessions`` are those of UEs that attach: place in
-    the scenario, address as a number, QFI, the times in ms after which the UE is attached and has a
-    session, and its AMBR down and up in b/s, 0 for no limit.
+    programs write. Without a command they decide when the run ends. ``output`` and ``error``
+    are descriptors for what the command writes. ``monitor`` shows what happens.
+    ``sessions`` are those of UEs that attach: place in the scenario, address as a number, QFI, the
+    times in ms after which the UE is attached and has a session, and its AMBR down and up in b/s,
+    0 for no limit.
 
     Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
     """

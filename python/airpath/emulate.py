@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airpath import attach, summary
+from airpath import attach, rootless, summary
 from airpath import provenance as prov
 from airpath import scenario as scenarios
 from airpath.errors import AirpathError, InputError, reason
@@ -52,6 +52,9 @@ def emulate(
     out: Path | None = None,
     quiet: bool = False,
     capture: bool = False,
+    monitor: _core.Monitor | None = None,
+    output: int | None = None,
+    error: int | None = None,
     flows: bool = False,
     parity: bool = False,
     progress: Progress | None = None,
@@ -62,7 +65,8 @@ def emulate(
     Without a command the scenario's programs decide how long the run lasts. ``servers`` are shell
     commands at the server's end, started before. ``out`` is the run directory; without it, one of
     its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
-    ``capture`` adds ``capture.pcapng``.
+    ``capture`` adds ``capture.pcapng``. ``monitor`` sees what happens. ``output`` and ``error`` are
+    descriptors for what the command writes.
 
     With ``flows`` the kernel's sockets run the scenario's flows: beside the command or the programs
     until those end, or without any until the scenario's end. ``parity`` plays the packets again on
@@ -93,15 +97,19 @@ def emulate(
                 quiet=quiet,
                 capture=str(pending.path / "capture.pcapng") if capture else None,
                 files=str(pending.path / PROGRAMS),
+                output=output,
+                error=error,
+                monitor=monitor,
                 flows=flows,
                 parity=parity,
                 progress=None if progress is None else _told(progress, scenario.duration_s),
                 sessions=[session.for_driver() for session in sessions],
             )
-        except ValueError as error:
-            raise InputError(str(error)) from None
-        except OSError as error:
-            raise AirpathError(f"emulation failed: {reason(error)}") from None
+        except ValueError as refused:
+            raise InputError(str(refused)) from None
+        except OSError as failed:
+            hint = "`airpath doctor` says what this machine lacks"
+            raise AirpathError(f"emulation failed: {reason(failed)}\n{hint}") from None
         result = emulated.result
         wall_s = time.monotonic() - began
         document = summary.of_result(result, scenario, identifier, wall_s)
@@ -112,8 +120,8 @@ def emulate(
         record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
         try:
             result.write_parquet(str(pending.path), prov.table_metadata(scenario, chosen))
-        except OSError as error:
-            raise cannot_write(pending.path, error) from None
+        except OSError as failed:
+            raise cannot_write(pending.path, failed) from None
         RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
         final = pending.commit()
     tables = RunDirectory(final).tables([chosen])
@@ -153,10 +161,26 @@ def sentences(run: Run) -> list[str]:
     for program in emulation["programs"]:
         if (sentence := _about(program)) is not None:
             said.append(sentence)
+    said += emulation["limits"]
     said += _watched(emulation["watch"])
     if not emulation["valid"]:
         said.append(f"this run does not count: {emulation['invalid_because']}")
     return said
+
+
+def _limits(facts: dict[str, Any]) -> list[str]:
+    """What this machine, or this user, did not allow."""
+    limits = [rootless.LIMITS] if facts["user_namespace"] else []
+    if not facts["real_time"]:
+        limits.append(rootless.NO_PRIORITY)
+    for end in facts["ends"]:
+        limits += [
+            f"{end['name']}: {what}: {why}"
+            for what, why in end["refused"].items()
+            # Its routes say it too.
+            if not what.startswith("net.ipv4.tcp_congestion_control=")
+        ]
+    return limits
 
 
 def _tunnel(emulated: _core.Emulated) -> dict[str, Any] | None:
@@ -187,7 +211,7 @@ def _watched(watch: dict[str, Any]) -> list[str]:
 def _about(program: dict[str, Any]) -> str | None:
     """What went wrong with a program other than the command."""
     who = f"{program['name']} at {program['at']}"
-    if program["name"] == "command":
+    if program["kind"] == "command":
         return None
     if program["code"]:
         last = f": {program['said']}" if program["said"] else ""
@@ -211,7 +235,7 @@ def _last_line(file: Path) -> str | None:
 def _program(program: dict[str, Any], directory: Path) -> dict[str, Any]:
     """Add where its output is, and what it said last."""
     files = {kind: f"{PROGRAMS}/{program['name']}.{kind}" for kind in ("stdout", "stderr")}
-    if not (directory / files["stdout"]).exists():
+    if program["kind"] != "program":
         return {**program, "stdout": None, "stderr": None, "said": None}
     said = _last_line(directory / files["stderr"]) or _last_line(directory / files["stdout"])
     return {**program, **files, "said": said}
@@ -236,7 +260,9 @@ def _section(
         "servers": servers,
         "programs": [_program(program, directory) for program in emulated.programs],
         "coalesce_bytes": emulated.facts["coalesce_bytes"],
+        "io": emulated.facts["io"],
         "real_time": emulated.facts["real_time"],
+        "limits": _limits(emulated.facts),
         "watch": emulated.facts["watch"],
         "hystart": {end["name"]: end["hystart"] for end in emulated.facts["ends"]},
         "flows": report["flows"],

@@ -38,6 +38,8 @@ COMMANDS = [
     "scenario",
     "scenario show",
     "scenario check",
+    "metrics",
+    "metrics dashboard",
     "subscriber",
     "subscriber add",
     "subscriber list",

@@ -3,14 +3,14 @@
 
 use airpath_path::radio::cell::Access;
 use airpath_path::{StageConfig, TunnelEnd};
-use airpath_scenario::{GtpuLink, Scenario};
+use airpath_scenario::{GtpuLink, PacketIo, Scenario};
 
 use crate::namespace::{Namespace, Place, Pool};
 use crate::nat::{self, Chain, Nat};
 use crate::profile::KernelProfile;
 use crate::session::UeSession;
 use crate::tunnel::{CORE, Nodes, RAN, Tunnel, TunnelFacts};
-use crate::{EmuError, Tun};
+use crate::{EmuError, Port};
 
 /// The name of the UEs' other end.
 const SERVER: &str = "server";
@@ -28,7 +28,7 @@ const MOST_OUTER: u32 = 20 + 8 + 16;
 pub(crate) struct CoreNetwork {
     pub(crate) server: Namespace,
     /// The server's, or the innermost NAT's.
-    pub(crate) server_tun: Tun,
+    pub(crate) server_port: Port,
     /// Between the forwarder and the server, innermost first.
     pub(crate) nats: Vec<(Namespace, Nat)>,
     /// Gateway and base station, if GTP-U goes between them.
@@ -49,7 +49,7 @@ impl CoreNetwork {
         scenario: &Scenario,
         nats: Vec<Nat>,
         profile: &KernelProfile,
-        mtu: u32,
+        (mtu, io): (u32, PacketIo),
         ues: &[(usize, String)],
         sessions: &[UeSession],
     ) -> Result<Self, EmuError> {
@@ -59,12 +59,12 @@ impl CoreNetwork {
             }
             _ => Pool::default(),
         };
-        let (server, server_tun, nats) = if nats.is_empty() {
-            let (server, tun) = Namespace::new(SERVER, Place::Server(pool), profile)?;
-            (server, tun, Vec::new())
+        let (server, server_port, nats) = if nats.is_empty() {
+            let (server, port) = Namespace::new(SERVER, Place::Server(pool), profile, io)?;
+            (server, port, Vec::new())
         } else {
-            let Chain { server, nats, tun } = Chain::new(SERVER, nats, profile, (pool, mtu))?;
-            (server, tun, nats)
+            let Chain { server, nats, port } = Chain::new(SERVER, nats, profile, (pool, mtu), io)?;
+            (server, port, nats)
         };
         let (mut nodes, mut tunnel, mut facts) = (Vec::new(), None, None);
         if let Some(link) = scenario.emulation.gtpu {
@@ -73,7 +73,7 @@ impl CoreNetwork {
             tunnel = Some((made.tunnel, said.interface));
             facts = Some(said);
         }
-        Ok(Self { server, server_tun, nats, nodes, tunnel, facts })
+        Ok(Self { server, server_port, nats, nodes, tunnel, facts })
     }
 }
 

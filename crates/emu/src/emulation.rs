@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use airpath_base::{Duration, Instant};
 use airpath_record::{RunSummary, Tables};
-use airpath_scenario::{ProgramConfig, ProgramPlace, Scenario};
+use airpath_scenario::{PacketIo, ProgramConfig, ProgramPlace, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
@@ -32,8 +32,8 @@ use crate::traffic::{Running, Traffic};
 use crate::tunnel::TunnelFacts;
 use crate::watch::{Run, Watch};
 use crate::{
-    Clock, EmuError, FailedFlow, Forwarder, Journal, Plan, Report, Settings, UeEnd, WatchFacts,
-    real_time_priority,
+    Clock, EmuError, FailedFlow, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd,
+    WatchFacts, real_time_priority,
 };
 
 /// Above what the desktop uses, below the kernel's own threads.
@@ -47,6 +47,15 @@ const PROGRESS: Duration = Duration::from_millis(100);
 
 /// Addresses 10.77.1.1 to 10.77.1.254.
 const MOST_UES: usize = 254;
+
+/// Who watches a run.
+#[derive(Clone, Debug, Default)]
+pub struct Observers {
+    /// A pcapng file to be made.
+    pub capture: Option<PathBuf>,
+    /// Is told what happens.
+    pub live: Option<Live>,
+}
 
 /// A run that is over.
 pub struct Ended {
@@ -88,6 +97,10 @@ impl Ended {
 pub struct Facts {
     /// `uname -r`.
     pub kernel: String,
+    /// How packets came and went: `tun`, `packet`.
+    pub io: &'static str,
+    /// Without root: everything is inside a user namespace.
+    pub user_namespace: bool,
     /// The forwarder's thread was scheduled first in first out.
     pub real_time: bool,
     /// Bytes handed to the kernel at once; see [`Settings`].
@@ -153,6 +166,7 @@ pub struct Emulation {
     settings: Settings,
     /// The scenario's.
     programs: Vec<ProgramConfig>,
+    io: PacketIo,
 }
 
 /// The forwarder's thread.
@@ -183,24 +197,24 @@ impl Emulation {
     ///
     /// What cannot be emulated, or is not allowed.
     pub fn new(scenario: &Scenario, seed: u64, settings: &Settings) -> Result<Self, EmuError> {
-        Self::captured(scenario, seed, settings, None)
+        Self::watched(scenario, seed, settings, Observers::default())
     }
 
-    /// Like `new`, with a capture of everything.
+    /// Like `new`, with somebody who watches.
     ///
     /// # Errors
     ///
     /// What cannot be emulated, or is not allowed.
-    pub fn captured(
+    pub fn watched(
         scenario: &Scenario,
         seed: u64,
         settings: &Settings,
-        capture: Option<PathBuf>,
+        observers: Observers,
     ) -> Result<Self, EmuError> {
-        Self::attached(scenario, seed, settings, capture, &[])
+        Self::attached(scenario, seed, settings, observers, &[])
     }
 
-    /// Like `captured`, with UEs that have attached: one session for each that has an end, or none.
+    /// Like `watched`, with UEs that have attached: one session for each that has an end, or none.
     ///
     /// # Errors
     ///
@@ -209,7 +223,7 @@ impl Emulation {
         scenario: &Scenario,
         seed: u64,
         settings: &Settings,
-        capture: Option<PathBuf>,
+        observers: Observers,
         sessions: &[UeSession],
     ) -> Result<Self, EmuError> {
         refuse_proxy(scenario)?;
@@ -228,15 +242,18 @@ impl Emulation {
         let profiles = ues.iter().map(|(ue, _)| KernelProfile::of(scenario, Some(*ue), names));
         let profiles = profiles.collect::<Result<Vec<_>, EmuError>>()?;
         let mtu = profiles.iter().fold(profile.mtu, |mtu, profile| mtu.max(profile.mtu));
-        let core = CoreNetwork::new(scenario, nats, &profile, mtu, &ues, sessions)?;
-        let CoreNetwork { server, server_tun, nats, nodes, tunnel, facts } = core;
+        let io = settings.io;
+        let core = CoreNetwork::new(scenario, nats, &profile, (mtu, io), &ues, sessions)?;
+        let CoreNetwork { server, server_port, nats, nodes, tunnel, facts } = core;
+        // All ends alike.
+        let io = server_port.io();
         let mut ends = vec![(server, profile)];
         let mut ue_ends = Vec::new();
         for (index, ((ue, name), profile)) in ues.into_iter().zip(profiles).enumerate() {
             let index = index as u8;
             let place =
                 session(ue).map_or(Place::ue(index), |session| Place::Ue(index, session.address));
-            let (mut namespace, tun) = Namespace::new(&name, place, &profile)?;
+            let (mut namespace, tun) = Namespace::new(&name, place, &profile, io)?;
             namespace.ue = Some(ue);
             let addresses = vec![place.v4().into(), place.v6().into()];
             ue_ends.push(UeEnd { name, tun, ue, addresses });
@@ -256,15 +273,18 @@ impl Emulation {
             + sessions.iter().map(|session| session.established).max().unwrap_or(Duration::ZERO);
         let plane = Plane::start(&model, settings, ahead, move |scenario, settings| {
             let names: Vec<_> = ue_ends.iter().map(|end| (end.name.clone(), end.ue)).collect();
-            let mut forwarder = Forwarder::new(server_tun, ue_ends, scenario, seed, settings)?;
+            let mut forwarder = Forwarder::new(server_port, ue_ends, scenario, seed, settings)?;
             forwarder.schedule(scheduled.unwrap_or_default());
             forwarder.note_sessions(sessions.iter().filter_map(|session| {
                 let (name, _) = names.iter().find(|(_, ue)| *ue == session.ue)?;
                 Some((name.as_str(), session))
             }));
             let (tunnel, interface) = tunnel.unzip();
-            capture.map_or(Ok(()), |file| forwarder.capture(&file, interface))?;
+            observers.capture.map_or(Ok(()), |file| forwarder.capture(&file, interface))?;
             tunnel.into_iter().for_each(|tunnel| forwarder.set_tunnel(tunnel));
+            if let Some(live) = observers.live {
+                forwarder.show(live);
+            }
             Ok(forwarder)
         })?;
         let (duration, settings) = (scenario.run.duration, *settings);
@@ -283,6 +303,7 @@ impl Emulation {
             duration,
             settings,
             programs,
+            io,
         })
     }
 
@@ -348,7 +369,8 @@ impl Emulation {
             &mut tables,
         );
         metered.record(&summary, &mut tables);
-        let mut facts = facts(&self.ends, &self.settings, real_time, watch, &self.slow_starts)?;
+        let machine = (real_time, self.io.name());
+        let mut facts = facts(&self.ends, &self.settings, machine, watch, &self.slow_starts)?;
         facts.tunnel = self.tunnel;
         facts.nats = nat_facts(&self.nats)?;
         let model = self.model;
@@ -558,11 +580,17 @@ impl Drop for Plane {
     }
 }
 
+/// Whether root here is nobody elsewhere: the first user namespace maps all numbers.
+fn in_user_namespace() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().nth(2).is_some_and(|count| count != "4294967295")
+}
+
 /// What is needed to understand a result.
 fn facts(
     ends: &[(Namespace, KernelProfile)],
     settings: &Settings,
-    real_time: bool,
+    (real_time, io): (bool, &'static str),
     watch: WatchFacts,
     slow_starts: &SlowStarts,
 ) -> Result<Facts, EmuError> {
@@ -592,6 +620,8 @@ fn facts(
     });
     Ok(Facts {
         kernel: read("/proc/sys/kernel/osrelease"),
+        io,
+        user_namespace: in_user_namespace(),
         real_time,
         coalesce_bytes: settings.coalesce_bytes,
         spin_us: settings.spin.as_nanos() as f64 / 1e3,

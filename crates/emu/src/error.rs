@@ -24,6 +24,9 @@ pub enum EmuError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// No packet socket.
+    #[error("a packet socket: {0} (root, or CAP_NET_RAW)")]
+    PacketSocket(io::Error),
     /// Reading packets failed: the device is gone.
     #[error("reading from `{device}`: {source}")]
     Read {

@@ -14,7 +14,7 @@ use airpath_base::{
 };
 use airpath_network::{FROM_SERVER, FROM_UE, Goes, Leaving, Network};
 use airpath_record::{RunSummary, Tables};
-use airpath_scenario::{EmulationConfig, Scenario};
+use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -23,6 +23,7 @@ use crate::clock::timespec;
 use crate::flows::{Flows, Key};
 use crate::header;
 use crate::journal::{Entry, Journal};
+use crate::live::{DirectionLook, Live, Snapshot};
 use crate::log::{Log, Point};
 use crate::meter::{Metered, Meters};
 use crate::outbox::{Outbox, Writing, Written};
@@ -35,12 +36,15 @@ use crate::slab::{SLOT_BYTES, Slab};
 use crate::traffic::{Ledger, Scheduled};
 use crate::tun::READ_BYTES;
 use crate::tunnel::{Batch, Tunnel};
-use crate::{Clock, EmuError, Tun};
+use crate::{Clock, EmuError, Port};
 
 /// Reads from one device before departures have their turn again.
 const BATCH: usize = 16;
 
 const DIRECTIONS: [&str; 2] = ["down", "up"];
+
+/// Nobody looks more often.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How a forwarder works.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +61,8 @@ pub struct Settings {
     pub log_records: usize,
     /// Keeps a [`Journal`].
     pub journal: bool,
+    /// How packets come and go.
+    pub io: PacketIo,
     /// Runs the scenario's flows; an [`Emulation`](crate::Emulation) does.
     pub flows: bool,
     /// No model: what is read at one end is written at the other as it is. For comparison.
@@ -69,7 +75,7 @@ pub struct UeEnd {
     /// Its name in tables.
     pub name: String,
     /// Its device.
-    pub tun: Tun,
+    pub tun: Port,
     /// Its place in the scenario.
     pub ue: usize,
     /// What leads to it. If there is one UE, everything does.
@@ -107,6 +113,8 @@ pub struct Forwarder {
     log: Option<Log>,
     journal: Option<Journal>,
     capture: Option<Capture>,
+    live: Option<Live>,
+    published_at: Instant,
     /// The clock runs.
     begun: bool,
     settings: Settings,
@@ -115,7 +123,7 @@ pub struct Forwarder {
 
 /// One end.
 struct End {
-    tun: Tun,
+    tun: Port,
     outbox: Outbox,
     name: String,
     ue: usize,
@@ -125,6 +133,7 @@ struct End {
 struct Way {
     entered: u64,
     entered_bytes: u64,
+    left_bytes: u64,
     /// Packets that lead nowhere, or that the model is not to see.
     ignored: u64,
     written: Written,
@@ -133,13 +142,15 @@ struct Way {
     /// Slots after whose end their packets were written.
     missed_slots: u64,
     missed_slot: Option<u64>,
+    /// Packets that nobody read in time.
+    overrun: u64,
 }
 
 impl Settings {
     /// As a scenario says.
     pub fn of(config: &EmulationConfig) -> Self {
         let coalesce_bytes = config.coalesce_bytes as usize;
-        Self { spin: config.spin, coalesce_bytes, ..Self::default() }
+        Self { spin: config.spin, coalesce_bytes, io: config.io, ..Self::default() }
     }
 }
 
@@ -151,6 +162,7 @@ impl Default for Settings {
             coalesce_bytes: 0,
             log_records: 0,
             journal: false,
+            io: PacketIo::Auto,
             flows: false,
             bare: false,
         }
@@ -164,7 +176,7 @@ impl Forwarder {
     ///
     /// A TCP proxy in the path: the kernel's packets would have to be answered by our endpoints.
     pub fn new(
-        server: Tun,
+        server: impl Into<Port>,
         ues: Vec<UeEnd>,
         scenario: &Scenario,
         seed: u64,
@@ -175,7 +187,7 @@ impl Forwarder {
             let outbox = Outbox::new(settings.coalesce_bytes);
             End { tun, outbox, name: name.to_owned(), ue }
         };
-        let mut ends = vec![end(server, "server", 0)];
+        let mut ends = vec![end(server.into(), "server", 0)];
         let mut routes = BTreeMap::new();
         for UeEnd { name, tun, ue, addresses } in ues {
             routes.extend(addresses.into_iter().map(|address| (address, ends.len())));
@@ -205,6 +217,8 @@ impl Forwarder {
             log: (settings.log_records > 0).then(|| Log::new(settings.log_records)),
             journal: settings.journal.then(Journal::default),
             capture: None,
+            live: None,
+            published_at: Instant::ZERO,
             begun: false,
             settings: *settings,
             seed,
@@ -242,6 +256,11 @@ impl Forwarder {
         let failed = |source| EmuError::Capture { file: name, source };
         self.capture = Some(Capture::create(file, &places).map_err(failed)?);
         Ok(())
+    }
+
+    /// Shows what happens there, from now on.
+    pub fn show(&mut self, live: Live) {
+        self.live = Some(live);
     }
 
     /// Ends the capture, if there is one.
@@ -346,6 +365,9 @@ impl Forwarder {
     pub fn report(&mut self) -> Report {
         let now = self.clock.now();
         self.drain_drops();
+        for (place, end) in self.ends.iter_mut().enumerate() {
+            self.ways[usize::from(place > 0)].overrun += end.tun.take_dropped();
+        }
         let mut links = Vec::new();
         for path in [FROM_SERVER, FROM_UE] {
             self.network.observe(path, now, &mut |meter| {
@@ -536,6 +558,7 @@ impl Forwarder {
                 way.marked += 1;
             }
             way.note_slot(self.slot, at, now);
+            way.left_bytes += u64::from(packet.size);
             self.meters.on_left(flow.0, direction, at, bytes);
             let meters = &self.meters;
             let delivered = |path| meters.delivered(flow.0, path);
@@ -620,6 +643,7 @@ impl Forwarder {
     }
 
     fn sample(&mut self, now: Instant) {
+        self.publish(now);
         let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
         self.sampled_at = now;
         self.network.sample(now, &mut self.tables);
@@ -627,6 +651,27 @@ impl Forwarder {
             self.meters.sender(flow, window);
         }
         self.meters.sample(now, seconds);
+    }
+
+    fn publish(&mut self, now: Instant) {
+        if now.saturating_since(self.published_at) < LOOK_INTERVAL {
+            return;
+        }
+        let Some(live) = &self.live else { return };
+        self.published_at = now;
+        let Self { network, tables, meters, ways, .. } = self;
+        live.publish(|snapshot| {
+            let look = snapshot.get_or_insert_with(|| Snapshot {
+                network: network.look(now, &tables.names),
+                ..Snapshot::default()
+            });
+            look.time_s = now.as_secs_f64();
+            network.update(now, &mut look.network);
+            meters.update(&mut look.flows);
+            for (way, look) in ways.iter().zip(&mut look.directions) {
+                way.update(look);
+            }
+        });
     }
 
     fn sample_if_due(&mut self, now: Instant) {
@@ -649,12 +694,14 @@ impl Way {
         Self {
             entered: 0,
             entered_bytes: 0,
+            left_bytes: 0,
             ignored: 0,
             written: Written::new(),
             marked: 0,
             dropped: BTreeMap::new(),
             missed_slots: 0,
             missed_slot: None,
+            overrun: 0,
         }
     }
 
@@ -669,6 +716,16 @@ impl Way {
         }
     }
 
+    fn update(&self, look: &mut DirectionLook) {
+        let us = |late: Option<Duration>| late.map(|late| late.as_nanos() as f64 / 1e3);
+        let Written { lateness, packets, refused, .. } = &self.written;
+        look.entered = self.entered;
+        (look.left, look.left_bytes, look.refused) = (*packets, self.left_bytes, *refused);
+        look.dropped.clear();
+        look.dropped.extend(self.dropped.iter().map(|(reason, &packets)| (reason.name(), packets)));
+        (look.late_p99_us, look.late_max_us) = (us(lateness.quantile(0.99)), us(lateness.max()));
+    }
+
     fn report(&self) -> DirectionReport {
         DirectionReport {
             entered: self.entered,
@@ -680,6 +737,7 @@ impl Way {
             dropped: self.dropped.iter().map(|(reason, &n)| (reason.name(), n)).collect(),
             marked: self.marked,
             missed_slots: self.missed_slots,
+            overrun: self.overrun,
             lateness_us: Lateness::of(&self.written.lateness),
         }
     }

@@ -8,6 +8,7 @@ use airpath_network::mbps;
 use airpath_record::{FlowSummary, Name, Quantiles, RunSummary, SampleRow, Tables};
 
 use crate::flows::Key;
+use crate::live::FlowLook;
 use crate::packet::{ACK, FIN, Layout, SYN, TCP, UDP};
 use crate::traffic::SenderWindow;
 
@@ -316,6 +317,30 @@ impl Meters {
     /// A packet of a flow was dropped.
     pub(crate) fn on_drop(&mut self, flow: u32, direction: usize) {
         self.flows[flow as usize].ways[direction].dropped += 1;
+    }
+
+    /// Fills in looks at all flows.
+    pub(crate) fn update(&self, flows: &mut Vec<FlowLook>) {
+        for meter in &self.flows[flows.len()..] {
+            flows.push(FlowLook {
+                id: meter.id.as_str().into(),
+                direction: "down",
+                bytes: 0,
+                retransmissions: 0,
+                rtt_ms: None,
+                cwnd_segments: None,
+            });
+        }
+        for (meter, look) in self.flows.iter().zip(flows) {
+            let direction = meter.direction();
+            let way = &meter.ways[direction];
+            look.direction = if direction == 0 { "down" } else { "up" };
+            look.bytes = way.bytes(meter.protocol);
+            look.retransmissions = way.retransmitted;
+            let count = way.rtt_count;
+            look.rtt_ms = (count > 0).then(|| (way.rtt_sum / count).as_millis_f64());
+            look.cwnd_segments = meter.sender.map(|sender| sender.cwnd_segments);
+        }
     }
 
     /// A sample interval of so many seconds ends.

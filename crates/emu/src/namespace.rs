@@ -9,10 +9,13 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use airpath_scenario::PacketIo;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::port::{PROGRAMS_ADDRESS, WIRE, WIRE_ADDRESS};
 use crate::profile::KernelProfile;
-use crate::{EmuError, Tun, sys};
+use crate::sys::LARGEST;
+use crate::{EmuError, PacketPort, Port, Tun, sys};
 
 /// The interface's name in each namespace.
 pub(crate) const DEVICE: &str = "air0";
@@ -98,15 +101,16 @@ impl Namespace {
         name: &str,
         place: Place,
         profile: &KernelProfile,
-    ) -> Result<(Self, Tun), EmuError> {
-        let (mut namespace, (tun, refused)) = Self::make(name, place, || {
-            let tun = Tun::open(DEVICE, true)?;
+        io: PacketIo,
+    ) -> Result<(Self, Port), EmuError> {
+        let (mut namespace, (port, refused)) = Self::make(name, place, || {
+            let port = open_port(io, profile.mtu)?;
             let refused = write_sysctls(&profile.sysctls);
             run_ip(&batch(place, profile))?;
-            Ok((tun, refused))
+            Ok((port, refused))
         })?;
         namespace.refused = refused;
-        Ok((namespace, tun))
+        Ok((namespace, port))
     }
 
     /// Makes one, and does `work` inside.
@@ -172,6 +176,33 @@ pub(crate) fn write_sysctls(sysctls: &[(&str, String)]) -> Vec<(String, String)>
         }
     }
     refused
+}
+
+/// Makes [`DEVICE`] in the calling thread's network namespace.
+pub(crate) fn open_port(io: PacketIo, mtu: u32) -> Result<Port, EmuError> {
+    let tun = match io {
+        PacketIo::Tun => Some(Tun::open(DEVICE, true)?),
+        PacketIo::Auto => Tun::open(DEVICE, true).ok(),
+        PacketIo::Packet => None,
+    };
+    if let Some(tun) = tun {
+        return Ok(Port::Tun(tun));
+    }
+    run_ip(&veth(mtu))?;
+    Ok(Port::Packet(PacketPort::open()?))
+}
+
+/// Commands for `ip -batch`: a veth pair instead of a TUN device. Without ARP a frame goes to the
+/// sender's own address, so the kernel behind the wire takes it for somebody else's and drops it,
+/// once the packet socket has seen it.
+fn veth(mtu: u32) -> String {
+    let text = |address: [u8; 6]| address.map(|byte| format!("{byte:02x}")).join(":");
+    let (programs, wire) = (text(PROGRAMS_ADDRESS), text(WIRE_ADDRESS));
+    format!(
+        "link add {DEVICE} address {programs} type veth peer name {WIRE} address {wire}\n\
+         link set {DEVICE} arp off gso_max_size {LARGEST}\n\
+         link set {WIRE} arp off addrgenmode none mtu {mtu} up\n"
+    )
 }
 
 /// Commands for `ip -batch`. What a namespace's sysctls cannot say stands in its routes: the

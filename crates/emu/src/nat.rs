@@ -8,14 +8,15 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 
 use airpath_path::{GateConfig, GateKind, GateSide, GateTimer, StageConfig};
-use airpath_scenario::Scenario;
+use airpath_scenario::{PacketIo, Scenario};
 use serde::Serialize;
 
 use crate::namespace::{
-    DEVICE, IPV6_MTU, Namespace, Place, Pool, QUEUE_PACKETS, run_ip, run_with_input, write_sysctls,
+    DEVICE, IPV6_MTU, Namespace, Place, Pool, QUEUE_PACKETS, open_port, run_ip, run_with_input,
+    write_sysctls,
 };
 use crate::profile::KernelProfile;
-use crate::{EmuError, Tun};
+use crate::{EmuError, Port};
 
 /// A third byte of their addresses each.
 const MOST: usize = 8;
@@ -87,7 +88,7 @@ pub(crate) struct Chain {
     /// Innermost first.
     pub(crate) nats: Vec<(Namespace, Nat)>,
     /// In the innermost.
-    pub(crate) tun: Tun,
+    pub(crate) port: Port,
 }
 
 impl Chain {
@@ -102,16 +103,17 @@ impl Chain {
         nats: Vec<Nat>,
         profile: &KernelProfile,
         (pool, mtu): (Pool, u32),
+        io: PacketIo,
     ) -> Result<Self, EmuError> {
         let (first, last) = (name(0), nats.len());
         let mut made: Vec<(Namespace, Nat)> = Vec::new();
-        let mut tun = None;
+        let mut port = None;
         for (index, nat) in nats.into_iter().enumerate() {
             let name = name(index);
             let inner = made.last().map(|(inner, _)| inner.path());
             let (namespace, device) = Namespace::make(&name, Place::Between, || {
                 let device = match &inner {
-                    None => Some(Tun::open(DEVICE, true)?),
+                    None => Some(open_port(io, mtu)?),
                     Some(_) => None,
                 };
                 set_up(&name, &nat)?;
@@ -121,13 +123,13 @@ impl Chain {
                 })?;
                 Ok(device)
             })?;
-            tun = tun.or(device);
+            port = port.or(device);
             if let Some((inner, _)) = made.last() {
                 inner.within(|| run_ip(&outside_batch(index - 1, false, mtu)))??;
             }
             made.push((namespace, nat));
         }
-        let (Some(tun), Some((outermost, _))) = (tun, made.last()) else {
+        let (Some(port), Some((outermost, _))) = (port, made.last()) else {
             return Err(EmuError::Place { name: first, known: "no NAT".to_owned() });
         };
         let path = outermost.path();
@@ -140,7 +142,7 @@ impl Chain {
         // In this order nothing is sent to an end that is not up.
         outermost.within(|| run_ip(&outside_batch(last - 1, true, mtu)))??;
         server.within(|| run_ip(&server_batch(pool, profile)))??;
-        Ok(Self { server, nats: made, tun })
+        Ok(Self { server, nats: made, port })
     }
 }
 

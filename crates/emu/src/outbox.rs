@@ -8,13 +8,13 @@ use airpath_base::{FlowId, Histogram, Instant};
 use crate::packet::Offload;
 use crate::segments::Train;
 use crate::slab::Slab;
-use crate::{Clock, Tun};
+use crate::{Clock, Port};
 
 /// Connections of which segments are held together at a time.
 const TRAINS: usize = 8;
 
 /// Segments of a train at the most.
-const CARS: usize = 64;
+pub(crate) const CARS: usize = 64;
 
 /// Packets that are to be written now.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ struct Car {
 
 /// Where packets are written to, and what is noted then.
 pub(crate) struct Writing<'a> {
-    pub(crate) tun: &'a Tun,
+    pub(crate) tun: &'a Port,
     pub(crate) clock: &'a Clock,
     pub(crate) slab: &'a mut Slab,
     pub(crate) written: &'a mut Written,

@@ -10,6 +10,9 @@ const NEEDS_CHECKSUM: u8 = 1;
 /// VIRTIO_NET_HDR_GSO_*.
 const TCP_V4: u8 = 1;
 const TCP_V6: u8 = 4;
+/// Datagrams of one size, by an application that asks for it; a TUN device is not told to leave
+/// them whole.
+const UDP_L4: u8 = 5;
 const WITH_CWR: u8 = 0x80;
 
 pub(crate) const TCP: u8 = 6;
@@ -67,7 +70,7 @@ impl Offload {
     pub(crate) fn read(bytes: [u8; OFFLOAD_BYTES]) -> Self {
         let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         let kind = bytes[1] & !WITH_CWR;
-        let cut = matches!(kind, TCP_V4 | TCP_V6) && word(4) > 0;
+        let cut = matches!(kind, TCP_V4 | TCP_V6 | UDP_L4) && word(4) > 0;
         Self {
             checksum: (bytes[0] & NEEDS_CHECKSUM != 0)
                 .then(|| Checksum { start: word(6), field: word(8) }),
@@ -92,6 +95,25 @@ impl Offload {
         bytes[0] = if self.checksum.is_some() { NEEDS_CHECKSUM } else { 0 };
         bytes
     }
+}
+
+/// The same for a packet that begins so many bytes earlier: what is said about its headers.
+pub(crate) fn shift(mut said: [u8; OFFLOAD_BYTES], bytes: i16) -> [u8; OFFLOAD_BYTES] {
+    let mut add = |at: usize| {
+        let word = u16::from_ne_bytes([said[at], said[at + 1]]).saturating_add_signed(bytes);
+        said[at..at + 2].copy_from_slice(&word.to_ne_bytes());
+    };
+    // Where the checksum starts; the length of the headers of what is to be cut.
+    add(6);
+    add(2);
+    let [flags, kind, ..] = said;
+    if flags & NEEDS_CHECKSUM == 0 {
+        said[6..8].fill(0);
+    }
+    if kind == 0 {
+        said[2..4].fill(0);
+    }
+    said
 }
 
 /// Where the transport header of an IP packet stands.
@@ -153,6 +175,9 @@ impl Layout {
         (words >= 5 && packet.len() >= bytes).then_some(bytes)
     }
 }
+
+/// Bytes of a UDP header (RFC 768).
+pub(crate) const UDP_BYTES: usize = 8;
 
 /// Writes what the IP header says about the packet's length, and the checksums that follow: that
 /// of IPv4's header, and the pseudo-header's part of the transport's (RFC 9293 3.1).

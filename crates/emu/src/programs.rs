@@ -22,9 +22,10 @@ pub struct Plan {
     pub servers: Vec<String>,
     /// The command's standard output goes to standard error.
     pub quiet: bool,
-    /// The command's standard output and error go to this descriptor, which it takes for a terminal
-    /// if it is one.
+    /// Where the command's standard output and standard error go; `None`: where this process's do.
     pub output: Option<RawFd>,
+    /// See `output`.
+    pub error: Option<RawFd>,
     /// Directory for what the scenario's programs write; `None`: to standard error.
     pub files: Option<PathBuf>,
 }
@@ -32,6 +33,8 @@ pub struct Plan {
 /// One program, and what became of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProgramReport {
+    /// `command`, `server` (of [`Plan::servers`]), or `program` of the scenario.
+    pub kind: &'static str,
     /// `command`, `server-0`, or its name in the scenario.
     pub name: String,
     /// The end where it ran.
@@ -87,11 +90,13 @@ impl Session {
         let mut session =
             Self { programs: Vec::new(), command: None, reports: Vec::new(), files: Vec::new() };
         for (index, line) in plan.servers.iter().enumerate() {
-            let streams = Streams { output: Some(STANDARD_ERROR), ..Streams::default() };
+            let output = plan.error.or(Some(STANDARD_ERROR));
+            let streams = Streams { input: false, output, error: plan.error };
             let at = at(ProgramPlace::Server)?;
             let program = shell(line, at.network, streams)?;
             let program = Program { service: true, ..program };
-            session.add(format!("server-{index}"), at.name, line.clone(), program);
+            let name = format!("server-{index}");
+            session.add(("server", name), at.name, line.clone(), program);
         }
         // Of the same time: in the order of the file, the command last.
         let (first, later): (Vec<_>, Vec<_>) =
@@ -101,14 +106,14 @@ impl Session {
         }
         if !plan.command.is_empty() {
             let quiet = plan.quiet.then_some(STANDARD_ERROR);
-            let streams =
-                Streams { input: true, output: plan.output.or(quiet), error: plan.output };
+            let streams = Streams { input: true, output: plan.output.or(quiet), error: plan.error };
             let program = Program {
                 ends_run: true,
                 ..plain(c_strings(&plan.command)?, command_at.network, streams)
             };
             session.command = Some(session.programs.len());
-            session.add("command".to_owned(), command_at.name, plan.command.join(" "), program);
+            let name = ("command", "command".to_owned());
+            session.add(name, command_at.name, plan.command.join(" "), program);
         }
         let mut later = later;
         later.sort_by_key(|config| config.start);
@@ -137,7 +142,8 @@ impl Session {
             ends_run: config.ends_run,
             ..shell(&config.command, at.network, streams)?
         };
-        self.add(config.name.clone(), at.name, config.command.clone(), program);
+        let name = ("program", config.name.clone());
+        self.add(name, at.name, config.command.clone(), program);
         Ok(())
     }
 
@@ -156,9 +162,16 @@ impl Session {
         Ok(made)
     }
 
-    fn add(&mut self, name: String, at: String, command: String, program: Program) {
+    fn add(
+        &mut self,
+        (kind, name): (&'static str, String),
+        at: String,
+        command: String,
+        program: Program,
+    ) {
         self.programs.push(program);
         self.reports.push(ProgramReport {
+            kind,
             name,
             at,
             command,

@@ -59,6 +59,8 @@ pub struct DirectionReport {
     pub dropped: BTreeMap<&'static str, u64>,
     /// Packets marked "congestion experienced".
     pub marked: u64,
+    /// Packets that were dropped before they could be read: the ring of a packet socket was full.
+    pub overrun: u64,
     /// Slots of the cell after whose end their packets were written.
     pub missed_slots: u64,
     /// How late packets left; null if none did.
@@ -123,6 +125,10 @@ impl Report {
         let refused: u64 = self.directions.values().map(|report| report.refused).sum();
         if refused > 0 {
             return Some(format!("the kernel refused {refused} packets"));
+        }
+        let overrun: u64 = self.directions.values().map(|report| report.overrun).sum();
+        if overrun > 0 {
+            return Some(format!("{overrun} packets were dropped before they could be read"));
         }
         (!late.is_empty()).then(|| format!("{}; the bound is {bound:.0} us", late.join(", ")))
     }

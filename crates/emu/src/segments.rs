@@ -1,11 +1,13 @@
-//! Large TCP segments of the kernel's, cut to what a link carries: what a network card does for a
-//! sender (TCP segmentation offload).
+//! Large TCP segments of the kernel's, and datagrams that were sent as one, cut to what a link
+//! carries: what a network card does for a sender (segmentation offload).
 
-use crate::packet::{ACK, CWR, FIN, Layout, Offload, PSH, set_length};
+use crate::packet::{ACK, CWR, FIN, Layout, Offload, PSH, UDP, UDP_BYTES, set_length};
 
 /// How a packet is cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segments {
+    /// Datagrams, not segments.
+    is_udp: bool,
     layout: Layout,
     offload: Offload,
     /// IP and TCP.
@@ -19,12 +21,17 @@ impl Segments {
     pub(crate) fn of(packet: &[u8], offload: Offload) -> Option<Self> {
         let segment_bytes = usize::from(offload.segment_bytes?);
         let layout = Layout::of(packet)?;
-        let header_bytes = layout.tcp_header_bytes(packet)?;
+        let is_udp = layout.protocol == UDP && layout.has_transport;
+        let (header_bytes, field) = match is_udp {
+            true => (layout.ip_bytes + UDP_BYTES, 6),
+            false => (layout.tcp_header_bytes(packet)?, 16),
+        };
         let fits = offload.checksum.is_some_and(|checksum| {
-            usize::from(checksum.start) == layout.ip_bytes && checksum.field == 16
+            usize::from(checksum.start) == layout.ip_bytes && checksum.field == field
         });
-        let payload_bytes = packet.len() - header_bytes;
+        let payload_bytes = packet.len().checked_sub(header_bytes)?;
         (fits && payload_bytes > 0).then_some(Self {
+            is_udp,
             layout,
             offload,
             header_bytes,
@@ -52,7 +59,20 @@ impl Segments {
             let id = u16::from_be_bytes([headers[4], headers[5]]).wrapping_add(index as u16);
             headers[4..6].copy_from_slice(&id.to_be_bytes());
         }
-        let tcp = &mut headers[self.layout.ip_bytes..];
+        let transport = &mut headers[self.layout.ip_bytes..];
+        if self.is_udp {
+            let length = (UDP_BYTES + payload) as u16;
+            transport[4..6].copy_from_slice(&length.to_be_bytes());
+        } else {
+            self.set_tcp(transport, index, skipped);
+        }
+        if let Some(checksum) = self.offload.checksum {
+            set_length(headers, &self.layout, length, checksum);
+        }
+        length
+    }
+
+    fn set_tcp(&self, tcp: &mut [u8], index: usize, skipped: usize) {
         let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(skipped as u32);
         tcp[4..8].copy_from_slice(&seq.to_be_bytes());
         if index > 0 {
@@ -61,10 +81,6 @@ impl Segments {
         if index + 1 < self.count() {
             tcp[13] &= !(FIN | PSH);
         }
-        if let Some(checksum) = self.offload.checksum {
-            set_length(headers, &self.layout, length, checksum);
-        }
-        length
     }
 }
 
@@ -297,6 +313,36 @@ mod tests {
             prop_assert_eq!(said.segment_bytes.is_some(), cars.len() > 1);
             prop_assert_eq!(Offload::read(said.bytes()), said);
         }
+    }
+
+    #[test]
+    fn datagrams_are_cut_too() {
+        let payload: Vec<u8> = (0..2500).map(|byte| byte as u8).collect();
+        let mut packet = Vec::new();
+        let builder = PacketBuilder::ipv4([10, 77, 0, 1], [10, 77, 1, 1], 64).udp(4000, 53);
+        builder.write(&mut packet, &payload).unwrap();
+        // VIRTIO_NET_HDR_F_NEEDS_CSUM, VIRTIO_NET_HDR_GSO_UDP_L4, and where things stand.
+        let mut said = [1, 5, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (at, word) in [(2, 28u16), (4, 1000), (6, 20), (8, 6)] {
+            said[at..at + 2].copy_from_slice(&word.to_ne_bytes());
+        }
+        let segments = Segments::of(&packet, Offload::read(said)).unwrap();
+        let mut carried = Vec::new();
+        for index in 0..segments.count() {
+            let mut out = vec![0; 2000];
+            let length = segments.write(&packet, index, &mut out);
+            out.truncate(length);
+            let field = 20 + 6;
+            let pseudo = sum(&out[20..]);
+            out[field..field + 2].copy_from_slice(&(!fold(pseudo)).to_be_bytes());
+            let sliced = SlicedPacket::from_ip(&out).unwrap();
+            let Some(TransportSlice::Udp(udp)) = &sliced.transport else { panic!("no UDP") };
+            let (header, body) = (udp.to_header(), udp.payload());
+            let made = header.calc_checksum_ipv4_raw([10, 77, 0, 1], [10, 77, 1, 1], body);
+            assert_eq!(made.unwrap(), header.checksum);
+            carried.extend_from_slice(body);
+        }
+        assert_eq!((segments.count(), carried), (3, payload));
     }
 
     #[test]

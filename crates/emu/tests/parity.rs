@@ -3,8 +3,10 @@
 #![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use airpath_emu::{Emulation, Entry, Journal, Plan, Settings};
+use airpath_emu::{Emulation, Entry, Journal, Live, Observers, Plan, Settings};
 use airpath_scenario::{Scenario, Source, parse, shipped};
 
 /// True if this machine can do it; else says why not.
@@ -36,8 +38,22 @@ fn scenario_with(name: &str, sets: &[String]) -> Scenario {
 /// Runs shell commands at both ends; the journal.
 fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
     let settings = Settings { journal: true, ..Settings::of(&scenario.emulation) };
-    let emulation =
-        Emulation::new(scenario, 7, &settings).unwrap_or_else(|error| panic!("{error}"));
+    // Somebody watches all the time: that changes nothing either.
+    let live = Live::default();
+    let observers = Observers { live: Some(live.clone()), ..Observers::default() };
+    let over = Arc::new(AtomicBool::new(false));
+    let watcher = std::thread::spawn({
+        let over = Arc::clone(&over);
+        move || {
+            let mut seen = 0;
+            while !over.load(Ordering::Relaxed) {
+                seen += usize::from(live.snapshot().is_some());
+            }
+            seen
+        }
+    });
+    let emulation = Emulation::watched(scenario, 7, &settings, observers)
+        .unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan {
         command: ["/bin/sh", "-c", ue].map(str::to_owned).to_vec(),
         servers: vec![server.to_owned()],
@@ -45,6 +61,8 @@ fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
         ..Plan::default()
     };
     let ended = emulation.run(&plan).unwrap_or_else(|error| panic!("{error}"));
+    over.store(true, Ordering::Relaxed);
+    assert!(watcher.join().expect("it only looks") > 0);
     assert_eq!(ended.code, 0);
     ended.journal.expect("it was asked for")
 }

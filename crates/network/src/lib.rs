@@ -32,11 +32,13 @@
 
 mod hops;
 mod links;
+mod look;
 mod network;
 mod radio;
 mod steady;
 
 pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, Leaving, RADIO, beyond_proxy};
+pub use look::{CellLook, LinkLook, NetworkLook, RadioLook, UeLook};
 pub use network::{Arrival, Network};
 pub use steady::steady;
 

@@ -11,6 +11,7 @@ use airpath_scenario::{NamedStage, Scenario};
 
 use crate::hops::{FROM_UE, Goes, HOPS, HOST, Leaving, RADIO, beyond_proxy};
 use crate::links::{self, LinkHistory, drop_event};
+use crate::look::{LinkLook, NetworkLook};
 use crate::radio::Radio;
 
 /// Paths by hop; some of them may be unused.
@@ -292,6 +293,33 @@ impl Network {
         }
         if let Some(radio) = &mut self.radio {
             radio.sample(now, tables);
+        }
+    }
+
+    /// An empty look, with all names.
+    pub fn look(&mut self, now: Instant, names: &Names) -> NetworkLook {
+        let mut look = NetworkLook::default();
+        for path in BY_DIRECTION {
+            self.paths[path].observe(now, &mut |meter| look.links.push(LinkLook::of(meter)));
+        }
+        if let Some(radio) = &mut self.radio {
+            radio.look(now, names, &mut look);
+        }
+        look
+    }
+
+    /// Fills a look in.
+    pub fn update(&mut self, now: Instant, look: &mut NetworkLook) {
+        let mut links = look.links.iter_mut();
+        for path in BY_DIRECTION {
+            self.paths[path].observe(now, &mut |meter| {
+                if let Some(link) = links.next() {
+                    link.update(meter);
+                }
+            });
+        }
+        if let Some(radio) = &mut self.radio {
+            radio.update(now, look);
         }
     }
 

@@ -1,6 +1,8 @@
 //! The cells at the UEs' end of the path: which flow belongs to which UE, and what goes into
 //! tables.
 
+use std::sync::Arc;
+
 use airpath_base::{Drop, DropReason, Duration, Instant, Packet};
 use airpath_path::Load;
 use airpath_path::radio::Direction;
@@ -8,7 +10,9 @@ use airpath_path::radio::cell::{
     AccessCounters, CellDeparture, GrantCause, RadioCounters, RadioEvent, RadioEventKind, UeIndex,
     UeMeter,
 };
+use airpath_path::radio::mac::drx::DrxState;
 use airpath_path::radio::ran::{MobilityEvent, MobilityEventKind, Ran};
+use airpath_path::radio::rrc::RrcState;
 use airpath_record::{
     EventRow, LinkSummary, Name, Names, Quantiles, RadioLogRow, RadioRow, RadioSummary, RunSummary,
     Tables,
@@ -16,6 +20,7 @@ use airpath_record::{
 use airpath_scenario::{RadioConfig, Scenario};
 
 use crate::links::{self, LinkHistory, Look};
+use crate::look::{CellLook, NetworkLook, UeLook, side};
 use crate::mbps;
 
 /// The cells and their UEs' traffic.
@@ -31,6 +36,8 @@ pub(crate) struct Radio {
     flows: Vec<Name>,
     /// UEs with traffic, in order.
     used: Vec<UsedUe>,
+    /// What happened between cells, by name.
+    mobility: Vec<(&'static str, u64)>,
     sampled_at: Instant,
 }
 
@@ -90,7 +97,8 @@ impl Radio {
             ran.watch();
         }
         let (ues, flows, labels) = (Vec::new(), Vec::new(), config.ues.clone());
-        Self { ran, cells, labels, ues, flows, used, sampled_at: Instant::ZERO }
+        let mobility = Vec::new();
+        Self { ran, cells, labels, ues, flows, used, mobility, sampled_at: Instant::ZERO }
     }
 
     /// The next flow belongs to that UE.
@@ -148,6 +156,11 @@ impl Radio {
     /// Writes what happened to UEs between cells.
     pub(crate) fn write_mobility(&mut self, tables: &mut Tables) {
         while let Some(event) = self.ran.poll_mobility() {
+            let name = event.kind.name();
+            match self.mobility.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, count)) => *count += 1,
+                None => self.mobility.push((name, 1)),
+            }
             if let Some(ue) = self.used.iter().find(|ue| ue.index == event.ue) {
                 let cell = self.cells[event.to.0 as usize];
                 tables.event(mobility_event(ue.sides[0].link.name(), cell, &event));
@@ -162,6 +175,55 @@ impl Radio {
                 tables.radio_log(log_row(self.used[place].name, &self.flows, &event));
             }
         }
+    }
+
+    /// Names for looks.
+    pub(crate) fn look(&mut self, now: Instant, names: &Names, look: &mut NetworkLook) {
+        let cells: Vec<Arc<str>> = self.cells.iter().map(|&cell| names.name(cell).into()).collect();
+        let per_s = self.ran.cells(now).iter().map(|cell| {
+            [Direction::Downlink, Direction::Uplink].map(|direction| cell.blocks_per_s(direction))
+        });
+        look.cells = cells
+            .iter()
+            .zip(per_s)
+            .map(|(id, prbs_per_s)| CellLook { id: Arc::clone(id), prbs: [0; 2], prbs_per_s })
+            .collect();
+        look.ues = self
+            .labels
+            .iter()
+            .map(|label| UeLook {
+                id: label.as_str().into(),
+                cell: Arc::clone(&cells[0]),
+                rrc: RrcState::Idle.name(),
+                drx: None,
+                radio: Default::default(),
+            })
+            .collect();
+    }
+
+    /// Fills a look in.
+    pub(crate) fn update(&mut self, now: Instant, look: &mut NetworkLook) {
+        let NetworkLook { cells, ues, mobility, .. } = look;
+        for (cell, look) in self.ran.cells(now).iter_mut().zip(cells.iter_mut()) {
+            look.prbs = [0; 2];
+            cell.observe(now, &mut |meter| look.prbs[side(meter.direction)] += meter.radio.prbs);
+        }
+        for (index, look) in (0..).map(UeIndex).zip(ues) {
+            let state = self.ran.state(now, index);
+            look.rrc = state.map_or("handover", |state| state.rrc.name());
+            look.drx = state.and_then(|state| state.drx).map(DrxState::name);
+            look.cell = Arc::clone(&cells[self.ran.cell_of(index).0 as usize].id);
+            self.ran.observe_ue(now, index, &mut |meter| {
+                look.radio[side(meter.direction)].update(now, meter);
+            });
+        }
+        for used in &self.used {
+            let look = &mut look.ues[used.index.0 as usize];
+            for (side, look) in used.sides.iter().zip(&mut look.radio) {
+                look.set_dropped(&side.dropped);
+            }
+        }
+        mobility.clone_from(&self.mobility);
     }
 
     /// A sample interval ends.

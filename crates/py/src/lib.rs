@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use airpath_base::{Duration, Instant, Rate};
-use airpath_emu::{EmuError, Emulation, Ended, Plan, Settings, UeSession};
+use airpath_emu::{EmuError, Emulation, Ended, Live, Observers, Plan, Settings, UeSession};
 use airpath_record::RecordError;
 use airpath_scenario::{Origin, Parsed, Problem, Source};
 use arrow::record_batch::RecordBatch;
@@ -20,8 +20,8 @@ use pyo3_arrow::PyTable;
 mod core {
     #[pymodule_export]
     use super::{
-        PyEmulated, PyResultTables, PyScenario, ScenarioError, emulate, parse, profiles,
-        radio_presets, reference, schema, shipped, simulate,
+        PyEmulated, PyMonitor, PyResultTables, PyScenario, ScenarioError, emulate,
+        enter_user_namespace, parse, profiles, radio_presets, reference, schema, shipped, simulate,
     };
 
     use pyo3::prelude::*;
@@ -80,6 +80,11 @@ impl PyScenario {
     #[getter]
     fn resolved_toml(&self) -> &str {
         &self.0.resolved_toml
+    }
+
+    #[getter]
+    fn lateness_bound_s(&self) -> f64 {
+        self.0.scenario.emulation.lateness_bound.as_secs_f64()
     }
 
     /// What `[core]` says, and who the UEs are; None without it.
@@ -371,6 +376,31 @@ impl PyEmulated {
     }
 }
 
+/// Makes this process root in a user namespace of its own.
+#[pyfunction]
+fn enter_user_namespace() -> PyResult<()> {
+    Ok(airpath_emu::enter_user_namespace()?)
+}
+
+/// Sees what an emulation does, from another thread.
+#[pyclass(name = "Monitor", module = "airpath._core", frozen)]
+struct PyMonitor(Live);
+
+#[pymethods]
+impl PyMonitor {
+    #[new]
+    fn new() -> Self {
+        Self(Live::default())
+    }
+
+    /// The newest snapshot; None before the first.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(snapshot) = self.0.snapshot() else { return Ok(None) };
+        let text = serde_json::to_string(&snapshot).expect("only strings, numbers and lists");
+        py.import("json")?.call_method1("loads", (text,)).map(Some)
+    }
+}
+
 /// A UE's place in the scenario, its address, its QFI; ms until it is attached and until it has its
 /// session; AMBR down and up in b/s, 0 for none.
 type SessionTuple = (usize, u32, u8, f64, f64, u64, u64);
@@ -379,7 +409,7 @@ type SessionTuple = (usize, u32, u8, f64, f64, u64, u64);
 /// scenario's flows beside it, or alone where the command is empty. `parity` plays the packets again.
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, flows=false, parity=false, progress=None, sessions=None))]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, error=None, monitor=None, flows=false, parity=false, progress=None, sessions=None))]
 fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
@@ -392,6 +422,8 @@ fn emulate(
     capture: Option<PathBuf>,
     files: Option<PathBuf>,
     output: Option<i32>,
+    error: Option<i32>,
+    monitor: Option<&PyMonitor>,
     flows: bool,
     parity: bool,
     progress: Option<Py<PyAny>>,
@@ -413,7 +445,8 @@ fn emulate(
         .collect();
     let settings = Settings { bare, flows, journal: parity, ..Settings::of(&scenario.emulation) };
     let alone = flows && command.is_empty() && scenario.programs.is_empty();
-    let plan = Plan { command, place, servers, quiet, output, files };
+    let plan = Plan { command, place, servers, quiet, output, error, files };
+    let observers = Observers { capture, live: monitor.map(|monitor| monitor.0.clone()) };
     let mut raised = None;
     let mut report = |now: Instant| {
         let tell = |py: Python<'_>| -> PyResult<bool> {
@@ -428,7 +461,7 @@ fn emulate(
         })
     };
     let run = || -> Result<Ended, EmuError> {
-        let emulation = Emulation::attached(scenario, seed, &settings, capture, &sessions)?;
+        let emulation = Emulation::attached(scenario, seed, &settings, observers, &sessions)?;
         if alone { emulation.run_flows(&mut report) } else { emulation.run(&plan) }
     };
     let ended = py.detach(run);

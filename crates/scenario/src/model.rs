@@ -137,6 +137,17 @@ pub enum PacketIo {
     Packet,
 }
 
+impl PacketIo {
+    /// Name in scenarios and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Tun => "tun",
+            Self::Packet => "packet",
+        }
+    }
+}
+
 /// A program inside an emulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramConfig {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from airpath.cli import doctor, emulate, report, reproduce, run, scenario, subscriber, twin
+from airpath.cli import doctor, emulate, metrics, report, reproduce, run, scenario, subscriber, twin
 from airpath.cli.console import guarded
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("reproduce", short_help="Run published studies and judge each figure
 app.command("report", short_help="Write one self-contained HTML report.")(report.command)
 app.command("doctor", short_help="What this machine can do, and what is missing.")(doctor.command)
 app.add_typer(scenario.app, name="scenario")
+app.add_typer(metrics.app, name="metrics")
 app.add_typer(subscriber.app, name="subscriber")
 
 

@@ -23,5 +23,10 @@ def command(
     for found in findings:
         state = "yes" if found.found else "no "
         output(f"{state}  {found.name:{width}}  {found.detail}")
-        if not found.found:
-            output(f"     {'':{width}}  for {found.needed_for}: {found.remedy or 'nothing helps'}")
+        if found.found:
+            continue
+        indent = f"     {'':{width}}  "
+        output(f"{indent}for {found.needed_for}")
+        output(f"{indent}without: {found.cost or 'it does not work'}")
+        remedy = found.remedy or "nothing helps"
+        output(f"{indent}remedy: " + remedy.rstrip().replace("\n", f"\n{indent}"))

@@ -65,6 +65,25 @@ def command(
             "--capture", help="Also write capture.pcapng: every packet at each end and at the cell."
         ),
     ] = False,
+    live: Annotated[
+        bool | None,
+        typer.Option(
+            "--live/--no-live",
+            help="Show rates, queues, states and lateness while it runs. [default: on a terminal, "
+            "unless COMMAND is a shell]",
+            show_default=False,
+        ),
+    ] = None,
+    metrics: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=1,
+            max=65535,
+            help="Answer Prometheus at http://127.0.0.1:PORT/metrics while it runs.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[
         bool,
         typer.Option("--json", help="Print one JSON document; COMMAND's output goes to stderr."),
@@ -76,27 +95,39 @@ def command(
     server" runs something there. The scenario's [[program]] tables run beside it, and with --flows
     its flows; then COMMAND is optional. The exit code is COMMAND's, without one that of the first
     program that failed, or 3 if that is 0 and the machine was too late for the run to count.
-    Needs root.
+    Without root it runs inside a user namespace.
     """
-    from airpath import describe, emulate, provenance, summary
+    from airpath import rootless
+
+    # Before anything starts a thread.
+    if rootless.enter():
+        narrate(f"without root: {rootless.LIMITS}")
+    from airpath import describe, emulate, provenance, summary, watching
     from airpath import scenario as scenarios
     from airpath.errors import InputError
 
     if flows and not words and (server or at):
         raise InputError("--server and --at are for a COMMAND, and --flows alone has none")
     loaded = scenarios.load(scenario, sets)
-    # A command has the terminal to itself.
-    alone = flows and not words and not loaded.programs
-    with progress_bar("emulating") if alone else nullcontext() as progress:
+    chosen = words or ([] if flows or loaded.programs else emulate.shell())
+    # A table tells more; a command has the terminal to itself.
+    bar = not chosen and not loaded.programs and not watching.is_shown(chosen, live)
+    with (
+        watching.watched(loaded, chosen, live=live, port=metrics, quiet=json) as watch,
+        progress_bar("emulating") if bar else nullcontext() as progress,
+    ):
         run = emulate.emulate(
             loaded,
-            words or ([] if flows or loaded.programs else emulate.shell()),
+            chosen,
             servers=server or (),
             place=at,
             seed=seed,
             out=out,
             quiet=json,
             capture=capture,
+            monitor=watch.monitor,
+            output=watch.streams.output,
+            error=watch.streams.error,
             flows=flows,
             progress=progress,
             command_line=provenance.command_line(),

@@ -53,6 +53,11 @@ def command(
     leave at the same times. The exit code is 0 if all agrees, 1 if something differs, 3 if the
     machine was too late for every run. Needs root, for the time of the runs.
     """
+    from airpath import rootless
+
+    # Before anything starts a thread.
+    if rootless.enter():
+        narrate(f"without root: {rootless.LIMITS}")
     from airpath import provenance, summary
     from airpath.rundir import check_file_target
     from airpath.twin import compare as comparison

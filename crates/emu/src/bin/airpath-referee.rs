@@ -94,7 +94,7 @@ fn run() -> Result<(), Failure> {
 
     let [server, ue] = &arguments.ends;
     let tun = Tun::attach(ue)?;
-    let ue = UeEnd { name: "ue".to_owned(), tun, ue: 0, addresses: Vec::new() };
+    let ue = UeEnd { name: "ue".to_owned(), tun: tun.into(), ue: 0, addresses: Vec::new() };
     let (server, settings) = (Tun::attach(server)?, &arguments.settings);
     let mut forwarder = Forwarder::new(server, vec![ue], scenario, seed, settings)?;
     let real_time = prepare_thread();

@@ -3,6 +3,7 @@
 
 mod messages;
 mod process;
+mod ring;
 mod signals;
 mod socket;
 
@@ -13,6 +14,7 @@ pub(crate) use messages::{MOST_MESSAGES, prepare_tunnel_socket, receive_many, se
 pub(crate) use process::{
     Child, Container, Failed, Program, RUNNING, Streams, Told, What, spawn_contained,
 };
+pub(crate) use ring::{LARGEST, Ring, packet_socket, take_dropped};
 pub(crate) use signals::Signals;
 pub(crate) use socket::{TcpInfo, set_largest_segment, set_window_clamp, tcp_info};
 
@@ -71,6 +73,24 @@ pub fn real_time_priority(priority: i32) -> io::Result<()> {
 pub(crate) fn unshare_network() -> io::Result<()> {
     // SAFETY: takes a number, and changes nothing that safe code relies on.
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) })
+}
+
+/// Makes this process root in a user namespace of its own, where it may have network and mount
+/// namespaces: it gains nothing outside, and files are still its user's. Before any other thread
+/// begins.
+///
+/// # Errors
+///
+/// Where the machine forbids it, or there are several threads.
+pub fn enter_user_namespace() -> io::Result<()> {
+    // SAFETY: take nothing and cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: takes a number, and changes nothing that safe code relies on.
+    checked(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
+    // user_namespaces(7): before an ordinary user may map a group.
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
 /// What the kernel said.

@@ -474,9 +474,13 @@ unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
         if libc::mount(proc, c"/proc".as_ptr(), proc, careful, null()) < 0 {
             fail(pipes, NOBODY, 3);
         }
-        // `ip netns` makes this directory too.
-        libc::mkdir(NAMES.as_ptr(), 0o755);
         let tmpfs = c"tmpfs".as_ptr();
+        // `ip netns` makes this directory too. An ordinary user cannot, but may have another /run.
+        if libc::mkdir(NAMES.as_ptr(), 0o755) < 0 && *libc::__errno_location() != libc::EEXIST {
+            let run = c"/run".as_ptr();
+            libc::mount(tmpfs, run, tmpfs, careful, c"mode=755".as_ptr().cast());
+            libc::mkdir(NAMES.as_ptr(), 0o755);
+        }
         if libc::mount(tmpfs, NAMES.as_ptr(), tmpfs, careful, c"mode=755".as_ptr().cast()) < 0 {
             fail(pipes, NOBODY, 4);
         }

@@ -30,6 +30,22 @@ pub(super) struct Air {
     pub(super) uplink: LinkAir,
 }
 
+impl Air {
+    /// Resource blocks of a direction in a second: those of the slots that carry its data.
+    pub(super) fn blocks_per_s(&self, direction: Direction) -> f64 {
+        let (link, carries): (_, fn(&SlotPlan) -> bool) = match direction {
+            Direction::Downlink => (&self.downlink, |plan| plan.downlink.is_some()),
+            Direction::Uplink => (&self.uplink, |plan| plan.uplink.is_some()),
+        };
+        if link.is_dedicated() {
+            return 0.0;
+        }
+        let slots = self.plans.iter().filter(|plan| carries(plan)).count() as f64;
+        let period = self.slot.as_secs_f64() * self.plans.len() as f64;
+        f64::from(link.prbs) * slots / period
+    }
+}
+
 /// Slots of a period, downlink, uplink.
 type Parts = (Vec<SlotPlan>, LinkAir, LinkAir);
 

@@ -57,8 +57,8 @@ pub use config::{
 };
 pub use event::{BlockEvent, GrantCause, RadioEvent, RadioEventKind};
 pub use meter::{AccessCounters, RadioCounters, UeMeter};
-pub use moving::UeContext;
 use moving::collect_drops;
+pub use moving::{UeContext, UeState};
 use output::Output;
 use side::{Side, SlotSizes};
 pub use stalled::{Stalled, WaitsFor};
@@ -175,6 +175,11 @@ impl Cell {
         }
         cell.find_due();
         cell
+    }
+
+    /// Resource blocks that a direction has in a second; 0 where it has none to share.
+    pub fn blocks_per_s(&self, direction: Direction) -> f64 {
+        self.air.blocks_per_s(direction)
     }
 
     /// Number of UEs.

@@ -9,6 +9,7 @@ use super::ue::Ue;
 use super::{Cell, UeIndex};
 use crate::Load;
 use crate::radio::Direction;
+use crate::radio::mac::drx::DrxState;
 use crate::radio::rlc::{Bearer, Forwarding};
 use crate::radio::rrc::RrcState;
 
@@ -73,6 +74,15 @@ pub(super) fn collect_drops(bearer: &mut Bearer, mut take: impl FnMut(Drop)) {
             take(Drop { stage, ..drop });
         }
     }
+}
+
+/// What a UE does at an instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UeState {
+    /// Connected, where RRC is not modelled.
+    pub rrc: RrcState,
+    /// `None`: without DRX.
+    pub drx: Option<DrxState>,
 }
 
 impl Cell {
@@ -170,6 +180,14 @@ impl Cell {
     pub fn is_connected(&mut self, now: Instant, ue: UeIndex) -> bool {
         self.advance(now);
         self.ues[ue.0 as usize].access.is_connected(now)
+    }
+
+    /// What RRC and DRX do.
+    pub fn state(&mut self, now: Instant, ue: UeIndex) -> UeState {
+        self.advance(now);
+        let access = &mut self.ues[ue.0 as usize].access;
+        let rrc = access.rrc_state(now);
+        UeState { rrc, drx: access.drx.as_mut().map(|drx| drx.state(now)) }
     }
 
     /// RLC of one direction has reached maxRetxThreshold.

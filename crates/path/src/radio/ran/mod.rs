@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use airpath_base::{Drop, DropReason, Duration, Instant, Packet, Stream};
 
 use super::Direction;
-use super::cell::{Cell, CellDeparture, RadioEvent, Stalled, UeConfig, UeIndex, UeMeter};
+use super::cell::{Cell, CellDeparture, RadioEvent, Stalled, UeConfig, UeIndex, UeMeter, UeState};
 use super::rlc::Forwarding;
 use crate::Load;
 pub use config::{
@@ -284,6 +284,21 @@ impl Ran {
             }
             visit(&meter);
         }
+    }
+
+    /// What a UE's RRC and DRX do; `None`: it is between cells.
+    pub fn state(&mut self, now: Instant, ue: UeIndex) -> Option<UeState> {
+        self.advance(now);
+        match self.mobiles[ue.0 as usize].place {
+            Place::In(cell) => Some(self.cells[cell].state(now, ue)),
+            Place::Between(_) => None,
+        }
+    }
+
+    /// The cells, in their order.
+    pub fn cells(&mut self, now: Instant) -> &mut [Cell] {
+        self.advance(now);
+        &mut self.cells
     }
 
     /// The first buffer that holds something although nothing is due for its UE. A bug: the tests

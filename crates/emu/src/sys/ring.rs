@@ -1,0 +1,136 @@
+//! Packet sockets with a receive ring (packet(7), Documentation/networking/packet_mmap of the
+//! kernel), TPACKET_V2: version 3 would hold a packet back until its block is full.
+
+use std::io;
+use std::mem::{size_of_val, zeroed};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::{NonNull, copy_nonoverlapping, null_mut};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use libc::{c_int, c_uint, c_void};
+
+use super::checked;
+use crate::packet::OFFLOAD_BYTES;
+
+/// What one frame takes: [`LARGEST`], and what stands before it.
+const FRAME: usize = 9_360;
+const FRAMES_PER_BLOCK: usize = 14;
+const BLOCK: usize = 131_072;
+const BLOCKS: usize = 220;
+const FRAMES: usize = BLOCKS * FRAMES_PER_BLOCK;
+
+/// The largest packet, IP header included, that fits into a frame with room to spare. All frames
+/// have this size, that of an acknowledgement too, so larger ones would mean fewer: an ordinary
+/// user's forwarder is put aside for 30 ms at times.
+pub(crate) const LARGEST: u32 = 8_192;
+
+/// `struct tpacket2_hdr`: status, length, length in the frame, where the Ethernet header begins.
+const SNAPLEN: usize = 8;
+const MAC: usize = 12;
+
+/// A packet socket that is bound to one interface.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    map: NonNull<u8>,
+    next: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone.
+unsafe impl Send for Ring {}
+
+/// A packet socket on the interface `name` of the calling thread's network namespace: what comes
+/// out of it stands in the ring, what is written to the socket goes in. Both behind a
+/// `virtio_net_hdr`, with Ethernet headers.
+pub(crate) fn packet_socket(name: &str) -> io::Result<(OwnedFd, Ring)> {
+    // SAFETY: system calls on this function's own memory; the descriptor is new.
+    unsafe {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // Protocol 0: nothing is received before it is bound.
+        let socket = libc::socket(libc::AF_PACKET, kind, 0);
+        checked(socket)?;
+        let socket = OwnedFd::from_raw_fd(socket);
+        set(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as c_int))?;
+        set(&socket, libc::PACKET_VNET_HDR, &(1 as c_int))?;
+        set(&socket, libc::PACKET_IGNORE_OUTGOING, &(1 as c_int))?;
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK as c_uint,
+            tp_block_nr: BLOCKS as c_uint,
+            tp_frame_size: FRAME as c_uint,
+            tp_frame_nr: FRAMES as c_uint,
+        };
+        set(&socket, libc::PACKET_RX_RING, &request)?;
+        let (read_write, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let map = libc::mmap(null_mut(), BLOCKS * BLOCK, read_write, shared, socket.as_raw_fd(), 0);
+        if map == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let map = NonNull::new(map.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let ring = Ring { map, next: 0 };
+        let mut address: libc::sockaddr_ll = zeroed();
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        let name = std::ffi::CString::new(name)?;
+        address.sll_ifindex = libc::if_nametoindex(name.as_ptr()) as c_int;
+        if address.sll_ifindex == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let length = size_of_val(&address) as libc::socklen_t;
+        checked(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length))?;
+        Ok((socket, ring))
+    }
+}
+
+/// Packets that found no room since the last time.
+pub(crate) fn take_dropped(socket: &impl AsRawFd) -> u64 {
+    // SAFETY: the call writes a structure of plain numbers.
+    unsafe {
+        let mut counts: libc::tpacket_stats = zeroed();
+        let mut length = size_of_val(&counts) as libc::socklen_t;
+        let (level, option) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        let to = (&raw mut counts).cast::<c_void>();
+        match libc::getsockopt(socket.as_raw_fd(), level, option, to, &raw mut length) {
+            0 => counts.tp_drops.into(),
+            _ => 0,
+        }
+    }
+}
+
+impl Ring {
+    /// Copies the next packet, its `virtio_net_hdr` and its Ethernet header before it; its length.
+    /// `None`: there is none.
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> Option<usize> {
+        let at = self.next / FRAMES_PER_BLOCK * BLOCK + self.next % FRAMES_PER_BLOCK * FRAME;
+        // SAFETY: the frame lies inside the mapping, and belongs to this side as long as its status
+        // says so; where the packet stands in it the kernel has written, and it is checked.
+        unsafe {
+            let frame = self.map.as_ptr().add(at);
+            let status = AtomicU32::from_ptr(frame.cast());
+            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+                return None;
+            }
+            let length = frame.add(SNAPLEN).cast::<u32>().read() as usize + OFFLOAD_BYTES;
+            let from = usize::from(frame.add(MAC).cast::<u16>().read()) - OFFLOAD_BYTES;
+            let length = length.min(FRAME - from.min(FRAME)).min(into.len());
+            copy_nonoverlapping(frame.add(from), into.as_mut_ptr(), length);
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next = (self.next + 1) % FRAMES;
+            Some(length)
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has the mapping.
+        unsafe { libc::munmap(self.map.as_ptr().cast(), BLOCKS * BLOCK) };
+    }
+}
+
+unsafe fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> io::Result<()> {
+    let length = size_of_val(value) as libc::socklen_t;
+    // SAFETY: the call reads as many bytes as `value` has.
+    checked(unsafe {
+        let value = std::ptr::from_ref(value).cast();
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, value, length)
+    })
+}

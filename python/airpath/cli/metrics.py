@@ -1,0 +1,29 @@
+"""``airpath metrics``."""
+
+from __future__ import annotations
+
+import typer
+
+from airpath.cli.console import output
+
+app = typer.Typer(
+    help="What `airpath emulate --metrics PORT` tells Prometheus.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _group() -> None:
+    # Without it the only command would be no subcommand.
+    pass
+
+
+@app.command("dashboard")
+def dashboard() -> None:
+    """Print a Grafana dashboard, to be imported there."""
+    from airpath import summary
+    from airpath.dashboard import dashboard as made
+
+    output(summary.to_json(made()))
