@@ -7,8 +7,9 @@
 # make soak   20 minutes of emulation: does it leak? (root)
 # make referee the host kernel's TCP against ours, as a table (root)
 # make twin    scenarios simulated and emulated, as a page (root)
+# make hystart slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test python-test build system bench fuzz studies soak referee twin bless clean
+.PHONY: demo test check lint rust-test python-test build system bench fuzz studies soak referee twin hystart bless clean
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
 CRATES := --workspace --exclude airpath-py
@@ -71,6 +72,9 @@ referee: build
 
 twin: build
 	PYTHONPATH=tests $(VENV)/python -m twin
+
+hystart: build
+	PYTHONPATH=tests $(VENV)/python -m hystart
 
 # Rewrites the goldens and the generated reference; look at the diff.
 bless: build

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from airpath import execute
+from airpath.toml import parse_toml
 from airpath.twin import compare
-from airpath.twin.like import like_with_like, nearest_profile
+from airpath.twin.like import HOST_MS, PHASES_S, like_with_like, nearest_profile
 from conftest import Command
 from test_flows import needs_root
 
@@ -48,6 +49,19 @@ def wire(tmp_path: Path) -> Path:
     path = tmp_path / "wire.toml"
     path.write_text(WIRE)
     return path
+
+
+def test_each_seed_meets_another_phase_and_a_simulated_host_takes_time() -> None:
+    likeness = like_with_like("nr-n78", ["run.duration_s=1"], release="6.18.1")
+    starts = set()
+    for index in range(5):
+        simulated, emulated = (parse_toml(side.resolved_toml) for side in likeness.of_seed(index))
+        assert simulated["radio"].pop("host_delay_ms") == HOST_MS
+        assert emulated["radio"].pop("host_delay_ms") == 0
+        assert simulated == emulated
+        starts |= {flow["start_s"] for flow in emulated["flow"]}
+    assert len(starts) == 5
+    assert max(starts) < PHASES_S
 
 
 @pytest.mark.parametrize(

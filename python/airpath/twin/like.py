@@ -2,7 +2,11 @@
 
 The simulated endpoints get the profile of the running kernel. Segments that leave the path together
 are handed to the kernel as one (``emulation.coalesce_bytes``), so the simulated receivers aggregate
-as much of what arrives at one instant.
+as much of what arrives at one instant. A simulated host answers in no time, a real one some tens
+of microseconds later: over a radio the simulated one gets as many (``radio.host_delay_ms``).
+
+What a radio does depends on when a flow meets its slots, so each seed starts the flows at another
+moment, the same on both sides.
 """
 
 from __future__ import annotations
@@ -44,6 +48,12 @@ UNTOLD = (
 )
 """Flow keys that the kernel cannot be told: if they are not the profile's, it does otherwise."""
 
+HOST_MS = 0.05
+"""From radio to TCP and back out, of this order on any machine; far below a slot."""
+
+PHASES_S = 0.04
+"""Starts of the seeds are spread over so long: every phase of scheduling requests and of 10 ms."""
+
 _LINUX = re.compile(r"linux-(\d+)\.(\d+)")
 
 
@@ -58,6 +68,26 @@ class Likeness:
     """Profile of the simulated endpoints; None: each flow's own."""
     reasons: dict[str, str] = field(default_factory=dict)
     """Flows that cannot be compared, and why."""
+    name: str = ""
+    """Of the scenario, as it was given."""
+    sets: tuple[str, ...] = ()
+    """What was set, likeness included."""
+
+    def of_seed(self, index: int) -> tuple[_core.Scenario, _core.Scenario]:
+        """The scenario of the ``index``-th seed: simulated, emulated."""
+        # The golden ratio: any number of them is spread evenly.
+        later = round(index * 0.6180339887 % 1.0 * PHASES_S, 6)
+        document = parse_toml(self.scenario.resolved_toml)
+        starts = [
+            f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}"
+            for place, flow in enumerate(document["flow"])
+        ]
+        emulated = scenarios.load(self.name, [*self.sets, *(starts if later else [])])
+        radio = document.get("radio")
+        if radio is None:
+            return emulated, emulated
+        host = f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}"
+        return scenarios.load(self.name, [*self.sets, *(starts if later else []), host]), emulated
 
 
 def like_with_like(
@@ -76,7 +106,8 @@ def like_with_like(
     for index, _ in flows:
         extra += [f'flow.{index}.profile="{profile}"'] if profile else []
         extra.append(f"flow.{index}.aggregation_bytes={base.coalesce_bytes}")
-    scenario = scenarios.load(name, [*given, *extra])
+    told = (*given, *extra)
+    scenario = scenarios.load(name, told)
     reasons = {}
     for index, flow in flows:
         used = profile or str(flow["profile"])
@@ -89,7 +120,7 @@ def like_with_like(
             reason = _untold(parse_toml(scenario.resolved_toml)["flow"][index], used)
         if reason is not None:
             reasons[str(flow["id"])] = reason
-    return Likeness(scenario, release, profile, reasons)
+    return Likeness(scenario, release, profile, reasons, name, told)
 
 
 def nearest_profile(release: str, names: Sequence[str]) -> tuple[str, bool]:

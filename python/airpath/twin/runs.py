@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airpath import emulate, execute
 from airpath import provenance as prov
@@ -17,6 +17,9 @@ from airpath.results import Run
 from airpath.rundir import cannot_write, remove_leftovers, replaced_file
 from airpath.summary import to_json
 from airpath.twin.like import Likeness
+
+if TYPE_CHECKING:
+    from airpath import _core
 
 ATTEMPTS = 3
 """An emulated run that was too late is done again, up to this often."""
@@ -100,12 +103,13 @@ def run(
                 progress((done + share) / seeds)
 
         place = out / f"seed-{first + index}"
-        pairs.append(_pair(likeness, first + index, place, tick, say, command))
+        both = likeness.of_seed(index)
+        pairs.append(_pair(both, first + index, place, tick, say, command))
     return Twin(identifier(likeness), likeness, pairs, out)
 
 
 def _pair(
-    likeness: Likeness,
+    both: tuple[_core.Scenario, _core.Scenario],
     seed: int,
     place: Path,
     tick: Callable[[float], None],
@@ -115,11 +119,11 @@ def _pair(
     remove_leftovers(place)
     simulated, emulated = place / "simulated", place / "emulated"
     if not simulated.exists():
-        execute.execute(likeness.scenario, seed=seed, out=simulated, command=command)
+        execute.execute(both[0], seed=seed, out=simulated, command=command)
     reasons: list[str] = []
     while not emulated.exists() and len(reasons) < ATTEMPTS:
         done = emulate.emulate(
-            likeness.scenario,
+            both[1],
             [],
             seed=seed,
             out=place / "attempt",
