@@ -40,6 +40,8 @@ IO = '[emulation]\nio = "packet"\n'
 FREE = ("bare forwarder", "delay, as fast as TCP goes", PACKET[0])
 """Cases whose limit is the machine."""
 
+PACED = "delay, the sender at 3.2 Gb/s"
+
 DELAY = '[[path.down]]\nstage = "delay"\ndelay_ms = 10\n'
 LINK = '[[path.down]]\nstage = "link"\nrate_mbps = {rate}\nqueue_packets = 20000\n'
 RADIO = '[radio]\npreset = "{preset}"\n'
@@ -48,6 +50,7 @@ CASES = {
     FREE[0]: DELAY,
     FREE[1]: DELAY,
     PACKET[0]: DELAY + IO,
+    PACED: DELAY,
     "link of 1 Gb/s, delay": LINK.format(rate=1_000) + DELAY,
     PACKET[1]: LINK.format(rate=1_000) + DELAY + IO,
     "link of 3 Gb/s, delay": LINK.format(rate=3_000) + DELAY,
@@ -69,6 +72,7 @@ def main() -> int:
     rows = {}
     for name, text in CASES.items():
         command = ["iperf3", "-c", "server", "-R", "-t", str(arguments.seconds), "-J"]
+        command += ["-b", "3200M"] if name == PACED else []
         print(name, file=sys.stderr)
         rows[name] = [one(name, text, command) for _ in range(arguments.runs)]
     print("| case | Mb/s | late: p50 us | p99 us | p99 us, worst run | p99.9 us | missed slots |")
@@ -90,7 +94,7 @@ def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
     """One run, in a process of its own: what iperf3 received, how late the data was."""
     with tempfile.TemporaryDirectory() as place:
         scenario = Path(place) / "case.toml"
-        window = WIDE if name in FREE else WINDOW
+        window = WIDE if name in (*FREE, PACED) else WINDOW
         scenario.write_text(text + ENDS.format(window=window))
         script = (
             "import json, sys\n"

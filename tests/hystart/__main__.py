@@ -13,6 +13,7 @@ import platform
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -97,7 +98,7 @@ def main(
         for index, case in enumerate(cases):
             file = out / f"{case.key}.json"
             if not file.exists():
-                row = _run(case, out, profile)
+                row = _run(case, profile)
                 with replaced_file(file) as aside:
                     aside.write_text(json.dumps(row))
             rows[case] = json.loads(file.read_text())
@@ -105,13 +106,15 @@ def main(
     page.write_text(markdown(rows, repetitions, profile), encoding="utf-8")
 
 
-def _run(case: Case, out: Path, profile: str) -> dict[str, Any]:
+def _run(case: Case, profile: str) -> dict[str, Any]:
     plain = case.scenario(simulated=False, profile=profile, aggregation=0)
     simulated = case.scenario(simulated=True, profile=profile, aggregation=plain.coalesce_bytes)
     seed = 1 + case.repetition
     row = {"simulated": _figures(execute.execute(simulated, seed=seed))}
-    for _ in range(ATTEMPTS):
-        done = emulate.emulate(plain, [], flows=True, seed=seed, out=out / f"{case.key}.run")
+    for attempt in range(ATTEMPTS):
+        with TemporaryDirectory() as place:
+            run = Path(place) / f"run-{attempt}"
+            done = emulate.emulate(plain, [], flows=True, seed=seed, out=run)
         valid, loaded = done.summary["emulation"]["valid"], done.summary["emulation"]["slow_starts"]
         if valid:
             row["emulated"] = _figures(done) | {"loaded": loaded}
