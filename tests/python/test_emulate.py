@@ -335,13 +335,52 @@ def _networks() -> set[str]:
     return found
 
 
+EVERYTHING = """
+[emulation]
+gtpu = true
+slow_start = "%(slow_start)s"
+[[path.up]]
+stage = "nat"
+[[path.down]]
+stage = "nat"
+[radio]
+preset = "lte-20"
+[[flow]]
+kind = "bulk"
+profile = "linux-4.19"
+[[program]]
+command = ": %(mark)s; exec ping -q -i 0.05 server"
+at = "ue-0"
+"""
+"""Two namespaces of the core, a NAT's, the ends'; programs, and a congestion control of ours."""
+
+
+def _struct_ops() -> set[str]:
+    """Those in the kernel, by ``bpftool``; none where it is missing."""
+    if shutil.which("bpftool") is None:
+        return set()
+    listed = subprocess.run(
+        ["bpftool", "-j", "struct_ops", "list"], capture_output=True, text=True, check=True
+    )
+    return {str(entry) for entry in json.loads(listed.stdout or "[]")}
+
+
 @needs_root
-def test_nothing_is_left_when_it_is_killed(wire: Path) -> None:
+@pytest.mark.parametrize("scenario", ["wire", "everything"])
+def test_nothing_is_left_when_it_is_killed(wire: Path, scenario: str) -> None:
+    from airpath import _core
+
     mark = f"airpath-mark-{os.getpid()}"
+    if scenario == "everything":
+        if shutil.which("nft") is None:
+            pytest.skip("apt-get install nftables")
+        slow_start = "profile" if _core.__bpf__ else "kernel"
+        wire.write_text(EVERYTHING % {"mark": mark, "slow_start": slow_start})
     names_before = {path.name for path in Path("/run/netns").glob("*")}
-    networks_before = _networks()
+    devices_before = {path.name for path in Path("/sys/class/net").iterdir()}
+    networks_before, controls_before = _networks(), _struct_ops()
     draw = random.Random(5)
-    for _ in range(8):
+    for _ in range(10):
         script = f": {mark}; sleep 1001 & setsid sleep 1002 & wait"
         running = _start(wire, "sh", "-c", script, servers=(f": {mark}; exec iperf3 -s",))
         time.sleep(draw.uniform(0.1, 1.5))
@@ -349,7 +388,9 @@ def test_nothing_is_left_when_it_is_killed(wire: Path) -> None:
         running.communicate(timeout=30)
     assert _until(lambda: not _traces(mark)), _traces(mark)
     assert _until(lambda: _networks() <= networks_before), _networks() - networks_before
+    assert _until(lambda: _struct_ops() <= controls_before), _struct_ops() - controls_before
     assert {path.name for path in Path("/run/netns").glob("*")} == names_before
+    assert {path.name for path in Path("/sys/class/net").iterdir()} == devices_before
     # What a killed process cannot remove, the next run does.
     after = _start(wire, "true")
     after.communicate(timeout=30)
