@@ -32,7 +32,7 @@ pub enum Port {
     Packet(PacketPort),
 }
 
-/// A packet socket on [`WIRE`].
+/// A packet socket on `WIRE`.
 #[derive(Debug)]
 pub struct PacketPort {
     socket: Arc<File>,
