@@ -28,6 +28,8 @@ demo: build
 	$(VENV)/airpath run bufferbloat --report runs/demo.html
 	@echo "The report is runs/demo.html: open it in a browser."
 
+# The Rust tests have built the referee's forwarder; python-test alone builds it optimised.
+test: export AIRPATH_REFEREE = $(CURDIR)/target/debug/airpath-referee
 test: rust-test python-test
 
 check: lint test
