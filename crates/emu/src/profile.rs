@@ -174,6 +174,8 @@ mod tests {
         assert_eq!(server.route, "congctl reno initcwnd 10 rto_min 200ms");
         assert_eq!(value(&server, "net.ipv4.tcp_recovery"), Some("1"));
         assert_eq!(value(&server, "net.ipv4.tcp_ecn"), Some("0"));
+        let defer = value(&server, "net.ipv4.tcp_backlog_ack_defer");
+        assert_eq!(defer, Path::new(ACK_DEFER).exists().then_some("0"));
         let ue = profile(text, Some(0)).unwrap();
         assert_eq!(ue.congestion, "bbr");
         // RFC 6298 2.4.
