@@ -2,8 +2,6 @@
 //!
 //! The rest (delayed acknowledgements, the first RTO, slow start of CUBIC) is the kernel's own.
 
-use std::path::Path;
-
 use airpath_scenario::{Direction, FlowConfig, Scenario, TcpConfig, Traffic};
 use airpath_tcp::{EcnConfig, EndpointConfig, IdleRestart, LossDetection};
 
@@ -117,11 +115,6 @@ fn sysctls_of(end: &EndpointConfig) -> Vec<(&'static str, String)> {
         }),
         ("net.ipv4.tcp_rto_min_us", (end.rto.min.as_nanos() / 1_000).to_string()),
     ];
-    // Since Linux 6.7 a receiver puts acknowledgements off while its program holds the socket: how
-    // many there are would depend on when that runs, which no profile says.
-    if Path::new(ACK_DEFER).exists() {
-        sysctls.push(("net.ipv4.tcp_backlog_ack_defer", "0".to_owned()));
-    }
     if let Some(pacing) = &end.pacing {
         let percent = |ratio: f64| ((ratio * 100.0) as u64).to_string();
         sysctls.push(("net.ipv4.tcp_pacing_ss_ratio", percent(pacing.slow_start_ratio)));
@@ -135,8 +128,6 @@ fn sysctls_of(end: &EndpointConfig) -> Vec<(&'static str, String)> {
 
 /// What is left for the window of a Linux 6.18, seen behind a TUN device.
 const WINDOW_EIGHTHS: u64 = 5;
-
-const ACK_DEFER: &str = "/proc/sys/net/ipv4/tcp_backlog_ack_defer";
 
 /// A sysctl holds 31 bits.
 const MOST_MEMORY: u64 = i32::MAX as u64;
@@ -174,8 +165,6 @@ mod tests {
         assert_eq!(server.route, "congctl reno initcwnd 10 rto_min 200ms");
         assert_eq!(value(&server, "net.ipv4.tcp_recovery"), Some("1"));
         assert_eq!(value(&server, "net.ipv4.tcp_ecn"), Some("0"));
-        let defer = value(&server, "net.ipv4.tcp_backlog_ack_defer");
-        assert_eq!(defer, Path::new(ACK_DEFER).exists().then_some("0"));
         let ue = profile(text, Some(0)).unwrap();
         assert_eq!(ue.congestion, "bbr");
         // RFC 6298 2.4.
