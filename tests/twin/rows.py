@@ -62,11 +62,12 @@ ROWS = (
 
 _EXITS = (
     "the end of slow start, and what follows from it. In LTE both sides are the same, "
-    "acknowledgement by acknowledgement, for the first four or five round trips. Then the kernel's receiver answers "
-    "up to a slot's segments (10 or 12) with one acknowledgement where its program is reading, the "
-    "simulated one, whose program takes no time, each burst of 2 to 4 (`acks` of seed 2). A grant "
-    "carries so many bytes, hence acknowledgements; from there the two meet other grants, and "
-    "HyStart's delay test starts from another smallest round trip. Putting acknowledgements off "
+    "acknowledgement by acknowledgement, for the first four or five round trips. Then the "
+    "kernel's receiver answers up to a slot's segments (10 or 12) with one acknowledgement "
+    "where its program is reading, the simulated one, whose program takes no time, each "
+    "burst of 2 to 4 (`acks` of seed 2). A grant carries so many bytes, hence "
+    "acknowledgements; from there the two meet other grants, and HyStart's delay test "
+    "starts from another smallest round trip. Putting acknowledgements off "
     "(`tcp_backlog_ack_defer`) is not the cause: the same with 0. "
 )
 
@@ -81,7 +82,7 @@ FOUND: dict[str, str] = {
     "lte": f"{_EXITS}Single exits, on both sides: some 100, 165, 365 and 1340 segments.",
     "nr": f"{_EXITS}Of the kernel's runs one in nine ended at the simulated 704 segments.",
     "drx": f"{_EXITS}Simulated, a round reaches 20 ms, twice the smallest, at 99 segments; in the "
-    "kernel none does before 1360 to 1400.",
+    "kernel none does before 1360 to 1470.",
     "asymmetric": "until the upload starts both sides deliver the same to the byte, and the same "
     "within 1 % for 12 s. Then a full queue drops other packets: who finds its last place is "
     "decided by the microseconds that the simulated endpoints do not take, and a loss of the "
