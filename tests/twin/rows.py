@@ -64,7 +64,7 @@ _EXITS = (
     "the end of slow start, and what follows from it. In LTE both sides are the same, "
     "acknowledgement by acknowledgement, for the first four or five round trips. Then the "
     "kernel's receiver answers up to a slot's segments (10 or 12) with one acknowledgement "
-    "where its program is reading, the simulated one, whose program takes no time, each "
+    "probably where its program is reading, the simulated one, whose program takes no time, each "
     "burst of 2 to 4 (`acks` of seed 2). A grant carries so many bytes, hence "
     "acknowledgements; from there the two meet other grants, and HyStart's delay test "
     "starts from another smallest round trip. Putting acknowledgements off "
