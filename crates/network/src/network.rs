@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use airpath_base::{Drop, DropReason, Duration, Instant, Packet};
 use airpath_path::radio::Direction;
 use airpath_path::radio::cell::CellDeparture;
-use airpath_path::{DelayConfig, Departure, LinkMeter, Load, Path, StageConfig, build, build_pair};
+use airpath_path::{
+    DelayConfig, Departure, Distribution, Jitter, LinkMeter, Load, Path, StageConfig, build,
+    build_pair,
+};
 use airpath_record::{Name, Names, Quantiles, RunSummary, Tables};
-use airpath_scenario::{NamedStage, Scenario};
+use airpath_scenario::{NamedStage, RadioConfig, Scenario};
 
 use crate::hops::{FROM_UE, Goes, HOPS, HOST, Leaving, RADIO, beyond_proxy};
 use crate::links::{self, LinkHistory, drop_event};
@@ -66,7 +69,8 @@ impl Network {
     pub fn new(scenario: &Scenario, seed: u64, names: &mut Names) -> Self {
         let parts = parts(scenario);
         let proxied = scenario.proxy.is_some();
-        let host = scenario.radio.as_ref().map_or(Duration::ZERO, |radio| radio.host_delay);
+        let host = scenario.radio.as_ref().map_or(NO_HOST, host);
+        let hosted = host != NO_HOST;
         let mut paths = build_sides(parts, host, proxied, seed);
         let stages =
             parts.map(|stages| stages.iter().map(|stage| names.add(&stage.name)).collect());
@@ -83,7 +87,7 @@ impl Network {
             paths,
             proxied,
             to_ue: if proxied { beyond_proxy(0) } else { 0 },
-            hosted: host > Duration::ZERO,
+            hosted,
             radio,
             links,
             stages,
@@ -354,11 +358,20 @@ fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
     [down, up, beyond_down, beyond_up]
 }
 
+/// A host that takes no time.
+const NO_HOST: DelayConfig = DelayConfig { base: Duration::ZERO, jitter: None };
+
+fn host(radio: &RadioConfig) -> DelayConfig {
+    let mean = radio.host_jitter;
+    let distribution = Distribution::Exponential { mean };
+    let jitter = Jitter { distribution, keep_order: true, together: true };
+    DelayConfig { base: radio.host_delay, jitter: (mean > Duration::ZERO).then_some(jitter) }
+}
+
 /// Builds [`Paths`], but for the host the two of each side of the proxy as a pair: the first part down and the last
 /// part up are the server's side, the others the UE's. Without a proxy all stages are one side.
-fn build_sides(parts: [&[NamedStage]; 4], host: Duration, proxied: bool, seed: u64) -> Paths {
-    let delay = StageConfig::Delay(DelayConfig { base: host, jitter: None });
-    let host = build([("host", &delay)], seed);
+fn build_sides(parts: [&[NamedStage]; 4], host: DelayConfig, proxied: bool, seed: u64) -> Paths {
+    let host = build([("host", &StageConfig::Delay(host))], seed);
     let pair = |down: usize, up: usize| {
         build_pair(NamedStage::named(parts[down]), NamedStage::named(parts[up]), seed)
     };

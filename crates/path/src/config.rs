@@ -51,6 +51,8 @@ pub struct Jitter {
     pub distribution: Distribution,
     /// True: a packet never overtakes (it waits for the one before it). False: it may.
     pub keep_order: bool,
+    /// True: packets that arrive at the same instant are delayed alike.
+    pub together: bool,
 }
 
 /// A distribution of non-negative delays.

@@ -64,6 +64,8 @@ pub struct RandomDelay<P> {
     base: Duration,
     distribution: Distribution,
     stream: Stream,
+    /// Where packets of one instant are delayed alike: the last such instant, and how long.
+    together: Option<(Instant, Duration)>,
     waiting: Waiting,
     load: Load,
 }
@@ -91,13 +93,15 @@ impl<P: Path> RandomDelay<P> {
             Waiting::Free { heap: BinaryHeap::new(), arrivals: 0 }
         };
         let distribution = jitter.distribution;
-        Self { upstream, base, distribution, stream, waiting, load: Load::default() }
+        // At time 0 nothing has arrived at a delay.
+        let together = jitter.together.then_some((Instant::MAX, Duration::ZERO));
+        Self { upstream, base, distribution, stream, together, waiting, load: Load::default() }
     }
 
     /// Takes in what left upstream by `until`.
     fn pull(&mut self, until: Instant) {
         while let Some(mut departure) = self.upstream.poll(until) {
-            departure.at += self.base + draw(self.distribution, &mut self.stream);
+            departure.at += self.base + self.draw(departure.at);
             self.load.add(&departure.packet);
             match &mut self.waiting {
                 Waiting::InOrder(queue) => {
@@ -112,6 +116,19 @@ impl<P: Path> RandomDelay<P> {
                 }
             }
         }
+    }
+
+    fn draw(&mut self, arrived: Instant) -> Duration {
+        if let Some((at, jitter)) = self.together
+            && at == arrived
+        {
+            return jitter;
+        }
+        let jitter = draw(self.distribution, &mut self.stream);
+        if let Some(together) = &mut self.together {
+            *together = (arrived, jitter);
+        }
+        jitter
     }
 
     fn first(&self) -> Option<Instant> {

@@ -7,11 +7,36 @@ use std::sync::Arc;
 
 use airpath_base::{Duration, Ecn, Instant, Rate};
 use airpath_path::{
-    Aqm, Departure, LinkConfig, Load, Path, QueueConfig, ServiceConfig, StageConfig, Trace, build,
+    Aqm, DelayConfig, Departure, Distribution, Jitter, LinkConfig, Load, Path, QueueConfig,
+    ServiceConfig, StageConfig, Trace, build,
 };
 use proptest::prelude::*;
 
 use common::{arrivals, opaque, packet, sorted, stage};
+
+/// What comes at one instant leaves at one.
+#[test]
+fn packets_that_come_together_are_delayed_alike() {
+    let distribution = Distribution::Exponential { mean: Duration::from_millis(1) };
+    let leaves = |together| {
+        let jitter = Jitter { distribution, keep_order: true, together };
+        let delay = DelayConfig { base: Duration::from_millis(5), jitter: Some(jitter) };
+        let mut path = path(&[StageConfig::Delay(delay)]);
+        (0..8).for_each(|id| {
+            path.enqueue(
+                Instant::ZERO + Duration::from_millis(id / 4),
+                packet(0, 1000, Ecn::NotEct, id),
+            )
+        });
+        let mut times = Vec::new();
+        while let Some(at) = path.next_event() {
+            times.extend(std::iter::from_fn(|| path.poll(at)).map(|departure| departure.at));
+        }
+        times.dedup();
+        times.len()
+    };
+    assert_eq!((leaves(true), leaves(false) > 4), (2, true));
+}
 
 fn path(stages: &[StageConfig]) -> Box<dyn Path> {
     let names: Vec<String> = (0..stages.len()).map(|index| format!("down.{index}")).collect();

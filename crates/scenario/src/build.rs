@@ -12,7 +12,7 @@ use airpath_tcp::{
     AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
     DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, HystartConfig, IdleRestart,
     LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction,
-    RoundStart, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
+    RightSizing, RoundStart, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
 };
 
 use airpath_base::{Duration, Rate};
@@ -183,6 +183,7 @@ fn jitter(get: &Get<'_>) -> Option<Jitter> {
             _ => Distribution::Uniform { max: size },
         },
         keep_order: get.flag("keep_order"),
+        together: false,
     })
 }
 
@@ -300,7 +301,19 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
         send_buffer: get.count("send_buffer_bytes"),
         send_buffer_factor: Some(get.narrow("send_buffer_factor")).filter(|&factor| factor > 0),
         receive_buffer: receive_buffer(get),
-        reader: get.0.rate("read_rate_mbps").map_or(ReaderConfig::AtOnce, ReaderConfig::Rate),
+        right_sizing: match get.text("receive_buffer_tuning_rule") {
+            "linux-6.16" => RightSizing::Linux6_16,
+            _ => RightSizing::Linux4_19,
+        },
+        reader: reader(get),
+    }
+}
+
+fn reader(get: &Get<'_>) -> ReaderConfig {
+    match (get.0.rate("read_rate_mbps"), get.0.time("read_delay_ms")) {
+        (Some(rate), _) => ReaderConfig::Rate(rate),
+        (None, Some(delay)) => ReaderConfig::After(delay),
+        (None, None) => ReaderConfig::AtOnce,
     }
 }
 

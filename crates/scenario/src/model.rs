@@ -238,6 +238,8 @@ pub struct RadioConfig {
     pub ues: Vec<String>,
     /// From a UE's radio to its TCP.
     pub host_delay: Duration,
+    /// Mean of the exponential part on top of it.
+    pub host_jitter: Duration,
     /// What they are, in the order of these names.
     pub ran: RanConfig,
 }
@@ -251,6 +253,7 @@ impl RadioConfig {
             cells: vec!["cell-0".to_owned()],
             ues: ues.iter().map(|&(name, _)| name.to_owned()).collect(),
             host_delay: Duration::ZERO,
+            host_jitter: Duration::ZERO,
             ran: RanConfig::alone(cell, &configs),
         }
     }

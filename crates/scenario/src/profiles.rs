@@ -59,6 +59,7 @@ impl Profiles {
     /// Gives a flow or a proxy what its profile says.
     pub(crate) fn apply(&self, flow: &mut Fields, problems: &mut Problems) {
         expand_window(flow, problems);
+        flow.refuse_exclusive("read_delay_ms", problems);
         let name = flow.choice("profile").unwrap_or_default().to_owned();
         if let Some(base) = self.find(&name, "profile", flow.origin_of("profile"), problems) {
             let congestion = flow.text("congestion").or(base.text("congestion"));
@@ -69,7 +70,7 @@ impl Profiles {
             {
                 flow.fill("slow_start", setting.clone(), None);
             }
-            flow.inherit(&base);
+            inherit(flow, &base);
         }
     }
 
@@ -144,6 +145,7 @@ impl Profiles {
         let mut fields =
             Fields::read(&PROFILE, &here, &entry.node.origin, entry.node.entries(), problems);
         expand_window(&mut fields, problems);
+        fields.refuse_exclusive("read_delay_ms", problems);
         if let Some(setting) = fields.setting("slow_start").cloned()
             && fields.given("reno_slow_start").is_none()
         {
@@ -151,7 +153,7 @@ impl Profiles {
         }
         let base = fields.text("base").unwrap_or("rfc").to_owned();
         let base = self.find(&base, "base", fields.origin_of("base"), problems)?;
-        fields.inherit(&base);
+        inherit(&mut fields, &base);
         fields.complete(problems);
         check_endpoint(&fields, problems);
         Some(fields)
@@ -198,6 +200,18 @@ pub(crate) fn built_in(name: &str, text: &str) -> Fields {
         panic!("built-in profile {name}: {error}");
     }
     fields
+}
+
+/// Takes over what `base` has; one way to read replaces the other.
+fn inherit(fields: &mut Fields, base: &Fields) {
+    let ways = ["read_rate_mbps", "read_delay_ms"];
+    let own = ways.iter().any(|way| fields.setting(way).is_some());
+    let replaced = ways.iter().filter(|way| own && fields.setting(way).is_none());
+    let replaced: Vec<&str> = replaced.copied().collect();
+    fields.inherit(base);
+    for way in replaced {
+        fields.remove(way);
+    }
 }
 
 /// `window_bytes` as the keys that it stands for.

@@ -89,7 +89,11 @@ fn stages_are_what_they_say() {
     let (target, interval) = (Duration::from_millis(7), Duration::from_millis(100));
     assert_eq!(link.queue.aqm, Aqm::CoDel { target, interval });
     let sd = Duration::from_millis(2);
-    let jitter = Jitter { distribution: Distribution::HalfNormal { sd }, keep_order: false };
+    let jitter = Jitter {
+        distribution: Distribution::HalfNormal { sd },
+        keep_order: false,
+        together: false,
+    };
     let delay = DelayConfig { base: Duration::from_millis(1), jitter: Some(jitter) };
     assert_eq!(down[1].stage, StageConfig::Delay(delay));
     assert_eq!(down[2].stage, StageConfig::Loss(LossConfig::Periodic { period: 100 }));
@@ -270,6 +274,19 @@ fn reno_has_hystart_only_where_it_is_asked_for() {
     assert_eq!(exit(derived), EarlyExit::HystartPlusPlus);
     let kept = "profile = \"mine\"\n[profile.mine]\nbase = \"linux-6.18\"\nmin_rto_ms = 300\n";
     assert_eq!(exit(kept), EarlyExit::None);
+}
+
+#[test]
+fn a_flow_reads_as_it_says_whatever_its_profile_does() {
+    let reader = |keys: &str| {
+        let text = format!(
+            "[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n[[flow]]\nkind = \"bulk\"\n\
+             profile = \"mine\"\n{keys}[profile.mine]\nread_rate_mbps = 8\n"
+        );
+        tcp(&parsed(&text).scenario.flows[0].traffic).receiver.reader
+    };
+    assert_eq!(reader(""), ReaderConfig::Rate(Rate::from_bps(8_000_000).unwrap()));
+    assert_eq!(reader("read_delay_ms = 2\n"), ReaderConfig::After(Duration::from_millis(2)));
 }
 
 #[test]

@@ -108,6 +108,20 @@ fn a_host_adds_its_time_to_every_ping() {
     }
 }
 
+#[test]
+fn a_hosts_jitter_has_its_mean() {
+    let ping = "[[flow]]\nkind = \"ping\"\ninterval_ms = 107\n";
+    let mut scenario = over(CellConfig::lte(LteCarrier::fdd_20_mhz()), ping);
+    scenario.run.duration = Duration::from_secs(300);
+    let rtt = |scenario: &Scenario| run(scenario).pings[0].rtt_ms.clone().expect("answers");
+    let without = rtt(&scenario);
+    scenario.radio.as_mut().expect("there is one").host_jitter = Duration::from_millis(3);
+    let with = rtt(&scenario);
+    // 2,800 draws: three standard errors of the mean.
+    assert!((with.mean - without.mean - 3.0).abs() < 0.17, "{with:?} after {without:?}");
+    assert!(with.min >= without.min && with.max > without.max + 9.0);
+}
+
 /// Acknowledgements go up when there is a grant: nothing arrives that did not fit a block, and the
 /// radio's own clock is what spaces them.
 #[test]

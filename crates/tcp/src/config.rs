@@ -49,6 +49,8 @@ pub struct EndpointConfig {
     pub send_buffer_factor: Option<u32>,
     /// What the receiver advertises.
     pub receive_buffer: BufferConfig,
+    /// How a tuned receive buffer grows.
+    pub right_sizing: RightSizing,
     /// How the application takes what has arrived.
     pub reader: ReaderConfig,
 }
@@ -88,6 +90,7 @@ impl Default for EndpointConfig {
             send_buffer: 1 << 30,
             send_buffer_factor: None,
             receive_buffer: BufferConfig::fixed(1 << 30),
+            right_sizing: RightSizing::default(),
             reader: ReaderConfig::AtOnce,
         }
     }
@@ -290,12 +293,24 @@ impl BufferConfig {
     }
 }
 
+/// Whose rules a tuned receive buffer follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RightSizing {
+    /// Linux until 6.15: room for 16 segments above what is computed.
+    #[default]
+    Linux4_19,
+    /// Linux since 6.16: without that room, and what is unread does not count as read.
+    Linux6_16,
+}
+
 /// Who takes the data out of the receive buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReaderConfig {
     /// An application that waits for data and reads all of it at once.
     #[default]
     AtOnce,
+    /// One that waits for data, is woken so long after it arrived, and then reads all of it.
+    After(Duration),
     /// One that reads at this rate, in payload bits.
     Rate(Rate),
     /// The driver, by [`Endpoint::read`](crate::Endpoint::read).

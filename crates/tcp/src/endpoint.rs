@@ -183,6 +183,7 @@ impl Endpoint {
 
     fn established(&mut self, now: Instant, segment: &Segment) {
         self.state = State::Established;
+        self.receiver.on_established(now);
         self.sender.ecn = self.ecn_negotiated();
         self.handshake_timer = None;
         self.sender.account_limit(now, Some(now));

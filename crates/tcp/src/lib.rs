@@ -15,8 +15,8 @@ mod sender;
 pub use config::{
     AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
     DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, IdleRestart, LossDetection,
-    OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction, RtoConfig, RtoEstimator,
-    SlowStartConfig, ValidationConfig,
+    OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction, RightSizing, RtoConfig,
+    RtoEstimator, SlowStartConfig, ValidationConfig,
 };
 pub use congestion::{
     AckSample, AckTrain, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, HystartClock,

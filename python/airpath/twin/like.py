@@ -3,7 +3,8 @@
 The simulated endpoints get the profile of the running kernel. Segments that leave the path together
 are handed to the kernel as one (``emulation.coalesce_bytes``), so the simulated receivers aggregate
 as much of what arrives at one instant. A simulated host answers in no time, a real one some tens
-of microseconds later: over a radio the simulated one gets as many (``radio.host_delay_ms``).
+of microseconds later: over a radio the simulated one gets as many (``radio.host_delay_ms``,
+``radio.host_jitter_ms``), and its reader some to wake up (``read_delay_ms``).
 
 What a radio does depends on when a flow meets its slots, so each seed starts the flows at another
 moment, the same on both sides.
@@ -48,8 +49,14 @@ UNTOLD = (
 )
 """Flow keys that the kernel cannot be told: if they are not the profile's, it does otherwise."""
 
-HOST_MS = 0.05
-"""From radio to TCP and back out, of this order on any machine; far below a slot."""
+HOST_MS = 0.02
+HOST_JITTER_MS = 0.03
+"""From radio to TCP and back out, of this order on any machine; far below a slot. Not always the
+same: where the kernel compares a time with a round trip of whole slots, such times decide."""
+
+READ_MS = 0.02
+"""Until a sleeping reader runs, of this order on an idle processor. What counts is that a slot's
+segments have arrived by then: Linux acknowledges them together once its window stands still."""
 
 PHASES_S = 0.04
 """Starts of the seeds are spread over so long: every phase of scheduling requests and of 10 ms."""
@@ -78,16 +85,22 @@ class Likeness:
         # The golden ratio: any number of them is spread evenly.
         later = round(index * 0.6180339887 % 1.0 * PHASES_S, 6)
         document = parse_toml(self.scenario.resolved_toml)
+        flows = list(enumerate(document["flow"]))
         starts = [
-            f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}"
-            for place, flow in enumerate(document["flow"])
+            f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}" for place, flow in flows
         ]
-        emulated = scenarios.load(self.name, [*self.sets, *(starts if later else [])])
-        radio = document.get("radio")
-        if radio is None:
-            return emulated, emulated
-        host = f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}"
-        return scenarios.load(self.name, [*self.sets, *(starts if later else []), host]), emulated
+        both = [*self.sets, *(starts if later else [])]
+        host = [
+            f"flow.{place}.read_delay_ms={READ_MS}"
+            for place, flow in flows
+            if "profile" in flow and not {"read_rate_mbps", "read_delay_ms"} & flow.keys()
+        ]
+        if radio := document.get("radio"):
+            host += [
+                f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}",
+                f"radio.host_jitter_ms={radio.get('host_jitter_ms', 0) + HOST_JITTER_MS}",
+            ]
+        return scenarios.load(self.name, [*both, *host]), scenarios.load(self.name, both)
 
 
 def like_with_like(

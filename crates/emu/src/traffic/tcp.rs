@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::time::Duration as StdDuration;
 
-use airpath_base::{Duration, Instant, Rate};
+use airpath_base::{Duration, Instant};
 use airpath_record::Exit;
 use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
 use airpath_tcp::{EndpointConfig, ReaderConfig};
@@ -100,13 +100,10 @@ pub(super) fn open(
         let Some(socket) = sends.connection(writes, start, pace)? else { return Ok(()) };
         Sender::new(socket, state, start, pace).run(stop, size)
     };
-    let rate = match tcp.receiver.reader {
-        ReaderConfig::Rate(rate) => Some(rate),
-        ReaderConfig::AtOnce | ReaderConfig::Driver => None,
-    };
+    let reader = tcp.receiver.reader;
     let read = move |pace: &Pace| {
         let Some(socket) = receives.connection(reads, start, pace)? else { return Ok(()) };
-        receive(&socket, rate, pace)
+        receive(&socket, reader, pace)
     };
     Ok(vec![Job::new(flow, sender, true, write)?, Job::new(flow, receiver, true, read)?])
 }
@@ -345,9 +342,14 @@ impl HyStart {
     }
 }
 
-/// Reads everything, at a rate if there is one.
-fn receive(socket: &OwnedFd, rate: Option<Rate>, pace: &Pace) -> Result<(), Failure> {
+/// Reads everything, at the reader's rate or when it is awake.
+fn receive(socket: &OwnedFd, reader: ReaderConfig, pace: &Pace) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure("receiving", error);
+    let (rate, delay) = match reader {
+        ReaderConfig::Rate(rate) => (Some(rate), None),
+        ReaderConfig::After(delay) => (None, Some(delay)),
+        ReaderConfig::AtOnce | ReaderConfig::Driver => (None, None),
+    };
     let mut buffer = vec![0; READ_BYTES];
     let (begin, mut read) = (pace.clock.now(), 0_u64);
     loop {
@@ -369,6 +371,11 @@ fn receive(socket: &OwnedFd, rate: Option<Rate>, pace: &Pace) -> Result<(), Fail
             Err(Errno::AGAIN) => {
                 let woken = pace.ready(socket, PollFlags::IN, None).map_err(failed)?;
                 if woken == Woken::Over {
+                    return Ok(());
+                }
+                if let Some(delay) = delay
+                    && !pace.until(pace.clock.now() + delay).map_err(failed)?
+                {
                     return Ok(());
                 }
             }

@@ -28,8 +28,11 @@ pub(crate) fn delay() -> impl Strategy<Value = StageConfig> {
         millis().prop_map(|mean| Distribution::Exponential { mean }),
         millis().prop_map(|sd| Distribution::HalfNormal { sd }),
     ];
-    let jitter = (distribution, any::<bool>())
-        .prop_map(|(distribution, keep_order)| Jitter { distribution, keep_order });
+    let jitter = (distribution, any::<bool>()).prop_map(|(distribution, keep_order)| Jitter {
+        distribution,
+        keep_order,
+        together: keep_order,
+    });
     (millis(), proptest::option::of(jitter))
         .prop_map(|(base, jitter)| StageConfig::Delay(DelayConfig { base, jitter }))
 }

@@ -45,6 +45,7 @@ pub(super) fn radio(radio: &Radio) -> RadioConfig {
         cells: radio.cells().map(str::to_owned).collect(),
         ues: names,
         host_delay: Get(&radio.fields).time("host_delay_ms"),
+        host_jitter: Get(&radio.fields).time("host_jitter_ms"),
         ran: RanConfig {
             cells,
             ues,

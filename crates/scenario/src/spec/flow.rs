@@ -553,15 +553,38 @@ pub(super) const RECEIVER: &[Key] = &[
         "The window grows with what the application reads in a round trip (dynamic right-sizing); \
          false: with every full segment, as after SO_RCVBUF.",
     ),
+    Key::new(
+        "receive_buffer_tuning_rule",
+        Kind::Choice(&[
+            choice("linux-4.19", "As in Linux until 6.15: room for 16 segments more."),
+            choice(
+                "linux-6.16",
+                "As in Linux since: what is unread is deducted from what was read.",
+            ),
+        ]),
+        Default::Inherited,
+        "How dynamic right-sizing counts.",
+    ),
 ];
 
 /// The receiver's application.
-const READER: &[Key] = &[Key::new(
-    "read_rate_mbps",
-    Kind::Rate,
-    Default::Absent("all that has arrived, at once"),
-    "Rate at which the receiver's application reads, in payload bits.",
-)];
+const READER: &[Key] = &[
+    Key::new(
+        "read_rate_mbps",
+        Kind::Rate,
+        Default::Absent("all that has arrived, at once"),
+        "Rate at which the receiver's application reads, in payload bits.",
+    ),
+    Key::new(
+        "read_delay_ms",
+        MS_ABOVE_0,
+        Default::Absent("none"),
+        "Time from the first arrival until the receiver's application is awake; then it reads all \
+         that is there. Until it does, what is unread takes of the window, and an acknowledgement \
+         that could only offer less waits for it, as in Linux.",
+    )
+    .excludes(&["read_rate_mbps"]),
+];
 
 const SLOW_STARTS: &[Choice] = &[
     choice("none", "A loss."),

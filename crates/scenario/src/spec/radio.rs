@@ -84,6 +84,13 @@ pub(crate) static RADIO: Table = Table {
                      comes in a slot is answered before its end; in an emulation it adds to the \
                      machine's own.",
                 ),
+                Key::new(
+                    "host_jitter_ms",
+                    Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1_000 * MS },
+                    Default::Value("0"),
+                    "Mean of an exponential time on top of it: what comes in a slot has the same, \
+                     and the order is kept.",
+                ),
                 part("cell", "The cell: `[radio.cell]`."),
             ],
         },

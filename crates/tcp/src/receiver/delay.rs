@@ -11,6 +11,8 @@ pub(super) struct Delay {
     aggregation: Option<AggregationConfig>,
     state: State,
     aggregate: Option<Aggregate>,
+    /// What arrived last, alone, was pushed by its sender: the application acknowledges it.
+    pushed: bool,
     /// Linux's quick mode and adaptive time.
     adaptive: Option<Adaptive>,
 }
@@ -49,6 +51,8 @@ pub(super) struct Waiting {
     pub(super) full: u32,
     /// The peer can send no full-sized segment before it.
     pub(super) starved: bool,
+    /// An application is about to read, and until then the window would have to be smaller.
+    pub(super) unread: bool,
 }
 
 /// The window that is offered.
@@ -73,6 +77,7 @@ impl Delay {
             aggregation: config.aggregation,
             state: State::None,
             aggregate: None,
+            pushed: false,
             adaptive,
         }
     }
@@ -102,10 +107,11 @@ impl Delay {
         }
     }
 
-    /// The next acknowledgement is not delayed, and none of those that were granted is used for it.
+    /// The next acknowledgement is not delayed. Seen with Linux 6.18: an even number of those that
+    /// were granted stays for later, of an odd one it takes one.
     pub(super) fn quicken_once(&mut self) {
         if let Some(adaptive) = &mut self.adaptive {
-            adaptive.quick = adaptive.quick.saturating_add(1);
+            adaptive.quick |= 1;
         }
     }
 
@@ -118,7 +124,10 @@ impl Delay {
         waiting: Waiting,
         rtt: &RttEstimator,
     ) {
+        // Linux, of a full segment since 6.6.
+        let pushed = push || len < waiting.full;
         let Some(aggregation) = self.aggregation else {
+            self.pushed |= pushed;
             self.decide(now, waiting, rtt);
             return;
         };
@@ -127,17 +136,19 @@ impl Delay {
         aggregate.bytes = aggregate.bytes.saturating_add(len);
         // Or another full segment would not fit.
         if push || aggregate.bytes.saturating_add(waiting.full) > aggregation.max_bytes {
+            self.pushed |= pushed && aggregate.bytes == len;
             self.aggregate = None;
             self.decide(now, waiting, rtt);
         }
     }
 
-    /// RFC 5681 4.2: an acknowledgement for at least every second full-sized segment.
+    /// RFC 5681 4.2: an acknowledgement for at least every second full-sized segment, now or when
+    /// the application has read.
     #[inline]
     fn decide(&mut self, now: Instant, waiting: Waiting, rtt: &RttEstimator) {
         let quick = self.adaptive.is_some_and(|adaptive| adaptive.quick > 0);
         let most = u64::from(self.config.segments.saturating_sub(1)) * u64::from(waiting.full);
-        if waiting.bytes > most || quick || waiting.starved {
+        if waiting.bytes > most && !waiting.unread || quick || waiting.starved {
             self.state = State::Now;
         } else if self.state == State::None {
             self.state = State::Delayed(self.delayed_until(now, rtt));
@@ -186,7 +197,8 @@ impl Delay {
                 adaptive.timeout = (adaptive.timeout * 2).min(rtt.rto());
             }
         }
-        if self.aggregate.take_if(|aggregate| aggregate.until <= now).is_some() {
+        if let Some(aggregate) = self.aggregate.take_if(|aggregate| aggregate.until <= now) {
+            self.pushed |= aggregate.bytes < waiting.full;
             self.decide(now, waiting, rtt);
         }
     }
@@ -194,6 +206,17 @@ impl Delay {
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.state == State::Now
+    }
+
+    /// Segments are being put together.
+    #[inline]
+    pub(super) fn is_aggregating(&self) -> bool {
+        self.aggregate.is_some()
+    }
+
+    /// A segment that was pushed alone waits for the application.
+    pub(super) fn is_pushed(&self) -> bool {
+        self.pushed
     }
 
     /// Without any delay.
@@ -206,6 +229,7 @@ impl Delay {
     pub(super) fn on_sent(&mut self) {
         self.state = State::None;
         self.aggregate = None;
+        self.pushed = false;
         if let Some(adaptive) = &mut self.adaptive
             && adaptive.quick > 0
         {

@@ -90,6 +90,11 @@ impl Receiver {
         }
     }
 
+    /// The handshake is over.
+    pub(crate) fn on_established(&mut self, now: Instant) {
+        self.window.on_established(now);
+    }
+
     /// Shift to offer in a SYN (RFC 7323 2.3).
     pub(crate) fn scale(&self) -> u8 {
         self.window.scale()
@@ -131,7 +136,9 @@ impl Receiver {
         rtt: &RttEstimator,
     ) {
         let nxt = self.reassembly.nxt;
-        self.window.advance(now, nxt);
+        if self.window.advance(now, nxt) {
+            self.acknowledge_read();
+        }
         self.echo.count(segment, ecn);
         // RFC 9293 3.10.7.4: what lies beyond the window is cut off; a FIN needs no room.
         let limit = self.window.edge();
@@ -175,6 +182,9 @@ impl Receiver {
             let push = segment.flags.has(Flags::PSH);
             self.delay.on_segment(now, (segment.len, push), self.waiting(), rtt);
         }
+        if !self.delay.is_aggregating() {
+            self.window.note_handed_up();
+        }
     }
 
     /// The window's part in what arrived in order.
@@ -214,6 +224,7 @@ impl Receiver {
             bytes: nxt - self.last_ack_sent,
             full: self.full,
             starved: self.window.is_starving(nxt, self.full),
+            unread: self.window.waits_for_reader(nxt),
         }
     }
 
@@ -253,6 +264,14 @@ impl Receiver {
         }
     }
 
+    /// An application that was woken has read all.
+    fn acknowledge_read(&mut self) {
+        let waiting = self.reassembly.nxt - self.last_ack_sent;
+        if waiting > u64::from(self.full) || waiting > 0 && self.delay.is_pushed() {
+            self.delay.at_once();
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
         let update = match self.is_closed() || self.delay.is_due() {
@@ -267,9 +286,14 @@ impl Receiver {
 
     pub(crate) fn on_timer(&mut self, now: Instant, rtt: &RttEstimator) {
         let before = self.unread();
-        self.window.advance(now, self.reassembly.nxt);
+        if self.window.advance(now, self.reassembly.nxt) {
+            self.acknowledge_read();
+        }
         self.announce(before);
         self.delay.on_timer(now, self.waiting(), rtt);
+        if !self.delay.is_aggregating() {
+            self.window.note_handed_up();
+        }
     }
 
     /// An acknowledgement must go out now.

@@ -3,7 +3,7 @@
 use airpath_base::{Duration, Instant, Rate, Segment};
 
 use crate::sender::timestamp;
-use crate::{BufferConfig, EndpointConfig, ReaderConfig};
+use crate::{BufferConfig, EndpointConfig, ReaderConfig, RightSizing};
 
 /// The receive buffer and the window that it allows.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(super) struct ReceiveWindow {
     offered: u64,
     /// Right edge of the window last advertised.
     edge: u64,
+    /// Bytes of that window.
+    told: u64,
     /// Next byte that the application reads.
     read: u64,
     reader: Reader,
@@ -27,12 +29,27 @@ pub(super) struct ReceiveWindow {
 enum Reader {
     AtOnce,
     Driver,
+    /// Reads so long after the first arrival.
+    After {
+        delay: Duration,
+        waking: Option<Waking>,
+    },
     /// Has read until `at`; `carried` is what is left of a byte, in bits × 10^9.
     Rate {
         rate: Rate,
         at: Instant,
         carried: u64,
     },
+}
+
+/// A reader that something arrived for.
+#[derive(Clone, Copy, Debug)]
+struct Waking {
+    at: Instant,
+    /// End of what it takes first: the segments that were handed up together.
+    first: u64,
+    /// They may become more.
+    open: bool,
 }
 
 impl ReceiveWindow {
@@ -44,10 +61,12 @@ impl ReceiveWindow {
             size: 0,
             offered: 0,
             edge: 0,
+            told: 0,
             read: 0,
             reader: match config.reader {
                 ReaderConfig::AtOnce => Reader::AtOnce,
                 ReaderConfig::Driver => Reader::Driver,
+                ReaderConfig::After(delay) => Reader::After { delay, waking: None },
                 ReaderConfig::Rate(rate) => Reader::Rate { rate, at: Instant::ZERO, carried: 0 },
             },
             tuning: None,
@@ -82,9 +101,17 @@ impl ReceiveWindow {
     /// The peer's SYN arrived: the stream begins at `nxt`.
     pub(super) fn begin(&mut self, now: Instant, nxt: u64) {
         self.read = nxt;
-        self.edge = nxt + u64::from(self.of_syn());
+        self.told = u64::from(self.of_syn());
+        self.edge = nxt + self.told;
         if let Some(tuning) = &mut self.tuning {
             tuning.begin(now, nxt, self.edge);
+        }
+    }
+
+    /// The handshake is over: what is read counts from here.
+    pub(super) fn on_established(&mut self, now: Instant) {
+        if let Some(tuning) = &mut self.tuning {
+            tuning.round.0 = now;
         }
     }
 
@@ -115,26 +142,61 @@ impl ReceiveWindow {
         nxt: u64,
     ) -> bool {
         let before = self.offered;
+        let unread = if let Reader::AtOnce = self.reader { 0 } else { self.unread(nxt) };
         if let Some(tuning) = &mut self.tuning {
-            tuning.measure(now, segment, full, nxt, self.edge);
+            let idle = unread <= u64::from(segment.len);
+            tuning.measure(now, segment, full, (nxt, self.edge), idle);
         }
-        if full && self.offered < self.size {
+        let free = self.size.saturating_sub(unread);
+        if full && self.offered < free {
             // Linux's rcv_ssthresh: faster than any slow start, which grows by what is acknowledged.
-            self.offered = (self.offered + 2 * u64::from(segment.len)).min(self.size);
+            self.offered = (self.offered + 2 * u64::from(segment.len)).min(free);
         }
-        match self.reader {
+        match &mut self.reader {
             Reader::AtOnce => self.read_to(now, nxt),
+            Reader::After { delay, waking } => match waking {
+                None => *waking = Some(Waking { at: now + *delay, first: nxt, open: true }),
+                Some(waking) if waking.open => waking.first = nxt,
+                Some(_) => {}
+            },
             Reader::Driver | Reader::Rate { .. } => {}
         }
         self.offered > before
     }
 
-    /// Moves the reader at a rate on to `now`, in a stream that reaches to `nxt`.
+    /// Moves the reader on to `now`, in a stream that reaches to `nxt`. Returns whether one that had
+    /// to be woken has read.
     #[inline]
-    pub(super) fn advance(&mut self, now: Instant, nxt: u64) {
-        if let Reader::Rate { .. } = &self.reader {
-            self.read_on(now, nxt);
+    pub(super) fn advance(&mut self, now: Instant, nxt: u64) -> bool {
+        match &mut self.reader {
+            Reader::AtOnce | Reader::Driver => false,
+            Reader::After { waking, .. } => {
+                let Some(woken) = waking.take_if(|waking| waking.at <= now) else { return false };
+                self.resize(now, woken.first, nxt - woken.first);
+                self.read_to(now, nxt);
+                true
+            }
+            Reader::Rate { .. } => {
+                self.read_on(now, nxt);
+                false
+            }
         }
+    }
+
+    /// What arrives from now on is handed up by itself.
+    #[inline]
+    pub(super) fn note_handed_up(&mut self) {
+        if let Reader::After { waking: Some(waking), .. } = &mut self.reader {
+            waking.open = false;
+        }
+    }
+
+    /// What is unread would make the window smaller than it was told, but a reader is on its way.
+    /// Seen with Linux 6.18, whose reader acknowledges then.
+    #[inline]
+    pub(super) fn waits_for_reader(&self, nxt: u64) -> bool {
+        let wakes = matches!(self.reader, Reader::After { waking: Some(_), .. });
+        wakes && self.target(nxt) < nxt + self.told
     }
 
     #[cold]
@@ -162,15 +224,21 @@ impl ReceiveWindow {
     #[inline]
     fn read_to(&mut self, now: Instant, read: u64) {
         self.read = read.max(self.read);
+        self.resize(now, self.read, 0);
+    }
+
+    /// The application has read up to `read`, and so many bytes more are there.
+    #[inline]
+    fn resize(&mut self, now: Instant, read: u64, unread: u64) {
         if let Some(tuning) = &mut self.tuning {
-            self.size = tuning.size(now, self.read, self.mss).clamp(self.size, self.max);
+            self.size = tuning.size(now, read, unread, self.mss).clamp(self.size, self.max);
         }
     }
 
-    /// Where the right edge could be.
+    /// Where the right edge could be: what is unread takes of the room, not of what is offered.
     #[inline]
-    fn target(&self) -> u64 {
-        self.read + self.offered
+    fn target(&self, nxt: u64) -> u64 {
+        (self.read + self.size).min(nxt + self.offered)
     }
 
     /// RFC 9293 3.8.6.2.2: the right edge moves by this at least, which the field must resolve.
@@ -189,20 +257,22 @@ impl ReceiveWindow {
     fn update_due_in(&self, nxt: u64) -> u64 {
         let known = self.edge.saturating_sub(nxt);
         let target = (self.edge + self.step()).max(nxt + 2 * known);
-        target.saturating_sub(self.target())
+        target.saturating_sub(self.target(nxt))
     }
 
     /// The peer knows of no room for a full segment, but there is some.
     #[inline]
     pub(super) fn is_starving(&self, nxt: u64, full: u32) -> bool {
-        self.edge < nxt + u64::from(full) && self.target() >= self.edge + self.step()
+        self.edge < nxt + u64::from(full) && self.target(nxt) >= self.edge + self.step()
     }
 
-    /// When a reader at a rate makes an update due.
+    /// When the reader makes an update due.
     #[inline]
     pub(super) fn timer(&self, nxt: u64) -> Option<Instant> {
-        let Reader::Rate { rate, at, carried } = self.reader else {
-            return None;
+        let (rate, at, carried) = match self.reader {
+            Reader::AtOnce | Reader::Driver => return None,
+            Reader::After { waking, .. } => return waking.map(|waking| waking.at),
+            Reader::Rate { rate, at, carried } => (rate, at, carried),
         };
         let bytes = self.update_due_in(nxt).max(1);
         if bytes > self.unread(nxt) {
@@ -218,10 +288,12 @@ impl ReceiveWindow {
     pub(super) fn advertise(&mut self, nxt: u64) -> u16 {
         let unit = (1 << self.scale) - 1;
         let kept = (self.edge.saturating_sub(nxt) + unit) >> self.scale;
-        let moves = self.target() >= self.edge + self.step();
-        let room = if moves { self.target().saturating_sub(nxt) >> self.scale } else { 0 };
+        let target = self.target(nxt);
+        let moves = target >= self.edge + self.step();
+        let room = if moves { target.saturating_sub(nxt) >> self.scale } else { 0 };
         let window = room.max(kept).min(u64::from(u16::MAX));
-        self.edge = self.edge.max(nxt + (window << self.scale));
+        self.told = window << self.scale;
+        self.edge = self.edge.max(nxt + self.told);
         window as u16
     }
 }
@@ -234,10 +306,11 @@ const BYTE: u128 = 8_000_000_000;
 /// allowances above that are those of Linux (`tcp_moderate_rcvbuf`).
 #[derive(Debug)]
 struct Tuning {
+    rule: RightSizing,
     timestamps: bool,
     /// As the receiver sees it.
     rtt: Option<Duration>,
-    /// Timestamp echoed last: the first segment that echoes another one is a measurement.
+    /// Timestamp echoed last, in its unit: the first segment that echoes another one is a measurement.
     echo: u32,
     /// Without timestamps: a right edge and the time at which it was known.
     edge: (u64, Instant),
@@ -247,6 +320,9 @@ struct Tuning {
     copied: u64,
 }
 
+/// One of a Linux timestamp's clock, in microseconds.
+const TICK_US: u32 = 1000;
+
 /// Room for a sender that starts.
 const START_SEGMENTS: u64 = 16;
 
@@ -254,9 +330,10 @@ impl Tuning {
     fn new(initial: u64, config: &EndpointConfig) -> Self {
         let start = u64::from(config.initial_window) * u64::from(config.mss);
         Self {
+            rule: config.right_sizing,
             timestamps: config.timestamps,
             rtt: None,
-            echo: 0,
+            echo: u32::MAX,
             edge: (0, Instant::ZERO),
             round: (Instant::ZERO, 0),
             copied: start.min(initial).max(1),
@@ -268,15 +345,23 @@ impl Tuning {
         self.round = (now, nxt);
     }
 
-    /// Takes the round-trip time from a segment in order.
-    fn measure(&mut self, now: Instant, segment: &Segment, full: bool, nxt: u64, edge: u64) {
+    /// Takes the round-trip time from a segment in order that took the stream to `nxt`, while `edge`
+    /// was the right edge; `idle`: nothing before it is unread.
+    fn measure(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        full: bool,
+        (nxt, edge): (u64, u64),
+        idle: bool,
+    ) {
         if self.timestamps {
-            if full && segment.ts_ecr != 0 && segment.ts_ecr != self.echo {
-                self.echo = segment.ts_ecr;
-                let elapsed = timestamp(now).wrapping_sub(segment.ts_ecr);
-                let sample = Duration::from_micros(u64::from(elapsed));
-                // Smoothed as in RFC 6298 (2.3).
-                self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
+            if !full || segment.ts_ecr == 0 {
+                return;
+            }
+            match self.rule {
+                RightSizing::Linux4_19 => self.take_echo(now, segment.ts_ecr),
+                RightSizing::Linux6_16 => self.take_ticks(now, segment.ts_ecr, idle),
             }
         } else if nxt >= self.edge.0 {
             // A sender that did not fill the window took longer: the shortest time counts.
@@ -286,21 +371,61 @@ impl Tuning {
         }
     }
 
-    /// The application has read up to `read`: the size that the buffer should have.
-    fn size(&mut self, now: Instant, read: u64, mss: u32) -> u64 {
+    fn take_echo(&mut self, now: Instant, echo: u32) {
+        if echo == self.echo {
+            return;
+        }
+        self.echo = echo;
+        let elapsed = timestamp(now).wrapping_sub(echo);
+        self.smooth(Duration::from_micros(u64::from(elapsed)));
+    }
+
+    /// Linux's clock of timestamps ticks each millisecond. Seen with 6.18 (tracepoint
+    /// `tcp:tcp_rcvbuf_grow`): a shorter time counts at once, a longer one is smoothed, and not taken
+    /// while something is unread.
+    fn take_ticks(&mut self, now: Instant, echo: u32, idle: bool) {
+        let tick = echo / TICK_US;
+        if tick == self.echo {
+            return;
+        }
+        self.echo = tick;
+        let ticks = (timestamp(now) / TICK_US).wrapping_sub(tick);
+        let sample = Duration::from_micros(u64::from(ticks) * u64::from(TICK_US));
+        if sample.as_nanos() == 0 {
+            return;
+        }
+        if self.rtt.is_none_or(|rtt| sample < rtt) {
+            self.rtt = Some(sample);
+        } else if idle {
+            self.smooth(sample);
+        }
+    }
+
+    /// RFC 6298 (2.3).
+    fn smooth(&mut self, sample: Duration) {
+        self.rtt = Some(self.rtt.map_or(sample, |rtt| (rtt * 7 + sample) / 8));
+    }
+
+    /// The application has read up to `read`, with so much unread behind it: the size that the buffer
+    /// should have.
+    fn size(&mut self, now: Instant, read: u64, unread: u64, mss: u32) -> u64 {
         let (begun, before) = self.round;
         if self.rtt.is_none_or(|rtt| now - begun < rtt) {
             return 0;
         }
         self.round = (now, read);
-        let (copied, last) = (read - before, self.copied);
+        let (unread, room) = match self.rule {
+            RightSizing::Linux4_19 => (0, START_SEGMENTS * u64::from(mss)),
+            RightSizing::Linux6_16 => (unread, 0),
+        };
+        let (copied, last) = ((read - before).saturating_sub(unread), self.copied);
         if copied <= last {
             return 0;
         }
         self.copied = copied;
         // What is read in this round was sent a round ago, and the window that is advertised now is
         // used in the next: growth goes on meanwhile.
-        let steady = 2 * copied + START_SEGMENTS * u64::from(mss);
+        let steady = 2 * copied + room;
         steady.saturating_add(steady.saturating_mul(2 * (copied - last)) / last)
     }
 }

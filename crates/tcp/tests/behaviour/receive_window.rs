@@ -1,7 +1,7 @@
 //! The receive window: slow readers, silly windows, growth.
 
 use airpath_base::{Duration, Flags, Rate, Segment};
-use airpath_tcp::{BufferConfig, EndpointConfig, ReaderConfig};
+use airpath_tcp::{AggregationConfig, BufferConfig, EndpointConfig, ReaderConfig, RightSizing};
 
 use crate::script::*;
 
@@ -287,4 +287,106 @@ fn a_window_that_grows_at_the_start_uses_no_quick_acknowledgements() {
     end.recv_nothing();
     end.send(data(20));
     end.recv_ack(at(21));
+}
+
+/// A reader that wakes up in a millisecond, behind a window that does not grow; segments that come
+/// at once are handed up in pairs, which Linux's senders push.
+fn waking() -> EndpointConfig {
+    let mut config = by_hand();
+    config.reader = ReaderConfig::After(ms(1));
+    config.receive_buffer = BufferConfig::fixed(64 * FULL);
+    config.aggregation = Some(AggregationConfig { time: Duration::ZERO, max_bytes: 65_535 });
+    config
+}
+
+fn pushed(segment: u64) -> Segment {
+    let data = data(segment);
+    Segment { flags: data.flags.with(Flags::PSH), ..data }
+}
+
+#[test]
+fn what_leaves_no_room_for_the_old_window_is_acknowledged_by_the_reader() {
+    // Seen with Linux 6.18 over the emulated LTE, in a capture at the UE: as long as its window grows,
+    // each pair is acknowledged; where it stands still, one acknowledgement tells of all that came
+    // within the slot.
+    let mut end = Script::accepted(&waking());
+    for pair in 0..6 {
+        end.send(data(2 * pair));
+        end.send(pushed(2 * pair + 1));
+    }
+    end.recv_nothing();
+    end.tick(ms(1) - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    assert_eq!((window(&end.recv_ack(at(12))), end.unread()), (64 * FULL, 0));
+}
+
+#[test]
+fn a_window_that_grows_is_acknowledged_without_the_reader() {
+    let mut config = waking();
+    config.receive_buffer = BufferConfig { initial: 10 * FULL, max: 64 * FULL, tuned: false };
+    let mut end = Script::accepted(&config);
+    for (pair, offered) in [(0, 14), (1, 18), (2, 22)] {
+        end.send(data(2 * pair));
+        end.send(pushed(2 * pair + 1));
+        assert_eq!(window(&end.recv_ack(at(2 * pair + 2))) / FULL, offered);
+    }
+}
+
+#[test]
+fn a_reader_acknowledges_a_segment_that_was_pushed_alone() {
+    // Linux since 6.6, where the delayed acknowledgement would have waited.
+    let mut end = Script::accepted(&waking());
+    end.send(pushed(0));
+    end.recv_nothing();
+    end.tick(ms(1));
+    end.recv_ack(at(1));
+    end.send(data(1));
+    end.tick(ms(1));
+    end.recv_nothing();
+}
+
+/// The window, in segments, after ten segments, `early` more just before the first round trip after
+/// the handshake is over and `late` at its end, and then as many as it takes to offer what there is.
+fn after_a_round(early: u64, late: u64) -> u64 {
+    let mut config = tuned(true);
+    config.right_sizing = RightSizing::Linux6_16;
+    config.reader = ReaderConfig::After(ms(1) / 10);
+    let mut end = Script::listen(&config);
+    end.send(Segment { ts_val: 1, ts_ecr: 0, window_scale: Some(14), ..syn() });
+    let echo = end.recv().ts_val;
+    end.tick(RTT);
+    end.send(Segment { ts_val: 1, ts_ecr: echo, ..ack(0) });
+    let mut sent = 0;
+    let mut send = |end: &mut Script, count| {
+        for _ in 0..count {
+            end.send(Segment { ts_val: 1, ts_ecr: echo, ..data(sent) });
+            sent += 1;
+        }
+    };
+    send(&mut end, 10);
+    end.tick(RTT - ms(1));
+    send(&mut end, early);
+    end.tick(ms(1));
+    send(&mut end, late);
+    end.tick(ms(1));
+    let mut last = 0;
+    for _ in 0..100 {
+        send(&mut end, 1);
+        end.tick(ms(1) / 5);
+        while end.recv_len() > 0 {
+            last = window(&end.recv()) << 6;
+        }
+    }
+    last / FULL
+}
+
+#[test]
+fn right_sizing_counts_from_the_end_of_the_handshake_and_only_what_is_read() {
+    // The tracepoint tcp:tcp_rcvbuf_grow of Linux 6.18.44 over the emulated LTE: 22 segments are read
+    // in the first round, with 10 before it, and the buffer has room for 2 × 22 × (1 + 2 × 12 / 10),
+    // less the one that is unread when it is offered.
+    assert_eq!(after_a_round(11, 1), 149 - 1);
+    // There too: it counts when the first of what woke the reader is read, less all behind it.
+    assert_eq!(after_a_round(0, 12), 64);
 }

@@ -9,7 +9,7 @@ use airpath_tcp::{
     AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
     DelayedAckConfig, EarlyExit, EcnConfig, Endpoint, EndpointConfig, HystartConfig, IdleRestart,
     LimitTimes, LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig,
-    Reduction, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
+    Reduction, RightSizing, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
 };
 use proptest::prelude::*;
 
@@ -404,6 +404,10 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                     max: bytes(receive_buffer),
                     tuned: sack,
                 },
+                right_sizing: match timestamps {
+                    true => RightSizing::Linux6_16,
+                    false => RightSizing::Linux4_19,
+                },
                 send_buffer_factor,
                 recovery,
                 pacing,
@@ -412,6 +416,9 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                 reader: match reader {
                     None => ReaderConfig::AtOnce,
                     Some(0) => ReaderConfig::Driver,
+                    Some(tenths @ 1..=20) => {
+                        ReaderConfig::After(Duration::from_micros(tenths * 100))
+                    }
                     Some(rate) => {
                         let bits = u64::from(mss) * 8 * rate;
                         Rate::from_bps(bits).map_or(ReaderConfig::AtOnce, ReaderConfig::Rate)
