@@ -13,6 +13,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use airpath_base::{Duration, Instant};
+use airpath_capture::Writer;
 use airpath_network::Network;
 use airpath_record::Tables;
 use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
@@ -20,7 +21,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use self::way::Way;
-use crate::capture::Capture;
 use crate::clock::timespec;
 use crate::flows::Flows;
 use crate::journal::Journal;
@@ -102,7 +102,7 @@ pub struct Forwarder {
     slot: Option<Duration>,
     log: Option<Log>,
     journal: Option<Journal>,
-    capture: Option<Capture>,
+    capture: Option<Writer>,
     live: Option<Live>,
     published_at: Instant,
     /// The clock runs.
@@ -227,7 +227,7 @@ impl Forwarder {
         places.extend(tunnel.map(str::to_owned));
         let name = file.display().to_string();
         let failed = |source| EmuError::Capture { file: name, source };
-        self.capture = Some(Capture::create(file, &places).map_err(failed)?);
+        self.capture = Some(Writer::create(file, &places).map_err(failed)?);
         Ok(())
     }
 

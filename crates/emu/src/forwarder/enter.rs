@@ -10,7 +10,7 @@ use crate::flows::Key;
 use crate::header;
 use crate::journal::Entry;
 use crate::log::Point;
-use crate::packet::{Layout, Offload};
+use crate::packet::{Layout, Offload, complete};
 use crate::segments::Segments;
 use crate::slab::SLOT_BYTES;
 
@@ -78,7 +78,7 @@ impl Forwarder {
                 journal.push(Entry::Entered { at: now, path: direction, flow, ue, size, ecn });
             }
             if let Some(capture) = &mut self.capture {
-                capture.packet(end, now, self.slab.bytes(slot), offload.checksum);
+                complete(capture.packet(end, now, self.slab.bytes(slot)), offload.checksum);
             }
             self.meters.on_sent(flow.0, direction, now, self.slab.bytes(slot));
             self.ledger.on_sent(flow.0, direction, now);

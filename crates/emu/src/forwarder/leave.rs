@@ -8,6 +8,7 @@ use crate::header;
 use crate::journal::Entry;
 use crate::log::Point;
 use crate::outbox::Writing;
+use crate::packet::complete;
 
 impl Forwarder {
     /// Lets out what is due.
@@ -40,7 +41,8 @@ impl Forwarder {
             }
             let place = if direction == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
             if let Some(capture) = &mut self.capture {
-                capture.packet(place, at, self.slab.bytes(slot), self.slab.checksum(slot));
+                let copy = capture.packet(place, at, self.slab.bytes(slot));
+                complete(copy, self.slab.checksum(slot));
             }
             let End { tun, outbox, .. } = &mut self.ends[place];
             let (clock, slab, written) = (&self.clock, &mut self.slab, &mut way.written);
@@ -88,7 +90,8 @@ impl Forwarder {
             return;
         };
         let slot = slot as u32;
-        capture.packet(self.ends.len(), at, self.slab.bytes(slot), self.slab.checksum(slot));
+        let copy = capture.packet(self.ends.len(), at, self.slab.bytes(slot));
+        complete(copy, self.slab.checksum(slot));
     }
 
     /// Takes note of what the model has dropped.
