@@ -15,9 +15,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from airpath import attach, subscribers
+from airpath.emulation import attach, subscribers
+from airpath.emulation.subscribers import Subscriber
 from airpath.errors import InputError
-from airpath.subscribers import Subscriber
 from conftest import Command, command_environment
 
 KEY = "465b5ce8b199b49faa5f0a2ee238a6bc"

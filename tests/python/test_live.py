@@ -19,10 +19,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
-from airpath.dashboard import PANELS, dashboard
-from airpath.live import view
-from airpath.metrics import HOLD_S, Collector
-from airpath.watching import is_shell
+from airpath.emulation.dashboard import PANELS, dashboard
+from airpath.emulation.live import view
+from airpath.emulation.metrics import HOLD_S, Collector
+from airpath.emulation.watching import is_shell
 from conftest import Command, command_environment
 from test_emulate import needs_root
 

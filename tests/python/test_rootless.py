@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from airpath import rootless
+from airpath.emulation import rootless
+from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError
-from airpath.machine import Machine
 from conftest import Command, command_environment
 from test_emulate import (
     WIRE,
