@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from airpath import rootless
-from airpath.machine import Machine
+from airpath.emulation import rootless
+from airpath.emulation.machine import Machine
 
 CONGESTION = ("reno", "cubic", "bbr")
 OLDEST_KERNEL = (5, 4)

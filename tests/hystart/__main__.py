@@ -18,10 +18,11 @@ from typing import Annotated, Any
 
 import typer
 
-from airpath import __version__, _core, emulate, execute
+from airpath import __version__, _core, execute
 from airpath import scenario as scenarios
 from airpath.analysis.statistics import mean_interval
 from airpath.cli.console import progress_bar
+from airpath.emulation import emulate
 from airpath.results import Run
 from airpath.rundir import replaced_file
 from airpath.twin.like import HOST_MS, nearest_profile

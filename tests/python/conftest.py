@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -65,9 +66,33 @@ def run_command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def start_command(*arguments: str, cwd: Path, **options: Any) -> subprocess.Popen[Any]:
+    """Start ``airpath ARGUMENTS`` in a directory; ``options`` are those of ``Popen``."""
+    words = [sys.executable, "-m", "airpath", *arguments]
+    return subprocess.Popen(words, cwd=cwd, env=command_environment(), **options)
+
+
 def command_environment() -> dict[str, str]:
     """Environment of the command: what a snapshot may depend on is fixed."""
     return {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+
+
+def until(true: Callable[[], object], seconds: float = 20.0) -> bool:
+    """Wait for something; whether it came."""
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.fixture
+def wire(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A scenario: what the test's module calls ``WIRE``."""
+    path = tmp_path / "wire.toml"
+    path.write_text(request.module.WIRE)
+    return path
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -15,34 +13,20 @@ from typing import Any
 import polars as pl
 import pytest
 
-from airpath import attach, subscribers
+from airpath.emulation import attach, subscribers
+from airpath.emulation.subscribers import Subscriber
 from airpath.errors import InputError
-from airpath.subscribers import Subscriber
-from conftest import Command, command_environment
+from conftest import Command, start_command, until
+from emulated import needs, printed, processes
 
 KEY = "465b5ce8b199b49faa5f0a2ee238a6bc"
 OPC = "cd63cb71954a9f4e48a5994e37a02baf"
 IMSI = "001010000000001"
 
 
-def _missing(*programs: tuple[str, str]) -> str | None:
-    if os.geteuid() != 0:
-        return "root is needed for namespaces and TUN devices"
-    if not Path("/dev/net/tun").exists():
-        return "/dev/net/tun is missing (modprobe tun)"
-    wanted = (("ip", "iproute2"), ("ping", "iputils-ping"), ("iperf3", "iperf3"), *programs)
-    lacking = [package for name, package in wanted if shutil.which(name) is None]
-    return f"apt-get install {' '.join(lacking)}" if lacking else None
-
-
-def _needs(*programs: tuple[str, str]) -> pytest.MarkDecorator:
-    reason = _missing(*programs)
-    return pytest.mark.skipif(reason is not None, reason=reason or "")
-
-
-needs_nft = _needs(("nft", "nftables"))
-needs_tshark = _needs(("tshark", "tshark"))
-needs_root = _needs()
+needs_root = needs("ip", "ping", "iperf3")
+needs_nft = needs("ip", "ping", "iperf3", "nft")
+needs_tshark = needs("ip", "ping", "iperf3", "tshark")
 
 
 def _nat(timeout_s: float, *, inward_refreshes: bool = True, count: int = 1) -> str:
@@ -77,8 +61,7 @@ def emulate(airpath_command: Command, tmp_path: Path) -> Any:
             *("--server", f"exec {sys.executable} {tmp_path / 'server.py'}"),
             *("--", sys.executable, str(tmp_path / "ue.py")),
         )
-        assert done.returncode in (0, 3), done.stderr
-        return done.stderr.splitlines(), json.loads(done.stdout)["emulation"]
+        return done.stderr.splitlines(), printed(done)["emulation"]
 
     return call
 
@@ -273,8 +256,7 @@ def test_gtpu_is_what_wireshark_says(
         *("--out", str(tmp_path / "run"), "--server", "exec iperf3 -s"),
         *("--", "sh", "-c", script),
     )
-    assert done.returncode in (0, 3), done.stderr
-    gtpu = json.loads(done.stdout)["emulation"]["gtpu"]
+    gtpu = printed(done)["emulation"]["gtpu"]
     assert gtpu["interface"] == interface
     session = gtpu["sessions"][0]
     for way in ("down", "up"):
@@ -516,16 +498,6 @@ def test_subscribers_by_command(airpath_command: Command, tmp_path: Path) -> Non
     assert airpath_command("subscriber", "list", "--db", "other.db").returncode == 1
 
 
-def _processes(mark: str) -> list[str]:
-    """Those whose command line has the mark."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if mark.encode() in place.read_bytes():
-                found.append(place.parent.name)
-    return found
-
-
 @needs_nft
 def test_nothing_is_left_of_a_killed_core(tmp_path: Path) -> None:
     """What holds the namespaces, and with them their links and rules, dies with the command."""
@@ -537,22 +509,15 @@ def test_nothing_is_left_of_a_killed_core(tmp_path: Path) -> None:
     mark = f"airpath-core-{os.getpid()}"
     seen = tmp_path / "seen"
     for pause in (0.2, 0.5, 5.0):
-        running = subprocess.Popen(
-            [sys.executable, "-m", "airpath", "emulate", str(scenario), "--", "sh", "-c",
-             f": {mark}; ip netns > {seen}; ping server"],
-            cwd=tmp_path,
-            env=command_environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        script = f": {mark}; ip netns > {seen}; ping server"
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        words = ("emulate", str(scenario), "--", "sh", "-c", script)
+        running = start_command(*words, cwd=tmp_path, **streams)
         time.sleep(pause)
         running.kill()
         running.wait(timeout=30)
     assert set(seen.read_text().split()) == {"server", "ue", "ue-0", "nat1", "nat2", "core", "ran"}
-    end = time.monotonic() + 20
-    while _processes(mark) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not _processes(mark)
+    assert until(lambda: not processes(mark)), processes(mark)
     assert set(Path("/sys/class/net").iterdir()) == links
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from airpath import doctor
-from airpath.machine import Machine
+from airpath.emulation.machine import Machine
 from conftest import Command
 
 FULL_RIGHTS = "CapEff:\t000001ffffffffff\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -10,11 +9,9 @@ import random
 import re
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,50 +19,26 @@ import polars as pl
 import pytest
 
 from airpath.rundir import remove_leftovers
-from conftest import Command, command_environment
+from conftest import Command, start_command, until
+from emulated import (
+    DELAYS,
+    iperf,
+    needs_root,
+    networks,
+    ones_complement,
+    pcapng,
+    printed,
+    processes,
+)
 
-WIRE = """
-[[path.down]]
-stage = "delay"
-delay_ms = 15
-[[path.up]]
-stage = "delay"
-delay_ms = 10
-[[flow]]
-kind = "bulk"
-congestion = "reno"
-profile = "linux-6.18"
-"""
-
-
-def _missing() -> str | None:
-    if os.geteuid() != 0:
-        return "root is needed for namespaces and TUN devices"
-    if not Path("/dev/net/tun").exists():
-        return "/dev/net/tun is missing (modprobe tun)"
-    packages = {"ip": "iproute2", "iperf3": "iperf3", "ping": "iputils-ping", "curl": "curl"}
-    lacking = [package for name, package in packages.items() if shutil.which(name) is None]
-    return f"apt-get install {' '.join(lacking)}" if lacking else None
-
-
-reason = _missing()
-needs_root = pytest.mark.skipif(reason is not None, reason=reason or "")
-
-
-@pytest.fixture
-def wire(tmp_path: Path) -> Path:
-    """A scenario of two delays."""
-    path = tmp_path / "delays.toml"
-    path.write_text(WIRE)
-    return path
+WIRE = DELAYS
 
 
 def _emulate(command: Command, scenario: object, *words: str, **options: Any) -> Any:
     """Run ``words`` over a scenario; its document, once it ended well."""
     arguments = [f"--{name}={value}" for name, value in options.items()]
     done = command("emulate", str(scenario), "--json", *arguments, "--", *words)
-    assert done.returncode in (0, 3), done.stderr
-    return json.loads(done.stdout), done.stderr
+    return printed(done), done.stderr
 
 
 @needs_root
@@ -137,12 +110,6 @@ def test_a_ping_takes_the_time_of_the_path(
         assert facts["entered"] == facts["left"] == 20
 
 
-def _iperf(document_text: str) -> dict[str, Any]:
-    start = document_text.index("{")
-    found: dict[str, Any] = json.JSONDecoder().raw_decode(document_text[start:])[0]
-    return found
-
-
 @needs_root
 @pytest.mark.parametrize("streams", [1, 4])
 @pytest.mark.parametrize("direction", ["down", "up"])
@@ -160,7 +127,7 @@ def test_iperf3(
         *("--", "iperf3", "-c", "server", "-t", "2", "-J", "-P", str(streams), *reverse),
     )
     assert done.returncode in (0, 3), done.stderr
-    end = _iperf(done.stderr)["end"]
+    end = iperf(done.stderr)["end"]
     assert end["sender_tcp_congestion"] == congestion
     document = json.loads(done.stdout)
     # The first UE's buffers come first.
@@ -180,7 +147,7 @@ def test_udp_arrives_at_its_rate(airpath_command: Command) -> None:
         *("--", "iperf3", "-c", "server", "-u", "-b", "20M", "-t", "2", "-R", "-J"),
     )
     assert done.returncode in (0, 3), done.stderr
-    total = _iperf(done.stderr)["end"]["sum"]
+    total = iperf(done.stderr)["end"]["sum"]
     assert total["lost_percent"] < 1.0
     assert total["bits_per_second"] == pytest.approx(20e6, rel=0.05)
 
@@ -225,25 +192,6 @@ def test_the_run_directory_is_one(airpath_command: Command, tmp_path: Path) -> N
     assert report.returncode == 0, report.stderr
 
 
-def _capture(file: Path) -> tuple[list[str], list[tuple[int, int, bytes]]]:
-    """Names of the interfaces of a pcapng file; interface, nanoseconds and bytes of each packet."""
-    data = file.read_bytes()
-    names, packets, at = [], [], 0
-    while at < len(data):
-        kind, length = struct.unpack_from("<II", data, at)
-        assert struct.unpack_from("<I", data, at + length - 4) == (length,)
-        if kind == 1:
-            code, size = struct.unpack_from("<HH", data, at + 16)
-            assert code == 2
-            names.append(data[at + 20 : at + 20 + size].decode())
-        elif kind == 6:
-            place, high, low, size, original = struct.unpack_from("<IIIII", data, at + 8)
-            assert size == original
-            packets.append((place, high << 32 | low, data[at + 28 : at + 28 + size]))
-        at += length
-    return names, packets
-
-
 @needs_root
 def test_a_capture_has_every_place_and_the_models_times(
     airpath_command: Command, wire: Path
@@ -254,17 +202,16 @@ def test_a_capture_has_every_place_and_the_models_times(
         *("emulate", str(wire), "--capture", "--json", "--out", str(out), "--server"),
         *("exec iperf3 -s", "--", "iperf3", "-c", "server", "-4", "-R", "-n", "2M"),
     )
-    assert done.returncode in (0, 3), done.stderr
-    directions = json.loads(done.stdout)["emulation"]["directions"]
-    names, packets = _capture(out / "capture.pcapng")
+    directions = printed(done)["emulation"]["directions"]
+    names, packets = pcapng(out / "capture.pcapng")
     assert names == ["server", "ue"]
     count = sum(facts["entered"] + facts["left"] for facts in directions.values())
     assert len(packets) == count
     seen: dict[bytes, list[tuple[int, int]]] = {}
     for place, at, packet in packets:
-        assert _ones_complement(packet[:20]) == 0xFFFF
+        assert ones_complement(packet[:20]) == 0xFFFF
         pseudo = packet[12:20] + bytes([0, 6]) + (len(packet) - 20).to_bytes(2, "big")
-        assert _ones_complement(pseudo + packet[20:]) == 0xFFFF
+        assert ones_complement(pseudo + packet[20:]) == 0xFFFF
         assert began <= at <= time.time_ns()
         seen.setdefault(packet, []).append((place, at))
     pairs = [sorted(places) for places in seen.values() if len(places) == 2]
@@ -273,33 +220,11 @@ def test_a_capture_has_every_place_and_the_models_times(
     assert {ue - server for (_, server), (_, ue) in pairs} == {15_000_000, -10_000_000}
 
 
-def _ones_complement(data: bytes) -> int:
-    """Sum of RFC 1071."""
-    data += b"\0" * (len(data) % 2)
-    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total
-
-
 def _start(scenario: Path, *words: str, servers: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
     options = [word for line in servers for word in ("--server", line)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "airpath", "emulate", str(scenario), *options, "--", *words],
-        cwd=scenario.parent,
-        env=command_environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-
-
-def _until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
-    end = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    arguments = ("emulate", str(scenario), *options, "--", *words)
+    return start_command(*arguments, cwd=scenario.parent, **streams)
 
 
 @needs_root
@@ -308,31 +233,11 @@ def test_signals_are_the_commands(wire: Path, sent: signal.Signals, code: int) -
     ready = wire.parent / "ready"
     script = f"trap 'exit 9' TERM; trap 'exit 8' INT; touch {ready}; while :; do sleep 0.05; done"
     running = _start(wire, "sh", "-c", script)
-    assert _until(ready.exists)
+    assert until(ready.exists)
     running.send_signal(sent)
     _, said = running.communicate(timeout=30)
     assert running.returncode == code, said.decode()
     assert b"run directory" in said
-
-
-def _traces(mark: str) -> list[str]:
-    """Processes whose command line has the mark, and network namespaces beside our own."""
-    found = []
-    for place in Path("/proc").iterdir():
-        if place.name.isdecimal() and int(place.name) != os.getpid():
-            with contextlib.suppress(OSError):
-                if mark.encode() in (place / "cmdline").read_bytes():
-                    found.append(f"process {place.name}")
-    return found
-
-
-def _networks() -> set[str]:
-    """Network namespaces of all processes and threads."""
-    found = set()
-    for place in Path("/proc").glob("[0-9]*/task/[0-9]*/ns/net"):
-        with contextlib.suppress(OSError):
-            found.add(str(place.readlink()))
-    return found
 
 
 EVERYTHING = """
@@ -378,7 +283,7 @@ def test_nothing_is_left_when_it_is_killed(wire: Path, scenario: str) -> None:
         wire.write_text(EVERYTHING % {"mark": mark, "slow_start": slow_start})
     names_before = {path.name for path in Path("/run/netns").glob("*")}
     devices_before = {path.name for path in Path("/sys/class/net").iterdir()}
-    networks_before, controls_before = _networks(), _struct_ops()
+    networks_before, controls_before = networks(), _struct_ops()
     draw = random.Random(5)
     for _ in range(10):
         script = f": {mark}; sleep 1001 & setsid sleep 1002 & wait"
@@ -386,9 +291,9 @@ def test_nothing_is_left_when_it_is_killed(wire: Path, scenario: str) -> None:
         time.sleep(draw.uniform(0.1, 1.5))
         running.kill()
         running.communicate(timeout=30)
-    assert _until(lambda: not _traces(mark)), _traces(mark)
-    assert _until(lambda: _networks() <= networks_before), _networks() - networks_before
-    assert _until(lambda: _struct_ops() <= controls_before), _struct_ops() - controls_before
+    assert until(lambda: not processes(mark)), processes(mark)
+    assert until(lambda: networks() <= networks_before), networks() - networks_before
+    assert until(lambda: _struct_ops() <= controls_before), _struct_ops() - controls_before
     assert {path.name for path in Path("/run/netns").glob("*")} == names_before
     assert {path.name for path in Path("/sys/class/net").iterdir()} == devices_before
     # What a killed process cannot remove, the next run does.

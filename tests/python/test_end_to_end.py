@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import airpath.study
-from conftest import Command, command_environment
+from conftest import Command, command_environment, start_command, until
 
 NOISY = "random-loss"
 TABLES = {"flows", "samples", "links", "pings", "events", "rtt_histogram"}
@@ -154,14 +154,10 @@ def test_a_stopped_run_leaves_nothing(
 ) -> None:
     # Four simulated months: hours of work.
     sets = ["--set", "run.duration_s=10000000", "--set", "run.sample_interval_ms=100000"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "airpath", "run", NOISY, *sets, "--repeat", "3"],
-        cwd=tmp_path, env=command_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
-    )  # fmt: skip
-    deadline = time.monotonic() + 20
-    while not list(tmp_path.glob("runs/*.partial-*")) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    words = ("run", NOISY, *sets, "--repeat", "3")
+    process = start_command(*words, cwd=tmp_path, **pipes, text=True)
+    until(lambda: list(tmp_path.glob("runs/*.partial-*")))
     time.sleep(0.3)
     assert process.poll() is None, process.communicate()
     process.send_signal(number)
@@ -172,10 +168,8 @@ def test_a_stopped_run_leaves_nothing(
 
 
 def test_a_reader_that_leaves_is_no_error(core: Any, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "airpath", "scenario", "reference"],
-        cwd=tmp_path, env=command_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = start_command("scenario", "reference", cwd=tmp_path, **pipes)
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()

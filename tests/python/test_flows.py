@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from conftest import Command, command_environment
+from conftest import Command, start_command, until
+from emulated import needs, networks, printed, stages
 
-PATH = """
+needs_root = needs()
+
+PATH = f"""
 [run]
 duration_s = 3
-[[path.down]]
-stage = "link"
-rate_mbps = 20
-queue_packets = 100
-[[path.down]]
-stage = "delay"
-delay_ms = 15
-[[path.up]]
-stage = "delay"
-delay_ms = 10
-"""
+{stages(15, 10, rate_mbps=20, queue_packets=100)}"""
 
 EACH_KIND = """
 [[flow]]
@@ -76,18 +66,6 @@ interval_ms = 500
 """
 
 
-def _missing() -> str | None:
-    if os.geteuid() != 0:
-        return "root is needed for namespaces and TUN devices"
-    if not Path("/dev/net/tun").exists():
-        return "/dev/net/tun is missing (modprobe tun)"
-    return None
-
-
-reason = _missing()
-needs_root = pytest.mark.skipif(reason is not None, reason=reason or "")
-
-
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     """A flow of each kind over one path."""
@@ -97,9 +75,7 @@ def scenario(tmp_path: Path) -> Path:
 
 
 def _document(command: Command, *arguments: str) -> Any:
-    done = command("emulate", *arguments, "--flows", "--json")
-    assert done.returncode in (0, 3), done.stderr
-    return json.loads(done.stdout)
+    return printed(command("emulate", *arguments, "--flows", "--json"))
 
 
 @needs_root
@@ -191,17 +167,11 @@ def test_bad_use_is_refused(
 def test_nothing_is_left_of_a_run_that_is_ended(
     scenario: Path, sent: signal.Signals, code: int
 ) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "airpath", "emulate", str(scenario), "--flows"],
-        cwd=scenario.parent,
-        env=command_environment(),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = ("emulate", str(scenario), "--flows")
+    process = start_command(*words, cwd=scenario.parent, stderr=subprocess.PIPE, text=True)
     home = str(Path("/proc/self/ns/net").readlink())
-    deadline = time.monotonic() + 20
-    while len(inside := _namespaces(str(process.pid)) - {home}) < 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    assert until(lambda: len(networks(str(process.pid)) - {home}) >= 2)
+    inside = networks(str(process.pid)) - {home}
     # Its threads are in both ends' namespaces.
     assert len(inside) == 2
     process.send_signal(sent)
@@ -211,18 +181,4 @@ def test_nothing_is_left_of_a_run_that_is_ended(
         assert ("interrupted" in said.read()) == (sent == signal.SIGINT)
     if sent == signal.SIGINT:
         assert list((scenario.parent / "runs").glob("*")) == []
-    deadline = time.monotonic() + 5
-    while inside & _namespaces() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not inside & _namespaces()
-
-
-def _namespaces(process: str = "[0-9]*") -> set[str]:
-    """Network namespaces of a process's threads, or of everybody's."""
-    found = set()
-    for link in Path("/proc").glob(f"{process}/task/[0-9]*/ns/net"):
-        try:
-            found.add(str(link.readlink()))
-        except OSError:
-            continue
-    return found
+    assert until(lambda: not inside & networks(), seconds=5)

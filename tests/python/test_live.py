@@ -19,12 +19,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
-from airpath.dashboard import PANELS, dashboard
-from airpath.live import view
-from airpath.metrics import HOLD_S, Collector
-from airpath.watching import is_shell
-from conftest import Command, command_environment
-from test_emulate import needs_root
+from airpath.emulation.dashboard import PANELS, dashboard
+from airpath.emulation.live import view
+from airpath.emulation.metrics import HOLD_S, Collector
+from airpath.emulation.watching import is_shell
+from conftest import Command, start_command
+from emulated import needs_root
 
 
 def _radio(**counts: Any) -> dict[str, Any]:
@@ -141,17 +141,15 @@ def _free_port() -> int:
 def exposition(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
     """What Prometheus got during a run over a radio with a flow, and the run's document."""
     place, port = tmp_path_factory.mktemp("metrics"), _free_port()
-    running = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "airpath", "emulate", "nr-n78", "--json"),
-            *("--metrics", str(port), "--server", "exec iperf3 -s", "--"),
-            *("sh", "-c", "iperf3 -c server -t 1 -R; read line"),
-        ],
+    pipe = subprocess.PIPE
+    running = start_command(
+        *("emulate", "nr-n78", "--json"),
+        *("--metrics", str(port), "--server", "exec iperf3 -s", "--"),
+        *("sh", "-c", "iperf3 -c server -t 1 -R; read line"),
         cwd=place,
-        env=command_environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
     )
     text = ""
     for _ in range(100):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Command, command_environment
-from test_emulate import WIRE, _until, needs_root
+from conftest import Command, start_command, until
+from emulated import DELAYS, needs_root
 
 TWO_UES = """
 [radio]
@@ -83,7 +82,7 @@ def test_a_session_of_several_programs(airpath_command: Command, tmp_path: Path)
 
 @needs_root
 def test_a_failing_program_is_said(airpath_command: Command, tmp_path: Path) -> None:
-    text = WIRE + _program("echo out; echo no luck >&2; exit 9", name="bad")
+    text = DELAYS + _program("echo out; echo no luck >&2; exit 9", name="bad")
     done, programs = _run(airpath_command, tmp_path, text + _program("sleep 0.2", name="good"))
     assert done.returncode == 9
     assert (programs["bad"]["code"], programs["good"]["code"]) == (9, 0)
@@ -100,7 +99,7 @@ def test_a_failing_program_is_said(airpath_command: Command, tmp_path: Path) -> 
 @needs_root
 def test_one_program_ends_the_run(airpath_command: Command, tmp_path: Path) -> None:
     text = (
-        WIRE
+        DELAYS
         + _program("trap 'echo bye; exit' TERM; while :; do sleep 0.02; done", name="long")
         + _program("sleep 0.5", name="short", ends_run=True)
         + _program("true", name="never", start_s=60)
@@ -120,7 +119,7 @@ def test_one_program_ends_the_run(airpath_command: Command, tmp_path: Path) -> N
 def test_a_service_that_does_not_listen_is_said(
     airpath_command: Command, tmp_path: Path, service: str
 ) -> None:
-    text = WIRE + _program(service, name="mute", at="server", wait_for="listen")
+    text = DELAYS + _program(service, name="mute", at="server", wait_for="listen")
     done, programs = _run(airpath_command, tmp_path, text, "--", "true")
     assert done.returncode in (0, 3), done.stderr
     assert programs["mute"]["silent"]
@@ -133,7 +132,7 @@ def test_a_service_that_does_not_listen_is_said(
 
 @needs_root
 def test_services_alone_never_end(airpath_command: Command, tmp_path: Path) -> None:
-    text = WIRE + _program("exec iperf3 -s", at="server", wait_for="listen")
+    text = DELAYS + _program("exec iperf3 -s", at="server", wait_for="listen")
     done, _ = _run(airpath_command, tmp_path, text)
     assert done.returncode == 2
     assert "ends_run = true" in done.stderr
@@ -146,14 +145,9 @@ def test_a_signal_ends_a_session(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     script = f"trap 'exit 4' TERM; touch {ready}; while :; do sleep 0.02; done"
     scenario = tmp_path / "session.toml"
-    scenario.write_text(WIRE + _program(script) + _program("true", name="later", start_s=99))
-    running = subprocess.Popen(
-        [sys.executable, "-m", "airpath", "emulate", str(scenario)],
-        cwd=tmp_path,
-        env=command_environment(),
-        stderr=subprocess.PIPE,
-    )
-    assert _until(ready.exists)
+    scenario.write_text(DELAYS + _program(script) + _program("true", name="later", start_s=99))
+    running = start_command("emulate", str(scenario), cwd=tmp_path, stderr=subprocess.PIPE)
+    assert until(ready.exists)
     running.send_signal(signal.SIGTERM)
     _, said = running.communicate(timeout=30)
     assert running.returncode == 4, said.decode()
@@ -162,7 +156,7 @@ def test_a_signal_ends_a_session(tmp_path: Path) -> None:
 
 def test_a_simulation_says_that_it_runs_none(airpath_command: Command, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(
-        WIRE + _program("true", name="web") + "[run]\nduration_s = 1\n"
+        DELAYS + _program("true", name="web") + "[run]\nduration_s = 1\n"
     )
     done = airpath_command("run", str(tmp_path / "s.toml"))
     assert done.returncode == 0, done.stderr

@@ -18,20 +18,21 @@ from typing import Any
 
 import pytest
 
-from airpath import rootless
+from airpath.emulation import rootless
+from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError
-from airpath.machine import Machine
-from conftest import Command, command_environment
-from test_emulate import (
-    WIRE,
-    _capture,
-    _iperf,
-    _networks,
-    _ones_complement,
-    _traces,
-    _until,
+from conftest import Command, command_environment, until
+from emulated import (
+    DELAYS,
+    iperf,
     needs_root,
+    networks,
+    ones_complement,
+    pcapng,
+    processes,
 )
+
+WIRE = DELAYS
 
 NOBODY = 65534
 PACKET = ("--set", "emulation.io=packet")
@@ -52,18 +53,11 @@ def _missing() -> str | None:
     return None
 
 
-def _wire(place: Path) -> str:
-    (place / "delays.toml").write_text(WIRE)
-    return str(place / "delays.toml")
-
-
 @needs_root
 @pytest.mark.parametrize("version", ["-4", "-6"])
-def test_a_ping_through_packet_sockets(
-    airpath_command: Command, tmp_path: Path, version: str
-) -> None:
+def test_a_ping_through_packet_sockets(airpath_command: Command, wire: Path, version: str) -> None:
     done = airpath_command(
-        *("emulate", _wire(tmp_path), "--json", *PACKET, "--"),
+        *("emulate", str(wire), "--json", *PACKET, "--"),
         *("ping", version, "-c", "20", "-i", "0.02", "server"),
     )
     assert done.returncode in (0, 3), done.stderr
@@ -78,7 +72,7 @@ def test_a_ping_through_packet_sockets(
 
 @needs_root
 def test_a_file_arrives_as_it_was_through_packet_sockets(
-    airpath_command: Command, tmp_path: Path
+    airpath_command: Command, wire: Path, tmp_path: Path
 ) -> None:
     """Large segments in, cut, put together, out: and every packet of the capture has its sum."""
     data = random.Random(2).randbytes(10_000_000)
@@ -86,7 +80,7 @@ def test_a_file_arrives_as_it_was_through_packet_sockets(
     server = f"exec {sys.executable} -m http.server --directory {tmp_path} 8000"
     out = tmp_path / "run"
     done = airpath_command(
-        *("emulate", _wire(tmp_path), "--json", *PACKET, "--capture", "--out", str(out)),
+        *("emulate", str(wire), "--json", *PACKET, "--capture", "--out", str(out)),
         *("--server", server, "--"),
         *("curl", "-sS", "-o", str(tmp_path / "copy"), "http://server:8000/data"),
     )
@@ -95,13 +89,13 @@ def test_a_file_arrives_as_it_was_through_packet_sockets(
     assert copied.digest() == hashlib.sha256(data).digest()
     down = json.loads(done.stdout)["emulation"]["directions"]["down"]
     assert down["writes"] < down["left"] / 2, "segments that leave together are written together"
-    _, packets = _capture(out / "capture.pcapng")
+    _, packets = pcapng(out / "capture.pcapng")
     for _, _, packet in packets[:2000]:
         addresses = packet[12:20] if packet[0] >> 4 == 4 else packet[8:40]
         header = 20 if packet[0] >> 4 == 4 else 40
         pseudo = addresses + bytes([0, 6]) + (len(packet) - header).to_bytes(2, "big")
         assert len(packet) <= 1500
-        assert _ones_complement(pseudo + packet[header:]) == 0xFFFF
+        assert ones_complement(pseudo + packet[header:]) == 0xFFFF
 
 
 @needs_root
@@ -172,7 +166,7 @@ def test_an_ordinary_user(nobody: Callable[..., Any], io: str) -> None:
     assert running.returncode in (0, 3), said
     assert said.startswith("without root: ")
     assert "3 received" in said
-    assert _iperf(said[said.index("rtt min") :])["end"]["sum_received"]["bits_per_second"] > 5e6
+    assert iperf(said[said.index("rtt min") :])["end"]["sum_received"]["bits_per_second"] > 5e6
     emulation = json.loads(out)["emulation"]
     assert (emulation["io"], emulation["real_time"]) == (io, False)
     assert emulation["limits"][:2] == [rootless.LIMITS, rootless.NO_PRIORITY]
@@ -194,7 +188,7 @@ def test_where_run_cannot_be_written(nobody: Callable[..., Any]) -> None:
 
 def test_nothing_is_left_of_an_ordinary_users_run(nobody: Callable[..., Any]) -> None:
     mark = f"airpath-mark-{os.getpid()}-nobody"
-    before = _networks()
+    before = networks()
     for delay in (0.4, 1.2):
         running = nobody(
             *("emulate", "lte-20", *PACKET, "--server", f": {mark}; exec iperf3 -s"),
@@ -203,8 +197,8 @@ def test_nothing_is_left_of_an_ordinary_users_run(nobody: Callable[..., Any]) ->
         time.sleep(delay)
         running.kill()
         running.communicate(timeout=30)
-    assert _until(lambda: not _traces(mark)), _traces(mark)
-    assert _until(lambda: _networks() <= before)
+    assert until(lambda: not processes(mark)), processes(mark)
+    assert until(lambda: networks() <= before)
 
 
 def test_where_user_namespaces_are_forbidden(nobody: Callable[..., Any]) -> None:

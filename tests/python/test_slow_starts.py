@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import Command, command_environment
-from test_emulate import _iperf, _until
-from test_watch import needs_bpf
+from conftest import Command, start_command, until
+from emulated import busiest, iperf, printed, skip_without_bpf, stages
+
+needs_bpf = skip_without_bpf()
 
 # A clean path: HyStart ends at about 1 BDP, 167 segments, and the buffer never overflows.
-WIRE = """
+WIRE = f"""
 [run]
 duration_s = 2.5
 [emulation]
 slow_start = "profile"
-[[path.down]]
-stage = "link"
-rate_mbps = 50
-queue_packets = 4000
-[[path.down]]
-stage = "delay"
-delay_ms = 20
-[[path.up]]
-stage = "delay"
-delay_ms = 20
+{stages(20, 20, rate_mbps=50, queue_packets=4000)}\
 [[flow]]
 id = "download"
 kind = "bulk"
@@ -56,21 +47,12 @@ GENERATIONS = {
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
-@pytest.fixture
-def wire(tmp_path: Path) -> Path:
-    path = tmp_path / "wire.toml"
-    path.write_text(WIRE)
-    return path
-
-
 def _ours() -> set[str]:
     return {name for name in AVAILABLE.read_text().split() if name.startswith("air_")}
 
 
 def _flow(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    assert done.returncode in (0, 3), done.stderr
-    flows: list[dict[str, Any]] = json.loads(done.stdout)["flows"]
-    return max(flows, key=lambda flow: flow["bytes_delivered"])
+    return busiest(printed(done))
 
 
 @needs_bpf
@@ -86,7 +68,7 @@ def test_slow_start_ends_where_the_simulations_does(
         *("--", "iperf3", "-c", "server", "-R", "-t", "2", "-J", "-C", name),
     )
     emulated = _flow(done)
-    assert _iperf(done.stderr)["end"]["sender_tcp_congestion"] == name
+    assert iperf(done.stderr)["end"]["sender_tcp_congestion"] == name
     assert emulated["congestion"] == name
     assert emulated["goodput_mbps"] > 35
     found = emulated["slow_start_exit"]
@@ -129,22 +111,20 @@ def test_a_switch_that_no_generation_has_is_refused(airpath_command: Command, wi
 @needs_bpf
 def test_two_runs_do_not_collide_and_leave_nothing(wire: Path) -> None:
     def start() -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-m", "airpath", "emulate", str(wire), "--", "sleep", "60"]
-        return subprocess.Popen(
-            words, cwd=wire.parent, env=command_environment(), stderr=subprocess.DEVNULL
-        )
+        words = ("emulate", str(wire), "--", "sleep", "60")
+        return start_command(*words, cwd=wire.parent, stderr=subprocess.DEVNULL)
 
     runs = [start()]
     try:
-        assert _until(lambda: len(_ours()) == len(GENERATIONS))
+        assert until(lambda: len(_ours()) == len(GENERATIONS))
         runs.append(start())
-        assert _until(lambda: len(_ours()) == 2 * len(GENERATIONS))
+        assert until(lambda: len(_ours()) == 2 * len(GENERATIONS))
         runs[0].kill()
         runs[0].wait(timeout=30)
         second = {f"{name}_2" for name in GENERATIONS}
-        assert _until(lambda: _ours() == second), _ours()
+        assert until(lambda: _ours() == second), _ours()
     finally:
         for run in runs:
             run.kill()
             run.wait(timeout=30)
-    assert _until(lambda: not _ours()), _ours()
+    assert until(lambda: not _ours()), _ours()

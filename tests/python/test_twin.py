@@ -15,22 +15,15 @@ from airpath.toml import parse_toml
 from airpath.twin import compare
 from airpath.twin.like import HOST_MS, PHASES_S, like_with_like, nearest_profile
 from conftest import Command
-from test_flows import needs_root
+from emulated import needs, stages
 
-WIRE = """
+needs_root = needs()
+
+# The queue is never full: who finds the last place is a matter of microseconds.
+WIRE = f"""
 [run]
 duration_s = 3
-[[path.down]]
-stage = "link"
-rate_mbps = 20
-# Never full: who finds the last place is a matter of microseconds.
-queue_packets = 1000
-[[path.down]]
-stage = "delay"
-delay_ms = 20
-[[path.up]]
-stage = "delay"
-delay_ms = 20
+{stages(20, 20, rate_mbps=20, queue_packets=1000)}\
 [[flow]]
 id = "download"
 kind = "bulk"
@@ -41,14 +34,6 @@ interval_ms = 100
 # After slow start, whose end is a matter of microseconds.
 start_s = 1
 """
-
-
-@pytest.fixture
-def wire(tmp_path: Path) -> Path:
-    """A link and a delay."""
-    path = tmp_path / "wire.toml"
-    path.write_text(WIRE)
-    return path
 
 
 def test_each_seed_meets_another_phase_and_a_simulated_host_takes_time() -> None:

@@ -10,40 +10,22 @@ from typing import Any
 import polars as pl
 import pytest
 
-from airpath import doctor
 from conftest import Command
-from test_emulate import _iperf, needs_root
+from emulated import busiest, iperf, needs_root, printed, skip_without_bpf, stages
 
 # Slow start ends by HyStart, then a loss comes at the queue.
-WIRE = """
+WIRE = f"""
 [run]
 ack_table = true
-[[path.down]]
-stage = "link"
-rate_mbps = 50
-queue_packets = 200
-[[path.down]]
-stage = "delay"
-delay_ms = 20
-[[path.up]]
-stage = "delay"
-delay_ms = 20
+{stages(20, 20, rate_mbps=50, queue_packets=200)}\
 [[flow]]
 kind = "bulk"
 congestion = "cubic"
 profile = "linux-6.18"
 """
 
-_bpf = next(found for found in doctor.examine() if found.name == "bpf")
-needs_bpf = pytest.mark.skipif(not _bpf.found, reason=f"BPF: {_bpf.detail} ({_bpf.remedy})")
+needs_bpf = skip_without_bpf()
 HOW = [pytest.param("bpf", marks=needs_bpf), "poll"]
-
-
-@pytest.fixture
-def wire(tmp_path: Path) -> Path:
-    path = tmp_path / "wire.toml"
-    path.write_text(WIRE)
-    return path
 
 
 class Download:
@@ -56,11 +38,10 @@ class Download:
             *(word for one in (f"emulation.watch={watch}", *sets) for word in ("--set", one)),
             *("--", "iperf3", "-c", "server", "-4", "-R", "-t", "3", "-J"),
         )
-        assert done.returncode in (0, 3), done.stderr
-        self.iperf = _iperf(done.stderr)
-        self.document: dict[str, Any] = json.loads(done.stdout)
+        self.document: dict[str, Any] = printed(done)
+        self.iperf = iperf(done.stderr)
         self.facts = json.loads((out / "provenance.json").read_text())["emulation"]
-        self.flow = max(self.document["flows"], key=lambda flow: flow["bytes_delivered"])
+        self.flow = busiest(self.document)
         self.run = out
 
     def table(self, name: str) -> pl.DataFrame:
@@ -140,8 +121,7 @@ def test_timeouts_are_seen(airpath_command: Command, wire: Path, watch: str) -> 
         *("emulate", str(wire), "--json", "--out", str(out), "--set", f"emulation.watch={watch}"),
         *("--server", server, "--", "curl", "-sS", "-o", "/dev/null", "http://server:8000/data"),
     )
-    assert done.returncode in (0, 3), done.stderr
-    flow = max(json.loads(done.stdout)["flows"], key=lambda flow: flow["bytes_delivered"])
+    flow = busiest(printed(done))
     facts = json.loads((out / "provenance.json").read_text())["emulation"]
     events = pl.read_parquet(out / "events.parquet")
     timeouts = events.filter(pl.col("kind") == "retransmission_timeout")

@@ -1,50 +1,40 @@
 //! One thread between the TUN devices of a server and of UEs.
 
+mod enter;
+mod leave;
+mod tell;
 mod through;
+mod way;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::io::IoSlice;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use airpath_base::{
-    DropReason, Duration, Ecn, FlowId, Instant, Packet, Payload, Tunnel as Tunnelling,
-};
-use airpath_network::{FROM_SERVER, FROM_UE, Goes, Leaving, Network};
-use airpath_record::{RunSummary, Tables};
+use airpath_base::{Duration, Instant};
+use airpath_capture::Writer;
+use airpath_network::Network;
+use airpath_record::Tables;
 use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use crate::capture::Capture;
+use self::way::Way;
 use crate::clock::timespec;
-use crate::flows::{Flows, Key};
-use crate::header;
-use crate::journal::{Entry, Journal};
-use crate::live::{DirectionLook, Live, Snapshot};
-use crate::log::{Log, Point};
-use crate::meter::{Metered, Meters};
-use crate::outbox::{Outbox, Writing, Written};
-use crate::packet::{Layout, Offload};
-use crate::report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Report};
-use crate::segments::Segments;
+use crate::flows::Flows;
+use crate::journal::Journal;
+use crate::live::Live;
+use crate::log::Log;
+use crate::meter::Meters;
+use crate::outbox::Outbox;
 use crate::session::UeSession;
 use crate::share::Share;
-use crate::slab::{SLOT_BYTES, Slab};
+use crate::slab::Slab;
 use crate::traffic::{Ledger, Scheduled};
 use crate::tun::READ_BYTES;
 use crate::tunnel::{Batch, Tunnel};
 use crate::{Clock, EmuError, Port};
-
-/// Reads from one device before departures have their turn again.
-const BATCH: usize = 16;
-
-const DIRECTIONS: [&str; 2] = ["down", "up"];
-
-/// Nobody looks more often.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How a forwarder works.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +102,7 @@ pub struct Forwarder {
     slot: Option<Duration>,
     log: Option<Log>,
     journal: Option<Journal>,
-    capture: Option<Capture>,
+    capture: Option<Writer>,
     live: Option<Live>,
     published_at: Instant,
     /// The clock runs.
@@ -127,23 +117,6 @@ struct End {
     outbox: Outbox,
     name: String,
     ue: usize,
-}
-
-/// One direction.
-struct Way {
-    entered: u64,
-    entered_bytes: u64,
-    left_bytes: u64,
-    /// Packets that lead nowhere, or that the model is not to see.
-    ignored: u64,
-    written: Written,
-    marked: u64,
-    dropped: BTreeMap<DropReason, u64>,
-    /// Slots after whose end their packets were written.
-    missed_slots: u64,
-    missed_slot: Option<u64>,
-    /// Packets that nobody read in time.
-    overrun: u64,
 }
 
 impl Settings {
@@ -254,7 +227,7 @@ impl Forwarder {
         places.extend(tunnel.map(str::to_owned));
         let name = file.display().to_string();
         let failed = |source| EmuError::Capture { file: name, source };
-        self.capture = Some(Capture::create(file, &places).map_err(failed)?);
+        self.capture = Some(Writer::create(file, &places).map_err(failed)?);
         Ok(())
     }
 
@@ -360,325 +333,6 @@ impl Forwarder {
             }
         }
     }
-
-    /// What has happened so far.
-    pub fn report(&mut self) -> Report {
-        let now = self.clock.now();
-        self.drain_drops();
-        for (place, end) in self.ends.iter_mut().enumerate() {
-            self.ways[usize::from(place > 0)].overrun += end.tun.take_dropped();
-        }
-        let mut links = Vec::new();
-        for path in [FROM_SERVER, FROM_UE] {
-            self.network.observe(path, now, &mut |meter| {
-                links.push(LinkReport {
-                    id: meter.name.clone(),
-                    packets: meter.departed.packets,
-                    bytes: meter.departed.bytes,
-                    capacity_bytes: meter.capacity_bytes,
-                });
-            });
-        }
-        Report {
-            elapsed_s: now.as_secs_f64(),
-            clock_origin_ns: self.clock.origin_nanos(),
-            directions: DIRECTIONS.into_iter().zip(self.ways.iter().map(Way::report)).collect(),
-            tunnel: self
-                .tunnel
-                .as_ref()
-                .map(|tunnel| DIRECTIONS.into_iter().zip(tunnel.report()).collect()),
-            inside: self.network.load().packets,
-            flows: self.flow_ends.len(),
-            links,
-            log: self.log.as_ref().map(|log| {
-                let (records, lost) = log.counts();
-                LogReport { records, lost }
-            }),
-            ack_gaps: {
-                let gaps = self.ledger.ack_gaps().into_iter();
-                gaps.map(|(id, gap_ms)| AckGaps { id, gap_ms }).collect()
-            },
-        }
-    }
-
-    /// The packet log, if one was ordered.
-    pub fn log(&self) -> Option<&Log> {
-        self.log.as_ref()
-    }
-
-    /// The journal, if one was ordered.
-    pub fn journal(&self) -> Option<&Journal> {
-        self.journal.as_ref()
-    }
-
-    /// Ends the run: its tables and its summary.
-    pub fn finish(self) -> (RunSummary, Tables) {
-        let (summary, mut tables, metered) = self.end();
-        metered.record(&summary, &mut tables);
-        (summary, tables)
-    }
-
-    /// Ends the run; flows and samples are not in the tables yet.
-    pub(crate) fn end(mut self) -> (RunSummary, Tables, Metered) {
-        let now = self.clock.now();
-        self.drain_drops();
-        self.sample(now);
-        let entered = self.ways.iter().map(|way| way.entered).sum();
-        let mut summary = RunSummary {
-            seed: self.seed,
-            simulated_s: now.as_secs_f64(),
-            events: entered,
-            ..RunSummary::default()
-        };
-        self.network.summarise(now, &mut summary);
-        let Self { meters, ledger, tables, flows, .. } = &mut self;
-        let complete = |flow, seen| ledger.complete(flow, now, seen);
-        let metered = meters.summarise(&mut summary, flows.keys(), &complete);
-        ledger.finish_pings(now, &meters.names(), &mut summary, tables);
-        (summary, self.tables, metered)
-    }
-
-    /// Takes packets in.
-    #[inline]
-    fn admit(&mut self, end: usize, buffer: &mut [u8]) -> Result<(), EmuError> {
-        for _ in 0..BATCH {
-            let Some((offload, packet)) = self.ends[end].tun.read(buffer)? else {
-                return Ok(());
-            };
-            if self.settings.bare {
-                let said = offload.bytes();
-                let other = &self.ends[usize::from(end == 0)].tun;
-                let refused = other.write(&[IoSlice::new(&said), IoSlice::new(packet)]).is_err();
-                self.ways[usize::from(end > 0)].written.refused += u64::from(refused);
-                continue;
-            }
-            let now = self.clock.now();
-            // What was due before comes first: the model's times never decrease.
-            if self.network.next_event().is_some_and(|due| due <= now) {
-                self.deliver(now);
-            }
-            self.take(now, end, offload, packet);
-        }
-        Ok(())
-    }
-
-    /// A packet of the kernel's enters, or the segments that it stands for.
-    #[inline]
-    fn take(&mut self, now: Instant, end: usize, offload: Offload, packet: &[u8]) {
-        let direction = usize::from(end > 0);
-        let Some(flow) = self.flow(end, packet) else {
-            self.ways[direction].ignored += 1;
-            return;
-        };
-        let ecn = header::ecn(packet);
-        let segments = Segments::of(packet, offload);
-        let count = segments.map_or(1, |segments| segments.count());
-        for index in 0..count {
-            let slot = self.slab.vacant();
-            let room = self.slab.slot(slot);
-            let length = match segments {
-                Some(segments) => segments.write(packet, index, room),
-                None if packet.len() <= SLOT_BYTES => {
-                    room[..packet.len()].copy_from_slice(packet);
-                    packet.len()
-                }
-                None => {
-                    self.ways[direction].ignored += 1;
-                    return;
-                }
-            };
-            let slot = self.slab.keep(length, offload.checksum);
-            let size = length as u32;
-            let payload = Payload::Opaque(u64::from(slot));
-            if let Some(log) = &mut self.log {
-                log.push(now, now, direction, Point::In, self.slab.bytes(slot));
-            }
-            if let Some(journal) = &mut self.journal {
-                let ue = self.ends[self.flow_ends[flow.0 as usize]].ue;
-                journal.push(Entry::Entered { at: now, path: direction, flow, ue, size, ecn });
-            }
-            if let Some(capture) = &mut self.capture {
-                capture.packet(end, now, self.slab.bytes(slot), offload.checksum);
-            }
-            self.meters.on_sent(flow.0, direction, now, self.slab.bytes(slot));
-            self.ledger.on_sent(flow.0, direction, now);
-            let way = &mut self.ways[direction];
-            way.entered += 1;
-            way.entered_bytes += u64::from(size);
-            let packet = Packet { flow, size, ecn, tunnel: Tunnelling::default(), payload };
-            self.network.enter(now, direction, packet);
-        }
-    }
-
-    /// The flow of a packet that comes from `end`; `None` if it leads nowhere.
-    #[inline]
-    fn flow(&mut self, end: usize, packet: &[u8]) -> Option<FlowId> {
-        let layout = Layout::of(packet)?;
-        let up = end > 0;
-        let destination = header::destination(packet, &layout);
-        if destination.is_multicast() {
-            return None;
-        }
-        let ue_end = match (up, self.ends.len()) {
-            (true, _) => end,
-            (false, 2) => 1,
-            (false, _) => *self.routes.get(&destination)?,
-        };
-        let key = Key::of(packet, &layout, ue_end, up);
-        let (flow, new) = self.flows.number(key);
-        if new {
-            let id = key.name(&self.ends[ue_end].name);
-            self.add_flow(key, id);
-        }
-        Some(flow)
-    }
-
-    /// The next flow.
-    fn add_flow(&mut self, key: Key, id: String) {
-        let (name, ue) = (self.tables.names.add(&id), self.ends[key.end].ue);
-        self.network.add_ue(ue, &mut self.tables.names);
-        self.network.add_flow(name, ue);
-        self.meters.add(name, id, key.protocol);
-        self.flow_ends.push(key.end);
-    }
-
-    /// Lets out what is due.
-    #[inline]
-    fn deliver(&mut self, now: Instant) {
-        if let Some(journal) = &mut self.journal {
-            journal.asked(now);
-        }
-        while let Some((path, Leaving { at, packet, .. })) = self.poll(now) {
-            let Payload::Opaque(handle) = packet.payload else { continue };
-            let (slot, flow, direction) = (handle as u32, packet.flow, path);
-            let bytes = self.slab.packet(slot);
-            let way = &mut self.ways[direction];
-            if packet.ecn == Ecn::Ce && header::ecn(bytes) != Ecn::Ce {
-                header::mark_congestion(bytes);
-                way.marked += 1;
-            }
-            way.note_slot(self.slot, at, now);
-            way.left_bytes += u64::from(packet.size);
-            self.meters.on_left(flow.0, direction, at, bytes);
-            let meters = &self.meters;
-            let delivered = |path| meters.delivered(flow.0, path);
-            self.ledger.on_left(flow.0, direction, at, bytes, delivered);
-            if let Some(log) = &mut self.log {
-                log.push(self.clock.now(), at, direction, Point::Out, bytes);
-            }
-            if let Some(journal) = &mut self.journal {
-                let size = packet.size;
-                journal.push(Entry::Left { at, path: direction, flow, size });
-            }
-            let place = if direction == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
-            if let Some(capture) = &mut self.capture {
-                capture.packet(place, at, self.slab.bytes(slot), self.slab.checksum(slot));
-            }
-            let End { tun, outbox, .. } = &mut self.ends[place];
-            let (clock, slab, written) = (&self.clock, &mut self.slab, &mut way.written);
-            outbox.push(flow, slot, at, &mut Writing { tun, clock, slab, written });
-        }
-        for (place, End { tun, outbox, .. }) in self.ends.iter_mut().enumerate() {
-            let written = &mut self.ways[usize::from(place == 0)].written;
-            let (clock, slab) = (&self.clock, &mut self.slab);
-            outbox.flush(&mut Writing { tun, clock, slab, written });
-        }
-        if let Some(tunnel) = &mut self.tunnel {
-            tunnel.flush(&self.clock, &mut self.slab);
-        }
-        self.drain_drops();
-        debug_assert_eq!(
-            self.slab.occupied() as u64,
-            self.network.load().packets,
-            "what is in the slab is inside the network"
-        );
-    }
-
-    /// The next packet that has reached an end, and the path at whose end that is. What goes from
-    /// hop to hop goes on, or into the tunnel.
-    #[inline]
-    fn poll(&mut self, now: Instant) -> Option<(usize, Leaving)> {
-        loop {
-            let leaving = self.network.poll_leaving(now)?;
-            match leaving.goes {
-                Goes::Out(path) => return Some((path, leaving)),
-                Goes::On(hop) | Goes::ToProxy(hop) if self.tunnel.is_some() => {
-                    self.hand(leaving.at, hop, &leaving.packet);
-                }
-                Goes::On(hop) | Goes::ToProxy(hop) => {
-                    self.capture_at_cell(leaving.at, &leaving.packet);
-                    self.network.pass(leaving.at, hop, leaving.packet);
-                }
-            }
-        }
-    }
-
-    /// A packet passes the base station.
-    #[inline]
-    fn capture_at_cell(&mut self, at: Instant, packet: &Packet) {
-        let (Some(capture), Payload::Opaque(slot)) = (&mut self.capture, packet.payload) else {
-            return;
-        };
-        let slot = slot as u32;
-        capture.packet(self.ends.len(), at, self.slab.bytes(slot), self.slab.checksum(slot));
-    }
-
-    fn drain_drops(&mut self) {
-        let Self { network, slab, log, journal, ways, clock, meters, ledger, .. } = self;
-        network.drain_drops(&mut |path, drop| {
-            let Payload::Opaque(handle) = drop.packet.payload else { return };
-            let (slot, reason) = (handle as u32, drop.reason);
-            if let Some(log) = log {
-                log.push(clock.now(), drop.at, path, Point::Dropped(reason), slab.bytes(slot));
-            }
-            if let Some(journal) = journal {
-                let (flow, size) = (drop.packet.flow, drop.packet.size);
-                journal.push(Entry::Dropped { at: drop.at, path, flow, size, reason });
-            }
-            meters.on_drop(drop.packet.flow.0, path);
-            ledger.on_drop(drop.packet.flow.0, path, slab.bytes(slot));
-            *ways[path].dropped.entry(reason).or_default() += 1;
-            slab.release(slot);
-        });
-    }
-
-    fn sample(&mut self, now: Instant) {
-        self.publish(now);
-        let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
-        self.sampled_at = now;
-        self.network.sample(now, &mut self.tables);
-        for (flow, window) in self.ledger.sample(now) {
-            self.meters.sender(flow, window);
-        }
-        self.meters.sample(now, seconds);
-    }
-
-    fn publish(&mut self, now: Instant) {
-        if now.saturating_since(self.published_at) < LOOK_INTERVAL {
-            return;
-        }
-        let Some(live) = &self.live else { return };
-        self.published_at = now;
-        let Self { network, tables, meters, ways, .. } = self;
-        live.publish(|snapshot| {
-            let look = snapshot.get_or_insert_with(|| Snapshot {
-                network: network.look(now, &tables.names),
-                ..Snapshot::default()
-            });
-            look.time_s = now.as_secs_f64();
-            network.update(now, &mut look.network);
-            meters.update(&mut look.flows);
-            for (way, look) in ways.iter().zip(&mut look.directions) {
-                way.update(look);
-            }
-        });
-    }
-
-    fn sample_if_due(&mut self, now: Instant) {
-        if now.saturating_since(self.sampled_at) >= self.sample_interval {
-            self.sample(now);
-        }
-    }
 }
 
 /// A scenario that no forwarder can run.
@@ -686,59 +340,5 @@ pub(crate) fn refuse_proxy(scenario: &Scenario) -> Result<(), EmuError> {
     match &scenario.proxy {
         Some(proxy) => Err(EmuError::Proxy { stage: proxy.down.name.clone() }),
         None => Ok(()),
-    }
-}
-
-impl Way {
-    fn new() -> Self {
-        Self {
-            entered: 0,
-            entered_bytes: 0,
-            left_bytes: 0,
-            ignored: 0,
-            written: Written::new(),
-            marked: 0,
-            dropped: BTreeMap::new(),
-            missed_slots: 0,
-            missed_slot: None,
-            overrun: 0,
-        }
-    }
-
-    /// A packet that left at `at` is written at `now`.
-    #[inline]
-    fn note_slot(&mut self, slot: Option<Duration>, at: Instant, now: Instant) {
-        let Some(slot) = slot.filter(|&slot| now.saturating_since(at) > slot) else { return };
-        let number = Some(at.as_nanos() / slot.as_nanos().max(1));
-        if self.missed_slot != number {
-            self.missed_slot = number;
-            self.missed_slots += 1;
-        }
-    }
-
-    fn update(&self, look: &mut DirectionLook) {
-        let us = |late: Option<Duration>| late.map(|late| late.as_nanos() as f64 / 1e3);
-        let Written { lateness, packets, refused, .. } = &self.written;
-        look.entered = self.entered;
-        (look.left, look.left_bytes, look.refused) = (*packets, self.left_bytes, *refused);
-        look.dropped.clear();
-        look.dropped.extend(self.dropped.iter().map(|(reason, &packets)| (reason.name(), packets)));
-        (look.late_p99_us, look.late_max_us) = (us(lateness.quantile(0.99)), us(lateness.max()));
-    }
-
-    fn report(&self) -> DirectionReport {
-        DirectionReport {
-            entered: self.entered,
-            entered_bytes: self.entered_bytes,
-            left: self.written.packets,
-            writes: self.written.writes,
-            refused: self.written.refused,
-            ignored: self.ignored,
-            dropped: self.dropped.iter().map(|(reason, &n)| (reason.name(), n)).collect(),
-            marked: self.marked,
-            missed_slots: self.missed_slots,
-            overrun: self.overrun,
-            lateness_us: Lateness::of(&self.written.lateness),
-        }
     }
 }

@@ -21,7 +21,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod capture;
 mod clock;
 mod congestion;
 mod core_network;

@@ -1,15 +1,18 @@
 //! What a capture at both ends would tell about each flow: payload in order, retransmissions, round
 //! trips.
 
-use std::collections::{BTreeMap, VecDeque};
+mod way;
 
-use airpath_base::{Duration, FlowId, Histogram, Instant};
+use std::collections::BTreeMap;
+
+use airpath_base::{Duration, FlowId, Instant};
 use airpath_network::mbps;
 use airpath_record::{FlowSummary, Name, Quantiles, RunSummary, SampleRow, Tables};
 
+use self::way::{Seen, Way};
 use crate::flows::Key;
 use crate::live::FlowLook;
-use crate::packet::{ACK, FIN, Layout, SYN, TCP, UDP};
+use crate::packet::{TCP, UDP};
 use crate::traffic::SenderWindow;
 
 /// Flows by number.
@@ -34,203 +37,6 @@ struct Meter {
     sampled: [u64; 2],
     /// What the sender's socket says.
     sender: Option<SenderWindow>,
-}
-
-/// One direction of a flow.
-#[derive(Debug)]
-struct Way {
-    /// Packets with payload that entered.
-    sent: u64,
-    retransmitted: u64,
-    /// Packets that left, and those dropped.
-    arrived: u64,
-    dropped: u64,
-    /// Highest offset that was sent, and what of it arrived.
-    sender: Offsets,
-    highest: u64,
-    receiver: Offsets,
-    stream: Stream,
-    /// UDP: payload that arrived.
-    payload: u64,
-    /// Segments under way, in order.
-    under_way: VecDeque<Segment>,
-    rtt: Histogram,
-    /// Since the last sample.
-    rtt_sum: Duration,
-    rtt_count: u64,
-}
-
-/// A segment that was not acknowledged when it was last asked for.
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    end: u64,
-    /// When it was sent last.
-    sent: Instant,
-    again: bool,
-}
-
-/// Sequence numbers as offsets in 64 bits.
-#[derive(Clone, Copy, Debug, Default)]
-struct Offsets {
-    last: Option<(u32, u64)>,
-}
-
-/// What arrived of a byte stream.
-#[derive(Debug, Default)]
-struct Stream {
-    /// All before is there.
-    edge: Option<u64>,
-    /// Ranges beyond it, by their beginning.
-    ahead: BTreeMap<u64, u64>,
-    delivered: u64,
-}
-
-/// What of a packet matters here.
-struct Seen {
-    seq: u32,
-    ack: Option<u32>,
-    syn: bool,
-    /// It has that option.
-    timestamps: bool,
-    payload: u64,
-    /// Sequence space.
-    length: u64,
-}
-
-/// NOP, NOP, kind 8, length 10: where the option stands in established connections (RFC 7323 A).
-const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
-
-/// Offsets begin in the middle, so that what came before the first packet seen has one too.
-const BASE: u64 = 1 << 40;
-
-impl Offsets {
-    /// The offset nearest to the last one.
-    fn of(&mut self, seq: u32) -> u64 {
-        let offset = match self.last {
-            None => BASE,
-            Some((last, offset)) => {
-                offset.wrapping_add(i64::from(seq.wrapping_sub(last) as i32) as u64)
-            }
-        };
-        self.last = Some((seq, offset));
-        offset
-    }
-}
-
-impl Stream {
-    /// Bytes `[from, to)` arrived.
-    fn add(&mut self, from: u64, to: u64) {
-        let edge = self.edge.get_or_insert(from);
-        if to <= *edge {
-            return;
-        }
-        if from > *edge {
-            let end = self.ahead.entry(from).or_insert(to);
-            *end = to.max(*end);
-            return;
-        }
-        let before = *edge;
-        *edge = to;
-        while let Some(entry) = self.ahead.first_entry()
-            && *entry.key() <= *edge
-        {
-            *edge = entry.remove().max(*edge);
-        }
-        self.delivered += *edge - before;
-    }
-}
-
-impl Way {
-    fn new() -> Self {
-        Self {
-            sent: 0,
-            retransmitted: 0,
-            arrived: 0,
-            dropped: 0,
-            sender: Offsets::default(),
-            highest: 0,
-            receiver: Offsets::default(),
-            stream: Stream::default(),
-            payload: 0,
-            under_way: VecDeque::new(),
-            rtt: Histogram::new(),
-            rtt_sum: Duration::ZERO,
-            rtt_count: 0,
-        }
-    }
-
-    fn on_sent(&mut self, now: Instant, seen: &Seen) {
-        if seen.payload == 0 {
-            return;
-        }
-        self.sent += 1;
-        let from = self.sender.of(seen.seq);
-        let end = from + seen.length;
-        if end <= self.highest {
-            self.retransmitted += 1;
-            let first = self.under_way.partition_point(|segment| segment.end <= from);
-            let again = self.under_way.iter_mut().skip(first);
-            for segment in again.take_while(|segment| segment.end <= end) {
-                (segment.sent, segment.again) = (now, true);
-            }
-        } else {
-            self.highest = end;
-            self.under_way.push_back(Segment { end, sent: now, again: false });
-        }
-    }
-
-    /// An acknowledgement of this direction's data reached the sender. The round trip is that of the
-    /// first segment that it newly acknowledges; if one of them was sent twice, since that one was
-    /// sent last, which is what the timestamp echoes (RFC 7323 4.3). Without `timestamps` nothing
-    /// tells then (RFC 6298 3).
-    fn on_ack(&mut self, now: Instant, ack: u32, timestamps: bool) {
-        if self.highest == 0 {
-            return;
-        }
-        let mut offsets = self.sender;
-        let ack = offsets.of(ack);
-        let (mut first, mut again) = (None, false);
-        while let Some(&segment) = self.under_way.front().filter(|segment| segment.end <= ack) {
-            self.under_way.pop_front();
-            first.get_or_insert(segment.sent);
-            again |= segment.again;
-        }
-        if let Some(sent) = first.filter(|_| timestamps || !again) {
-            let rtt = now.saturating_since(sent);
-            self.rtt.record(rtt);
-            self.rtt_sum += rtt;
-            self.rtt_count += 1;
-        }
-    }
-
-    /// Payload that arrived; TCP's in order.
-    const fn bytes(&self, protocol: u8) -> u64 {
-        if protocol == TCP { self.stream.delivered } else { self.payload }
-    }
-}
-
-impl Seen {
-    fn of(packet: &[u8]) -> Option<Self> {
-        let layout = Layout::of(packet)?;
-        if let Some(header) = layout.tcp_header_bytes(packet) {
-            let tcp = &packet[layout.ip_bytes..];
-            let word =
-                |at: usize| u32::from_be_bytes([tcp[at], tcp[at + 1], tcp[at + 2], tcp[at + 3]]);
-            let (flags, payload) = (tcp[13], (packet.len() - header) as u64);
-            let syn = flags & SYN != 0;
-            return Some(Self {
-                seq: word(4),
-                ack: (flags & ACK != 0).then(|| word(8)),
-                syn,
-                timestamps: tcp[20..].starts_with(&TIMESTAMPS),
-                payload,
-                length: payload + u64::from(syn) + u64::from(flags & FIN != 0),
-            });
-        }
-        let headers = layout.ip_bytes + if layout.protocol == UDP { 8 } else { 0 };
-        let payload = packet.len().saturating_sub(headers) as u64;
-        Some(Self { seq: 0, ack: None, syn: false, timestamps: false, payload, length: payload })
-    }
 }
 
 /// What the meters leave, to be completed before it goes into tables.

@@ -198,6 +198,21 @@ pub(crate) fn set_length(headers: &mut [u8], layout: &Layout, length: usize, che
     headers[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
 }
 
+/// Adds what the pseudo-header's part of a checksum covers not, where only that is there.
+pub(crate) fn complete(packet: &mut [u8], checksum: Option<Checksum>) {
+    let Some(checksum) = checksum else { return };
+    let (start, field) =
+        (usize::from(checksum.start), usize::from(checksum.start + checksum.field));
+    if field + 2 > packet.len() || Layout::of(packet).is_none() {
+        return;
+    }
+    let covered = &packet[start..];
+    let (even, odd) = covered.split_at(covered.len() & !1);
+    let last = odd.first().map_or(0, |&byte| u32::from(byte) << 8);
+    let whole = !fold(sum(even) + last);
+    packet[field..field + 2].copy_from_slice(&whole.to_be_bytes());
+}
+
 /// Of a whole TCP segment with a right checksum: makes it one of which only the pseudo-header's
 /// part is there, so that segments can go together again.
 pub(crate) fn reopen_checksum(packet: &mut [u8]) -> Option<Checksum> {
@@ -226,4 +241,32 @@ pub(crate) fn sum(bytes: &[u8]) -> u32 {
 pub(crate) fn fold(sum: u32) -> u16 {
     let folded = (sum & 0xffff) + (sum >> 16);
     ((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use etherparse::PacketBuilder;
+
+    use super::*;
+
+    #[test]
+    fn a_checksum_that_was_reopened_completes_to_what_it_was() {
+        for payload in [0, 1, 1000] {
+            let mut packet = Vec::new();
+            let builder = PacketBuilder::ipv4([1; 4], [2; 4], 64).tcp(1, 2, 3, 4);
+            builder.write(&mut packet, &vec![7; payload]).unwrap();
+            let before = packet.clone();
+            let checksum = reopen_checksum(&mut packet);
+            assert!(checksum.is_some() && packet != before);
+            complete(&mut packet, checksum);
+            assert_eq!(packet, before);
+        }
+    }
+
+    #[test]
+    fn what_is_no_ip_is_kept_as_it_is() {
+        let mut packet = [1, 2, 3, 4, 5];
+        complete(&mut packet, Some(Checksum { start: 0, field: 0 }));
+        assert_eq!(packet, [1, 2, 3, 4, 5]);
+    }
 }

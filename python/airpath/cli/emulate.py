@@ -97,13 +97,14 @@ def command(
     program that failed, or 3 if that is 0 and the machine was too late for the run to count.
     Without root it runs inside a user namespace.
     """
-    from airpath import rootless
+    from airpath.emulation import rootless
 
     # Before anything starts a thread.
     if rootless.enter():
         narrate(f"without root: {rootless.LIMITS}")
-    from airpath import describe, emulate, provenance, summary, watching
+    from airpath import describe, provenance, summary
     from airpath import scenario as scenarios
+    from airpath.emulation import emulate, watching
     from airpath.errors import InputError
 
     if flows and not words and (server or at):

@@ -24,6 +24,6 @@ def _group() -> None:
 def dashboard() -> None:
     """Print a Grafana dashboard, to be imported there."""
     from airpath import summary
-    from airpath.dashboard import dashboard as made
+    from airpath.emulation.dashboard import dashboard as made
 
     output(summary.to_json(made()))

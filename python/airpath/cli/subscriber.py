@@ -42,7 +42,7 @@ def add(
     db: Database = _FILE,
 ) -> None:
     """Add a subscriber; makes the file if it is not there."""
-    from airpath import subscribers
+    from airpath.emulation import subscribers
 
     subscriber = subscribers.Subscriber(
         imsi, key.lower(), opc.lower(), apn, qci, qfi, ambr_down, ambr_up
@@ -58,7 +58,8 @@ def list_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """List the subscribers, one a line, without their keys."""
-    from airpath import subscribers, summary
+    from airpath import summary
+    from airpath.emulation import subscribers
 
     found = [subscribers.shown(each, keys=keys) for each in subscribers.read(db)]
     if json:
@@ -72,7 +73,7 @@ def list_(
 @app.command()
 def remove(imsi: Imsi, db: Database = _FILE) -> None:
     """Remove a subscriber."""
-    from airpath import subscribers
+    from airpath.emulation import subscribers
 
     subscribers.remove(db, imsi)
     narrate(f"{imsi} is no longer in {db}")

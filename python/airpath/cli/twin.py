@@ -53,7 +53,7 @@ def command(
     leave at the same times. The exit code is 0 if all agrees, 1 if something differs, 3 if the
     machine was too late for every run. Needs root, for the time of the runs.
     """
-    from airpath import rootless
+    from airpath.emulation import rootless
 
     # Before anything starts a thread.
     if rootless.enter():

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airpath import emulate, execute
+from airpath import execute
 from airpath import provenance as prov
 from airpath import scenario as scenarios
+from airpath.emulation import emulate
 from airpath.errors import InputError
 from airpath.results import Run
 from airpath.rundir import cannot_write, remove_leftovers, replaced_file

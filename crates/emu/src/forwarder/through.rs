@@ -4,12 +4,11 @@ use airpath_base::{Ecn, Instant, Packet, Payload, Tunnel};
 use airpath_network::{FROM_UE, RADIO};
 
 use super::Forwarder;
-use crate::capture::complete;
 use crate::flows::Key;
 use crate::gtpu::{self, Way};
 use crate::header;
 use crate::journal::Entry;
-use crate::packet::{Layout, reopen_checksum};
+use crate::packet::{Layout, complete, reopen_checksum};
 use crate::tunnel::{Batch, outer};
 
 impl Forwarder {
@@ -29,13 +28,11 @@ impl Forwarder {
             header::mark_congestion(bytes);
             self.ways[way as usize].marked += 1;
         }
-        if let Some(checksum) = checksum {
-            complete(bytes, checksum);
-        }
+        complete(bytes, checksum);
         let around = tunnel.header(way, self.flow_ends[flow.0 as usize], bytes.len());
         if let Some(capture) = &mut self.capture {
             if way == Way::Up {
-                capture.packet(self.ends.len(), at, bytes, None);
+                capture.packet(self.ends.len(), at, bytes);
             }
             let outer = outer(way, &around, bytes.len());
             capture.tunnelled(self.ends.len() + 1, at, &outer, bytes);

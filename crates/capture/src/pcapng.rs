@@ -1,7 +1,7 @@
 //! A capture at several places at once: pcapng (draft-ietf-opsawg-pcapng), one interface a place.
 //!
 //! Times are the model's, so that the difference between two places is what the model did. Another
-//! thread writes the file: the forwarder never waits for a disk.
+//! thread writes the file: who captures never waits for a disk.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,8 +10,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use airpath_base::Instant;
-
-use crate::packet::{Checksum, Layout, fold, sum};
 
 /// Bytes that are handed to the writing thread at once.
 const CHUNK: usize = 1 << 20;
@@ -28,7 +26,7 @@ const NANOSECONDS: u8 = 9;
 
 /// Writes packets; the file is complete after [`finish`](Self::finish).
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub struct Writer {
     buffer: Vec<u8>,
     /// Nanoseconds since 1970 at the model's time 0.
     epoch: u64,
@@ -36,9 +34,13 @@ pub(crate) struct Capture {
     writer: JoinHandle<io::Result<()>>,
 }
 
-impl Capture {
+impl Writer {
     /// Makes the file, with an interface of each name.
-    pub(crate) fn create(file: &Path, places: &[String]) -> io::Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// When the file or its thread cannot be made.
+    pub fn create(file: &Path, places: &[String]) -> io::Result<Self> {
         let file = File::create(file)?;
         let (to, chunks) = channel();
         let writer = thread::Builder::new().spawn(move || write_all(file, &chunks))?;
@@ -60,33 +62,26 @@ impl Capture {
     }
 
     /// The model's time 0 is so many nanoseconds after 1970.
-    pub(crate) fn begin(&mut self, epoch: u64) {
+    pub fn begin(&mut self, epoch: u64) {
         self.epoch = epoch;
     }
 
-    /// A packet was at a place; what is missing of its checksum is filled in.
-    pub(crate) fn packet(
+    /// A packet was at a place. Returns the capture's copy of it, for what is still to be filled in.
+    pub fn packet(&mut self, place: usize, at: Instant, packet: &[u8]) -> &mut [u8] {
+        self.tunnelled(place, at, &[], packet)
+    }
+
+    /// A packet was at a place, in a tunnel with these headers.
+    pub fn tunnelled(
         &mut self,
         place: usize,
         at: Instant,
+        outer: &[u8],
         packet: &[u8],
-        checksum: Option<Checksum>,
-    ) {
-        let from = self.packet_within(place, at, &[], packet);
-        if let Some(checksum) = checksum {
-            complete(&mut self.buffer[from..from + packet.len()], checksum);
+    ) -> &mut [u8] {
+        if self.buffer.len() >= CHUNK {
+            self.flush();
         }
-        self.flush_if_full();
-    }
-
-    /// A complete packet was at a place, in a tunnel with these headers.
-    pub(crate) fn tunnelled(&mut self, place: usize, at: Instant, outer: &[u8], packet: &[u8]) {
-        self.packet_within(place, at, outer, packet);
-        self.flush_if_full();
-    }
-
-    /// Where the packet itself begins.
-    fn packet_within(&mut self, place: usize, at: Instant, outer: &[u8], packet: &[u8]) -> usize {
         let time = self.epoch + at.as_nanos();
         let length = ((outer.len() + packet.len()) as u32).to_le_bytes();
         let head = [
@@ -96,17 +91,17 @@ impl Capture {
             length,
             length,
         ];
-        self.block(PACKET, &[head.as_flattened(), outer, packet]) + 8 + 20 + outer.len()
-    }
-
-    fn flush_if_full(&mut self) {
-        if self.buffer.len() >= CHUNK {
-            self.flush();
-        }
+        let block = self.block(PACKET, &[head.as_flattened(), outer, packet]);
+        let from = block + 8 + 20 + outer.len();
+        &mut self.buffer[from..from + packet.len()]
     }
 
     /// Ends the file.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// When it could not be written.
+    pub fn finish(mut self) -> io::Result<()> {
         self.flush();
         drop(self.to);
         self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -139,20 +134,6 @@ fn option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
     block.resize(block.len().next_multiple_of(4), 0);
 }
 
-/// Adds what the pseudo-header's part of a checksum covers not.
-pub(crate) fn complete(packet: &mut [u8], checksum: Checksum) {
-    let (start, field) =
-        (usize::from(checksum.start), usize::from(checksum.start + checksum.field));
-    if field + 2 > packet.len() || Layout::of(packet).is_none() {
-        return;
-    }
-    let covered = &packet[start..];
-    let (even, odd) = covered.split_at(covered.len() & !1);
-    let last = odd.first().map_or(0, |&byte| u32::from(byte) << 8);
-    let whole = !fold(sum(even) + last);
-    packet[field..field + 2].copy_from_slice(&whole.to_be_bytes());
-}
-
 fn write_all(mut file: File, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
     chunks.iter().try_for_each(|chunk| file.write_all(&chunk))
 }
@@ -167,11 +148,10 @@ mod tests {
     fn blocks_are_as_the_draft_has_them() {
         let file = std::env::temp_dir().join(format!("airpath-{}.pcapng", std::process::id()));
         let places = ["server".to_owned(), "ue".to_owned()];
-        let mut capture = Capture::create(&file, &places).unwrap();
+        let mut capture = Writer::create(&file, &places).unwrap();
         capture.begin(1 << 32);
         let at = Instant::ZERO + Duration::from_nanos(7);
-        // No IP: kept as it is.
-        capture.packet(1, at, &[1, 2, 3, 4, 5], Some(Checksum { start: 0, field: 0 }));
+        capture.packet(1, at, &[1, 2, 3, 4, 0])[4] = 5;
         capture.finish().unwrap();
         let bytes = std::fs::read(&file).unwrap();
         std::fs::remove_file(&file).unwrap();

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from airpath import subscribers
+from airpath.emulation import subscribers
+from airpath.emulation.subscribers import Subscriber
 from airpath.errors import AirpathError
-from airpath.subscribers import Subscriber
 
 
 class AttachError(AirpathError):

@@ -15,9 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airpath import attach, rootless, summary
 from airpath import provenance as prov
 from airpath import scenario as scenarios
+from airpath import summary
+from airpath.emulation import attach, rootless
 from airpath.errors import AirpathError, InputError, reason
 from airpath.execute import Progress
 from airpath.results import Run, RunDirectory

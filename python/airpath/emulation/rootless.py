@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import errno
 
+from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError, reason
-from airpath.machine import Machine
 
 LIMITS = (
     "inside a user namespace: no BPF, no settings of the whole machine, and what belongs to others "

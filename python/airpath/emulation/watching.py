@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airpath.live import Streams
+from airpath.emulation.live import Streams
 
 if TYPE_CHECKING:
     from airpath import _core
@@ -49,14 +49,14 @@ def watched(
     bound_s = scenario.lateness_bound_s
     with ExitStack() as stack:
         if port is not None:
-            from airpath import metrics
+            from airpath.emulation import metrics
 
             labels = {"scenario": scenario.name, "version": _core.__version__}
             collector = metrics.Collector(monitor.snapshot, bound_s, labels)
             stack.enter_context(metrics.served(port, collector))
         streams = Streams()
         if live:
-            from airpath.live import shown
+            from airpath.emulation.live import shown
 
             view = shown(
                 monitor, scenario.name, bound_s * 1e6, redirect=not is_shell(command), quiet=quiet

@@ -1,0 +1,19 @@
+//! Captures: packets with the place and the time at which they were seen.
+//!
+//! Nothing here opens a socket or reads a clock: whoever has the packets says when they passed.
+//!
+//! ```
+//! use airpath_base::{Duration, Instant};
+//! use airpath_capture::Writer;
+//!
+//! let file = std::env::temp_dir().join(format!("airpath-example-{}.pcapng", std::process::id()));
+//! let mut capture = Writer::create(&file, &["server".to_owned(), "ue".to_owned()])?;
+//! capture.packet(1, Instant::ZERO + Duration::from_millis(20), &[0x45, 0, 0, 20]);
+//! capture.finish()?;
+//! # std::fs::remove_file(&file)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod pcapng;
+
+pub use pcapng::Writer;

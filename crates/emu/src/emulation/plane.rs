@@ -1,0 +1,101 @@
+//! The forwarder's thread: it runs from the start of the clock until nobody wants it any more.
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::thread::{self, JoinHandle};
+
+use airpath_base::Duration;
+use airpath_record::{RunSummary, Tables};
+use airpath_scenario::Scenario;
+use rustix::mm::{MlockAllFlags, mlockall, munlockall};
+
+use crate::meter::Metered;
+use crate::{Clock, EmuError, Forwarder, Journal, Report, Settings, real_time_priority};
+
+/// Above what the desktop uses, below the kernel's own threads.
+const PRIORITY: i32 = 50;
+
+/// The forwarder's thread.
+pub(super) struct Plane {
+    /// Dropped: stop.
+    stop: Option<PipeWriter>,
+    /// Closed when the thread ends.
+    pub(super) running: PipeReader,
+    /// The run's.
+    pub(super) clock: Clock,
+    thread: Option<JoinHandle<Result<Forwarded, EmuError>>>,
+}
+
+/// What a forwarder leaves.
+pub(super) struct Forwarded {
+    pub(super) summary: RunSummary,
+    pub(super) tables: Tables,
+    pub(super) metered: Metered,
+    pub(super) report: Report,
+    pub(super) journal: Option<Journal>,
+    pub(super) real_time: bool,
+}
+
+impl Plane {
+    /// Makes a forwarder in its own thread, and starts its clock: time 0 is that far ahead.
+    ///
+    /// # Errors
+    ///
+    /// What `make` said, or that there is no thread to be had.
+    pub(super) fn start(
+        scenario: &Scenario,
+        settings: &Settings,
+        ahead: Duration,
+        make: impl FnOnce(&Scenario, &Settings) -> Result<Forwarder, EmuError> + Send + 'static,
+    ) -> Result<Self, EmuError> {
+        let pipe = || io::pipe().map_err(EmuError::Wait);
+        let ((stopped, stop), (mut running, mut ready)) = (pipe()?, pipe()?);
+        let (scenario, settings) = (scenario.clone(), *settings);
+        let work = move || {
+            let mut forwarder = make(&scenario, &settings)?;
+            // Both where they are allowed; lateness tells the rest.
+            let locked = mlockall(MlockAllFlags::CURRENT).is_ok();
+            let real_time = real_time_priority(PRIORITY).is_ok();
+            // The pipe is closed when this thread ends.
+            let clock = forwarder.begin(ahead);
+            ready.write_all(&clock.origin_nanos().to_ne_bytes()).map_err(EmuError::Wait)?;
+            let done = forwarder.run(&stopped, Duration::MAX);
+            if locked {
+                let _ = munlockall();
+            }
+            done?;
+            forwarder.end_capture()?;
+            let report = forwarder.report();
+            let journal = forwarder.journal().cloned();
+            let (summary, tables, metered) = forwarder.end();
+            Ok(Forwarded { summary, tables, metered, report, journal, real_time })
+        };
+        let thread = thread::Builder::new().name("airpath-forward".to_owned()).spawn(work);
+        let thread = Some(thread.map_err(EmuError::Wait)?);
+        let mut origin = [0; 8];
+        let is_running = running.read_exact(&mut origin).is_ok();
+        let clock = Clock::since(u64::from_ne_bytes(origin));
+        let mut plane = Self { stop: Some(stop), running, clock, thread };
+        // Without a forwarder its thread knows why.
+        if is_running { Ok(plane) } else { plane.finish().and(Err(EmuError::Forwarder)) }
+    }
+
+    /// Stops the forwarder.
+    ///
+    /// # Errors
+    ///
+    /// What ended it before.
+    pub(super) fn finish(&mut self) -> Result<Forwarded, EmuError> {
+        drop(self.stop.take());
+        let thread = self.thread.take().ok_or(EmuError::Forwarder)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Plane {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

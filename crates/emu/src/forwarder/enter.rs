@@ -1,0 +1,124 @@
+//! In: from a device into the model.
+
+use std::io::IoSlice;
+
+use airpath_base::{FlowId, Instant, Packet, Payload, Tunnel};
+
+use super::Forwarder;
+use crate::EmuError;
+use crate::flows::Key;
+use crate::header;
+use crate::journal::Entry;
+use crate::log::Point;
+use crate::packet::{Layout, Offload, complete};
+use crate::segments::Segments;
+use crate::slab::SLOT_BYTES;
+
+/// Reads from one device before departures have their turn again.
+const BATCH: usize = 16;
+
+impl Forwarder {
+    /// Takes packets in.
+    #[inline]
+    pub(super) fn admit(&mut self, end: usize, buffer: &mut [u8]) -> Result<(), EmuError> {
+        for _ in 0..BATCH {
+            let Some((offload, packet)) = self.ends[end].tun.read(buffer)? else {
+                return Ok(());
+            };
+            if self.settings.bare {
+                let said = offload.bytes();
+                let other = &self.ends[usize::from(end == 0)].tun;
+                let refused = other.write(&[IoSlice::new(&said), IoSlice::new(packet)]).is_err();
+                self.ways[usize::from(end > 0)].written.refused += u64::from(refused);
+                continue;
+            }
+            let now = self.clock.now();
+            // What was due before comes first: the model's times never decrease.
+            if self.network.next_event().is_some_and(|due| due <= now) {
+                self.deliver(now);
+            }
+            self.take(now, end, offload, packet);
+        }
+        Ok(())
+    }
+
+    /// A packet of the kernel's enters, or the segments that it stands for.
+    #[inline]
+    fn take(&mut self, now: Instant, end: usize, offload: Offload, packet: &[u8]) {
+        let direction = usize::from(end > 0);
+        let Some(flow) = self.flow(end, packet) else {
+            self.ways[direction].ignored += 1;
+            return;
+        };
+        let ecn = header::ecn(packet);
+        let segments = Segments::of(packet, offload);
+        let count = segments.map_or(1, |segments| segments.count());
+        for index in 0..count {
+            let slot = self.slab.vacant();
+            let room = self.slab.slot(slot);
+            let length = match segments {
+                Some(segments) => segments.write(packet, index, room),
+                None if packet.len() <= SLOT_BYTES => {
+                    room[..packet.len()].copy_from_slice(packet);
+                    packet.len()
+                }
+                None => {
+                    self.ways[direction].ignored += 1;
+                    return;
+                }
+            };
+            let slot = self.slab.keep(length, offload.checksum);
+            let size = length as u32;
+            let payload = Payload::Opaque(u64::from(slot));
+            if let Some(log) = &mut self.log {
+                log.push(now, now, direction, Point::In, self.slab.bytes(slot));
+            }
+            if let Some(journal) = &mut self.journal {
+                let ue = self.ends[self.flow_ends[flow.0 as usize]].ue;
+                journal.push(Entry::Entered { at: now, path: direction, flow, ue, size, ecn });
+            }
+            if let Some(capture) = &mut self.capture {
+                complete(capture.packet(end, now, self.slab.bytes(slot)), offload.checksum);
+            }
+            self.meters.on_sent(flow.0, direction, now, self.slab.bytes(slot));
+            self.ledger.on_sent(flow.0, direction, now);
+            let way = &mut self.ways[direction];
+            way.entered += 1;
+            way.entered_bytes += u64::from(size);
+            let packet = Packet { flow, size, ecn, tunnel: Tunnel::default(), payload };
+            self.network.enter(now, direction, packet);
+        }
+    }
+
+    /// The flow of a packet that comes from `end`; `None` if it leads nowhere.
+    #[inline]
+    fn flow(&mut self, end: usize, packet: &[u8]) -> Option<FlowId> {
+        let layout = Layout::of(packet)?;
+        let up = end > 0;
+        let destination = header::destination(packet, &layout);
+        if destination.is_multicast() {
+            return None;
+        }
+        let ue_end = match (up, self.ends.len()) {
+            (true, _) => end,
+            (false, 2) => 1,
+            (false, _) => *self.routes.get(&destination)?,
+        };
+        let key = Key::of(packet, &layout, ue_end, up);
+        let (flow, new) = self.flows.number(key);
+        if new {
+            let id = key.name(&self.ends[ue_end].name);
+            self.add_flow(key, id);
+        }
+        Some(flow)
+    }
+
+    /// The next flow.
+    pub(super) fn add_flow(&mut self, key: Key, id: String) {
+        let (name, ue) = (self.tables.names.add(&id), self.ends[key.end].ue);
+        self.network.add_ue(ue, &mut self.tables.names);
+        self.network.add_flow(name, ue);
+        self.meters.add(name, id, key.protocol);
+        self.flow_ends.push(key.end);
+    }
+}

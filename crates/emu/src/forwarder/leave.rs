@@ -1,0 +1,116 @@
+//! Out: from the model to a device, or dropped.
+
+use airpath_base::{Ecn, Instant, Packet, Payload};
+use airpath_network::{FROM_UE, Goes, Leaving};
+
+use super::{End, Forwarder};
+use crate::header;
+use crate::journal::Entry;
+use crate::log::Point;
+use crate::outbox::Writing;
+use crate::packet::complete;
+
+impl Forwarder {
+    /// Lets out what is due.
+    #[inline]
+    pub(super) fn deliver(&mut self, now: Instant) {
+        if let Some(journal) = &mut self.journal {
+            journal.asked(now);
+        }
+        while let Some((path, Leaving { at, packet, .. })) = self.poll(now) {
+            let Payload::Opaque(handle) = packet.payload else { continue };
+            let (slot, flow, direction) = (handle as u32, packet.flow, path);
+            let bytes = self.slab.packet(slot);
+            let way = &mut self.ways[direction];
+            if packet.ecn == Ecn::Ce && header::ecn(bytes) != Ecn::Ce {
+                header::mark_congestion(bytes);
+                way.marked += 1;
+            }
+            way.note_slot(self.slot, at, now);
+            way.left_bytes += u64::from(packet.size);
+            self.meters.on_left(flow.0, direction, at, bytes);
+            let meters = &self.meters;
+            let delivered = |path| meters.delivered(flow.0, path);
+            self.ledger.on_left(flow.0, direction, at, bytes, delivered);
+            if let Some(log) = &mut self.log {
+                log.push(self.clock.now(), at, direction, Point::Out, bytes);
+            }
+            if let Some(journal) = &mut self.journal {
+                let size = packet.size;
+                journal.push(Entry::Left { at, path: direction, flow, size });
+            }
+            let place = if direction == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
+            if let Some(capture) = &mut self.capture {
+                let copy = capture.packet(place, at, self.slab.bytes(slot));
+                complete(copy, self.slab.checksum(slot));
+            }
+            let End { tun, outbox, .. } = &mut self.ends[place];
+            let (clock, slab, written) = (&self.clock, &mut self.slab, &mut way.written);
+            outbox.push(flow, slot, at, &mut Writing { tun, clock, slab, written });
+        }
+        for (place, End { tun, outbox, .. }) in self.ends.iter_mut().enumerate() {
+            let written = &mut self.ways[usize::from(place == 0)].written;
+            let (clock, slab) = (&self.clock, &mut self.slab);
+            outbox.flush(&mut Writing { tun, clock, slab, written });
+        }
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.flush(&self.clock, &mut self.slab);
+        }
+        self.drain_drops();
+        debug_assert_eq!(
+            self.slab.occupied() as u64,
+            self.network.load().packets,
+            "what is in the slab is inside the network"
+        );
+    }
+
+    /// The next packet that has reached an end, and the path at whose end that is. What goes from
+    /// hop to hop goes on, or into the tunnel.
+    #[inline]
+    fn poll(&mut self, now: Instant) -> Option<(usize, Leaving)> {
+        loop {
+            let leaving = self.network.poll_leaving(now)?;
+            match leaving.goes {
+                Goes::Out(path) => return Some((path, leaving)),
+                Goes::On(hop) | Goes::ToProxy(hop) if self.tunnel.is_some() => {
+                    self.hand(leaving.at, hop, &leaving.packet);
+                }
+                Goes::On(hop) | Goes::ToProxy(hop) => {
+                    self.capture_at_cell(leaving.at, &leaving.packet);
+                    self.network.pass(leaving.at, hop, leaving.packet);
+                }
+            }
+        }
+    }
+
+    /// A packet passes the base station.
+    #[inline]
+    pub(super) fn capture_at_cell(&mut self, at: Instant, packet: &Packet) {
+        let (Some(capture), Payload::Opaque(slot)) = (&mut self.capture, packet.payload) else {
+            return;
+        };
+        let slot = slot as u32;
+        let copy = capture.packet(self.ends.len(), at, self.slab.bytes(slot));
+        complete(copy, self.slab.checksum(slot));
+    }
+
+    /// Takes note of what the model has dropped.
+    pub(super) fn drain_drops(&mut self) {
+        let Self { network, slab, log, journal, ways, clock, meters, ledger, .. } = self;
+        network.drain_drops(&mut |path, drop| {
+            let Payload::Opaque(handle) = drop.packet.payload else { return };
+            let (slot, reason) = (handle as u32, drop.reason);
+            if let Some(log) = log {
+                log.push(clock.now(), drop.at, path, Point::Dropped(reason), slab.bytes(slot));
+            }
+            if let Some(journal) = journal {
+                let (flow, size) = (drop.packet.flow, drop.packet.size);
+                journal.push(Entry::Dropped { at: drop.at, path, flow, size, reason });
+            }
+            meters.on_drop(drop.packet.flow.0, path);
+            ledger.on_drop(drop.packet.flow.0, path, slab.bytes(slot));
+            *ways[path].dropped.entry(reason).or_default() += 1;
+            slab.release(slot);
+        });
+    }
+}

@@ -1,0 +1,82 @@
+//! What is counted of one direction.
+
+use std::collections::BTreeMap;
+
+use airpath_base::{DropReason, Duration, Instant};
+
+use crate::live::DirectionLook;
+use crate::outbox::Written;
+use crate::report::{DirectionReport, Lateness};
+
+/// One direction.
+pub(super) struct Way {
+    pub(super) entered: u64,
+    pub(super) entered_bytes: u64,
+    pub(super) left_bytes: u64,
+    /// Packets that lead nowhere, or that the model is not to see.
+    pub(super) ignored: u64,
+    pub(super) written: Written,
+    pub(super) marked: u64,
+    pub(super) dropped: BTreeMap<DropReason, u64>,
+    /// Slots after whose end their packets were written.
+    missed_slots: u64,
+    missed_slot: Option<u64>,
+    /// Packets that nobody read in time.
+    pub(super) overrun: u64,
+}
+
+impl Way {
+    pub(super) fn new() -> Self {
+        Self {
+            entered: 0,
+            entered_bytes: 0,
+            left_bytes: 0,
+            ignored: 0,
+            written: Written::new(),
+            marked: 0,
+            dropped: BTreeMap::new(),
+            missed_slots: 0,
+            missed_slot: None,
+            overrun: 0,
+        }
+    }
+
+    /// A packet that left at `at` is written at `now`.
+    #[inline]
+    pub(super) fn note_slot(&mut self, slot: Option<Duration>, at: Instant, now: Instant) {
+        let Some(slot) = slot.filter(|&slot| now.saturating_since(at) > slot) else { return };
+        let number = Some(at.as_nanos() / slot.as_nanos().max(1));
+        if self.missed_slot != number {
+            self.missed_slot = number;
+            self.missed_slots += 1;
+        }
+    }
+
+    /// Fills in a look at it.
+    pub(super) fn update(&self, look: &mut DirectionLook) {
+        let us = |late: Option<Duration>| late.map(|late| late.as_nanos() as f64 / 1e3);
+        let Written { lateness, packets, refused, .. } = &self.written;
+        look.entered = self.entered;
+        (look.left, look.left_bytes, look.refused) = (*packets, self.left_bytes, *refused);
+        look.dropped.clear();
+        look.dropped.extend(self.dropped.iter().map(|(reason, &packets)| (reason.name(), packets)));
+        (look.late_p99_us, look.late_max_us) = (us(lateness.quantile(0.99)), us(lateness.max()));
+    }
+
+    /// What it comes to.
+    pub(super) fn report(&self) -> DirectionReport {
+        DirectionReport {
+            entered: self.entered,
+            entered_bytes: self.entered_bytes,
+            left: self.written.packets,
+            writes: self.written.writes,
+            refused: self.written.refused,
+            ignored: self.ignored,
+            dropped: self.dropped.iter().map(|(reason, &n)| (reason.name(), n)).collect(),
+            marked: self.marked,
+            missed_slots: self.missed_slots,
+            overrun: self.overrun,
+            lateness_us: Lateness::of(&self.written.lateness),
+        }
+    }
+}

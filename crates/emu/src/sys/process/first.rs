@@ -1,0 +1,357 @@
+//! The first process of the PID namespace, from `clone` to its end: only what a signal handler may
+//! do, on memory that was prepared before.
+
+use std::ffi::CStr;
+use std::mem::{MaybeUninit, zeroed};
+use std::os::fd::RawFd;
+use std::ptr::{null, null_mut};
+
+use libc::{c_char, c_int, pid_t};
+
+use super::{
+    Container, ENDED, FAILED, LISTENS, NOBODY, Pipes, Prepared, Record, SILENT, STARTED, STOPPED,
+    Streams, copy, exit_code,
+};
+
+/// Directory of `ip netns`.
+const NAMES: &CStr = c"/run/netns";
+const HOSTS: &CStr = c"/run/netns/.hosts";
+const MS: u64 = 1_000_000;
+/// How long a service may take to listen.
+const PATIENCE: u64 = 5_000 * MS;
+/// How often it is looked after.
+const LOOK: u64 = 5 * MS;
+/// How long the others may take to end when the run is over.
+const FAREWELL: u64 = 1_000 * MS;
+
+/// A service that others wait for.
+#[derive(Clone, Copy)]
+struct Wait {
+    program: usize,
+    /// Ports that were listened on before.
+    before: u32,
+    until: u64,
+}
+
+/// Starts the programs, passes signals on, and ends when the run is over.
+pub(super) unsafe fn first_process(
+    container: &Container<'_>,
+    programs: &mut [Prepared<'_>],
+    pipes: Pipes,
+) -> ! {
+    // SAFETY: only system calls, on memory that was prepared before.
+    unsafe {
+        let mut all: libc::sigset_t = zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, null_mut());
+        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
+            fail(pipes, NOBODY, 0);
+        }
+        let mut parent = libc::pollfd { fd: pipes.alive, events: libc::POLLIN, revents: 0 };
+        if libc::poll(&raw mut parent, 1, 0) != 0 {
+            libc::_exit(125);
+        }
+        mount_all(container, pipes);
+        let (mut next, mut wait, mut stopping) = (0, None::<Wait>, false);
+        loop {
+            while wait.is_none() && !stopping && next < programs.len() {
+                let program = programs[next].program;
+                if container.origin_ns + program.start_ns > now() {
+                    break;
+                }
+                let before = if program.service { listeners(program.network, pipes) } else { 0 };
+                programs[next].pid = start(&programs[next], next, pipes);
+                tell(pipes, STARTED, next, 0);
+                wait = program.service.then(|| Wait {
+                    program: next,
+                    before,
+                    until: now() + PATIENCE,
+                });
+                next += 1;
+            }
+            if is_over(programs, next, stopping) {
+                finish(programs, pipes);
+            }
+            let pause = match (wait, programs.get(next)) {
+                (Some(_), _) => LOOK,
+                (None, Some(due)) if !stopping => {
+                    (container.origin_ns + due.program.start_ns).saturating_sub(now())
+                }
+                _ => u64::MAX,
+            };
+            match next_signal(&raw const all, pause) {
+                Some((libc::SIGCHLD, _)) => reap(programs, pipes, ENDED),
+                Some((signal, from_kernel)) => {
+                    stopping |= pass_on(container, programs, signal, from_kernel);
+                }
+                None => {}
+            }
+            if let Some(Wait { program, before, until }) = wait {
+                let listens = listeners(programs[program].program.network, pipes) > before;
+                if listens || !programs[program].runs() || now() > until {
+                    tell(pipes, if listens { LISTENS } else { SILENT }, program, 0);
+                    wait = None;
+                }
+            }
+        }
+    }
+}
+
+/// The next signal, and whether the kernel sent it, as it does for a terminal; `None` after `pause`.
+unsafe fn next_signal(all: *const libc::sigset_t, pause: u64) -> Option<(c_int, bool)> {
+    // SAFETY: system calls on this function's own memory.
+    unsafe {
+        let mut info: libc::siginfo_t = zeroed();
+        let signal = if pause == u64::MAX {
+            libc::sigwaitinfo(all, &raw mut info)
+        } else {
+            let (seconds, nanos) = (pause / 1_000_000_000, pause % 1_000_000_000);
+            let pause = libc::timespec { tv_sec: seconds as i64, tv_nsec: nanos as i64 };
+            libc::sigtimedwait(all, &raw mut info, &raw const pause)
+        };
+        (signal > 0).then_some((signal, info.si_code > 0))
+    }
+}
+
+/// Whether nobody is waited for any longer.
+fn is_over(programs: &[Prepared<'_>], started: usize, stopping: bool) -> bool {
+    let decides = |each: &&Prepared<'_>| each.program.ends_run;
+    let waited_for = |each: &&Prepared<'_>| !each.program.service || each.program.ends_run;
+    if programs.iter().filter(decides).any(|each| each.ended) {
+        return true;
+    }
+    let done = programs[..started].iter().filter(waited_for).all(|each| each.ended);
+    done && (stopping || (started == programs.len() && !programs.iter().any(|each| decides(&each))))
+}
+
+/// Passes a signal on to the command, or to all without one. What a terminal sends, it sends to
+/// them too. True: nothing is to start any more.
+unsafe fn pass_on(
+    container: &Container<'_>,
+    programs: &[Prepared<'_>],
+    signal: c_int,
+    from_kernel: bool,
+) -> bool {
+    let ends = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
+    // SAFETY: only children that were not waited for are sent anything.
+    let send = |each: &Prepared<'_>| unsafe {
+        if each.runs() && !from_kernel {
+            libc::kill(each.pid, signal);
+        }
+    };
+    match container.command {
+        Some(command) => send(&programs[command]),
+        None => programs.iter().for_each(send),
+    }
+    ends && container.command.is_none_or(|command| programs[command].pid == 0)
+}
+
+/// Takes note of what has ended.
+unsafe fn reap(programs: &mut [Prepared<'_>], pipes: Pipes, kind: i64) {
+    let mut status = 0;
+    // SAFETY: waits for children of this process.
+    unsafe {
+        loop {
+            let pid = libc::waitpid(-1, &raw mut status, libc::WNOHANG);
+            if pid <= 0 {
+                return;
+            }
+            let found = programs.iter_mut().enumerate().find(|(_, each)| each.pid == pid);
+            if let Some((index, each)) = found {
+                each.ended = true;
+                tell(pipes, kind, index, exit_code(status).into());
+            }
+        }
+    }
+}
+
+/// Asks all that still run to end, so that they write what they have to say; the kernel ends who
+/// does not.
+unsafe fn finish(programs: &mut [Prepared<'_>], pipes: Pipes) -> ! {
+    // SAFETY: signals to children that were not waited for, and system calls.
+    unsafe {
+        let mut ended: libc::sigset_t = zeroed();
+        libc::sigemptyset(&raw mut ended);
+        libc::sigaddset(&raw mut ended, libc::SIGCHLD);
+        for each in programs.iter().filter(|each| each.runs()) {
+            libc::kill(each.pid, libc::SIGTERM);
+            libc::kill(each.pid, libc::SIGCONT);
+        }
+        let until = now() + FAREWELL;
+        while programs.iter().any(|each| each.runs()) && now() < until {
+            next_signal(&raw const ended, until.saturating_sub(now()));
+            reap(programs, pipes, STOPPED);
+        }
+        for (index, _) in programs.iter().enumerate().filter(|(_, each)| each.runs()) {
+            tell(pipes, STOPPED, index, 0);
+        }
+        libc::_exit(0);
+    }
+}
+
+/// `/proc` of this PID namespace; names for `ip netns exec`; names of the ends.
+unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
+    let none = null::<c_char>();
+    // SAFETY: system calls on constant strings; the mount namespace is this process's own.
+    unsafe {
+        let private = libc::MS_REC | libc::MS_PRIVATE;
+        if libc::mount(none, c"/".as_ptr(), none, private, null()) < 0 {
+            fail(pipes, NOBODY, 2);
+        }
+        let (proc, careful) =
+            (c"proc".as_ptr(), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC);
+        if libc::mount(proc, c"/proc".as_ptr(), proc, careful, null()) < 0 {
+            fail(pipes, NOBODY, 3);
+        }
+        let tmpfs = c"tmpfs".as_ptr();
+        // `ip netns` makes this directory too. An ordinary user cannot, but may have another /run.
+        if libc::mkdir(NAMES.as_ptr(), 0o755) < 0 && *libc::__errno_location() != libc::EEXIST {
+            let run = c"/run".as_ptr();
+            libc::mount(tmpfs, run, tmpfs, careful, c"mode=755".as_ptr().cast());
+            libc::mkdir(NAMES.as_ptr(), 0o755);
+        }
+        if libc::mount(tmpfs, NAMES.as_ptr(), tmpfs, careful, c"mode=755".as_ptr().cast()) < 0 {
+            fail(pipes, NOBODY, 4);
+        }
+        for (path, network) in container.names {
+            let file = libc::open(path.as_ptr(), libc::O_CREAT | libc::O_CLOEXEC, 0o444);
+            let mut source = [0; 32];
+            let bound = file >= 0
+                && libc::close(file) == 0
+                && descriptor_path(*network, &mut source)
+                && libc::mount(source.as_ptr(), path.as_ptr(), none, libc::MS_BIND, null()) == 0;
+            if !bound {
+                fail(pipes, NOBODY, 5);
+            }
+        }
+        let create = libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC;
+        let file = libc::open(HOSTS.as_ptr(), create, 0o644);
+        let hosts = container.hosts;
+        let bound = file >= 0
+            && libc::write(file, hosts.as_ptr().cast(), hosts.len()) == hosts.len() as isize
+            && libc::close(file) == 0
+            && libc::mount(HOSTS.as_ptr(), c"/etc/hosts".as_ptr(), none, libc::MS_BIND, null())
+                == 0
+            && libc::unlink(HOSTS.as_ptr()) == 0;
+        if !bound {
+            fail(pipes, NOBODY, 6);
+        }
+    }
+}
+
+/// `/proc/self/fd/N`, without allocating.
+fn descriptor_path(descriptor: RawFd, path: &mut [c_char; 32]) -> bool {
+    let prefix = b"/proc/self/fd/";
+    let mut digits = [0; 10];
+    let mut left = descriptor;
+    let mut length = 0;
+    while length == 0 || left > 0 {
+        digits[length] = b'0' + (left % 10) as u8;
+        left /= 10;
+        length += 1;
+    }
+    let bytes = prefix.iter().chain(digits[..length].iter().rev());
+    for (to, from) in path.iter_mut().zip(bytes) {
+        *to = *from as c_char;
+    }
+    descriptor >= 0
+}
+
+/// Starts a program; its number.
+unsafe fn start(program: &Prepared<'_>, index: usize, pipes: Pipes) -> pid_t {
+    let Streams { input, output, error } = program.program.streams;
+    // SAFETY: this process has one thread, and the child goes straight to `exec`.
+    unsafe {
+        match copy(libc::SIGCHLD, null_mut()) {
+            -1 => fail(pipes, index, 7),
+            0 => {}
+            pid => return pid,
+        }
+        if libc::setns(program.program.network, libc::CLONE_NEWNET) < 0 {
+            fail(pipes, index, 1);
+        }
+        if !input {
+            let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY);
+            libc::dup2(nothing, 0);
+        }
+        for (from, to) in [(output, 1), (error, 2)] {
+            if let Some(from) = from {
+                libc::dup2(from, to);
+            }
+        }
+        for signal in 1..=libc::SIGRTMAX() {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none: libc::sigset_t = zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, null_mut());
+        libc::execvp(program.words[0], program.words.as_ptr());
+        fail(pipes, index, 8)
+    }
+}
+
+/// Ports that are listened on for TCP connections in a network namespace.
+unsafe fn listeners(network: RawFd, pipes: Pipes) -> u32 {
+    // Column `st`: 0A is TCP_LISTEN.
+    const LISTEN: &[u8; 4] = b" 0A ";
+    let mut count = 0;
+    // SAFETY: system calls; the buffer is as long as is said.
+    unsafe {
+        if libc::setns(network, libc::CLONE_NEWNET) < 0 {
+            fail(pipes, NOBODY, 1);
+        }
+        for table in [c"/proc/self/net/tcp", c"/proc/self/net/tcp6"] {
+            let mut buffer = MaybeUninit::<[u8; 4096]>::zeroed().assume_init();
+            let file = libc::open(table.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+            let mut matched = 0;
+            loop {
+                let bytes = libc::read(file, buffer.as_mut_ptr().cast(), buffer.len());
+                if bytes <= 0 {
+                    break;
+                }
+                for &byte in &buffer[..bytes as usize] {
+                    matched = match byte == LISTEN[matched] {
+                        true => matched + 1,
+                        false => usize::from(byte == LISTEN[0]),
+                    };
+                    if matched == LISTEN.len() {
+                        count += 1;
+                        // Its last byte may be the next one's first.
+                        matched = 1;
+                    }
+                }
+            }
+            libc::close(file);
+        }
+    }
+    count
+}
+
+/// Tells the parent.
+unsafe fn tell(pipes: Pipes, kind: i64, program: usize, value: i64) {
+    // SAFETY: a system call on this function's own memory.
+    unsafe {
+        let record: Record = [kind, program as i64, value, now() as i64];
+        libc::write(pipes.tell, record.as_ptr().cast(), size_of_val(&record));
+    }
+}
+
+/// Says what failed, and ends.
+unsafe fn fail(pipes: Pipes, program: usize, step: i64) -> ! {
+    // SAFETY: the caller is the first process or a child of it before `exec`.
+    unsafe {
+        tell(pipes, FAILED, program, step << 32 | i64::from(*libc::__errno_location()));
+        libc::_exit(125);
+    }
+}
+
+/// CLOCK_MONOTONIC in ns.
+fn now() -> u64 {
+    // SAFETY: the call writes a timespec, which is plain data.
+    let time = unsafe {
+        let mut time: libc::timespec = zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
+        time
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
