@@ -19,7 +19,7 @@ use common::{arrivals, opaque, packet, sorted, stage};
 fn packets_that_come_together_are_delayed_alike() {
     let distribution = Distribution::Exponential { mean: Duration::from_millis(1) };
     let leaves = |together| {
-        let jitter = Jitter { distribution, keep_order: true, together };
+        let jitter = Jitter { distribution, keep_order: false, together };
         let delay = DelayConfig { base: Duration::from_millis(5), jitter: Some(jitter) };
         let mut path = path(&[StageConfig::Delay(delay)]);
         (0..8).for_each(|id| {
