@@ -54,6 +54,9 @@ HOST_JITTER_MS = 0.03
 """From radio to TCP and back out, of this order on any machine; far below a slot. Not always the
 same: where the kernel compares a time with a round trip of whole slots, such times decide."""
 
+SERVER_MS = 0.03
+"""From an acknowledgement to the segments that it allows, on a path that has a delay to add it to."""
+
 READ_MS = 0.02
 """Until a sleeping reader runs, of this order on an idle processor. What counts is that a slot's
 segments have arrived by then: Linux acknowledges them together once its window stands still."""
@@ -99,6 +102,7 @@ class Likeness:
             host += [
                 f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}",
                 f"radio.host_jitter_ms={radio.get('host_jitter_ms', 0) + HOST_JITTER_MS}",
+                *_server_takes_time(document),
             ]
         return scenarios.load(self.name, [*both, *host]), scenarios.load(self.name, both)
 
@@ -134,6 +138,14 @@ def like_with_like(
         if reason is not None:
             reasons[str(flow["id"])] = reason
     return Likeness(scenario, release, profile, reasons, name, told)
+
+
+def _server_takes_time(document: dict[str, Any]) -> list[str]:
+    """Without it, what it answers on the slot's edge is in time for a slot that a real one misses."""
+    for index, stage in enumerate(document.get("path", {}).get("down", [])):
+        if stage["stage"] == "delay":
+            return [f"path.down.{index}.delay_ms={stage['delay_ms'] + SERVER_MS}"]
+    return []
 
 
 def nearest_profile(release: str, names: Sequence[str]) -> tuple[str, bool]:
