@@ -130,6 +130,18 @@ def test_a_machine_that_wakes_up_late(root: Path) -> None:
     assert not _found("real-time priority", Fake(root, wakes="nothing")).found
 
 
+def test_virtual_processors_that_halt_can_poll(root: Path) -> None:
+    assert not [found for found in doctor.examine(Fake(root)) if found.name == "idle processors"]
+    driver = root / "sys/devices/system/cpu/cpuidle/current_driver"
+    polls = root / "sys/module/haltpoll/parameters/guest_halt_poll_ns"
+    for file, text in ((driver, "haltpoll\n"), (polls, "0\n")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert str(_found("idle processors", Fake(root)).remedy).startswith("echo 2000000 | sudo tee ")
+    polls.write_text("200000\n")
+    assert _found("idle processors", Fake(root)).remedy is None
+
+
 def test_a_slow_clock_has_a_better_one(root: Path) -> None:
     (root / CLOCKS / "current_clocksource").write_text("hpet\n")
     assert str(_found("clock source", Fake(root)).remedy).startswith("echo tsc | sudo tee ")

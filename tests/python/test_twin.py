@@ -13,7 +13,15 @@ import pytest
 from airpath import execute
 from airpath.toml import parse_toml
 from airpath.twin import compare
-from airpath.twin.like import HOST_MS, PHASES_S, like_with_like, nearest_profile
+from airpath.twin.like import (
+    HOST_JITTER_MS,
+    HOST_MS,
+    PHASES_S,
+    READ_MS,
+    SERVER_MS,
+    like_with_like,
+    nearest_profile,
+)
 from conftest import Command
 from emulated import needs, stages
 
@@ -41,8 +49,13 @@ def test_each_seed_meets_another_phase_and_a_simulated_host_takes_time() -> None
     starts = set()
     for index in range(5):
         simulated, emulated = (parse_toml(side.resolved_toml) for side in likeness.of_seed(index))
-        assert simulated["radio"].pop("host_delay_ms") == HOST_MS
-        assert emulated["radio"].pop("host_delay_ms") == 0
+        for key, value in (("host_delay_ms", HOST_MS), ("host_jitter_ms", HOST_JITTER_MS)):
+            assert simulated["radio"].pop(key) == value
+            assert emulated["radio"].pop(key) == 0
+        down = emulated["path"]["down"][0]
+        assert simulated["path"]["down"][0].pop("delay_ms") == down.pop("delay_ms") + SERVER_MS
+        for flow in simulated["flow"]:
+            assert flow.pop("read_delay_ms", None) == (READ_MS if "profile" in flow else None)
         assert simulated == emulated
         starts |= {flow["start_s"] for flow in emulated["flow"]}
     assert len(starts) == 5

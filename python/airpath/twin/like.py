@@ -55,7 +55,7 @@ HOST_JITTER_MS = 0.03
 same: where the kernel compares a time with a round trip of whole slots, such times decide."""
 
 SERVER_MS = 0.03
-"""From an acknowledgement to the segments that it allows, on a path that has a delay to add it to."""
+"""From an acknowledgement to the segments that it allows; added to a delay of the path."""
 
 READ_MS = 0.02
 """Until a sleeping reader runs, of this order on an idle processor. What counts is that a slot's
@@ -141,7 +141,7 @@ def like_with_like(
 
 
 def _server_takes_time(document: dict[str, Any]) -> list[str]:
-    """Without it, what it answers on the slot's edge is in time for a slot that a real one misses."""
+    """What it answers on a slot's edge would be in time for a slot that a real one misses."""
     for index, stage in enumerate(document.get("path", {}).get("down", [])):
         if stage["stage"] == "delay":
             return [f"path.down.{index}.delay_ms={stage['delay_ms'] + SERVER_MS}"]
