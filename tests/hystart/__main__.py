@@ -2,8 +2,8 @@
 
 Each download runs on the real clock, its congestion control loaded into the kernel by
 ``emulation.slow_start``, and beside it simulated with the profile of the running kernel. The starts
-meet other phases of the radio, the same for every slow start and on both sides. Runs that are
-complete are kept in ``--out``.
+meet other phases of the radio, the same for every slow start and on both sides. Emulated runs
+that are complete are kept in ``--out``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from airpath.cli.console import progress_bar
 from airpath.emulation import emulate
 from airpath.results import Run
 from airpath.rundir import replaced_file
-from airpath.twin.like import HOST_MS, nearest_profile
+from airpath.toml import parse_toml
+from airpath.twin.like import hosts_take_time, nearest_profile
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = ROOT / "studies/lte-cubic-hystart/scenario.toml"
@@ -75,9 +76,11 @@ class Case:
             "emulation.slow_start=profile",
             *(f"flow.1.{key}" for key in SLOW_STARTS[self.slow_start]),
         ]
-        if simulated:
-            sets.append(f"radio.host_delay_ms={HOST_MS}")
-        return scenarios.load(str(SCENARIO), sets)
+        scenario = scenarios.load(str(SCENARIO), sets)
+        if not simulated:
+            return scenario
+        host = hosts_take_time(parse_toml(scenario.resolved_toml))
+        return scenarios.load(str(SCENARIO), [*sets, *host])
 
 
 def main(
@@ -99,28 +102,32 @@ def main(
         for index, case in enumerate(cases):
             file = out / f"{case.key}.json"
             if not file.exists():
-                row = _run(case, profile)
                 with replaced_file(file) as aside:
-                    aside.write_text(json.dumps(row))
-            rows[case] = json.loads(file.read_text())
+                    aside.write_text(json.dumps(_emulated(case, profile)))
+            emulated = json.loads(file.read_text()).get("emulated")
+            rows[case] = {"simulated": _simulated(case, profile)}
+            rows[case] |= {"emulated": emulated} if emulated else {}
             progress((index + 1) / len(cases))
     page.write_text(markdown(rows, repetitions, profile), encoding="utf-8")
 
 
-def _run(case: Case, profile: str) -> dict[str, Any]:
+def _simulated(case: Case, profile: str) -> dict[str, Any]:
     plain = case.scenario(simulated=False, profile=profile, aggregation=0)
     simulated = case.scenario(simulated=True, profile=profile, aggregation=plain.coalesce_bytes)
+    return _figures(execute.execute(simulated, seed=1 + case.repetition))
+
+
+def _emulated(case: Case, profile: str) -> dict[str, Any]:
+    plain = case.scenario(simulated=False, profile=profile, aggregation=0)
     seed = 1 + case.repetition
-    row = {"simulated": _figures(execute.execute(simulated, seed=seed))}
     for attempt in range(ATTEMPTS):
         with TemporaryDirectory() as place:
             run = Path(place) / f"run-{attempt}"
             done = emulate.emulate(plain, [], flows=True, seed=seed, out=run)
         valid, loaded = done.summary["emulation"]["valid"], done.summary["emulation"]["slow_starts"]
         if valid:
-            row["emulated"] = _figures(done) | {"loaded": loaded}
-            break
-    return row
+            return {"emulated": _figures(done) | {"loaded": loaded}}
+    return {}
 
 
 def _figures(run: Run) -> dict[str, Any]:

@@ -93,17 +93,7 @@ class Likeness:
             f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}" for place, flow in flows
         ]
         both = [*self.sets, *(starts if later else [])]
-        host = [
-            f"flow.{place}.read_delay_ms={READ_MS}"
-            for place, flow in flows
-            if "profile" in flow and not {"read_rate_mbps", "read_delay_ms"} & flow.keys()
-        ]
-        if radio := document.get("radio"):
-            host += [
-                f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}",
-                f"radio.host_jitter_ms={radio.get('host_jitter_ms', 0) + HOST_JITTER_MS}",
-                *_server_takes_time(document),
-            ]
+        host = hosts_take_time(document)
         return scenarios.load(self.name, [*both, *host]), scenarios.load(self.name, both)
 
 
@@ -140,12 +130,28 @@ def like_with_like(
     return Likeness(scenario, release, profile, reasons, name, told)
 
 
-def _server_takes_time(document: dict[str, Any]) -> list[str]:
-    """What it answers on a slot's edge would be in time for a slot that a real one misses."""
-    for index, stage in enumerate(document.get("path", {}).get("down", [])):
-        if stage["stage"] == "delay":
-            return [f"path.down.{index}.delay_ms={stage['delay_ms'] + SERVER_MS}"]
-    return []
+def hosts_take_time(document: dict[str, Any]) -> list[str]:
+    """What to set of a resolved scenario, so that its simulated hosts are not faster than any.
+
+    A server that answers on a slot's edge would be in time for a slot that a real one misses.
+    """
+    sets = [
+        f"flow.{index}.read_delay_ms={READ_MS}"
+        for index, flow in enumerate(document["flow"])
+        if "profile" in flow and not {"read_rate_mbps", "read_delay_ms"} & flow.keys()
+    ]
+    if radio := document.get("radio"):
+        sets += [
+            f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}",
+            f"radio.host_jitter_ms={radio.get('host_jitter_ms', 0) + HOST_JITTER_MS}",
+        ]
+        down = document.get("path", {}).get("down", [])
+        delays = [index for index, stage in enumerate(down) if stage["stage"] == "delay"]
+        sets += [
+            f"path.down.{index}.delay_ms={down[index]['delay_ms'] + SERVER_MS}"
+            for index in delays[:1]
+        ]
+    return sets
 
 
 def nearest_profile(release: str, names: Sequence[str]) -> tuple[str, bool]:
