@@ -200,18 +200,18 @@ ramp is never below 1 s; "never": the receive window ended the growth.
   inactivity timer, and a pending scheduling request is Active Time (TS 38.321 5.7).
 - **DRX sleep that holds ACKs** (`uplink_waits_for_on_duration`, which is not 3GPP) does not give
   the ramp with default windows: the RTT becomes the cycle of 320 ms, and the download ends at 40
-  to 64 Mb/s, not at 246. With windows of 64 MiB and 32 MB of buffer in the gNB it reaches 246
-  Mb/s, after 4.5 to 8 s, at a mean RTT of 0.6 s or more; BBR stays below 1 Mb/s. In the uplink
+  to 70 Mb/s, not at 246. With windows of 64 MiB and 32 MB of buffer in the gNB it reaches 246
+  Mb/s, after 4 to 7 s, at a mean RTT of 0.6 s or more; BBR stays below 1 Mb/s. In the uplink
   CUBIC takes 2 to 7 s, after a spurious time-out at 10 segments.
 - **An early HyStart exit** alone takes 2 s: Linux's CUBIC grows by at least 5 % a round trip
   until the first loss, and a round trip is 10 ms.
 - **An early HyStart exit because ACKs come unevenly** does it: 40 ms of variation on the way up,
-  exit at 24 to 88 segments, 5 s, 217 to 221 Mb/s of 246. All three published downlink figures are
+  exit at 24 to 164 segments, 5 s, 218 to 222 Mb/s of 246. All three published downlink figures are
   then within their tolerances, with any of Linux's versions. Without HyStart the ramp is gone
-  (1.3 s).
+  (1.4 s).
 - **Receive window and buffers** do not make it: with too little of either the steady rate is
   missed.
-- Without any jitter, the same exit takes CUBIC as in RFC 9438, in fractions, 7 s, and Reno with
+- Without any jitter, the same exit takes CUBIC as in RFC 9438, in fractions, 8 s, and Reno with
   HyStart too: nothing hurries them as Linux's CUBIC does. But the server is a Linux host, which
   has neither.
 
@@ -221,7 +221,7 @@ measurements would decide:
 
 | | exit by ACK jitter | sleep, large windows |
 |---|---|---|
-| CUBIC with `hystart=0` | 1.3 s | 4.5 s |
+| CUBIC with `hystart=0` | 1.4 s | 4.2 s |
 | mean RTT | 0.1 s, a queue | 0.6 s or more |
 | DRX off in the gNB | no change, unless DRX is what makes the jitter | no ramp |
 
