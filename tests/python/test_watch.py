@@ -109,6 +109,14 @@ def test_hystarts_exit_is_the_kernels(
     assert up - acks["cwnd_segments"][-1] - 40 < acks.height <= up
 
 
+KEPT_OPEN = """
+from http.server import SimpleHTTPRequestHandler as Handler, ThreadingHTTPServer
+Handler.protocol_version = "HTTP/1.1"
+ThreadingHTTPServer(("", 8000), Handler).serve_forever()
+"""
+"""A server that closes when its client has: nobody sees the timeouts of a closed socket."""
+
+
 @needs_root
 @pytest.mark.parametrize("watch", HOW)
 def test_timeouts_are_seen(airpath_command: Command, wire: Path, watch: str) -> None:
@@ -116,7 +124,7 @@ def test_timeouts_are_seen(airpath_command: Command, wire: Path, watch: str) -> 
     wire.write_text(f'{WIRE}[[path.down]]\nstage = "loss"\nprobability = 0.33\n')
     (wire.parent / "data").write_bytes(bytes(150_000))
     out = wire.parent / "run"
-    server = f"exec {sys.executable} -m http.server --directory {wire.parent} 8000"
+    server = f"cd {wire.parent} && exec {sys.executable} -c '{KEPT_OPEN}'"
     done = airpath_command(
         *("emulate", str(wire), "--json", "--out", str(out), "--set", f"emulation.watch={watch}"),
         *("--server", server, "--", "curl", "-sS", "-o", "/dev/null", "http://server:8000/data"),
