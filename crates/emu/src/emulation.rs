@@ -29,7 +29,7 @@ use crate::session::UeSession;
 use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::traffic::{Running, Traffic};
 use crate::tunnel::TunnelFacts;
-use crate::watch::{Run, Watch};
+use crate::watch::{Keep, Run, Watch};
 use crate::{EmuError, FailedFlow, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd};
 
 /// From the start of the clock to time 0: flows and programs have that long to get ready.
@@ -176,7 +176,8 @@ impl Emulation {
             let emulation = &scenario.emulation;
             let namespaces: Vec<&Namespace> = ends.iter().map(|(namespace, _)| namespace).collect();
             let (watching, poll) = (emulation.watch, emulation.watch_poll);
-            Watch::start(watching, poll, scenario.run.ack_table, &namespaces)?
+            let keep = Keep::for_samples(scenario.run.sample_interval, scenario.run.ack_table);
+            Watch::start(watching, poll, keep, &namespaces)?
         };
         let traffic = settings.flows.then(|| Traffic::open(scenario, &ends)).transpose()?;
         let scheduled = traffic.as_ref().map(Traffic::scheduled);

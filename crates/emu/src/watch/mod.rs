@@ -29,6 +29,7 @@ use crate::clock::timespec;
 use crate::namespace::Namespace;
 
 pub(crate) use rows::Run;
+pub(crate) use track::Keep;
 
 /// How often what BPF has seen is fetched.
 #[cfg(feature = "bpf")]
@@ -63,8 +64,7 @@ pub(crate) struct Watch {
 /// What it saw.
 pub(crate) struct Watched {
     facts: WatchFacts,
-    /// Every acknowledgement is kept.
-    acks: bool,
+    keep: Keep,
     tracks: BTreeMap<Socket, Track>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Watched {
 type Socket = (usize, u64);
 
 impl Watch {
-    /// Begins to watch. Whether every acknowledgement is kept is decided by `acks`.
+    /// Begins to watch, and keeps as much.
     ///
     /// # Errors
     ///
@@ -80,11 +80,11 @@ impl Watch {
     pub(crate) fn start(
         watching: Watching,
         poll: Duration,
-        acks: bool,
+        keep: Keep,
         ends: &[&Namespace],
     ) -> Result<Self, EmuError> {
         let (stopped, stop) = io::pipe().map_err(EmuError::Wait)?;
-        let watched = move |by, because| Watched::new(by, because, acks);
+        let watched = move |by, because| Watched::new(by, because, keep);
         let thread = match watching {
             Watching::None => spawn(move |ready| {
                 let _ = ready.send(Ok(()));
@@ -209,7 +209,7 @@ fn is_over(stopped: &PipeReader, interval: Duration) -> Result<bool, EmuError> {
 }
 
 impl Watched {
-    fn new(by: &'static str, because: Option<String>, acks: bool) -> Self {
+    fn new(by: &'static str, because: Option<String>, keep: Keep) -> Self {
         let facts = WatchFacts {
             by,
             because,
@@ -219,7 +219,7 @@ impl Watched {
             sockets: 0,
             unmatched_sockets: 0,
         };
-        Self { facts, acks, tracks: BTreeMap::new() }
+        Self { facts, keep, tracks: BTreeMap::new() }
     }
 
     fn note(&mut self, seen: &Seen) {
@@ -227,7 +227,7 @@ impl Watched {
         let track = self
             .tracks
             .entry((seen.end, seen.cookie))
-            .or_insert_with(|| Track::new(seen, self.acks));
+            .or_insert_with(|| Track::new(seen, self.keep));
         track.note(seen);
     }
 }

@@ -1,9 +1,25 @@
 //! One sender, from its first sign to its last.
 
+use airpath_base::Duration;
+
 use super::seen::{Kind, Seen, State, What};
 
-/// Smallest distance of the points that are kept for samples, in nanoseconds.
-const SPACING_NS: u64 = 1_000_000;
+/// What of a sender is kept in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keep {
+    /// Every acknowledgement.
+    pub(crate) acks: bool,
+    /// Smallest distance of the points that are kept for samples, in nanoseconds.
+    pub(crate) spacing_ns: u64,
+}
+
+impl Keep {
+    /// For samples at that interval: each has the state of a twentieth of it before at the latest, so
+    /// that a long run needs memory as its samples do.
+    pub(crate) fn for_samples(interval: Duration, acks: bool) -> Self {
+        Self { acks, spacing_ns: (interval.as_nanos() / 20).max(1_000_000) }
+    }
+}
 
 /// `tcpi_ca_state` (RFC 5681, RFC 3168, RFC 6298)
 const OPEN: u8 = 0;
@@ -20,7 +36,7 @@ pub(super) struct Track {
     pub(super) congestion: &'static str,
     /// Every acknowledgement, if asked for.
     pub(super) acks: Option<Vec<Point>>,
-    /// A millisecond apart at least.
+    /// As far apart as [`Keep`] has it.
     pub(super) points: Vec<Point>,
     pub(super) events: Vec<Happened>,
     pub(super) exit: Option<SlowStartExit>,
@@ -31,6 +47,7 @@ pub(super) struct Track {
     /// An acknowledgement whose effect is not known yet.
     pending_ns: Option<u64>,
     last: State,
+    spacing_ns: u64,
 }
 
 /// The state at a time.
@@ -64,11 +81,11 @@ pub(super) struct SlowStartExit {
 }
 
 impl Track {
-    pub(super) fn new(first: &Seen, acks: bool) -> Self {
+    pub(super) fn new(first: &Seen, keep: Keep) -> Self {
         Self {
             first: first.clone(),
             congestion: first.congestion,
-            acks: acks.then(Vec::new),
+            acks: keep.acks.then(Vec::new),
             points: Vec::new(),
             events: Vec::new(),
             exit: None,
@@ -77,6 +94,7 @@ impl Track {
             reduced_to: None,
             pending_ns: None,
             last: first.state,
+            spacing_ns: keep.spacing_ns,
         }
     }
 
@@ -107,7 +125,7 @@ impl Track {
         self.watch_for_exit(time_ns, seen);
         let rtt_us = state.rtt_us.filter(|_| self.last.delivered != state.delivered);
         let point = Point { time_ns, state, rtt_us };
-        if self.points.last().is_none_or(|last| time_ns >= last.time_ns + SPACING_NS) {
+        if self.points.last().is_none_or(|last| time_ns >= last.time_ns + self.spacing_ns) {
             self.points.push(point);
         }
         let looked = seen.kind == Kind::Look && self.last.acked_bytes != state.acked_bytes;
@@ -249,7 +267,7 @@ mod tests {
     }
 
     fn track(all: &[Seen]) -> Track {
-        let mut track = Track::new(&all[0], true);
+        let mut track = Track::new(&all[0], Keep { acks: true, spacing_ns: 1_000_000 });
         all.iter().for_each(|seen| track.note(seen));
         track
     }
@@ -269,6 +287,15 @@ mod tests {
         let rows: Vec<_> =
             track.acks.iter().flatten().map(|row| (row.time_ns / MS, row.state.cwnd)).collect();
         assert_eq!(rows, [(5, 12), (6, 14)]);
+    }
+
+    #[test]
+    fn memory_is_for_samples_not_for_acknowledgements() {
+        let interval = Duration::from_millis(100);
+        let all: Vec<_> = (0..2_000).map(|ms| seen(ms, Kind::Ack, 10, None)).collect();
+        let mut track = Track::new(&all[0], Keep::for_samples(interval, false));
+        all.iter().for_each(|seen| track.note(seen));
+        assert_eq!((track.points.len(), track.acks.is_none()), (400, true));
     }
 
     #[test]
