@@ -63,10 +63,15 @@ def test_slow_start_ends_where_the_simulations_does(
     """By a program that chooses it, so that the kernel's own generation is ours too."""
     sets = [word for key in GENERATIONS[name] for word in ("--set", f"flow.0.{key}")]
     simulated = _flow(airpath_command("run", str(wire), "--json", *sets))["slow_start_exit"]
-    done = airpath_command(
-        *("emulate", str(wire), "--json", "--server", "exec iperf3 -s", *sets),
-        *("--", "iperf3", "-c", "server", "-R", "-t", "2", "-J", "-C", name),
-    )
+    for _ in range(3):
+        done = airpath_command(
+            *("emulate", str(wire), "--json", "--server", "exec iperf3 -s", *sets),
+            *("--", "iperf3", "-c", "server", "-R", "-t", "2", "-J", "-C", name),
+        )
+        # A machine that stops for longer breaks a train, whose gaps are 2 ms at most.
+        directions = printed(done)["emulation"]["directions"].values()
+        if all(direction["lateness_us"]["max"] < 1000 for direction in directions):
+            break
     emulated = _flow(done)
     assert iperf(done.stderr)["end"]["sender_tcp_congestion"] == name
     assert emulated["congestion"] == name
