@@ -258,7 +258,7 @@ def _idle(machine: Machine) -> tuple[Finding, ...]:
         *("idle processors", "emulation that is not late", polls > 0),
         f"they poll for {polls} ns before they halt" if polls else "they halt at once",
         None if polls else f"echo 2000000 | sudo tee {place}",
-        "the hypervisor has to wake them: 155 us (p99) where it was 48 to 87 with polling",
+        "the hypervisor has to wake them for every packet: the forwarder is later",
     )
     return (finding,)
 

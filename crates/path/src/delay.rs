@@ -93,7 +93,7 @@ impl<P: Path> RandomDelay<P> {
             Waiting::Free { heap: BinaryHeap::new(), arrivals: 0 }
         };
         let distribution = jitter.distribution;
-        // At time 0 nothing has arrived at a delay.
+        // Before the first arrival no instant has a delay.
         let together = jitter.together.then_some((Instant::MAX, Duration::ZERO));
         Self { upstream, base, distribution, stream, together, waiting, load: Load::default() }
     }

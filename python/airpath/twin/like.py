@@ -88,9 +88,9 @@ class Likeness:
         # The golden ratio: any number of them is spread evenly.
         later = round(index * 0.6180339887 % 1.0 * PHASES_S, 6)
         document = parse_toml(self.scenario.resolved_toml)
-        flows = list(enumerate(document["flow"]))
         starts = [
-            f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}" for place, flow in flows
+            f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}"
+            for place, flow in enumerate(document["flow"])
         ]
         both = [*self.sets, *(starts if later else [])]
         host = hosts_take_time(document)

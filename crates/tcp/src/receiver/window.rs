@@ -442,3 +442,30 @@ fn window_scale(config: &EndpointConfig) -> u8 {
         .find(|&shift| config.receive_buffer.max >> shift <= u64::from(u16::MAX))
         .unwrap_or(MAX_WINDOW_SCALE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_linux_6_18() {
+        // Tracepoint tcp:tcp_rcvbuf_grow of 6.18.44: bytes copied less those unread, those of the
+        // largest round before, and the window_clamp that followed. The kernel takes it through its
+        // memory and back, which costs some bytes.
+        let seen = [
+            (31_856, 0, 14_480, 216_619),
+            (57_920, 2_896, 17_376, 586_921),
+            (214_304, 0, 76_304, 1_978_929),
+        ];
+        for (read, unread, copied, clamp) in seen {
+            let config = EndpointConfig {
+                right_sizing: RightSizing::Linux6_16,
+                ..EndpointConfig::default()
+            };
+            let mut tuning = Tuning::new(81_920, &config);
+            (tuning.copied, tuning.rtt) = (copied, Some(Duration::from_millis(40)));
+            let size = tuning.size(Instant::ZERO + Duration::from_millis(40), read, unread, 1448);
+            assert!(size.abs_diff(clamp) <= 8, "{size} for {clamp}");
+        }
+    }
+}
