@@ -4,7 +4,8 @@
     .venv/bin/python benches/emulation.py --runs 5 --seconds 10
 
 One TCP download by iperf3 a run; medians of the runs, and the worst one. The bare forwarder hands
-every packet on as it came, uncut. A Markdown table on stdout.
+every packet on as it came, uncut. Where the hypervisor took a processor away (stolen), packets were
+late for that reason. A Markdown table on stdout.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ IO = '[emulation]\nio = "packet"\n'
 FREE = ("bare forwarder", "delay, as fast as TCP goes", PACKET[0])
 """Cases whose limit is the machine."""
 
-PACED = "delay, the sender at 3.2 Gb/s"
+BURSTS = "delay, the sender at 3.2 Gb/s in bursts of 1 ms"
+PACED = "delay, the sender paced at 3.3 Gb/s (upload)"
+"""By its kernel, with SO_MAX_PACING_RATE; iperf3 has that for its own sockets alone, so the UE
+sends."""
 
 DELAY = '[[path.down]]\nstage = "delay"\ndelay_ms = 10\n'
 LINK = '[[path.down]]\nstage = "link"\nrate_mbps = {rate}\nqueue_packets = 20000\n'
@@ -50,6 +54,7 @@ CASES = {
     FREE[0]: DELAY,
     FREE[1]: DELAY,
     PACKET[0]: DELAY + IO,
+    BURSTS: DELAY,
     PACED: DELAY,
     "link of 1 Gb/s, delay": LINK.format(rate=1_000) + DELAY,
     PACKET[1]: LINK.format(rate=1_000) + DELAY + IO,
@@ -71,12 +76,13 @@ def main() -> int:
         return 0
     rows = {}
     for name, text in CASES.items():
-        command = ["iperf3", "-c", "server", "-R", "-t", str(arguments.seconds), "-J"]
-        command += ["-b", "3200M"] if name == PACED else []
+        rate = {BURSTS: ["-R", "-b", "3200M"], PACED: ["--fq-rate", "3300M"]}.get(name, ["-R"])
+        command = ["iperf3", "-c", "server", "-t", str(arguments.seconds), "-J", *rate]
         print(name, file=sys.stderr)
         rows[name] = [one(name, text, command) for _ in range(arguments.runs)]
-    print("| case | Mb/s | late: p50 us | p99 us | p99 us, worst run | p99.9 us | missed slots |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    columns = ("p50 us", "p99 us", "p99 us, worst run", "p99.9 us", "missed slots", "stolen ms")
+    print(f"| case | Mb/s | late: {' | '.join(columns)} |")
+    print("|---|" + (1 + len(columns)) * "---:|")
     for name, runs in rows.items():
         cells = [f"{median(run['mbps'] for run in runs):.0f}"]
         for key, of in (("p50", median), ("p99", median), ("p99", max), ("p99_9", median)):
@@ -84,6 +90,7 @@ def main() -> int:
             cells.append(f"{of(values):.0f}" if values else "")
         missed = [run["missed"] for run in runs if run["late"]]
         cells.append(f"{median(missed):.0f}" if missed else "")
+        cells.append(" ".join(f"{run['stolen_ms']:.0f}" for run in runs))
         print(f"| {name} | {' | '.join(cells)} |")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
@@ -92,9 +99,10 @@ def main() -> int:
 
 def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
     """One run, in a process of its own: what iperf3 received, how late the data was."""
+    stolen = stolen_ms()
     with tempfile.TemporaryDirectory() as place:
         scenario = Path(place) / "case.toml"
-        window = WIDE if name in (*FREE, PACED) else WINDOW
+        window = WIDE if name in (*FREE, BURSTS, PACED) else WINDOW
         scenario.write_text(text + ENDS.format(window=window))
         script = (
             "import json, sys\n"
@@ -113,9 +121,20 @@ def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
     decoder = json.JSONDecoder()
     iperf, end = decoder.raw_decode(done.stdout[done.stdout.index("{") :])
     rest = done.stdout[done.stdout.index("{") + end :]
-    down = decoder.raw_decode(rest[rest.index("{") :])[0]["directions"]["down"]
-    received = iperf["end"]["sum_received"]["bits_per_second"] / 1e6
-    return {"mbps": received, "late": down["lateness_us"], "missed": down["missed_slots"]}
+    directions = decoder.raw_decode(rest[rest.index("{") :])[0]["directions"]
+    data = directions["down" if "-R" in command else "up"]
+    return {
+        "mbps": iperf["end"]["sum_received"]["bits_per_second"] / 1e6,
+        "late": data["lateness_us"],
+        "missed": data["missed_slots"],
+        "stolen_ms": stolen_ms() - stolen,
+    }
+
+
+def stolen_ms() -> float:
+    """Time since the machine started that a hypervisor gave to others, of all processors."""
+    ticks = int(Path("/proc/stat").read_text().split(maxsplit=9)[8])
+    return 1e3 * ticks / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

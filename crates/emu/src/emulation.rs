@@ -343,7 +343,7 @@ impl Emulation {
         let failed = running.map(Running::finish).unwrap_or_default();
         // The forwarder's own failure explains the other one.
         let (forwarded, (code, programs)) = (forwarded?, ran?);
-        let Forwarded { mut summary, mut tables, mut metered, report, journal, real_time } =
+        let Forwarded { mut summary, mut tables, mut metered, report, journal, machine } =
             forwarded;
         let ends = &self.places.ends;
         let names: Vec<String> = ends.iter().map(|(end, _)| end.name.clone()).collect();
@@ -362,7 +362,7 @@ impl Emulation {
             &mut tables,
         );
         metered.record(&summary, &mut tables);
-        let machine = (real_time, self.io.name());
+        let machine = (machine, self.io.name());
         let facts = Facts::gather(&self.places, &self.settings, machine, watch, &self.slow_starts)?;
         let facts = Facts { tunnel: self.tunnel, ..facts };
         let model = self.model;

@@ -42,6 +42,8 @@ pub struct Settings {
     /// Sleeps until this long before a departure, then asks again and again. Waking up took up to
     /// 50 us on the machines that were measured.
     pub spin: Duration,
+    /// Idle processors do not sleep meanwhile, if that is allowed; see [`Awake`](crate::Awake).
+    pub keep_awake: bool,
     /// Packets for which there is room from the start.
     pub slots: u32,
     /// Bytes of what is handed to the kernel at once, IP header included, when segments of one
@@ -123,7 +125,8 @@ impl Settings {
     /// As a scenario says.
     pub fn of(config: &EmulationConfig) -> Self {
         let coalesce_bytes = config.coalesce_bytes as usize;
-        Self { spin: config.spin, coalesce_bytes, io: config.io, ..Self::default() }
+        let EmulationConfig { spin, keep_awake, io, .. } = *config;
+        Self { spin, keep_awake, coalesce_bytes, io, ..Self::default() }
     }
 }
 
@@ -131,6 +134,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             spin: Duration::from_micros(60),
+            keep_awake: true,
             slots: 8192,
             coalesce_bytes: 0,
             log_records: 0,

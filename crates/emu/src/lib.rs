@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod awake;
 mod clock;
 mod congestion;
 mod core_network;
@@ -52,6 +53,7 @@ mod tun;
 mod tunnel;
 mod watch;
 
+pub use awake::Awake;
 pub use clock::Clock;
 pub use emulation::{Emulation, Ended, Facts, Observers};
 pub use error::EmuError;

@@ -65,6 +65,7 @@ fn emulation(get: &Get<'_>) -> EmulationConfig {
         lateness_bound: get.time("lateness_bound_ms"),
         coalesce_bytes: get.count("coalesce_bytes") as u32,
         spin: get.time("spin_ms"),
+        keep_awake: get.flag("keep_awake"),
         gtpu: get.flag("gtpu").then(|| GtpuLink { mtu: get.0.count("gtpu_mtu_bytes").map(narrow) }),
         io: match get.text("io") {
             "tun" => PacketIo::Tun,

@@ -60,6 +60,8 @@ pub struct EmulationConfig {
     pub coalesce_bytes: u32,
     /// Time before a departure in which the clock is watched.
     pub spin: Duration,
+    /// Idle processors do not sleep.
+    pub keep_awake: bool,
     /// Packets travel as GTP-U between gateway and base station.
     pub gtpu: Option<GtpuLink>,
     /// How packets come and go.

@@ -174,6 +174,8 @@ def _limits(facts: dict[str, Any]) -> list[str]:
     limits = [rootless.LIMITS] if facts["user_namespace"] else []
     if not facts["real_time"]:
         limits.append(rootless.NO_PRIORITY)
+    if facts["asleep_because"] is not None:
+        limits.append(f"idle processors sleep, packets are later: {facts['asleep_because']}")
     for end in facts["ends"]:
         limits += [
             f"{end['name']}: {what}: {why}"
@@ -263,6 +265,7 @@ def _section(
         "coalesce_bytes": emulated.facts["coalesce_bytes"],
         "io": emulated.facts["io"],
         "real_time": emulated.facts["real_time"],
+        "processors_awake": emulated.facts["awake"],
         "limits": _limits(emulated.facts),
         "watch": emulated.facts["watch"],
         "hystart": {end["name"]: end["hystart"] for end in emulated.facts["ends"]},

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use airpath_base::Duration;
-use airpath_emu::{Device, EmuError, Forwarder, Report, Settings, Tun, UeEnd, real_time_priority};
+use airpath_emu::{Awake, Device, EmuError, Forwarder, Report, Settings, Tun, UeEnd, real_time_priority};
 use airpath_scenario::{ScenarioError, Source, parse};
 use rustix::mm::{MlockAllFlags, mlockall};
 use serde::Serialize;
@@ -97,7 +97,7 @@ fn run() -> Result<(), Failure> {
     let ue = UeEnd { name: "ue".to_owned(), tun: tun.into(), ue: 0, addresses: Vec::new() };
     let (server, settings) = (Tun::attach(server)?, &arguments.settings);
     let mut forwarder = Forwarder::new(server, vec![ue], scenario, seed, settings)?;
-    let real_time = prepare_thread();
+    let (real_time, _awake) = prepare_thread();
     say("ready");
     forwarder.run(&stdin(), arguments.duration)?;
 
@@ -119,8 +119,9 @@ fn run() -> Result<(), Failure> {
     writeln!(out).map_err(Failure::Output)
 }
 
-/// Real-time priority and memory that stays, where that is allowed; lateness tells the rest.
-fn prepare_thread() -> bool {
+/// Real-time priority, memory that stays and processors that do not sleep, where that is allowed;
+/// lateness tells the rest.
+fn prepare_thread() -> (bool, Option<Awake>) {
     if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
         say(&format!("memory is not locked: {error}"));
     }
@@ -128,7 +129,11 @@ fn prepare_thread() -> bool {
     if let Err(error) = &priority {
         say(&format!("no real-time priority, so packets will be late now and then: {error}"));
     }
-    priority.is_ok()
+    let awake = Awake::keep();
+    if let Err(error) = &awake {
+        say(&format!("idle processors sleep, so packets will be later: {error}"));
+    }
+    (priority.is_ok(), awake.ok())
 }
 
 fn say(text: &str) {

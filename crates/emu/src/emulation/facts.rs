@@ -7,6 +7,7 @@ use std::fs;
 use serde::Serialize;
 
 use super::places::Places;
+use super::plane::Machine;
 use crate::congestion::SlowStarts;
 use crate::namespace::{DEVICE, IPV6_MTU, Namespace};
 use crate::nat::{Nat, NatFacts};
@@ -25,6 +26,10 @@ pub struct Facts {
     pub user_namespace: bool,
     /// The forwarder's thread was scheduled first in first out.
     pub real_time: bool,
+    /// Idle processors did not sleep.
+    pub awake: bool,
+    /// Why they did, although they should not have.
+    pub asleep_because: Option<String>,
     /// Bytes handed to the kernel at once; see [`Settings`].
     pub coalesce_bytes: usize,
     /// See [`Settings`].
@@ -77,7 +82,7 @@ impl Facts {
     pub(super) fn gather(
         places: &Places,
         settings: &Settings,
-        (real_time, io): (bool, &'static str),
+        (Machine { real_time, awake }, io): (Machine, &'static str),
         watch: WatchFacts,
         slow_starts: &SlowStarts,
     ) -> Result<Self, EmuError> {
@@ -88,6 +93,8 @@ impl Facts {
             io,
             user_namespace: in_user_namespace(),
             real_time,
+            awake: awake == Ok(true),
+            asleep_because: awake.err(),
             coalesce_bytes: settings.coalesce_bytes,
             spin_us: settings.spin.as_nanos() as f64 / 1e3,
             tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),

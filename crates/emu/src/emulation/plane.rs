@@ -9,7 +9,7 @@ use airpath_scenario::Scenario;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
 
 use crate::meter::Metered;
-use crate::{Clock, EmuError, Forwarder, Journal, Report, Settings, real_time_priority};
+use crate::{Awake, Clock, EmuError, Forwarder, Journal, Report, Settings, real_time_priority};
 
 /// Above what the desktop uses, below the kernel's own threads.
 const PRIORITY: i32 = 50;
@@ -32,7 +32,15 @@ pub(super) struct Forwarded {
     pub(super) metered: Metered,
     pub(super) report: Report,
     pub(super) journal: Option<Journal>,
+    pub(super) machine: Machine,
+}
+
+/// What the thread was granted.
+#[derive(Debug)]
+pub(super) struct Machine {
     pub(super) real_time: bool,
+    /// Whether processors stayed awake, and if they should have but could not, why.
+    pub(super) awake: Result<bool, String>,
 }
 
 impl Plane {
@@ -52,9 +60,10 @@ impl Plane {
         let (scenario, settings) = (scenario.clone(), *settings);
         let work = move || {
             let mut forwarder = make(&scenario, &settings)?;
-            // Both where they are allowed; lateness tells the rest.
+            // Each where it is allowed; lateness tells the rest.
             let locked = mlockall(MlockAllFlags::CURRENT).is_ok();
             let real_time = real_time_priority(PRIORITY).is_ok();
+            let awake = settings.keep_awake.then(Awake::keep).transpose();
             // The pipe is closed when this thread ends.
             let clock = forwarder.begin(ahead);
             ready.write_all(&clock.origin_nanos().to_ne_bytes()).map_err(EmuError::Wait)?;
@@ -67,7 +76,9 @@ impl Plane {
             let report = forwarder.report();
             let journal = forwarder.journal().cloned();
             let (summary, tables, metered) = forwarder.end();
-            Ok(Forwarded { summary, tables, metered, report, journal, real_time })
+            let awake = awake.map(|kept| kept.is_some()).map_err(|error| error.to_string());
+            let machine = Machine { real_time, awake };
+            Ok(Forwarded { summary, tables, metered, report, journal, machine })
         };
         let thread = thread::Builder::new().name("airpath-forward".to_owned()).spawn(work);
         let thread = Some(thread.map_err(EmuError::Wait)?);

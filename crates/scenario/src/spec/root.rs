@@ -191,6 +191,14 @@ pub(crate) static EMULATION: Table = Table {
                  and again: longer is more punctual, and takes more of a processor.",
             ),
             Key::new(
+                "keep_awake",
+                Kind::Flag,
+                Default::Value("true"),
+                "During the run no idle processor of the machine sleeps (/dev/cpu_dma_latency at 0; \
+                 needs root): packets do not wait for one to wake up. It takes the power of all of \
+                 them.",
+            ),
+            Key::new(
                 "gtpu",
                 Kind::Flag,
                 Default::Value("false"),
