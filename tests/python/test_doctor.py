@@ -47,6 +47,7 @@ def root(tmp_path: Path) -> Path:
     files = {
         "proc/self/status": FULL_RIGHTS,
         "dev/net/tun": "",
+        "dev/cpu_dma_latency": "",
         "proc/sys/net/ipv4/tcp_available_congestion_control": "reno cubic bbr\n",
         f"{CLOCKS}/current_clocksource": "tsc\n",
         f"{CLOCKS}/available_clocksource": "tsc hpet acpi_pm\n",
@@ -130,16 +131,13 @@ def test_a_machine_that_wakes_up_late(root: Path) -> None:
     assert not _found("real-time priority", Fake(root, wakes="nothing")).found
 
 
-def test_virtual_processors_that_halt_can_poll(root: Path) -> None:
-    assert not [found for found in doctor.examine(Fake(root)) if found.name == "idle processors"]
-    driver = root / "sys/devices/system/cpu/cpuidle/current_driver"
-    polls = root / "sys/module/haltpoll/parameters/guest_halt_poll_ns"
-    for file, text in ((driver, "haltpoll\n"), (polls, "0\n")):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    assert str(_found("idle processors", Fake(root)).remedy).startswith("echo 2000000 | sudo tee ")
-    polls.write_text("200000\n")
-    assert _found("idle processors", Fake(root)).remedy is None
+def test_processors_that_may_not_be_kept_awake(root: Path) -> None:
+    device = root / "dev/cpu_dma_latency"
+    assert _found("idle processors", Fake(root)).found
+    assert device.read_bytes() == b"", "only asked"
+    device.unlink()
+    missing = _found("idle processors", Fake(root))
+    assert (missing.found, missing.remedy) == (False, "in a container: give it the device")
 
 
 def test_a_slow_clock_has_a_better_one(root: Path) -> None:

@@ -111,6 +111,26 @@ def test_a_ping_takes_the_time_of_the_path(
 
 
 @needs_root
+@pytest.mark.parametrize("keep", [True, False])
+def test_processors_stay_awake_as_long_as_it_runs(
+    airpath_command: Command, wire: Path, *, keep: bool
+) -> None:
+    """Linux says there how long a processor may take to wake up."""
+    device = Path("/dev/cpu_dma_latency")
+    if not os.access(device, os.W_OK):
+        pytest.skip(f"{device} is missing or may not be written")
+    before = device.read_bytes()
+    document, said = _emulate(
+        *(airpath_command, wire, "od", "-An", "-td4", "-N4", str(device)),
+        set=f"emulation.keep_awake={str(keep).lower()}",
+    )
+    emulation = document["emulation"]
+    assert emulation["processors_awake"] == keep
+    assert any(line.split() == ["0"] for line in said.splitlines()) == keep
+    assert device.read_bytes() == before
+
+
+@needs_root
 @pytest.mark.parametrize("streams", [1, 4])
 @pytest.mark.parametrize("direction", ["down", "up"])
 @pytest.mark.parametrize("congestion", ["cubic", "bbr", "reno"])

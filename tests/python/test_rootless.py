@@ -170,6 +170,8 @@ def test_an_ordinary_user(nobody: Callable[..., Any], io: str) -> None:
     emulation = json.loads(out)["emulation"]
     assert (emulation["io"], emulation["real_time"]) == (io, False)
     assert emulation["limits"][:2] == [rootless.LIMITS, rootless.NO_PRIORITY]
+    assert any("/dev/cpu_dma_latency" in limit for limit in emulation["limits"])
+    assert not emulation["processors_awake"]
     assert emulation["directions"]["down"]["lateness_us"]["p99"] > 0
     assert (running.returncode == 0) == emulation["valid"]
 

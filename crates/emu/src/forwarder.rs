@@ -20,6 +20,7 @@ use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use self::leave::Left;
 use self::way::Way;
 use crate::clock::timespec;
 use crate::flows::Flows;
@@ -97,6 +98,8 @@ pub struct Forwarder {
     ledger: Ledger,
     ways: [Way; 2],
     slab: Slab,
+    /// Out of the model, not yet written or accounted for.
+    left: Vec<Left>,
     tables: Tables,
     sample_interval: Duration,
     sampled_at: Instant,
@@ -184,6 +187,7 @@ impl Forwarder {
             ledger: Ledger::default(),
             ways: [Way::new(), Way::new()],
             slab: Slab::new(settings.slots),
+            left: Vec::with_capacity(settings.slots as usize),
             tables,
             sample_interval: scenario.run.sample_interval,
             sampled_at: Instant::ZERO,

@@ -38,8 +38,17 @@ pub(crate) fn destination(packet: &[u8], layout: &Layout) -> IpAddr {
     }
 }
 
+/// Marks a packet that the model has marked. Returns whether it was not marked before.
+pub(crate) fn mark(packet: &mut [u8]) -> bool {
+    let is_new = ecn(packet) != Ecn::Ce;
+    if is_new {
+        mark_congestion(packet);
+    }
+    is_new
+}
+
 /// Sets "congestion experienced" and corrects IPv4's checksum.
-pub(crate) fn mark_congestion(packet: &mut [u8]) {
+fn mark_congestion(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
         Some(4) => {
             let length = usize::from(packet[0] & 15) * 4;

@@ -65,7 +65,7 @@ impl Outbox {
         Self { limit: limit.min(65_535), held: Vec::new(), spare: Vec::new() }
     }
 
-    /// A packet leaves; it is written now or with [`flush`](Self::flush).
+    /// A packet leaves; it is written now or with [`flush`](Self::flush), and keeps its slot.
     #[inline]
     pub(crate) fn push(&mut self, flow: FlowId, slot: u32, at: Instant, to: &mut Writing<'_>) {
         let car = Car { slot, at };
@@ -136,7 +136,6 @@ impl Writing<'_> {
         written.refused += if result.is_err() { cars.len() as u64 } else { 0 };
         for car in cars {
             written.lateness.record(now.saturating_since(car.at));
-            self.slab.release(car.slot);
         }
     }
 }

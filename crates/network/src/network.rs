@@ -12,7 +12,7 @@ use airpath_path::{
 use airpath_record::{Name, Names, Quantiles, RunSummary, Tables};
 use airpath_scenario::{NamedStage, RadioConfig, Scenario};
 
-use crate::hops::{FROM_UE, Goes, HOPS, HOST, Leaving, RADIO, beyond_proxy};
+use crate::hops::{FROM_SERVER, FROM_UE, Goes, HOST, Hops, Leaving, RADIO, beyond_proxy};
 use crate::links::{self, LinkHistory, drop_event};
 use crate::look::{LinkLook, NetworkLook};
 use crate::radio::Radio;
@@ -41,6 +41,8 @@ pub struct Network {
     to_ue: usize,
     /// The UEs' hosts take time.
     hosted: bool,
+    /// Hops that packets pass.
+    used: Hops,
     radio: Option<Box<Radio>>,
     /// Links by path, in the order in which they are observed.
     links: Vec<(usize, LinkHistory)>,
@@ -88,6 +90,7 @@ impl Network {
             proxied,
             to_ue: if proxied { beyond_proxy(0) } else { 0 },
             hosted,
+            used: used(proxied, hosted, radio.is_some()),
             radio,
             links,
             stages,
@@ -239,7 +242,8 @@ impl Network {
     /// The hop that is due first.
     #[inline]
     fn next_hop(&self) -> Option<(usize, Instant)> {
-        (0..HOPS).filter_map(|hop| Some((hop, self.next_of(hop)?))).min_by_key(|&(_, at)| at)
+        let due = |hop| Some((hop, self.next_of(hop)?));
+        self.used.iter().filter_map(due).min_by_key(|&(_, at)| at)
     }
 
     /// What is inside: entered, and neither out nor dropped.
@@ -356,6 +360,24 @@ fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
     let ((down, beyond_down), (up, beyond_up)) =
         (scenario.down.split_at(before_down), scenario.up.split_at(before_up));
     [down, up, beyond_down, beyond_up]
+}
+
+/// The hops that packets pass.
+fn used(proxied: bool, hosted: bool, radio: bool) -> Hops {
+    let mut used = Hops::default();
+    for path in [FROM_SERVER, FROM_UE] {
+        used.add(path);
+        if proxied {
+            used.add(beyond_proxy(path));
+        }
+    }
+    if hosted {
+        used.add(HOST);
+    }
+    if radio {
+        used.add(RADIO);
+    }
+    used
 }
 
 /// A host that takes no time.

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use airpath_base::Duration;
-use airpath_emu::{Awake, Device, EmuError, Forwarder, Report, Settings, Tun, UeEnd, real_time_priority};
+use airpath_emu::{
+    Awake, Device, EmuError, Forwarder, Report, Settings, Tun, UeEnd, real_time_priority,
+};
 use airpath_scenario::{ScenarioError, Source, parse};
 use rustix::mm::{MlockAllFlags, mlockall};
 use serde::Serialize;

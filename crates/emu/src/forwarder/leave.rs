@@ -1,6 +1,8 @@
 //! Out: from the model to a device, or dropped.
 
-use airpath_base::{Ecn, Instant, Packet, Payload};
+use std::hint::black_box;
+
+use airpath_base::{Ecn, FlowId, Instant, Packet, Payload};
 use airpath_network::{FROM_UE, Goes, Leaving};
 
 use super::{End, Forwarder};
@@ -10,6 +12,15 @@ use crate::log::Point;
 use crate::outbox::Writing;
 use crate::packet::complete;
 
+/// A packet that left the model.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    at: Instant,
+    path: usize,
+    flow: FlowId,
+    slot: u32,
+}
+
 impl Forwarder {
     /// Lets out what is due.
     #[inline]
@@ -17,33 +28,15 @@ impl Forwarder {
         if let Some(journal) = &mut self.journal {
             journal.asked(now);
         }
-        while let Some((path, Leaving { at, packet, .. })) = self.poll(now) {
-            let Payload::Opaque(handle) = packet.payload else { continue };
-            let (slot, flow, direction) = (handle as u32, packet.flow, path);
-            let bytes = self.slab.packet(slot);
-            let way = &mut self.ways[direction];
-            if packet.ecn == Ecn::Ce && header::ecn(bytes) != Ecn::Ce {
-                header::mark_congestion(bytes);
-                way.marked += 1;
-            }
+        self.let_out(now);
+        for index in 0..self.left.len() {
+            let Left { at, path, flow, slot } = self.left[index];
+            let way = &mut self.ways[path];
             way.note_slot(self.slot, at, now);
-            way.left_bytes += u64::from(packet.size);
-            self.meters.on_left(flow.0, direction, at, bytes);
-            let meters = &self.meters;
-            let delivered = |path| meters.delivered(flow.0, path);
-            self.ledger.on_left(flow.0, direction, at, bytes, delivered);
             if let Some(log) = &mut self.log {
-                log.push(self.clock.now(), at, direction, Point::Out, bytes);
+                log.push(self.clock.now(), at, path, Point::Out, self.slab.bytes(slot));
             }
-            if let Some(journal) = &mut self.journal {
-                let size = packet.size;
-                journal.push(Entry::Left { at, path: direction, flow, size });
-            }
-            let place = if direction == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
-            if let Some(capture) = &mut self.capture {
-                let copy = capture.packet(place, at, self.slab.bytes(slot));
-                complete(copy, self.slab.checksum(slot));
-            }
+            let place = if path == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
             let End { tun, outbox, .. } = &mut self.ends[place];
             let (clock, slab, written) = (&self.clock, &mut self.slab, &mut way.written);
             outbox.push(flow, slot, at, &mut Writing { tun, clock, slab, written });
@@ -56,12 +49,50 @@ impl Forwarder {
         if let Some(tunnel) = &mut self.tunnel {
             tunnel.flush(&self.clock, &mut self.slab);
         }
+        self.account();
         self.drain_drops();
         debug_assert_eq!(
             self.slab.occupied() as u64,
             self.network.load().packets,
             "what is in the slab is inside the network"
         );
+    }
+
+    /// Takes what is due out of the model.
+    #[inline]
+    fn let_out(&mut self, now: Instant) {
+        while let Some((path, Leaving { at, packet, .. })) = self.poll(now) {
+            let Payload::Opaque(handle) = packet.payload else { continue };
+            let (slot, flow) = (handle as u32, packet.flow);
+            if packet.ecn == Ecn::Ce {
+                self.ways[path].marked += u64::from(header::mark(self.slab.packet(slot)));
+            }
+            if let Some(journal) = &mut self.journal {
+                let size = packet.size;
+                journal.push(Entry::Left { at, path, flow, size });
+            }
+            if let Some(capture) = &mut self.capture {
+                let place = if path == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
+                let copy = capture.packet(place, at, self.slab.bytes(slot));
+                complete(copy, self.slab.checksum(slot));
+            }
+            // It has long left the cache. Asked for here, headers come side by side.
+            black_box(self.slab.bytes(slot)[0]);
+            self.left.push(Left { at, path, flow, slot });
+        }
+    }
+
+    /// What is only counted comes after writing.
+    #[inline]
+    fn account(&mut self) {
+        let Self { meters, ledger, slab, ways, .. } = self;
+        for Left { at, path, flow: FlowId(flow), slot } in self.left.drain(..) {
+            let bytes = slab.bytes(slot);
+            ways[path].left_bytes += bytes.len() as u64;
+            meters.on_left(flow, path, at, bytes);
+            ledger.on_left(flow, path, at, bytes, |path| meters.delivered(flow, path));
+            slab.release(slot);
+        }
     }
 
     /// The next packet that has reached an end, and the path at whose end that is. What goes from

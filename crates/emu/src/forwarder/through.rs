@@ -24,9 +24,8 @@ impl Forwarder {
         }
         let checksum = self.slab.checksum(slot);
         let bytes = self.slab.packet(slot);
-        if packet.ecn == Ecn::Ce && header::ecn(bytes) != Ecn::Ce {
-            header::mark_congestion(bytes);
-            self.ways[way as usize].marked += 1;
+        if packet.ecn == Ecn::Ce {
+            self.ways[way as usize].marked += u64::from(header::mark(bytes));
         }
         complete(bytes, checksum);
         let around = tunnel.header(way, self.flow_ends[flow.0 as usize], bytes.len());
