@@ -198,6 +198,27 @@ def test_what_prometheus_gets_is_what_happened(exposition: tuple[str, dict[str, 
 
 
 @needs_root
+def test_windows_of_a_programs_senders_are_seen(
+    exposition: tuple[str, dict[str, Any]],
+) -> None:
+    """Nothing but the watch knows them: iperf3's sockets are its own."""
+    text, document = exposition
+    if document["emulation"]["watch"]["by"] == "none":
+        pytest.skip("neither BPF nor sock_diag: the senders are not watched")
+    samples = _samples(text)
+    payload = {
+        dict(labels)["flow"]: value
+        for (name, labels), value in samples.items()
+        if name == "airpath_flow_payload_bytes_total"
+    }
+    most = max(payload, key=lambda flow: payload[flow])
+    window = samples["airpath_flow_cwnd_segments", frozenset({("flow", most)})]
+    last = next(flow for flow in document["flows"] if flow["id"] == most)
+    # More than the initial window (RFC 6928), and no more than was sent in all.
+    assert 10 < window < last["bytes_delivered"] / 1000
+
+
+@needs_root
 def test_names_and_units_are_as_prometheus_wants_them(
     exposition: tuple[str, dict[str, Any]],
 ) -> None:

@@ -29,7 +29,7 @@ use crate::session::UeSession;
 use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::traffic::{Running, Traffic};
 use crate::tunnel::TunnelFacts;
-use crate::watch::{Keep, Run, Watch};
+use crate::watch::{Keep, Run, Shown, Watch};
 use crate::{EmuError, FailedFlow, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd};
 
 /// From the start of the clock to time 0: flows and programs have that long to get ready.
@@ -172,14 +172,19 @@ impl Emulation {
             ue_ends.push(UeEnd { name, tun, ue, addresses });
             ends.push((namespace, profile));
         }
+        let (places, tunnel_facts) = (Places { ends, nats, nodes }, facts);
         let watch = {
             let emulation = &scenario.emulation;
-            let namespaces: Vec<&Namespace> = ends.iter().map(|(namespace, _)| namespace).collect();
+            let ends = places.ends.iter();
+            let namespaces: Vec<&Namespace> = ends.map(|(namespace, _)| namespace).collect();
             let (watching, poll) = (emulation.watch, emulation.watch_poll);
             let keep = Keep::for_samples(scenario.run.sample_interval, scenario.run.ack_table);
-            Watch::start(watching, poll, keep, &namespaces)?
+            let addresses = places.addresses();
+            let shown = observers.live.as_ref().map(Live::windows);
+            let shown = shown.map(|windows| Shown { windows, addresses });
+            Watch::start(watching, poll, keep, shown, &namespaces)?
         };
-        let traffic = settings.flows.then(|| Traffic::open(scenario, &ends)).transpose()?;
+        let traffic = settings.flows.then(|| Traffic::open(scenario, &places.ends)).transpose()?;
         let scheduled = traffic.as_ref().map(Traffic::scheduled);
         let sessions = sessions.to_vec();
         // What the UEs need until they have a session passes before time 0.
@@ -203,10 +208,9 @@ impl Emulation {
         })?;
         let (duration, settings) = (scenario.run.duration, *settings);
         let programs = scenario.programs.clone();
-        let (places, tunnel) = (Places { ends, nats, nodes }, facts);
         Ok(Self {
             places,
-            tunnel,
+            tunnel: tunnel_facts,
             model,
             plane,
             watch,

@@ -3,14 +3,25 @@
 //! The forwarder fills it in once in a while, and never waits: where a reader is at it, its turn is
 //! left out.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use airpath_network::NetworkLook;
 use serde::Serialize;
 
+use crate::flows::Key;
+
 /// One snapshot; clones are the same one.
 #[derive(Clone, Debug, Default)]
-pub struct Live(Arc<Mutex<Option<Snapshot>>>);
+pub struct Live {
+    snapshot: Arc<Mutex<Option<Snapshot>>>,
+    windows: Windows,
+}
+
+/// Congestion windows in segments as their senders were last seen: by flow, and whether it is the
+/// server that sends. Whoever watches the kernel's senders fills it in, from a thread of its own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Windows(Arc<Mutex<BTreeMap<(Key, bool), u32>>>);
 
 /// Counters since the start, and states of this instant.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -48,6 +59,8 @@ pub struct DirectionLook {
 /// One flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowLook {
+    #[serde(skip)]
+    pub(crate) key: Key,
     /// `tcp ue:40312 server:5201`.
     pub id: Arc<str>,
     /// down or up: the way of most of its data.
@@ -65,13 +78,38 @@ pub struct FlowLook {
 impl Live {
     /// The newest snapshot; `None` before the first.
     pub fn snapshot(&self) -> Option<Snapshot> {
-        self.0.lock().ok()?.clone()
+        let mut snapshot = self.snapshot.lock().ok()?.clone()?;
+        self.windows.fill(&mut snapshot.flows);
+        Some(snapshot)
+    }
+
+    /// What the next snapshots know of the senders.
+    pub(crate) fn windows(&self) -> Windows {
+        self.windows.clone()
     }
 
     /// Shows `fill` the last snapshot, if nobody looks at it.
     pub(crate) fn publish(&self, fill: impl FnOnce(&mut Option<Snapshot>)) {
-        if let Ok(mut snapshot) = self.0.try_lock() {
+        if let Ok(mut snapshot) = self.snapshot.try_lock() {
             fill(&mut snapshot);
+        }
+    }
+}
+
+impl Windows {
+    /// Senders were seen.
+    pub(crate) fn set(&self, seen: impl Iterator<Item = ((Key, bool), u32)>) {
+        if let Ok(mut windows) = self.0.lock() {
+            windows.extend(seen);
+        }
+    }
+
+    /// Only what the flows' own senders have not said.
+    fn fill(&self, flows: &mut [FlowLook]) {
+        let Ok(windows) = self.0.lock() else { return };
+        for flow in flows {
+            let sender = (flow.key, flow.direction == "down");
+            flow.cwnd_segments = flow.cwnd_segments.or_else(|| windows.get(&sender).copied());
         }
     }
 }
@@ -93,11 +131,35 @@ mod tests {
             filled
         };
         assert!(shown(&live, 1.0));
-        let reader = live.0.lock().unwrap();
+        let reader = live.snapshot.lock().unwrap();
         assert!(!shown(&live, 2.0), "its turn is left out");
         drop(reader);
         assert_eq!(live.snapshot().map(|snapshot| snapshot.time_s), Some(1.0));
         assert!(shown(&live, 3.0));
         assert_eq!(live.snapshot().map(|snapshot| snapshot.time_s), Some(3.0));
+    }
+
+    #[test]
+    fn a_flow_has_the_window_of_the_end_that_sends() {
+        let live = Live::default();
+        let key = |port| Key::tcp(1, false, port, 5201);
+        live.publish(|snapshot| {
+            let look = |port, direction, cwnd_segments| FlowLook {
+                key: key(port),
+                id: "flow".into(),
+                direction,
+                bytes: 0,
+                retransmissions: 0,
+                rtt_ms: None,
+                cwnd_segments,
+            };
+            let flows = vec![look(1, "down", None), look(1, "up", None), look(2, "up", Some(7))];
+            *snapshot = Some(Snapshot { flows, ..Snapshot::default() });
+        });
+        let seen = [((key(1), true), 20), ((key(1), false), 10), ((key(2), false), 9)];
+        live.windows().set(seen.into_iter());
+        let windows = |flow: FlowLook| flow.cwnd_segments;
+        let shown: Vec<_> = live.snapshot().unwrap().flows.into_iter().map(windows).collect();
+        assert_eq!(shown, [Some(20), Some(10), Some(7)]);
     }
 }

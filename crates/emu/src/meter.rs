@@ -28,7 +28,7 @@ pub(crate) struct Meters {
 struct Meter {
     name: Name,
     id: String,
-    protocol: u8,
+    key: Key,
     first: Option<Instant>,
     last: Instant,
     /// Down and up.
@@ -61,11 +61,11 @@ impl Metered {
 
 impl Meters {
     /// The next flow.
-    pub(crate) fn add(&mut self, name: Name, id: String, protocol: u8) {
+    pub(crate) fn add(&mut self, name: Name, id: String, key: Key) {
         let ways = [Way::new(), Way::new()];
         let (first, last, sampled) = (None, Instant::ZERO, [0; 2]);
         let sender = None;
-        self.flows.push(Meter { name, id, protocol, first, last, ways, sampled, sender });
+        self.flows.push(Meter { name, id, key, first, last, ways, sampled, sender });
     }
 
     /// A packet of a flow enters.
@@ -75,7 +75,7 @@ impl Meters {
         meter.first.get_or_insert(now);
         meter.last = now;
         let way = &mut meter.ways[direction];
-        if meter.protocol == TCP {
+        if meter.key.protocol == TCP {
             way.on_sent(now, &seen);
         } else {
             way.sent += 1;
@@ -89,7 +89,7 @@ impl Meters {
         meter.last = meter.last.max(at);
         let way = &mut meter.ways[direction];
         way.arrived += 1;
-        if meter.protocol != TCP {
+        if meter.key.protocol != TCP {
             way.payload += seen.payload;
             return;
         }
@@ -112,7 +112,7 @@ impl Meters {
     /// Payload of a flow that arrived.
     pub(crate) fn delivered(&self, flow: u32, direction: usize) -> u64 {
         let meter = &self.flows[flow as usize];
-        meter.ways[direction].bytes(meter.protocol)
+        meter.ways[direction].bytes(meter.key.protocol)
     }
 
     /// What a flow's sending socket said last.
@@ -129,6 +129,7 @@ impl Meters {
     pub(crate) fn update(&self, flows: &mut Vec<FlowLook>) {
         for meter in &self.flows[flows.len()..] {
             flows.push(FlowLook {
+                key: meter.key,
                 id: meter.id.as_str().into(),
                 direction: "down",
                 bytes: 0,
@@ -141,7 +142,7 @@ impl Meters {
             let direction = meter.direction();
             let way = &meter.ways[direction];
             look.direction = if direction == 0 { "down" } else { "up" };
-            look.bytes = way.bytes(meter.protocol);
+            look.bytes = way.bytes(meter.key.protocol);
             look.retransmissions = way.retransmitted;
             let count = way.rtt_count;
             look.rtt_ms = (count > 0).then(|| (way.rtt_sum / count).as_millis_f64());
@@ -154,7 +155,7 @@ impl Meters {
         for meter in &mut self.flows {
             let direction = meter.direction();
             let way = &mut meter.ways[direction];
-            let delivered = way.bytes(meter.protocol);
+            let delivered = way.bytes(meter.key.protocol);
             let before = meter.sampled[direction];
             let rtt = way.rtt_sum;
             let count = std::mem::take(&mut way.rtt_count);
@@ -190,7 +191,7 @@ impl Meters {
         let keys: BTreeMap<u32, Key> = keys.map(|(key, flow)| (flow.0, key)).collect();
         let (mut names, mut flows) = (Vec::new(), BTreeMap::new());
         for (index, meter) in (0..).zip(&self.flows) {
-            if !matches!(meter.protocol, TCP | UDP) {
+            if !matches!(meter.key.protocol, TCP | UDP) {
                 continue;
             }
             flows.extend(keys.get(&index).map(|&key| (key, names.len())));
@@ -207,17 +208,17 @@ const QUIET: Duration = Duration::from_secs(1);
 impl Meter {
     /// The way of most of its data.
     fn direction(&self) -> usize {
-        let [down, up] = [0, 1].map(|way| self.ways[way].bytes(self.protocol));
+        let [down, up] = [0, 1].map(|way| self.ways[way].bytes(self.key.protocol));
         usize::from(up > down)
     }
 
     fn summary(&self) -> FlowSummary {
         let direction = self.direction();
         let way = &self.ways[direction];
-        let bytes = way.bytes(self.protocol);
+        let bytes = way.bytes(self.key.protocol);
         let first = self.first.unwrap_or(Instant::ZERO);
         let seconds = self.last.saturating_since(first).as_secs_f64();
-        let tcp = self.protocol == TCP;
+        let tcp = self.key.protocol == TCP;
         let rtt = Quantiles::of(&way.rtt);
         FlowSummary {
             id: self.id.clone(),
@@ -258,7 +259,7 @@ mod tests {
 
     fn tcp() -> Meters {
         let mut meters = Meters::default();
-        meters.add(Name(0), "tcp".to_owned(), TCP);
+        meters.add(Name(0), "tcp".to_owned(), Key::tcp(1, false, 40_000, 5201));
         meters
     }
 

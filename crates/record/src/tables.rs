@@ -1,5 +1,8 @@
 //! The tables of a run.
 
+use arrow::array::{AsArray, UInt64Array};
+use arrow::compute::take_record_batch;
+use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 
 use crate::column::Name;
@@ -384,7 +387,7 @@ impl Tables {
         self.flows.push(summary.row(flow));
     }
 
-    /// Ends recording: every table by name, in a fixed order. `acks` only if asked for, `proxies`,
+    /// Ends recording: every table by name, in a fixed order; events by time. `acks` only if asked for, `proxies`,
     /// `radio` and `radio_log` only if they have rows.
     pub fn finish(mut self, acks: bool) -> Vec<(&'static str, RecordBatch)> {
         let names = &self.names;
@@ -393,7 +396,7 @@ impl Tables {
             ("samples", self.samples.finish(names)),
             ("links", self.links.finish(names)),
             ("pings", self.pings.finish(names)),
-            ("events", self.events.finish(names)),
+            ("events", in_order(self.events.finish(names))),
             ("rtt_histogram", self.histograms.finish(names)),
         ];
         let proxies = self.proxies.finish(names);
@@ -412,5 +415,46 @@ impl Tables {
             tables.push(("acks", self.acks.finish(names)));
         }
         tables
+    }
+}
+
+/// Rows by time; those of one instant stay as they were. An emulation's observers each have theirs.
+fn in_order(events: RecordBatch) -> RecordBatch {
+    let times = events.column(0).as_primitive::<Int64Type>().values();
+    if times.is_sorted() {
+        return events;
+    }
+    let mut order: Vec<u64> = (0..events.num_rows() as u64).collect();
+    order.sort_by_key(|&row| times[row as usize]);
+    take_record_batch(&events, &UInt64Array::from(order)).expect("rows of the table itself")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_in_order_of_time() {
+        let mut tables = Tables::default();
+        for (time_ns, kind) in [(20, "b"), (10, "a"), (20, "c"), (0, "first")] {
+            let (flow, link, reason, cwnd_segments) = (None, None, None, None);
+            let (value, packets, cell) = (None, None, None);
+            tables.event(EventRow {
+                time_ns,
+                flow,
+                link,
+                kind,
+                reason,
+                cwnd_segments,
+                value,
+                packets,
+                cell,
+            });
+        }
+        let tables = tables.finish(false);
+        let (_, events) = tables.iter().find(|(name, _)| *name == "events").unwrap();
+        let kinds = events.column_by_name("kind").unwrap();
+        let kinds: Vec<_> = kinds.as_string::<i32>().iter().flatten().collect();
+        assert_eq!(kinds, ["first", "a", "b", "c"]);
     }
 }

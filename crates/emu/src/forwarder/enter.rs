@@ -118,7 +118,7 @@ impl Forwarder {
         let (name, ue) = (self.tables.names.add(&id), self.ends[key.end].ue);
         self.network.add_ue(ue, &mut self.tables.names);
         self.network.add_flow(name, ue);
-        self.meters.add(name, id, key.protocol);
+        self.meters.add(name, id, key);
         self.flow_ends.push(key.end);
     }
 }

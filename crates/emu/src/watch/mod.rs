@@ -13,6 +13,7 @@ mod track;
 
 use std::collections::BTreeMap;
 use std::io::{self, PipeReader, PipeWriter};
+use std::net::IpAddr;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
@@ -25,11 +26,15 @@ use self::diag::Sockets;
 use self::seen::Seen;
 use self::track::Track;
 use crate::EmuError;
-use crate::clock::timespec;
+use crate::clock::{monotonic, timespec};
+use crate::live::Windows;
 use crate::namespace::Namespace;
 
 pub(crate) use rows::Run;
 pub(crate) use track::Keep;
+
+/// How often a live view is told.
+const SHOW: Duration = Duration::from_millis(100);
 
 /// How often what BPF has seen is fetched.
 #[cfg(feature = "bpf")]
@@ -54,6 +59,14 @@ pub struct WatchFacts {
     pub unmatched_sockets: u64,
 }
 
+/// Whom to show what is seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    pub(crate) windows: Windows,
+    /// Ends of UEs by address.
+    pub(crate) addresses: BTreeMap<IpAddr, usize>,
+}
+
 /// The watching thread.
 pub(crate) struct Watch {
     /// Dropped: stop.
@@ -66,6 +79,9 @@ pub(crate) struct Watched {
     facts: WatchFacts,
     keep: Keep,
     tracks: BTreeMap<Socket, Track>,
+    shown: Option<Shown>,
+    /// CLOCK_MONOTONIC in nanoseconds.
+    shown_ns: u64,
 }
 
 /// An end of a connection: place of its namespace, and its cookie.
@@ -81,10 +97,11 @@ impl Watch {
         watching: Watching,
         poll: Duration,
         keep: Keep,
+        shown: Option<Shown>,
         ends: &[&Namespace],
     ) -> Result<Self, EmuError> {
         let (stopped, stop) = io::pipe().map_err(EmuError::Wait)?;
-        let watched = move |by, because| Watched::new(by, because, keep);
+        let watched = move |by, because| Watched::new(by, because, keep, shown.clone());
         let thread = match watching {
             Watching::None => spawn(move |ready| {
                 let _ = ready.send(Ok(()));
@@ -156,6 +173,7 @@ fn by_bpf(
         loop {
             let last = is_over(&stopped, FETCH)?;
             bpf.take()?.for_each(|seen| watched.note(&seen));
+            watched.show();
             if last {
                 watched.facts.lost_records = bpf.lost();
                 return Ok(watched);
@@ -192,6 +210,7 @@ fn by_polling(
                 let looked = sockets.look(&mut |seen| watched.note(seen));
                 looked.map_err(|source| EmuError::Diag { source })?;
             }
+            watched.show();
             if last {
                 return Ok(watched);
             }
@@ -209,7 +228,7 @@ fn is_over(stopped: &PipeReader, interval: Duration) -> Result<bool, EmuError> {
 }
 
 impl Watched {
-    fn new(by: &'static str, because: Option<String>, keep: Keep) -> Self {
+    fn new(by: &'static str, because: Option<String>, keep: Keep, shown: Option<Shown>) -> Self {
         let facts = WatchFacts {
             by,
             because,
@@ -219,7 +238,7 @@ impl Watched {
             sockets: 0,
             unmatched_sockets: 0,
         };
-        Self { facts, keep, tracks: BTreeMap::new() }
+        Self { facts, keep, tracks: BTreeMap::new(), shown, shown_ns: 0 }
     }
 
     fn note(&mut self, seen: &Seen) {
@@ -229,5 +248,19 @@ impl Watched {
             .entry((seen.end, seen.cookie))
             .or_insert_with(|| Track::new(seen, self.keep));
         track.note(seen);
+    }
+
+    /// Tells whoever looks at the run, once in a while.
+    fn show(&mut self) {
+        let Some(shown) = &self.shown else { return };
+        let now_ns = monotonic();
+        if now_ns < self.shown_ns + SHOW.as_nanos() {
+            return;
+        }
+        self.shown_ns = now_ns;
+        shown.windows.set(self.tracks.values().filter_map(|track| {
+            let sender = (track.key(&shown.addresses)?, track.first.end == 0);
+            Some((sender, track.last.cwnd))
+        }));
     }
 }

@@ -40,7 +40,7 @@ impl Watched {
             summary.links.iter().map(|link| (link.id.clone(), link.capacity_mbps)).collect();
         let (mut acks, mut events) = (Vec::new(), Vec::new());
         for track in self.tracks.values() {
-            let key = run.key(track);
+            let key = track.key(run.addresses);
             let Some((key, &index)) = key.and_then(|key| Some((key, run.flows.get(&key)?))) else {
                 self.facts.unmatched_sockets += 1;
                 continue;
@@ -70,12 +70,12 @@ impl Watched {
     }
 }
 
-impl Run<'_> {
-    /// The flow of which a track is one end.
-    fn key(&self, track: &Track) -> Option<Key> {
-        let first = &track.first;
+impl Track {
+    /// The flow of which it is one end; `addresses` has the ends of UEs.
+    pub(super) fn key(&self, addresses: &BTreeMap<IpAddr, usize>) -> Option<Key> {
+        let first = &self.first;
         let (end, ue_port, server_port) = if first.end == 0 {
-            (*self.addresses.get(&first.remote)?, first.remote_port, first.local_port)
+            (*addresses.get(&first.remote)?, first.remote_port, first.local_port)
         } else {
             (first.end, first.local_port, first.remote_port)
         };

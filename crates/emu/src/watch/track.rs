@@ -46,7 +46,7 @@ pub(super) struct Track {
     reduced_to: Option<u32>,
     /// An acknowledgement whose effect is not known yet.
     pending_ns: Option<u64>,
-    last: State,
+    pub(super) last: State,
     spacing_ns: u64,
 }
 
