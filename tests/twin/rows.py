@@ -65,9 +65,10 @@ FOUND: dict[str, str] = {
     "wire-slow": (
         "HyStart's train of acknowledgements, which may be 2 ms apart: at 10 Mb/s one for each "
         "segment comes every 1.2 ms, one for two every 2.4 ms. Which of the two a receiver "
-        "sends when the train is due hangs on when its window begins to grow, hence on its "
-        "estimate of the round trip in whole milliseconds. The kernel's runs end at 59 or at 88 "
-        "and 89 segments, the simulation at 59, and with a reader that takes no time at 88."
+        "sends when the train is due most likely hangs on when its window begins to grow, "
+        "hence on its estimate of the round trip in whole milliseconds. The kernel's runs end at "
+        "59 or at 88 and 89 segments, the simulation at 59, and with a reader that takes no time "
+        "at 88."
     ),
     "lte": (
         "the end of slow start, and what follows from it. Both sides have the same few ends: "
