@@ -80,9 +80,8 @@ FOUND: dict[str, str] = {
         "captures at the UE); other grants follow, and HyStart starts from another smallest "
         "round trip. Since processors stay awake the kernel's downloads leave at 1160 to 1350 "
         "segments in seven runs of ten, the simulated ones at 1350 to 1370 in four and at 167 in "
-        "five, whatever constant times their hosts take. A lead that was not followed: the kernel "
-        "takes longer to read a longer burst, so that its rounds grow by microseconds, and the "
-        "simulated reader does not. Means over a few seeds are means of a lottery."
+        "five, whatever constant times their hosts take, or if they read a longer burst for "
+        "longer; why is not known. Means over a few seeds are means of a lottery."
     ),
     "nr": (
         "how often the uplink falls silent for retxBSR-Timer, 80 ms. When a grant carries "
