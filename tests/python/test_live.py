@@ -203,8 +203,6 @@ def test_windows_of_a_programs_senders_are_seen(
 ) -> None:
     """Nothing but the watch knows them: iperf3's sockets are its own."""
     text, document = exposition
-    if document["emulation"]["watch"]["by"] == "none":
-        pytest.skip("neither BPF nor sock_diag: the senders are not watched")
     samples = _samples(text)
     payload = {
         dict(labels)["flow"]: value

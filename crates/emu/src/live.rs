@@ -59,6 +59,7 @@ pub struct DirectionLook {
 /// One flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowLook {
+    /// Which it is, for [`Windows`].
     #[serde(skip)]
     pub(crate) key: Key,
     /// `tcp ue:40312 server:5201`.

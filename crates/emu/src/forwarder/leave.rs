@@ -17,6 +17,8 @@ use crate::packet::complete;
 pub(super) struct Left {
     at: Instant,
     path: usize,
+    /// Place of the end that it goes to.
+    end: usize,
     flow: FlowId,
     slot: u32,
 }
@@ -30,14 +32,13 @@ impl Forwarder {
         }
         self.let_out(now);
         for index in 0..self.left.len() {
-            let Left { at, path, flow, slot } = self.left[index];
+            let Left { at, path, end, flow, slot } = self.left[index];
             let way = &mut self.ways[path];
             way.note_slot(self.slot, at, now);
             if let Some(log) = &mut self.log {
                 log.push(self.clock.now(), at, path, Point::Out, self.slab.bytes(slot));
             }
-            let place = if path == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
-            let End { tun, outbox, .. } = &mut self.ends[place];
+            let End { tun, outbox, .. } = &mut self.ends[end];
             let (clock, slab, written) = (&self.clock, &mut self.slab, &mut way.written);
             outbox.push(flow, slot, at, &mut Writing { tun, clock, slab, written });
         }
@@ -71,14 +72,14 @@ impl Forwarder {
                 let size = packet.size;
                 journal.push(Entry::Left { at, path, flow, size });
             }
+            let end = if path == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
             if let Some(capture) = &mut self.capture {
-                let place = if path == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
-                let copy = capture.packet(place, at, self.slab.bytes(slot));
+                let copy = capture.packet(end, at, self.slab.bytes(slot));
                 complete(copy, self.slab.checksum(slot));
             }
             // It has long left the cache. Asked for here, headers come side by side.
             black_box(self.slab.bytes(slot)[0]);
-            self.left.push(Left { at, path, flow, slot });
+            self.left.push(Left { at, path, end, flow, slot });
         }
     }
 
@@ -86,7 +87,7 @@ impl Forwarder {
     #[inline]
     fn account(&mut self) {
         let Self { meters, ledger, slab, ways, .. } = self;
-        for Left { at, path, flow: FlowId(flow), slot } in self.left.drain(..) {
+        for Left { at, path, flow: FlowId(flow), slot, .. } in self.left.drain(..) {
             let bytes = slab.bytes(slot);
             ways[path].left_bytes += bytes.len() as u64;
             meters.on_left(flow, path, at, bytes);
