@@ -286,6 +286,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             max_timeout: get.time("delayed_ack_max_ms"),
             ticking: get.flag("delayed_ack_ticking"),
             quick_segments: get.narrow("quick_ack_segments"),
+            pushed_at_once: get.flag("ack_pushed_at_once"),
         },
         aggregation: match get.narrow("aggregation_bytes") {
             0 => None,

@@ -80,6 +80,7 @@ impl Default for EndpointConfig {
                 max_timeout: Duration::from_millis(200),
                 ticking: false,
                 quick_segments: 0,
+                pushed_at_once: false,
             },
             aggregation: None,
             timestamps: true,
@@ -254,6 +255,9 @@ pub struct DelayedAckConfig {
     /// So many acknowledgements, but no more than half a window's worth, are not delayed at the
     /// start, after a duplicate and after a silence longer than the RTO; 0: none.
     pub quick_segments: u32,
+    /// A segment that its sender pushed, and that came alone, is not delayed: it is acknowledged as
+    /// soon as it is read. Linux since 6.6; shorter ones long before.
+    pub pushed_at_once: bool,
 }
 
 impl DelayedAckConfig {
@@ -306,7 +310,7 @@ pub enum RightSizing {
 /// Who takes the data out of the receive buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReaderConfig {
-    /// An application that waits for data and reads all of it at once.
+    /// An application that waits for data and reads at once what is handed up.
     #[default]
     AtOnce,
     /// One that waits for data, is woken so long after it arrived, and then reads all of it.

@@ -4,7 +4,7 @@ The simulated endpoints get the profile of the running kernel. Segments that lea
 are handed to the kernel as one (``emulation.coalesce_bytes``), so the simulated receivers aggregate
 as much of what arrives at one instant. A simulated host answers in no time, a real one some tens
 of microseconds later: over a radio the simulated one gets as many (``radio.host_delay_ms``,
-``radio.host_jitter_ms``), and its reader some to wake up (``read_delay_ms``).
+``radio.host_jitter_ms``), and its server some before it answers.
 
 What a radio does depends on when a flow meets its slots, so each seed starts the flows at another
 moment, the same on both sides.
@@ -38,6 +38,7 @@ UNTOLD = (
     "delayed_ack_max_ms",
     "delayed_ack_ticking",
     "quick_ack_segments",
+    "ack_pushed_at_once",
     "rto_estimator",
     "cwnd_reduction",
     "undo_by_timestamps",
@@ -56,10 +57,6 @@ same: where the kernel compares a time with a round trip of whole slots, such ti
 
 SERVER_MS = 0.03
 """From an acknowledgement to the segments that it allows; added to a delay of the path."""
-
-READ_MS = 0.02
-"""Until a sleeping reader runs, of this order on an idle processor. What counts is that a slot's
-segments have arrived by then: Linux acknowledges them together once its window stands still."""
 
 PHASES_S = 0.04
 """Starts of the seeds are spread over so long: every phase of scheduling requests and of 10 ms."""
@@ -135,23 +132,19 @@ def hosts_take_time(document: dict[str, Any]) -> list[str]:
 
     A server that answers on a slot's edge would be in time for a slot that a real one misses.
     """
-    sets = [
-        f"flow.{index}.read_delay_ms={READ_MS}"
-        for index, flow in enumerate(document["flow"])
-        if "profile" in flow and not {"read_rate_mbps", "read_delay_ms"} & flow.keys()
-    ]
-    if radio := document.get("radio"):
-        sets += [
-            f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}",
-            f"radio.host_jitter_ms={radio.get('host_jitter_ms', 0) + HOST_JITTER_MS}",
-        ]
-        down = document.get("path", {}).get("down", [])
-        delays = [index for index, stage in enumerate(down) if stage["stage"] == "delay"]
-        sets += [
+    radio = document.get("radio")
+    if not radio:
+        return []
+    down = document.get("path", {}).get("down", [])
+    delays = [index for index, stage in enumerate(down) if stage["stage"] == "delay"]
+    return [
+        f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}",
+        f"radio.host_jitter_ms={radio.get('host_jitter_ms', 0) + HOST_JITTER_MS}",
+        *(
             f"path.down.{index}.delay_ms={down[index]['delay_ms'] + SERVER_MS}"
             for index in delays[:1]
-        ]
-    return sets
+        ),
+    ]
 
 
 def nearest_profile(release: str, names: Sequence[str]) -> tuple[str, bool]:

@@ -512,11 +512,18 @@ pub(super) const RECEIVER: &[Key] = &[
          silence longer than the RTO, but no more than half a window's worth; 0: none.",
     ),
     Key::new(
+        "ack_pushed_at_once",
+        Kind::Flag,
+        Default::Inherited,
+        "A segment with the PSH flag that came alone is acknowledged as soon as it is read; false: \
+         it is delayed.",
+    ),
+    Key::new(
         "aggregation_bytes",
         count(Unit::Bytes, 0, 1 << 20),
         Default::Inherited,
-        "Segments that arrive in order are handed up, and acknowledged, together (GRO, LRO), up to \
-         this; 0: one by one.",
+        "Segments that arrive in order are handed up, read and acknowledged together (GRO, LRO), up \
+         to this; 0: one by one.",
     ),
     Key::new(
         "aggregation_ms",

@@ -115,37 +115,31 @@ impl Delay {
         }
     }
 
-    /// A segment in order, of `len` bytes; `push`: its sender's burst ends with it.
+    /// A segment in order, of `len` bytes where the peer's are `full`; `push`: its sender's burst ends
+    /// with it. Returns whether it is handed up now, with what was held before it.
     #[inline]
-    pub(super) fn on_segment(
-        &mut self,
-        now: Instant,
-        (len, push): (u32, bool),
-        waiting: Waiting,
-        rtt: &RttEstimator,
-    ) {
-        // Linux, of a full segment since 6.6.
-        let pushed = push || len < waiting.full;
+    pub(super) fn hold(&mut self, now: Instant, (len, full): (u32, u32), push: bool) -> bool {
+        let pushed = push && self.config.pushed_at_once || len < full;
         let Some(aggregation) = self.aggregation else {
             self.pushed |= pushed;
-            self.decide(now, waiting, rtt);
-            return;
+            return true;
         };
         let until = now + aggregation.time;
         let aggregate = self.aggregate.get_or_insert(Aggregate { until, bytes: 0 });
         aggregate.bytes = aggregate.bytes.saturating_add(len);
         // Or another full segment would not fit.
-        if push || aggregate.bytes.saturating_add(waiting.full) > aggregation.max_bytes {
+        let ends = push || aggregate.bytes.saturating_add(full) > aggregation.max_bytes;
+        if ends {
             self.pushed |= pushed && aggregate.bytes == len;
             self.aggregate = None;
-            self.decide(now, waiting, rtt);
         }
+        ends
     }
 
-    /// RFC 5681 4.2: an acknowledgement for at least every second full-sized segment, now or when
-    /// the application has read.
+    /// Something was handed up. RFC 5681 4.2: an acknowledgement for at least every second full-sized
+    /// segment, now or when the application has read.
     #[inline]
-    fn decide(&mut self, now: Instant, waiting: Waiting, rtt: &RttEstimator) {
+    pub(super) fn decide(&mut self, now: Instant, waiting: Waiting, rtt: &RttEstimator) {
         let quick = self.adaptive.is_some_and(|adaptive| adaptive.quick > 0);
         let most = u64::from(self.config.segments.saturating_sub(1)) * u64::from(waiting.full);
         if waiting.bytes > most && !waiting.unread || quick || waiting.starved {
@@ -187,7 +181,14 @@ impl Delay {
         }
     }
 
-    pub(super) fn on_timer(&mut self, now: Instant, waiting: Waiting, rtt: &RttEstimator) {
+    /// What was held long enough, if anything, is handed up now; the peer's segments are `full`.
+    pub(super) fn release(&mut self, now: Instant, full: u32) -> bool {
+        let ended = self.aggregate.take_if(|aggregate| aggregate.until <= now);
+        self.pushed |= ended.is_some_and(|aggregate| aggregate.bytes < full);
+        ended.is_some()
+    }
+
+    pub(super) fn on_timer(&mut self, now: Instant, rtt: &RttEstimator) {
         if let State::Delayed(at) = self.state
             && at <= now
         {
@@ -196,10 +197,6 @@ impl Delay {
                 // It waited in vain: the next segment takes longer.
                 adaptive.timeout = (adaptive.timeout * 2).min(rtt.rto());
             }
-        }
-        if let Some(aggregate) = self.aggregate.take_if(|aggregate| aggregate.until <= now) {
-            self.pushed |= aggregate.bytes < waiting.full;
-            self.decide(now, waiting, rtt);
         }
     }
 
@@ -217,6 +214,11 @@ impl Delay {
     /// A segment that was pushed alone waits for the application.
     pub(super) fn is_pushed(&self) -> bool {
         self.pushed
+    }
+
+    /// So it would without a delay, if it is read at once.
+    pub(super) fn is_pushed_at_once(&self) -> bool {
+        self.pushed && self.config.pushed_at_once
     }
 
     /// Without any delay.

@@ -165,6 +165,7 @@ impl Receiver {
             // RFC 5681 4.2: at once when a gap is filled, wholly or in part.
             Arrival::FillsGap => {
                 self.read(now, segment);
+                self.window.hand_up(now, self.reassembly.nxt);
                 self.delay.at_once();
             }
             // RFC 5681 4.2: at once, so that the sender sees duplicates.
@@ -177,13 +178,23 @@ impl Receiver {
     fn on_in_order(&mut self, now: Instant, segment: &Segment, rtt: &RttEstimator) {
         self.read(now, segment);
         if self.is_closed() {
+            self.window.hand_up(now, self.reassembly.nxt);
             self.delay.at_once();
         } else {
             let push = segment.flags.has(Flags::PSH);
-            self.delay.on_segment(now, (segment.len, push), self.waiting(), rtt);
+            if self.delay.hold(now, (segment.len, self.full), push) {
+                self.hand_up(now, rtt);
+            }
         }
-        if !self.delay.is_aggregating() {
-            self.window.note_handed_up();
+    }
+
+    /// What came together is there for the application.
+    #[inline]
+    fn hand_up(&mut self, now: Instant, rtt: &RttEstimator) {
+        let has_read = self.window.hand_up(now, self.reassembly.nxt);
+        self.delay.decide(now, self.waiting(), rtt);
+        if has_read && self.delay.is_pushed_at_once() {
+            self.delay.at_once();
         }
     }
 
@@ -290,9 +301,9 @@ impl Receiver {
             self.acknowledge_read();
         }
         self.announce(before);
-        self.delay.on_timer(now, self.waiting(), rtt);
-        if !self.delay.is_aggregating() {
-            self.window.note_handed_up();
+        self.delay.on_timer(now, rtt);
+        if self.delay.release(now, self.full) {
+            self.hand_up(now, rtt);
         }
     }
 
@@ -312,6 +323,9 @@ impl Receiver {
     pub(crate) fn acknowledge(&mut self, now: Instant) -> Acknowledgement {
         let nxt = self.reassembly.nxt;
         self.window.advance(now, nxt);
+        if self.delay.is_aggregating() {
+            self.window.hand_up(now, nxt);
+        }
         self.delay.on_sent();
         self.last_ack_sent = nxt;
         self.acks_sent += 1;

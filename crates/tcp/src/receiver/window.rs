@@ -152,14 +152,12 @@ impl ReceiveWindow {
             // Linux's rcv_ssthresh: faster than any slow start, which grows by what is acknowledged.
             self.offered = (self.offered + 2 * u64::from(segment.len)).min(free);
         }
-        match &mut self.reader {
-            Reader::AtOnce => self.read_to(now, nxt),
-            Reader::After { delay, waking } => match waking {
+        if let Reader::After { delay, waking } = &mut self.reader {
+            match waking {
                 None => *waking = Some(Waking { at: now + *delay, first: nxt, open: true }),
                 Some(waking) if waking.open => waking.first = nxt,
                 Some(_) => {}
-            },
-            Reader::Driver | Reader::Rate { .. } => {}
+            }
         }
         self.offered > before
     }
@@ -183,12 +181,19 @@ impl ReceiveWindow {
         }
     }
 
-    /// What arrives from now on is handed up by itself.
+    /// What has arrived is handed up, and what arrives from now on by itself. Returns whether the
+    /// application has read it.
     #[inline]
-    pub(super) fn note_handed_up(&mut self) {
-        if let Reader::After { waking: Some(waking), .. } = &mut self.reader {
-            waking.open = false;
+    pub(super) fn hand_up(&mut self, now: Instant, nxt: u64) -> bool {
+        match &mut self.reader {
+            Reader::AtOnce => {
+                self.read_to(now, nxt);
+                return true;
+            }
+            Reader::After { waking: Some(waking), .. } => waking.open = false,
+            Reader::After { .. } | Reader::Driver | Reader::Rate { .. } => {}
         }
+        false
     }
 
     /// What is unread would make the window smaller than it was told, but a reader is on its way.

@@ -296,6 +296,7 @@ fn waking() -> EndpointConfig {
     config.reader = ReaderConfig::After(ms(1));
     config.receive_buffer = BufferConfig::fixed(64 * FULL);
     config.aggregation = Some(AggregationConfig { time: Duration::ZERO, max_bytes: 65_535 });
+    config.delayed_ack.pushed_at_once = true;
     config
 }
 
@@ -334,14 +335,37 @@ fn a_window_that_grows_is_acknowledged_without_the_reader() {
 }
 
 #[test]
+fn a_reader_that_is_awake_acknowledges_what_is_handed_up_together() {
+    // Seen with Linux 6.18 on processors that stay awake (tracepoints tcp:tcp_probe and
+    // tcp:tcp_rcv_space_adjust): pairs of one slot come 8 us apart and are read 5 us later.
+    let mut end = Script::accepted(&EndpointConfig { reader: ReaderConfig::AtOnce, ..waking() });
+    for pair in 0..6 {
+        end.send(data(2 * pair));
+        assert_eq!(end.unread(), FULL);
+        end.send(pushed(2 * pair + 1));
+        assert_eq!((window(&end.recv_ack(at(2 * pair + 2))), end.unread()), (64 * FULL, 0));
+    }
+}
+
+#[test]
 fn a_reader_acknowledges_a_segment_that_was_pushed_alone() {
     // Linux since 6.6, where the delayed acknowledgement would have waited.
-    let mut end = Script::accepted(&waking());
+    for reader in [ReaderConfig::After(ms(1)), ReaderConfig::AtOnce] {
+        let mut end = Script::accepted(&EndpointConfig { reader, ..waking() });
+        end.send(pushed(0));
+        if reader != ReaderConfig::AtOnce {
+            end.recv_nothing();
+            end.tick(ms(1));
+        }
+        end.recv_ack(at(1));
+        end.send(data(1));
+        end.tick(ms(1));
+        end.recv_nothing();
+    }
+    let mut older = waking();
+    older.delayed_ack.pushed_at_once = false;
+    let mut end = Script::accepted(&older);
     end.send(pushed(0));
-    end.recv_nothing();
-    end.tick(ms(1));
-    end.recv_ack(at(1));
-    end.send(data(1));
     end.tick(ms(1));
     end.recv_nothing();
 }

@@ -44,6 +44,7 @@ pub(crate) fn config() -> EndpointConfig {
             max_timeout: ms(40),
             ticking: false,
             quick_segments: 0,
+            pushed_at_once: false,
         },
         timestamps: false,
         sack: true,
