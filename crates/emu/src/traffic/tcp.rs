@@ -233,7 +233,12 @@ impl<'a> Sender<'a> {
                 Ok(bytes) => self.written += bytes as u64,
                 Err(Errno::AGAIN | Errno::INTR) => {
                     let until = stop.map_or(now + LOOK, |stop| stop.min(now + LOOK));
-                    if self.pause(PollFlags::OUT, until)? == Woken::Over {
+                    let goes_on = match self.pause(PollFlags::OUT, until)? {
+                        Woken::Over => false,
+                        Woken::Time => true,
+                        Woken::Ready => self.let_pass()?,
+                    };
+                    if !goes_on {
                         return Ok(false);
                     }
                 }
@@ -260,6 +265,16 @@ impl<'a> Sender<'a> {
             }
             self.look()?;
         }
+    }
+
+    /// There is room again, hence acknowledgements are arriving. Those that come while the program
+    /// writes are put together (TCPBacklogCoalesce): it waits until the burst is over, but for a part
+    /// of a round trip only, of which the buffer holds two. False: the run is over.
+    fn let_pass(&self) -> Result<bool, Failure> {
+        let srtt = self.last.map_or(0.0, |window| window.srtt_ms);
+        let most = Duration::from_nanos((srtt * 1e6 / 8.0) as u64).min(LOOK);
+        let woken = self.pace.until(self.pace.clock.now() + most);
+        woken.map_err(|error| Failure("waiting", error))
     }
 
     fn pause(&self, flags: PollFlags, until: Instant) -> Result<Woken, Failure> {
