@@ -334,6 +334,7 @@ fn recovery(get: &Get<'_>) -> RecoveryConfig {
             _ => LossDetection::Sack,
         },
         tail_loss_probe: get.flag("tail_loss_probe"),
+        timer_tick: get.time("rack_timer_tick_ms"),
         reduction: match get.text("cwnd_reduction") {
             "prr" => Reduction::Prr,
             _ => Reduction::Immediate,

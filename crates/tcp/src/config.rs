@@ -151,6 +151,9 @@ pub struct RecoveryConfig {
     pub detection: LossDetection,
     /// Tail loss probes (RFC 8985 7). Needs SACK.
     pub tail_loss_probe: bool,
+    /// RACK's reordering timer runs out with a tick of a clock that has such ticks, and not too early,
+    /// as Linux's timers do (CONFIG_HZ); zero: exactly.
+    pub timer_tick: Duration,
     /// How cwnd comes down to ssthresh.
     pub reduction: Reduction,
     /// F-RTO (RFC 5682): after a time-out, finds out whether it was needed.

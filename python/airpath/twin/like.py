@@ -43,6 +43,7 @@ UNTOLD = (
     "cwnd_reduction",
     "undo_by_timestamps",
     "undo_by_dsack",
+    "rack_timer_tick_ms",
     "cwnd_grows_half_used",
     "cwnd_grows_by_delivered",
     "cwnd_decays",

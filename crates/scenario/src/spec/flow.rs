@@ -392,6 +392,13 @@ pub(super) const SENDER: &[Key] = &[
         "Probe for losses at the end of a flight (RFC 8985 7).",
     ),
     Key::new(
+        "rack_timer_tick_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "RACK's reordering timer runs out with a tick of a clock that has such ticks, and not too \
+         early, as Linux's timers do; 0: exactly.",
+    ),
+    Key::new(
         "cwnd_reduction",
         Kind::Choice(&[
             choice("immediate", "At once (RFC 6675 5)."),

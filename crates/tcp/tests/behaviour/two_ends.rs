@@ -435,18 +435,19 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
     let detection = prop_oneof![Just(LossDetection::Sack), Just(LossDetection::Rack)];
     let reduction = prop_oneof![Just(Reduction::Immediate), Just(Reduction::Prr)];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    (detection, reduction, flags).prop_map(
-        |(detection, reduction, (tail_loss_probe, frto, undo_by_timestamps, undo_by_dsack))| {
-            RecoveryConfig {
-                detection,
-                tail_loss_probe,
-                reduction,
-                frto,
-                undo_by_timestamps,
-                undo_by_dsack,
-            }
-        },
-    )
+    let tick = prop_oneof![Just(Duration::ZERO), micros(1..10_000)];
+    (detection, tick, reduction, flags).prop_map(|(detection, timer_tick, reduction, flags)| {
+        let (tail_loss_probe, frto, undo_by_timestamps, undo_by_dsack) = flags;
+        RecoveryConfig {
+            detection,
+            tail_loss_probe,
+            timer_tick,
+            reduction,
+            frto,
+            undo_by_timestamps,
+            undo_by_dsack,
+        }
+    })
 }
 
 /// When segments leave, and what an unused window becomes.
