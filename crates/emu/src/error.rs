@@ -17,7 +17,10 @@ pub enum EmuError {
         source: io::Error,
     },
     /// The TUN driver is missing or refuses.
-    #[error("/dev/net/tun for `{device}`: {source} (root, or CAP_NET_ADMIN, and the tun module)")]
+    #[error(
+        "/dev/net/tun for `{device}`: {source} (it takes the tun module, a device that you may open, \
+         and root or CAP_NET_ADMIN; emulation.io = \"packet\" does without)"
+    )]
     Tun {
         /// The device.
         device: String,
