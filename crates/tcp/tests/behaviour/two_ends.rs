@@ -207,8 +207,8 @@ impl End {
         self.delivered = delivered;
         let unread = self.endpoint.unread();
         // What is held together is not handed up yet.
-        let at_once = config.reader == ReaderConfig::AtOnce && config.aggregation.is_none();
-        assert!(unread <= delivered && (unread == 0 || !at_once));
+        let held = config.aggregation.map_or(0, |aggregation| u64::from(aggregation.max_bytes));
+        assert!(unread <= delivered && (unread <= held || config.reader != ReaderConfig::AtOnce));
         let window = self.endpoint.window();
         assert!(window.cwnd >= 1.0 && window.ssthresh >= 1.0, "{window:?}");
         let outstanding = self.endpoint.written() - self.endpoint.acknowledged();
