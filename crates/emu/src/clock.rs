@@ -6,6 +6,16 @@ use rustix::thread::nanosleep;
 use rustix::time::clock_getres;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+/// [`Instant::ZERO`] is that much after a whole number of [`GRID_NANOS`]: what happens at whole or
+/// half milliseconds is between the kernel's ticks, where it can be late without passing one, and
+/// does not have its interrupts at the same time.
+const PHASE_NANOS: u64 = 250_000;
+
+/// Linux's TCP counts the milliseconds of CLOCK_MONOTONIC (in timestamps, and hence in what its
+/// receivers take for a round trip), its timers count ticks of 1, 4 or 10 ms: so these fall in the
+/// same way in each run.
+const GRID_NANOS: u64 = 20_000_000;
+
 /// CLOCK_MONOTONIC as the model's time, counted from when the clock was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -24,9 +34,10 @@ impl Clock {
         Self { origin }
     }
 
-    /// [`Instant::ZERO`] is that far ahead; until then it is that.
+    /// [`Instant::ZERO`] is that far ahead, or up to 20 ms more; until then it is that.
     pub(crate) fn ahead(length: Duration) -> Self {
-        Self { origin: monotonic() + length.as_nanos() }
+        let origin = (monotonic() + length.as_nanos()).next_multiple_of(GRID_NANOS) + PHASE_NANOS;
+        Self { origin }
     }
 
     /// Time since the clock was made.
