@@ -2,8 +2,9 @@
 //!
 //! The rest (delayed acknowledgements, the first RTO, slow start of CUBIC) is the kernel's own.
 
+use airpath_base::Duration;
 use airpath_scenario::{Direction, FlowConfig, Scenario, TcpConfig, Traffic};
-use airpath_tcp::{EcnConfig, EndpointConfig, IdleRestart, LossDetection};
+use airpath_tcp::{EcnConfig, EndpointConfig, IdleRestart, LossDetection, SackCompressionConfig};
 
 use crate::EmuError;
 use crate::congestion::Names;
@@ -115,6 +116,11 @@ fn sysctls_of(end: &EndpointConfig) -> Vec<(&'static str, String)> {
         }),
         ("net.ipv4.tcp_rto_min_us", (end.rto.min.as_nanos() / 1_000).to_string()),
     ];
+    let SackCompressionConfig { delay, acks, slack } = end.sack_compression;
+    let acks = if delay == Duration::ZERO { 0 } else { acks };
+    sysctls.push(("net.ipv4.tcp_comp_sack_nr", acks.to_string()));
+    sysctls.push(("net.ipv4.tcp_comp_sack_delay_ns", delay.as_nanos().to_string()));
+    sysctls.push(("net.ipv4.tcp_comp_sack_slack_ns", slack.as_nanos().to_string()));
     if let Some(pacing) = &end.pacing {
         let percent = |ratio: f64| ((ratio * 100.0) as u64).to_string();
         sysctls.push(("net.ipv4.tcp_pacing_ss_ratio", percent(pacing.slow_start_ratio)));
@@ -169,6 +175,8 @@ mod tests {
         assert_eq!(ue.congestion, "bbr");
         // RFC 6298 2.4.
         assert_eq!(value(&ue, "net.ipv4.tcp_rto_min_us"), Some("1000000"));
+        let compression = |profile| value(profile, "net.ipv4.tcp_comp_sack_nr");
+        assert_eq!((compression(&server), compression(&ue)), (Some("44"), Some("0")));
     }
 
     #[test]

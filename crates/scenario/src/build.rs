@@ -12,7 +12,8 @@ use airpath_tcp::{
     AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
     DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, HystartConfig, IdleRestart,
     LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction,
-    RightSizing, RoundStart, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
+    RightSizing, RoundStart, RtoConfig, RtoEstimator, SackCompressionConfig, SlowStartConfig,
+    ValidationConfig,
 };
 
 use airpath_base::{Duration, Rate};
@@ -287,6 +288,11 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             ticking: get.flag("delayed_ack_ticking"),
             quick_segments: get.narrow("quick_ack_segments"),
             pushed_at_once: get.flag("ack_pushed_at_once"),
+        },
+        sack_compression: SackCompressionConfig {
+            delay: get.time("sack_compression_ms"),
+            acks: get.narrow("sack_compression_acks"),
+            slack: get.time("sack_compression_slack_ms"),
         },
         aggregation: match get.narrow("aggregation_bytes") {
             0 => None,

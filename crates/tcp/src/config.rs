@@ -30,6 +30,8 @@ pub struct EndpointConfig {
     pub validation: ValidationConfig,
     /// Acknowledgements of the receiving half.
     pub delayed_ack: DelayedAckConfig,
+    /// Which acknowledgements of data out of order are kept back.
+    pub sack_compression: SackCompressionConfig,
     /// Segments that the receiver's network card or driver hands up together.
     pub aggregation: Option<AggregationConfig>,
     /// Timestamps option (RFC 7323).
@@ -82,6 +84,7 @@ impl Default for EndpointConfig {
                 quick_segments: 0,
                 pushed_at_once: false,
             },
+            sack_compression: SackCompressionConfig::default(),
             aggregation: None,
             timestamps: true,
             sack: true,
@@ -263,6 +266,19 @@ pub struct DelayedAckConfig {
     pub pushed_at_once: bool,
 }
 
+/// Compression of SACKs, as in Linux since 4.18: after three acknowledgements of data out of order the
+/// next ones are kept back. Needs SACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackCompressionConfig {
+    /// At most this long, and a twentieth of a round trip (`tcp_comp_sack_delay_ns`); zero: not at
+    /// all.
+    pub delay: Duration,
+    /// Acknowledgements kept back before one goes out (`tcp_comp_sack_nr`).
+    pub acks: u32,
+    /// What the timer may be late, and is on an idle machine (`tcp_comp_sack_slack_ns`, since 5.8).
+    pub slack: Duration,
+}
+
 impl DelayedAckConfig {
     /// The time-out follows the time between segments.
     pub fn is_adaptive(&self) -> bool {
@@ -270,8 +286,8 @@ impl DelayedAckConfig {
     }
 }
 
-/// Aggregation of arriving segments, by the card (LRO) or the driver (GRO): what arrives in order
-/// within `time` of the first, up to a PSH flag, is acknowledged as if it were one segment.
+/// Aggregation of arriving segments, by the card (LRO) or the driver (GRO): segments that follow on each
+/// other within `time` of the first, up to a PSH flag, are acknowledged as if they were one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregationConfig {
     /// Zero: only what arrives at one instant.

@@ -16,7 +16,7 @@ pub use config::{
     AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
     DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, IdleRestart, LossDetection,
     OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction, RightSizing, RtoConfig,
-    RtoEstimator, SlowStartConfig, ValidationConfig,
+    RtoEstimator, SackCompressionConfig, SlowStartConfig, ValidationConfig,
 };
 pub use congestion::{
     AckSample, AckTrain, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, HystartClock,

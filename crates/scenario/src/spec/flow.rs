@@ -526,11 +526,30 @@ pub(super) const RECEIVER: &[Key] = &[
          it is delayed.",
     ),
     Key::new(
+        "sack_compression_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "After three acknowledgements of data above a gap the next ones are kept back this long, and a \
+         twentieth of a round trip at most; 0: not at all. Needs `sack`.",
+    ),
+    Key::new(
+        "sack_compression_acks",
+        count(Unit::Plain, 1, 255),
+        Default::Inherited,
+        "Acknowledgements kept back before one goes out.",
+    ),
+    Key::new(
+        "sack_compression_slack_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "What the timer of that is late.",
+    ),
+    Key::new(
         "aggregation_bytes",
         count(Unit::Bytes, 0, 1 << 20),
         Default::Inherited,
-        "Segments that arrive in order are handed up, read and acknowledged together (GRO, LRO), up \
-         to this; 0: one by one.",
+        "Segments that follow on each other are handed up, read and acknowledged together (GRO, LRO), \
+         up to this; 0: one by one.",
     ),
     Key::new(
         "aggregation_ms",

@@ -2,6 +2,7 @@
 
 use airpath_base::{Duration, Instant};
 
+use super::reassembly::Arrival;
 use crate::{AggregationConfig, DelayedAckConfig, EndpointConfig, RttEstimator};
 
 /// Decides when acknowledgements go out.
@@ -29,6 +30,21 @@ enum State {
 struct Aggregate {
     until: Instant,
     bytes: u32,
+    /// Where the next one would begin.
+    end: u64,
+    arrival: Arrival,
+}
+
+/// A segment that brought something new.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) seq: u64,
+    pub(super) len: u32,
+    /// Payload of a full-sized segment of the peer.
+    pub(super) full: u32,
+    /// The peer's burst ends with it.
+    pub(super) push: bool,
+    pub(super) arrival: Arrival,
 }
 
 /// What Linux knows about the time between segments. The rules are from the paper that
@@ -115,32 +131,52 @@ impl Delay {
         }
     }
 
-    /// A segment in order, of `len` bytes where the peer's are `full`; `push`: its sender's burst ends
-    /// with it. Returns whether it is handed up now, with what was held before it.
+    /// What is held and does not end where the next segment begins: it is handed up.
     #[inline]
-    pub(super) fn hold(&mut self, now: Instant, (len, full): (u32, u32), push: bool) -> bool {
-        let pushed = push && self.config.pushed_at_once || len < full;
+    pub(super) fn interrupt(&mut self, seq: u64, full: u32) -> Option<Arrival> {
+        let ended = self.aggregate.take_if(|aggregate| aggregate.end != seq)?;
+        Some(self.handed_up(&ended, full))
+    }
+
+    /// A segment that brought something new. Returns what is handed up now, with all that was held
+    /// before it.
+    #[inline]
+    pub(super) fn hold(&mut self, now: Instant, part: Part) -> Option<Arrival> {
+        let Part { seq, len, full, push, arrival } = part;
+        let pushed =
+            arrival == Arrival::InOrder && (push && self.config.pushed_at_once || len < full);
         let Some(aggregation) = self.aggregation else {
             self.pushed |= pushed;
-            return true;
+            return Some(arrival);
         };
         let until = now + aggregation.time;
-        let aggregate = self.aggregate.get_or_insert(Aggregate { until, bytes: 0 });
+        let new = Aggregate { until, bytes: 0, end: seq, arrival };
+        let aggregate = self.aggregate.get_or_insert(new);
         aggregate.bytes = aggregate.bytes.saturating_add(len);
+        aggregate.end = seq + u64::from(len);
+        if arrival == Arrival::FillsGap {
+            aggregate.arrival = arrival;
+        }
+        let arrival = aggregate.arrival;
         // Or another full segment would not fit.
         let ends = push || aggregate.bytes.saturating_add(full) > aggregation.max_bytes;
         if ends {
             self.pushed |= pushed && aggregate.bytes == len;
             self.aggregate = None;
         }
-        ends
+        ends.then_some(arrival)
+    }
+
+    fn handed_up(&mut self, aggregate: &Aggregate, full: u32) -> Arrival {
+        self.pushed |= aggregate.arrival == Arrival::InOrder && aggregate.bytes < full;
+        aggregate.arrival
     }
 
     /// Something was handed up. RFC 5681 4.2: an acknowledgement for at least every second full-sized
     /// segment, now or when the application has read.
     #[inline]
     pub(super) fn decide(&mut self, now: Instant, waiting: Waiting, rtt: &RttEstimator) {
-        let quick = self.adaptive.is_some_and(|adaptive| adaptive.quick > 0);
+        let quick = self.is_quick();
         let most = u64::from(self.config.segments.saturating_sub(1)) * u64::from(waiting.full);
         if waiting.bytes > most && !waiting.unread || quick || waiting.starved {
             self.state = State::Now;
@@ -182,10 +218,9 @@ impl Delay {
     }
 
     /// What was held long enough, if anything, is handed up now; the peer's segments are `full`.
-    pub(super) fn release(&mut self, now: Instant, full: u32) -> bool {
-        let ended = self.aggregate.take_if(|aggregate| aggregate.until <= now);
-        self.pushed |= ended.is_some_and(|aggregate| aggregate.bytes < full);
-        ended.is_some()
+    pub(super) fn release(&mut self, now: Instant, full: u32) -> Option<Arrival> {
+        let ended = self.aggregate.take_if(|aggregate| aggregate.until <= now)?;
+        Some(self.handed_up(&ended, full))
     }
 
     pub(super) fn on_timer(&mut self, now: Instant, rtt: &RttEstimator) {
@@ -205,10 +240,15 @@ impl Delay {
         self.state == State::Now
     }
 
-    /// Segments are being put together.
+    /// Segments in order are being put together.
     #[inline]
     pub(super) fn is_aggregating(&self) -> bool {
-        self.aggregate.is_some()
+        self.aggregate.is_some_and(|aggregate| aggregate.arrival != Arrival::OutOfOrder)
+    }
+
+    /// Acknowledgements are not delayed for now.
+    pub(super) fn is_quick(&self) -> bool {
+        self.adaptive.is_some_and(|adaptive| adaptive.quick > 0)
     }
 
     /// A segment that was pushed alone waits for the application.
@@ -230,7 +270,9 @@ impl Delay {
     #[inline]
     pub(super) fn on_sent(&mut self) {
         self.state = State::None;
-        self.aggregate = None;
+        if self.is_aggregating() {
+            self.aggregate = None;
+        }
         self.pushed = false;
         if let Some(adaptive) = &mut self.adaptive
             && adaptive.quick > 0

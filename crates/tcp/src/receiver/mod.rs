@@ -1,5 +1,6 @@
 //! The receiving half of an endpoint: reassembly, acknowledgements, window, congestion echo.
 
+mod compress;
 mod delay;
 mod ecn;
 mod reassembly;
@@ -11,7 +12,8 @@ pub(crate) use window::MAX_WINDOW_SCALE;
 use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment};
 
 use crate::{EcnConfig, EndpointConfig, RttEstimator};
-use delay::{Delay, Room, Waiting};
+use compress::Compression;
+use delay::{Delay, Part, Room, Waiting};
 use ecn::{Change, Echo};
 use reassembly::{Arrival, Reassembly};
 use window::ReceiveWindow;
@@ -26,6 +28,7 @@ pub(crate) struct Receiver {
     timestamps: bool,
     reassembly: Reassembly,
     delay: Delay,
+    compression: Compression,
     window: ReceiveWindow,
     echo: Echo,
     /// Timestamp to echo (RFC 7323 4.3, TS.Recent).
@@ -61,6 +64,7 @@ impl Receiver {
             timestamps: config.timestamps,
             reassembly: Reassembly::new(),
             delay: Delay::new(config),
+            compression: Compression::new(config.sack_compression),
             window: ReceiveWindow::new(config),
             echo: Echo::new(),
             ts_recent: 0,
@@ -160,37 +164,58 @@ impl Receiver {
             self.delay.note_arrival(now, self.room(), rtt);
             self.note_congestion(segment, ecn);
         }
-        match arrival {
-            Arrival::InOrder => self.on_in_order(now, segment, rtt),
-            // RFC 5681 4.2: at once when a gap is filled, wholly or in part.
-            Arrival::FillsGap => {
-                self.read(now, segment);
-                self.window.hand_up(now, self.reassembly.nxt);
-                self.delay.at_once();
-            }
-            // RFC 5681 4.2: at once, so that the sender sees duplicates.
-            Arrival::OutOfOrder => self.delay.at_once(),
-            Arrival::Duplicate => self.repeat_at_once(),
-        }
-    }
-
-    #[inline]
-    fn on_in_order(&mut self, now: Instant, segment: &Segment, rtt: &RttEstimator) {
-        self.read(now, segment);
-        if self.is_closed() {
-            self.window.hand_up(now, self.reassembly.nxt);
-            self.delay.at_once();
+        if arrival == Arrival::Duplicate {
+            self.repeat_at_once();
         } else {
-            let push = segment.flags.has(Flags::PSH);
-            if self.delay.hold(now, (segment.len, self.full), push) {
-                self.hand_up(now, rtt);
+            self.on_new(now, segment, arrival, rtt);
+        }
+    }
+
+    /// A segment brought something new: it is handed up, now or with what follows on it.
+    #[inline]
+    fn on_new(&mut self, now: Instant, segment: &Segment, arrival: Arrival, rtt: &RttEstimator) {
+        if let Some(held) = self.delay.interrupt(segment.seq, self.full) {
+            self.hand_up(now, held, rtt);
+        }
+        if arrival != Arrival::OutOfOrder {
+            self.read(now, segment);
+        }
+        if arrival == Arrival::FillsGap || self.is_closed() {
+            // What waited above the gap has been handed up before.
+            self.window.hand_up(now, self.reassembly.nxt);
+        }
+        if self.is_closed() {
+            self.delay.at_once();
+            return;
+        }
+        let Segment { seq, len, .. } = *segment;
+        let push = segment.flags.has(Flags::PSH);
+        let part = Part { seq, len, full: self.full, push, arrival };
+        if let Some(arrival) = self.delay.hold(now, part) {
+            self.hand_up(now, arrival, rtt);
+        }
+    }
+
+    /// What came together is there for TCP, and for the application where it is in order.
+    #[inline]
+    fn hand_up(&mut self, now: Instant, arrival: Arrival, rtt: &RttEstimator) {
+        match arrival {
+            Arrival::InOrder => self.hand_up_in_order(now, rtt),
+            // RFC 5681 4.2: at once when a gap is filled, wholly or in part.
+            Arrival::FillsGap => self.delay.at_once(),
+            // RFC 5681 4.2: at once, so that the sender sees duplicates.
+            Arrival::OutOfOrder | Arrival::Duplicate => {
+                let (nxt, shortest) = (self.reassembly.nxt, self.rtt(rtt));
+                let at_once = !self.sack || self.delay.is_quick();
+                if at_once || self.compression.admits(now, nxt, shortest) {
+                    self.delay.at_once();
+                }
             }
         }
     }
 
-    /// What came together is there for the application.
     #[inline]
-    fn hand_up(&mut self, now: Instant, rtt: &RttEstimator) {
+    fn hand_up_in_order(&mut self, now: Instant, rtt: &RttEstimator) {
         let has_read = self.window.hand_up(now, self.reassembly.nxt);
         self.delay.decide(now, self.waiting(), rtt);
         if has_read && self.delay.is_pushed_at_once() {
@@ -239,6 +264,12 @@ impl Receiver {
         }
     }
 
+    /// The shortest round trip that is known: the receiver's own estimate, or what the sender in this
+    /// end has.
+    fn rtt(&self, estimator: &RttEstimator) -> Option<Duration> {
+        [self.window.rtt(), estimator.srtt()].into_iter().flatten().min()
+    }
+
     #[inline]
     fn room(&self) -> Room {
         Room { bytes: self.window.offered(), full: self.full }
@@ -285,13 +316,20 @@ impl Receiver {
 
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
-        let update = match self.is_closed() || self.delay.is_due() {
+        if self.delay.is_due() {
+            return self.delay.timer();
+        }
+        let update = match self.is_closed() {
             true => None,
             false => self.window.timer(self.reassembly.nxt),
         };
-        match (self.delay.timer(), update) {
+        let first = match (self.delay.timer(), update) {
             (Some(first), Some(second)) => Some(first.min(second)),
             (first, second) => first.or(second),
+        };
+        match self.compression.timer() {
+            None => first,
+            Some(at) => Some(first.map_or(at, |first| first.min(at))),
         }
     }
 
@@ -302,8 +340,11 @@ impl Receiver {
         }
         self.announce(before);
         self.delay.on_timer(now, rtt);
-        if self.delay.release(now, self.full) {
-            self.hand_up(now, rtt);
+        if self.compression.timer().is_some_and(|at| at <= now) {
+            self.delay.at_once();
+        }
+        if let Some(arrival) = self.delay.release(now, self.full) {
+            self.hand_up(now, arrival, rtt);
         }
     }
 
@@ -327,6 +368,7 @@ impl Receiver {
             self.window.hand_up(now, nxt);
         }
         self.delay.on_sent();
+        self.compression.on_sent();
         self.last_ack_sent = nxt;
         self.acks_sent += 1;
         Acknowledgement {

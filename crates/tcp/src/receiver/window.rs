@@ -88,6 +88,11 @@ impl ReceiveWindow {
         self.tuning = (self.size < self.max).then(|| Tuning::new(self.size, agreed));
     }
 
+    /// The round trip as right-sizing knows it.
+    pub(super) fn rtt(&self) -> Option<Duration> {
+        self.tuning.as_ref()?.rtt
+    }
+
     /// Shift to offer in a SYN (RFC 7323 2.3).
     pub(super) fn scale(&self) -> u8 {
         self.scale

@@ -1,7 +1,9 @@
 //! Acknowledgements as Linux delays them, and those of aggregates.
 
 use airpath_base::{Duration, Flags, Segment};
-use airpath_tcp::{AggregationConfig, BufferConfig, DelayedAckConfig, EndpointConfig};
+use airpath_tcp::{
+    AggregationConfig, BufferConfig, DelayedAckConfig, EndpointConfig, SackCompressionConfig,
+};
 
 use crate::script::*;
 
@@ -232,8 +234,62 @@ fn what_is_out_of_order_ends_an_aggregate() {
     let mut end = Script::accepted(&aggregating(ms(5)));
     end.send(data(0));
     end.send(data(2));
+    end.recv_nothing();
+    end.tick(ms(5));
     assert_eq!(blocks(&end.recv_ack(at(1))), [(2, 3)]);
     end.send(data(1));
+    end.recv_nothing();
+    end.tick(ms(5));
     end.recv_ack(at(3));
     assert_eq!(end.next_timer(), None);
+}
+
+#[test]
+fn what_follows_on_each_other_above_a_gap_is_acknowledged_together() {
+    // As GRO hands it up; a further gap is a further acknowledgement.
+    let mut end = Script::accepted(&aggregating(Duration::ZERO));
+    (2..9).for_each(|segment| end.send(data(segment)));
+    (10..14).for_each(|segment| end.send(data(segment)));
+    assert_eq!(blocks(&end.recv_ack(at(0))), [(10, 11), (2, 9)]);
+    end.recv_nothing();
+    end.tick(Duration::ZERO);
+    assert_eq!(blocks(&end.recv_ack(at(0))), [(10, 14), (2, 9)]);
+    // Retransmissions, too, come together.
+    end.send(data(0));
+    end.send(data(1));
+    end.recv_nothing();
+    end.tick(Duration::ZERO);
+    end.recv_ack(at(9));
+    end.send(data(9));
+    end.tick(Duration::ZERO);
+    end.recv_ack(at(14));
+    end.recv_nothing();
+}
+
+#[test]
+fn acknowledgements_above_a_gap_are_kept_back_after_three() {
+    // Linux since 4.18: ip-sysctl, tcp_comp_sack_delay_ns.
+    let compression = SackCompressionConfig { delay: ms(1), acks: 44, slack: ms(1) / 10 };
+    let with = EndpointConfig { sack_compression: compression, ..config() };
+    let mut end = Script::accepted(&with);
+    for segment in 1..=3 {
+        end.send(data(segment));
+        assert_eq!(blocks(&end.recv_ack(at(0))), [(1, segment + 1)]);
+    }
+    (4..30).for_each(|segment| end.send(data(segment)));
+    end.recv_nothing();
+    end.tick(ms(1) + ms(1) / 10 - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    assert_eq!(blocks(&end.recv_ack(at(0))), [(1, 30)]);
+    // The gap is closed: at once, and the count begins again.
+    end.send(data(0));
+    end.recv_ack(at(30));
+    (32..36).for_each(|segment| end.send(data(segment)));
+    (0..3).for_each(|_| drop(end.recv_ack(at(30))));
+    end.recv_nothing();
+    // Without SACK a duplicate is all that there is.
+    let mut end = Script::accepted(&EndpointConfig { sack: false, ..with });
+    (1..30).for_each(|segment| end.send(data(segment)));
+    (1..30).for_each(|_| drop(end.recv_ack(at(0))));
 }

@@ -9,7 +9,8 @@ use airpath_tcp::{
     AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
     DelayedAckConfig, EarlyExit, EcnConfig, Endpoint, EndpointConfig, HystartConfig, IdleRestart,
     LimitTimes, LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig,
-    Reduction, RightSizing, RtoConfig, RtoEstimator, SlowStartConfig, ValidationConfig,
+    Reduction, RightSizing, RtoConfig, RtoEstimator, SackCompressionConfig, SlowStartConfig,
+    ValidationConfig,
 };
 use proptest::prelude::*;
 
@@ -382,7 +383,8 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
         |(sizes, congestion, rto, options, buffers, recovery, leaving, receiving)| {
             let (send_buffer, receive_buffer, send_buffer_factor) = buffers;
             let (pacing, offload, validation) = leaving;
-            let (delayed_ack, aggregation, (dsack, ecn), initial, reader) = receiving;
+            let (acks, aggregation, (dsack, ecn), initial, reader) = receiving;
+            let (delayed_ack, sack_compression) = acks;
             let (mss, initial_window, slow_start) = sizes;
             let (timestamps, sack, window_scaling) = options;
             let bytes = |thousandths: u64| (thousandths * u64::from(mss)).div_ceil(1000);
@@ -394,6 +396,7 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                 congestion,
                 rto,
                 delayed_ack,
+                sack_compression,
                 aggregation,
                 timestamps,
                 sack,
@@ -476,8 +479,8 @@ fn leaving()
     (pacing, proptest::option::of(offload), validation)
 }
 
-type Receiving =
-    (DelayedAckConfig, Option<AggregationConfig>, (bool, bool), Option<u64>, Option<u64>);
+type Acks = (DelayedAckConfig, SackCompressionConfig);
+type Receiving = (Acks, Option<AggregationConfig>, (bool, bool), Option<u64>, Option<u64>);
 
 /// Acknowledgements, aggregation, D-SACK and ECN, part of the buffer at the start, reading: 0 is by
 /// the driver, others are segments in a second.
@@ -495,13 +498,16 @@ fn receiving() -> impl Strategy<Value = Receiving> {
             pushed_at_once,
         },
     );
+    let compression =
+        (prop_oneof![Just(Duration::ZERO), micros(1..20_000)], 1u32..60, micros(0..500))
+            .prop_map(|(delay, acks, slack)| SackCompressionConfig { delay, acks, slack });
     let time = prop_oneof![Just(Duration::ZERO), micros(0..20_000)];
     let aggregation =
         (time, 1u32..70_000).prop_map(|(time, max_bytes)| AggregationConfig { time, max_bytes });
     let reader = prop_oneof![2 => Just(None), 1 => Just(Some(0)), 2 => (1u64..2000).prop_map(Some)];
     let aggregation = proptest::option::of(aggregation);
     let initial = proptest::option::of(1u64..50);
-    (delayed_ack, aggregation, any::<(bool, bool)>(), initial, reader)
+    ((delayed_ack, compression), aggregation, any::<(bool, bool)>(), initial, reader)
 }
 
 fn early_exit() -> impl Strategy<Value = EarlyExit> {

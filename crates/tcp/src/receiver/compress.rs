@@ -1,0 +1,117 @@
+//! Compression of SACKs: of the acknowledgements that only tell what arrived above a gap, few go out.
+
+use airpath_base::{Duration, Instant};
+
+use crate::SackCompressionConfig;
+
+/// Decides which acknowledgements of data out of order go out at once.
+///
+/// As Linux does since 4.18 (E. Dumazet, "tcp: add SACK compression", 2018; ip-sysctl:
+/// `tcp_comp_sack_delay_ns`): a sender that still goes by three duplicates gets these.
+#[derive(Debug)]
+pub(super) struct Compression {
+    config: SackCompressionConfig,
+    /// RCV.NXT that `sent` is about.
+    nxt: u64,
+    /// Acknowledgements sent at once since RCV.NXT moved.
+    sent: u32,
+    /// Kept back since the last acknowledgement.
+    kept: u32,
+    /// When one goes out for those.
+    until: Option<Instant>,
+}
+
+/// Duplicates that make a sender retransmit (RFC 5681 3.2).
+const DUPLICATES: u32 = 3;
+
+/// The share of a round trip that an acknowledgement waits: 5 %.
+const SHARE: u64 = 20;
+
+impl Compression {
+    pub(super) const fn new(config: SackCompressionConfig) -> Self {
+        Self { config, nxt: 0, sent: 0, kept: 0, until: None }
+    }
+
+    /// Data arrived above a gap at `nxt`: whether that is acknowledged at once. `rtt` is the shortest
+    /// that is known.
+    pub(super) fn admits(&mut self, now: Instant, nxt: u64, rtt: Option<Duration>) -> bool {
+        let SackCompressionConfig { delay, acks, slack } = self.config;
+        if delay == Duration::ZERO || self.kept >= acks {
+            return true;
+        }
+        if self.nxt != nxt {
+            (self.nxt, self.sent) = (nxt, 0);
+        }
+        if self.sent < DUPLICATES {
+            self.sent += 1;
+            return true;
+        }
+        let Some(rtt) = rtt else { return true };
+        self.kept += 1;
+        self.until.get_or_insert(now + delay.min(rtt / SHARE) + slack);
+        false
+    }
+
+    /// When an acknowledgement is due for those that were kept back.
+    pub(super) const fn timer(&self) -> Option<Instant> {
+        self.until
+    }
+
+    /// An acknowledgement goes out.
+    pub(super) const fn on_sent(&mut self) {
+        (self.kept, self.until) = (0, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINUX: SackCompressionConfig = SackCompressionConfig {
+        delay: Duration::from_millis(1),
+        acks: 44,
+        slack: Duration::from_micros(100),
+    };
+    const RTT: Option<Duration> = Some(Duration::from_millis(40));
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    #[test]
+    fn three_go_out_and_then_one_in_a_millisecond() {
+        let mut compression = Compression::new(LINUX);
+        assert!((0..3).all(|n| compression.admits(at(n), 5, RTT)));
+        assert!((3..9).all(|n| !compression.admits(at(n), 5, RTT)));
+        assert_eq!(compression.timer(), Some(at(1103)), "from the first that was kept back");
+        compression.on_sent();
+        assert_eq!(compression.timer(), None);
+        assert!(!compression.admits(at(1200), 5, RTT));
+        assert!(compression.admits(at(1300), 6, RTT), "the gap has another place");
+    }
+
+    #[test]
+    fn it_waits_a_twentieth_of_a_round_trip_at_most() {
+        let mut compression = Compression::new(LINUX);
+        let rtt = Some(Duration::from_millis(2));
+        let _ = (0..4).map(|_| compression.admits(at(0), 5, rtt)).count();
+        assert_eq!(compression.timer(), Some(at(200)));
+    }
+
+    #[test]
+    fn no_more_than_the_limit_is_kept_back() {
+        let mut compression = Compression::new(LINUX);
+        let sent: Vec<bool> = (0..48).map(|_| compression.admits(at(0), 5, RTT)).collect();
+        assert_eq!(sent.iter().position(|&sent| !sent), Some(3));
+        assert_eq!(sent.iter().filter(|&&sent| !sent).count(), 44);
+        assert!(sent[47]);
+    }
+
+    #[test]
+    fn without_a_delay_or_a_round_trip_nothing_is_kept_back() {
+        let mut never = Compression::new(SackCompressionConfig { delay: Duration::ZERO, ..LINUX });
+        assert!((0..9).all(|n| never.admits(at(n), 5, RTT)));
+        let mut unknown = Compression::new(LINUX);
+        assert!((0..9).all(|n| unknown.admits(at(n), 5, None)));
+    }
+}
