@@ -16,11 +16,16 @@ struct Link {
 
 impl Link {
     fn run(&self, congestion: &str, profile: &str) -> FlowSummary {
+        self.run_seed(congestion, profile, 1)
+    }
+
+    fn run_seed(&self, congestion: &str, profile: &str, seed: u64) -> FlowSummary {
         let bdp = (self.mbps * self.rtt_ms * 125) as f64;
         let mut text = format!(
             "
 [run]
 duration_s = {}
+seed = {seed}
 [[path.down]]
 stage = \"link\"
 rate_mbps = {}
@@ -85,10 +90,12 @@ fn full_link_and_short_queue() {
 fn random_loss() {
     for (mbps, rtt_ms) in [(100, 20), (1_000, 100)] {
         let link = Link { mbps, rtt_ms, buffer: 1.0, loss: 0.01, seconds: 20 };
-        for (congestion, profile, least) in
-            [("bbr", "rfc", 0.85), ("bbr", "linux-6.1", 0.85), ("bbr3", "linux-6.1", 0.75)]
+        // What one seed of v3 gets at 100 Mb/s is anything from 0.71 to 0.84.
+        for (congestion, profile, seeds, least) in
+            [("bbr", "rfc", 1, 0.85), ("bbr", "linux-6.1", 1, 0.85), ("bbr3", "linux-6.1", 4, 0.75)]
         {
-            let used = link.used(&link.run(congestion, profile));
+            let run = |seed| link.used(&link.run_seed(congestion, profile, seed));
+            let used = (1..=seeds).map(run).sum::<f64>() / seeds as f64;
             assert!(used >= least, "{congestion}, {profile}, {mbps} Mb/s: {used}");
         }
     }

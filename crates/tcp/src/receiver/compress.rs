@@ -33,8 +33,16 @@ impl Compression {
     }
 
     /// Data arrived above a gap at `nxt`: whether that is acknowledged at once. `rtt` is the shortest
-    /// that is known.
-    pub(super) fn admits(&mut self, now: Instant, nxt: u64, rtt: Option<Duration>) -> bool {
+    /// that is known. `crowded`: there are so many ranges that one of them could miss the options of
+    /// the next acknowledgements, of which each shows three; what was kept back goes out then, as
+    /// in Linux since 5.8.
+    pub(super) fn admits(
+        &mut self,
+        now: Instant,
+        nxt: u64,
+        rtt: Option<Duration>,
+        crowded: bool,
+    ) -> bool {
         let SackCompressionConfig { delay, acks, slack } = self.config;
         if delay == Duration::ZERO || self.kept >= acks {
             return true;
@@ -46,7 +54,7 @@ impl Compression {
             self.sent += 1;
             return true;
         }
-        let Some(rtt) = rtt else { return true };
+        let Some(rtt) = rtt.filter(|_| !crowded || self.kept == 0) else { return true };
         self.kept += 1;
         self.until.get_or_insert(now + delay.min(rtt / SHARE) + slack);
         false
@@ -81,37 +89,49 @@ mod tests {
     #[test]
     fn three_go_out_and_then_one_in_a_millisecond() {
         let mut compression = Compression::new(LINUX);
-        assert!((0..3).all(|n| compression.admits(at(n), 5, RTT)));
-        assert!((3..9).all(|n| !compression.admits(at(n), 5, RTT)));
+        assert!((0..3).all(|n| compression.admits(at(n), 5, RTT, false)));
+        assert!((3..9).all(|n| !compression.admits(at(n), 5, RTT, false)));
         assert_eq!(compression.timer(), Some(at(1103)), "from the first that was kept back");
         compression.on_sent();
         assert_eq!(compression.timer(), None);
-        assert!(!compression.admits(at(1200), 5, RTT));
-        assert!(compression.admits(at(1300), 6, RTT), "the gap has another place");
+        assert!(!compression.admits(at(1200), 5, RTT, false));
+        assert!(compression.admits(at(1300), 6, RTT, false), "the gap has another place");
     }
 
     #[test]
     fn it_waits_a_twentieth_of_a_round_trip_at_most() {
         let mut compression = Compression::new(LINUX);
         let rtt = Some(Duration::from_millis(2));
-        let _ = (0..4).map(|_| compression.admits(at(0), 5, rtt)).count();
+        let _ = (0..4).map(|_| compression.admits(at(0), 5, rtt, false)).count();
         assert_eq!(compression.timer(), Some(at(200)));
     }
 
     #[test]
     fn no_more_than_the_limit_is_kept_back() {
         let mut compression = Compression::new(LINUX);
-        let sent: Vec<bool> = (0..48).map(|_| compression.admits(at(0), 5, RTT)).collect();
+        let sent: Vec<bool> = (0..48).map(|_| compression.admits(at(0), 5, RTT, false)).collect();
         assert_eq!(sent.iter().position(|&sent| !sent), Some(3));
         assert_eq!(sent.iter().filter(|&&sent| !sent).count(), 44);
         assert!(sent[47]);
     }
 
     #[test]
+    fn what_was_kept_back_goes_out_before_it_is_forgotten() {
+        let mut compression = Compression::new(LINUX);
+        let _ = (0..3).map(|_| compression.admits(at(0), 5, RTT, true)).count();
+        assert!(!compression.admits(at(1), 5, RTT, true), "nothing was kept back");
+        assert!(compression.admits(at(2), 5, RTT, true));
+        compression.on_sent();
+        assert!(!compression.admits(at(3), 5, RTT, false));
+        assert!(!compression.admits(at(4), 5, RTT, false));
+        assert!(compression.admits(at(5), 5, RTT, true));
+    }
+
+    #[test]
     fn without_a_delay_or_a_round_trip_nothing_is_kept_back() {
         let mut never = Compression::new(SackCompressionConfig { delay: Duration::ZERO, ..LINUX });
-        assert!((0..9).all(|n| never.admits(at(n), 5, RTT)));
+        assert!((0..9).all(|n| never.admits(at(n), 5, RTT, false)));
         let mut unknown = Compression::new(LINUX);
-        assert!((0..9).all(|n| unknown.admits(at(n), 5, None)));
+        assert!((0..9).all(|n| unknown.admits(at(n), 5, None, false)));
     }
 }

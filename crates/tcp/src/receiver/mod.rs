@@ -177,7 +177,9 @@ impl Receiver {
         if let Some(held) = self.delay.interrupt(segment.seq, self.full) {
             self.hand_up(now, held, rtt);
         }
-        if arrival != Arrival::OutOfOrder {
+        if arrival == Arrival::OutOfOrder {
+            self.note_above(segment);
+        } else {
             self.read(now, segment);
         }
         if arrival == Arrival::FillsGap || self.is_closed() {
@@ -207,7 +209,8 @@ impl Receiver {
             Arrival::OutOfOrder | Arrival::Duplicate => {
                 let (nxt, shortest) = (self.reassembly.nxt, self.rtt(rtt));
                 let at_once = !self.sack || self.delay.is_quick();
-                if at_once || self.compression.admits(now, nxt, shortest) {
+                let crowded = self.reassembly.is_crowded();
+                if at_once || self.compression.admits(now, nxt, shortest, crowded) {
                     self.delay.at_once();
                 }
             }
@@ -230,6 +233,16 @@ impl Receiver {
         if self.window.on_segment(now, segment, full, self.reassembly.nxt) {
             // Seen with Linux 6.18: every segment is acknowledged as long as the window grows, and the
             // quick acknowledgements of the start come after that.
+            self.delay.quicken_once();
+        }
+    }
+
+    /// Above a gap, too, Linux lets the window grow, and acknowledges at once as long as it does. Without
+    /// SACK it does not: an acknowledgement of another window is no duplicate.
+    #[cold]
+    fn note_above(&mut self, segment: &Segment) {
+        let grows = self.sack && segment.len >= self.full;
+        if grows && self.window.on_segment_above(segment.len, self.reassembly.nxt) {
             self.delay.quicken_once();
         }
     }

@@ -12,6 +12,9 @@ pub(super) struct Reassembly {
     out_of_order: Ranges,
     /// One offset in each of the ranges that grew last, newest first (RFC 2018 4).
     recent: [u64; MAX_SACK_BLOCKS],
+    /// Since the last acknowledgement another range than the last two grew: the second of those is about
+    /// to be told later than ever, or not at all.
+    crowded: bool,
     /// Duplicates are reported (RFC 2883).
     pub(super) dsack: bool,
     /// What came twice and was not reported yet.
@@ -37,6 +40,7 @@ impl Reassembly {
             nxt: 0,
             out_of_order: Ranges::default(),
             recent: [u64::MAX; MAX_SACK_BLOCKS],
+            crowded: false,
             dsack: false,
             duplicate: None,
         }
@@ -119,6 +123,10 @@ impl Reassembly {
         let Some((low, high)) = self.out_of_order.containing(start) else {
             return;
         };
+        let listed = |&&other: &&u64| self.out_of_order.containing(other).is_some();
+        let mut last_two = self.recent.iter().filter(listed).take(2);
+        let is_new = last_two.by_ref().all(|&other| other < low || other >= high);
+        self.crowded |= is_new && self.recent.iter().filter(listed).count() > 1;
         // It may have joined others that are listed.
         let others = self.recent.iter().filter(|&&other| other < low || other >= high);
         let mut recent = [u64::MAX; MAX_SACK_BLOCKS];
@@ -133,11 +141,18 @@ impl Reassembly {
         !self.out_of_order.is_empty() || self.duplicate.is_some()
     }
 
+    /// A range was added though two are there already, or one grew that is not among the last two.
+    #[inline]
+    pub(super) const fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
     /// The blocks of the next acknowledgement: a duplicate first, and once (RFC 2883 4), then what
     /// changed last (RFC 2018 4).
     #[cold]
     pub(super) fn take_blocks(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
+        self.crowded = false;
         if let Some((start, end)) = self.duplicate.take() {
             blocks.push(self.nxt, start, end);
         }

@@ -146,17 +146,12 @@ impl ReceiveWindow {
         full: bool,
         nxt: u64,
     ) -> bool {
-        let before = self.offered;
-        let unread = if let Reader::AtOnce = self.reader { 0 } else { self.unread(nxt) };
+        let unread = self.waiting(nxt);
         if let Some(tuning) = &mut self.tuning {
             let idle = unread <= u64::from(segment.len);
             tuning.measure(now, segment, full, (nxt, self.edge), idle);
         }
-        let free = self.size.saturating_sub(unread);
-        if full && self.offered < free {
-            // Linux's rcv_ssthresh: faster than any slow start, which grows by what is acknowledged.
-            self.offered = (self.offered + 2 * u64::from(segment.len)).min(free);
-        }
+        let grew = full && self.grow(segment.len, unread);
         if let Reader::After { delay, waking } = &mut self.reader {
             match waking {
                 None => *waking = Some(Waking { at: now + *delay, first: nxt, open: true }),
@@ -164,7 +159,30 @@ impl ReceiveWindow {
                 Some(_) => {}
             }
         }
-        self.offered > before
+        grew
+    }
+
+    /// A full-sized segment arrived above a gap at `nxt`. Returns whether the offered window grew.
+    #[inline]
+    pub(super) fn on_segment_above(&mut self, len: u32, nxt: u64) -> bool {
+        self.grow(len, self.waiting(nxt))
+    }
+
+    /// Bytes before `nxt` that wait for a reader.
+    #[inline]
+    fn waiting(&self, nxt: u64) -> u64 {
+        if let Reader::AtOnce = self.reader { 0 } else { self.unread(nxt) }
+    }
+
+    /// Linux's rcv_ssthresh: faster than any slow start, which grows by what is acknowledged.
+    #[inline]
+    fn grow(&mut self, len: u32, unread: u64) -> bool {
+        let free = self.size.saturating_sub(unread);
+        let grows = self.offered < free;
+        if grows {
+            self.offered = (self.offered + 2 * u64::from(len)).min(free);
+        }
+        grows
     }
 
     /// Moves the reader on to `now`, in a stream that reaches to `nxt`. Returns whether one that had
