@@ -64,7 +64,7 @@ ROWS = (
         "3G's shape, both ways busy",
         "asymmetric-3g",
         ("flow.1.start_s=5", "flow.1.duration_s=48", "flow.2.interval_ms=100"),
-        seeds=4,
+        seeds=8,
     ),
     Row("trace", "a trace", "trace-driven", ("run.duration_s=20",), seeds=2),
     Row("hspa", "HSPA: an object and pings", "umts-hspa", ("run.duration_s=15",)),
@@ -116,7 +116,7 @@ FOUND: dict[str, str] = {
         " for 12 s. Then a full queue drops other packets: who finds its last place is decided by"
         " the microseconds that the simulated endpoints do not take, and a loss of the upload "
         "comes a second later. Simulated runs that start some milliseconds apart differ as much: "
-        "1.88 to 2.24 Mb/s in 60 s."
+        "1.84 to 2.25 Mb/s in 60 s, 1.98 in the mean of 24."
     ),
 }
 """Why a row differs, by name: what was looked at, and what it is."""

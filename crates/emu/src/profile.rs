@@ -4,7 +4,9 @@
 
 use airpath_base::Duration;
 use airpath_scenario::{Direction, FlowConfig, Scenario, TcpConfig, Traffic};
-use airpath_tcp::{EcnConfig, EndpointConfig, IdleRestart, LossDetection, SackCompressionConfig};
+use airpath_tcp::{
+    BufferConfig, EcnConfig, EndpointConfig, IdleRestart, LossDetection, SackCompressionConfig,
+};
 
 use crate::EmuError;
 use crate::congestion::Names;
@@ -68,7 +70,15 @@ impl KernelProfile {
         let mut sysctls = base;
         // Refused where the host does not allow it to everybody; the routes say it too.
         sysctls.push(("net.ipv4.tcp_congestion_control", congestion.clone()));
-        sysctls.extend(sysctls_of(end));
+        // What arrives here may be of another flow, whose receiver it is then.
+        let arrives =
+            |(flow, _): &&(&FlowConfig, &TcpConfig)| !sends(flow.direction) && here(flow.ue);
+        let receivers = || flows.iter().filter(arrives).map(|(_, tcp)| &tcp.receiver);
+        let buffer = receivers().map(|receiver| &receiver.receive_buffer).next();
+        let tuned = receivers().any(|receiver| receiver.receive_buffer.tuned);
+        let buffer = buffer.unwrap_or(&end.receive_buffer);
+        let tuned = tuned || end.receive_buffer.tuned && receivers().next().is_none();
+        sysctls.extend(sysctls_of(end, &BufferConfig { tuned, ..*buffer }));
         let rto_min_ms = (end.rto.min.as_nanos() / 1_000_000).max(1);
         let window = end.initial_window;
         let route = format!("congctl {congestion} initcwnd {window} rto_min {rto_min_ms}ms");
@@ -90,8 +100,9 @@ fn tcp(traffic: &Traffic) -> Option<&TcpConfig> {
     }
 }
 
-/// Documentation/networking/ip-sysctl of the kernel.
-fn sysctls_of(end: &EndpointConfig) -> Vec<(&'static str, String)> {
+/// Documentation/networking/ip-sysctl of the kernel. A socket of a flow that says so has its receive
+/// buffer's size whatever they are.
+fn sysctls_of(end: &EndpointConfig, receive_buffer: &BufferConfig) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     let recovery = &end.recovery;
     let mut sysctls = vec![
@@ -104,9 +115,9 @@ fn sysctls_of(end: &EndpointConfig) -> Vec<(&'static str, String)> {
         ("net.ipv4.tcp_early_retrans", if recovery.tail_loss_probe { "3" } else { "0" }.to_owned()),
         ("net.ipv4.tcp_frto", if recovery.frto { "2" } else { "0" }.to_owned()),
         ("net.ipv4.tcp_slow_start_after_idle", flag(end.validation.idle != IdleRestart::Keep)),
-        ("net.ipv4.tcp_moderate_rcvbuf", flag(end.receive_buffer.tuned)),
+        ("net.ipv4.tcp_moderate_rcvbuf", flag(receive_buffer.tuned)),
         ("net.ipv4.tcp_rmem", {
-            let [initial, max] = [end.receive_buffer.initial, end.receive_buffer.max].map(memory);
+            let [initial, max] = [receive_buffer.initial, receive_buffer.max].map(memory);
             format!("4096 {} {max}", initial.min(max))
         }),
         ("net.ipv4.tcp_wmem", {
@@ -177,6 +188,23 @@ mod tests {
         assert_eq!(value(&ue, "net.ipv4.tcp_rto_min_us"), Some("1000000"));
         let compression = |profile| value(profile, "net.ipv4.tcp_comp_sack_nr");
         assert_eq!((compression(&server), compression(&ue)), (Some("44"), Some("0")));
+    }
+
+    #[test]
+    fn what_arrives_at_an_end_is_received_as_its_flow_says() {
+        let flow =
+            |keys: &str| format!("[[flow]]\nkind = \"bulk\"\nprofile = \"linux-6.18\"\n{keys}");
+        let down = flow("receive_buffer_tuning = false\n");
+        let text = down.clone() + &flow("direction = \"up\"\n");
+        let tunes = |text: &str, ue| {
+            let profile = profile(text, ue).unwrap();
+            value(&profile, "net.ipv4.tcp_moderate_rcvbuf").map(str::to_owned)
+        };
+        // The server receives the upload, which is tuned, the UE the download.
+        assert_eq!(tunes(&text, None).as_deref(), Some("1"));
+        assert_eq!(tunes(&text, Some(0)).as_deref(), Some("0"));
+        // One of two is enough: the other's socket says what it has.
+        assert_eq!(tunes(&(down + &flow("")), Some(0)).as_deref(), Some("1"));
     }
 
     #[test]
