@@ -88,9 +88,9 @@ FOUND: dict[str, str] = {
         "bursts at once (`tcp:tcp_probe`, `tcp:tcp_rcv_space_adjust`). As long as the window grows "
         "each burst is acknowledged, and one acknowledgement fewer leaves room in a grant for one "
         "of the next slot, whose round trip is 8 ms shorter: HyStart compares with that. Of the "
-        "simulated runs 8 of 48 end early, whatever their jitter; of 16 emulated ones 4 to 8 in "
-        "seven rounds, most seeds now so and now so. A reader that blocks in recv instead of poll "
-        "changes nothing (7 and 8 of 16)."
+        "simulated runs 8 of 48 end early, whatever their jitter; of 16 emulated ones 2 to 8 in "
+        "one round and the other, most seeds now so and now so. A reader that blocks in recv "
+        "instead of poll changes nothing (7 and 8 of 16)."
     ),
     "nr": (
         "how often the uplink falls silent for retxBSR-Timer, 80 ms. When a grant carries "
@@ -100,11 +100,6 @@ FOUND: dict[str, str] = {
         "by parts of a slot."
     ),
     "drx": "as over NR above.",
-    "loss": (
-        "the 95th percentile lies on an edge: most round trips take 80 to 87 ms, those with a "
-        "delayed acknowledgement 116 and more, and these are 3.6 to 4.9 % of the simulated ones "
-        "and somewhat more than 5 % of the emulated ones."
-    ),
     "bufferbloat": (
         "how recovery ends. A full queue drops a few segments at a time; whether the last of them "
         "lies just below or just above the recovery point hangs on when recovery began. Above it, "

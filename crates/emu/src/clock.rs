@@ -34,7 +34,7 @@ impl Clock {
         Self { origin }
     }
 
-    /// [`Instant::ZERO`] is that far ahead, or up to 20 ms more; until then it is that.
+    /// [`Instant::ZERO`] is that far ahead, and up to 20 ms more; until then it is that.
     pub(crate) fn ahead(length: Duration) -> Self {
         let origin = (monotonic() + length.as_nanos()).next_multiple_of(GRID_NANOS) + PHASE_NANOS;
         Self { origin }
@@ -84,4 +84,17 @@ const fn nanos(time: Timespec) -> u64 {
 pub(crate) fn timespec(length: Duration) -> Timespec {
     let nanos = length.as_nanos();
     Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_0_is_between_ticks() {
+        let before = monotonic();
+        let origin = Clock::ahead(Duration::from_millis(5)).origin_nanos();
+        assert_eq!(origin % GRID_NANOS, PHASE_NANOS);
+        assert!(origin >= before + 5_000_000);
+    }
 }

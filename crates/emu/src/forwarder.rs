@@ -266,7 +266,7 @@ impl Forwarder {
         self.ledger = Ledger::new(scheduled);
     }
 
-    /// Starts the clock: time 0 is that far ahead.
+    /// Starts the clock: time 0 is that far ahead, and up to 20 ms more.
     pub(crate) fn begin(&mut self, ahead: Duration) -> Clock {
         self.clock = Clock::ahead(ahead);
         self.begun = true;
@@ -276,8 +276,8 @@ impl Forwarder {
         self.clock
     }
 
-    /// Forwards for `duration`, or until `stop` can be read or is closed. Time 0 is now, unless
-    /// the clock runs already.
+    /// Forwards for `duration`, or until `stop` can be read or is closed. Time 0 is now or
+    /// up to 20 ms later, unless the clock runs already.
     ///
     /// # Errors
     ///

@@ -4,9 +4,7 @@
 
 use airpath_base::Duration;
 use airpath_scenario::{Direction, FlowConfig, Scenario, TcpConfig, Traffic};
-use airpath_tcp::{
-    BufferConfig, EcnConfig, EndpointConfig, IdleRestart, LossDetection, SackCompressionConfig,
-};
+use airpath_tcp::{EcnConfig, EndpointConfig, IdleRestart, LossDetection, SackCompressionConfig};
 
 use crate::EmuError;
 use crate::congestion::Names;
@@ -70,15 +68,16 @@ impl KernelProfile {
         let mut sysctls = base;
         // Refused where the host does not allow it to everybody; the routes say it too.
         sysctls.push(("net.ipv4.tcp_congestion_control", congestion.clone()));
-        // What arrives here may be of another flow, whose receiver it is then.
+        // What arrives here may be of another flow.
         let arrives =
             |(flow, _): &&(&FlowConfig, &TcpConfig)| !sends(flow.direction) && here(flow.ue);
-        let receivers = || flows.iter().filter(arrives).map(|(_, tcp)| &tcp.receiver);
-        let buffer = receivers().map(|receiver| &receiver.receive_buffer).next();
-        let tuned = receivers().any(|receiver| receiver.receive_buffer.tuned);
-        let buffer = buffer.unwrap_or(&end.receive_buffer);
-        let tuned = tuned || end.receive_buffer.tuned && receivers().next().is_none();
-        sysctls.extend(sysctls_of(end, &BufferConfig { tuned, ..*buffer }));
+        let mut receivers = flows.iter().filter(arrives).map(|(_, tcp)| &tcp.receiver);
+        let receiver = receivers.next().unwrap_or(end);
+        // A socket whose flow says so has its buffer's size, whatever this is.
+        let tuned = receiver.receive_buffer.tuned
+            || receivers.any(|receiver| receiver.receive_buffer.tuned);
+        sysctls.extend(sysctls_of(end));
+        sysctls.extend(sysctls_of_receiver(receiver, tuned));
         let rto_min_ms = (end.rto.min.as_nanos() / 1_000_000).max(1);
         let window = end.initial_window;
         let route = format!("congctl {congestion} initcwnd {window} rto_min {rto_min_ms}ms");
@@ -100,9 +99,8 @@ fn tcp(traffic: &Traffic) -> Option<&TcpConfig> {
     }
 }
 
-/// Documentation/networking/ip-sysctl of the kernel. A socket of a flow that says so has its receive
-/// buffer's size whatever they are.
-fn sysctls_of(end: &EndpointConfig, receive_buffer: &BufferConfig) -> Vec<(&'static str, String)> {
+/// Documentation/networking/ip-sysctl of the kernel.
+fn sysctls_of(end: &EndpointConfig) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     let recovery = &end.recovery;
     let mut sysctls = vec![
@@ -115,11 +113,6 @@ fn sysctls_of(end: &EndpointConfig, receive_buffer: &BufferConfig) -> Vec<(&'sta
         ("net.ipv4.tcp_early_retrans", if recovery.tail_loss_probe { "3" } else { "0" }.to_owned()),
         ("net.ipv4.tcp_frto", if recovery.frto { "2" } else { "0" }.to_owned()),
         ("net.ipv4.tcp_slow_start_after_idle", flag(end.validation.idle != IdleRestart::Keep)),
-        ("net.ipv4.tcp_moderate_rcvbuf", flag(receive_buffer.tuned)),
-        ("net.ipv4.tcp_rmem", {
-            let [initial, max] = [receive_buffer.initial, receive_buffer.max].map(memory);
-            format!("4096 {} {max}", initial.min(max))
-        }),
         ("net.ipv4.tcp_wmem", {
             let max = end.send_buffer.clamp(4096, MOST_MEMORY);
             let initial = if end.send_buffer_factor.is_some() { max.min(16_384) } else { max };
@@ -127,11 +120,6 @@ fn sysctls_of(end: &EndpointConfig, receive_buffer: &BufferConfig) -> Vec<(&'sta
         }),
         ("net.ipv4.tcp_rto_min_us", (end.rto.min.as_nanos() / 1_000).to_string()),
     ];
-    let SackCompressionConfig { delay, acks, slack } = end.sack_compression;
-    let acks = if delay == Duration::ZERO { 0 } else { acks };
-    sysctls.push(("net.ipv4.tcp_comp_sack_nr", acks.to_string()));
-    sysctls.push(("net.ipv4.tcp_comp_sack_delay_ns", delay.as_nanos().to_string()));
-    sysctls.push(("net.ipv4.tcp_comp_sack_slack_ns", slack.as_nanos().to_string()));
     if let Some(pacing) = &end.pacing {
         let percent = |ratio: f64| ((ratio * 100.0) as u64).to_string();
         sysctls.push(("net.ipv4.tcp_pacing_ss_ratio", percent(pacing.slow_start_ratio)));
@@ -141,6 +129,20 @@ fn sysctls_of(end: &EndpointConfig, receive_buffer: &BufferConfig) -> Vec<(&'sta
         sysctls.push(("net.ipv4.tcp_tso_win_divisor", offload.window_divisor.to_string()));
     }
     sysctls
+}
+
+/// What concerns only what an end receives; its receive buffers tune themselves or not.
+fn sysctls_of_receiver(end: &EndpointConfig, tuned: bool) -> Vec<(&'static str, String)> {
+    let [initial, max] = [end.receive_buffer.initial, end.receive_buffer.max].map(memory);
+    let SackCompressionConfig { delay, acks, slack } = end.sack_compression;
+    let acks = if delay == Duration::ZERO { 0 } else { acks };
+    vec![
+        ("net.ipv4.tcp_moderate_rcvbuf", u8::from(tuned).to_string()),
+        ("net.ipv4.tcp_rmem", format!("4096 {} {max}", initial.min(max))),
+        ("net.ipv4.tcp_comp_sack_nr", acks.to_string()),
+        ("net.ipv4.tcp_comp_sack_delay_ns", delay.as_nanos().to_string()),
+        ("net.ipv4.tcp_comp_sack_slack_ns", slack.as_nanos().to_string()),
+    ]
 }
 
 /// What is left for the window of a Linux 6.18, seen behind a TUN device.
@@ -186,8 +188,9 @@ mod tests {
         assert_eq!(ue.congestion, "bbr");
         // RFC 6298 2.4.
         assert_eq!(value(&ue, "net.ipv4.tcp_rto_min_us"), Some("1000000"));
+        // Of what each receives.
         let compression = |profile| value(profile, "net.ipv4.tcp_comp_sack_nr");
-        assert_eq!((compression(&server), compression(&ue)), (Some("44"), Some("0")));
+        assert_eq!((compression(&server), compression(&ue)), (Some("0"), Some("44")));
     }
 
     #[test]

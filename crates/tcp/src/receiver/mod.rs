@@ -330,7 +330,7 @@ impl Receiver {
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
         if self.delay.is_due() {
-            return self.delay.timer();
+            return None;
         }
         let update = match self.is_closed() {
             true => None,

@@ -12,8 +12,7 @@ pub(super) struct Reassembly {
     out_of_order: Ranges,
     /// One offset in each of the ranges that grew last, newest first (RFC 2018 4).
     recent: [u64; MAX_SACK_BLOCKS],
-    /// Since the last acknowledgement another range than the last two grew: the second of those is about
-    /// to be told later than ever, or not at all.
+    /// Since the last blocks were taken a third range pushed one out of the first two.
     crowded: bool,
     /// Duplicates are reported (RFC 2883).
     pub(super) dsack: bool,
@@ -124,9 +123,9 @@ impl Reassembly {
             return;
         };
         let listed = |&&other: &&u64| self.out_of_order.containing(other).is_some();
-        let mut last_two = self.recent.iter().filter(listed).take(2);
-        let is_new = last_two.by_ref().all(|&other| other < low || other >= high);
-        self.crowded |= is_new && self.recent.iter().filter(listed).count() > 1;
+        let mut first_two = self.recent.iter().filter(listed).take(2);
+        let are_two = first_two.clone().count() == 2;
+        self.crowded |= are_two && first_two.all(|&other| other < low || other >= high);
         // It may have joined others that are listed.
         let others = self.recent.iter().filter(|&&other| other < low || other >= high);
         let mut recent = [u64::MAX; MAX_SACK_BLOCKS];
@@ -141,7 +140,8 @@ impl Reassembly {
         !self.out_of_order.is_empty() || self.duplicate.is_some()
     }
 
-    /// A range was added though two are there already, or one grew that is not among the last two.
+    /// A range may have been told in too few acknowledgements: options that are nearly full show the
+    /// first two only.
     #[inline]
     pub(super) const fn is_crowded(&self) -> bool {
         self.crowded
