@@ -9,7 +9,8 @@
 # make twin    scenarios simulated and emulated, as a page (root)
 # make hystart slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test python-test build system bench fuzz studies soak referee twin hystart bless clean
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench fuzz studies soak referee twin hystart bless clean
+SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
 CRATES := --workspace --exclude airpath-py
@@ -28,9 +29,15 @@ demo: build
 	$(VENV)/airpath run bufferbloat --report runs/demo.html
 	@echo "The report is runs/demo.html: open it in a browser."
 
-# The Rust tests have built the referee's forwarder; python-test alone builds it optimised.
+# Each suite writes its outcomes down; the end says them all. The Rust tests have built the referee's
+# forwarder; python-test alone builds it optimised.
+test: export AIRPATH_OUTCOMES = $(CURDIR)/target/outcomes
 test: export AIRPATH_REFEREE = $(CURDIR)/target/debug/airpath-referee
-test: rust-test python-test
+test: build system
+	cargo test --quiet --no-run $(CRATES) $(BPF)
+	@: >$(AIRPATH_OUTCOMES); : >$(AIRPATH_OUTCOMES).began
+	@$(MAKE) --no-print-directory rust-test rust-root-test python-test; status=$$?; \
+	tools/outcomes total; exit $$status
 
 check: lint test
 
@@ -43,11 +50,20 @@ lint: build
 	$(VENV)/mypy
 
 rust-test:
-	cargo test --quiet $(CRATES) $(BPF)
-	@echo "Left out:"; grep -rh '#\[ignore = ' crates --include='*.rs' | sed 's/.*ignore = "/  /; s/"\]//'
+	cargo test --quiet $(CRATES) $(BPF) | tools/outcomes rust
 
-python-test: build system
-	$(VENV)/python -m pytest --quiet
+# Those that are marked `#[ignore = "needs root"]`, by name; one at a time, some are on the real clock.
+NEEDS_ROOT = $(shell grep -rhA3 'ignore = "needs root"' crates --include='*.rs' | sed -n 's/.*fn \(\w*\)().*/\1/p')
+rust-root-test:
+	@if [ "$$(id -u)" -eq 0 ]; then \
+	cargo test --quiet --tests $(CRATES) $(BPF) -- --ignored --test-threads=1 $(NEEDS_ROOT) | \
+	tools/outcomes rust; \
+	else echo 'Left out, because they need root: $(NEEDS_ROOT)'; fi
+
+# What is on the real clock runs alone.
+python-test:
+	$(VENV)/python -m pytest --quiet --numprocesses auto --dist loadfile -m 'not real_clock'
+	$(VENV)/python -m pytest --quiet -m real_clock
 
 bench: build
 	cargo test --quiet --release -p airpath-sim --test bbr -- --ignored

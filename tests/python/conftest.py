@@ -20,8 +20,14 @@ import pytest
 import airpath
 import fake_core
 from airpath import provenance
+from real_clock import RealClock
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tests on the real clock be judged only where the machine is on time."""
+    config.pluginmanager.register(RealClock(config))
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ import os
 import shutil
 import struct
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -35,10 +36,23 @@ def _missing(programs: tuple[str, ...]) -> str | None:
     return f"apt-get install {' '.join(lacking)}" if lacking else None
 
 
-def needs(*programs: str) -> pytest.MarkDecorator:
+Test = TypeVar("Test", bound=Callable[..., object])
+
+
+def skip_without(*programs: str) -> pytest.MarkDecorator:
     """Skip without root, TUN devices or one of the programs, and say so."""
     reason = _missing(programs)
     return pytest.mark.skipif(reason is not None, reason=reason or "")
+
+
+def needs(*programs: str) -> Callable[[Test], Test]:
+    """Likewise, and the test is on the real clock: it emulates."""
+
+    def mark(test: Test) -> Test:
+        marked: Test = pytest.mark.real_clock(skip_without(*programs)(test))
+        return marked
+
+    return mark
 
 
 needs_root = needs("ip", "iperf3", "ping", "curl")

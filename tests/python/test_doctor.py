@@ -173,6 +173,7 @@ def test_kernels(root: Path, monkeypatch: pytest.MonkeyPatch, release: str, good
     assert _found("system", Fake(root)).found == good
 
 
+@pytest.mark.real_clock
 def test_the_wake_ups_are_measured() -> None:
     """The real thing: never early, and no sleep of 1 ms takes a second."""
     done = Machine().run([sys.executable, "-c", doctor.WAKES])

@@ -29,6 +29,7 @@ from emulated import (
     pcapng,
     printed,
     processes,
+    skip_without,
 )
 
 WIRE = DELAYS
@@ -61,7 +62,7 @@ def test_the_exit_code_is_the_commands(
         assert not (wire.parent / "runs").exists() or not any((wire.parent / "runs").iterdir())
 
 
-@needs_root
+@skip_without()
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

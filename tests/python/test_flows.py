@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from conftest import Command, start_command, until
-from emulated import needs, networks, printed, stages
+from emulated import needs, networks, printed, skip_without, stages
 
 needs_root = needs()
 
@@ -145,7 +145,7 @@ def test_the_run_ends_with_its_flows_and_a_command_runs_beside_them(
     assert beside["emulation"]["command"][0] == "sh"
 
 
-@needs_root
+@skip_without()
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -24,7 +24,7 @@ from airpath.emulation.live import view
 from airpath.emulation.metrics import HOLD_S, Collector
 from airpath.emulation.watching import is_shell
 from conftest import Command, start_command
-from emulated import needs_root
+from emulated import needs_root, skip_without
 
 
 def _radio(**counts: Any) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def test_every_query_of_the_dashboard_names_a_metric(
             assert used <= labels or not labels, (metric, used, labels)
 
 
-@needs_root
+@skip_without()
 def test_a_port_in_use_is_said(airpath_command: Command) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

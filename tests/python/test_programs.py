@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import Command, start_command, until
-from emulated import DELAYS, needs_root
+from emulated import DELAYS, needs_root, skip_without
 
 TWO_UES = """
 [radio]
@@ -130,7 +130,7 @@ def test_a_service_that_does_not_listen_is_said(
     assert f"mute at server {said}" in shown
 
 
-@needs_root
+@skip_without("iperf3")
 def test_services_alone_never_end(airpath_command: Command, tmp_path: Path) -> None:
     text = DELAYS + _program("exec iperf3 -s", at="server", wait_for="listen")
     done, _ = _run(airpath_command, tmp_path, text)

@@ -122,6 +122,7 @@ def wait_for(condition: Any, seconds: float = 20) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.real_clock
 def test_one_row(program: Path, tmp_path: Path) -> None:
     process = start(program, tmp_path, "--duration", str(SECONDS))
     out, complaint = process.communicate(timeout=120)
@@ -146,6 +147,7 @@ def test_one_row(program: Path, tmp_path: Path) -> None:
     assert "| cubic | 20 | 20 | 1 | 0 | 1 |" in (tmp_path / "referee.md").read_text()
 
 
+@pytest.mark.real_clock
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_leaves_nothing(
     program: Path, tmp_path: Path, number: signal.Signals, code: int
@@ -161,6 +163,7 @@ def test_a_signal_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.real_clock
 def test_what_a_killed_run_leaves_is_removed(program: Path, tmp_path: Path) -> None:
     process = start(program, tmp_path, "--duration", "30")
     wait_for(lambda: len(children(process.pid)) == 3)
@@ -191,6 +194,7 @@ def forward(
             return printed, middle.result(), log
 
 
+@pytest.mark.real_clock
 def test_a_plain_delay_is_what_a_ping_sees(program: Path, tmp_path: Path) -> None:
     def ping(down: float, up: float) -> float:
         path = DELAY.format(down=down, up=up)
@@ -203,6 +207,7 @@ def test_a_plain_delay_is_what_a_ping_sees(program: Path, tmp_path: Path) -> Non
     assert ping(7, 13) - ping(1, 2) == pytest.approx(17, abs=0.3)
 
 
+@pytest.mark.real_clock
 def test_a_link_sends_at_its_rate(program: Path, tmp_path: Path) -> None:
     _, report, path = forward(program, tmp_path, LINK, FLOOD, WAIT)
     assert report["directions"]["down"]["dropped"]["queue_full"] > 0

@@ -156,6 +156,7 @@ def nobody(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     return start
 
 
+@pytest.mark.real_clock
 @pytest.mark.parametrize("io", ["tun", "packet"])
 def test_an_ordinary_user(nobody: Callable[..., Any], io: str) -> None:
     """Ping and iperf3; what was not allowed is said, and how late it was."""
@@ -183,6 +184,7 @@ def test_an_ordinary_user(nobody: Callable[..., Any], io: str) -> None:
     assert (running.returncode == 0) == emulation["valid"]
 
 
+@pytest.mark.real_clock
 def test_where_run_cannot_be_written(nobody: Callable[..., Any]) -> None:
     """Without /run/netns there is another /run inside, and names all the same."""
     hidden = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run; exec "$@"', "sh")
@@ -195,6 +197,7 @@ def test_where_run_cannot_be_written(nobody: Callable[..., Any]) -> None:
     assert "10.77.0.1 server" in out
 
 
+@pytest.mark.real_clock
 def test_nothing_is_left_of_an_ordinary_users_run(nobody: Callable[..., Any]) -> None:
     mark = f"airpath-mark-{os.getpid()}-nobody"
     before = networks()

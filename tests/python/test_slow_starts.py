@@ -55,6 +55,7 @@ def _flow(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return busiest(printed(done))
 
 
+@pytest.mark.real_clock
 @needs_bpf
 @pytest.mark.parametrize("name", GENERATIONS)
 def test_slow_start_ends_where_the_simulations_does(
@@ -87,6 +88,7 @@ def test_slow_start_ends_where_the_simulations_does(
     assert found["time_s"] - RTT_S == pytest.approx(simulated["time_s"], abs=round_s)
 
 
+@pytest.mark.real_clock
 @needs_bpf
 def test_a_flow_has_its_profiles(airpath_command: Command, wire: Path, tmp_path: Path) -> None:
     """5.16's delay test ends slow start where the kernel's own, of 6.14, goes on to a train."""
@@ -113,6 +115,7 @@ def test_a_switch_that_no_generation_has_is_refused(airpath_command: Command, wi
     assert not _ours()
 
 
+@pytest.mark.real_clock
 @needs_bpf
 def test_two_runs_do_not_collide_and_leave_nothing(wire: Path) -> None:
     def start() -> subprocess.Popen[bytes]:

@@ -1,6 +1,7 @@
-//! The host's kernel takes the programs, and keeps nothing of them. Root.
+//! The host's kernel takes the programs, and keeps nothing of them.
+//!
+//! `make test` runs these where it is root.
 #![cfg(feature = "kernel")]
-#![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,19 +10,10 @@ use std::os::unix::fs::MetadataExt;
 use std::thread;
 
 use airpath_bpf::{Cubic, Generation, Kind, Watch};
+use airpath_testing::has;
 
-/// True if this machine can do it; else says why not.
-fn allowed() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
-    let btf = fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false);
-    match (is_root, btf) {
-        (false, _) => eprintln!("SKIPPED: root is needed for BPF"),
-        (_, false) => eprintln!("SKIPPED: the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)"),
-        _ => return true,
-    }
-    false
-}
+/// What the kernel says of its own types, without which no program fits it (CONFIG_DEBUG_INFO_BTF).
+const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 fn registered(name: &str) -> bool {
     let there = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
@@ -29,8 +21,9 @@ fn registered(name: &str) -> bool {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn two_runs_have_congestion_controls_of_their_own() {
-    if !allowed() {
+    if !has("two_runs_have_congestion_controls_of_their_own", &[BTF]) {
         return;
     }
     let first = Cubic::load(4000).unwrap_or_else(|error| panic!("{error}"));
@@ -47,8 +40,9 @@ fn two_runs_have_congestion_controls_of_their_own() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_namespace_without_senders_has_no_records() {
-    if !allowed() {
+    if !has("a_namespace_without_senders_has_no_records", &[BTF]) {
         return;
     }
     // No namespace has the number 1.
@@ -87,8 +81,9 @@ fn here() -> u32 {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn every_acknowledgement_is_a_record() {
-    if !allowed() {
+    if !has("every_acknowledgement_is_a_record", &[BTF]) {
         return;
     }
     let mut watch = Watch::new(&[here()]).unwrap_or_else(|error| panic!("{error}"));
@@ -108,8 +103,9 @@ fn every_acknowledgement_is_a_record() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn records_without_room_are_counted() {
-    if !allowed() {
+    if !has("records_without_room_are_counted", &[BTF]) {
         return;
     }
     const TIMES: usize = 40_000;

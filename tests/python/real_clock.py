@@ -1,0 +1,245 @@
+"""Tests on the real clock: did the machine let them judge?
+
+A test marked ``real_clock`` starts programs that have to be on time. On a busy machine they are
+not, and a wrong figure then says nothing about airpath. Such a test has three outcomes:
+
+- it passes;
+- it fails: a check went wrong although the machine was on time;
+- it is not judged: in each of four attempts either the emulation itself said that its packets were
+  late (:func:`on_time`), or a check went wrong while the machine had other work (:class:`Share`).
+
+What is not judged is listed with its reasons at the end, and is never called passed.
+docs/adr/0029-real-clock-tests.md says why these measures, and where the thresholds come from.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+RETRIES = 3
+
+OTHERS = 0.05
+"""A machine is busy if others use more than this share of its processors' time."""
+
+STOLEN = 0.02
+"""Likewise, if the hypervisor takes more than this share for other machines."""
+
+MARK = "real_clock"
+NOT_JUDGED = "not judged"
+
+OUTCOMES = "AIRPATH_OUTCOMES"
+"""Names a file to which each suite adds its outcomes, a JSON object a line."""
+
+
+class TooLate(Exception):  # noqa: N818 - a test that cannot judge is no error
+    """The machine did not let the test judge."""
+
+
+def on_time(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document of an emulation whose packets were on time; else raise ``TooLate``.
+
+    For tests whose checks mean nothing otherwise. Packets that the host lost are no lateness: the
+    checks have to answer for them.
+    """
+    emulation = document["emulation"]
+    because = emulation["invalid_because"]
+    if because is not None and "; the bound is " in because:
+        raise TooLate(f"the emulation was late: {because}")
+    return document
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Seconds of processor time so far, summed over the processors that this process may use."""
+
+    at: float
+    processors: int
+    busy: float
+    stolen: float
+    own: float
+
+    @classmethod
+    def now(cls) -> Usage:
+        """Read ``/proc/stat`` (proc(5)) and getrusage(2)."""
+        allowed = os.sched_getaffinity(0)
+        busy = stolen = 0
+        for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
+            name, *numbers = line.split()
+            if name.startswith("cpu") and name[3:].isdecimal() and int(name[3:]) in allowed:
+                # Without interrupts: most are our own packets'.
+                user, nice, system, _idle, _iowait, _irq, _softirq, steal, *_ = map(int, numbers)
+                busy += user + nice + system
+                stolen += steal
+        tick = 1 / os.sysconf("SC_CLK_TCK")
+        whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        own = sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, whose))
+        return cls(time.monotonic(), len(allowed), busy * tick, stolen * tick, own)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What went to others during a test, as shares of the machine's processor time."""
+
+    others: float
+    stolen: float
+
+    @classmethod
+    def since(cls, before: Usage) -> Share:
+        """From ``before`` until now; children count once they have been waited for."""
+        after = Usage.now()
+        whole = max((after.at - before.at) * before.processors, 1e-9)
+        others = (after.busy - before.busy) - (after.own - before.own)
+        return cls(max(0.0, others) / whole, (after.stolen - before.stolen) / whole)
+
+    @property
+    def busy(self) -> str | None:
+        """Why the machine was busy; ``None`` if it was not."""
+        if self.others > OTHERS:
+            return f"other work took {self.others:.0%} of the processors"
+        if self.stolen > STOLEN:
+            return f"the hypervisor took {self.stolen:.0%} of the processors"
+        return None
+
+
+@dataclass
+class Attempts:
+    """What became of one test on the real clock."""
+
+    too_late: list[str] = field(default_factory=list)
+    """Why attempts did not count."""
+    shares: list[Share] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the file of outcomes says about it."""
+        return {
+            "too_late": self.too_late,
+            "others": [round(share.others, 3) for share in self.shares],
+            "stolen": [round(share.stolen, 3) for share in self.shares],
+            "seconds": [round(seconds, 1) for seconds in self.seconds],
+        }
+
+
+class RealClock:
+    """The pytest plugin: attempts, the third outcome, and the lists at the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        config.addinivalue_line("markers", f"{MARK}: judges only where the machine is on time")
+        self._raised: list[BaseException] = []
+        self._outcomes: list[dict[str, Any]] = []
+        # A worker of pytest-xdist sends its reports to the process that writes them down.
+        is_worker = hasattr(config, "workerinput")
+        self._file = None if is_worker else os.environ.get(OUTCOMES)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
+        """Run a test until it could judge, or has been late four times."""
+        if item.get_closest_marker(MARK) is None:
+            return None
+        attempts = Attempts()
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        while True:
+            reports = self._attempt(item, nextitem, attempts)
+            if len(attempts.too_late) < len(attempts.shares):
+                break
+            if len(attempts.too_late) > RETRIES:
+                _call_not_judged(item, reports, attempts.too_late[-1])
+                break
+            # What was late may be a fixture of the module: all are made again.
+            item.session._setupstate.teardown_exact(None)
+        for report in reports:
+            report.real_clock = attempts.facts()  # type: ignore[attr-defined]
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    def _attempt(
+        self, item: pytest.Item, nextitem: pytest.Item | None, attempts: Attempts
+    ) -> list[pytest.TestReport]:
+        self._raised.clear()
+        before = Usage.now()
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        share = Share.since(before)
+        attempts.shares.append(share)
+        attempts.seconds.append(time.monotonic() - before.at)
+        if any(report.failed for report in reports):
+            late = next((error for error in self._raised if isinstance(error, TooLate)), None)
+            if late is not None:
+                attempts.too_late.append(str(late))
+            elif share.busy is not None:
+                attempts.too_late.append(f"{share.busy}: {_first_line(self._raised)}")
+        return reports
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Keep what a test raised."""
+        if call.excinfo is not None:
+            self._raised.append(call.excinfo.value)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport | pytest.CollectReport
+    ) -> tuple[str, str, str] | None:
+        """Name the third outcome."""
+        return (NOT_JUDGED, "J", NOT_JUDGED.upper()) if hasattr(report, "not_judged") else None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect a test's outcome from the reports of its three parts."""
+        is_new = not self._outcomes or self._outcomes[-1]["test"] != report.nodeid
+        if is_new:
+            facts = getattr(report, "real_clock", None)
+            self._outcomes.append({"suite": "python", "test": report.nodeid, "outcome": "passed",
+                                   "real_clock": facts})  # fmt: skip
+        last = self._outcomes[-1]
+        if hasattr(report, "not_judged"):
+            last.update(outcome=NOT_JUDGED, reason=report.not_judged)
+        elif report.skipped:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            last.update(outcome="skipped", reason=reason.removeprefix("Skipped: "))
+        elif report.failed:
+            last.update(outcome="failed")
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the outcomes down."""
+        if self._file is not None:
+            with Path(self._file).open("a", encoding="utf-8") as file:
+                file.writelines(f"{json.dumps(outcome)}\n" for outcome in self._outcomes)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """List what was not judged."""
+        missed = [one for one in self._outcomes if one["outcome"] == NOT_JUDGED]
+        if not missed:
+            return
+        judged = [one for one in self._outcomes if one["real_clock"] and one["outcome"] == "passed"]
+        count = len(missed) + len(judged)
+        terminalreporter.section(NOT_JUDGED)
+        for one in missed:
+            terminalreporter.write_line(f"{one['test']}: {one['reason']}")
+        terminalreporter.write_line(
+            f"{len(missed)} of {count} tests on the real clock ({len(missed) / count:.0%})"
+        )
+
+
+def _call_not_judged(item: pytest.Item, reports: Sequence[pytest.TestReport], why: str) -> None:
+    """Make the failed reports of a test say that it could not judge."""
+    file, line, _ = item.location
+    for report in reports:
+        if report.failed:
+            report.outcome = "skipped"
+            report.longrepr = (file, line or 0, f"{NOT_JUDGED}: {why}")
+            report.not_judged = why  # type: ignore[attr-defined]
+
+
+def _first_line(raised: Sequence[BaseException]) -> str:
+    said = f"{type(raised[0]).__name__}: {raised[0]}" if raised else ""
+    return next((line for line in said.splitlines() if line.strip()), "")[:200]
