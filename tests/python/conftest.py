@@ -1,7 +1,7 @@
-"""Fixtures: a stand-in for the simulator, and the real command in a process of its own.
+"""Fixtures: the command in this process, and in a process of its own.
 
-Tests that use ``core`` or ``airpath_command`` need the compiled module; without it they fail,
-because a suite that skips them proves nothing.
+All tests need the compiled module; without it they fail, because a suite that skips them proves
+nothing.
 """
 
 from __future__ import annotations
@@ -10,33 +10,23 @@ import os
 import subprocess
 import sys
 import time
-import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import airpath
-import fake_core
-from airpath import provenance
 from real_clock import RealClock
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+DOWNLINK = str(Path(__file__).parent / "scenarios/downlink.toml")
+"""A download and a ping over 20 s, simulated in some milliseconds; losses depend on the seed."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let tests on the real clock be judged only where the machine is on time."""
     config.pluginmanager.register(RealClock(config))
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """airpath._core replaced by the stand-in."""
-    monkeypatch.setitem(sys.modules, "airpath._core", fake_core)
-    monkeypatch.setattr(airpath, "_core", fake_core, raising=False)
-    provenance._core_hash.cache_clear()
-    return fake_core
 
 
 @pytest.fixture(scope="session")
@@ -102,8 +92,8 @@ def wire(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cli(fake: types.ModuleType, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run the command line in this process, on the stand-in: ``code, stdout, stderr``."""
+def cli(core: Any, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run the command line in this process: ``code, stdout, stderr``."""
     from airpath.cli import app
     from airpath.cli.console import guarded
 

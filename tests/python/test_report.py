@@ -1,4 +1,4 @@
-"""Charts and pages, from runs of the stand-in."""
+"""Charts and pages."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from airpath.plots.marks import nice_top, spread
 from airpath.plots.theme import DARK, LIGHT, coloured
 from airpath.report import write_figures, write_report
 from airpath.results import Run
+from conftest import DOWNLINK
 
-pytestmark = pytest.mark.usefixtures("fake")
-NAME = "3g-umts"
+NAME = DOWNLINK
 
 
 class References(HTMLParser):
@@ -61,7 +61,7 @@ def test_the_report_is_one_file_that_fetches_nothing(tmp_path: Path) -> None:
 
 
 def test_the_report_says_what_the_command_says(tmp_path: Path) -> None:
-    run = airpath.run(NAME, {"flow.0.window_bytes": 20_000})
+    run = airpath.run(NAME, {"flow.0.receive_buffer_bytes": 40_000})
     page = written(tmp_path / "report.html", run)
     for words in ("download", "limited by the receive window", "Receive window", run.id, "seed 1"):
         assert words in page
@@ -69,10 +69,14 @@ def test_the_report_says_what_the_command_says(tmp_path: Path) -> None:
 
 
 def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
-    run = airpath.run(NAME, {"flow.0.id": "</script><img src=x>"})
-    page = written(tmp_path / "report.html", run)
+    """Those that may be any text: a scenario's title, and the directories that are compared."""
+    run = airpath.run(NAME, {"title": "</script><img src=x>"}, out=tmp_path / "<img src=y>")
+    page = written(tmp_path / "report.html", run, airpath.run(NAME))
     assert external(page) == []
+    assert "&lt;/script&gt;&lt;img src=x&gt;" in page
+    assert "&lt;img src=y&gt;" in page
     assert "<img src=x>" not in page
+    assert "<img src=y>" not in page
 
 
 def test_runs_are_compared(tmp_path: Path) -> None:
@@ -104,13 +108,12 @@ def test_short_runs_are_not_thinned() -> None:
 
 
 def test_many_flows_do_not_bloat() -> None:
-    extra: dict[str, Any] = {}
     from airpath.scenario import parse
-    from fake_core import SCENARIO
 
-    flow = SCENARIO.partition('[[flow]]\nid = "download"')[2].partition("[[flow]]")[0]
+    text = Path(NAME).read_text(encoding="utf-8")
+    flow = text.partition('[[flow]]\nid = "download"')[2].partition("[[flow]]")[0]
     more = "".join(f'[[flow]]\nid = "more-{index}"{flow}' for index in range(29))
-    run = airpath.run(parse(SCENARIO + more, "many"), **extra)
+    run = airpath.run(parse(text + more, "many"))
     timeline = figures([run])[0]
     assert "more flows are in the tables" in " ".join(timeline.notes)
     assert len(json.dumps(timeline.spec)) < 2_000_000
