@@ -50,8 +50,10 @@ pub(crate) struct Board {
     /// Transmissions so far, and the latest of them known to have arrived.
     transmissions: u64,
     latest: Latest,
-    /// Highest byte known to have arrived (RACK.fack).
+    /// Highest byte known to have arrived (RACK.fack), and what it was before the acknowledgement
+    /// that is being taken.
     fack: u64,
+    prior_fack: u64,
     /// A segment sent once arrived after one with higher numbers (RACK.reordering_seen).
     reordering_seen: bool,
     /// Retransmissions under way, oldest first: offset and order.
@@ -67,6 +69,8 @@ pub(crate) struct Board {
 struct Latest {
     order: u64,
     rtt: Duration,
+    /// It was a retransmission: what has higher numbers may have been sent before it.
+    again: bool,
 }
 
 /// What an acknowledgement says beside sequence numbers.
@@ -175,6 +179,7 @@ impl Board {
     /// Everything below `ack` has arrived.
     #[inline]
     pub(crate) fn acknowledge(&mut self, ack: u64, arrival: &Arrival) -> Acked {
+        self.prior_fack = self.fack;
         let mut acked = Acked::default();
         let mut ambiguous = false;
         while let Some(segment) = self.segments.front_mut() {
@@ -192,7 +197,7 @@ impl Board {
                 self.latest.update(segment, arrival);
                 if !segment.ambiguous {
                     acked.original |= segment.end <= arrival.loss_point;
-                    self.reordering_seen |= segment.end < self.fack;
+                    self.reordering_seen |= segment.end < self.prior_fack;
                 }
             }
             self.sacked -= u32::from(segment.sacked);
@@ -218,11 +223,13 @@ impl Board {
         acked
     }
 
-    /// A SACK block reports `[start, end)`: adds to `acked` what is newly known to be delivered.
+    /// A SACK block reports `[start, end)`: adds to `acked` what is newly known to be delivered. Comes
+    /// after [`Self::acknowledge`]. The blocks of one acknowledgement may come in any order (RFC 2018 4
+    /// has the newest first), so only what is below an earlier acknowledgement's was reordered.
     pub(crate) fn sack(&mut self, start: u64, end: u64, arrival: &Arrival, acked: &mut Acked) {
         let start = start.max(self.segments.front().map_or(u64::MAX, |segment| segment.seq));
         let end = end.min(self.segments.back().map_or(0, |segment| segment.end));
-        let Self { segments, sacked_ranges, sampler, fack, latest, .. } = self;
+        let Self { segments, sacked_ranges, sampler, prior_fack, latest, .. } = self;
         let (mut sacked, mut lost, mut resent, mut to_resend) = (0, 0, 0, 0);
         let mut reordering = false;
         sacked_ranges.insert(start, end, |from, to| {
@@ -245,7 +252,7 @@ impl Board {
                     let (low, high) = acked.sacked_sent.unwrap_or((at, at));
                     acked.sacked_sent = Some((low.min(at), high.max(at)));
                     acked.original |= segment.end <= arrival.loss_point;
-                    reordering |= segment.end < *fack;
+                    reordering |= segment.end < *prior_fack;
                 }
                 to_resend += u32::from(segment.lost && !segment.resent);
                 lost += u32::from(std::mem::take(&mut segment.lost));
@@ -308,7 +315,8 @@ impl Board {
 
     /// Marks lost, by RFC 8985 6.2 step 5, what was sent before a segment that has arrived and
     /// is overdue by `reordering_window`. Returns how many segments, and how long to wait for the
-    /// next.
+    /// next. The order of transmission counts, not that of sequence numbers: a retransmission that
+    /// has arrived judges the tail that was sent before it.
     pub(crate) fn detect_loss_by_time(
         &mut self,
         now: Instant,
@@ -318,7 +326,8 @@ impl Board {
         let mut marked = 0;
         // Without SACKed segments there is nothing to judge.
         self.judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
-        if self.judged < self.fack {
+        // What was sent once was sent in the order of its numbers.
+        if self.judged < self.fack || self.latest.again {
             let first = self.segments.partition_point(|segment| segment.seq < self.judged);
             for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
                 if !segment.sacked && !segment.lost && !segment.resent {
@@ -544,7 +553,7 @@ impl Latest {
         if segment.ambiguous && rtt < arrival.min_rtt {
             return;
         }
-        *self = Self { order: segment.order, rtt };
+        *self = Self { order: segment.order, rtt, again: segment.ambiguous };
     }
 }
 

@@ -99,6 +99,60 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 }
 
 #[test]
+fn a_tail_is_found_by_a_retransmission_that_was_sent_after_it() {
+    // RFC 8985 6.2 step 5 goes by the time of transmission, not by sequence numbers. Segments 0 and
+    // 7 to 9, the last of a file, are lost; nothing is SACKed above the tail.
+    let mut end = Script::open(&rack());
+    end.offer(10 * u64::from(MSS));
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 7)]));
+    end.recv_segments([0]);
+    end.tick(RTT);
+    end.send(ack(7));
+    // Proportional reduction is off: half of the window, with nothing in flight.
+    end.recv_segments([7, 8, 9]);
+    end.tick(RTT);
+    end.send(ack(10));
+    assert_eq!(end.counters().timeouts, 0);
+    assert_eq!(end.counters().retransmitted, 4);
+}
+
+#[test]
+fn a_tail_sent_after_the_retransmission_is_not_judged_by_it() {
+    let mut end = Script::open(&rack());
+    end.offer(10 * u64::from(MSS));
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 10)]));
+    end.recv_segments([0]);
+    // Three new segments leave a millisecond after the retransmission.
+    end.tick(ms(1));
+    end.offer(3 * u64::from(MSS));
+    end.recv_segments(10..13);
+    end.tick(RTT - ms(1));
+    end.send(ack(10));
+    end.recv_nothing();
+    end.tick(ms(1));
+    end.send(ack(13));
+    assert_eq!(end.counters().retransmitted, 1);
+}
+
+#[test]
+fn blocks_of_one_acknowledgement_are_no_reordering_whatever_their_order() {
+    // RFC 2018 4: the newest block comes first. Both are newly covered by one acknowledgement, as
+    // where an acknowledgement was lost or compressed; nothing was overtaken.
+    for blocks in [[(5, 6), (2, 4)], [(2, 4), (5, 6)]] {
+        let mut end = Script::bulk(&rack());
+        end.recv_segments(0..10);
+        end.tick(RTT);
+        end.send(sack(0, &blocks));
+        // RFC 8985 6.2 step 4: three are SACKed and nothing was reordered, so there is no window.
+        assert_eq!(end.recv().seq, at(0), "{blocks:?}");
+    }
+}
+
+#[test]
 fn a_loss_without_anything_sacked_above_it_waits_for_the_timer() {
     let mut end = Script::bulk(&rack());
     end.recv_segments(0..10);
