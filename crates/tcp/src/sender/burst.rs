@@ -1,6 +1,6 @@
 //! When segments leave: pacing, and the bursts of segmentation offload.
 
-use airpath_base::{Duration, Instant, SendLimit};
+use airpath_base::{Duration, Instant};
 
 use super::Sender;
 use super::recovery::Phase;
@@ -125,21 +125,17 @@ impl Sender {
     }
 
     /// Decides on a burst of up to `room` segments; `whole`: it takes all that there is to send.
-    pub(super) fn begin_burst(
-        &mut self,
-        now: Instant,
-        room: u32,
-        whole: bool,
-    ) -> Result<(), SendLimit> {
-        let Some(offload) = self.bursts.offload else { return Ok(()) };
+    /// False: it waits for the next acknowledgement to become larger.
+    pub(super) fn begin_burst(&mut self, now: Instant, room: u32, whole: bool) -> bool {
+        let Some(offload) = self.bursts.offload else { return true };
         let goal = self.burst_goal(&offload);
         if room < goal && !whole && self.defers(now, &offload, room) {
-            return Err(SendLimit::Cwnd);
+            return false;
         }
         self.bursts.left = goal.min(room.max(1));
         self.bursts.size = self.bursts.left;
         self.bursts.credit = Duration::ZERO;
-        Ok(())
+        true
     }
 
     /// Segments of a full burst at this rate.
@@ -153,7 +149,7 @@ impl Sender {
         goal.max(if own.is_some() { 1 } else { offload.min_segments }).min(most)
     }
 
-    /// A small burst waits for the next acknowledgement to become larger.
+    /// A small burst waits for the next acknowledgement.
     fn defers(&self, now: Instant, offload: &OffloadConfig, room: u32) -> bool {
         if offload.window_divisor == 0 || matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
         {

@@ -365,9 +365,14 @@ impl Sender {
             return Err(SendLimit::Pacing);
         }
         if self.bursts.offload.is_some() && !self.bursts.in_burst() {
-            let room = u64::from(cwnd - pipe).min(window / u64::from(self.mss)) as u32;
+            let (by_cwnd, by_peer) = (u64::from(cwnd - pipe), window / u64::from(self.mss));
+            let room = by_cwnd.min(by_peer) as u32;
             let whole = in_buffer <= u64::from(room) * u64::from(self.mss);
-            self.begin_burst(now, room, whole)?;
+            if !self.begin_burst(now, room, whole) {
+                // The smaller of the two windows is why it is small.
+                let cwnd_limits = by_cwnd < by_peer;
+                return Err(if cwnd_limits { SendLimit::Cwnd } else { SendLimit::ReceiveWindow });
+            }
         }
         Ok(Piece::new(self.nxt, len as u32, fin))
     }

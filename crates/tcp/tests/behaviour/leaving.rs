@@ -1,6 +1,6 @@
 //! When segments leave: pacing, bursts of segmentation offload, windows that were not used.
 
-use airpath_base::{Duration, Flags, Instant};
+use airpath_base::{Duration, Flags, Instant, Segment};
 use airpath_tcp::{
     CongestionConfig, EndpointConfig, IdleRestart, OffloadConfig, PacingConfig, ValidationConfig,
 };
@@ -107,6 +107,34 @@ fn a_small_burst_waits_for_a_third_of_the_window_if_the_last_is_recent() {
     end.tick(ms(2));
     end.send(ack(15));
     assert_eq!(end.recv_count(), 3);
+}
+
+#[test]
+fn a_burst_that_waits_is_limited_by_the_smaller_window() {
+    // The peer offers 40 segments for ever. A burst that waits for a larger one is no sign that cwnd
+    // is the limit: cwnd must not grow without bound (RFC 9438 5.8, RFC 7661).
+    let mut config = config();
+    config.offload = Some(OffloadConfig { time: ms(100), ..OFFLOAD });
+    config.validation.half_used_grows = true;
+    let offers = |acked| Segment { window: (40 * MSS / 16) as u16, ..ack(acked) };
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..10);
+    let mut acked = 0;
+    for _ in 0..200 {
+        end.tick(RTT);
+        // What was sent in a round is acknowledged two by two, close together.
+        let flight = end.counters().segments;
+        while acked < flight {
+            end.tick(Duration::from_micros(50));
+            acked = (acked + 2).min(flight);
+            end.send(offers(acked));
+            end.recv_count();
+        }
+    }
+    // Slow start goes on while half of cwnd is used.
+    assert!((40..=82).contains(&end.cwnd()), "{}", end.cwnd());
+    let times = end.limit_times(end.now);
+    assert!(times.receive_window > times.cwnd * 10, "{times:?}");
 }
 
 #[test]
