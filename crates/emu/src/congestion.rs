@@ -98,7 +98,7 @@ impl Names {
 
 const fn kernel_name(congestion: &CongestionConfig) -> Option<&'static str> {
     match congestion {
-        CongestionConfig::Reno => Some("reno"),
+        CongestionConfig::Reno(_) => Some("reno"),
         CongestionConfig::Cubic(_) => Some("cubic"),
         CongestionConfig::Bbr1 { .. } => Some("bbr"),
         _ => None,

@@ -10,10 +10,10 @@ use airpath_path::{
 };
 use airpath_tcp::{
     AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
-    DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, HystartConfig, IdleRestart,
-    LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction,
-    RightSizing, RoundStart, RtoConfig, RtoEstimator, SackCompressionConfig, SlowStartConfig,
-    ValidationConfig,
+    DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, GrowthUnit, Halved, HystartConfig,
+    IdleRestart, LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig,
+    Reduction, RenoConfig, RightSizing, RoundStart, RtoConfig, RtoEstimator, SackCompressionConfig,
+    SlowStartConfig, ValidationConfig,
 };
 
 use airpath_base::{Duration, Rate};
@@ -246,7 +246,16 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             exit: early_exit(get),
         },
         congestion: match get.text("congestion") {
-            "reno" => CongestionConfig::Reno,
+            "reno" => CongestionConfig::Reno(RenoConfig {
+                halves: match get.text("reno_halves") {
+                    "cwnd" => Halved::Cwnd,
+                    _ => Halved::Flight,
+                },
+                grows_by: match get.text("reno_grows_by") {
+                    "acknowledgements" => GrowthUnit::Acknowledgements,
+                    _ => GrowthUnit::Segments,
+                },
+            }),
             // The run gives each flow a seed of its own.
             "bbr" => CongestionConfig::Bbr1 { seed: 0 },
             "bbr3" => CongestionConfig::Bbr3 { seed: 0 },
@@ -257,6 +266,8 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
                     "linux" => CubicArithmetic::Linux,
                     _ => CubicArithmetic::Rfc9438,
                 },
+                c: get.real("cubic_c"),
+                beta: get.real("cubic_beta"),
             }),
         },
         rto: RtoConfig {

@@ -143,7 +143,7 @@ fn a_profile_is_derived_and_a_flow_overrides_it() {
     assert_eq!((first.sack, first.timestamps, first.initial_window), (false, true, 1));
     assert_eq!((first.send_buffer, first.receive_buffer), (100_000, BufferConfig::fixed(50_000)));
     assert_eq!((first.delayed_ack.segments, first.delayed_ack.ticking), (4, true));
-    assert_eq!(first.congestion, CongestionConfig::Reno);
+    assert_eq!(first.congestion, CongestionConfig::RENO);
     let second = &tcp(&flows[1].traffic).sender;
     assert_eq!(second.congestion, CongestionConfig::Cubic(CubicConfig::default()));
     let third = &tcp(&flows[2].traffic).sender;
@@ -203,7 +203,7 @@ fn slow_start_has_versions_and_switches() {
 fn linux_counts_whole_segments() {
     let parsed = parsed_with(&format!("{TEN_MS}{BULK}"), &["flow.0.profile=linux-6.1"]);
     let arithmetic = CubicArithmetic::Linux;
-    let cubic = CongestionConfig::Cubic(CubicConfig { fast_convergence: true, arithmetic });
+    let cubic = CongestionConfig::Cubic(CubicConfig { arithmetic, ..CubicConfig::default() });
     assert_eq!(tcp(&parsed.scenario.flows[0].traffic).sender.congestion, cubic);
 }
 

@@ -14,9 +14,10 @@ mod sender;
 
 pub use config::{
     AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
-    DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, IdleRestart, LossDetection,
-    OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction, RightSizing, RtoConfig,
-    RtoEstimator, SackCompressionConfig, SlowStartConfig, ValidationConfig,
+    DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, GrowthUnit, Halved, IdleRestart,
+    LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction,
+    RenoConfig, RightSizing, RtoConfig, RtoEstimator, SackCompressionConfig, SlowStartConfig,
+    ValidationConfig,
 };
 pub use congestion::{
     AckSample, AckTrain, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, HystartClock,

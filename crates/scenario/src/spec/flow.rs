@@ -2,7 +2,7 @@
 
 use super::{
     Choice, Default, Group, Key, Kind, MS, MS_ABOVE_0, MS_FROM_0, Need, Rule, S_ABOVE_0, S_FROM_0,
-    Table, Unit, choice, count,
+    Table, Unit, choice, count, real,
 };
 use super::{LONGEST_NS, TimeUnit};
 
@@ -224,6 +224,42 @@ pub(super) const ENDPOINT: &[Key] = &[
         "How CUBIC counts.",
     )
     .needs(Need::Is("congestion", "cubic")),
+    Key::new(
+        "cubic_c",
+        real("", 0.001, 1000.0),
+        Default::Value("0.4"),
+        "CUBIC's C: how fast the window grows again, in segments per second cubed (RFC 9438 4.1, 5.1).",
+    )
+    .needs(Need::Is("congestion", "cubic")),
+    Key::new(
+        "cubic_beta",
+        real("", 0.1, 0.99),
+        Default::Value("0.7"),
+        "CUBIC's beta: what is left of the window after congestion (RFC 9438 4.6). Linux rounds it to \
+         1024ths.",
+    )
+    .needs(Need::Is("congestion", "cubic")),
+    Key::new(
+        "reno_halves",
+        Kind::Choice(&[
+            choice("flight", "What is in flight, at most the window (RFC 5681 (4))."),
+            choice("cwnd", "The congestion window, whether it was used or not, as Linux does."),
+        ]),
+        Default::Inherited,
+        "What Reno halves after congestion.",
+    ),
+    Key::new(
+        "reno_grows_by",
+        Kind::Choice(&[
+            choice("segments", "The segments that are acknowledged (RFC 3465 2.1)."),
+            choice(
+                "acknowledgements",
+                "Each acknowledgement as one segment, however many it covers (RFC 5681 (3)).",
+            ),
+        ]),
+        Default::Inherited,
+        "What Reno counts in congestion avoidance.",
+    ),
     Key::new(
         "fixed_window_segments",
         count(Unit::Segments, 1, 10_000_000),

@@ -4,19 +4,15 @@ use airpath_base::Instant;
 
 use super::slow_start::{SlowStart, Step};
 use super::{AckSample, Congestion, CongestionControl, SlowStartExit, Window};
-
-/// RFC 9438 4.1, 5.1
-pub(super) const C: f64 = 0.4;
-/// RFC 9438 4.6
-const BETA: f64 = 0.7;
-/// RFC 9438 4.3: additive increase that gives Reno's average window.
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+use crate::CubicConfig;
 
 /// Window growth as a cubic function of the time since the last congestion.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     slow_start: SlowStart,
     fast_convergence: bool,
+    c: f64,
+    beta: f64,
     w_max: f64,
     /// cwnd when the last congestion was detected, before the reduction.
     cwnd_prior: f64,
@@ -44,13 +40,16 @@ struct Epoch {
     origin: f64,
     /// Window of the Reno-friendly region.
     w_est: f64,
+    c: f64,
 }
 
 impl Cubic {
-    pub(crate) fn new(slow_start: SlowStart, fast_convergence: bool) -> Self {
+    pub(crate) fn new(slow_start: SlowStart, config: &CubicConfig) -> Self {
         Self {
             slow_start,
-            fast_convergence,
+            fast_convergence: config.fast_convergence,
+            c: config.c,
+            beta: config.beta,
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
@@ -59,13 +58,15 @@ impl Cubic {
     }
 
     fn avoid_congestion(&mut self, acked: u32, ack: &AckSample, window: &mut Window) {
-        let cwnd = window.cwnd;
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, cwnd, self.w_max));
+        let (cwnd, w_max, c) = (window.cwnd, self.w_max, self.c);
+        // RFC 9438 4.3: additive increase that gives Reno's average window.
+        let reno = 3.0 * (1.0 - self.beta) / (1.0 + self.beta);
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, cwnd, w_max, c));
         epoch.last_ack = ack.now;
         let t = (ack.now - epoch.start).as_secs_f64();
         let acked = f64::from(acked);
         // RFC 9438 (4), (5): once past cwnd_prior the Reno region grows by 1 a round trip.
-        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { reno };
         epoch.w_est += alpha * acked / cwnd;
         if epoch.w_cubic(t) < epoch.w_est {
             // RFC 9438 4.3
@@ -103,12 +104,12 @@ impl CongestionControl for Cubic {
         self.cwnd_prior = window.cwnd;
         // RFC 9438 4.7
         self.w_max = if self.fast_convergence && window.cwnd < self.w_max {
-            window.cwnd * (1.0 + BETA) / 2.0
+            window.cwnd * (1.0 + self.beta) / 2.0
         } else {
             window.cwnd
         };
         // RFC 9438 4.6
-        window.ssthresh = (window.cwnd * BETA).max(2.0);
+        window.ssthresh = (window.cwnd * self.beta).max(2.0);
     }
 
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
@@ -134,17 +135,17 @@ impl CongestionControl for Cubic {
 }
 
 impl Epoch {
-    fn new(now: Instant, cwnd: f64, w_max: f64) -> Self {
+    fn new(now: Instant, cwnd: f64, w_max: f64, c: f64) -> Self {
         // RFC 9438 (2); after slow start without congestion W_max is cwnd and K is 0.
         let origin = w_max.max(cwnd);
-        let k = cube_root((origin - cwnd) / C);
-        Self { start: now, last_ack: now, k, origin, w_est: cwnd }
+        let k = cube_root((origin - cwnd) / c);
+        Self { start: now, last_ack: now, k, origin, w_est: cwnd, c }
     }
 
     // RFC 9438 (1)
     fn w_cubic(&self, t: f64) -> f64 {
         let x = t - self.k;
-        C * x * x * x + self.origin
+        self.c * x * x * x + self.origin
     }
 }
 
@@ -191,6 +192,10 @@ pub(super) mod tests {
         }
     }
 
+    fn cubic() -> Cubic {
+        Cubic::new(SlowStart::new(SlowStartConfig::default()), &CubicConfig::default())
+    }
+
     #[test]
     fn cube_roots() {
         for x in [1e-9, 0.3, 1.0, 8.0, 750.0, 1e6, 1e12] {
@@ -213,7 +218,8 @@ pub(super) mod tests {
             (1e-8, 187_400.0),
         ];
         for (p, published) in table {
-            let constant = (C * (3.0 + BETA) / (4.0 * (1.0 - BETA))).powf(0.25);
+            let CubicConfig { c, beta, .. } = CubicConfig::default();
+            let constant = (c * (3.0 + beta) / (4.0 * (1.0 - beta))).powf(0.25);
             let cubic: f64 = constant * 0.1f64.powf(0.75) / f64::powf(p, 0.75);
             let window = cubic.max(1.2 / f64::sqrt(p));
             assert!((window / published - 1.0).abs() < 0.005, "{p}: {window}");
@@ -222,7 +228,7 @@ pub(super) mod tests {
 
     #[test]
     fn returns_to_w_max_after_k() {
-        let mut cubic = Cubic::new(SlowStart::new(SlowStartConfig::default()), true);
+        let mut cubic = cubic();
         let mut window = Window { cwnd: 1000.0, ssthresh: 900.0 };
         let congestion = Congestion { now: Instant::ZERO, flight: 1000 };
         cubic.on_congestion(&congestion, &mut window);
@@ -230,7 +236,7 @@ pub(super) mod tests {
         window.cwnd = window.ssthresh;
         let rtt = Duration::from_millis(20);
         let mut now = Instant::ZERO;
-        let k = Duration::from_secs_f64(cube_root(1000.0 * (1.0 - BETA) / C));
+        let k = Duration::from_secs_f64(cube_root(1000.0 * (1.0 - cubic.beta) / cubic.c));
         while now < Instant::ZERO + k {
             let acked = window.segments();
             for _ in 0..acked {
@@ -251,7 +257,7 @@ pub(super) mod tests {
     fn an_undo_restores_the_curve() {
         let rtt = Duration::from_millis(100);
         let run = |spurious: bool| {
-            let mut cubic = Cubic::new(SlowStart::new(SlowStartConfig::default()), true);
+            let mut cubic = cubic();
             let mut window = Window { cwnd: 100.0, ssthresh: 10.0 };
             cubic.on_congestion(&Congestion { now: at(0.0), flight: 100 }, &mut window);
             window.cwnd = window.ssthresh;
@@ -274,7 +280,7 @@ pub(super) mod tests {
     fn idle_time_earns_no_growth() {
         let rtt = Duration::from_millis(100);
         let run = |idle: f64| {
-            let mut cubic = Cubic::new(SlowStart::new(SlowStartConfig::default()), true);
+            let mut cubic = cubic();
             let mut window = Window { cwnd: 100.0, ssthresh: 100.0 };
             cubic.on_ack(&sample(at(1.0), 10, rtt), &mut window);
             cubic.on_restart(at(1.0 + idle), at(0.9), &mut window);

@@ -9,14 +9,11 @@
 
 use airpath_base::{Duration, Instant};
 
-use super::cubic::{C, cube_root};
+use super::cubic::cube_root;
 use super::slow_start::{SlowStart, Step};
 use super::{AckSample, Congestion, CongestionControl, SlowStartExit, Window};
+use crate::CubicConfig;
 
-/// RFC 9438 4.6, in 1024ths.
-const BETA: f64 = 717.0 / 1024.0;
-/// Acknowledged windows for each segment of the Reno-friendly estimate (RFC 9438 4.3: 1/α, 1.89).
-const RENO_WINDOWS: f64 = 15.0 / 8.0;
 /// A new pace at the latest after this time.
 const RECOMPUTE: Duration = Duration::from_nanos(1_000_000_000 / 32);
 /// 1 segment for 2: growth by a half each round trip.
@@ -31,6 +28,7 @@ const AT_TARGET: u64 = 100;
 pub struct LinuxCubic {
     slow_start: SlowStart,
     fast_convergence: bool,
+    curve: Curve,
     /// In whole segments; `None` before the first congestion and after a time-out.
     w_max: Option<u64>,
     /// Acknowledged segments for which cwnd has not grown yet.
@@ -38,9 +36,22 @@ pub struct LinuxCubic {
     epoch: Option<Epoch>,
 }
 
+/// The numbers that make the curve.
+#[derive(Clone, Copy, Debug)]
+struct Curve {
+    /// RFC 9438 4.1
+    c: f64,
+    /// RFC 9438 4.6, in whole 1024ths.
+    beta: f64,
+    /// Acknowledged windows for each segment of the Reno-friendly estimate, in whole eighths (RFC 9438
+    /// 4.3: 1/α).
+    reno_windows: f64,
+}
+
 /// One congestion avoidance stage.
 #[derive(Clone, Debug)]
 struct Epoch {
+    curve: Curve,
     start: Instant,
     /// Seconds until the curve reaches `origin`.
     k: f64,
@@ -60,14 +71,16 @@ struct Pace {
 }
 
 impl LinuxCubic {
-    pub(crate) fn new(slow_start: SlowStart, fast_convergence: bool) -> Self {
-        Self { slow_start, fast_convergence, w_max: None, credit: 0, epoch: None }
+    pub(crate) fn new(slow_start: SlowStart, config: &CubicConfig) -> Self {
+        let CubicConfig { fast_convergence, c, beta, .. } = *config;
+        let curve = Curve::new(c, beta);
+        Self { slow_start, fast_convergence, curve, w_max: None, credit: 0, epoch: None }
     }
 
     fn avoid_congestion(&mut self, acked: u32, ack: &AckSample, window: &mut Window) {
         let (cwnd, acked) = (window.cwnd as u64, u64::from(acked));
-        let w_max = self.w_max;
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, cwnd, w_max));
+        let (w_max, curve) = (self.w_max, self.curve);
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(curve, ack.now, cwnd, w_max));
         epoch.w_est_credit += acked;
         let pace = epoch.pace(ack, cwnd, w_max);
         let mut grown = 0;
@@ -97,10 +110,11 @@ impl CongestionControl for LinuxCubic {
         self.credit = 0;
         // RFC 9438 4.7
         let shrinks = self.w_max.is_some_and(|w_max| (cwnd as u64) < w_max);
-        let share = if self.fast_convergence && shrinks { (1.0 + BETA) / 2.0 } else { 1.0 };
+        let beta = self.curve.beta;
+        let share = if self.fast_convergence && shrinks { (1.0 + beta) / 2.0 } else { 1.0 };
         self.w_max = Some((cwnd * share) as u64);
         // RFC 9438 4.6
-        window.ssthresh = (cwnd * BETA).floor().max(2.0);
+        window.ssthresh = (cwnd * beta).floor().max(2.0);
     }
 
     fn on_timeout(&mut self, congestion: &Congestion, window: &mut Window) {
@@ -121,12 +135,20 @@ impl CongestionControl for LinuxCubic {
     }
 }
 
+impl Curve {
+    fn new(c: f64, beta: f64) -> Self {
+        let beta = (beta * 1024.0).round() / 1024.0;
+        let reno_windows = (8.0 * (1.0 + beta) / (3.0 * (1.0 - beta))).floor().max(1.0) / 8.0;
+        Self { c, beta, reno_windows }
+    }
+}
+
 impl Epoch {
-    fn new(now: Instant, cwnd: u64, w_max: Option<u64>) -> Self {
+    fn new(curve: Curve, now: Instant, cwnd: u64, w_max: Option<u64>) -> Self {
         // RFC 9438 (2)
         let origin = w_max.unwrap_or(0).max(cwnd);
-        let k = cube_root((origin - cwnd) as f64 / C);
-        Self { start: now, k, origin, w_est: cwnd, w_est_credit: 0, pace: None }
+        let k = cube_root((origin - cwnd) as f64 / curve.c);
+        Self { curve, start: now, k, origin, w_est: cwnd, w_est_credit: 0, pace: None }
     }
 
     fn pace(&mut self, ack: &AckSample, cwnd: u64, w_max: Option<u64>) -> u64 {
@@ -154,13 +176,13 @@ impl Epoch {
     // RFC 9438 (1)
     fn w_cubic(&self, t: Duration) -> u64 {
         let x = t.as_secs_f64() - self.k;
-        let distance = (C * (x * x * x).abs()) as u64;
+        let distance = (self.curve.c * (x * x * x).abs()) as u64;
         if x < 0.0 { self.origin.saturating_sub(distance) } else { self.origin + distance }
     }
 
     // RFC 9438 (4)
     fn reno(&mut self, cwnd: u64) -> u64 {
-        let step = (cwnd as f64 * RENO_WINDOWS) as u64;
+        let step = (cwnd as f64 * self.curve.reno_windows) as u64;
         // What has come exactly to a step waits for more.
         let steps = self.w_est_credit.saturating_sub(1) / step.max(1);
         self.w_est += steps;
@@ -187,7 +209,7 @@ mod tests {
     }
 
     fn cubic() -> LinuxCubic {
-        LinuxCubic::new(SlowStart::new(SlowStartConfig::default()), true)
+        LinuxCubic::new(SlowStart::new(SlowStartConfig::default()), &CubicConfig::default())
     }
 
     /// packetdrill's test of CUBIC after a time-out at cwnd 10: from 7 on it grows as Reno, and
@@ -249,7 +271,7 @@ mod tests {
         let (mut cubic, mut window) = (cubic(), Window { cwnd: 1000.0, ssthresh: 900.0 });
         cubic.on_congestion(&Congestion { now: at(0), flight: 1000 }, &mut window);
         window.cwnd = window.ssthresh;
-        let k = Duration::from_secs_f64(cube_root(300.0 / C));
+        let k = Duration::from_secs_f64(cube_root(300.0 / cubic.curve.c));
         let mut now = at(0);
         while now < at(0) + k {
             for _ in 0..window.segments() {

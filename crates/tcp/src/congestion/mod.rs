@@ -16,7 +16,7 @@ pub use linux_cubic::LinuxCubic;
 pub use reno::Reno;
 pub use slow_start::{AckTrain, HystartClock, HystartConfig, RoundStart};
 
-use crate::{CongestionConfig, CubicArithmetic, CubicConfig, EndpointConfig};
+use crate::{CongestionConfig, CubicArithmetic, EndpointConfig};
 
 /// Decides how much may be in flight. The sender measures and retransmits; an algorithm only
 /// computes.
@@ -265,10 +265,10 @@ pub(crate) fn build(config: &EndpointConfig) -> (Box<dyn CongestionControl>, Win
     let mut window =
         Window { cwnd: f64::from(config.initial_window.max(1)), ssthresh: f64::INFINITY };
     let algorithm: Box<dyn CongestionControl> = match config.congestion {
-        CongestionConfig::Reno => Box::new(Reno::new(slow_start)),
-        CongestionConfig::Cubic(CubicConfig { fast_convergence, arithmetic }) => match arithmetic {
-            CubicArithmetic::Rfc9438 => Box::new(Cubic::new(slow_start, fast_convergence)),
-            CubicArithmetic::Linux => Box::new(LinuxCubic::new(slow_start, fast_convergence)),
+        CongestionConfig::Reno(reno) => Box::new(Reno::new(slow_start, reno)),
+        CongestionConfig::Cubic(cubic) => match cubic.arithmetic {
+            CubicArithmetic::Rfc9438 => Box::new(Cubic::new(slow_start, &cubic)),
+            CubicArithmetic::Linux => Box::new(LinuxCubic::new(slow_start, &cubic)),
         },
         CongestionConfig::Bbr1 { seed } => Box::new(Bbr1::new(config, seed)),
         CongestionConfig::Bbr3 { seed } => Box::new(Bbr3::new(config, seed)),

@@ -1,12 +1,14 @@
 //! Growth of cwnd: slow start, congestion avoidance, validation; and its reduction.
 
-use airpath_tcp::{CongestionConfig, CubicArithmetic, CubicConfig};
+use airpath_tcp::{CongestionConfig, CubicArithmetic, CubicConfig, GrowthUnit, Halved, RenoConfig};
 
 use crate::script::*;
 
 const CUBIC: CongestionConfig = CongestionConfig::Cubic(CubicConfig {
     fast_convergence: true,
     arithmetic: CubicArithmetic::Rfc9438,
+    c: 0.4,
+    beta: 0.7,
 });
 
 /// Acknowledges `per_ack` segments at a time until all that was sent is acknowledged, one round
@@ -76,7 +78,7 @@ fn cubic_keeps_seven_tenths_at_a_loss() {
 #[test]
 fn reno_grows_by_one_segment_each_round_trip_in_congestion_avoidance() {
     // RFC 5681 (3)
-    let (mut end, mut acked) = after_one_loss(CongestionConfig::Reno);
+    let (mut end, mut acked) = after_one_loss(CongestionConfig::RENO);
     end.recv_count();
     let mut outstanding = u64::from(end.in_flight());
     let mut windows = Vec::new();
@@ -97,7 +99,7 @@ fn reno_grows_by_one_segment_each_round_trip_in_congestion_avoidance() {
 #[test]
 fn cwnd_does_not_grow_while_the_application_is_the_limit() {
     // RFC 7661 3, RFC 9438 5.8
-    for congestion in [CongestionConfig::Reno, CUBIC] {
+    for congestion in [CongestionConfig::RENO, CUBIC] {
         let mut config = config();
         config.congestion = congestion;
         let mut end = Script::open(&config);
@@ -149,8 +151,57 @@ fn a_fixed_window_stays() {
 #[test]
 fn reno_halves_the_flight_at_a_loss() {
     // RFC 5681 (4); 3.2 (2): without the two segments of limited transmit.
-    let (end, _) = after_one_loss(CongestionConfig::Reno);
+    let (end, _) = after_one_loss(CongestionConfig::RENO);
     assert_eq!(end.window().ssthresh, 5.0);
+}
+
+#[test]
+fn reno_halves_cwnd_where_linux_does() {
+    // Of 20 segments the application has used seven; one of them is lost.
+    for (halves, ssthresh) in [(Halved::Flight, 3.5), (Halved::Cwnd, 10.0)] {
+        let mut config = config();
+        config.congestion = CongestionConfig::Reno(RenoConfig { halves, ..RenoConfig::default() });
+        let mut end = Script::open(&config);
+        end.offer(10 * u64::from(MSS));
+        end.recv_segments(0..10);
+        end.tick(RTT);
+        end.send(ack(10));
+        assert_eq!(end.cwnd(), 20);
+        end.offer(7 * u64::from(MSS));
+        end.recv_segments(10..17);
+        end.tick(RTT);
+        end.send(sack(10, &[(11, 17)]));
+        assert_eq!(end.window().ssthresh, ssthresh, "{halves:?}");
+    }
+}
+
+#[test]
+fn reno_may_count_acknowledgements_instead_of_segments() {
+    // RFC 5681 (3): each acknowledgement of two segments grows cwnd by one segment's share.
+    for (grows_by, grown) in [(GrowthUnit::Segments, 1.0), (GrowthUnit::Acknowledgements, 0.5)] {
+        let reno = RenoConfig { grows_by, ..RenoConfig::default() };
+        let (mut end, mut acked) = after_one_loss(CongestionConfig::Reno(reno));
+        let before = end.window().cwnd;
+        let outstanding = u64::from(end.in_flight());
+        assert_eq!(outstanding, before as u64);
+        end.tick(RTT);
+        while acked < 12 + outstanding {
+            acked = (acked + 2).min(12 + outstanding);
+            end.send(ack(acked));
+        }
+        let grew = end.window().cwnd - before;
+        assert!((grew / grown - 1.0).abs() < 0.25, "{grows_by:?}: {grew}");
+    }
+}
+
+#[test]
+fn cubic_keeps_what_beta_says() {
+    // RFC 9438 4.6; Linux counts beta in 1024ths and cwnd in whole segments.
+    for arithmetic in [CubicArithmetic::Rfc9438, CubicArithmetic::Linux] {
+        let cubic = CubicConfig { arithmetic, beta: 0.5, ..CubicConfig::default() };
+        let (end, _) = after_one_loss(CongestionConfig::Cubic(cubic));
+        assert_eq!(end.window().ssthresh, 5.0, "{arithmetic:?}");
+    }
 }
 
 #[test]

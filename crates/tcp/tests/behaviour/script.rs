@@ -31,7 +31,7 @@ pub(crate) fn config() -> EndpointConfig {
         mss: MSS,
         header: 40,
         initial_window: 10,
-        congestion: CongestionConfig::Reno,
+        congestion: CongestionConfig::RENO,
         rto: RtoConfig {
             initial: ms(1000),
             min: ms(200),

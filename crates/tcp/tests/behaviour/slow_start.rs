@@ -21,7 +21,8 @@ const VERSIONS: [(&str, HystartConfig); 5] = [
 fn linux(hystart: HystartConfig) -> EndpointConfig {
     let arithmetic = CubicArithmetic::Linux;
     let mut config = config();
-    config.congestion = CongestionConfig::Cubic(CubicConfig { fast_convergence: true, arithmetic });
+    config.congestion =
+        CongestionConfig::Cubic(CubicConfig { arithmetic, ..CubicConfig::default() });
     config.slow_start.exit = EarlyExit::Hystart(hystart);
     config
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, Rate, Segment, Stream};
 use airpath_tcp::{
     AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
-    DelayedAckConfig, EarlyExit, EcnConfig, Endpoint, EndpointConfig, HystartConfig, IdleRestart,
-    LimitTimes, LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig,
-    Reduction, RightSizing, RtoConfig, RtoEstimator, SackCompressionConfig, SlowStartConfig,
-    ValidationConfig,
+    DelayedAckConfig, EarlyExit, EcnConfig, Endpoint, EndpointConfig, GrowthUnit, Halved,
+    HystartConfig, IdleRestart, LimitTimes, LossDetection, OffloadConfig, PacingConfig,
+    ReaderConfig, RecoveryConfig, Reduction, RenoConfig, RightSizing, RtoConfig, RtoEstimator,
+    SackCompressionConfig, SlowStartConfig, ValidationConfig,
 };
 use proptest::prelude::*;
 
@@ -355,11 +355,19 @@ fn micros(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 
 fn endpoint() -> impl Strategy<Value = EndpointConfig> {
     let congestion = prop_oneof![
-        Just(CongestionConfig::Reno),
-        (any::<bool>(), any::<bool>()).prop_map(|(fast_convergence, linux)| {
-            let arithmetic = if linux { CubicArithmetic::Linux } else { CubicArithmetic::Rfc9438 };
-            CongestionConfig::Cubic(CubicConfig { fast_convergence, arithmetic })
+        (any::<bool>(), any::<bool>()).prop_map(|(cwnd, acknowledgements)| {
+            let halves = if cwnd { Halved::Cwnd } else { Halved::Flight };
+            let grows_by =
+                if acknowledgements { GrowthUnit::Acknowledgements } else { GrowthUnit::Segments };
+            CongestionConfig::Reno(RenoConfig { halves, grows_by })
         }),
+        (any::<bool>(), any::<bool>(), 0.01f64..10.0, 0.1f64..0.99).prop_map(
+            |(fast_convergence, linux, c, beta)| {
+                let arithmetic =
+                    if linux { CubicArithmetic::Linux } else { CubicArithmetic::Rfc9438 };
+                CongestionConfig::Cubic(CubicConfig { fast_convergence, arithmetic, c, beta })
+            }
+        ),
         any::<u64>().prop_map(|seed| CongestionConfig::Bbr1 { seed }),
         any::<u64>().prop_map(|seed| CongestionConfig::Bbr3 { seed }),
         (1u32..60).prop_map(|segments| CongestionConfig::Fixed { segments }),
@@ -614,7 +622,7 @@ fn a_slow_reader_never_wakes_in_the_past() {
     let first = EndpointConfig {
         initial_window: 1,
         slow_start: SlowStartConfig::default(),
-        congestion: CongestionConfig::Reno,
+        congestion: CongestionConfig::RENO,
         rto: times(100_000, 1_000, 2_000_000, RtoEstimator::Rfc6298),
         recovery: RecoveryConfig { undo_by_dsack: true, ..base.recovery },
         validation: ValidationConfig {
