@@ -110,6 +110,37 @@ fn random_loss_at_10_gbit() {
     assert!(steady >= 9150.0, "{steady} Mb/s");
 }
 
+/// With the stock send buffer of Linux, which holds no more than two bandwidth-delay products here,
+/// STARTUP ends as soon as the rate no longer grows: a full send buffer is no idle application.
+#[test]
+fn a_full_send_buffer_does_not_keep_it_in_startup() {
+    let text = "
+[run]
+duration_s = 10
+[[path.down]]
+stage = \"link\"
+rate_mbps = 200
+queue_packets = 700
+[[path.down]]
+stage = \"delay\"
+delay_ms = 40
+[[path.up]]
+stage = \"delay\"
+delay_ms = 40
+[[flow]]
+kind = \"bulk\"
+profile = \"linux-6.18\"
+";
+    // v3 leaves STARTUP because of the losses, too.
+    for (congestion, reason) in [("bbr", "full_pipe"), ("bbr3", "loss")] {
+        let flow = flow(text, &[&format!("flow.0.congestion={congestion}")]);
+        let exit = flow.slow_start_exit.as_ref().map(|exit| exit.reason);
+        assert_eq!(exit, Some(reason), "{congestion}");
+        let retransmitted = flow.retransmitted_segments.expect("counted");
+        assert!(retransmitted < 4_000, "{congestion}: {retransmitted}");
+    }
+}
+
 /// A buffer of a twentieth of the bandwidth-delay product: v3 answers the losses that its probes
 /// cause, v1 does not.
 #[test]

@@ -59,7 +59,9 @@ impl Sender {
             self.bursts.end();
         }
         self.note_usage(now, limit);
-        if matches!(limit, SendLimit::Application | SendLimit::SendBuffer) {
+        // An application that waits for room in the send buffer has more to send (draft-ietf-ccwg-bbr
+        // 4.1.2.4): what is delivered meanwhile tells what the path can do.
+        if limit == SendLimit::Application {
             self.board.limited_by_application();
         }
         if limit != self.limits.current {
