@@ -7,10 +7,11 @@ nothing.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from real_clock import RealClock
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
+PATIENCE_S = 300.0
+"""A program that has not ended by then hangs, however busy the machine is."""
+
 DOWNLINK = str(Path(__file__).parent / "scenarios/downlink.toml")
 """A download and a ping over 20 s, simulated in some milliseconds; losses depend on the seed."""
 
@@ -27,6 +31,9 @@ DOWNLINK = str(Path(__file__).parent / "scenarios/downlink.toml")
 def pytest_configure(config: pytest.Config) -> None:
     """Let tests on the real clock be judged only where the machine is on time."""
     config.pluginmanager.register(RealClock(config))
+    # A shell starts what is in the background with SIGINT ignored, and its children inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +64,7 @@ def run_command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         env=command_environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -65,7 +72,30 @@ def run_command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def start_command(*arguments: str, cwd: Path, **options: Any) -> subprocess.Popen[Any]:
     """Start ``airpath ARGUMENTS`` in a directory; ``options`` are those of ``Popen``."""
     words = [sys.executable, "-m", "airpath", *arguments]
-    return subprocess.Popen(words, cwd=cwd, env=command_environment(), **options)
+    return start(words, cwd=cwd, env=command_environment(), **options)
+
+
+_started: list[subprocess.Popen[Any]] = []
+
+
+def start(words: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+    """Start a program that does not outlive the test, however that ends."""
+    process = subprocess.Popen(words, **options)
+    _started.append(process)
+    return process
+
+
+@pytest.fixture(autouse=True)
+def _nothing_outlives_a_test() -> Iterator[None]:
+    yield
+    for process in _started:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+    _started.clear()
 
 
 def command_environment() -> dict[str, str]:
@@ -73,7 +103,7 @@ def command_environment() -> dict[str, str]:
     return {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
 
-def until(true: Callable[[], object], seconds: float = 20.0) -> bool:
+def until(true: Callable[[], object], seconds: float = 60.0) -> bool:
     """Wait for something; whether it came."""
     end = time.monotonic() + seconds
     while not true():

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import run_command
+from conftest import PATIENCE_S, run_command
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OFFLINE = [
@@ -57,7 +57,7 @@ def test_the_check_sees_a_request(chromium: list[str], tmp_path: Path) -> None:
     page.write_text('<img src="http://example.invalid/a.png">')
     subprocess.run(
         [*chromium, f"--log-net-log={log}", "--dump-dom", page.as_uri()],
-        capture_output=True, timeout=120, check=True,
+        capture_output=True, timeout=PATIENCE_S, check=True,
     )  # fmt: skip
     assert asked_by_pages(log) == ["http://example.invalid/a.png"]
 
@@ -69,7 +69,7 @@ def test_every_chart_is_drawn(chromium: list[str], report: Path, scheme: str) ->
     done = subprocess.run(
         [*chromium, setting, f"--log-net-log={log}", "--enable-logging=stderr", "--dump-dom",
          report.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=True,
     )  # fmt: skip
     assert 'data-drawn="yes"' in done.stdout
     charts = re.findall(r'data-chart="(\w+)"', done.stdout)
@@ -83,7 +83,7 @@ def test_it_prints(chromium: list[str], report: Path) -> None:
     pdf = report.with_suffix(".pdf")
     subprocess.run(
         [*chromium, "--no-pdf-header-footer", f"--print-to-pdf={pdf}", report.as_uri()],
-        capture_output=True, timeout=120, check=True,
+        capture_output=True, timeout=PATIENCE_S, check=True,
     )  # fmt: skip
     assert pdf.read_bytes().startswith(b"%PDF")
     assert pdf.stat().st_size > 50_000

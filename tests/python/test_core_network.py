@@ -16,7 +16,7 @@ import pytest
 from airpath.emulation import attach, subscribers
 from airpath.emulation.subscribers import Subscriber
 from airpath.errors import InputError
-from conftest import Command, start_command, until
+from conftest import PATIENCE_S, Command, start_command, until
 from emulated import needs, printed, processes
 
 KEY = "465b5ce8b199b49faa5f0a2ee238a6bc"
@@ -515,7 +515,7 @@ def test_nothing_is_left_of_a_killed_core(tmp_path: Path) -> None:
         running = start_command(*words, cwd=tmp_path, **streams)
         time.sleep(pause)
         running.kill()
-        running.wait(timeout=30)
+        running.wait(timeout=PATIENCE_S)
     assert set(seen.read_text().split()) == {"server", "ue", "ue-0", "nat1", "nat2", "core", "ran"}
     assert until(lambda: not processes(mark)), processes(mark)
     assert set(Path("/sys/class/net").iterdir()) == links

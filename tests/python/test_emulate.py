@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 from airpath.rundir import remove_leftovers
-from conftest import Command, start_command, until
+from conftest import PATIENCE_S, Command, start_command, until
 from emulated import (
     DELAYS,
     iperf,
@@ -256,7 +256,7 @@ def test_signals_are_the_commands(wire: Path, sent: signal.Signals, code: int) -
     running = _start(wire, "sh", "-c", script)
     assert until(ready.exists)
     running.send_signal(sent)
-    _, said = running.communicate(timeout=30)
+    _, said = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == code, said.decode()
     assert b"run directory" in said
 
@@ -311,7 +311,7 @@ def test_nothing_is_left_when_it_is_killed(wire: Path, scenario: str) -> None:
         running = _start(wire, "sh", "-c", script, servers=(f": {mark}; exec iperf3 -s",))
         time.sleep(draw.uniform(0.1, 1.5))
         running.kill()
-        running.communicate(timeout=30)
+        running.communicate(timeout=PATIENCE_S)
     assert until(lambda: not processes(mark)), processes(mark)
     assert until(lambda: networks() <= networks_before), networks() - networks_before
     assert until(lambda: _struct_ops() <= controls_before), _struct_ops() - controls_before
@@ -319,7 +319,7 @@ def test_nothing_is_left_when_it_is_killed(wire: Path, scenario: str) -> None:
     assert {path.name for path in Path("/sys/class/net").iterdir()} == devices_before
     # What a killed process cannot remove, the next run does.
     after = _start(wire, "true")
-    after.communicate(timeout=30)
+    after.communicate(timeout=PATIENCE_S)
     assert after.returncode in (0, 3)
     assert not list((wire.parent / "runs").glob("*.partial-*"))
 

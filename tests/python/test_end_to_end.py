@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import airpath.study
-from conftest import Command, command_environment, start_command, until
+from conftest import PATIENCE_S, Command, command_environment, start_command, until
 
 NOISY = "random-loss"
 TABLES = {"flows", "samples", "links", "pings", "events", "rtt_histogram"}
@@ -161,7 +161,7 @@ def test_a_stopped_run_leaves_nothing(
     time.sleep(0.3)
     assert process.poll() is None, process.communicate()
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out) == (code, "")
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
@@ -173,7 +173,7 @@ def test_a_reader_that_leaves_is_no_error(core: Any, tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
-    assert process.wait(timeout=30) in {0, 1, 141}
+    assert process.wait(timeout=PATIENCE_S) in {0, 1, 141}
     assert process.stderr.read() == b""
     process.stderr.close()
 

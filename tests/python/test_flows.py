@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import Command, start_command, until
+from conftest import PATIENCE_S, Command, start_command, until
 from emulated import needs, networks, printed, skip_without, stages
 
 needs_root = needs()
@@ -175,7 +175,7 @@ def test_nothing_is_left_of_a_run_that_is_ended(
     # Its threads are in both ends' namespaces.
     assert len(inside) == 2
     process.send_signal(sent)
-    assert process.wait(10) == code
+    assert process.wait(PATIENCE_S) == code
     assert process.stderr is not None
     with process.stderr as said:
         assert ("interrupted" in said.read()) == (sent == signal.SIGINT)

@@ -23,7 +23,7 @@ from airpath.emulation.dashboard import PANELS, dashboard
 from airpath.emulation.live import view
 from airpath.emulation.metrics import HOLD_S, Collector
 from airpath.emulation.watching import is_shell
-from conftest import Command, start_command
+from conftest import PATIENCE_S, Command, start, start_command
 from emulated import needs_root, skip_without
 
 
@@ -164,7 +164,7 @@ def exposition(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str,
         )
         if left > 1000 and _samples(text).get(("airpath_elapsed_seconds", frozenset()), 0) > 2.5:
             break
-    out, said = running.communicate(b"\n", timeout=30)
+    out, said = running.communicate(b"\n", timeout=PATIENCE_S)
     assert running.returncode in (0, 3), said.decode()
     return text, json.loads(out)
 
@@ -271,7 +271,7 @@ def test_a_port_in_use_is_said(airpath_command: Command) -> None:
 @needs_root
 def test_a_terminal_shows_the_table_and_what_the_command_says(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    running = subprocess.Popen(
+    running = start(
         [
             *(sys.executable, "-m", "airpath", "emulate", "nr-n78", "--"),
             *("sh", "-c", "test -t 1 && echo a terminal; ping -q -c 15 -i 0.1 server"),
@@ -290,7 +290,7 @@ def test_a_terminal_shows_the_table_and_what_the_command_says(tmp_path: Path) ->
         except OSError:
             break
     os.close(ours)
-    assert running.wait(30) in (0, 3)
+    assert running.wait(PATIENCE_S) in (0, 3)
     text = seen.decode()
     for said in ("a terminal", "15 received", "late p99 us", "connected", "icmp", "PRBs down"):
         assert said in text, text

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Command, start_command, until
+from conftest import PATIENCE_S, Command, start_command, until
 from emulated import DELAYS, needs_root, skip_without
 
 TWO_UES = """
@@ -149,7 +149,7 @@ def test_a_signal_ends_a_session(tmp_path: Path) -> None:
     running = start_command("emulate", str(scenario), cwd=tmp_path, stderr=subprocess.PIPE)
     assert until(ready.exists)
     running.send_signal(signal.SIGTERM)
-    _, said = running.communicate(timeout=30)
+    _, said = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 4, said.decode()
     assert b"later at ue was not started" in said
 

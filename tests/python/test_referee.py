@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import conftest
+from conftest import PATIENCE_S, until
 from referee import forwarder, network, packets
 from referee.kernel import Child
 from referee.network import DEVICE, UE_ADDRESS, Network
@@ -84,7 +86,7 @@ def program() -> Path:
 def start(program: Path, out: Path, *options: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(TESTS), "AIRPATH_REFEREE": str(program)}
     command = [sys.executable, "-m", "referee", *ROW, "--repeat", "1", *options]
-    return subprocess.Popen(
+    return conftest.start(
         [*command, "--out", str(out), "--page", str(out / "referee.md"), "--json"],
         env=environment,
         stdout=subprocess.PIPE,
@@ -115,17 +117,10 @@ def running(pids: list[int]) -> list[int]:
     return [pid for pid in pids if state(pid) not in {"gone", "Z"}]
 
 
-def wait_for(condition: Any, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "not in time"
-        time.sleep(0.05)
-
-
 @pytest.mark.real_clock
 def test_one_row(program: Path, tmp_path: Path) -> None:
     process = start(program, tmp_path, "--duration", str(SECONDS))
-    out, complaint = process.communicate(timeout=120)
+    out, complaint = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, complaint
     (stored,) = (json.loads(file.read_text()) for file in tmp_path.glob("*.json"))
     assert 10 < stored["goodput_mbps"] < 20
@@ -153,10 +148,10 @@ def test_a_signal_leaves_nothing(
     program: Path, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     process = start(program, tmp_path, "--duration", "30")
-    wait_for(lambda: len(children(process.pid)) == 3)
+    assert until(lambda: len(children(process.pid)) == 3)
     started = children(process.pid)
     process.send_signal(number)
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode == code
     assert namespaces(process.pid) == []
     assert running(started) == []
@@ -166,11 +161,11 @@ def test_a_signal_leaves_nothing(
 @pytest.mark.real_clock
 def test_what_a_killed_run_leaves_is_removed(program: Path, tmp_path: Path) -> None:
     process = start(program, tmp_path, "--duration", "30")
-    wait_for(lambda: len(children(process.pid)) == 3)
+    assert until(lambda: len(children(process.pid)) == 3)
     started = children(process.pid)
     process.kill()
-    process.communicate(timeout=20)
-    wait_for(lambda: not running(started))
+    process.communicate(timeout=PATIENCE_S)
+    assert until(lambda: not running(started))
     assert len(namespaces(process.pid)) == 2
     assert len([name for name in network.remove_leftovers() if f"-{process.pid}-" in name]) == 2
     assert namespaces(process.pid) == []

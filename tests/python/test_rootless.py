@@ -19,10 +19,11 @@ from typing import Any
 
 import pytest
 
+import conftest
 from airpath.emulation import rootless
 from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError
-from conftest import Command, command_environment, until
+from conftest import PATIENCE_S, Command, command_environment, until
 from emulated import (
     DELAYS,
     iperf,
@@ -144,7 +145,7 @@ def nobody(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     def start(
         *arguments: str, before: tuple[str, ...] = (), words: tuple[str, ...] = SETPRIV
     ) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        return conftest.start(
             [*before, *words, sys.executable, "-m", "airpath", *arguments],
             cwd=place,
             env={**command_environment(), "HOME": str(place)},
@@ -165,7 +166,7 @@ def test_an_ordinary_user(nobody: Callable[..., Any], io: str) -> None:
         *("exec iperf3 -s", "--", "sh", "-c"),
         "ping -q -c 3 -i 0.1 server && iperf3 -c server -t 1 -R -J && ip netns exec server id -u",
     )
-    out, said = running.communicate(timeout=60)
+    out, said = running.communicate(timeout=PATIENCE_S)
     assert said.startswith("without root: ")
     if io == "tun" and not TUN.stat().st_mode & stat.S_IWOTH:
         assert running.returncode == 1
@@ -192,7 +193,7 @@ def test_where_run_cannot_be_written(nobody: Callable[..., Any]) -> None:
         *("emulate", "lte-20", "--", "ip", "netns", "exec", "server", "cat", "/etc/hosts"),
         before=hidden,
     )
-    out, said = running.communicate(timeout=60)
+    out, said = running.communicate(timeout=PATIENCE_S)
     assert running.returncode in (0, 3), said
     assert "10.77.0.1 server" in out
 
@@ -208,7 +209,7 @@ def test_nothing_is_left_of_an_ordinary_users_run(nobody: Callable[..., Any]) ->
         )
         time.sleep(delay)
         running.kill()
-        running.communicate(timeout=30)
+        running.communicate(timeout=PATIENCE_S)
     assert until(lambda: not processes(mark)), processes(mark)
     assert until(lambda: networks() <= before)
 
@@ -221,7 +222,7 @@ def test_where_user_namespaces_are_forbidden(nobody: Callable[..., Any]) -> None
         before=("unshare", "-Ur", "sh", "-c", f'{limit}; exec "$@"', "sh"),
         words=("setpriv", "--bounding-set=-all", "--inh-caps=-all"),
     )
-    _, said = running.communicate(timeout=60)
+    _, said = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 1
     assert "user.max_user_namespaces is 0" in said
     assert "sudo sysctl user.max_user_namespaces=15000" in said

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Command, start_command, until
+from conftest import PATIENCE_S, Command, start_command, until
 from emulated import busiest, iperf, printed, skip_without_bpf, stages
 
 needs_bpf = skip_without_bpf()
@@ -128,11 +128,11 @@ def test_two_runs_do_not_collide_and_leave_nothing(wire: Path) -> None:
         runs.append(start())
         assert until(lambda: len(_ours()) == 2 * len(GENERATIONS))
         runs[0].kill()
-        runs[0].wait(timeout=30)
+        runs[0].wait(timeout=PATIENCE_S)
         second = {f"{name}_2" for name in GENERATIONS}
         assert until(lambda: _ours() == second), _ours()
     finally:
         for run in runs:
             run.kill()
-            run.wait(timeout=30)
+            run.wait(timeout=PATIENCE_S)
     assert until(lambda: not _ours()), _ours()
