@@ -2,14 +2,17 @@
 # make test    everything that must pass
 # make check   what CI runs: format, lints, types, docs, tests
 # make bench   figures of speed, beside ns-3
+# make instructions  instructions a packet, by which changes of speed are judged
+# make hashes  SHA-256 of every table of what is shipped: did the results stay?
 # make fuzz    the property tests with other cases, and many
+# make audit   known vulnerabilities of what airpath depends on; needs a network
 # make studies the published experiments, with a report
 # make soak   20 minutes of emulation: does it leak? (root)
 # make referee the host kernel's TCP against ours, as a table (root)
 # make twin    scenarios simulated and emulated, as a page (root)
 # make hystart slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench fuzz studies soak referee twin hystart bless clean
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz audit studies soak referee twin hystart bless clean
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -41,13 +44,16 @@ test: build system
 
 check: lint test
 
+# Python without a suffix.
+TOOLS := tools/audit tools/licences tools/outcomes
 lint: build
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets $(BPF) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps $(CRATES) $(BPF)
-	$(VENV)/ruff format --check python tests benches
-	$(VENV)/ruff check python tests benches
+	$(VENV)/ruff format --check python tests benches $(TOOLS)
+	$(VENV)/ruff check python tests benches $(TOOLS)
 	$(VENV)/mypy
+	$(VENV)/python tools/licences
 
 rust-test:
 	cargo test --quiet $(CRATES) $(BPF) | tools/outcomes rust
@@ -70,7 +76,16 @@ bench: build
 	-benches/peers/install.sh
 	-$(MAKE) --no-print-directory -C benches/peers all
 	$(VENV)/python benches/bench.py
+	$(MAKE) --no-print-directory instructions
 	$(VENV)/python benches/emulation.py
+
+instructions: build
+	@tools/setup package valgrind
+	$(VENV)/python benches/instructions.py
+
+hashes:
+	@tools/setup
+	@$(VENV)/python benches/hashes.py
 
 FUZZ_CASES ?= 200000
 fuzz:
@@ -78,6 +93,10 @@ fuzz:
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-tcp --test behaviour two_ends; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-path --test laws; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$$(( $(FUZZ_CASES) / 10 )) cargo test --release -p airpath-path --test cell laws
+
+# Exit code 3: not checked.
+audit: build
+	$(VENV)/python tools/audit
 
 studies: build
 	$(VENV)/airpath reproduce --report runs/studies.html

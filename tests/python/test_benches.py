@@ -1,0 +1,125 @@
+"""What changes are judged by: hashes of all tables, instructions a packet."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+BENCHES = Path(__file__).parents[2] / "benches"
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import a bench by name; they import each other."""
+    monkeypatch.syspath_prepend(str(BENCHES))
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(BENCHES)):
+            del sys.modules[name]
+
+
+class Result:
+    """A result with one table."""
+
+    def __init__(self, **columns: pl.Series) -> None:
+        self._table = pl.DataFrame(columns)
+
+    def table(self, name: str) -> pl.DataFrame:
+        return self._table
+
+
+def test_a_hash_is_of_the_schema_and_of_the_values(bench: Any) -> None:
+    def digest(**columns: pl.Series) -> str:
+        said: str = bench("hashes").digest(Result(**columns), "t")
+        return said
+
+    def series(values: list[Any], kind: Any = None) -> pl.Series:
+        return pl.Series(values, dtype=kind)
+
+    known = digest(a=series([1.0, 0.0]))
+    assert digest(a=series([1.0, 0.0])) == known
+    others = [
+        digest(b=series([1.0, 0.0])),
+        digest(a=series([1.0, -0.0])),
+        digest(a=series([1.0, None])),
+        digest(a=series([1.0])),
+        digest(a=series([1.0, 5e-324])),
+        digest(a=series([1, 0], pl.Int64)),
+        digest(a=series([1, 0], pl.UInt64)),
+        digest(a=series([True, False])),
+        digest(a=series(["1.0", "0.0"])),
+        digest(a=series([1.0, 0.0]), b=series([1.0, 0.0])),
+    ]
+    assert known not in others
+    assert len({*others}) == len(others)
+    # Where one string ends and the next begins counts; how a dictionary is ordered does not.
+    assert digest(a=series(["ab", "c"])) != digest(a=series(["a", "bc"]))
+    assert digest(a=series(["", None])) != digest(a=series([None, ""]))
+    few, many = (
+        series(["x", "y", None], pl.Enum(categories)).cast(pl.Categorical)
+        for categories in (["x", "y"], ["y", "z", "x"])
+    )
+    assert digest(a=few) == digest(a=many)
+
+
+def test_hashes_are_the_same_twice_and_name_what_differs(bench: Any) -> None:
+    hashes = bench("hashes")
+    job = next(hashes.jobs_of("wire", ["wire"]))
+    lines = hashes.hashes(job)
+    assert hashes.hashes(job) == lines
+    names = [line.split()[1] for line in lines]
+    assert names[-1] == "summary"
+    assert {"acks", "events", "flows", "links", "samples"} <= {*names}
+    other = hashes.Job("wire", "wire", ("flow.0.start_s=0.1",))
+    different = {line.split()[1] for line in hashes.hashes(other)} - {
+        line.split()[1] for line in lines if line in hashes.hashes(other)
+    }
+    assert {"acks", "samples", "summary"} <= different
+    assert "pings" not in different
+
+
+def test_every_figure_of_every_study_is_hashed(bench: Any) -> None:
+    from airpath.study import load_study, study_names
+
+    hashes = bench("hashes")
+    for name in study_names():
+        jobs = list(hashes.jobs_of(name, []))
+        figures = {figure.id for figure in load_study(name).figures}
+        assert {job.name.partition("#")[0] for job in jobs} == figures
+        assert len({job.name for job in jobs}) == len(jobs)
+        assert all(Path(job.scenario).is_file() for job in jobs)
+
+
+SAID = """\
+==77== Events    : Ir
+==77== Collected : 123456789
+==77==
+==77== I   refs:      123,456,789
+"""
+
+
+def test_instructions_are_those_of_the_difference(bench: Any) -> None:
+    """What both processes did at their start is not a packet's."""
+    instructions = bench("instructions")
+    assert instructions.collected(SAID) == 123_456_789
+    case = instructions.Case(
+        "lte", instructions.Count(9_000_000, 1_000), instructions.Count(30_000_000, 11_000)
+    )
+    assert case.segments == 10_000
+    assert case.per_packet == 2_100.0
+    known = {
+        "commit": "abc", "rustc": "rustc 1", "cpu": "x",
+        "instructions_per_packet": {"lte": 2_000.0, "nr": 5.0},
+    }  # fmt: skip
+    table = instructions.render([case], known)
+    assert "| LTE 20 MHz (lte-20) | 10,000  | 2,100.0               | 2,000.0  | +5.00% |" in table
+    kept = instructions.record([case], known)["instructions_per_packet"]
+    assert kept == {"lte": 2_100.0, "nr": 5.0}
+    with pytest.raises(bench("common").BenchError, match="no count"):
+        instructions.collected("==77== Killed")
