@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools/outcomes"
+from tools import ROOT, tool
 
 
 @pytest.fixture(scope="module")
 def outcomes() -> Any:
-    """The tool as a module; it has no suffix."""
-    loader = importlib.machinery.SourceFileLoader("outcomes", str(TOOL))
-    spec = importlib.util.spec_from_loader("outcomes", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+    """The tool as a module."""
+    return tool("outcomes")
 
 
 def _line(suite: str, test: str, outcome: str, **more: Any) -> dict[str, Any]:
@@ -107,9 +100,11 @@ def test_cargos_output_is_passed_on_and_counted(
         "error: test result: FAILED is no result\n"
         "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n"
     )
-    done = subprocess.run([TOOL, "rust"], input=text, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [ROOT / "tools/outcomes", "rust"], input=text, capture_output=True, text=True, check=True
+    )
     assert done.stdout == text
     assert file.read_text() == '{"suite": "rust", "passed": 15, "failed": 2}\n'
-    done = subprocess.run([TOOL], capture_output=True, text=True, check=False)
+    done = subprocess.run([ROOT / "tools/outcomes"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "tools/outcomes total" in done.stderr

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
  * CUBIC (RFC 9438) with the slow start of a chosen generation: what crates/tcp does in
  * congestion/linux_cubic.rs and congestion/slow_start, for the host's kernel. No floating point:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
  * What the kernel's TCP senders do, one record each time that something happens: an acknowledgement
  * comes, the congestion state changes, a connection begins or ends.

@@ -1,0 +1,1 @@
+//! Empty: only its dependency matters.
