@@ -20,6 +20,10 @@ CRATES := --workspace --exclude airpath-py
 # Programs inside the kernel, where clang is there.
 BPF = $(if $(shell tools/setup features),--features airpath-bpf/kernel$(comma)airpath-emu/bpf)
 comma := ,
+# Property tests draw other cases with each commit.
+ifndef PROPTEST_RNG_SEED
+export PROPTEST_RNG_SEED := $(shell tools/seed)
+endif
 
 build:
 	@tools/setup
@@ -55,8 +59,10 @@ lint: build
 	$(VENV)/mypy
 	$(VENV)/python tools/licences
 
+# TEST=name: only those of that name.
 rust-test:
-	cargo test --quiet $(CRATES) $(BPF) | tools/outcomes rust
+	@echo 'The property tests draw from PROPTEST_RNG_SEED=$(PROPTEST_RNG_SEED).'
+	cargo test --quiet $(CRATES) $(BPF) $(TEST) | tools/outcomes rust
 
 # Those that are marked `#[ignore = "needs root"]`, by name; one at a time, some are on the real clock.
 NEEDS_ROOT = $(shell grep -rhA3 'ignore = "needs root"' crates --include='*.rs' | sed -n 's/.*fn \(\w*\)().*/\1/p')

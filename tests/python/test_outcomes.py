@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from airpath.toml import read_toml
 from tools import ROOT, tool
 
 
@@ -108,3 +112,67 @@ def test_cargos_output_is_passed_on_and_counted(
     done = subprocess.run([ROOT / "tools/outcomes"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "tools/outcomes total" in done.stderr
+
+
+def test_what_failed_is_printed_with_the_command_that_repeats_it() -> None:
+    said = """
+running 2 tests
+F.
+failures:
+
+---- gtpu::tests::odd stdout ----
+    not::a::test
+proptest: minimal failing input: 7
+
+failures:
+    gtpu::tests::odd
+
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
+"""
+    environment = {"PATH": "/usr/bin:/bin", "PROPTEST_RNG_SEED": "42"}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/outcomes"), "rust"],
+        input=said,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    repeat = "PROPTEST_RNG_SEED=42 make rust-test TEST=gtpu::tests::odd"
+    assert done.stdout == f"{said}To draw the same cases again: {repeat}\n"
+
+
+def test_the_seed_is_the_commits(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / ".cargo").mkdir()
+    shutil.copy(ROOT / "tools/seed", tmp_path / "tools")
+    shutil.copy(ROOT / ".cargo/config.toml", tmp_path / ".cargo")
+
+    def seed() -> int:
+        environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
+        done = subprocess.run(
+            [tmp_path / "tools/seed"], capture_output=True, text=True, check=True, env=environment
+        )
+        return int(done.stdout)
+
+    configured = read_toml(ROOT / ".cargo/config.toml")["env"]["PROPTEST_RNG_SEED"]
+    assert seed() == int(configured)
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    seeds = set()
+    for number in range(3):
+        subprocess.run([*git, "init", "-q"], check=True)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", str(number)], check=True)
+        seeds.add(seed())
+    assert len(seeds) == 3
+    assert all(0 <= one < 2**64 for one in seeds)
+
+
+def test_counterexamples_are_kept() -> None:
+    for kept in (
+        "crates/emu/proptest-regressions/gtpu.txt",
+        "crates/path/tests/laws.proptest-regressions",
+    ):
+        ignored = subprocess.run(["git", "check-ignore", "-q", kept], cwd=ROOT, check=False)
+        if ignored.returncode == 128:
+            pytest.skip("this is no git repository")
+        assert ignored.returncode == 1, f"{kept} would be ignored"

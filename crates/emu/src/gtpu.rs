@@ -97,7 +97,10 @@ pub(crate) fn read(datagram: &[u8]) -> Option<Gpdu<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use etherparse::PacketBuilder;
     use proptest::prelude::*;
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
 
     use super::*;
 
@@ -134,10 +137,152 @@ mod tests {
             datagram.extend(&packet);
             prop_assert_eq!(read(&datagram), Some(Gpdu { teid, qfi, packet: &packet }));
         }
+    }
+
+    /// A G-PDU as the specification allows it, and what was done to it then.
+    #[derive(Clone, Debug)]
+    struct Drawn {
+        datagram: Vec<u8>,
+        /// What `read` has to say, if nothing was done to it.
+        expected: Option<(u32, Option<u8>, Vec<u8>)>,
+    }
+
+    impl Drawn {
+        /// Version, protocol and message type are right, and the length is there.
+        fn has_a_header(&self) -> bool {
+            let Some(&[flags, message, high, low, ..]) = self.datagram.first_chunk::<8>() else {
+                return false;
+            };
+            let length = usize::from(u16::from_be_bytes([high, low]));
+            flags >> 4 == 3 && message == 255 && self.datagram.len() >= 8 + length
+        }
+    }
+
+    /// An IP packet inside: version 4 or 6, TCP, UDP, or anything.
+    fn inner() -> impl Strategy<Value = Vec<u8>> {
+        let payload = || prop::collection::vec(any::<u8>(), 0..200);
+        let made = (any::<bool>(), any::<bool>(), payload()).prop_map(|(v6, tcp, payload)| {
+            let builder = if v6 {
+                PacketBuilder::ipv6([1; 16], [2; 16], 64)
+            } else {
+                PacketBuilder::ipv4([10, 77, 0, 1], [10, 77, 1, 1], 64)
+            };
+            let mut packet = Vec::new();
+            let written = match tcp {
+                true => builder.tcp(5201, 40_000, 7, 512).write(&mut packet, &payload),
+                false => builder.udp(5201, 40_000).write(&mut packet, &payload),
+            };
+            written.expect("a vector takes it");
+            packet
+        });
+        prop_oneof![4 => made, 1 => payload()]
+    }
+
+    /// Extension headers: type, and content in front of the next one's type.
+    fn extensions() -> impl Strategy<Value = Vec<(u8, Vec<u8>)>> {
+        // PDCP PDU number, UDP port, long PDCP PDU number, RAN container (TS 29.281 5.2.1).
+        let kind =
+            prop_oneof![Just(PDU_SESSION_CONTAINER), Just(0xc0), Just(0x40), Just(0x82), 1u8..];
+        let content = (1usize..4, prop::collection::vec(any::<u8>(), 14));
+        let content = content.prop_map(|(units, bytes)| bytes[..units * 4 - 2].to_vec());
+        prop::collection::vec((kind, content), 0..4)
+    }
+
+    fn datagram(
+        (teid, flags, options): (u32, u8, [u8; 3]),
+        extensions: &[(u8, Vec<u8>)],
+        packet: &[u8],
+    ) -> Drawn {
+        let next = |index: usize| extensions.get(index).map_or(0, |&(kind, _)| kind);
+        let extension = if extensions.is_empty() { 0 } else { EXTENSION };
+        let flags = flags & !EXTENSION | extension;
+        let mut body = Vec::new();
+        if flags & (EXTENSION | SEQUENCE | N_PDU) != 0 {
+            body.extend(options);
+            body.push(next(0));
+        }
+        for (index, (_, content)) in extensions.iter().enumerate() {
+            body.push((content.len() as u8 + 2) / 4);
+            body.extend(content);
+            body.push(next(index + 1));
+        }
+        body.extend(packet);
+        let mut datagram = vec![VERSION | flags, G_PDU];
+        datagram.extend((body.len() as u16).to_be_bytes());
+        datagram.extend(teid.to_be_bytes());
+        datagram.extend(body);
+        let mut containers = extensions.iter().filter(|(kind, _)| *kind == PDU_SESSION_CONTAINER);
+        let qfi = containers.next_back().map(|(_, content)| content[1] & 0x3f);
+        Drawn { datagram, expected: Some((teid, qfi, packet.to_vec())) }
+    }
+
+    /// Bits turned over, bytes cut out or put in.
+    fn change(mut drawn: Drawn, changes: &[(usize, u8, u8)]) -> Drawn {
+        for &(at, how, byte) in changes {
+            drawn.expected = None;
+            let length = drawn.datagram.len().max(1);
+            // Half of them in the header and what follows it.
+            let at = if how & 8 == 0 { at % length.min(24) } else { at % length };
+            match how & 7 {
+                0..=3 if at < drawn.datagram.len() => drawn.datagram[at] ^= 1 << (byte & 7),
+                4 if at < drawn.datagram.len() => drawn.datagram[at] = byte,
+                5 => drawn.datagram.truncate(at),
+                6 if at < drawn.datagram.len() => drop(drawn.datagram.remove(at)),
+                _ => drawn.datagram.insert(at, byte),
+            }
+        }
+        drawn
+    }
+
+    fn drawn() -> impl Strategy<Value = Drawn> {
+        let fixed = (any::<u32>(), 0u8..8, any::<[u8; 3]>());
+        let whole = (fixed, extensions(), inner())
+            .prop_map(|(fixed, extensions, packet)| datagram(fixed, &extensions, &packet));
+        let changes = prop::collection::vec((0usize..300, any::<u8>(), any::<u8>()), 1..4);
+        let changes = prop_oneof![Just(Vec::new()), changes];
+        (whole, changes).prop_map(|(drawn, changes)| change(drawn, &changes))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
         #[test]
-        fn no_datagram_is_too_odd(datagram in prop::collection::vec(any::<u8>(), 0..64)) {
-            read(&datagram);
+        fn a_datagram_is_read_as_it_was_written_and_none_is_too_odd(drawn in drawn()) {
+            let found = read(&drawn.datagram);
+            if let Some((teid, qfi, packet)) = &drawn.expected {
+                prop_assert_eq!(found, Some(Gpdu { teid: *teid, qfi: *qfi, packet }));
+            }
+            if let Some(found) = found {
+                prop_assert!(drawn.has_a_header());
+                prop_assert!(found.qfi.is_none_or(|qfi| qfi < 64));
+                // What is inside ends where the length says.
+                let length = u16::from_be_bytes([drawn.datagram[2], drawn.datagram[3]]);
+                let body = &drawn.datagram[8..8 + usize::from(length)];
+                prop_assert!(body.ends_with(found.packet));
+            }
         }
+    }
+
+    /// Random bytes never get there: what is drawn above has to.
+    #[test]
+    fn most_that_is_drawn_gets_past_the_header() {
+        const CASES: usize = 20_000;
+        let mut runner = TestRunner::new(ProptestConfig::default());
+        let (mut header, mut read_well, mut changed, mut extended) = (0, 0, 0, 0);
+        for _ in 0..CASES {
+            let drawn = drawn().new_tree(&mut runner).unwrap().current();
+            let found = read(&drawn.datagram);
+            header += usize::from(drawn.has_a_header());
+            read_well += usize::from(found.is_some());
+            changed += usize::from(found.is_some() && drawn.expected.is_none());
+            extended += usize::from(found.is_some() && drawn.datagram[0] & EXTENSION != 0);
+        }
+        let percent = |count: usize| count * 100 / CASES;
+        let shares = [header, read_well, changed, extended].map(percent);
+        let least = [70, 60, 10, 40];
+        assert!(
+            shares.iter().zip(least).all(|(&share, least)| share >= least),
+            "{shares:?} % past the header, read, read though changed, with extension headers"
+        );
     }
 }

@@ -586,8 +586,6 @@ fn connection() -> impl Strategy<Value = Connection> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
     #[test]
     fn every_stream_arrives_once_in_order_and_ends(connection in connection()) {
         let outcome = run(&connection);
