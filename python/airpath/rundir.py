@@ -4,38 +4,51 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from airpath.durable import sync, sync_tree
 from airpath.errors import AirpathError, InputError, reason
+from airpath.partial import Partial, remove_leftovers
+
+_ATTEMPTS = 5
 
 
 class PendingDirectory:
     """A directory under construction beside its final place.
 
-    Use as a context manager: leaving it without ``commit`` removes every trace.
+    Use as a context manager: leaving it without ``commit`` removes every trace. What killed runs
+    left beside it is removed first.
     """
 
     def __init__(self, out: Path, *, numbered: bool) -> None:
         """Prepare ``out``; if ``numbered``, fall back to ``out-2``, ``out-3``, … when it exists."""
         self.out = out
-        self.path = out.with_name(f"{out.name}.partial-{os.getpid()}")
         self._numbered = numbered
         self._made_parents: list[Path] = []
+        self._partial: Partial | None = None
         self._committed = False
+
+    @property
+    def path(self) -> Path:
+        """Where to write."""
+        return self._under_construction().path
 
     def __enter__(self) -> PendingDirectory:
         if not self._numbered:
             refuse_occupied(self.out)
+        remove_leftovers(self.out.parent)
         try:
-            self._make_parents()
-            shutil.rmtree(self.path, ignore_errors=True)
-            self.path.mkdir()
+            self._partial = self._make()
         except OSError as error:
             self._remove()
             raise cannot_write(self.out, error) from None
+        if not self._numbered:
+            self._refuse_rivals()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -43,14 +56,39 @@ class PendingDirectory:
             self._remove()
 
     def commit(self) -> Path:
-        """Rename into place and return the final path."""
+        """Bring everything to the disk, rename it into place and return the final path."""
+        partial = self._under_construction()
+        try:
+            sync_tree(partial.path)
+        except OSError as error:
+            raise cannot_write(self.out, error) from None
+        final = self._rename(partial.path)
+        self._committed = True
+        try:
+            # Not before: another run with this ``out`` sees either this one at work, or its result.
+            partial.unmark(final)
+            sync(final)
+            for parent in (final.parent, *(made.parent for made in self._made_parents)):
+                sync(parent)
+        except OSError as error:
+            raise cannot_write(final, error) from None
+        finally:
+            partial.release()
+        return final
+
+    def _under_construction(self) -> Partial:
+        if self._partial is None:
+            raise RuntimeError("inside the context only")
+        return self._partial
+
+    def _rename(self, path: Path) -> Path:
         target, attempt = self.out, 1
         while True:
             try:
                 if self._numbered and target.exists():
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
                 # POSIX: replaces an empty directory, refuses any other.
-                self.path.rename(target)
+                path.rename(target)
             except OSError as error:
                 taken = error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
                 if not (self._numbered and taken):
@@ -58,8 +96,38 @@ class PendingDirectory:
                 attempt += 1
                 target = self.out.with_name(f"{self.out.name}-{attempt}")
             else:
-                self._committed = True
                 return target
+
+    def _make(self) -> Partial:
+        for _ in range(_ATTEMPTS):
+            # Another run that fails takes the parents away that it had made.
+            with suppress(FileNotFoundError):
+                self._make_parents()
+                return Partial.make(self.out)
+        self._make_parents()
+        return Partial.make(self.out)
+
+    def _refuse_rivals(self) -> None:
+        """Refuse a second run with this ``out``; of two that begin together one goes on."""
+        for _ in range(_ATTEMPTS):
+            rival = self._under_construction().rival(self.out)
+            if rival is None:
+                break
+            self._remove()
+            time.sleep(0.01 + secrets.randbelow(90) / 1000)
+            try:
+                self._partial = self._make()
+            except OSError as error:
+                raise cannot_write(self.out, error) from None
+        else:
+            self._remove()
+            raise InputError(f"another run is making {self.out}, in {rival}; name another --out")
+        try:
+            # It may have been made since.
+            refuse_occupied(self.out)
+        except AirpathError:
+            self._remove()
+            raise
 
     def _make_parents(self) -> None:
         missing = [parent for parent in self.out.parents if not parent.exists()]
@@ -68,24 +136,14 @@ class PendingDirectory:
             self._made_parents.append(parent)
 
     def _remove(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        if self._partial is not None:
+            shutil.rmtree(self._partial.path, ignore_errors=True)
+            self._partial.release()
+            self._partial = None
         for parent in reversed(self._made_parents):
             with suppress(OSError):
                 parent.rmdir()
-
-
-def remove_leftovers(parent: Path) -> list[Path]:
-    """Remove directories that killed runs left under construction in there; those removed."""
-    left = [
-        path
-        for path in parent.glob("*.partial-*")
-        if (owner := path.name.rpartition("-")[2]).isdecimal()
-        and path.is_dir()
-        and not Path(f"/proc/{owner}").exists()
-    ]
-    for path in left:
-        shutil.rmtree(path, ignore_errors=True)
-    return left
+        self._made_parents.clear()
 
 
 def refuse_occupied(out: Path) -> None:
@@ -103,16 +161,36 @@ def refuse_occupied(out: Path) -> None:
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
-    """Yield a path aside to write to; on success it replaces ``path``, else it is removed."""
-    aside = path.with_name(f"{path.name}.partial-{os.getpid()}")
+    """Yield a path aside to write to; on success it replaces ``path``, else it is removed.
+
+    What is no file, such as ``/dev/stdout``, is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    aside: Path | None = None
     try:
+        aside = _new_file(path)
         yield aside
+        sync(aside)
         aside.replace(path)
+        sync(path.parent)
     except OSError as error:
         raise cannot_write(path, error) from None
     finally:
-        with suppress(OSError):
-            aside.unlink()
+        if aside is not None:
+            with suppress(OSError):
+                aside.unlink()
+
+
+def _new_file(path: Path) -> Path:
+    """Make an empty file beside ``path`` that nobody else has."""
+    while True:
+        # A name has at most 255 bytes, a character at most four.
+        aside = path.with_name(f"{path.name[:48]}.partial-{secrets.token_hex(8)}")
+        with suppress(FileExistsError):
+            aside.open("xb").close()
+            return aside
 
 
 def check_file_target(path: Path) -> None:

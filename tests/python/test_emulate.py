@@ -18,7 +18,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from airpath.rundir import remove_leftovers
 from conftest import PATIENCE_S, Command, start_command, until
 from emulated import (
     DELAYS,
@@ -322,13 +321,3 @@ def test_nothing_is_left_when_it_is_killed(wire: Path, scenario: str) -> None:
     after.communicate(timeout=PATIENCE_S)
     assert after.returncode in (0, 3)
     assert not list((wire.parent / "runs").glob("*.partial-*"))
-
-
-def test_leftovers_are_those_of_the_dead(tmp_path: Path) -> None:
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    for name in (f"a.partial-{dead.pid}", f"b.partial-{os.getpid()}", "c.partial-x", "d"):
-        (tmp_path / name).mkdir()
-    assert remove_leftovers(tmp_path) == [tmp_path / f"a.partial-{dead.pid}"]
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {f"b.partial-{os.getpid()}", "c.partial-x", "d"}

@@ -22,7 +22,7 @@ from airpath.emulation import attach, rootless
 from airpath.errors import AirpathError, InputError, reason
 from airpath.execute import Progress
 from airpath.results import Run, RunDirectory
-from airpath.rundir import PendingDirectory, cannot_write, remove_leftovers
+from airpath.rundir import PendingDirectory, cannot_write
 
 if TYPE_CHECKING:
     from airpath import _core
@@ -86,7 +86,6 @@ def emulate(
     numbered = out is None
     if out is None:
         out = Path("runs") / f"{scenarios.stem(scenario)}-{identifier}"
-    remove_leftovers(out.parent)
     with PendingDirectory(out, numbered=numbered) as pending:
         try:
             emulated = _core.emulate(

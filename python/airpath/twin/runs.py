@@ -14,8 +14,9 @@ from airpath import provenance as prov
 from airpath import scenario as scenarios
 from airpath.emulation import emulate
 from airpath.errors import InputError
+from airpath.partial import remove_leftovers
 from airpath.results import Run
-from airpath.rundir import cannot_write, remove_leftovers, replaced_file
+from airpath.rundir import cannot_write, replaced_file
 from airpath.summary import to_json
 from airpath.twin.like import Likeness
 
