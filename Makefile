@@ -10,9 +10,10 @@
 # make soak   20 minutes of emulation: does it leak? (root)
 # make referee the host kernel's TCP against ours, as a table (root)
 # make twin    scenarios simulated and emulated, as a page (root)
+# make hostile hostile programs inside an emulation, as a table (root)
 # make hystart slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz audit studies soak referee twin hystart bless clean
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz audit studies soak referee twin hostile hystart bless clean
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -115,6 +116,9 @@ referee: build
 
 twin: build
 	PYTHONPATH=tests $(VENV)/python -m twin
+
+hostile: build
+	PYTHONPATH=tests $(VENV)/python -m hostile
 
 hystart: build
 	PYTHONPATH=tests $(VENV)/python -m hystart

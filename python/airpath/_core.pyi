@@ -136,6 +136,10 @@ class Emulated:
         """Kernel, sysctls, counters, addresses."""
 
     @property
+    def partial(self) -> list[str]:
+        """Why the result is partial, a sentence each; empty: it is whole."""
+
+    @property
     def failed(self) -> list[dict[str, str]]:
         """Flows of the scenario that failed: ``id`` and ``because``."""
 

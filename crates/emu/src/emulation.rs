@@ -70,6 +70,8 @@ pub struct Ended {
     pub model: Scenario,
     /// Flows of the scenario that could not do what they were to do.
     pub failed: Vec<FailedFlow>,
+    /// Why the result is partial, a sentence each; none: it is whole.
+    pub partial: Vec<String>,
 }
 
 impl Ended {
@@ -369,8 +371,19 @@ impl Emulation {
         let machine = (machine, self.io.name());
         let facts = Facts::gather(&self.places, &self.settings, machine, watch, &self.slow_starts)?;
         let facts = Facts { tunnel: self.tunnel, ..facts };
-        let model = self.model;
-        Ok(Ended { code, programs, summary, tables, report, facts, journal, model, failed })
+        let (model, partial) = (self.model, report.partial());
+        Ok(Ended {
+            code,
+            programs,
+            summary,
+            tables,
+            report,
+            facts,
+            journal,
+            model,
+            failed,
+            partial,
+        })
     }
 }
 

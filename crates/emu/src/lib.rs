@@ -66,6 +66,7 @@ pub use port::{PacketPort, Port};
 pub use programs::{Plan, ProgramReport};
 pub use report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Report};
 pub use session::UeSession;
+pub use slab::SLOT_BYTES as LARGEST_PACKET;
 pub use sys::{enter_user_namespace, real_time_priority};
 pub use traffic::FailedFlow;
 pub use tun::{Device, Tun};

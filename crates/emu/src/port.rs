@@ -9,7 +9,7 @@ use airpath_scenario::PacketIo;
 
 use crate::outbox::CARS;
 use crate::packet::{OFFLOAD_BYTES, Offload, shift};
-use crate::sys::{self, Ring};
+use crate::sys::{self, Cut, Ring};
 use crate::{EmuError, Tun};
 
 /// The interface that faces the forwarder, beside the one that the programs see.
@@ -82,6 +82,17 @@ impl Port {
         match self {
             Self::Tun(_) => 0,
             Self::Packet(port) => sys::take_dropped(&port.socket),
+        }
+    }
+
+    /// Packets since the last time that were too large to be read whole, and the bytes of the largest.
+    pub(crate) fn take_cut(&mut self) -> (u64, usize) {
+        match self {
+            Self::Tun(_) => (0, 0),
+            Self::Packet(port) => {
+                let Cut { packets, largest } = port.ring.take_cut();
+                (packets, largest.saturating_sub(ETHERNET))
+            }
         }
     }
 

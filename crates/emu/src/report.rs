@@ -6,7 +6,8 @@ use airpath_base::{Duration, Histogram};
 use airpath_record::Quantiles;
 use serde::Serialize;
 
-use crate::TunnelReport;
+use crate::segments::MOST_SEGMENTS;
+use crate::{LARGEST_PACKET, TunnelReport};
 
 /// A whole run.
 #[derive(Clone, Debug, Serialize)]
@@ -55,6 +56,11 @@ pub struct DirectionReport {
     pub refused: u64,
     /// Packets that led nowhere, and never entered: multicast, unknown addresses.
     pub ignored: u64,
+    /// Packets that never entered because they, or the segments that they stood for, had no room: larger
+    /// than [`LARGEST_PACKET`](crate::LARGEST_PACKET), or cut into thousands.
+    pub oversized: u64,
+    /// Bytes of the largest of these; 0: there were none.
+    pub largest_bytes: usize,
     /// Packets dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
     /// Packets marked "congestion experienced".
@@ -103,6 +109,21 @@ pub struct LogReport {
 }
 
 impl Report {
+    /// What is missing from the run, a sentence each.
+    pub(crate) fn partial(&self) -> Vec<String> {
+        let oversized = self.directions.iter().filter(|(_, report)| report.oversized > 0);
+        let say = |(direction, report): (&&str, &DirectionReport)| {
+            let DirectionReport { oversized, largest_bytes, .. } = report;
+            let packets = if *oversized == 1 { "packet was" } else { "packets were" };
+            format!(
+                "{direction}: {oversized} {packets} refused: the largest, or the largest segment, had \
+                 {largest_bytes} bytes; emulation takes up to {LARGEST_PACKET}, and {MOST_SEGMENTS} \
+                 segments at a time (was an MTU raised inside?)"
+            )
+        };
+        oversized.map(say).collect()
+    }
+
     /// Why a run does not count whose packets may be so late; `None`: it does.
     pub fn too_late(&self, bound: Duration) -> Option<String> {
         let bound = bound.as_nanos() as f64 / 1e3;

@@ -3,6 +3,10 @@
 
 use crate::packet::{ACK, CWR, FIN, Layout, Offload, PSH, UDP, UDP_BYTES, set_length};
 
+/// Segments that one packet of the kernel's may stand for: its own have 8 bytes of payload at least
+/// (TCP_MIN_GSO_SIZE), raw ones may have one.
+pub(crate) const MOST_SEGMENTS: usize = 65_535 / 8;
+
 /// How a packet is cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segments {
@@ -43,6 +47,11 @@ impl Segments {
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.payload_bytes.div_ceil(self.segment_bytes)
+    }
+
+    /// Bytes of the largest, its headers included.
+    pub(crate) fn largest(&self) -> usize {
+        self.header_bytes + self.segment_bytes.min(self.payload_bytes)
     }
 
     /// Writes one of them, counted from 0, to the beginning of `out`; its length.
@@ -343,6 +352,17 @@ mod tests {
             carried.extend_from_slice(body);
         }
         assert_eq!((segments.count(), carried), (3, payload));
+    }
+
+    #[test]
+    fn the_largest_segment_is_known_before_it_is_cut() {
+        let (packet, offload) = segment(false, 1, ACK, true, &[0; 30_000]);
+        let layout = Layout::of(&packet).unwrap();
+        let largest = |size| {
+            let several = Offload::several(offload.checksum.unwrap(), &layout, 52, size);
+            Segments::of(&packet, several).unwrap().largest()
+        };
+        assert_eq!((largest(1448), largest(8948), largest(60_000)), (1500, 9000, 30_052));
     }
 
     #[test]

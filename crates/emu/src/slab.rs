@@ -3,7 +3,7 @@
 use crate::packet::Checksum;
 
 /// Largest packet that a slot takes, hence the largest MTU.
-pub(crate) const SLOT_BYTES: usize = 2048;
+pub const SLOT_BYTES: usize = 2048;
 
 /// From slot to slot. One cache line more than a slot: at a power of two all headers would be in
 /// the same few sets of the cache and push each other out.

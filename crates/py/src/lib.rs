@@ -324,6 +324,7 @@ struct PyEmulated {
     report: String,
     facts: String,
     failed: String,
+    partial: Vec<String>,
     parity: String,
     programs: String,
     result: Py<PyResultTables>,
@@ -357,6 +358,12 @@ impl PyEmulated {
     #[getter]
     fn failed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("json")?.call_method1("loads", (&self.failed,))
+    }
+
+    /// Why the result is partial, a sentence each; empty: it is whole.
+    #[getter]
+    fn partial(&self) -> Vec<String> {
+        self.partial.clone()
     }
 
     /// What the replay on the virtual clock came to; None if it was not asked for.
@@ -487,6 +494,7 @@ fn emulate(
         report: json(serde_json::to_string(&ended.report)),
         facts: json(serde_json::to_string(&ended.facts)),
         failed: json(serde_json::to_string(&ended.failed)),
+        partial: ended.partial,
         parity: json(serde_json::to_string(&replayed)),
         programs: json(serde_json::to_string(&ended.programs)),
         result: Py::new(py, PyResultTables { summary, tables })?,

@@ -163,6 +163,7 @@ def sentences(run: Run) -> list[str]:
             said.append(sentence)
     said += emulation["limits"]
     said += _watched(emulation["watch"])
+    said += [f"this result is partial, because {why}" for why in emulation["partial"]]
     if not emulation["valid"]:
         said.append(f"this run does not count: {emulation['invalid_because']}")
     return said
@@ -257,6 +258,7 @@ def _section(
     return {
         "valid": emulated.invalid is None,
         "invalid_because": emulated.invalid,
+        "partial": emulated.partial,
         "exit_code": emulated.code,
         "command": command,
         "servers": servers,

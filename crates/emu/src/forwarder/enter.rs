@@ -11,7 +11,7 @@ use crate::header;
 use crate::journal::Entry;
 use crate::log::Point;
 use crate::packet::{Layout, Offload, complete};
-use crate::segments::Segments;
+use crate::segments::{MOST_SEGMENTS, Segments};
 use crate::slab::SLOT_BYTES;
 
 /// Reads from one device before departures have their turn again.
@@ -52,19 +52,20 @@ impl Forwarder {
         };
         let ecn = header::ecn(packet);
         let segments = Segments::of(packet, offload);
-        let count = segments.map_or(1, |segments| segments.count());
+        let (count, largest) =
+            segments.map_or((1, packet.len()), |segments| (segments.count(), segments.largest()));
+        if largest > SLOT_BYTES || count > MOST_SEGMENTS {
+            self.ways[direction].refuse(1, largest);
+            return;
+        }
         for index in 0..count {
             let slot = self.slab.vacant();
             let room = self.slab.slot(slot);
             let length = match segments {
                 Some(segments) => segments.write(packet, index, room),
-                None if packet.len() <= SLOT_BYTES => {
+                None => {
                     room[..packet.len()].copy_from_slice(packet);
                     packet.len()
-                }
-                None => {
-                    self.ways[direction].ignored += 1;
-                    return;
                 }
             };
             let slot = self.slab.keep(length, offload.checksum);

@@ -62,7 +62,10 @@ impl Forwarder {
         let now = self.clock.now();
         self.drain_drops();
         for (place, end) in self.ends.iter_mut().enumerate() {
-            self.ways[usize::from(place > 0)].overrun += end.tun.take_dropped();
+            let way = &mut self.ways[usize::from(place > 0)];
+            way.overrun += end.tun.take_dropped();
+            let (packets, largest) = end.tun.take_cut();
+            way.refuse(packets, largest);
         }
         let mut links = Vec::new();
         for path in [FROM_SERVER, FROM_UE] {

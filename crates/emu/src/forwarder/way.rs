@@ -15,6 +15,10 @@ pub(super) struct Way {
     pub(super) left_bytes: u64,
     /// Packets that lead nowhere, or that the model is not to see.
     pub(super) ignored: u64,
+    /// Packets larger than a slot, or cut too small; never entered.
+    oversized: u64,
+    /// The largest of them.
+    largest: usize,
     pub(super) written: Written,
     pub(super) marked: u64,
     pub(super) dropped: BTreeMap<DropReason, u64>,
@@ -32,6 +36,8 @@ impl Way {
             entered_bytes: 0,
             left_bytes: 0,
             ignored: 0,
+            oversized: 0,
+            largest: 0,
             written: Written::new(),
             marked: 0,
             dropped: BTreeMap::new(),
@@ -39,6 +45,13 @@ impl Way {
             missed_slot: None,
             overrun: 0,
         }
+    }
+
+    /// Packets do not enter; the largest of what they stand for has so many bytes.
+    #[cold]
+    pub(super) fn refuse(&mut self, packets: u64, largest: usize) {
+        self.oversized += packets;
+        self.largest = self.largest.max(largest);
     }
 
     /// A packet that left at `at` is written at `now`.
@@ -72,6 +85,8 @@ impl Way {
             writes: self.written.writes,
             refused: self.written.refused,
             ignored: self.ignored,
+            oversized: self.oversized,
+            largest_bytes: self.largest,
             dropped: self.dropped.iter().map(|(reason, &n)| (reason.name(), n)).collect(),
             marked: self.marked,
             missed_slots: self.missed_slots,

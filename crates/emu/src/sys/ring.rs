@@ -25,6 +25,7 @@ const FRAMES: usize = BLOCKS * FRAMES_PER_BLOCK;
 pub(crate) const LARGEST: u32 = 8_192;
 
 /// `struct tpacket2_hdr`: status, length, length in the frame, where the Ethernet header begins.
+const LENGTH: usize = 4;
 const SNAPLEN: usize = 8;
 const MAC: usize = 12;
 
@@ -33,6 +34,15 @@ const MAC: usize = 12;
 pub(crate) struct Ring {
     map: NonNull<u8>,
     next: usize,
+    cut: Cut,
+}
+
+/// Packets of which a frame holds the beginning only.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Cut {
+    pub(crate) packets: u64,
+    /// Bytes of the largest, its Ethernet header included.
+    pub(crate) largest: usize,
 }
 
 // SAFETY: the mapping belongs to this value alone.
@@ -65,7 +75,7 @@ pub(crate) fn packet_socket(name: &str) -> io::Result<(OwnedFd, Ring)> {
             return Err(io::Error::last_os_error());
         }
         let map = NonNull::new(map.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let ring = Ring { map, next: 0 };
+        let ring = Ring { map, next: 0, cut: Cut::default() };
         let mut address: libc::sockaddr_ll = zeroed();
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
@@ -96,9 +106,26 @@ pub(crate) fn take_dropped(socket: &impl AsRawFd) -> u64 {
 }
 
 impl Ring {
+    /// Packets that were skipped since the last time.
+    pub(crate) fn take_cut(&mut self) -> Cut {
+        std::mem::take(&mut self.cut)
+    }
+
     /// Copies the next packet, its `virtio_net_hdr` and its Ethernet header before it; its length.
-    /// `None`: there is none.
+    /// `None`: there is none. What is larger than a frame is skipped.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> Option<usize> {
+        loop {
+            let (length, whole) = self.read_frame(into)?;
+            if whole <= length {
+                return Some(length);
+            }
+            self.cut.packets += 1;
+            self.cut.largest = self.cut.largest.max(whole - OFFLOAD_BYTES);
+        }
+    }
+
+    /// What a frame holds of the next packet; that length, and the packet's.
+    fn read_frame(&mut self, into: &mut [u8]) -> Option<(usize, usize)> {
         let at = self.next / FRAMES_PER_BLOCK * BLOCK + self.next % FRAMES_PER_BLOCK * FRAME;
         // SAFETY: the frame lies inside the mapping, and belongs to this side as long as its status
         // says so; where the packet stands in it the kernel has written, and it is checked.
@@ -108,13 +135,15 @@ impl Ring {
             if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
                 return None;
             }
+            let whole = frame.add(LENGTH).cast::<u32>().read() as usize + OFFLOAD_BYTES;
             let length = frame.add(SNAPLEN).cast::<u32>().read() as usize + OFFLOAD_BYTES;
-            let from = usize::from(frame.add(MAC).cast::<u16>().read()) - OFFLOAD_BYTES;
+            let from =
+                usize::from(frame.add(MAC).cast::<u16>().read()).saturating_sub(OFFLOAD_BYTES);
             let length = length.min(FRAME - from.min(FRAME)).min(into.len());
             copy_nonoverlapping(frame.add(from), into.as_mut_ptr(), length);
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % FRAMES;
-            Some(length)
+            Some((length, whole))
         }
     }
 }

@@ -1,0 +1,142 @@
+"""Each case: what a program does inside an emulation, and how that has to end.
+
+A run ends with a whole result, or with one that says why it is partial. Nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hostile.host import host
+
+RAW = Path(__file__).with_name("raw.py")
+
+WIRE = """
+[[path.down]]
+stage = "delay"
+delay_ms = 5
+[[path.up]]
+stage = "delay"
+delay_ms = 5
+[[flow]]
+kind = "bulk"
+"""
+
+
+@dataclass
+class Ended:
+    """How a run ended."""
+
+    code: int
+    said: str
+    summary: dict[str, Any]
+    out: Path
+
+    @property
+    def emulation(self) -> dict[str, Any]:
+        """The summary's part on the emulation."""
+        section: dict[str, Any] = self.summary["emulation"]
+        return section
+
+    def is_partial(self, *words: str) -> bool:
+        """Whether a sentence with these words says so, to the user and in the result."""
+        found = [one for one in self.emulation["partial"] if all(word in one for word in words)]
+        # Lines are broken at the width of a terminal.
+        said = " ".join(self.said.split())
+        return bool(found) and all(f"partial, because {one}" in said for one in found)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One of them."""
+
+    name: str
+    command: str
+    """Runs in a shell at the first UE."""
+    check: Callable[[Ended], None]
+    """Raises AssertionError."""
+    server: str = ""
+    """Runs in a shell at the server before."""
+    options: tuple[str, ...] = ()
+    scenario: str = WIRE
+    seconds: float = 120.0
+    """It has to end within."""
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def run(case: Case, place: Path) -> Ended:
+    """Run it in an empty directory. Raises AssertionError if something is left."""
+    (place / "hostile.toml").write_text(case.scenario)
+    mark = f"airpath-hostile-{os.getpid()}-{case.name}"
+    out = place / "run"
+    server = ("--server", case.server) if case.server else ()
+    before = host(mark, place) | {"file run"}
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "airpath", "emulate", "hostile.toml", "--out", str(out)),
+            *(*case.options, *server, "--", "sh", "-c", case.command),
+        ],
+        cwd=place,
+        env={**os.environ, **case.environment, "AIRPATH_HOSTILE": mark},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=case.seconds,
+        check=False,
+    )
+    left = host(mark, place) - before
+    assert not left, f"left on the host: {', '.join(sorted(left))}"
+    said = done.stdout + done.stderr
+    assert (out / "summary.json").exists(), f"no result, exit code {done.returncode}:\n{said}"
+    ended = Ended(done.returncode, said, json.loads((out / "summary.json").read_text()), out)
+    case.check(ended)
+    return ended
+
+
+def cases(full: bool = True) -> list[Case]:
+    """All of them; without ``full`` in their shorter form."""
+    _ = full
+    return [
+        Case(
+            "mtu",
+            "ip link set air0 mtu 9000; ping -4 -c 3 -i 0.2 -s 5000 -W 1 -M do server; exit 0",
+            lambda ended: _oversized(ended, 3, 5028),
+            server="ip link set air0 mtu 9000",
+        ),
+        Case(
+            "mtu, packet socket",
+            "ip link set air0-wire mtu 60000; ip link set air0 mtu 60000; "
+            "ping -4 -c 3 -i 0.2 -s 20000 -W 1 -M do server; exit 0",
+            lambda ended: _oversized(ended, 3, 20028),
+            options=("--set", "emulation.io=packet"),
+        ),
+        Case(
+            "raw GSO",
+            f"{sys.executable} {RAW} 4000 40000 && ping -4 -c 2 -i 0.2 server",
+            lambda ended: _oversized(ended, 1, 4040),
+        ),
+        Case(
+            "raw GSO, one byte a segment",
+            f"{sys.executable} {RAW} 1 20000 || true; ping -4 -c 2 -i 0.2 server",
+            _goes_on,
+        ),
+    ]
+
+
+def _oversized(ended: Ended, packets: int, largest: int) -> None:
+    assert ended.code in (0, 3), ended.said
+    up = ended.emulation["directions"]["up"]
+    assert (up["oversized"], up["largest_bytes"]) == (packets, largest), up
+    assert ended.is_partial("up", f"{packets} packet", f"{largest} bytes"), ended.said
+
+
+def _goes_on(ended: Ended) -> None:
+    assert ended.code in (0, 3), ended.said
+    assert "2 received" in ended.said, ended.said
