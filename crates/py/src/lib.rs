@@ -134,6 +134,7 @@ impl PyScenario {
         let list = PyList::empty(py);
         for flow in &self.0.scenario.flows {
             let entry = PyDict::new(py);
+            entry.set_item("index", flow.index)?;
             entry.set_item("id", &flow.id)?;
             entry.set_item("kind", flow.traffic.kind())?;
             let down = flow.direction == Direction::Down;

@@ -46,18 +46,25 @@ pub(crate) fn scenario(document: &Document) -> Scenario {
             .core
             .as_ref()
             .map(|core| subscription::config(core, document.radio.as_ref())),
-        down: stages("down", &document.down),
-        up: stages("up", &document.up),
-        proxy: proxy_ends("down", &document.down)
-            .zip(proxy_ends("up", &document.up))
+        down: stages("down", &document.down.on),
+        up: stages("up", &document.up.on),
+        proxy: proxy_ends("down", &document.down.on)
+            .zip(proxy_ends("up", &document.up.on))
             .map(|(down, up)| ProxyConfig { down, up }),
         radio: document.radio.as_ref().and_then(|radio| radio.config.clone()),
         flows: document
             .flows
-            .iter()
-            .map(|fields| flow(&Get(fields), ue_of(fields, document)))
+            .in_order()
+            .enumerate()
+            .filter(|(_, fields)| fields.enabled())
+            .map(|(index, fields)| flow(&Get(fields), index, ue_of(fields, document)))
             .collect(),
-        programs: document.programs.iter().map(|fields| program(&Get(fields), document)).collect(),
+        programs: document
+            .programs
+            .on
+            .iter()
+            .map(|fields| program(&Get(fields), document))
+            .collect(),
     }
 }
 
@@ -101,15 +108,15 @@ fn program(get: &Get<'_>, document: &Document) -> ProgramConfig {
 
 /// The stages but for the proxy, whose place counts in their names.
 fn stages(direction: &str, stages: &[Stage]) -> Vec<NamedStage> {
-    let named = |(index, stage): (usize, &Stage)| {
-        let name = name(direction, index, stage);
-        Some(NamedStage { name, stage: stage_config(direction, stage)? })
+    let named = |stage: &Stage| {
+        let stage_config = stage_config(direction, stage)?;
+        Some(NamedStage { name: name(direction, stage), stage: stage_config })
     };
-    stages.iter().enumerate().filter_map(named).collect()
+    stages.iter().filter_map(named).collect()
 }
 
-fn name(direction: &str, index: usize, stage: &Stage) -> String {
-    format!("{direction}.{index}.{}", Get(&stage.fields).variant())
+fn name(direction: &str, stage: &Stage) -> String {
+    format!("{direction}.{}.{}", stage.index, Get(&stage.fields).variant())
 }
 
 fn proxy_ends(direction: &str, stages: &[Stage]) -> Option<ProxyEnds> {
@@ -117,7 +124,7 @@ fn proxy_ends(direction: &str, stages: &[Stage]) -> Option<ProxyEnds> {
     let proxy = proxy?;
     let get = Get(&proxy.fields);
     Some(ProxyEnds {
-        name: name(direction, before.len(), proxy),
+        name: name(direction, proxy),
         stages_before: before.len(),
         profile: get.text("profile").to_owned(),
         endpoint: EndpointConfig { reader: ReaderConfig::Driver, ..endpoint(&get) },
@@ -195,7 +202,7 @@ fn ue_of(flow: &Fields, document: &Document) -> usize {
     radio.and_then(|radio| radio.index(flow.text("ue")?)).unwrap_or(0)
 }
 
-fn flow(get: &Get<'_>, ue: usize) -> FlowConfig {
+fn flow(get: &Get<'_>, index: usize, ue: usize) -> FlowConfig {
     let traffic = match get.variant() {
         "bulk" => Traffic::Bulk { tcp: tcp(get), duration: get.0.time("duration_s") },
         "file" => Traffic::File { tcp: tcp(get), size: get.count("size_bytes") },
@@ -212,6 +219,7 @@ fn flow(get: &Get<'_>, ue: usize) -> FlowConfig {
         },
     };
     FlowConfig {
+        index,
         id: get.text("id").to_owned(),
         direction: match get.text("direction") {
             "up" => Direction::Up,

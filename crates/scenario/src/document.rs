@@ -7,6 +7,7 @@ use airpath_base::Duration;
 use airpath_path::Trace;
 
 use crate::crossing;
+use crate::list::List;
 use crate::node::{Entry, Node, Value};
 use crate::pairs;
 use crate::problem::Problems;
@@ -32,23 +33,25 @@ pub(crate) struct Document {
     /// `[core]`.
     pub(crate) core: Option<Core>,
     /// `[[path.down]]`.
-    pub(crate) down: Vec<Stage>,
+    pub(crate) down: List<Stage>,
     /// `[[path.up]]`.
-    pub(crate) up: Vec<Stage>,
+    pub(crate) up: List<Stage>,
     /// `[radio]`.
     pub(crate) radio: Option<Radio>,
     /// `[profile.NAME]`, each after the one that it starts from.
     pub(crate) profiles: Vec<(String, Fields)>,
     /// `[[flow]]`.
-    pub(crate) flows: Vec<Fields>,
+    pub(crate) flows: List<Fields>,
     /// `[[program]]`.
-    pub(crate) programs: Vec<Fields>,
+    pub(crate) programs: List<Fields>,
     /// What the stages' `file` keys name.
     pub(crate) traces: Traces,
 }
 
 /// One stage.
 pub(crate) struct Stage {
+    /// Its place in the file's list, counted from 0.
+    pub(crate) index: usize,
     /// Its keys.
     pub(crate) fields: Fields,
     /// What its `file` holds.
@@ -66,22 +69,23 @@ impl Document {
         let mut traces = Traces::default();
         let profiles = Profiles::read(root.get("profile"), problems);
         let (down, up) = read_path(root, source.directory, &mut traces, &profiles, problems);
-        proxy::check(&down, &up, problems);
+        proxy::check(&down.on, &up.on, problems);
         let radio = Radio::read(root, source.directory, &mut traces, problems);
         let core = subscription::read(root, source.directory, radio.as_ref(), problems);
         subscription::check_gtpu(&emulation.0, root, radio.as_ref(), problems);
         let flows = read_flows(root, &run, &profiles, radio.as_ref(), problems);
         let programs = programs::read(root, radio.as_ref(), problems);
-        crossing::check_queues(&down, "down", &flows, problems);
-        crossing::check_queues(&up, "up", &flows, problems);
-        pairs::check_gates(&down, &up, problems);
-        for (stages, direction) in [(&down, "down"), (&up, "up")] {
+        crossing::check_queues(&down.on, "down", &flows.on, problems);
+        crossing::check_queues(&up.on, "up", &flows.on, problems);
+        pairs::check_gates(&down.on, &up.on, problems);
+        for (stages, direction) in [(&down.on, "down"), (&up.on, "up")] {
             pairs::check_tunnels(stages, direction, problems);
             pairs::check_stalls(stages, problems);
         }
-        crossing::check_buffers(radio.as_ref(), &flows, problems);
+        crossing::check_buffers(radio.as_ref(), &flows.on, problems);
         if problems.is_empty() {
-            crossing::check_time_passes(&down, &up, radio.is_some(), &flows, problems);
+            let (down, up) = (&down.on, &up.on);
+            crossing::check_time_passes(down, up, radio.is_some(), &flows.on, problems);
         }
         let profiles = profiles.own();
         Self { root: top, run, emulation, core, down, up, radio, profiles, flows, programs, traces }
@@ -143,13 +147,13 @@ fn read_path(
     traces: &mut Traces,
     profiles: &Profiles,
     problems: &mut Problems,
-) -> (Vec<Stage>, Vec<Stage>) {
+) -> (List<Stage>, List<Stage>) {
     let (origin, entries) = root.table("path", PATH.header, problems);
     Fields::read(&PATH, PATH.header, origin, entries, problems);
-    let mut direction = |key: &str, header: &str| -> Vec<Stage> {
+    let mut direction = |key: &str, header: &str| -> List<Stage> {
         let stages = root.get("path").map(|path| path.tables(key, header, problems));
-        let mut read = Vec::new();
-        for (origin, entries) in stages.unwrap_or_default() {
+        let mut read = List::new();
+        for (index, (origin, entries)) in stages.unwrap_or_default().into_iter().enumerate() {
             let mut fields = Fields::read(&STAGE, header, origin, entries, problems);
             let is_proxy = fields.variant == Some(proxy::STAGE);
             if is_proxy {
@@ -163,9 +167,10 @@ fn read_path(
                 let loaded = traces.load(file, directory);
                 loaded.map_err(|error| error.report(fields.origin_of("file"), problems)).ok()
             });
-            let mut stage = Stage { fields, trace };
+            let mut stage = Stage { index, fields, trace };
             pairs::complete_gate(&mut stage, key, problems);
-            read.push(stage);
+            let enabled = stage.fields.enabled();
+            read.push(stage, enabled);
         }
         read
     };
@@ -178,8 +183,8 @@ fn read_flows(
     profiles: &Profiles,
     radio: Option<&Radio>,
     problems: &mut Problems,
-) -> Vec<Fields> {
-    let mut flows: Vec<Fields> = Vec::new();
+) -> List<Fields> {
+    let mut flows: List<Fields> = List::new();
     let tables = root.tables("flow", FLOW.header, problems);
     let wrong = |flow: &Node| !matches!(&flow.value, Value::List(items) if items.is_empty());
     if tables.is_empty() && !root.get("flow").is_some_and(wrong) {
@@ -207,7 +212,7 @@ fn read_flows(
             radio::choose_ue(radio, &mut flow, problems);
         }
         if let Some(twin) = flows
-            .iter()
+            .in_order()
             .find(|other| flow.text("id").is_some() && other.text("id") == flow.text("id"))
         {
             problems.add_with_help(
@@ -216,7 +221,17 @@ fn read_flows(
                 format!("the other one is at {}", twin.origin_of("id")),
             );
         }
-        flows.push(flow);
+        let enabled = flow.enabled();
+        flows.push(flow, enabled);
+    }
+    if flows.on.is_empty()
+        && let Some(first) = flows.in_order().next()
+    {
+        problems.add_with_help(
+            first.origin_of("enabled"),
+            "every [[flow]] has enabled = false",
+            "a scenario needs at least one flow that is enabled",
+        );
     }
     flows
 }

@@ -22,6 +22,7 @@ mod build;
 mod crossing;
 mod decimal;
 mod document;
+mod list;
 mod model;
 mod node;
 mod pairs;

@@ -273,6 +273,8 @@ pub enum Direction {
 /// One flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowConfig {
+    /// Its place in the file, counted from 0, those included that are not enabled.
+    pub index: usize,
     /// Unique name.
     pub id: String,
     /// Which way the data goes; for a ping, the way of the request.

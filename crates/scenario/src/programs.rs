@@ -1,5 +1,6 @@
 //! `[[program]]`: what runs inside an emulation, and where.
 
+use crate::list::List;
 use crate::model::ProgramPlace;
 use crate::node::Node;
 use crate::problem::Problems;
@@ -19,8 +20,8 @@ const FIRST: &str = "ue";
 const MOST: usize = 256;
 
 /// Reads the list.
-pub(crate) fn read(root: &Node, radio: Option<&Radio>, problems: &mut Problems) -> Vec<Fields> {
-    let mut programs: Vec<Fields> = Vec::new();
+pub(crate) fn read(root: &Node, radio: Option<&Radio>, problems: &mut Problems) -> List<Fields> {
+    let mut programs: List<Fields> = List::new();
     let tables = root.tables("program", PROGRAM.header, problems);
     if tables.len() > MOST {
         let message = format!("{} programs; at most {MOST} are allowed", tables.len());
@@ -43,7 +44,7 @@ pub(crate) fn read(root: &Node, radio: Option<&Radio>, problems: &mut Problems) 
         if radio.is_some() || root.get("radio").is_none() {
             check_place(&program, radio, problems);
         }
-        let twin = programs.iter().find(|other| {
+        let twin = programs.in_order().find(|other| {
             program.text("name").is_some() && other.text("name") == program.text("name")
         });
         if let Some(twin) = twin {
@@ -53,7 +54,8 @@ pub(crate) fn read(root: &Node, radio: Option<&Radio>, problems: &mut Problems) 
                 format!("the other one is at {}", twin.origin_of("name")),
             );
         }
-        programs.push(program);
+        let enabled = program.enabled();
+        programs.push(program, enabled);
     }
     programs
 }

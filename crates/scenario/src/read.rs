@@ -218,6 +218,11 @@ impl Fields {
         }
     }
 
+    /// False for what stands in the file and is not part of the scenario.
+    pub(crate) fn enabled(&self) -> bool {
+        self.flag("enabled") != Some(false)
+    }
+
     /// A setting that is a flag.
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         match self.setting(name) {

@@ -2,6 +2,7 @@
 
 use crate::decimal::unscaled;
 use crate::document::{Document, Stage};
+use crate::list::List;
 use crate::profiles::key;
 use crate::radio::Radio;
 use crate::read::Fields;
@@ -27,17 +28,17 @@ pub(crate) fn write(document: &Document) -> String {
     for (name, fields) in &document.profiles {
         table(&mut out, Some(&format!("[profile.{}]", key(name))), fields);
     }
-    for flow in &document.flows {
+    for flow in document.flows.in_order() {
         table(&mut out, Some("[[flow]]"), flow);
     }
-    for program in &document.programs {
+    for program in document.programs.in_order() {
         table(&mut out, Some("[[program]]"), program);
     }
     out
 }
 
-fn stages(out: &mut String, header: &str, stages: &[Stage]) {
-    for stage in stages {
+fn stages(out: &mut String, header: &str, stages: &List<Stage>) {
+    for stage in stages.in_order() {
         table(out, Some(header), &stage.fields);
     }
 }

@@ -303,6 +303,15 @@ const S_FROM_0: Kind = Kind::Time { unit: TimeUnit::S, min_ns: 0, max_ns: LONGES
 /// Seconds, more than 0.
 const S_ABOVE_0: Kind = Kind::Time { unit: TimeUnit::S, min_ns: 1, max_ns: LONGEST_NS };
 
+/// Of every stage, flow and program.
+const ENABLED: Key = Key::new(
+    "enabled",
+    Kind::Flag,
+    Default::Value("true"),
+    "False takes it out of the scenario as if it were not in the file; the numbers of the others, \
+     for `--set` and in names, stay.",
+);
+
 const fn or(word: &'static str, kind: &'static Kind) -> Kind {
     Kind::OrWord { word, kind }
 }

@@ -336,3 +336,45 @@ fn programs_have_places_and_defaults() {
     // A scenario without programs hashes as before.
     assert!(!parsed_with(&format!("{TEN_MS}{BULK}"), &[]).resolved_toml.contains("program"));
 }
+
+#[test]
+fn what_is_not_enabled_is_not_there_and_moves_nothing() {
+    let text = "
+[[path.down]]
+stage = \"loss\"
+probability = 0.5
+[[path.down]]
+stage = \"link\"
+rate_mbps = 10
+[[path.up]]
+stage = \"delay\"
+delay_ms = 10
+[[flow]]
+kind = \"ping\"
+[[flow]]
+kind = \"bulk\"
+[[program]]
+command = \"true\"
+[[program]]
+command = \"false\"
+";
+    let sets = ["path.down.0.enabled=false", "flow.0.enabled=false", "program.0.enabled=false"];
+    let parsed = parsed_with(text, &sets);
+    let names = |scenario: &airpath_scenario::Scenario| {
+        let stages = scenario.down.iter().map(|stage| stage.name.clone());
+        let flows = scenario.flows.iter().map(|flow| flow.id.clone());
+        let programs = scenario.programs.iter().map(|program| program.name.clone());
+        stages.chain(flows).chain(programs).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&parsed.scenario), ["down.1.link", "bulk-1", "program-1"]);
+    // The resolved file keeps what is switched off, in its place.
+    let again = parsed_with(&parsed.resolved_toml, &["name=my-test"]);
+    assert_eq!(again.scenario, parsed.scenario);
+    assert_eq!(again.resolved_toml, parsed.resolved_toml);
+    let back = parsed_with(
+        &parsed.resolved_toml,
+        &["path.down.0.enabled=true", "flow.0.enabled=true", "program.0.enabled=true"],
+    );
+    let all = ["down.0.loss", "down.1.link", "ping-0", "bulk-1", "program-0", "program-1"];
+    assert_eq!(names(&back.scenario), all);
+}

@@ -197,7 +197,8 @@ impl Arguments {
             down.push(named("down.1.loss", StageConfig::Loss(LossConfig::Random { probability })));
         }
         down.push(named("down.1.delay", delay()));
-        let flow = |index| FlowConfig {
+        let flow = |index: u64| FlowConfig {
+            index: index as usize,
             id: format!("bulk-{index}"),
             direction: Direction::Down,
             start: Duration::ZERO,

@@ -68,15 +68,20 @@ def parameters(run: Run) -> list[tuple[str, list[str]]]:
     scenario = parse_toml(run.scenario_toml)
     path = scenario.get("path", {})
     rows = [
-        ("down", [_stage(stage) for stage in path.get("down", [])] or ["an ideal wire"]),
-        ("up", [_stage(stage) for stage in path.get("up", [])] or ["an ideal wire"]),
+        ("down", [_stage(stage) for stage in _enabled(path.get("down"))] or ["an ideal wire"]),
+        ("up", [_stage(stage) for stage in _enabled(path.get("up"))] or ["an ideal wire"]),
     ]
     if "radio" in scenario:
         rows.append(("radio", _radio(scenario["radio"])))
-    for index, flow in enumerate(scenario.get("flow", [])):
-        name = str(flow.get("id", f"{flow.get('kind')}-{index}"))
+    for flow in _enabled(scenario.get("flow")):
+        name = str(flow["id"])
         rows.append((name, [", ".join([str(flow.get("kind", "")), *_words(flow, _FLOW_KEYS)])]))
     return rows
+
+
+def _enabled(tables: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    """Those that are part of the scenario."""
+    return [table for table in tables or [] if table.get("enabled", True)]
 
 
 def differences(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:

@@ -108,7 +108,7 @@ def like_with_like(
     release = release or platform.release()
     given = scenarios.set_list(sets)
     base = scenarios.load(name, given)
-    flows = [flow for flow in enumerate(base.flows) if flow[1]["profile"] is not None]
+    flows = [(flow["index"], flow) for flow in base.flows if flow["profile"] is not None]
     nearest, exact = nearest_profile(release, _core.profiles())
     profile = None if own_profiles else nearest
     extra = ["run.ack_table=true"]
@@ -141,7 +141,11 @@ def hosts_take_time(document: dict[str, Any]) -> list[str]:
     if not radio:
         return []
     down = document.get("path", {}).get("down", [])
-    delays = [index for index, stage in enumerate(down) if stage["stage"] == "delay"]
+    delays = [
+        index
+        for index, stage in enumerate(down)
+        if stage["stage"] == "delay" and stage["enabled"]
+    ]
     return [
         f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}",
         f"radio.host_jitter_ms={radio.get('host_jitter_ms', 0) + HOST_JITTER_MS}",

@@ -1,8 +1,8 @@
 //! `[[flow]]` and `[profile.NAME]`.
 
 use super::{
-    Choice, Default, Group, Key, Kind, MS, MS_ABOVE_0, MS_FROM_0, Need, Rule, S_ABOVE_0, S_FROM_0,
-    Table, Unit, choice, count, real,
+    Choice, Default, ENABLED, Group, Key, Kind, MS, MS_ABOVE_0, MS_FROM_0, Need, Rule, S_ABOVE_0,
+    S_FROM_0, Table, Unit, choice, count, real,
 };
 use super::{LONGEST_NS, TimeUnit};
 
@@ -155,6 +155,7 @@ const COMMON: &[Key] = &[
         Default::Derived("the first one, if there is a radio"),
         "The UE at its end: the name of one of `[[radio.ue]]`.",
     ),
+    ENABLED,
 ];
 
 const PING: &[Key] = &[

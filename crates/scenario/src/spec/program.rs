@@ -1,6 +1,6 @@
 //! `[[program]]`.
 
-use super::{Default, Group, Key, Kind, Rule, S_FROM_0, Table, choice};
+use super::{Default, ENABLED, Group, Key, Kind, Rule, S_FROM_0, Table, choice};
 
 /// `[[program]]`.
 pub(crate) static PROGRAM: Table = Table {
@@ -19,6 +19,7 @@ pub(crate) static PROGRAM: Table = Table {
                 "Unique name, used in results: what it writes is kept in `programs/NAME.stdout` and \
                  `programs/NAME.stderr` of the run directory.",
             ),
+            ENABLED,
             Key::new(
                 "at",
                 Kind::Name,

@@ -3,7 +3,8 @@
 use super::core_network;
 use super::flow::{ENDPOINT, RECEIVER, SENDER};
 use super::{
-    Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, Table, Unit, choice, count,
+    Default, ENABLED, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, Table, Unit, choice,
+    count,
 };
 
 /// One stage.
@@ -16,69 +17,75 @@ pub(crate) static STAGE: Table = Table {
         Group {
             variants: &[],
             rule: Rule::Each,
-            keys: &[Key::new(
-                "stage",
-                Kind::Choice(&[
-                    choice("link", "A server with a constant rate and a queue."),
-                    choice("trace", "A server that follows a recorded trace, with a queue."),
-                    choice("delay", "A delay that does not depend on load."),
-                    choice(
-                        "batch",
-                        "Departures at multiples of an interval only: a grant period, an \
+            keys: &[
+                Key::new(
+                    "stage",
+                    Kind::Choice(&[
+                        choice("link", "A server with a constant rate and a queue."),
+                        choice("trace", "A server that follows a recorded trace, with a queue."),
+                        choice("delay", "A delay that does not depend on load."),
+                        choice(
+                            "batch",
+                            "Departures at multiples of an interval only: a grant period, an \
                          interrupt timer.",
-                    ),
-                    choice("loss", "Loss, independent or periodic."),
-                    choice(
-                        "gilbert-elliott",
-                        "Bursty loss: a two-state Markov chain that makes one step a packet.",
-                    ),
-                    choice(
-                        "shaper",
-                        "A token bucket with a queue: a burst passes at once, the rest at the rate.",
-                    ),
-                    choice("policer", "A token bucket without a queue: drops or marks the excess."),
-                    choice(
-                        "gtpu",
-                        "One end of a GTP-U tunnel (TS 29.281): between `end = \"enter\"` and `end = \
+                        ),
+                        choice("loss", "Loss, independent or periodic."),
+                        choice(
+                            "gilbert-elliott",
+                            "Bursty loss: a two-state Markov chain that makes one step a packet.",
+                        ),
+                        choice(
+                            "shaper",
+                            "A token bucket with a queue: a burst passes at once, the rest at the rate.",
+                        ),
+                        choice(
+                            "policer",
+                            "A token bucket without a queue: drops or marks the excess.",
+                        ),
+                        choice(
+                            "gtpu",
+                            "One end of a GTP-U tunnel (TS 29.281): between `end = \"enter\"` and `end = \
                          \"leave\"` packets have outer headers.",
-                    ),
-                    choice(
-                        "mtu",
-                        "A hop that drops what is larger than its MTU, outer headers included. \
+                        ),
+                        choice(
+                            "mtu",
+                            "A hop that drops what is larger than its MTU, outer headers included. \
                          Nobody is told: ICMP (RFC 1191) is not modelled.",
-                    ),
-                    choice(
-                        "nat",
-                        "A NAT: stands once in each direction; what goes up makes a flow's binding, \
+                        ),
+                        choice(
+                            "nat",
+                            "A NAT: stands once in each direction; what goes up makes a flow's binding, \
                          what comes down without one is dropped. Only its timer is modelled, not \
                          addresses or a full table.",
-                    ),
-                    choice(
-                        "firewall",
-                        "A stateful firewall: like `nat`, what comes down passes only after \
+                        ),
+                        choice(
+                            "firewall",
+                            "A stateful firewall: like `nat`, what comes down passes only after \
                          something of its flow went up.",
-                    ),
-                    choice(
-                        "host",
-                        "A host that forwards in software: a receive ring, interrupts, and a CPU \
+                        ),
+                        choice(
+                            "host",
+                            "A host that forwards in software: a receive ring, interrupts, and a CPU \
                          that a hypervisor takes away now and then.",
-                    ),
-                    choice(
-                        "server",
-                        "The way between the UPF and the server, as a place with a name: a delay.",
-                    ),
-                    choice(
-                        "proxy",
-                        "A TCP proxy (RFC 3135 2.4): ends the TCP connections that cross it and \
+                        ),
+                        choice(
+                            "server",
+                            "The way between the UPF and the server, as a place with a name: a delay.",
+                        ),
+                        choice(
+                            "proxy",
+                            "A TCP proxy (RFC 3135 2.4): ends the TCP connections that cross it and \
                          opens others in their place. It stands in both directions, once in each: \
                          what a list has before it lies between the sending side and the proxy. \
                          Its keys in [[path.down]] hold for TCP flows down, those in [[path.up]] \
                          for flows up. Datagrams pass unchanged.",
-                    ),
-                ]),
-                Default::Required,
-                "What it is.",
-            )],
+                        ),
+                    ]),
+                    Default::Required,
+                    "What it is.",
+                ),
+                ENABLED,
+            ],
         },
         Group {
             variants: &["link"],
