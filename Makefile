@@ -85,6 +85,7 @@ bench: build
 	$(VENV)/python benches/bench.py
 	$(MAKE) --no-print-directory instructions
 	$(VENV)/python benches/emulation.py
+	$(VENV)/python benches/report.py
 
 instructions: build
 	@tools/setup package valgrind

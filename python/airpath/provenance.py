@@ -40,7 +40,7 @@ def provenance(
         "command": command,
         "started": now.isoformat(timespec="seconds"),
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in ("polars", "altair", "vl-convert-python")},
+        "packages": {name: _version(name) for name in ("polars", "vl-convert-python")},
         "platform": {
             "system": platform.system(),
             "release": platform.release(),

@@ -123,3 +123,10 @@ def test_instructions_are_those_of_the_difference(bench: Any) -> None:
     assert kept == {"lte": 2_100.0, "nr": 5.0}
     with pytest.raises(bench("common").BenchError, match="no count"):
         instructions.collected("==77== Killed")
+
+
+@pytest.mark.parametrize("scenario", ["nsa", "two-flows", "lte-20"])
+def test_a_report_costs_less_than_a_second(bench: Any, scenario: str) -> None:
+    """The three that cost most while Vega's compiler ran for each of them; all: `make bench`."""
+    cpu_s, _ = bench("report").cost(scenario)
+    assert cpu_s < bench("report").LIMIT_S

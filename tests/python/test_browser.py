@@ -39,6 +39,15 @@ def report(core: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "report.html"
 
 
+@pytest.fixture(scope="module")
+def radio_report(core: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("radio")
+    keys = ("--set", "run.radio_log=true", "--set", "run.duration_s=20")
+    done = run_command("run", "handover", *keys, "--report", "report.html", cwd=place)
+    assert done.returncode == 0, done.stderr
+    return place / "report.html"
+
+
 def asked_by_pages(log: Path) -> list[str]:
     """Addresses that a page asked for; what the browser asks for itself has no origin."""
     events = json.loads(log.read_text())["events"]
@@ -62,21 +71,50 @@ def test_the_check_sees_a_request(chromium: list[str], tmp_path: Path) -> None:
     assert asked_by_pages(log) == ["http://example.invalid/a.png"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_chart_is_drawn(chromium: list[str], report: Path, scheme: str) -> None:
-    setting = f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}"
+def drawn(chromium: list[str], report: Path, *options: str) -> str:
+    """The page once its charts are there; nothing on the console, nothing asked for."""
     log = report.with_suffix(".netlog.json")
     done = subprocess.run(
-        [*chromium, setting, f"--log-net-log={log}", "--enable-logging=stderr", "--dump-dom",
+        [*chromium, *options, f"--log-net-log={log}", "--enable-logging=stderr", "--dump-dom",
          report.as_uri()],
         capture_output=True, text=True, timeout=PATIENCE_S, check=True,
     )  # fmt: skip
     assert 'data-drawn="yes"' in done.stdout
-    charts = re.findall(r'data-chart="(\w+)"', done.stdout)
-    assert charts == ["timeline", "seeds", "rtt", "links"]
-    assert len(re.findall(r'<svg[^>]*class="marks"', done.stdout)) == len(charts)
     assert "CONSOLE" not in done.stderr, done.stderr
     assert asked_by_pages(log) == []
+    charts = re.findall(r'data-chart="(\w+)"', done.stdout)
+    assert len(re.findall(r'<svg[^>]*class="marks"', done.stdout)) == len(charts)
+    return done.stdout
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_chart_is_drawn(chromium: list[str], report: Path, scheme: str) -> None:
+    setting = f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}"
+    page = drawn(chromium, report, setting)
+    assert re.findall(r'data-chart="(\w+)"', page) == ["timeline", "seeds", "rtt", "links"]
+
+
+def test_the_radio_is_drawn(chromium: list[str], radio_report: Path) -> None:
+    charts = ["timeline", "rtt", "radio", "crossing", "links"]
+    assert re.findall(r'data-chart="(\w+)"', drawn(chromium, radio_report)) == charts
+
+
+def test_without_scripts_the_tables_are_there(
+    chromium: list[str], report: Path, tmp_path: Path
+) -> None:
+    """Paper has what is seen: charts, or where no script may run, longer tables."""
+    text = report.read_text()
+    barred = tmp_path / "barred.html"
+    barred.write_text(text.replace("script-src 'unsafe-inline' 'unsafe-eval'", "script-src 'none'"))
+    pages = {}
+    for page in (report, barred):
+        pdf = tmp_path / "page.pdf"
+        subprocess.run(
+            [*chromium, f"--print-to-pdf={pdf}", page.as_uri()],
+            capture_output=True, timeout=PATIENCE_S, check=True,
+        )  # fmt: skip
+        pages[page] = len(re.findall(rb"/Type /Page\b", pdf.read_bytes()))
+    assert pages[barred] > pages[report] > 2
 
 
 def test_it_prints(chromium: list[str], report: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from airpath.plots import figures
 from airpath.plots.marks import nice_top, spread
 from airpath.plots.theme import DARK, LIGHT, coloured
 from airpath.report import write_figures, write_report
+from airpath.report.render import library
 from airpath.results import Run
 from conftest import DOWNLINK
 
@@ -96,8 +98,7 @@ def test_long_runs_are_thinned_and_say_so(tmp_path: Path) -> None:
     assert run.samples.height == 10_000
     timeline = figures([run])[0]
     assert any("thinned" in note for note in timeline.notes)
-    lengths = [len(rows) for rows in timeline.spec["datasets"].values()]
-    assert 1000 < max(lengths) <= 4000  # The read-out joins two series.
+    assert 1000 < len(timeline.data["flows"][0]["t"]) <= 3000
     page = written(tmp_path / "report.html", run)
     assert "thinned" in page
     assert len(page) < 4_000_000
@@ -116,7 +117,7 @@ def test_many_flows_do_not_bloat() -> None:
     run = airpath.run(parse(text + more, "many"))
     timeline = figures([run])[0]
     assert "more flows are in the tables" in " ".join(timeline.notes)
-    assert len(json.dumps(timeline.spec)) < 2_000_000
+    assert len(json.dumps([timeline.spec, timeline.data])) < 2_000_000
 
 
 def test_every_chart_says_how_to_read_it_and_has_units() -> None:
@@ -142,7 +143,39 @@ def test_themes_have_the_same_colours_and_leave_no_token() -> None:
     assert LIGHT.keys() == DARK.keys()
     for theme in (LIGHT, DARK):
         for figure in figures([airpath.run(NAME)]):
-            assert "@@" not in json.dumps(coloured(figure.spec, theme))
+            assert "var(" in json.dumps(figure.spec)
+            assert "var(" not in json.dumps(coloured(figure.spec, theme))
+
+
+def test_charts_share_their_data(tmp_path: Path) -> None:
+    """The queue of the timeline and the chart of the links are drawn from one table."""
+    run = airpath.run(NAME)
+    timeline, _, links = figures([run])
+    assert timeline.data["links"] is links.data["links"]
+    page = written(tmp_path / "report.html", run)
+    charts = re.findall(r'id="charts">(.*?)</script>', page, re.DOTALL)
+    assert charts[0].count('"capacity_mbps":[') == len(run.summary["links"])
+
+
+def test_a_report_needs_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's own Vega draws; it has been put together once and for all."""
+    assert "window.vegaEmbed" in library()
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert "window.vegaEmbed" in written(tmp_path / "report.html", airpath.run(NAME))
+
+
+def test_without_scripts_there_are_tables(tmp_path: Path) -> None:
+    run = airpath.run(NAME, repeat=3)
+    page = written(tmp_path / "report.html", run)
+    assert ".live .still { display: none; }" in page
+    for figure in figures([run]):
+        assert len(figure.table.rows) >= 2, figure.id
+        assert {len(row) for row in figure.table.rows} == {len(figure.table.heads)}
+        assert all(f"<td>{cell}</td>" in page for cell in figure.table.rows[-1])
+    goodput = [float(row[2]) for row in figures([run])[0].table.rows if row[0] == "download"]
+    assert sum(goodput) / len(goodput) == pytest.approx(
+        run.flows.filter(flow="download", seed=1)["goodput_mbps"][0], rel=0.02
+    )
 
 
 @pytest.mark.parametrize(

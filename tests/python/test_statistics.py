@@ -61,13 +61,14 @@ def _frame(rows: int) -> pl.DataFrame:
             "t": range(rows),
             "s": ["a", "b"] * (rows // 2),
             "v": [float(i % 97) for i in range(rows)],
+            "w": [float(i % 89) for i in range(rows)],
         }
     )
 
 
 def test_short_series_are_not_thinned() -> None:
     frame = _frame(1000)
-    kept, thinned = thin(frame, "t", "v", ["s"], limit=500)
+    kept, thinned = thin(frame, "t", ["v", "w"], ["s"], limit=500)
     assert not thinned
     assert kept.equals(frame)
 
@@ -77,13 +78,15 @@ def test_thinning_keeps_peaks_gaps_ends_and_order() -> None:
         pl.when(pl.col("t") == 31_234).then(1e6)
         .when(pl.col("t") == 11_111).then(-1e6)
         .when(pl.col("t") == 20_000).then(None)
-        .otherwise("v").alias("v")
+        .otherwise("v").alias("v"),
+        pl.when(pl.col("t") == 41_234).then(2e6).otherwise("w").alias("w"),
     )  # fmt: skip
-    kept, thinned = thin(frame, "t", "v", ["s"], limit=2000)
+    kept, thinned = thin(frame, "t", ["v", "w"], ["s"], limit=2000)
     assert thinned
     assert kept.group_by("s").len()["len"].max() <= 2000  # type: ignore[operator]
     assert kept["v"].max() == 1e6
     assert kept["v"].min() == -1e6
+    assert kept["w"].max() == 2e6
     assert kept["v"].null_count() == 1
     assert kept["t"].is_sorted()
     assert kept["t"].min() == 0

@@ -6,11 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 from airpath.plots import marks
 from airpath.plots.data import Comparison
-from airpath.plots.figure import Figure
+from airpath.plots.figure import Figure, Table
+from airpath.text import digits
 
 if TYPE_CHECKING:
     import polars as pl
 
+_KINDS = {
+    "packet": "var(--c0)",
+    "block": "var(--c2)",
+    "failed block": "var(--bad)",
+    "grant until PUSCH": "var(--c4)",
+    "awake": "var(--c5)",
+    "asleep": "var(--capacity)",
+    "SR": "var(--c1)",
+    "BSR": "var(--c3)",
+}
 _MARGIN_MS = 1.0
 _LONGEST_MS = 400.0
 _SMALL = 400
@@ -19,57 +30,53 @@ _SMALL = 400
 
 def crossing(runs: Comparison) -> Figure | None:
     """Blocks, grants, requests and sleep around the first data segment; None without a log."""
-    import altair as alt
-
     found = _first_crossing(runs)
     if found is None:
         return None
     log, way, entered, until = found
     rows = _rows(log, way, entered, until)
     lanes = [lane for lane in _lanes(way) if any(row["lane"] == lane for row in rows)]
-    y = alt.Y("lane:N", sort=lanes, scale=alt.Scale(domain=lanes), title=None)
-    x = alt.X(
-        "from:Q",
-        title="ms since the segment came to the radio",
-        scale=alt.Scale(domain=[-_MARGIN_MS, until - entered + _MARGIN_MS], nice=False),
-    )
-    kinds = {
-        "packet": "@@c0",
-        "block": "@@c2",
-        "failed block": "@@bad",
-        "grant until PUSCH": "@@c4",
-        "awake": "@@c5",
-        "asleep": "@@capacity",
-        "SR": "@@c1",
-        "BSR": "@@c3",
+    present = [kind for kind in _KINDS if any(row["kind"] == kind for row in rows)]
+    y = {"field": "lane", "type": "nominal", "title": None, "scale": {"domain": lanes}}
+    x = marks.number(
+        "from", "ms since the segment came to the radio",
+        scale={"domain": [-_MARGIN_MS, until - entered + _MARGIN_MS], "nice": False},
+    )  # fmt: skip
+    colour = {
+        "field": "kind",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": present, "range": [_KINDS[kind] for kind in present]},
+        "legend": {"columns": 8},
     }
-    present = [kind for kind in kinds if any(row["kind"] == kind for row in rows)]
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=present, range=[kinds[kind] for kind in present]),
-        legend=alt.Legend(orient="top", columns=8),
-    )
-    tips = [
-        alt.Tooltip("kind:N", title="what"),
-        alt.Tooltip("from:Q", title="from (ms)", format=".3~f"),
-        alt.Tooltip("to:Q", title="to (ms)", format=".3~f"),
-        alt.Tooltip("detail:N", title=" "),
-    ]
-    spans = [row for row in rows if row["kind"] not in ("SR", "BSR")]
-    points = [row for row in rows if row["kind"] in ("SR", "BSR")]
-    bars = (
-        alt.Chart(marks.data(spans))
-        .mark_bar(height=12, stroke="@@page", strokeWidth=0.5, clip=True)
-        .encode(x=x, x2="to:Q", y=y, color=colour, tooltip=tips)
-        .properties(name="zoom-crossing")
-    )
-    dots = (
-        alt.Chart(marks.data(points))
-        .mark_point(shape="triangle-up", filled=True, size=70, clip=True)
-        .encode(x=x, y=y, color=colour, tooltip=tips)
-    )
-    chart = alt.layer(bars, dots).properties(width=marks.WIDTH, height=26 * len(lanes) + 10)
+    points = {"field": "kind", "oneOf": ["SR", "BSR"]}
+    spec = {
+        "width": marks.WIDTH,
+        "height": 26 * len(lanes) + 10,
+        "data": {"name": "crossing"},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "color": colour,
+            "tooltip": marks.tips(
+                **{"kind": "what", "from": "from (ms)", "to": "to (ms)", "detail": " "}
+            ),
+        },
+        "layer": [
+            {
+                "name": "zoom-crossing",
+                "transform": [{"filter": {"not": points}}],
+                "mark": {"type": "bar", "height": 12, "stroke": "var(--page)", "strokeWidth": 0.5,
+                         "clip": True},
+                "encoding": {"x2": {"field": "to"}},
+            },
+            {
+                "transform": [{"filter": points}],
+                "mark": {"type": "point", "shape": "triangle-up", "filled": True, "size": 70,
+                         "clip": True},
+            },
+        ],
+    }  # fmt: skip
     return Figure(
         id="crossing",
         title="One segment and its acknowledgement on the radio",
@@ -77,7 +84,15 @@ def crossing(runs: Comparison) -> Figure | None:
             "Left to right in time: the segment waits, crosses in the blocks below it, and its "
             "acknowledgement asks (SR), is granted, and crosses back. A gap is a wait."
         ),
-        spec=marks.finished(alt.vconcat(chart)),
+        spec=marks.finished(spec),
+        data={"crossing": [{name: [row[name] for row in rows] for name in rows[0]}]},
+        table=Table(
+            ["", "what", "from (ms)", "to (ms)", ""],
+            [
+                [row["lane"], row["kind"], digits(row["from"]), digits(row["to"]), row["detail"]]
+                for row in rows
+            ],
+        ),
         notes=("Shown is the first data segment of the first flow, of the first seed.",),
     )
 
@@ -133,7 +148,7 @@ def _rows(log: pl.DataFrame, way: str, entered: float, until: float) -> list[dic
 
     def add(lane: str, kind: str, start: float, end: float, detail: str = "") -> None:
         if end >= entered - _MARGIN_MS and start <= until + _MARGIN_MS:
-            span = {"from": start - entered, "to": end - entered}
+            span = {"from": round(start - entered, 4), "to": round(end - entered, 4)}
             rows.append({"lane": lane, "kind": kind, "detail": detail, **span})
 
     state: tuple[str, float] | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airpath.analysis.thin import POINTS_PER_SERIES, thin
+from airpath.plots.figure import Series
 from airpath.plots.theme import SERIES
 from airpath.tables import NS_PER_S
 
@@ -18,10 +19,20 @@ if TYPE_CHECKING:
 
 MOST_SERIES = 12
 """More flows than this are not drawn: those with the least goodput go."""
+MOST_LINKS = 12
+_SAMPLED = ("goodput_mbps", "rtt_ms", "cwnd_segments", "ssthresh_segments", "inflight_segments")
+_SMOOTH_S = 1.0
+_MOVES = {
+    "handover_command": "handover to",
+    "handover_failed": "handover failed to",
+    "radio_link_failure": "link failed (T310) in",
+    "radio_link_failure_rlc": "link failed (RLC) in",
+    "cell_reselection": "reselects",
+}
 
 
 @dataclass(frozen=True)
-class Series:
+class Flow:
     """One flow of one run, as charts name and colour it."""
 
     run: int
@@ -32,21 +43,16 @@ class Series:
 
 
 @dataclass
-class Panel:
-    """Rows ``t`` (seconds), ``s`` (label of the series) and values, and how they were thinned."""
-
-    rows: list[dict[str, Any]]
-    thinned: bool = False
-
-
-@dataclass
 class Comparison:
     """One run, or several side by side. Charts show the first seed of each."""
 
     runs: Sequence[Run]
     labels: list[str] = field(default_factory=list)
-    series: list[Series] = field(default_factory=list)
+    series: list[Flow] = field(default_factory=list)
     left_out: int = 0
+    thinned: bool = False
+    """Whether any data has been thinned to its peaks so far."""
+    _made: dict[str, list[Series]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.labels = run_labels(self.runs)
@@ -65,9 +71,75 @@ class Comparison:
         """End of the longest run on the simulated clock, in seconds."""
         return max(float(run.summary["run"]["simulated_s"]) / len(run.seeds) for run in self.runs)
 
-    def of_kind(self, *kinds: str) -> list[Series]:
+    def of_kind(self, *kinds: str) -> list[Flow]:
         """Series of these kinds of flow."""
         return [series for series in self.series if series.kind in kinds]
+
+    def palette(self, labels: Sequence[str]) -> list[str]:
+        """Colours of series by their labels."""
+        colours = {series.label: series.colour for series in self.series}
+        return [colours[label] for label in labels]
+
+    def flows(self) -> list[Series]:
+        """Samples of every flow, and pings, which say so."""
+        if "flows" not in self._made:
+            pings = self._of_flows("pings", ["rtt_ms"], self.of_kind("ping"))
+            self._made["flows"] = [
+                *self._of_flows("samples", _SAMPLED, self.of_kind("bulk", "file", "udp")),
+                *({**series, "ping": True} for series in pings),
+            ]
+        return self._made["flows"]
+
+    def links(self) -> list[Series]:
+        """Throughput, capacity and queue of every link; those of the first rows only."""
+        import polars as pl
+
+        columns = ("throughput_mbps", "capacity_mbps", "queue_delay_ms")
+        if "links" not in self._made:
+            frames = [
+                self.table(index, "links")
+                .select("t", pl.lit(label).alias("s"), "link", *columns)
+                .filter(pl.col("link") == link)
+                .drop("link")
+                for index, link, label in self.link_labels()
+            ]
+            self._made["links"] = self.compact(frames, columns)
+        return self._made["links"]
+
+    def link_labels(self) -> list[tuple[int, str, str]]:
+        """Run, name and label of each link that is drawn."""
+        return [
+            (
+                index,
+                link["id"],
+                f"{link['id']} · {self.labels[index]}" if self.several else link["id"],
+            )
+            for index, run in enumerate(self.runs)
+            for link in run.summary["links"]
+        ][:MOST_LINKS]
+
+    def events(self, *kinds: str) -> pl.DataFrame:
+        """Events of these kinds of all runs, with the flow's label in ``s``, if it is drawn."""
+        import polars as pl
+
+        frames = []
+        for index in range(len(self.runs)):
+            labels = {each.flow: each.label for each in self.series if each.run == index}
+            label = pl.col("flow").cast(pl.String).replace_strict(labels, default=None)
+            frame = self.table(index, "events").filter(pl.col("kind").is_in(kinds))
+            frames.append(frame.with_columns(label.cast(pl.String).alias("s"), run=pl.lit(index)))
+        return pl.concat(frames, how="diagonal_relaxed")
+
+    def moves(self) -> list[Series]:
+        """Where UEs go from cell to cell; each is a series."""
+        import polars as pl
+
+        events = self.events(*_MOVES)
+        if events.is_empty():
+            return []
+        ue = pl.col("link").cast(pl.String).str.strip_prefix("radio.").str.strip_suffix(".down")
+        what = pl.col("kind").replace(_MOVES)
+        return self.compact([events.select("t", "cell", s=ue, what=what, one=pl.lit(1))], ["one"])
 
     def has_table(self, run: int, name: str) -> bool:
         """Whether the first seed of a run has a table."""
@@ -83,7 +155,46 @@ class Comparison:
             frame = frame.with_columns((pl.col(time) / NS_PER_S).alias("t"))
         return frame
 
-    def _coloured(self, everything: list[Series]) -> list[Series]:
+    def compact(self, frames: Sequence[pl.DataFrame], peaks: Sequence[str]) -> list[Series]:
+        """Series of frames with ``t`` and ``s``: thinned to the peaks of these columns, rounded."""
+        import polars as pl
+        import polars.selectors as cs
+
+        frame = pl.concat(frames) if frames else pl.DataFrame()
+        if frame.is_empty():
+            return []
+        limit = min(POINTS_PER_SERIES, max(400, 24_000 // frame["s"].n_unique()))
+        kept, thinned = thin(frame, "t", peaks, ["s"], limit)
+        self.thinned |= thinned
+        rounded = kept.with_columns(cs.float().exclude("t").round_sig_figs(4), pl.col("t").round(4))
+        return [
+            {
+                "s": part["s"][0],
+                "k": f"k{index}",
+                **{
+                    column.name: column.to_list()
+                    for column in part.drop("s")
+                    if column.null_count() < part.height
+                },
+            }
+            for index, part in enumerate(rounded.partition_by("s", maintain_order=True))
+        ]
+
+    def _of_flows(self, table: str, columns: Sequence[str], series: Sequence[Flow]) -> list[Series]:
+        import polars as pl
+
+        frames = []
+        for index in range(len(self.runs)):
+            labels = {each.flow: each.label for each in series if each.run == index}
+            if labels:
+                frame = self.table(index, table).filter(pl.col("flow").is_in(list(labels)))
+                label = pl.col("flow").cast(pl.String).replace_strict(labels).alias("s")
+                frames.append(frame.select("t", label, *columns))
+        if frames and "goodput_mbps" in columns:
+            frames = [_smoothed(pl.concat(frames))]
+        return self.compact(frames, columns[:3])
+
+    def _coloured(self, everything: list[Flow]) -> list[Flow]:
         """One colour a flow; where every run has one flow, one colour a run, its ping included."""
         carrying = [series.run for series in everything if series.kind != "ping"]
         by_run = self.several and len(set(carrying)) == len(carrying)
@@ -92,39 +203,7 @@ class Comparison:
             for place, series in enumerate(everything)
         ]
 
-    def palette(self, labels: Sequence[str]) -> list[str]:
-        """Colours of series by their labels."""
-        colours = {series.label: series.colour for series in self.series}
-        return [colours[label] for label in labels]
-
-    def panel(
-        self,
-        table: str,
-        columns: Sequence[str],
-        series: Sequence[Series],
-        smooth_s: float | None = None,
-    ) -> Panel:
-        """Rows of a table of flows; thinned by the first of the columns.
-
-        With ``smooth_s`` the first column's mean over that many seconds is in ``smooth``.
-        """
-        import polars as pl
-
-        frames = []
-        for index in range(len(self.runs)):
-            labels = {each.flow: each.label for each in series if each.run == index}
-            if labels:
-                frame = self.table(index, table).filter(pl.col("flow").is_in(list(labels)))
-                label = pl.col("flow").replace_strict(labels, return_dtype=pl.String).alias("s")
-                frames.append(frame.select("t", label, *columns))
-        if not frames:
-            return Panel([])
-        joined = pl.concat(frames)
-        if smooth_s is not None:
-            joined = joined.with_columns(_smooth(joined, columns[0], smooth_s))
-        return panel_of(joined, columns)
-
-    def _series(self, index: int) -> list[Series]:
+    def _series(self, index: int) -> list[Flow]:
         run = self.runs[index]
         flows = {flow["id"]: flow for flow in run.summary["flows"] if flow["kind"] != "ping"}
         ranked = sorted(flows, key=lambda name: -(flows[name].get("goodput_mbps") or 0.0))
@@ -138,32 +217,17 @@ class Comparison:
             label = self.labels[index] if alone else name
             if self.several and not alone:
                 label = f"{self.labels[index]} · {name}"
-            found.append(Series(index, name, label, kind, ""))
+            found.append(Flow(index, name, label, kind, ""))
         return found
 
 
-def _smooth(frame: pl.DataFrame, column: str, seconds: float) -> pl.Expr:
-    """Mean over the last seconds, by row: the tables have one row an interval."""
+def _smoothed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Adds the goodput's mean over the last second, by row: the tables have one row an interval."""
     import polars as pl
 
-    steps = frame.select(pl.col("t").diff().over("s").median()).item() or seconds
-    width = max(1, round(seconds / steps))
-    mean = pl.col(column).rolling_mean(width, min_samples=1)
-    return mean.over("s", order_by="t").alias("smooth")
-
-
-def panel_of(frame: pl.DataFrame, columns: Sequence[str]) -> Panel:
-    """Thin a frame with ``t`` and ``s`` and round what no one can see."""
-    import polars as pl
-    import polars.selectors as cs
-
-    count = max(1, frame["s"].n_unique())
-    limit = min(POINTS_PER_SERIES, max(400, 16_000 // count))
-    kept, thinned = thin(frame, "t", columns[0], ["s"], limit)
-    rounded = kept.with_columns(
-        cs.float().exclude("t").round_sig_figs(4), pl.col("t").cast(pl.Float64).round(4)
-    )
-    return Panel(rounded.to_dicts(), thinned)
+    step = frame.select(pl.col("t").diff().over("s").median()).item() or _SMOOTH_S
+    mean = pl.col("goodput_mbps").rolling_mean(max(1, round(_SMOOTH_S / step)), min_samples=1)
+    return frame.with_columns(mean.over("s", order_by="t").alias("smooth"))
 
 
 def busiest_link(run: Run) -> str | None:

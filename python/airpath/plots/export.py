@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airpath.errors import InputError
-from airpath.plots.figure import Figure
-from airpath.plots.marks import still
+from airpath.plots.figure import Figure, Spec, rows
 from airpath.plots.theme import LIGHT, coloured
 from airpath.rundir import cannot_write, replaced_file
 
@@ -30,16 +29,17 @@ def export(figures: Sequence[Figure], directory: Path, formats: Sequence[str]) -
         for name in formats:
             path = directory / f"{figure.id}.{name}"
             with replaced_file(path) as aside:
-                aside.write_bytes(rendered(figure, name))
+                aside.write_bytes(_rendered(figure, name))
             written.append(path)
     return written
 
 
-def rendered(figure: Figure, format_: str) -> bytes:
+def _rendered(figure: Figure, format_: str) -> bytes:
     """Render a figure, in the light theme, on white."""
     import vl_convert
 
-    spec = coloured(still(figure.spec), LIGHT)
+    spec = coloured(_still(figure.spec), LIGHT)
+    spec["datasets"] = {name: rows(series) for name, series in figure.data.items()}
     if format_ != "svg":
         spec["config"]["background"] = LIGHT["page"]
     text = json.dumps(spec)
@@ -48,3 +48,12 @@ def rendered(figure: Figure, format_: str) -> bytes:
     if format_ == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(text))
     return str(vl_convert.vegalite_to_svg(text)).encode()
+
+
+def _still(spec: Spec) -> Spec:
+    """The specification without what only a pointer can use."""
+    kept = {key: value for key, value in spec.items() if key != "params"}
+    for group in {"vconcat", "layer"} & kept.keys():
+        views = [view for view in kept[group] if not view.get("name", "").startswith("hover")]
+        kept[group] = [_still(view) for view in views]
+    return kept

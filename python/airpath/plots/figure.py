@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+Spec = dict[str, Any]
+"""A Vega-Lite specification, or a part of one."""
+Series = dict[str, Any]
+"""Columns are lists, one value a row; what else is in it belongs to every row."""
+
+
+class Table(NamedTuple):
+    """What a chart shows in figures, for where it cannot be drawn."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A Vega-Lite specification with colour tokens, and the words around it."""
+    """A Vega-Lite specification that names its data, and the words around it."""
 
     id: str
     """Name of its file when exported."""
     title: str
     how_to_read: str
     """One line."""
-    spec: dict[str, Any]
+    spec: Spec
+    """Its colours are variables of the page's style, such as ``var(--c0)``."""
+    data: dict[str, list[Series]]
+    """By name; charts of one report share what they can."""
+    table: Table
     notes: tuple[str, ...] = ()
     """What was left out of it, such as points between peaks."""
     margin: int = 80
     """Pixels that axes and labels need beside the plot."""
+
+
+def rows(data: Sequence[Series]) -> list[dict[str, Any]]:
+    """Series as one row a point."""
+    made = []
+    for series in data:
+        columns = {key: value for key, value in series.items() if isinstance(value, list)}
+        same = {key: value for key, value in series.items() if key not in columns}
+        for values in zip(*columns.values(), strict=True):
+            made.append({**same, **dict(zip(columns, values, strict=True))})
+    return made

@@ -1,19 +1,22 @@
-"""Pieces that several charts share."""
+"""Pieces of Vega-Lite that several charts share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from airpath.plots.figure import Series, Spec, Table
 from airpath.plots.theme import CONFIG
-
-if TYPE_CHECKING:
-    import altair as alt
+from airpath.text import digits
 
 WIDTH = 760
 """Width of a plot in pixels; the report fits it to the page."""
+FEW = 5
+"""Up to this many series are labelled at their line, more by a legend."""
+LABEL = "label"
+"""Describes views that a narrow page leaves out; it shows a legend instead."""
 # Dragging pans, Ctrl + wheel zooms: the bare wheel belongs to the page.
-ZOOM: dict[str, Any] = {
+_ZOOM: Spec = {
     "name": "zoom",
     "select": {
         "type": "interval",
@@ -22,7 +25,7 @@ ZOOM: dict[str, Any] = {
     },
     "bind": "scales",
 }
-HOVER: dict[str, Any] = {
+_HOVER: Spec = {
     "name": "hover",
     "select": {
         "type": "point",
@@ -32,111 +35,126 @@ HOVER: dict[str, Any] = {
         "fields": ["t"],
     },
 }
-_HOVERED = {"condition": {"param": "hover", "empty": False, "value": 0.8}, "value": 0}
-
-FEW = 5
-"""Up to this many series are labelled at their line, more by a legend."""
+_TABLE_ROWS = 20
 
 
-def data(rows: Sequence[dict[str, Any]]) -> alt.InlineData:
-    """Rows as inline data."""
-    import altair as alt
-
-    return alt.InlineData(values=list(rows))
-
-
-def finished(chart: Any) -> dict[str, Any]:
-    """A chart as a specification that refers to nothing outside itself.
-
-    Views whose names start with ``zoom`` or ``hover`` share that parameter.
-    """
-    spec: dict[str, Any] = chart.to_dict()
-    spec.pop("$schema", None)
-    names = _view_names(spec)
+def finished(spec: Spec) -> Spec:
+    """A chart with its style; views whose names start with zoom or hover share that parameter."""
+    names = [view["name"] for view in views(spec) if "name" in view]
     params = []
-    for param in (ZOOM, HOVER):
-        views = [name for name in names if name.startswith(param["name"])]
-        if views:
-            params.append({**param, "views": views})
-    return {**spec, "config": CONFIG, **({"params": params} if params else {})}
+    for param in (_ZOOM, _HOVER):
+        shared = [name for name in names if name.startswith(param["name"])]
+        if shared:
+            params.append({**param, "views": shared})
+    return {**spec, "config": CONFIG, "params": params}
 
 
-def colour(labels: Sequence[str], palette: Sequence[str], *, legend: bool = False) -> alt.Color:
+def views(spec: Spec) -> list[Spec]:
+    """The specification and every one inside it."""
+    inner = [view for group in ("vconcat", "layer") for view in spec.get(group, [])]
+    return [spec, *(found for view in inner for found in views(view))]
+
+
+def stacked(panels: Sequence[Spec], spacing: int) -> Spec:
+    """Panels over one shared axis; only the last shows its numbers."""
+    for panel in panels[:-1]:
+        axis = {"title": None, "labels": False, "ticks": False}
+        panel["encoding"]["x"] = {**panel["encoding"]["x"], "axis": axis}
+    scale = {"x": "shared", "color": "independent", "shape": "independent"}
+    return finished({"vconcat": list(panels), "spacing": spacing, "resolve": {"scale": scale}})
+
+
+def number(field: str, title: str | None, **more: Any) -> Spec:
+    """A quantity on an axis."""
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def up_to(field: str, title: str, top: float) -> Spec:
+    """A quantity on an axis from 0."""
+    return number(field, title, scale={"domain": [0, top], "nice": False})
+
+
+def time(duration_s: float) -> Spec:
+    """The time axis."""
+    return number("t", "time (s)", scale={"domain": [0, duration_s], "nice": False})
+
+
+def colour(labels: Sequence[str], palette: Sequence[str], *, legend: bool = False) -> Spec:
     """Colour by label; both lists are in the same order."""
-    import altair as alt
-
-    shown = alt.Legend(title=None, orient="top", columns=4, labelLimit=280) if legend else None
-    return alt.Color("s:N", scale=alt.Scale(domain=list(labels), range=list(palette)), legend=shown)
-
-
-def time_axis(duration_s: float, *, last: bool) -> alt.X:
-    """The shared time axis; only the last panel shows its numbers."""
-    import altair as alt
-
-    axis = alt.Axis(title="time (s)") if last else alt.Axis(title=None, labels=False, ticks=False)
-    return alt.X("t:Q", scale=alt.Scale(domain=[0, duration_s], nice=False), axis=axis)
+    scale = {"domain": list(labels), "range": list(palette)}
+    shown = {"columns": 4, "labelLimit": 280} if legend else None
+    return {"field": "s", "type": "nominal", "title": None, "scale": scale, "legend": shown}
 
 
-def hover_rule(
-    rows: Sequence[dict[str, Any]],
-    x: alt.X,
-    column: str,
-    labels: Sequence[str],
-    unit: str,
-    name: str,
-) -> Any:
-    """A line under the pointer that reads out every series."""
-    import altair as alt
+def tips(**fields: str) -> list[Spec]:
+    """What the pointer reads out: titles by field."""
+    return [{"field": field, "title": title} for field, title in fields.items()]
 
-    # Field names may not hold dots: series are k0, k1, … here and have their labels as titles.
-    keys = {label: f"k{index}" for index, label in enumerate(labels)}
-    values: dict[float, dict[str, Any]] = {}
-    for row in rows:
-        if row.get(column) is not None and row["s"] in keys:
-            values.setdefault(row["t"], {"t": row["t"]})[keys[row["s"]]] = row[column]
-    tips = [alt.Tooltip("t:Q", title="time (s)", format=".3~f")]
-    tips += [
-        alt.Tooltip(f"{key}:Q", title=f"{label} ({unit})", format=".4~g")
-        for label, key in keys.items()
+
+def hover_rule(data: Sequence[Series], column: str, unit: str) -> Spec:
+    """A line under the pointer that reads out every series but pings."""
+    shown = {series["k"]: f"{series['s']} ({unit})" for series in data if "ping" not in series}
+    return {
+        "name": f"hover-{column}",
+        "transform": [
+            {"filter": f"!datum.ping && isValid(datum.{column})"},
+            {"pivot": "k", "value": column, "groupby": ["t"]},
+        ],
+        "mark": {"type": "rule", "strokeWidth": 1},
+        "encoding": {
+            "color": {"value": "var(--muted)"},
+            "opacity": {
+                "condition": {"param": "hover", "empty": False, "value": 0.8},
+                "value": 0,
+            },
+            "tooltip": tips(t="time (s)", **shown),
+        },
+    }
+
+
+def moves(ue: str) -> list[Spec]:
+    """A line with the cell's name wherever a UE leaves one; of all UEs without a name."""
+    view: Spec = {"data": {"name": "moves"}}
+    if ue:
+        view["transform"] = [{"filter": {"field": "s", "equal": ue}}]
+    colour = {"color": {"value": "var(--muted)"}}
+    rule = {"type": "rule", "strokeWidth": 1, "strokeDash": [2, 2], "clip": True}
+    text = {"type": "text", "align": "left", "dx": 3, "fontSize": 10, "clip": True}
+    tooltip = tips(t="time (s)", s="UE", what="what", cell="cell")
+    return [
+        {**view, "mark": rule, "encoding": {**colour, "tooltip": tooltip}},
+        {
+            **view,
+            "mark": text,
+            "encoding": {**colour, "y": {"value": 6}, "text": {"field": "cell"}},
+        },
     ]
-    return (
-        alt.Chart(data(list(values.values())))
-        .mark_rule(color="@@muted", strokeWidth=1)
-        .encode(x=x, opacity=alt.OpacityValue.from_dict(_HOVERED), tooltip=tips)
-        .properties(name=f"hover-{name}")
-    )
 
 
 def end_labels(
-    rows: Sequence[dict[str, Any]],
-    column: str,
-    labels: Sequence[str],
-    top: float,
-    height: int,
-    palette: Sequence[str],
-) -> list[Any]:
+    data: Sequence[Series], column: str, palette: Mapping[str, str], top: float, height: int
+) -> list[Spec]:
     """The name of each series beside the end of its line, moved apart where they would touch."""
-    import altair as alt
+    wanted = []
+    for series in data:
+        last = next((value for value in reversed(series[column]) if value is not None), None)
+        if last is not None:
+            wanted.append((height * (1 - min(last, top) / top), series["s"]))
+    return [
+        label(s, palette[s], {"value": "width"}, {"value": y})
+        for y, s in spread(wanted, 13.0, float(height))
+    ]
 
-    last: dict[str, float] = {}
-    for row in rows:
-        if row.get(column) is not None:
-            last[row["s"]] = float(row[column])
-    wanted = [(height * (1 - min(last[s], top) / top), s) for s in labels if s in last]
-    layers = []
-    for y, label in spread(wanted, 13.0, float(height)):
-        shade = palette[list(labels).index(label)]
-        mark = alt.Chart(data([{"s": label}])).mark_text(
-            align="left", baseline="middle", dx=6, fontSize=11, color=shade, limit=150, clip=False
-        )
-        layers.append(
-            mark.encode(
-                x=alt.XValue.from_dict({"value": "width"}),
-                y=alt.YValue.from_dict({"value": y}),
-                text=alt.Text("s:N"),
-            )
-        )
-    return layers
+
+def label(text: str, shade: str, x: Spec, y: Spec, *, left: bool = False) -> Spec:
+    """The name of a series beside its line; narrow pages have a legend instead."""
+    mark = {"type": "text", "baseline": "middle", "fontSize": 11, "limit": 150, "clip": False}
+    side = {"align": "right", "dx": -7} if left else {"align": "left", "dx": 6}
+    encoding = {"x": x, "y": y, "color": {"value": shade}, "text": {"value": text}}
+    return {
+        "description": LABEL, "data": {"values": [{}]}, "mark": {**mark, **side},
+        "encoding": encoding,
+    }  # fmt: skip
 
 
 def spread(
@@ -173,31 +191,26 @@ def nice_top(value: float) -> float:
     return step * 12
 
 
-def still(spec: dict[str, Any]) -> dict[str, Any]:
-    """The specification without what only a pointer can use: for files and for print."""
-    kept = {key: value for key, value in spec.items() if key != "params"}
-    if "vconcat" in kept:
-        kept["vconcat"] = [still(view) for view in kept["vconcat"]]
-    if "layer" in kept:
-        views = [view for view in kept["layer"] if not view.get("name", "").startswith("hover")]
-        kept["layer"] = [still(view) for view in views]
-    if "datasets" in kept:
-        used = _data_names(kept)
-        kept["datasets"] = {name: rows for name, rows in kept["datasets"].items() if name in used}
-    return kept
+def highest(data: Sequence[Series], *columns: str) -> float:
+    """The largest value of these columns, 0 without any."""
+    values = (series.get(column, ()) for series in data for column in columns)
+    return max((value for each in values for value in each if value is not None), default=0.0)
 
 
-def _views(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    views = [spec]
-    for group in ("vconcat", "layer"):
-        for view in spec.get(group, []):
-            views += _views(view)
-    return views
+def time_table(data: Sequence[Series], end: float, **columns: str) -> Table:
+    """Means of each series over slices of time; titles by column."""
+    rows = []
+    for series in data:
+        slices: dict[int, list[int]] = {}
+        for index, t in enumerate(series["t"]):
+            slices.setdefault(min(_TABLE_ROWS - 1, int(t / end * _TABLE_ROWS)), []).append(index)
+        for place, indices in sorted(slices.items()):
+            cells = [_mean(series.get(column), indices) for column in columns]
+            if any(cells):
+                rows.append([series["s"], digits(place * end / _TABLE_ROWS), *cells])
+    return Table(["", "from (s)", *columns.values()], rows)
 
 
-def _view_names(spec: dict[str, Any]) -> list[str]:
-    return [view["name"] for view in _views(spec) if "name" in view]
-
-
-def _data_names(spec: dict[str, Any]) -> set[str]:
-    return {view["data"]["name"] for view in _views(spec) if "name" in (view.get("data") or {})}
+def _mean(values: Sequence[float | None] | None, indices: Sequence[int]) -> str:
+    present = [value for i in indices if values and (value := values[i]) is not None]
+    return digits(sum(present) / len(present)) if present else ""

@@ -2,74 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from airpath.plots import marks
-from airpath.plots.data import Comparison, panel_of
-from airpath.plots.figure import Figure
+from airpath.plots.data import Comparison
+from airpath.plots.figure import Figure, Series, Spec
 
 _MOST_UES = 4
 _HEIGHT = 70
-_PANELS = (
-    ("prbs", "PRBs per interval"),
-    ("mcs", "MCS, mean of new blocks"),
-    ("bler", "first transmissions that failed, share"),
-    ("queue_bytes", "bytes that wait"),
-    ("awake", "DRX Active Time, share"),
-)
+_PANELS = {
+    "prbs": ("PRBs", "PRBs in each interval"),
+    "mcs": ("index", "MCS, mean of new blocks"),
+    "bler": ("share", "First transmissions that failed"),
+    "queue_bytes": ("bytes", "Bytes that wait"),
+    "awake": ("share", "DRX Active Time"),
+}
 
 
 def radio(runs: Comparison) -> Figure | None:
-    """Five panels for each UE and direction of the first run; None without a radio."""
-    import altair as alt
-    import polars as pl
-
-    first = runs.runs[0]
-    if not first.summary.get("radio"):
+    """A panel for each UE and figure of the first run; None without a radio."""
+    if not runs.runs[0].summary.get("radio"):
         return None
-    table = runs.table(0, "radio")
-    ues = table["ue"].unique(maintain_order=True).to_list()
-    charts: list[Any] = []
-    thinned = False
-    always_awake = table["awake"].min() == 1.0
-    panels = [panel for panel in _PANELS if not (always_awake and panel[0] == "awake")]
-    shown = list(enumerate(ues[:_MOST_UES]))
-    for place, ue in shown:
-        for column, title in panels:
-            frame = table.filter(pl.col("ue") == ue).select(
-                "t", pl.col("direction").alias("s"), pl.col(column).cast(pl.Float64)
-            )
-            last = (place, column) == (shown[-1][0], panels[-1][0])
-            panel = panel_of(frame, [column])
-            thinned |= panel.thinned
-            chart = (
-                alt.Chart(marks.data(panel.rows))
-                .mark_line(interpolate="step-before", strokeWidth=1.2, clip=True)
-                .encode(
-                    x=marks.time_axis(runs.duration_s, last=last),
-                    y=alt.Y(f"{column}:Q", title=None),
-                    color=alt.Color(
-                        "s:N",
-                        title=None,
-                        scale=alt.Scale(domain=["down", "up"], range=["@@c0", "@@c1"]),
-                    ),
-                    tooltip=[
-                        alt.Tooltip("t:Q", title="time (s)", format=".3~f"),
-                        alt.Tooltip("s:N", title="direction"),
-                        alt.Tooltip(f"{column}:Q", title=title, format=".4~g"),
-                    ],
-                )
-            )
-            charts.append(
-                chart.properties(
-                    name=f"zoom-radio-{place}-{column}",
-                    width=marks.WIDTH,
-                    height=_HEIGHT,
-                    title=f"{ue}: {title}",
-                )
-            )
-    chart = alt.vconcat(*charts, spacing=10).resolve_scale(x="shared")
-    notes = ["Long series are thinned to their peaks."] if thinned else []
+    ues = runs.table(0, "radio")["ue"].unique(maintain_order=True).to_list()
+    data = _data(runs, ues[:_MOST_UES])
+    panels, still = [], []
+    for ue in ues[:_MOST_UES]:
+        mine = [each for each in data if each["ue"] == ue]
+        for column, (_, title) in _PANELS.items():
+            if _says_something(mine, column):
+                panels.append(_panel(runs, ue, column, mine))
+            elif column != "awake":
+                still.append(f"{ue}: {title}")
+    notes = ["Long series are thinned to their peaks."] if runs.thinned else []
+    if still:
+        notes.append(f"0 throughout, not shown: {'; '.join(still)}.")
     if len(ues) > _MOST_UES:
         notes.append(f"{len(ues) - _MOST_UES} more UEs are in the table `radio`, not in the chart.")
     if runs.several:
@@ -79,8 +43,59 @@ def radio(runs: Comparison) -> Figure | None:
         title="Radio: what the cell gave and what it cost",
         how_to_read=(
             "Down and up share the axis. Few PRBs with bytes that wait: the UE waits for grants, "
-            "sleeps, or others have the cell. PRBs without bytes: padding."
+            "sleeps, or others have the cell. PRBs without bytes: padding. A dashed line is where "
+            "the UE goes to another cell."
         ),
-        spec=marks.finished(chart),
+        spec=marks.stacked(panels, 10),
+        data={"radio": data, "moves": runs.moves()},
+        table=marks.time_table(
+            data, runs.duration_s, **{column: title for column, (_, title) in _PANELS.items()}
+        ),
         notes=tuple(notes),
     )
+
+
+def _data(runs: Comparison, ues: list[str]) -> list[Series]:
+    """One series a UE and direction."""
+    import polars as pl
+
+    frame = runs.table(0, "radio").filter(pl.col("ue").is_in(ues))
+    name = pl.concat_str("ue", pl.lit("."), "direction").alias("s")
+    figures = [pl.col(column).cast(pl.Float64) for column in _PANELS]
+    made = runs.compact([frame.select("t", name, *figures)], list(_PANELS))
+    for each in made:
+        each["ue"], _, each["way"] = each["s"].rpartition(".")
+    return made
+
+
+def _says_something(data: list[Series], column: str) -> bool:
+    """A UE that never sleeps is as dull as one without errors."""
+    values = {value for each in data for value in each.get(column, ()) if value is not None}
+    return bool(values - {0.0}) and (column != "awake" or values != {1.0})
+
+
+def _panel(runs: Comparison, ue: str, column: str, data: list[Series]) -> Spec:
+    unit, title = _PANELS[column]
+    ways = {"domain": ["down", "up"], "range": ["var(--c0)", "var(--c1)"]}
+    line = {"type": "line", "interpolate": "step-before", "strokeWidth": 1.2, "clip": True}
+    top = marks.nice_top(marks.highest(data, column))
+    return {
+        "title": f"{ue}: {title}",
+        "width": marks.WIDTH,
+        "height": _HEIGHT,
+        "data": {"name": "radio"},
+        "encoding": {"x": marks.time(runs.duration_s)},
+        "layer": [
+            {
+                "name": f"zoom-{column}-{data[0]['k']}",
+                "transform": [{"filter": {"field": "ue", "equal": ue}}],
+                "mark": line,
+                "encoding": {
+                    "y": marks.up_to(column, unit, top),
+                    "color": {"field": "way", "type": "nominal", "title": None, "scale": ways},
+                    "tooltip": marks.tips(**{"t": "time (s)", "way": "direction", column: title}),
+                },
+            },
+            *marks.moves(ue),
+        ],
+    }

@@ -2,141 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Callable
 
 from airpath.plots import marks
-from airpath.plots.data import Comparison
-from airpath.plots.figure import Figure
+from airpath.plots.data import Comparison, Flow
+from airpath.plots.figure import Figure, Series, Spec, Table
+from airpath.text import count, digits
 
 _HEIGHT = 220
-_MOST_STEPS = 600
+_SLICES = 100
 _LOG_FROM = 12.0
 """Use a logarithmic axis when the longest RTT is this many times the shortest."""
+_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+Bucket = tuple[float, float, int]
+"""Lower edge, upper edge in ms, samples."""
 
 
 def rtt_distribution(runs: Comparison) -> Figure | None:
-    """Cumulative distribution of RTTs by flow; None without a sample."""
-    import altair as alt
-
-    rows, labels = _steps(runs)
-    if not rows:
+    """Cumulative distribution and density of RTTs by flow; None without a sample."""
+    buckets = {each.label: found for each in runs.series if (found := _buckets(runs, each))}
+    if not buckets:
         return None
-    lowest = min(row["rtt"] for row in rows)
-    highest = max(row["rtt"] for row in rows)
+    lowest = min(found[0][0] for found in buckets.values())
+    highest = max(found[-1][1] for found in buckets.values())
     log = lowest > 0 and highest / lowest >= _LOG_FROM
-    domain = [lowest * 0.95, highest * 1.05] if log else [0, marks.nice_top(highest)]
-    palette = runs.palette(labels)
-    few = len(labels) <= marks.FEW
-    x = alt.X(
-        "rtt:Q",
-        title="RTT (ms)" + (", logarithmic" if log else ""),
-        scale=alt.Scale(type="log" if log else "linear", domain=domain, nice=False),
-        axis=alt.Axis(grid=True, format=",.3~f", tickCount=8),
-    )
-    y = alt.Y(
-        "share:Q",
-        title="share of samples",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 0.95], tickCount=10),
-    )
-    line = (
-        alt.Chart(marks.data(rows))
-        .mark_line(strokeWidth=1.6, clip=True)
-        .encode(
-            x=x,
-            y=y,
-            color=marks.colour(labels, palette, legend=not few),
-            strokeDash=alt.StrokeDash("s:N", scale=_dashes(runs, labels), legend=None),
-            tooltip=[
-                alt.Tooltip("s:N", title="flow"),
-                alt.Tooltip("rtt:Q", title="RTT (ms)", format=".4~g"),
-                alt.Tooltip("share:Q", title="samples up to it", format=".1%"),
-            ],
-        )
-    )
-    layers: list[Any] = [line]
-    if few:
-        middle = (lowest * highest) ** 0.5 if log else highest / 2
-        layers += _labels(rows, labels, palette, x, y, middle)
-    chart = alt.layer(*layers).properties(width=marks.WIDTH, height=_HEIGHT)
+    domain = (lowest * 0.95, highest * 1.05) if log else (0.0, marks.nice_top(highest))
+    steps = [_steps(label, found) for label, found in buckets.items()]
+    density = [_density(label, found, domain, log) for label, found in buckets.items()]
+    x = marks.number(
+        "rtt", "RTT (ms)" + (", logarithmic" if log else ""),
+        scale={"type": "log" if log else "linear", "domain": list(domain), "nice": False},
+        axis={"grid": True, "format": ",.3~f", "tickCount": 8},
+    )  # fmt: skip
+    middle = math.sqrt(domain[0] * domain[1]) if log else domain[1] / 2
     seeds = any(len(run.seeds) > 1 for run in runs.runs)
     return Figure(
         id="rtt",
         title="RTT: distribution",
         how_to_read=(
-            "The height of a curve is the share of samples that were as fast or faster: upright "
-            "is steady, a long shoulder to the right is queueing or retransmission."
+            "The height of the upper curve is the share of samples that were as fast or faster: "
+            "upright is steady, a long shoulder to the right is queueing or retransmission. Below, "
+            f"the share in each of {_SLICES} equal slices of the axis."
         ),
-        spec=marks.finished(chart),
+        spec=marks.stacked([_cumulative(runs, steps, x, middle), _slices(runs, density, x)], 12),
+        data={"rtt": steps, "density": density},
+        table=Table(
+            ["", "samples", *(f"{share:.0%} up to (ms)" for share in _SHARES)],
+            [
+                [label, count(sum(n for _, _, n in found)), *(_quantile(found, q) for q in _SHARES)]
+                for label, found in buckets.items()
+            ],
+        ),
         notes=("All seeds together.",) if seeds else (),
     )
 
 
-def _dashes(runs: Comparison, labels: Sequence[str]) -> Any:
-    """Pings are dashed where they share the colour of their run."""
-    import altair as alt
-
-    pings = {series.label for series in runs.of_kind("ping")} if runs.several else set()
-    return alt.Scale(
-        domain=labels, range=[[5, 3] if label in pings else [1, 0] for label in labels]
-    )
-
-
-def _steps(runs: Comparison) -> tuple[list[dict[str, Any]], list[str]]:
+def _buckets(runs: Comparison, flow: Flow) -> list[Bucket]:
+    """A flow's histogram, all seeds together."""
     import polars as pl
 
-    rows: list[dict[str, Any]] = []
-    labels: list[str] = []
-    for series in runs.series:
-        histogram = (
-            runs.runs[series.run]
-            .rtt_histogram.filter(pl.col("flow") == series.flow)
-            .group_by("low_ms", "high_ms")
-            .agg(pl.col("count").sum())
-            .sort("low_ms")
-        )
-        if histogram.is_empty():
-            continue
-        labels.append(series.label)
-        counts = histogram["count"].cast(pl.Float64)
-        shares = (counts.cum_sum() / counts.sum()).to_list()
-        edges = histogram["high_ms"].to_list()
-        every = max(1, len(edges) // _MOST_STEPS)
-        rows.append({"rtt": histogram["low_ms"][0], "share": 0.0, "s": series.label})
-        rows += [
-            {"rtt": round(edge, 4), "share": round(share, 5), "s": series.label}
-            for index, (edge, share) in enumerate(zip(edges, shares, strict=True))
-            if index % every == 0 or index == len(edges) - 1
-        ]
-    return rows, labels
+    histogram = runs.runs[flow.run].rtt_histogram.filter(pl.col("flow") == flow.flow)
+    summed = histogram.group_by("low_ms", "high_ms").agg(pl.col("count").sum())
+    return summed.sort("low_ms").rows()
 
 
-def _labels(
-    rows: Sequence[dict[str, Any]],
-    labels: Sequence[str],
-    palette: Sequence[str],
-    x: Any,
-    y: Any,
-    middle: float,
-) -> list[Any]:
-    """Names beside the curves, each at its own height, so that they cannot touch.
+def _steps(label: str, buckets: list[Bucket]) -> Series:
+    """The curve through both edges of each bucket: level where there is none."""
+    total, below = sum(n for _, _, n in buckets), 0
+    rtt, share = [], []
+    for low, high, n in buckets:
+        rtt += [round(low, 4), round(high, 4)]
+        share += [round(below / total, 5), round((below + n) / total, 5)]
+        below += n
+    return {"s": label, "rtt": rtt, "share": share}
 
-    Right of a curve in the left half of the axis, left of it in the right half.
-    """
-    import altair as alt
 
-    layers = []
-    for index, (label, shade) in enumerate(zip(labels, palette, strict=True)):
-        height = 0.84 - 0.15 * index
-        at = next(row["rtt"] for row in rows if row["s"] == label and row["share"] >= height)
-        left = at > middle
-        mark = alt.Chart(marks.data([{"s": label, "rtt": at, "share": height}])).mark_text(
-            align="right" if left else "left",
-            baseline="middle",
-            dx=-7 if left else 7,
-            fontSize=11,
-            color=shade,
-        )
-        layers.append(mark.encode(x=x, y=y, text="s:N"))
-    return layers
+def _density(label: str, buckets: list[Bucket], domain: tuple[float, float], log: bool) -> Series:
+    """Shares of equal slices of the axis; a bucket is spread evenly over its own width."""
+    at: Callable[[float], float] = math.log if log else float
+    start, width = at(domain[0]), (at(domain[1]) - at(domain[0])) / _SLICES
+    total = sum(n for _, _, n in buckets)
+    shares = [0.0] * (_SLICES + 1)
+    for low, high, n in buckets:
+        first, last = (at(low) - start) / width, (at(high) - start) / width
+        for place in range(int(first), min(int(last), _SLICES - 1) + 1):
+            part = (min(last, place + 1) - max(first, place)) / (last - first)
+            shares[place] += n / total * part
+    edges = [start + place * width for place in range(_SLICES + 1)]
+    rtt = [round(math.exp(edge) if log else edge, 4) for edge in edges]
+    return {"s": label, "rtt": rtt, "share": [round(share, 5) for share in shares]}
+
+
+def _cumulative(runs: Comparison, steps: list[Series], x: Spec, middle: float) -> Spec:
+    labels = [each["s"] for each in steps]
+    palette = runs.palette(labels)
+    few = len(labels) <= marks.FEW
+    pings = {series.label for series in runs.of_kind("ping")} if runs.several else set()
+    dashes = [[5, 3] if label in pings else [1, 0] for label in labels]
+    axis = {"format": "%", "values": [0, 0.25, 0.5, 0.75, 0.95, 1]}
+    y = marks.number("share", "share of samples", scale={"domain": [0, 1]}, axis=axis)
+    line = {
+        "mark": {"type": "line", "strokeWidth": 1.6, "clip": True},
+        "encoding": {
+            "y": y,
+            # Pings are dashed where they share the colour of their run.
+            "strokeDash": {
+                "field": "s", "type": "nominal", "legend": None,
+                "scale": {"domain": labels, "range": dashes},
+            },
+            "tooltip": marks.tips(s="flow", rtt="RTT (ms)", share="share up to it"),
+        },
+    }  # fmt: skip
+    # Names beside the curves, each at its own height, so that they cannot touch: right of a curve
+    # in the left half of the axis, left of it in the right half.
+    beside = []
+    for place, (each, shade) in enumerate(zip(steps, palette, strict=True)):
+        height = 0.84 - 0.15 * place
+        at = next(r for r, share in zip(each["rtt"], each["share"], strict=True) if share >= height)
+        name = marks.label(each["s"], shade, x, y, left=at > middle)
+        beside.append({**name, "data": {"values": [{"rtt": at, "share": height}]}})
+    return {
+        "width": marks.WIDTH,
+        "height": _HEIGHT,
+        "data": {"name": "rtt"},
+        "encoding": {"x": x, "color": marks.colour(labels, palette, legend=not few)},
+        "layer": [line, *(beside if few else [])],
+    }
+
+
+def _slices(runs: Comparison, density: list[Series], x: Spec) -> Spec:
+    labels = [each["s"] for each in density]
+    axis = {"format": "%", "tickCount": 3}
+    return {
+        "title": "Density",
+        "width": marks.WIDTH,
+        "height": _HEIGHT // 3,
+        "data": {"name": "density"},
+        "mark": {"type": "area", "line": True, "interpolate": "step-after", "fillOpacity": 0.2,
+                 "clip": True},
+        "encoding": {
+            "x": x,
+            "y": marks.number("share", "share", stack=None, axis=axis),
+            "color": {**marks.colour(labels, runs.palette(labels)), "legend": None},
+            "tooltip": marks.tips(s="flow", rtt="from (ms)", share="share"),
+        },
+    }  # fmt: skip
+
+
+def _quantile(buckets: list[Bucket], share: float) -> str:
+    """Upper edge of the bucket that it is in."""
+    wanted, below = share * sum(n for _, _, n in buckets), 0
+    for _, high, n in buckets:
+        below += n
+        if below >= wanted:
+            return digits(high)
+    raise AssertionError("the shares of all buckets are 1")

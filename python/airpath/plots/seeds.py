@@ -4,51 +4,57 @@ from __future__ import annotations
 
 from airpath.plots import marks
 from airpath.plots.data import Comparison
-from airpath.plots.figure import Figure
+from airpath.plots.figure import Figure, Series, Spec, Table
+from airpath.text import digits
 
 
 def seeds(runs: Comparison) -> Figure | None:
     """Goodput of every seed with mean and confidence interval; None with single seeds only."""
-    import altair as alt
-
-    dots, means, labels = [], [], []
+    dots: list[Series] = []
+    means: list[Series] = []
     for series in runs.of_kind("bulk", "file", "udp"):
         flows = runs.runs[series.run].summary["flows"]
         flow = next(flow for flow in flows if flow["id"] == series.flow)
         values = (flow.get("values") or {}).get("goodput_mbps") or []
-        present = [value for value in values if value is not None]
+        by_seed = zip(runs.runs[series.run].seeds, values, strict=False)
+        present = {seed: value for seed, value in by_seed if value is not None}
         if len(present) < 2:
             continue
-        labels.append(series.label)
-        dots += [
-            {"s": series.label, "v": value, "seed": seed}
-            for seed, value in zip(runs.runs[series.run].seeds, values, strict=False)
-            if value is not None
-        ]
+        dots.append({"s": series.label, "v": list(present.values()), "seed": list(present)})
         low, high = (flow.get("ci95") or {}).get("goodput_mbps") or [None, None]
-        means.append({"s": series.label, "v": flow["goodput_mbps"], "low": low, "high": high})
+        means.append({"s": series.label, "v": [flow["goodput_mbps"]], "low": [low], "high": [high]})
     if not dots:
         return None
-    palette = runs.palette(labels)
-    y = alt.Y("s:N", title=None, sort=labels, axis=alt.Axis(labelColor="@@ink", labelLimit=200))
-    x = alt.X(
-        "v:Q", title="goodput (Mb/s)", scale=alt.Scale(zero=False, nice=True),
-        axis=alt.Axis(grid=True),
-    )  # fmt: skip
-    colour = marks.colour(labels, palette)
-    tips = [
-        alt.Tooltip("s:N", title="flow"),
-        alt.Tooltip("v:Q", title="goodput (Mb/s)", format=".4~g"),
-        alt.Tooltip("seed:Q", title="seed"),
-    ]
-    single = alt.Chart(marks.data(dots)).mark_point(size=40, opacity=0.6, filled=True)
-    bar = alt.Chart(marks.data(means)).mark_rule(strokeWidth=2, color="@@ink")
-    tick = alt.Chart(marks.data(means)).mark_tick(thickness=2, size=16, color="@@ink")
-    chart = alt.layer(
-        single.encode(x=x, y=y, color=colour, tooltip=tips),
-        bar.encode(x=alt.X("low:Q", title="goodput (Mb/s)"), x2="high:Q", y=y),
-        tick.encode(x=x, y=y),
-    ).properties(width=marks.WIDTH - 60, height=alt.Step(30))
+    labels = [each["s"] for each in dots]
+    x = marks.number(
+        "v", "goodput (Mb/s)", scale={"zero": False, "nice": True}, axis={"grid": True}
+    )
+    axis = {"labelColor": "var(--ink)", "labelLimit": 200}
+    bar: Spec = {
+        "mark": {"type": "rule", "strokeWidth": 2, "color": "var(--ink)"},
+        "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
+    }
+    tick = {"type": "tick", "thickness": 2, "size": 16, "color": "var(--ink)"}
+    spec = {
+        "width": marks.WIDTH - 60,
+        "height": {"step": 30},
+        "encoding": {
+            "y": {"field": "s", "type": "nominal", "title": None, "sort": labels, "axis": axis}
+        },
+        "layer": [
+            {
+                "data": {"name": "seeds"},
+                "mark": {"type": "point", "size": 40, "opacity": 0.6, "filled": True},
+                "encoding": {
+                    "x": x,
+                    "color": {**marks.colour(labels, runs.palette(labels)), "legend": None},
+                    "tooltip": marks.tips(s="flow", v="goodput (Mb/s)", seed="seed"),
+                },
+            },
+            {"data": {"name": "means"}, **bar},
+            {"data": {"name": "means"}, "mark": tick, "encoding": {"x": x}},
+        ],
+    }
     return Figure(
         id="seeds",
         title="Goodput by seed",
@@ -56,6 +62,15 @@ def seeds(runs: Comparison) -> Figure | None:
             "One dot a seed; the mark is their mean and the bar its 95 % confidence interval: "
             "bars that do not overlap differ by more than chance."
         ),
-        spec=marks.finished(chart),
+        spec=marks.finished(spec),
+        data={"seeds": dots, "means": means},
+        table=Table(
+            ["", "seed", "goodput (Mb/s)"],
+            [
+                [each["s"], str(seed), digits(value)]
+                for each in dots
+                for seed, value in zip(each["seed"], each["v"], strict=True)
+            ],
+        ),
         margin=marks.margin(labels, axis=20),
     )

@@ -1,4 +1,7 @@
-"""Colours and type. Specifications hold tokens such as ``@@c0``; a theme puts colours in.
+"""Colours and type of charts and pages.
+
+Specifications name colours as the page's style does: ``var(--c0)``. A file of its own has no page,
+so there a theme's colours take their place.
 
 The first eight colours follow Okabe and Ito (2008), told apart with any common form of colour
 blindness; the dark theme has the same hues, lighter.
@@ -7,11 +10,12 @@ blindness; the dark theme has the same hues, lighter.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
-SERIES = tuple(f"@@c{index}" for index in range(8))
+SERIES = tuple(f"var(--c{index})" for index in range(8))
 """Colours of flows or runs."""
-LINKS = ("@@c3", "@@c4", "@@c5", "@@c6", "@@c7")
+LINKS = SERIES[3:]
 """Colours of links where flows take the first ones."""
 
 LIGHT = {
@@ -29,6 +33,10 @@ LIGHT = {
     "axis": "#aab3bc",
     "capacity": "#dfe4ea",
     "bad": "#c0182b",
+    "good": "#00855f",
+    "open": "#8a5a00",
+    "line": "#dfe4e9",
+    "soft": "#f5f7f9",
     "page": "#ffffff",
 }
 DARK = {
@@ -46,6 +54,10 @@ DARK = {
     "axis": "#59636e",
     "capacity": "#333c46",
     "bad": "#ff7482",
+    "good": "#45cba0",
+    "open": "#edbd4d",
+    "line": "#2f363e",
+    "soft": "#1d2126",
     "page": "#16191d",
 }
 
@@ -62,28 +74,29 @@ CONFIG: dict[str, Any] = {
         "frame": "group",
         "fontSize": 12,
         "fontWeight": 600,
-        "color": "@@ink",
-        "subtitleColor": "@@muted",
+        "color": "var(--ink)",
+        "subtitleColor": "var(--muted)",
         "subtitleFontSize": 11,
         "offset": 6,
     },
     "axis": {
-        "labelColor": "@@muted",
-        "titleColor": "@@muted",
+        "labelColor": "var(--muted)",
+        "titleColor": "var(--muted)",
         "titleFontWeight": "normal",
         "labelFontSize": 11,
         "titleFontSize": 11,
-        "gridColor": "@@grid",
-        "domainColor": "@@axis",
-        "tickColor": "@@axis",
+        "gridColor": "var(--grid)",
+        "domainColor": "var(--axis)",
+        "tickColor": "var(--axis)",
         "tickSize": 4,
         "labelPadding": 4,
     },
     "axisX": {"grid": False, "tickCount": 10},
     "axisY": {"domain": False, "ticks": False, "tickCount": 4, "minExtent": 44, "titlePadding": 8},
     "legend": {
-        "labelColor": "@@ink",
-        "titleColor": "@@muted",
+        "orient": "top",
+        "labelColor": "var(--ink)",
+        "titleColor": "var(--muted)",
         "titleFontWeight": "normal",
         "labelFontSize": 11,
         "titleFontSize": 11,
@@ -92,10 +105,17 @@ CONFIG: dict[str, Any] = {
 }
 
 
+def style() -> str:
+    """The colours as variables of a page, on paper always light."""
+    light, dark = (
+        ":root{" + ";".join(f"--{name}:{colour}" for name, colour in theme.items()) + "}"
+        for theme in (LIGHT, DARK)
+    )
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{{dark}}}\n"
+
+
 def coloured(spec: dict[str, Any], theme: dict[str, str]) -> dict[str, Any]:
-    """Put a theme's colours in the place of the tokens."""
-    text = json.dumps(spec)
-    for name, colour in theme.items():
-        text = text.replace(f'"@@{name}"', f'"{colour}"')
+    """Put a theme's colours in the place of the variables."""
+    text = re.sub(r"var\(--(\w+)\)", lambda name: theme[name[1]], json.dumps(spec))
     result: dict[str, Any] = json.loads(text)
     return result

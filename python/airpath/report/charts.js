@@ -1,33 +1,78 @@
 const payload = JSON.parse(document.getElementById("charts").textContent);
-const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const views = new Map();
 
-function themed(spec) {
-  const colours = dark.matches ? payload.dark : payload.light;
-  return JSON.parse(
-    JSON.stringify(spec).replace(/"@@(\w+)"/g, (token, name) =>
-      name in colours ? JSON.stringify(colours[name]) : token));
+// Columns to rows: what is no list is the same in every row.
+function rows(series) {
+  return series.flatMap((each) => {
+    const columns = Object.entries(each).filter(([, value]) => Array.isArray(value));
+    const length = columns.length ? columns[0][1].length : 0;
+    return Array.from({ length }, (_, row) =>
+      ({ ...each, ...Object.fromEntries(columns.map(([name, values]) => [name, values[row]])) }));
+  });
 }
 
-// Plots have a fixed width in the specification; the page gives them what it has.
+// Plots have a fixed width in the specification; the page gives them what it has. Where that is
+// little, names beside lines give way to a legend, and titles are broken.
 function fitted(view, width) {
+  const narrow = width < 480;
   if (typeof view.width === "number") view.width = width;
-  for (const group of ["vconcat", "layer"]) (view[group] || []).forEach((v) => fitted(v, width));
+  if (view.layer && narrow) {
+    const all = view.layer.length;
+    view.layer = view.layer.filter((each) => each.description !== "label");
+    if (view.layer.length < all) view.encoding.color.legend = {};
+  }
+  for (const each of [view, ...(view.layer || [])]) {
+    const legend = each.encoding?.color?.legend;
+    if (legend && narrow) legend.columns = Math.max(1, Math.floor(width / 130));
+  }
+  if (typeof view.title === "string") view.title = broken(view.title, width / 6.4);
+  for (const each of [...(view.vconcat || []), ...(view.layer || [])]) fitted(each, width);
   return view;
 }
 
+function broken(text, most) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    if (lines.at(-1) && lines.at(-1).length + word.length >= most) lines.push("");
+    lines.push(`${lines.pop()} ${word}`.trim());
+  }
+  return lines;
+}
+
+// Times at which a series has no value are left out.
+function tip(fields, text) {
+  const known = Object.entries(fields).filter(([, value]) => !/^(NaN|null|undefined)$/.test(value));
+  return `<table>${known.map(([name, value]) =>
+    `<tr><td class="key">${text(name)}</td><td class="value">${text(value)}</td></tr>`).join("")}</table>`;
+}
+
+function saved(view, name) {
+  const style = getComputedStyle(document.documentElement);
+  view.toSVG().then((svg) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(
+      [svg.replace(/var\((--\w+)\)/g, (_, colour) => style.getPropertyValue(colour))],
+      { type: "image/svg+xml" }));
+    link.download = `${name}.svg`;
+    link.click();
+  });
+}
+
 async function draw(element) {
-  const chart = payload.charts[element.dataset.chart];
-  const width = Math.max(240, element.clientWidth - chart.margin);
+  const name = element.dataset.chart;
+  const { spec, margin, data } = structuredClone(payload.charts[name]);
+  const room = element.clientWidth;
+  const width = Math.max(200, room < 560 ? room - 84 : room - margin);
+  spec.datasets = Object.fromEntries(data.map((each) => [each, rows(payload.data[each])]));
   const old = views.get(element);
-  const result = await window.vegaEmbed(element, fitted(themed(chart.spec), width), {
+  const drawn = await window.vegaEmbed(element, fitted(spec, width), {
     renderer: "svg",
-    actions: { export: true, source: false, compiled: false, editor: false },
-    downloadFileName: element.dataset.chart,
-    tooltip: { theme: dark.matches ? "dark" : "light" },
+    actions: false,
+    tooltip: { formatTooltip: tip },
   });
   if (old) old.finalize();
-  views.set(element, result);
+  views.set(element, drawn);
+  element.nextElementSibling.onclick = () => saved(drawn.view, name);
 }
 
 async function drawAll() {
@@ -42,10 +87,6 @@ window.addEventListener("resize", () => {
   lastWidth = window.innerWidth;
   clearTimeout(timer);
   timer = setTimeout(drawAll, 150);
-});
-dark.addEventListener("change", drawAll);
-window.addEventListener("beforeprint", () => {
-  document.querySelectorAll("details").forEach((element) => { element.open = true; });
 });
 document.documentElement.classList.add("live");
 drawAll();

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from airpath import text
-from airpath.plots.export import rendered
+from airpath.errors import AirpathError
 from airpath.plots.figure import Figure
-from airpath.plots.theme import DARK, LIGHT
+from airpath.plots.theme import style
+from airpath.rundir import replaced_file
 
 _HERE = Path(__file__).parent
 
@@ -34,38 +34,47 @@ def page(template: str, **context: Any) -> str:
         count=text.count,
     )  # fmt: skip
     environment.globals.update(
-        style=markupsafe.Markup((_HERE / "style.css").read_text(encoding="utf-8")),  # noqa: S704
+        style=markupsafe.Markup(style() + (_HERE / "style.css").read_text(encoding="utf-8")),  # noqa: S704
         script=markupsafe.Markup((_HERE / "charts.js").read_text(encoding="utf-8")),  # noqa: S704
-        library=lambda: markupsafe.Markup(_library()),  # noqa: S704
-        still=_still,
+        library=lambda: markupsafe.Markup(library()),  # noqa: S704
         rate=text.rate,
     )
     return environment.get_template(template).render(**context)
 
 
 def charts_json(figures: Sequence[Figure]) -> Any:
-    """Specifications and colours for the page's script, safe inside a script element."""
+    """Specifications and their data for the page's script, safe inside a script element."""
     import markupsafe
 
     payload = {
-        "light": LIGHT,
-        "dark": DARK,
-        "charts": {figure.id: {"spec": figure.spec, "margin": figure.margin} for figure in figures},
+        "data": {name: series for figure in figures for name, series in figure.data.items()},
+        "charts": {
+            figure.id: {"spec": figure.spec, "margin": figure.margin, "data": list(figure.data)}
+            for figure in figures
+        },
     }
     encoded = json.dumps(payload, separators=(",", ":"), ensure_ascii=False)
     return markupsafe.Markup(encoded.replace("<", "\\u003c"))  # noqa: S704
 
 
-def _still(figure: Figure) -> str:
-    """The chart as an image: for print, and where scripts are off."""
-    encoded = base64.b64encode(rendered(figure, "svg")).decode()
-    return f"data:image/svg+xml;base64,{encoded}"
+def library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script.
 
+    vl-convert starts a JavaScript engine to put it together, which takes longer than the rest of a
+    report: the result is kept beside the compiled modules, as Python keeps those.
+    """
+    import importlib.metadata
 
-@lru_cache(maxsize=1)
-def _library() -> str:
-    """Vega, Vega-Lite and Vega-Embed."""
+    version = importlib.metadata.version("vl-convert-python")
+    kept = _HERE / "__pycache__" / f"vega-{version}.js"
+    with suppress(OSError):
+        return kept.read_text(encoding="utf-8")
     import vl_convert
 
     bundle = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
-    return bundle.replace("</script", "<\\/script")
+    bundle = bundle.replace("</script", "<\\/script")
+    with suppress(OSError, AirpathError):
+        kept.parent.mkdir(exist_ok=True)
+        with replaced_file(kept) as aside:
+            aside.write_text(bundle, encoding="utf-8")
+    return bundle
