@@ -144,6 +144,10 @@ class Emulated:
         """Flows of the scenario that failed: ``id`` and ``because``."""
 
     @property
+    def sockets(self) -> list[dict[str, Any]]:
+        """What the kernel said of the TCP flows: ``id``, ``sender``, ``receiver``."""
+
+    @property
     def parity(self) -> dict[str, Any] | None:
         """``left``, ``dropped``, ``same``, ``first_difference``; None if not asked for."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +125,137 @@ def test_each_kind_of_flow_runs_and_is_counted(
     assert rows["sent_ns"].to_list() == pytest.approx(
         [2.5e9 + 1e8 * index for index in range(rows.height)], abs=5e6
     )
+
+
+SENDERS = """
+[[flow]]
+id = "first"
+kind = "bulk"
+congestion = "cubic"
+profile = "linux-6.18"
+[[flow]]
+id = "second"
+kind = "bulk"
+congestion = "bbr"
+profile = "linux-6.18"
+initial_window_segments = 4
+mss_bytes = 1000
+[[flow]]
+id = "third"
+kind = "bulk"
+congestion = "reno"
+profile = "linux-6.18"
+opened_by = "receiver"
+window_bytes = 40000
+"""
+
+
+_NAT = "".join(f'[[path.{way}]]\nstage = "nat"\n' for way in ("down", "up"))
+
+
+def _congestion(said: str) -> dict[int, str]:
+    """What ``ss -tin`` says of each connection, by its local port."""
+    found = re.findall(r"^ESTAB\s+\d+\s+\d+\s+[\d.]+:(\d+).*\n\s+(\w+) ", said, re.MULTILINE)
+    return {int(port): name for port, name in found}
+
+
+@skip_without("ip")
+@pytest.mark.parametrize("keys", ["", 'direction = "up"\n'], ids=["down", "up"])
+@pytest.mark.parametrize("path", ["", _NAT], ids=["wire", "nat"])
+def test_flows_of_one_end_have_each_its_congestion_control(
+    airpath_command: Command, tmp_path: Path, keys: str, path: str
+) -> None:
+    """The kernel says it, by ``ss`` and by what is recorded: accepted or connecting."""
+    scenario = tmp_path / "senders.toml"
+    text = SENDERS.replace("[[flow]]\n", "[[flow]]\n" + keys)
+    if path and keys == "":
+        # Nobody outside opens a connection through a NAT.
+        text = text.replace('opened_by = "receiver"\n', "")
+        text = text.replace("[[flow]]\n", '[[flow]]\nopened_by = "receiver"\n')
+    elif path:
+        text = text.replace('opened_by = "receiver"\n', "")
+    scenario.write_text(PATH + path + text)
+    end = "ue" if keys else "server"
+    script = f"sleep 1; ip netns exec {end} ss -tin"
+    done = airpath_command("emulate", str(scenario), "--flows", "--json", "--", "sh", "-c", script)
+    document = printed(done)
+    assert document["emulation"]["failed_flows"] == []
+    asked = {"first": "cubic", "second": "bbr", "third": "reno"}
+    # The ports of a flow are those of its place in the scenario.
+    ports = {port % 10_000: name for port, name in _congestion(done.stderr).items()}
+    assert ports == dict(enumerate(asked.values()))
+    assert {flow["id"]: flow["congestion"] for flow in document["flows"]} == asked
+    sockets = {flow["id"]: flow for flow in document["emulation"]["sockets"]}
+    for name, congestion in asked.items():
+        for side in ("sender", "receiver"):
+            assert sockets[name][side]["congestion"] == congestion
+    second, third = sockets["second"]["sender"], sockets["third"]["receiver"]
+    assert (second["cwnd_segments"], second["mss_bytes"]) == (4, 1012)
+    assert sockets["first"]["sender"]["cwnd_segments"] == 10
+    assert third["window_clamp_bytes"] == 40_000
+    assert third["receive_buffer_bytes"] == 80_000
+
+
+@skip_without("ip")
+def test_a_window_of_a_fixed_size_stays_so(airpath_command: Command, tmp_path: Path) -> None:
+    """Linux since 6.8 forgets TCP_WINDOW_CLAMP once it knows how large segments are."""
+    flow = SENDERS[SENDERS.rindex("[[flow]]") :]
+    scenario = tmp_path / "window.toml"
+    scenario.write_text(PATH + flow)
+    script = "sleep 1.5; ip netns exec server ss -tin"
+    done = airpath_command("emulate", str(scenario), "--flows", "--json", "--", "sh", "-c", script)
+    printed(done)
+    window = re.search(r"snd_wnd:(\d+)", done.stderr)
+    assert window, done.stderr
+    # What the kernel rounds to its own units is less than a segment.
+    assert int(window[1]) <= 40_000 + 1448
+
+
+FLOOD = """
+[[flow]]
+id = "flood"
+kind = "udp"
+direction = "up"
+rate_mbps = 100000
+packet_bytes = 100
+duration_s = 1
+"""
+
+
+@skip_without("ip")
+def test_a_rate_that_the_machine_cannot_reach_is_said(
+    airpath_command: Command, tmp_path: Path
+) -> None:
+    scenario = tmp_path / "flood.toml"
+    scenario.write_text(PATH + FLOOD)
+    began = time.monotonic()
+    document = _document(airpath_command, str(scenario))
+    # 3 s, of which it may be late by one hundredth.
+    assert time.monotonic() - began < 60
+    (failed,) = document["emulation"]["failed_flows"]
+    assert failed["id"] == "flood"
+    reached = re.match(r"rate not reached: ([\d.]+) of 100000 Mb/s", failed["because"])
+    assert reached, failed
+    assert 0 < float(reached[1]) < 50_000
+
+
+@skip_without("ip")
+@pytest.mark.parametrize("keys", ["", "duration_s = 60\n"])
+def test_a_flow_that_is_too_fast_can_be_ended(tmp_path: Path, keys: str) -> None:
+    """SIGTERM goes to the command, and the run ends with that."""
+    ready = tmp_path / "ready"
+    scenario = tmp_path / "flood.toml"
+    text = (PATH + FLOOD).replace("duration_s = 3", "duration_s = 60")
+    scenario.write_text(text.replace("duration_s = 1\n", keys))
+    script = f"trap 'exit 4' TERM; touch {ready}; while :; do sleep 0.02; done"
+    words = ("emulate", str(scenario), "--flows", "--", "sh", "-c", script)
+    running = start_command(*words, cwd=tmp_path, stderr=subprocess.PIPE)
+    assert until(ready.exists)
+    time.sleep(0.5)
+    running.send_signal(signal.SIGTERM)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 4, said.decode()
+    assert b"flow flood failed: rate not reached: " in said
 
 
 @needs_root

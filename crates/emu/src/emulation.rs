@@ -30,7 +30,9 @@ use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::traffic::{Running, Traffic};
 use crate::tunnel::TunnelFacts;
 use crate::watch::{Keep, Run, Shown, Watch};
-use crate::{EmuError, FailedFlow, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd};
+use crate::{
+    EmuError, FailedFlow, FlowSockets, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd,
+};
 
 /// From the start of the clock to time 0: flows and programs have that long to get ready.
 const AHEAD: Duration = Duration::from_millis(20);
@@ -72,6 +74,8 @@ pub struct Ended {
     pub failed: Vec<FailedFlow>,
     /// Why the result is partial, a sentence each; none: it is whole.
     pub partial: Vec<String>,
+    /// What the kernel said of the scenario's TCP flows.
+    pub sockets: Vec<FlowSockets>,
 }
 
 impl Ended {
@@ -346,9 +350,10 @@ impl Emulation {
         }
         let forwarded = self.plane.finish();
         // After the forwarder: how flows are cut off is not part of the run.
-        let failed = running.map(Running::finish).unwrap_or_default();
-        // The forwarder's own failure explains the other one.
-        let (forwarded, (code, programs)) = (forwarded?, ran?);
+        let failed = running.as_mut().map_or_else(|| Ok(Vec::new()), |running| running.finish());
+        let sockets = running.map_or_else(Vec::new, |running| running.sockets());
+        // The forwarder's own failure explains the others.
+        let (forwarded, (code, programs), failed) = (forwarded?, ran?, failed?);
         let Forwarded { mut summary, mut tables, mut metered, report, journal, machine } =
             forwarded;
         let ends = &self.places.ends;
@@ -383,6 +388,7 @@ impl Emulation {
             model,
             failed,
             partial,
+            sockets,
         })
     }
 }

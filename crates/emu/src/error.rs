@@ -147,6 +147,14 @@ pub enum EmuError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A flow would have been another one than was asked for.
+    #[error("flow `{flow}`: {said}")]
+    Differs {
+        /// The flow.
+        flow: String,
+        /// What differs.
+        said: String,
+    },
     /// The run was stopped.
     #[error("stopped")]
     Stopped,

@@ -68,7 +68,7 @@ pub use report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Repo
 pub use session::UeSession;
 pub use slab::SLOT_BYTES as LARGEST_PACKET;
 pub use sys::{enter_user_namespace, real_time_priority};
-pub use traffic::FailedFlow;
+pub use traffic::{FailedFlow, FlowSockets, SocketFacts};
 pub use tun::{Device, Tun};
 pub use tunnel::{TunnelFacts, TunnelReport, TunnelSession};
 pub use watch::WatchFacts;

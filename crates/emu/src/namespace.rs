@@ -213,18 +213,18 @@ fn batch(place: Place, profile: &KernelProfile) -> String {
         Place::Server(pool) => (pool.to_string(), "fd77::/64"),
         Place::Ue(..) | Place::Between => ("0.0.0.0/0".to_owned(), "::/0"),
     };
-    let attributes = &profile.route;
     let mut lines = format!(
         "link set lo up\n\
          link set {DEVICE} mtu {mtu} txqueuelen {QUEUE_PACKETS} addrgenmode none\n\
          link set {DEVICE} up\n\
-         address add {v4}/32 dev {DEVICE}\n\
-         route add {to_v4} dev {DEVICE} src {v4} {attributes}\n"
+         address add {v4}/32 dev {DEVICE}\n"
     );
+    lines += &profile.routes(&[format!("{to_v4} dev {DEVICE} src {v4}")]);
     if mtu >= IPV6_MTU {
         lines += &format!(
             "address add {v6}/128 dev {DEVICE} nodad\n\
-             route add {to_v6} dev {DEVICE} src {v6} {attributes}\n"
+             route add {to_v6} dev {DEVICE} src {v6} {}\n",
+            profile.route
         );
     }
     lines

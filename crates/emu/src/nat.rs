@@ -303,21 +303,24 @@ fn outside_batch(index: usize, outermost: bool, mtu: u32) -> String {
 /// The UEs' own addresses lead to the NAT, which drops what no binding is there for.
 fn server_batch(pool: Pool, profile: &KernelProfile) -> String {
     let [nat_v4, nat_v6, v4, v6] = outside(0, true);
-    let attributes = format!("mtu {} {}", profile.mtu, profile.route);
+    let mtu = profile.mtu;
     let mut lines = format!(
         "link set lo up\n\
          link set {DEVICE} addrgenmode none\n\
          link set {DEVICE} up\n\
-         address add {v4}/32 dev {DEVICE}\n\
-         route add {nat_v4} dev {DEVICE} src {v4} {attributes}\n\
-         route add {pool} via {nat_v4} dev {DEVICE} src {v4} {attributes}\n"
+         address add {v4}/32 dev {DEVICE}\n"
     );
+    lines += &profile.routes(&[
+        format!("{nat_v4} dev {DEVICE} src {v4} mtu {mtu}"),
+        format!("{pool} via {nat_v4} dev {DEVICE} src {v4} mtu {mtu}"),
+    ]);
     if profile.mtu >= IPV6_MTU {
         lines += &format!(
             "address add fe80::1/64 dev {DEVICE} nodad\n\
              address add {v6}/128 dev {DEVICE} nodad\n\
              route add {nat_v6} dev {DEVICE}\n\
-             route add fd77::1:0/112 via {nat_v6} dev {DEVICE} src {v6} {attributes}\n"
+             route add fd77::1:0/112 via {nat_v6} dev {DEVICE} src {v6} mtu {mtu} {}\n",
+            profile.route
         );
     }
     lines

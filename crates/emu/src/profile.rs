@@ -21,7 +21,12 @@ pub(crate) struct KernelProfile {
     pub(crate) sysctls: Vec<(&'static str, String)>,
     /// Attributes of routes.
     pub(crate) route: String,
+    /// Those of flows that are to have others: sockets with the mark [`FIRST_MARK`] have the first.
+    pub(crate) others: Vec<String>,
 }
+
+/// Marks of sockets, and numbers of routing tables, from here on.
+pub(crate) const FIRST_MARK: u32 = 1000;
 
 /// Ethernet's, where no flow says otherwise.
 const MTU: u32 = 1500;
@@ -56,7 +61,8 @@ impl KernelProfile {
             let (mtu, sysctls) = (MTU, base);
             let route = format!("congctl {CONGESTION}");
             let congestion = CONGESTION.to_owned();
-            return Ok(Self { mtu, congestion, names, sysctls, route });
+            let others = Vec::new();
+            return Ok(Self { mtu, congestion, names, sysctls, route, others });
         };
         let end = if sends(flow.direction) { &tcp.sender } else { &tcp.receiver };
         // Flows with smaller packets say so on their sockets.
@@ -78,11 +84,57 @@ impl KernelProfile {
             || receivers.any(|receiver| receiver.receive_buffer.tuned);
         sysctls.extend(sysctls_of(end));
         sysctls.extend(sysctls_of_receiver(receiver, tuned));
-        let rto_min_ms = (end.rto.min.as_nanos() / 1_000_000).max(1);
-        let window = end.initial_window;
-        let route = format!("congctl {congestion} initcwnd {window} rto_min {rto_min_ms}ms");
-        Ok(Self { mtu, congestion, names, sysctls, route })
+        let route = attributes(&congestion, end);
+        let mut profile = Self { mtu, congestion, names, sysctls, route, others: Vec::new() };
+        for (flow, tcp) in flows.iter().filter(|(flow, _)| here(flow.ue)) {
+            let end = if sends(flow.direction) { &tcp.sender } else { &tcp.receiver };
+            let route = profile.route_of(end);
+            if route != profile.route && !profile.others.contains(&route) {
+                profile.others.push(route);
+            }
+        }
+        Ok(profile)
     }
+
+    /// The congestion control of an end of a flow. A receiver's may be one that the kernel does not
+    /// have: it sends next to nothing, and has that of the namespace.
+    pub(crate) fn congestion_of(&self, end: &EndpointConfig) -> String {
+        self.names.of("", end).unwrap_or_else(|_| self.congestion.clone())
+    }
+
+    /// The mark of sockets that are such an end; `None`: the namespace's own routes are theirs.
+    pub(crate) fn mark_of(&self, end: &EndpointConfig) -> Option<u32> {
+        let route = self.route_of(end);
+        let other = self.others.iter().position(|other| *other == route);
+        other.map(|other| FIRST_MARK + other as u32)
+    }
+
+    fn route_of(&self, end: &EndpointConfig) -> String {
+        attributes(&self.congestion_of(end), end)
+    }
+
+    /// Commands for `ip -batch`: `routes`, each of a destination, for all flows. The kernel prefers a
+    /// route's congestion control to the socket's, so flows that differ have routes of their own.
+    pub(crate) fn routes(&self, routes: &[String]) -> String {
+        let mut lines = String::new();
+        for route in routes {
+            lines += &format!("route add {route} {}\n", self.route);
+        }
+        for (mark, other) in (FIRST_MARK..).zip(&self.others) {
+            lines += &format!("rule add fwmark {mark} lookup {mark}\n");
+            for route in routes {
+                lines += &format!("route add {route} table {mark} {other}\n");
+            }
+        }
+        lines
+    }
+}
+
+/// Attributes of routes for an end.
+fn attributes(congestion: &str, end: &EndpointConfig) -> String {
+    let rto_min_ms = (end.rto.min.as_nanos() / 1_000_000).max(1);
+    let window = end.initial_window;
+    format!("congctl {congestion} initcwnd {window} rto_min {rto_min_ms}ms")
 }
 
 /// The largest packets of the flows that end there.
@@ -191,6 +243,28 @@ mod tests {
         // Of what each receives.
         let compression = |profile| value(profile, "net.ipv4.tcp_comp_sack_nr");
         assert_eq!((compression(&server), compression(&ue)), (Some("0"), Some("44")));
+    }
+
+    #[test]
+    fn flows_that_differ_have_routes_of_their_own() {
+        let flow = |keys: &str| format!("[[flow]]\nkind = \"bulk\"\n{keys}");
+        let text = flow("congestion = \"cubic\"\n")
+            + &flow("congestion = \"bbr\"\n")
+            + &flow("congestion = \"bbr\"\nstart_s = 1\n")
+            + &flow("initial_window_segments = 3\n");
+        let server = profile(&text, None).unwrap();
+        assert_eq!(
+            server.others,
+            ["congctl bbr initcwnd 10 rto_min 1000ms", "congctl cubic initcwnd 3 rto_min 1000ms"]
+        );
+        let lines = server.routes(&["10.0.0.0/8 dev air0".to_owned()]);
+        assert_eq!(
+            lines.lines().nth(3),
+            Some("rule add fwmark 1001 lookup 1001"),
+            "one rule for each that differs: {lines}"
+        );
+        let alike = profile(&(flow("") + &flow("")), None).unwrap();
+        assert_eq!(alike.others, [""; 0]);
     }
 
     #[test]

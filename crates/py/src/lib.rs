@@ -326,6 +326,7 @@ struct PyEmulated {
     facts: String,
     failed: String,
     partial: Vec<String>,
+    sockets: String,
     parity: String,
     programs: String,
     result: Py<PyResultTables>,
@@ -365,6 +366,12 @@ impl PyEmulated {
     #[getter]
     fn partial(&self) -> Vec<String> {
         self.partial.clone()
+    }
+
+    /// What the kernel said of the scenario's TCP flows: `id`, `sender`, `receiver`.
+    #[getter]
+    fn sockets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.sockets,))
     }
 
     /// What the replay on the virtual clock came to; None if it was not asked for.
@@ -496,6 +503,7 @@ fn emulate(
         facts: json(serde_json::to_string(&ended.facts)),
         failed: json(serde_json::to_string(&ended.failed)),
         partial: ended.partial,
+        sockets: json(serde_json::to_string(&ended.sockets)),
         parity: json(serde_json::to_string(&replayed)),
         programs: json(serde_json::to_string(&ended.programs)),
         result: Py::new(py, PyResultTables { summary, tables })?,

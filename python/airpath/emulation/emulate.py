@@ -275,6 +275,7 @@ def _section(
         "directions": report["directions"],
         "scenario_flows": flows,
         "failed_flows": emulated.failed,
+        "sockets": emulated.sockets,
         "ack_gaps": {gaps["id"]: gaps["gap_ms"] for gaps in report["ack_gaps"]},
         "parity": emulated.parity,
         "nats": emulated.facts["nats"],

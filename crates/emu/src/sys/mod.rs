@@ -16,7 +16,9 @@ pub(crate) use process::{
 };
 pub(crate) use ring::{Cut, LARGEST, Ring, packet_socket, take_dropped};
 pub(crate) use signals::Signals;
-pub(crate) use socket::{TcpInfo, set_largest_segment, set_window_clamp, tcp_info};
+pub(crate) use socket::{
+    TcpInfo, set_largest_segment, set_mark, set_window_clamp, tcp_info, window_clamp,
+};
 
 /// Bytes of an interface name, the final zero included (IFNAMSIZ).
 pub(crate) const NAME_BYTES: usize = libc::IFNAMSIZ;
@@ -67,6 +69,14 @@ pub fn real_time_priority(priority: i32) -> io::Result<()> {
         libc::sched_setscheduler(0, policy, &raw const parameters)
     };
     checked(result)
+}
+
+/// Takes real-time priority from the calling thread.
+pub(crate) fn ordinary_priority() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 is the calling thread, and the call only reads `parameters`. It cannot fail: less is
+    // always allowed.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) };
 }
 
 /// Moves the calling thread into a new network namespace.

@@ -21,6 +21,24 @@ pub(crate) fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> 
     set(socket, libc::TCP_WINDOW_CLAMP, bytes)
 }
 
+/// See [`set_window_clamp`].
+pub(crate) fn window_clamp(socket: impl AsFd) -> io::Result<u32> {
+    let (mut value, mut length) = (0 as c_int, size_of::<c_int>() as socklen_t);
+    let descriptor = socket.as_fd().as_raw_fd();
+    // SAFETY: the call writes at most one int.
+    checked(unsafe {
+        let (level, name) = (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP);
+        let room = (&raw mut value).cast();
+        libc::getsockopt(descriptor, level, name, room, &raw mut length)
+    })?;
+    Ok(u32::try_from(value).unwrap_or(0))
+}
+
+/// The mark by which routes are chosen (`ip rule`). Connections that the socket accepts have it too.
+pub(crate) fn set_mark(socket: impl AsFd, mark: u32) -> io::Result<()> {
+    set_at(socket, libc::SOL_SOCKET, libc::SO_MARK, mark)
+}
+
 /// What the kernel knows of a connection. Fields that it does not know are 0.
 pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut info = MaybeUninit::<TcpInfo>::zeroed();
@@ -36,13 +54,17 @@ pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
 }
 
 fn set(socket: impl AsFd, name: c_int, value: u32) -> io::Result<()> {
+    set_at(socket, libc::IPPROTO_TCP, name, value)
+}
+
+fn set_at(socket: impl AsFd, level: c_int, name: c_int, value: u32) -> io::Result<()> {
     let value = c_int::try_from(value).unwrap_or(c_int::MAX);
     let length = size_of::<c_int>() as socklen_t;
     let descriptor = socket.as_fd().as_raw_fd();
     // SAFETY: the call reads one int.
     let result = unsafe {
         let value = (&raw const value).cast();
-        libc::setsockopt(descriptor, libc::IPPROTO_TCP, name, value, length)
+        libc::setsockopt(descriptor, level, name, value, length)
     };
     checked(result)
 }

@@ -12,6 +12,7 @@ use super::datagram::HEADER_BYTES;
 use super::tcp::SenderWindow;
 use super::{Scheduled, start_of};
 use crate::packet::Layout;
+use crate::watch::congestion_name;
 
 /// Accounts of the scenario's flows, in its order: the first numbers of the forwarder's flows.
 #[derive(Debug, Default)]
@@ -243,7 +244,10 @@ impl Account {
         let goodput_mbps = mbps(delivered, seconds);
         let complete = transfer.size.is_some() && transfer.measured.is_some();
         FlowSummary {
-            congestion: Some(tcp.sender.congestion.name()),
+            congestion: Some(state.sockets[0].as_ref().map_or_else(
+                || tcp.sender.congestion.name(),
+                |socket| congestion_name(&socket.congestion),
+            )),
             profile: Some(tcp.profile.clone()),
             end_ns: (seconds > 0.0).then_some(end.as_nanos() as i64),
             goodput_mbps,

@@ -13,6 +13,7 @@ use super::pace::{Pace, Woken};
 use super::tcp::Opened;
 use super::{End, Failure, Job, identifier, start_of};
 use crate::packet::{fold, sum};
+use crate::sys::ordinary_priority;
 
 /// IPv4 and ICMP or UDP headers.
 pub(super) const HEADER_BYTES: u32 = 28;
@@ -128,9 +129,46 @@ impl Pings {
                 }
                 Err(Errno::AGAIN) => return Ok(replies),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(Failure("receiving", error.into())),
+                Err(error) => return Err(Failure::Step("receiving", error.into())),
             }
         }
+    }
+}
+
+/// How far a sender may lag at its end: what it is late by when others had the processor.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Likewise, of a flow that has lasted so long.
+fn patience(lasted: Duration) -> Duration {
+    PATIENCE.max(lasted / 100)
+}
+
+/// Who is so late no longer has the processor before others: it never sleeps.
+const HOPELESS: Duration = Duration::from_millis(100);
+
+/// How often a sender that is late looks for the end of the run.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A sender that is behind.
+#[derive(Default)]
+struct Late {
+    looked: Instant,
+    ordinary: bool,
+}
+
+impl Late {
+    /// Whether it is time to look for the end: who waits for its time sees it anyway.
+    fn is_to_be_looked_at(&mut self, now: Instant, due: Instant) -> bool {
+        let behind = now.saturating_since(due);
+        if behind < LOOK || now.saturating_since(self.looked) < LOOK {
+            return false;
+        }
+        self.looked = now;
+        if behind > HOPELESS && !self.ordinary {
+            ordinary_priority();
+            self.ordinary = true;
+        }
+        true
     }
 }
 
@@ -156,22 +194,42 @@ impl Datagrams {
             },
         };
         let mut payload = vec![0; self.packet_bytes.saturating_sub(HEADER_BYTES) as usize];
-        let (mut carried, mut sequence) = (0, 0_u32);
+        let (begin, mut carried, mut sequence) = (next, 0, 0_u32);
+        let mut late = Late::default();
         while self.stop.is_none_or(|stop| next < stop) {
             if !pace.until(next).map_err(waiting)? {
                 return Ok(());
+            }
+            let now = pace.clock.now();
+            if late.is_to_be_looked_at(now, next) {
+                let ends = pace.is_ending() || self.stop.is_some_and(|stop| now > stop + PATIENCE);
+                if ends && now.saturating_since(next) > patience(now - begin) {
+                    return Err(self.too_slow(next - begin, now - begin));
+                }
             }
             // Where there is room for it, each has its number: how long it took is told by that.
             if let Some(number) = payload.first_chunk_mut() {
                 *number = sequence.to_be_bytes();
             }
-            send(socket, &payload, to)?;
+            send(socket, &payload, to).map_err(|failure| {
+                let hopeless = now.saturating_since(next) > patience(now - begin);
+                // Without a network nothing can be sent any more.
+                let ends = hopeless && pace.is_ending();
+                if ends { self.too_slow(next - begin, now - begin) } else { failure }
+            })?;
             sequence = sequence.wrapping_add(1);
             let (gap, rest) = self.rate.transmission_time(self.packet_bytes, carried);
             carried = rest;
             next += gap;
         }
         Ok(())
+    }
+
+    /// Of what was due after `whole`, that of `sent` was sent.
+    fn too_slow(&self, sent: Duration, whole: Duration) -> Failure {
+        let asked_mbps = self.rate.mbps();
+        let got_mbps = asked_mbps * (sent.as_secs_f64() / whole.as_secs_f64());
+        Failure::Rate { asked_mbps, got_mbps }
     }
 
     /// Who asks for the stream; `None`: nobody until the end of the run, or until it is too late.
@@ -188,7 +246,7 @@ impl Datagrams {
                     }
                 }
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(error) => return Err(Failure("receiving", error.into())),
+                Err(error) => return Err(Failure::Step("receiving", error.into())),
             }
         }
     }
@@ -204,7 +262,7 @@ fn read_all(socket: &OwnedFd, pace: &Pace) -> Result<(), Failure> {
                     return Ok(());
                 }
             }
-            Err(error) => return Err(Failure("receiving", error.into())),
+            Err(error) => return Err(Failure::Step("receiving", error.into())),
         }
     }
 }
@@ -213,10 +271,10 @@ fn send(socket: &OwnedFd, bytes: &[u8], to: SocketAddrV4) -> Result<(), Failure>
     match sendto(socket, bytes, SendFlags::NOSIGNAL, &to) {
         // A full device drops, as a full queue would.
         Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS) => Ok(()),
-        Err(error) => Err(Failure("sending", error.into())),
+        Err(error) => Err(Failure::Step("sending", error.into())),
     }
 }
 
 fn waiting(error: std::io::Error) -> Failure {
-    Failure("waiting", error)
+    Failure::Step("waiting", error)
 }

@@ -6,6 +6,7 @@
 
 mod account;
 mod datagram;
+mod options;
 mod pace;
 mod tcp;
 
@@ -13,7 +14,8 @@ use std::fs::File;
 use std::io::{self, PipeWriter};
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use airpath_base::Instant;
@@ -29,6 +31,7 @@ use crate::profile::KernelProfile;
 use crate::{Clock, EmuError, real_time_priority};
 
 pub(crate) use account::Ledger;
+pub use options::{FlowSockets, SocketFacts};
 pub(crate) use tcp::{SenderState, SenderWindow};
 
 use pace::Pace;
@@ -63,6 +66,11 @@ pub(crate) struct Traffic {
 pub(crate) struct Running {
     /// Dropped: the run is over.
     over: Option<PipeWriter>,
+    scheduled: Vec<Scheduled>,
+    /// See [`Pace`].
+    almost_over: Arc<AtomicBool>,
+    /// The kernel is not as a flow was to be.
+    differs: Arc<AtomicBool>,
     threads: Vec<(Job, JoinHandle<Result<(), Failure>>)>,
     /// Those that fail from now on do so because the network ends.
     ending: Option<Vec<bool>>,
@@ -89,9 +97,19 @@ struct Job {
 
 type Work = Box<dyn FnOnce(&Pace) -> Result<(), Failure> + Send>;
 
-/// A step, and what the kernel said.
-#[derive(Debug)]
-struct Failure(&'static str, io::Error);
+/// Why a flow did not do what it was to do.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// A step, and what the kernel said.
+    #[error("{0}: {1}")]
+    Step(&'static str, #[source] io::Error),
+    /// What a connection has is not what was asked for.
+    #[error("{option}: {asked} was asked for, the kernel has {got}")]
+    Differs { option: &'static str, asked: String, got: String },
+    /// The machine is too slow.
+    #[error("rate not reached: {got_mbps:.3} of {asked_mbps} Mb/s were sent")]
+    Rate { asked_mbps: f64, got_mbps: f64 },
+}
 
 /// One end of a flow: where it is, and its address.
 #[derive(Clone, Copy)]
@@ -139,19 +157,33 @@ impl Traffic {
     /// When there can be no more threads.
     pub(crate) fn start(self, clock: Clock) -> Result<Running, EmuError> {
         let (over, stop) = io::pipe().map_err(EmuError::Wait)?;
-        let pace = Pace { clock, over: Arc::new(over) };
-        let mut running = Running { over: Some(stop), threads: Vec::new(), ending: None };
+        let ending = Arc::new(AtomicBool::new(false));
+        let pace = Pace { clock, over: Arc::new(over), ending: Arc::clone(&ending) };
+        let differs = Arc::new(AtomicBool::new(false));
+        let (scheduled, threads) = (self.scheduled, Vec::new());
+        let mut running = Running {
+            over: Some(stop),
+            scheduled,
+            almost_over: ending,
+            differs: Arc::clone(&differs),
+            threads,
+            ending: None,
+        };
         for mut job in self.jobs {
             let work = job.work.take().expect("a job is begun once");
             let place = job.place.try_clone().map_err(EmuError::Wait)?;
-            let pace = pace.clone();
+            let (pace, differs) = (pace.clone(), Arc::clone(&differs));
             let inside = move || {
                 let network = Some(LinkNameSpaceType::Network);
                 move_into_link_name_space(place.as_fd(), network)
-                    .map_err(|error| Failure("entering a network namespace", error.into()))?;
+                    .map_err(|error| Failure::Step("entering a network namespace", error.into()))?;
                 // Lateness tells what that costs where it is not allowed.
                 let _ = real_time_priority(PRIORITY);
-                work(&pace)
+                let done = work(&pace);
+                if let Err(Failure::Differs { .. }) = done {
+                    differs.store(true, Ordering::Relaxed);
+                }
+                done
             };
             let thread = thread::Builder::new().name("airpath-flow".to_owned()).spawn(inside);
             running.threads.push((job, thread.map_err(EmuError::Wait)?));
@@ -205,36 +237,72 @@ impl Traffic {
 }
 
 impl Running {
-    /// Every flow that ends of its own accord has ended.
+    /// Every flow that ends of its own accord has ended, or one is not what it was to be.
     pub(crate) fn is_done(&self) -> bool {
-        self.threads.iter().all(|(job, thread)| !job.decides || thread.is_finished())
+        self.differs.load(Ordering::Relaxed)
+            || self.threads.iter().all(|(job, thread)| !job.decides || thread.is_finished())
     }
 
     /// The network is about to end.
     pub(crate) fn brace(&mut self) {
+        self.almost_over.store(true, Ordering::Relaxed);
         self.ending = Some(self.threads.iter().map(|(_, thread)| !thread.is_finished()).collect());
     }
 
     /// Ends all flows; those that failed while there was a network.
-    pub(crate) fn finish(&mut self) -> Vec<FailedFlow> {
+    ///
+    /// # Errors
+    ///
+    /// A connection that the kernel made otherwise than it was to be.
+    pub(crate) fn finish(&mut self) -> Result<Vec<FailedFlow>, EmuError> {
+        self.almost_over.store(true, Ordering::Relaxed);
         drop(self.over.take());
-        let mut failed = Vec::new();
+        let (mut failed, mut differs) = (Vec::new(), None);
         let ending = self.ending.take().unwrap_or_default();
         for (index, (job, thread)) in self.threads.drain(..).enumerate() {
             let done = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            if let Err(Failure(step, error)) = done
-                && !ending.get(index).copied().unwrap_or(false)
-            {
-                failed.push(FailedFlow { id: job.flow, because: format!("{step}: {error}") });
+            let Err(failure) = done else { continue };
+            let with_network = ending.get(index).copied().unwrap_or(false);
+            let flow = job.flow;
+            match failure {
+                Failure::Step(..) if with_network => {}
+                Failure::Differs { .. } => {
+                    differs =
+                        differs.or(Some(EmuError::Differs { flow, said: failure.to_string() }));
+                }
+                Failure::Step(..) | Failure::Rate { .. } => {
+                    failed.push(FailedFlow { id: flow, because: failure.to_string() });
+                }
             }
         }
-        failed
+        differs.map_or(Ok(failed), Err)
+    }
+
+    /// What the kernel said of the TCP flows' connections.
+    pub(crate) fn sockets(&self) -> Vec<FlowSockets> {
+        let is_tcp = |flow: &&Scheduled| {
+            matches!(flow.config.traffic, Kind::Bulk { .. } | Kind::File { .. })
+        };
+        let tcp = self.scheduled.iter().filter(is_tcp);
+        tcp.map(|flow| {
+            let state = flow.sender.lock().unwrap_or_else(PoisonError::into_inner);
+            let [sender, receiver] = state.sockets.clone();
+            FlowSockets { id: flow.config.id.clone(), sender, receiver }
+        })
+        .collect()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.finish();
+        // Nobody is left to be told.
+        let _ = self.finish();
+    }
+}
+
+impl Failure {
+    fn differs(option: &'static str, asked: impl ToString, got: impl ToString) -> Self {
+        Self::Differs { option, asked: asked.to_string(), got: got.to_string() }
     }
 }
 

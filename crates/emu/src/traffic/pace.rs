@@ -3,6 +3,7 @@
 use std::io::{self, PipeReader};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use airpath_base::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,6 +18,8 @@ pub(super) struct Pace {
     pub(super) clock: Clock,
     /// Closed at the other end when the run is over.
     pub(super) over: Arc<PipeReader>,
+    /// The network is about to end; the run then is over.
+    pub(super) ending: Arc<AtomicBool>,
 }
 
 /// What ended a wait.
@@ -39,6 +42,11 @@ impl Pace {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the run is over or about to be, for who has no time to wait.
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
     }
 
     /// Waits for a socket.

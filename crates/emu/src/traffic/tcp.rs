@@ -3,13 +3,13 @@
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as StdDuration;
 
 use airpath_base::{Duration, Instant};
 use airpath_record::Exit;
 use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
-use airpath_tcp::{EndpointConfig, ReaderConfig};
+use airpath_tcp::ReaderConfig;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{
@@ -17,10 +17,11 @@ use rustix::net::{
     shutdown, sockopt,
 };
 
+use super::options::{Asked, SocketFacts, socket};
 use super::pace::{Pace, Woken};
 use super::{End, Failure, Job, start_of};
 use crate::emulation::counters;
-use crate::sys::{TcpInfo, set_largest_segment, set_window_clamp, tcp_info};
+use crate::sys::{TcpInfo, tcp_info};
 
 /// Written at once; more would hold the socket for longer.
 static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
@@ -37,10 +38,7 @@ const NO_SSTHRESH: u32 = 0x7fff_ffff;
 /// TCP_CA_CWR, of `tcpi_ca_state`: this state or a later one follows a loss or a mark.
 const CWR: u8 = 2;
 
-/// IPv4 and TCP headers without options.
-const BARE_HEADER_BYTES: u32 = 40;
-
-/// What a sender's socket says.
+/// What a sender's socket says, and what both ends' said first.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct SenderState {
     /// The last look at it.
@@ -49,6 +47,8 @@ pub(crate) struct SenderState {
     pub(crate) exit: Option<Exit>,
     /// Bytes that the application has written.
     pub(crate) written: u64,
+    /// Of the sender's connection and the receiver's.
+    pub(crate) sockets: [Option<SocketFacts>; 2],
 }
 
 /// A sender's window at one time.
@@ -81,8 +81,8 @@ pub(super) fn open(
     state: &Arc<Mutex<SenderState>>,
 ) -> Opened<Vec<Job>> {
     let start = start_of(flow);
-    let writes = socket(sender, &tcp.sender)?;
-    let reads = socket(receiver, &tcp.receiver)?;
+    let (writes, of_sender) = socket(sender, &tcp.sender)?;
+    let (reads, of_receiver) = socket(receiver, &tcp.receiver)?;
     let (sends, receives) = if tcp.sender_opens {
         listen(&reads, 1).map_err(|error| ("listen", error.into()))?;
         (Opening::Connects(receiver.address), Opening::Listens)
@@ -95,50 +95,27 @@ pub(super) fn open(
         Traffic::File { size, .. } => (None, Some(size)),
         Traffic::Ping { .. } | Traffic::Udp { .. } => (None, None),
     };
-    let state = Arc::clone(state);
+    let (state, other) = (Arc::clone(state), Arc::clone(state));
     let write = move |pace: &Pace| {
         let Some(socket) = sends.connection(writes, start, pace)? else { return Ok(()) };
+        note(&state, SENDER, of_sender.on(&socket)?);
         Sender::new(socket, state, start, pace).run(stop, size)
     };
     let reader = tcp.receiver.reader;
     let read = move |pace: &Pace| {
         let Some(socket) = receives.connection(reads, start, pace)? else { return Ok(()) };
-        receive(&socket, reader, pace)
+        note(&other, RECEIVER, of_receiver.on(&socket)?);
+        receive(&socket, reader, &of_receiver, pace)
     };
     Ok(vec![Job::new(flow, sender, true, write)?, Job::new(flow, receiver, true, read)?])
 }
 
-/// A socket that is as an end of the scenario, as far as it can be told.
-fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<OwnedFd> {
-    let socket = end.tcp_socket()?;
-    let set = |step, done: io::Result<()>| done.map_err(|error| (step, error));
-    // A receiver's may be one that the kernel does not have: it sends next to nothing.
-    if let Ok(name) = end.profile.names.of("", config) {
-        let done = sockopt::set_tcp_congestion(&socket, &name);
-        set("TCP_CONGESTION", done.map_err(Into::into))?;
-    }
-    let packet = config.mss + config.header;
-    if packet < end.profile.mtu {
-        set("TCP_MAXSEG", set_largest_segment(&socket, packet - BARE_HEADER_BYTES))?;
-    }
-    // The kernel doubles what it is told, for its own overhead.
-    if !config.receive_buffer.tuned {
-        let bytes = config.receive_buffer.max;
-        let done = sockopt::set_socket_recv_buffer_size_force(&socket, capped(bytes));
-        set("SO_RCVBUFFORCE", done.map_err(Into::into))?;
-        let most = u32::try_from(bytes).unwrap_or(u32::MAX);
-        set("TCP_WINDOW_CLAMP", set_window_clamp(&socket, most))?;
-    }
-    if config.send_buffer_factor.is_none() {
-        let done = sockopt::set_socket_send_buffer_size_force(&socket, capped(config.send_buffer));
-        set("SO_SNDBUFFORCE", done.map_err(Into::into))?;
-    }
-    Ok(socket)
-}
+/// Places in [`SenderState::sockets`].
+const SENDER: usize = 0;
+const RECEIVER: usize = 1;
 
-/// A buffer's size in a call that takes an int and doubles it.
-fn capped(bytes: u64) -> usize {
-    bytes.min(i32::MAX as u64 / 2) as usize
+fn note(state: &Mutex<SenderState>, end: usize, facts: SocketFacts) {
+    state.lock().unwrap_or_else(PoisonError::into_inner).sockets[end] = Some(facts);
 }
 
 impl Opening {
@@ -149,7 +126,7 @@ impl Opening {
         start: Instant,
         pace: &Pace,
     ) -> Result<Option<OwnedFd>, Failure> {
-        let failed = |step| move |error: io::Error| Failure(step, error);
+        let failed = |step| move |error: io::Error| Failure::Step(step, error);
         let Self::Connects(to) = self else {
             while pace.ready(&socket, PollFlags::IN, None).map_err(failed("waiting"))?
                 == Woken::Ready
@@ -157,7 +134,7 @@ impl Opening {
                 match accept_with(&socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                     Ok(connection) => return Ok(Some(connection)),
                     Err(Errno::AGAIN | Errno::INTR) => {}
-                    Err(error) => return Err(Failure("accepting", error.into())),
+                    Err(error) => return Err(Failure::Step("accepting", error.into())),
                 }
             }
             return Ok(None);
@@ -167,7 +144,7 @@ impl Opening {
         }
         match connect(&socket, &to) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(Failure("connecting", error.into())),
+            Err(error) => return Err(Failure::Step("connecting", error.into())),
         }
         let woken = pace.ready(&socket, PollFlags::OUT, None).map_err(failed("waiting"))?;
         if woken == Woken::Over {
@@ -175,7 +152,7 @@ impl Opening {
         }
         match sockopt::socket_error(&socket) {
             Ok(Ok(())) => Ok(Some(socket)),
-            Ok(Err(error)) | Err(error) => Err(Failure("connecting", error.into())),
+            Ok(Err(error)) | Err(error) => Err(Failure::Step("connecting", error.into())),
         }
     }
 }
@@ -242,7 +219,7 @@ impl<'a> Sender<'a> {
                         return Ok(false);
                     }
                 }
-                Err(error) => return Err(Failure("sending", error.into())),
+                Err(error) => return Err(Failure::Step("sending", error.into())),
             }
             self.look()?;
         }
@@ -251,7 +228,7 @@ impl<'a> Sender<'a> {
 
     /// Sends what is left; returns when the other end has read everything.
     fn close(&mut self) -> Result<(), Failure> {
-        let failed = |error: Errno| Failure("closing", error.into());
+        let failed = |error: Errno| Failure::Step("closing", error.into());
         shutdown(&self.socket, Shutdown::Write).map_err(failed)?;
         loop {
             match recv(&self.socket, &mut [0_u8; 1][..], RecvFlags::empty()) {
@@ -274,12 +251,12 @@ impl<'a> Sender<'a> {
         let srtt = self.last.map_or(0.0, |window| window.srtt_ms);
         let most = Duration::from_nanos((srtt * 1e6 / 8.0) as u64).min(LOOK);
         let woken = self.pace.until(self.pace.clock.now() + most);
-        woken.map_err(|error| Failure("waiting", error))
+        woken.map_err(|error| Failure::Step("waiting", error))
     }
 
     fn pause(&self, flags: PollFlags, until: Instant) -> Result<Woken, Failure> {
         let woken = self.pace.ready(&self.socket, flags, Some(until));
-        woken.map_err(|error| Failure("waiting", error))
+        woken.map_err(|error| Failure::Step("waiting", error))
     }
 
     /// Asks the kernel, if it is time to.
@@ -289,14 +266,14 @@ impl<'a> Sender<'a> {
             return Ok(());
         }
         self.looked = now;
-        let info = tcp_info(&self.socket).map_err(|error| Failure("TCP_INFO", error))?;
+        let info = tcp_info(&self.socket).map_err(|error| Failure::Step("TCP_INFO", error))?;
         let window = SenderWindow::of(&info);
         let exit = (window.ssthresh_segments.is_some() && !self.exited).then(|| {
             self.exited = true;
             self.exit(now, &info, &window)
         });
         self.last = Some(window);
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.window = Some(window);
         state.written = self.written;
         if exit.is_some() {
@@ -358,8 +335,13 @@ impl HyStart {
 }
 
 /// Reads everything, at the reader's rate or when it is awake.
-fn receive(socket: &OwnedFd, reader: ReaderConfig, pace: &Pace) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure("receiving", error);
+fn receive(
+    socket: &OwnedFd,
+    reader: ReaderConfig,
+    asked: &Asked,
+    pace: &Pace,
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::Step("receiving", error);
     let (rate, delay) = match reader {
         ReaderConfig::Rate(rate) => (Some(rate), None),
         ReaderConfig::After(delay) => (None, Some(delay)),
@@ -382,7 +364,10 @@ fn receive(socket: &OwnedFd, reader: ReaderConfig, pace: &Pace) -> Result<(), Fa
         // tcp(7): MSG_TRUNC reads without copying.
         match recv(socket, &mut buffer[..most], RecvFlags::TRUNC) {
             Ok((_, 0)) => return Ok(()),
-            Ok((_, bytes)) => read += bytes as u64,
+            Ok((_, bytes)) => {
+                read += bytes as u64;
+                asked.hold_window(socket)?;
+            }
             Err(Errno::AGAIN) => {
                 let woken = pace.ready(socket, PollFlags::IN, None).map_err(failed)?;
                 if woken == Woken::Over {

@@ -31,6 +31,7 @@ use crate::live::Windows;
 use crate::namespace::Namespace;
 
 pub(crate) use rows::Run;
+pub(crate) use seen::congestion_name;
 pub(crate) use track::Keep;
 
 /// How often a live view is told.

@@ -113,7 +113,7 @@ const OURS: [&str; 9] = [
 ];
 
 /// The name as tables take it.
-pub(super) fn congestion_name(name: &str) -> &'static str {
+pub(crate) fn congestion_name(name: &str) -> &'static str {
     let numbered = |known: &str| {
         let number = name.strip_prefix(known).and_then(|rest| rest.strip_prefix('_'));
         number.is_some_and(|number| number.parse::<u32>().is_ok())

@@ -1,0 +1,198 @@
+//! What a flow's socket is told, and what the kernel says that its connection has.
+//!
+//! A connection need not be as the socket that it was made from: the kernel takes the congestion
+//! control of a route before that of the socket, accepted or connecting, and fits window and buffers
+//! anew. So flows that differ have routes of their own (docs/adr/0022-sockets-are-asked.md), and each
+//! connection is asked what it is.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use airpath_tcp::EndpointConfig;
+use rustix::net::sockopt;
+use serde::Serialize;
+
+use super::tcp::Opened;
+use super::{End, Failure};
+use crate::sys::{set_largest_segment, set_mark, set_window_clamp, tcp_info, window_clamp};
+
+/// IPv4 and TCP headers without options.
+const BARE_HEADER_BYTES: u32 = 40;
+
+/// Timestamps in every segment, padded (RFC 7323 A); `tcpi_options` says so with this bit.
+const TIMESTAMP_BYTES: u32 = 12;
+const HAS_TIMESTAMPS: u8 = 1;
+
+/// What the kernel says of one end's connection, just after its handshake.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SocketFacts {
+    /// TCP_CONGESTION.
+    pub congestion: String,
+    /// The segments that it offers to take, TCP options included.
+    pub mss_bytes: u32,
+    /// cwnd, in segments.
+    pub cwnd_segments: u32,
+    /// SO_RCVBUF, as the kernel counts it: twice what was asked for.
+    pub receive_buffer_bytes: usize,
+    /// SO_SNDBUF, likewise.
+    pub send_buffer_bytes: usize,
+    /// TCP_WINDOW_CLAMP.
+    pub window_clamp_bytes: u32,
+}
+
+/// Both ends of a flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowSockets {
+    /// Its name.
+    pub id: String,
+    /// Null: it had no connection.
+    pub sender: Option<SocketFacts>,
+    /// See `sender`.
+    pub receiver: Option<SocketFacts>,
+}
+
+/// What a socket was told. Missing: the kernel decides.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Asked {
+    congestion: String,
+    mss: Option<u32>,
+    window_clamp: Option<u32>,
+    /// As the kernel counts them.
+    receive_buffer: Option<usize>,
+    send_buffer: Option<usize>,
+}
+
+/// A socket that is as an end of the scenario, as far as it can be told.
+pub(super) fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<(OwnedFd, Asked)> {
+    let socket = end.tcp_socket()?;
+    let mut asked = Asked { congestion: end.profile.congestion_of(config), ..Asked::default() };
+    let set = |step, done: io::Result<()>| done.map_err(|error| (step, error));
+    if let Some(mark) = end.profile.mark_of(config) {
+        set("SO_MARK", set_mark(&socket, mark))?;
+    }
+    let done = sockopt::set_tcp_congestion(&socket, &asked.congestion);
+    set("TCP_CONGESTION", done.map_err(Into::into))?;
+    let packet = config.mss + config.header;
+    if packet < end.profile.mtu {
+        let mss = packet - BARE_HEADER_BYTES;
+        set("TCP_MAXSEG", set_largest_segment(&socket, mss))?;
+        asked.mss = Some(mss);
+    }
+    // The kernel doubles what it is told, for its own overhead.
+    if !config.receive_buffer.tuned {
+        let bytes = config.receive_buffer.max;
+        let done = sockopt::set_socket_recv_buffer_size_force(&socket, capped(bytes));
+        set("SO_RCVBUFFORCE", done.map_err(Into::into))?;
+        let most = u32::try_from(bytes).unwrap_or(u32::MAX);
+        set("TCP_WINDOW_CLAMP", set_window_clamp(&socket, most))?;
+        let error = |error: rustix::io::Errno| ("SO_RCVBUF", error.into());
+        asked.receive_buffer = Some(sockopt::socket_recv_buffer_size(&socket).map_err(error)?);
+        // Very small ones are made larger.
+        let clamp = window_clamp(&socket).map_err(|error| ("TCP_WINDOW_CLAMP", error))?;
+        asked.window_clamp = Some(clamp);
+    }
+    if config.send_buffer_factor.is_none() {
+        let done = sockopt::set_socket_send_buffer_size_force(&socket, capped(config.send_buffer));
+        set("SO_SNDBUFFORCE", done.map_err(Into::into))?;
+        let error = |error: rustix::io::Errno| ("SO_SNDBUF", error.into());
+        asked.send_buffer = Some(sockopt::socket_send_buffer_size(&socket).map_err(error)?);
+    }
+    Ok((socket, asked))
+}
+
+/// A buffer's size in a call that takes an int and doubles it.
+fn capped(bytes: u64) -> usize {
+    bytes.min(i32::MAX as u64 / 2) as usize
+}
+
+impl Asked {
+    /// Sees to it that a connection is as asked for; what the kernel says of it.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that differs.
+    pub(super) fn on(&self, connection: &OwnedFd) -> Result<SocketFacts, Failure> {
+        let failed = |step| move |error: io::Error| Failure::Step(step, error);
+        // Not the congestion control: a connection that BBR has begun stays paced with another one.
+        self.hold_window(connection)?;
+        let read = || SocketFacts::of(connection).map_err(failed("asking the connection"));
+        let mut facts = read()?;
+        if self.window_clamp.is_some_and(|most| most != facts.window_clamp_bytes) {
+            // The first segment came in between.
+            self.hold_window(connection)?;
+            facts = read()?;
+        }
+        self.compare(&facts)?;
+        Ok(facts)
+    }
+
+    /// Tells the window again: Linux since 6.8 forgets it when it sees how large segments are.
+    pub(super) fn hold_window(&self, connection: &OwnedFd) -> Result<(), Failure> {
+        let Some(most) = self.window_clamp else { return Ok(()) };
+        let failed = |error| Failure::Step("TCP_WINDOW_CLAMP", error);
+        if window_clamp(connection).map_err(failed)? == most {
+            return Ok(());
+        }
+        set_window_clamp(connection, most).map_err(failed)
+    }
+
+    fn compare(&self, facts: &SocketFacts) -> Result<(), Failure> {
+        let same = |option, asked: Option<u64>, got: u64| match asked {
+            Some(asked) if asked != got => Err(Failure::differs(option, asked, got)),
+            _ => Ok(()),
+        };
+        if self.congestion != facts.congestion {
+            return Err(Failure::differs("TCP_CONGESTION", &self.congestion, &facts.congestion));
+        }
+        same("TCP_MAXSEG", self.mss.map(u64::from), facts.mss_bytes.into())?;
+        let clamp = self.window_clamp.map(u64::from);
+        same("TCP_WINDOW_CLAMP", clamp, facts.window_clamp_bytes.into())?;
+        let buffer = |bytes: usize| bytes as u64;
+        let [receive, send] = [facts.receive_buffer_bytes, facts.send_buffer_bytes].map(buffer);
+        same("SO_RCVBUF", self.receive_buffer.map(buffer), receive)?;
+        same("SO_SNDBUF", self.send_buffer.map(buffer), send)
+    }
+}
+
+impl SocketFacts {
+    fn of(connection: &OwnedFd) -> io::Result<Self> {
+        let info = tcp_info(connection)?;
+        let timestamps = info.tcpi_options & HAS_TIMESTAMPS > 0;
+        Ok(Self {
+            congestion: sockopt::tcp_congestion(connection)?,
+            mss_bytes: info.tcpi_advmss + if timestamps { TIMESTAMP_BYTES } else { 0 },
+            cwnd_segments: info.tcpi_snd_cwnd,
+            receive_buffer_bytes: sockopt::socket_recv_buffer_size(connection)?,
+            send_buffer_bytes: sockopt::socket_send_buffer_size(connection)?,
+            window_clamp_bytes: window_clamp(connection)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_is_not_as_its_socket_was_told_is_said() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        sockopt::set_tcp_congestion(&listener, "reno").unwrap();
+        let _other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let connection = OwnedFd::from(listener.accept().unwrap().0);
+        let reno = Asked { congestion: "reno".to_owned(), ..Asked::default() };
+        let facts = reno.on(&connection).unwrap();
+        assert_eq!(facts.congestion, "reno");
+        let said = |asked: Asked| asked.on(&connection).unwrap_err().to_string();
+        let cubic = Asked { congestion: "cubic".to_owned(), ..reno.clone() };
+        assert_eq!(said(cubic), "TCP_CONGESTION: cubic was asked for, the kernel has reno");
+        let small = Asked { mss: Some(536), ..reno.clone() };
+        assert!(said(small).starts_with("TCP_MAXSEG: 536 was asked for"));
+        let large = Asked { receive_buffer: Some(1), ..reno.clone() };
+        assert!(said(large).starts_with("SO_RCVBUF: 1 was asked for"));
+        // What can be told again is.
+        let told = Asked { window_clamp: Some(20_000), ..reno };
+        assert_eq!(told.on(&connection).unwrap().window_clamp_bytes, 20_000);
+    }
+}
