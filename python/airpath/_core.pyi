@@ -101,8 +101,14 @@ class Result:
     def table(self, name: str) -> ArrowStream:
         """Return a table by name: times are int64 nanoseconds since the start of the run."""
 
-    def write_parquet(self, directory: str, metadata: dict[str, str]) -> None:
-        """Write ``NAME.parquet`` for every table into an existing directory. Raises ``OSError``."""
+    def table_names(self) -> list[str]:
+        """Names of the tables, in a fixed order."""
+
+    def write_parquet(self, directory: str, metadata: dict[str, str]) -> list[tuple[str, str]]:
+        """Write ``NAME.parquet`` for every table into an existing directory.
+
+        Those that could not be written leave no file; their names, each with the reason.
+        """
 
 def simulate(
     scenario: Scenario,

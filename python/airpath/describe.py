@@ -14,6 +14,11 @@ _LIMITS = {
 _WORTH_SAYING = 0.01
 
 
+def partial(summary: dict[str, Any]) -> list[str]:
+    """Why a run is not whole."""
+    return [f"partial, because {because}" for because in summary["run"].get("partial", [])]
+
+
 def sentences(summary: dict[str, Any]) -> list[str]:
     """One sentence a flow, pings last."""
     flows = [flow_sentence(flow) for flow in summary["flows"] if flow["kind"] != "ping"]

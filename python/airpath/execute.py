@@ -6,8 +6,10 @@ Seeds are independent, so the number of workers changes how long it takes and no
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
@@ -20,12 +22,16 @@ from airpath import summary
 from airpath.errors import AirpathError, InputError, reason
 from airpath.results import MemoryTables, Run, RunDirectory
 from airpath.rundir import PendingDirectory, cannot_write
+from airpath.stopping import StoppedError, deferred
 
 if TYPE_CHECKING:
     from airpath import _core
 
 Progress = Callable[[float], None]
 """Called from the calling thread with the share of the work done, 0 to 1."""
+
+MOST_SEEDS = 100_000
+"""The summary has a value of each."""
 
 _POLL_S = 0.1
 Job = TypeVar("Job")
@@ -44,7 +50,8 @@ def run(
 
     ``repeat`` runs use the seeds ``seed``, ``seed + 1``, …; ``seed`` defaults to the scenario's.
     Without ``out`` the tables stay in memory; with it they are also written to that directory,
-    which must not exist or be empty.
+    which must not exist or be empty. A seed that fails takes nothing from the others: the run's
+    ``partial`` says what is missing, and so does a warning.
 
     >>> import airpath
     >>> run = airpath.run("3g-umts", set={"flow.0.window_bytes": 65536})  # doctest: +SKIP
@@ -57,7 +64,10 @@ def run(
     else:
         loaded = scenario
     directory = None if out is None else Path(out)
-    return execute(loaded, seed=seed, repeat=repeat, workers=workers, out=directory)
+    run = execute(loaded, seed=seed, repeat=repeat, workers=workers, out=directory)
+    if run.partial:
+        warnings.warn(f"the run is partial, because {'; '.join(run.partial)}", stacklevel=2)
+    return run
 
 
 def execute(
@@ -72,8 +82,8 @@ def execute(
     progress: Progress | None = None,
 ) -> Run:
     """Do what ``run`` says; ``default_parent`` writes to a directory of its own in there."""
-    if repeat < 1:
-        raise InputError("repeat must be at least 1")
+    if not 1 <= repeat <= MOST_SEEDS:
+        raise InputError(f"repeat must be from 1 to {MOST_SEEDS}")
     first = scenario.seed if seed is None else seed
     if first < 0 or first + repeat - 1 >= 1 << 64:
         raise InputError("a seed is a whole number from 0 to 18446744073709551615")
@@ -86,29 +96,144 @@ def execute(
         out = default_parent / f"{scenarios.stem(scenario)}-{identifier}"
     holder = nullcontext() if out is None else PendingDirectory(out, numbered=numbered)
     with holder as pending:
-        results: dict[int, _core.Result] = {}
-        keep = pending is None or repeat == 1
+        work = _Seeds(scenario, identifier, pending, seeds)
+        stopped: BaseException | None = None
+        try:
+            in_threads(work.one, seeds, workers, scenario.duration_s, progress)
+        except (KeyboardInterrupt, SystemExit) as error:
+            if pending is None or not work.documents:
+                raise
+            stopped = error
+        with deferred():
+            done, documents, partial = work.outcome()
+            document = summary.combine(documents, identifier, time.monotonic() - started)
+            document["run"]["partial"] = partial
+            record.update(seeds=done, partial=partial)
+            if pending is None:
+                run = Run(document, record, scenario.resolved_toml, MemoryTables(work.results))
+            else:
+                record["wall_s"] = document["run"]["wall_s"]
+                final = _finish(pending, document, record, scenario.resolved_toml)
+                tables = RunDirectory(final).tables(done)
+                kept = MemoryTables(work.results) if work.keep else tables
+                run = Run(document, record, scenario.resolved_toml, kept, final)
+    if isinstance(stopped, KeyboardInterrupt) and run.directory is not None:
+        raise StoppedError(run.directory, partial) from None
+    if stopped is not None:
+        raise stopped
+    return run
 
-        def one(one_seed: int, tick: Callable[[float], bool]) -> dict[str, Any]:
-            began = time.monotonic()
-            result = _simulate(scenario, one_seed, tick)
-            if keep:
-                results[one_seed] = result
-            document = summary.of_result(result, scenario, identifier, time.monotonic() - began)
-            if pending is not None:
-                place = pending.path if repeat == 1 else pending.path / f"seed-{one_seed}"
-                _write_seed(place, result, scenario, one_seed, document if repeat > 1 else None)
+
+class _Seeds:
+    """What each seed came to. One that fails takes nothing from the others."""
+
+    def __init__(
+        self,
+        scenario: _core.Scenario,
+        identifier: str,
+        pending: PendingDirectory | None,
+        seeds: list[int],
+    ) -> None:
+        self.scenario, self.identifier, self.pending = scenario, identifier, pending
+        self.seeds = seeds
+        self.keep = pending is None or len(seeds) == 1
+        """Whether the tables stay in memory."""
+        self.results: dict[int, _core.Result] = {}
+        self.documents: dict[int, dict[str, Any]] = {}
+        self.failed: dict[int, BaseException] = {}
+
+    def one(self, seed: int, tick: Callable[[float], bool]) -> None:
+        """Simulate a seed, and write it."""
+        try:
+            self.documents[seed] = self._one(seed, tick)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        # A panic of the simulator is no Exception.
+        except BaseException as error:
+            self.failed[seed] = error
+            self.results.pop(seed, None)
+            if self.pending is not None and len(self.seeds) > 1:
+                shutil.rmtree(self._place(seed), ignore_errors=True)
+
+    def outcome(self) -> tuple[list[int], list[dict[str, Any]], list[str]]:
+        """Seeds that are complete, their documents, and why others are not.
+
+        Raises what the first one failed with if there is none.
+        """
+        if not self.documents:
+            raise self.failed[min(self.failed)]
+        done = [seed for seed in self.seeds if seed in self.documents]
+        documents = [self.documents[seed] for seed in done]
+        partial = list(summary.combine(documents, "", 0.0)["run"]["partial"])
+        partial += [
+            f"seed {seed} failed: {str(self.failed[seed]) or type(self.failed[seed]).__name__}"
+            for seed in self.seeds
+            if seed in self.failed
+        ]
+        missing = len(self.seeds) - len(done) - len(self.failed)
+        if missing:
+            partial.append(f"it was interrupted: {missing} of {len(self.seeds)} seeds are missing")
+            if self.pending is not None:
+                for seed in set(self.seeds) - self.documents.keys():
+                    shutil.rmtree(self._place(seed), ignore_errors=True)
+        return done, documents, partial
+
+    def _place(self, seed: int) -> Path:
+        if self.pending is None:
+            raise RuntimeError("only with a directory")
+        path = self.pending.path
+        return path if len(self.seeds) == 1 else path / f"seed-{seed}"
+
+    def _one(self, seed: int, tick: Callable[[float], bool]) -> dict[str, Any]:
+        began = time.monotonic()
+        result = _simulate(self.scenario, seed, tick)
+        if self.keep:
+            self.results[seed] = result
+        document = summary.of_result(
+            result, self.scenario, self.identifier, time.monotonic() - began
+        )
+        if self.pending is None:
             return document
+        place = self._place(seed)
+        try:
+            place.mkdir(exist_ok=True)
+            missing = write_tables(result, place, prov.table_metadata(self.scenario, seed))
+            if missing and len(self.seeds) > 1:
+                raise AirpathError("; ".join(missing))
+            document["run"]["partial"] += missing
+            if len(self.seeds) > 1:
+                summary.write_json(place / "summary.json", document)
+        except OSError as error:
+            raise cannot_write(place, error) from None
+        return document
 
-        documents = in_threads(one, seeds, workers, scenario.duration_s, progress)
-        document = summary.combine(documents, identifier, time.monotonic() - started)
-        if pending is None:
-            return Run(document, record, scenario.resolved_toml, MemoryTables(results))
-        record["wall_s"] = document["run"]["wall_s"]
-        RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
-        final = pending.commit()
-    tables = MemoryTables(results) if keep else RunDirectory(final).tables(seeds)
-    return Run(document, record, scenario.resolved_toml, tables, final)
+
+def write_tables(result: _core.Result, place: Path, metadata: dict[str, str]) -> list[str]:
+    """Write the tables and return what is missing. Raises ``AirpathError`` if all are."""
+    failed = result.write_parquet(str(place), metadata)
+    if failed and len(failed) == len(result.table_names()):
+        raise AirpathError(f"cannot write {place}: {failed[0][1]}")
+    return [f"table {name} could not be written: {why}" for name, why in failed]
+
+
+def _finish(
+    pending: PendingDirectory, document: dict[str, Any], record: dict[str, Any], toml: str
+) -> Path:
+    """Write the documents and name the directory; if that fails, what is there is kept."""
+    try:
+        pending.free_reserve()
+        RunDirectory(pending.path).write(document, record, toml)
+    except AirpathError as error:
+        raise kept_failed(pending, error) from None
+    return pending.commit()
+
+
+def kept_failed(pending: PendingDirectory, error: AirpathError) -> AirpathError:
+    """Keep a failed run as ``NAME.failed``; the error that says so."""
+    kept = pending.keep_failed()
+    if kept is None:
+        return error
+    return type(error)(f"{error}\n  what is there is kept: {kept}")
 
 
 def in_threads(
@@ -140,8 +265,9 @@ def in_threads(
         return outcome
 
     pool = ThreadPoolExecutor(min(workers or os.cpu_count() or 1, max(1, len(jobs))))
-    futures = [pool.submit(numbered, index) for index in range(len(jobs))]
+    futures: list[Future[Outcome]] = []
     try:
+        futures += [pool.submit(numbered, index) for index in range(len(jobs))]
         pending: set[Future[Outcome]] = {*futures}
         while pending:
             finished, pending = wait(pending, _POLL_S, return_when=FIRST_EXCEPTION)
@@ -151,7 +277,9 @@ def in_threads(
                 progress(sum(done) / len(done))
     finally:
         stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+        # Who presses Ctrl-C twice would find threads that still write.
+        with deferred():
+            pool.shutdown(wait=True, cancel_futures=True)
     return [future.result() for future in futures]
 
 
@@ -162,19 +290,3 @@ def _simulate(scenario: _core.Scenario, seed: int, tick: Callable[[float], bool]
         return _core.simulate(scenario, seed, tick)
     except OSError as error:
         raise AirpathError(f"simulation failed: {reason(error)}") from error
-
-
-def _write_seed(
-    place: Path,
-    result: _core.Result,
-    scenario: _core.Scenario,
-    seed: int,
-    document: dict[str, Any] | None,
-) -> None:
-    try:
-        place.mkdir(exist_ok=True)
-        result.write_parquet(str(place), prov.table_metadata(scenario, seed))
-        if document is not None:
-            summary.write_json(place / "summary.json", document)
-    except OSError as error:
-        raise cannot_write(place, error) from None

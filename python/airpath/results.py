@@ -103,6 +103,11 @@ class Run:
         return list(self.summary["findings"])
 
     @property
+    def partial(self) -> list[str]:
+        """Why the run is not whole, a sentence for each thing that is missing; usually none."""
+        return list(self.summary["run"].get("partial", []))
+
+    @property
     def flows(self) -> pl.DataFrame:
         """One row a flow."""
         return self.table("flows")
@@ -204,9 +209,11 @@ class RunDirectory:
 
     def tables(self, seeds: list[int]) -> DirectoryTables:
         """Return the tables of these seeds."""
-        if len(seeds) == 1:
-            return DirectoryTables({seeds[0]: self.path})
-        return DirectoryTables({seed: self.path / f"seed-{seed}" for seed in seeds})
+        return DirectoryTables({seed: self._place(seed) for seed in seeds})
+
+    def _place(self, seed: int) -> Path:
+        place = self.path / f"seed-{seed}"
+        return place if place.is_dir() else self.path
 
     def open(self) -> Run:
         """Read the run. Raises ``InputError`` if this is no run directory."""

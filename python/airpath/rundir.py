@@ -13,9 +13,11 @@ from pathlib import Path
 
 from airpath.durable import sync, sync_tree
 from airpath.errors import AirpathError, InputError, reason
-from airpath.partial import Partial, remove_leftovers
+from airpath.partial import MARKER, Partial, remove_leftovers
 
 _ATTEMPTS = 5
+_RESERVE = ".airpath-reserve"
+_RESERVED_BYTES = 1 << 20
 
 
 class PendingDirectory:
@@ -31,7 +33,8 @@ class PendingDirectory:
         self._numbered = numbered
         self._made_parents: list[Path] = []
         self._partial: Partial | None = None
-        self._committed = False
+        self.committed = False
+        """Whether it has a name."""
 
     @property
     def path(self) -> Path:
@@ -49,21 +52,45 @@ class PendingDirectory:
             raise cannot_write(self.out, error) from None
         if not self._numbered:
             self._refuse_rivals()
+        _reserve(self.path / _RESERVE)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._committed:
+        if not self.committed:
             self._remove()
 
     def commit(self) -> Path:
-        """Bring everything to the disk, rename it into place and return the final path."""
+        """Bring everything to the disk, rename it into place and return the final path.
+
+        If somebody has made ``out`` in the meantime, the result is kept beside it, and
+        ``AirpathError`` says where.
+        """
+        final = self._name(self.out, numbered=self._numbered)
+        if final != self.out and not self._numbered:
+            raise AirpathError(f"{self.out} was made by somebody else; the run is in {final}")
+        return final
+
+    def keep_failed(self) -> Path | None:
+        """Keep what is there as ``NAME.failed`` and return the path; None if there is nothing."""
+        path = self._under_construction().path
+        self.free_reserve()
+        if [entry.name for entry in path.iterdir()] == [MARKER]:
+            return None
+        return self._name(self.out.with_name(f"{self.out.name}.failed"), numbered=True)
+
+    def free_reserve(self) -> None:
+        """Give back the space that is kept for the documents: they come now."""
+        (self.path / _RESERVE).unlink(missing_ok=True)
+
+    def _name(self, out: Path, *, numbered: bool) -> Path:
         partial = self._under_construction()
         try:
+            self.free_reserve()
             sync_tree(partial.path)
         except OSError as error:
             raise cannot_write(self.out, error) from None
-        final = self._rename(partial.path)
-        self._committed = True
+        final = self._rename(partial.path, out, numbered=numbered)
+        self.committed = True
         try:
             # Not before: another run with this ``out`` sees either this one at work, or its result.
             partial.unmark(final)
@@ -81,20 +108,20 @@ class PendingDirectory:
             raise RuntimeError("inside the context only")
         return self._partial
 
-    def _rename(self, path: Path) -> Path:
-        target, attempt = self.out, 1
+    def _rename(self, path: Path, out: Path, *, numbered: bool) -> Path:
+        target, attempt = out, 1
         while True:
             try:
-                if self._numbered and target.exists():
+                if (numbered or attempt > 1) and target.exists():
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
                 # POSIX: replaces an empty directory, refuses any other.
                 path.rename(target)
             except OSError as error:
                 taken = error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
-                if not (self._numbered and taken):
+                if not taken:
                     raise cannot_write(target, error) from None
                 attempt += 1
-                target = self.out.with_name(f"{self.out.name}-{attempt}")
+                target = out.with_name(f"{out.name}-{attempt}")
             else:
                 return target
 
@@ -144,6 +171,13 @@ class PendingDirectory:
             with suppress(OSError):
                 parent.rmdir()
         self._made_parents.clear()
+
+
+def _reserve(file: Path) -> None:
+    """Keep space for the documents, so that a full disk loses tables and not what they are."""
+    # A disk that has not even this is full already.
+    with suppress(OSError), file.open("xb") as reserved:
+        os.posix_fallocate(reserved.fileno(), 0, _RESERVED_BYTES)
 
 
 def refuse_occupied(out: Path) -> None:

@@ -2,7 +2,8 @@
 
 ::
 
-    {"run": {"id", "version", "seed", "scenario_sha256", "wall_s", "simulated_s", "events"},
+    {"run": {"id", "version", "seed", "scenario_sha256", "wall_s", "simulated_s", "events",
+             "partial": [sentence]},
      "flows": [{"id", "kind", "direction", "congestion", "profile", "goodput_mbps",
                 "rtt_ms": {"min", "mean", "p50", "p95", "p99"},
                 "self_inflicted_delay_ms", "power", "retransmitted_segments", "rto_count",
@@ -20,6 +21,9 @@
                 "scheduling_requests", "buffer_status_reports", "random_accesses",
                 "marked_packets", "awake"}],
      "findings": [{"cause", "subject", "confidence", "evidence", "advice", "gain"}]}
+
+``run.partial`` says why the run is not whole: one sentence for each thing that is missing, none if
+nothing is.
 
 With several seeds every figure is the mean over the seeds that have it, ``run`` also has
 ``repeat`` and ``seeds``, and each flow, ping and link has two more objects of the same shape as
@@ -63,6 +67,7 @@ def of_result(
             "wall_s": round(wall_s, 6),
             "simulated_s": facts["simulated_s"],
             "events": facts["events"],
+            "partial": [],
         },
         **{section: facts.get(section, []) for section in _SECTIONS},
     }
@@ -82,6 +87,11 @@ def combine(documents: list[Document], identifier: str, wall_s: float) -> Docume
     run["simulated_s"] = math.fsum(document["run"]["simulated_s"] for document in documents)
     run["repeat"] = len(documents)
     run["seeds"] = [document["run"]["seed"] for document in documents]
+    run["partial"] = [
+        f"seed {document['run']['seed']}: {because}"
+        for document in documents
+        for because in document["run"]["partial"]
+    ]
     combined: Document = {"run": run}
     for section in _SECTIONS:
         entries = [document[section] for document in documents]

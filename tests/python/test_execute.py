@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import threading
 from pathlib import Path
@@ -115,9 +114,8 @@ def test_an_empty_directory_is_used(tmp_path: Path) -> None:
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: object, directory: str, metadata: dict[str, str]) -> None:
-        (Path(directory) / "flows.parquet").write_bytes(b"half")
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(self: Any, directory: str, metadata: dict[str, str]) -> list[tuple[str, str]]:
+        return [(name, "No space left on device") for name in self.table_names()]
 
     monkeypatch.setattr("airpath._core.Result.write_parquet", full)
     with pytest.raises(AirpathError, match="No space left on device") as caught:

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use airpath_base::{Duration, Instant, Rate};
 use airpath_emu::{EmuError, Emulation, Ended, Live, Observers, Plan, Settings, UeSession};
-use airpath_record::RecordError;
 use airpath_scenario::{Origin, Parsed, Problem, Source};
 use arrow::record_batch::RecordBatch;
 use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError, PyValueError};
@@ -248,24 +247,30 @@ impl PyResultTables {
         self.tables.iter().map(|(name, _)| *name).collect()
     }
 
-    /// Writes one Parquet file a table into an existing directory.
+    /// Writes one Parquet file a table into an existing directory. Those that could not be written
+    /// leave no file; their names, each with the reason.
     fn write_parquet(
         &self,
         py: Python<'_>,
         directory: &str,
         metadata: &Bound<'_, PyDict>,
-    ) -> PyResult<()> {
+    ) -> PyResult<Vec<(&'static str, String)>> {
         let mut pairs = Vec::new();
         for (key, value) in metadata {
             pairs.push((key.extract::<String>()?, value.extract::<String>()?));
         }
-        py.detach(|| {
-            self.tables.iter().try_for_each(|(name, batch)| {
+        Ok(py.detach(|| {
+            let mut failed = Vec::new();
+            for (name, batch) in &self.tables {
                 let path = Path::new(directory).join(format!("{name}.parquet"));
-                airpath_record::write_parquet(&path, batch, &pairs)
-            })
-        })
-        .map_err(|error: RecordError| PyOSError::new_err(error.to_string()))
+                if let Err(error) = airpath_record::write_parquet(&path, batch, &pairs) {
+                    // A half of it helps nobody, and its space may help the others.
+                    let _ = std::fs::remove_file(&path);
+                    failed.push((*name, error.reason()));
+                }
+            }
+            failed
+        }))
     }
 }
 

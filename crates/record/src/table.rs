@@ -30,6 +30,16 @@ pub enum RecordError {
     },
 }
 
+impl RecordError {
+    /// What the system or the writer said, without the file.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Write { source, .. } => source.to_string(),
+            Self::Parquet { source, .. } => source.to_string(),
+        }
+    }
+}
+
 /// Writes one table to a new file; `metadata` goes into the file's footer.
 ///
 /// The bytes depend on the table and the metadata alone.

@@ -108,11 +108,15 @@ def command(
             output("\n".join(describe.finding_lines(finding)))
     if loaded.programs:
         narrate(f"not simulated, `airpath emulate` runs them: {', '.join(loaded.programs)}")
+    for sentence in describe.partial(run.summary):
+        narrate(sentence)
     narrate(f"run directory: {run.directory}")
     if report is None:
         narrate(f"report: airpath report {run.directory} -o report.html")
-        return
-    from airpath.report import write_report
+    else:
+        from airpath.report import write_report
 
-    write_report([run], report)
-    narrate(f"report: {report}")
+        write_report([run], report)
+        narrate(f"report: {report}")
+    if run.partial:
+        raise typer.Exit(1)

@@ -12,17 +12,19 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath import describe, summary
 from airpath import provenance as prov
 from airpath import scenario as scenarios
-from airpath import summary
 from airpath.emulation import attach, rootless
 from airpath.errors import AirpathError, InputError, reason
-from airpath.execute import Progress
+from airpath.execute import Progress, kept_failed, write_tables
 from airpath.results import Run, RunDirectory
-from airpath.rundir import PendingDirectory, cannot_write
+from airpath.rundir import PendingDirectory
+from airpath.stopping import StoppedError, deferred
 
 if TYPE_CHECKING:
     from airpath import _core
@@ -109,32 +111,74 @@ def emulate(
             raise InputError(str(refused)) from None
         except OSError as failed:
             hint = "`airpath doctor` says what this machine lacks"
-            raise AirpathError(f"emulation failed: {reason(failed)}\n{hint}") from None
-        result = emulated.result
-        wall_s = time.monotonic() - began
-        document = summary.of_result(result, scenario, identifier, wall_s)
-        document["emulation"] = _section(
-            emulated, list(command), list(servers), flows, pending.path
-        )
-        document["emulation"]["sessions"] = [session.document() for session in sessions]
-        record.update(driver="emulate", wall_s=document["run"]["wall_s"], emulation=emulated.facts)
+            said = AirpathError(f"emulation failed: {reason(failed)}\n{hint}")
+            raise _failed(pending, record, scenario, said) from None
+        final = None
         try:
-            result.write_parquet(str(pending.path), prov.table_metadata(scenario, chosen))
-        except OSError as failed:
-            raise cannot_write(pending.path, failed) from None
-        RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
-        final = pending.commit()
+            with deferred():
+                # Before anything else: nothing makes these packets again.
+                missing = write_tables(
+                    emulated.result, pending.path, prov.table_metadata(scenario, chosen)
+                )
+                wall_s = time.monotonic() - began
+                document = summary.of_result(emulated.result, scenario, identifier, wall_s)
+                document["emulation"] = _section(
+                    emulated, list(command), list(servers), flows, pending.path
+                )
+                document["emulation"]["sessions"] = [session.document() for session in sessions]
+                partial = [*emulated.partial, *missing]
+                document["run"]["partial"] = partial
+                record.update(driver="emulate", wall_s=document["run"]["wall_s"], partial=partial)
+                record["emulation"] = emulated.facts
+                pending.free_reserve()
+                RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
+                final = pending.commit()
+        except KeyboardInterrupt:
+            if final is None:
+                _failed(pending, record, scenario, AirpathError("interrupted twice"))
+                raise
+            raise StoppedError(final, partial) from None
+        except AirpathError as failed:
+            raise _failed(pending, record, scenario, failed) from None
+        except Exception as bug:
+            _failed(pending, record, scenario, AirpathError(f"{type(bug).__name__}: {bug}"))
+            raise
     tables = RunDirectory(final).tables([chosen])
     return Run(document, record, scenario.resolved_toml, tables, final)
 
 
-def exit_code(run: Run) -> int:
-    """Return the exit code: the command's, or 3 if it was 0 and the run does not count.
+def _failed(
+    pending: PendingDirectory,
+    record: dict[str, Any],
+    scenario: _core.Scenario,
+    error: AirpathError,
+) -> AirpathError:
+    """Keep what an emulation wrote before it failed; the error that says where."""
+    if pending.committed:
+        return error
+    record.update(driver="emulate", failed=str(error))
+    written = [path for path in pending.path.iterdir() if not path.name.startswith(".airpath-")]
+    if not written:
+        return error
+    with suppress(OSError, AirpathError):
+        pending.free_reserve()
+        summary.write_json(pending.path / "provenance.json", record)
+        (pending.path / "scenario.toml").write_text(scenario.resolved_toml, encoding="utf-8")
+    return kept_failed(pending, error)
 
-    Without a command it is that of the first program that failed.
+
+def exit_code(run: Run) -> int:
+    """Return the exit code: the command's.
+
+    If that is 0, it is 3 for a run that does not count, and 1 for one that is partial. Without a
+    command it is that of the first program that failed.
     """
     emulation = run.summary["emulation"]
-    return int(emulation["exit_code"]) or (0 if emulation["valid"] else INVALID)
+    return (
+        int(emulation["exit_code"])
+        or (0 if emulation["valid"] else INVALID)
+        or int(bool(run.partial))
+    )
 
 
 def shell() -> list[str]:
@@ -163,7 +207,7 @@ def sentences(run: Run) -> list[str]:
             said.append(sentence)
     said += emulation["limits"]
     said += _watched(emulation["watch"])
-    said += [f"this result is partial, because {why}" for why in emulation["partial"]]
+    said += describe.partial(run.summary)
     if not emulation["valid"]:
         said.append(f"this run does not count: {emulation['invalid_because']}")
     return said

@@ -48,6 +48,7 @@ def _run(run: Run, label: str) -> dict[str, Any]:
         "seeds": str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}",
         "count": len(seeds),
         "simulated": f"{digits(summary['run']['simulated_s'] / len(seeds))} s",
+        "partial": describe.partial(summary),
         "sentences": [sentence.partition(": ")[::2] for sentence in describe.sentences(summary)],
         "findings": [
             {

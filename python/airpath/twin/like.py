@@ -142,9 +142,7 @@ def hosts_take_time(document: dict[str, Any]) -> list[str]:
         return []
     down = document.get("path", {}).get("down", [])
     delays = [
-        index
-        for index, stage in enumerate(down)
-        if stage["stage"] == "delay" and stage["enabled"]
+        index for index, stage in enumerate(down) if stage["stage"] == "delay" and stage["enabled"]
     ]
     return [
         f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}",
