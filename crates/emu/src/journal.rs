@@ -195,7 +195,7 @@ impl Journal {
                 }
             }
         }
-        network.drain_drops(&mut |path, drop| {
+        network.drain_drops(&mut |path, _, drop| {
             let (at, packet, reason) = (drop.at, drop.packet, drop.reason);
             self.push(Entry::Dropped { at, path, flow: packet.flow, size: packet.size, reason });
         });
@@ -242,7 +242,7 @@ mod tests {
                 network.enter(at, path, Packet { flow, size, ecn, tunnel, payload });
             }
         }
-        network.drain_drops(&mut |path, drop| {
+        network.drain_drops(&mut |path, _, drop| {
             let (at, packet, reason) = (drop.at, drop.packet, drop.reason);
             journal.push(Entry::Dropped { at, path, flow: packet.flow, size: packet.size, reason });
         });

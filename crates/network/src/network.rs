@@ -257,20 +257,20 @@ impl Network {
         self.paths[path].observe(now, visit);
     }
 
-    /// Counts the packets dropped since the last time, and shows each with its direction: 0 down,
-    /// 1 up.
-    pub fn drain_drops(&mut self, on_drop: &mut dyn FnMut(usize, &Drop)) {
+    /// Counts the packets dropped since the last time, and shows each with its direction (0 down,
+    /// 1 up) and the name of the place where it happened.
+    pub fn drain_drops(&mut self, on_drop: &mut dyn FnMut(usize, Name, &Drop)) {
         for path in BY_DIRECTION {
             while let Some(drop) = self.paths[path].poll_drop() {
                 *self.dropped_now.entry((path, drop.stage, drop.reason)).or_default() += 1;
-                on_drop(path % 2, &drop);
+                on_drop(path % 2, self.stages[path][drop.stage as usize], &drop);
             }
         }
         let Some(radio) = &mut self.radio else { return };
         while let Some((drop, link)) = radio.poll_drop() {
             *self.radio_dropped_now.entry((link.0, drop.reason)).or_default() += 1;
             // The cell's stages are the downlink and the uplink.
-            on_drop(drop.stage as usize, &drop);
+            on_drop(drop.stage as usize, link, &drop);
         }
     }
 

@@ -9,7 +9,7 @@ use arrow::array::{
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 
 /// Index of a flow or link among [`Names`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Name(pub u32);
 
 /// The names that [`Name`] stands for.

@@ -10,8 +10,8 @@ mod tables;
 
 pub use column::{Name, Names};
 pub use summary::{
-    Exit, FairnessSummary, FlowSummary, LimitSeconds, LinkSummary, PingSummary, ProxySummary,
-    Quantiles, RadioSummary, RunSummary,
+    DropSummary, Exit, FairnessSummary, FlowSummary, LimitSeconds, LinkSummary, PingSummary,
+    ProxySummary, Quantiles, RadioSummary, RunSummary,
 };
 pub use table::{RecordError, write_parquet};
 pub use tables::{

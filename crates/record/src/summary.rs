@@ -28,6 +28,21 @@ pub struct RunSummary {
     pub proxies: Vec<ProxySummary>,
     /// Radio, UE by UE, down before up; UEs without traffic are left out.
     pub radio: Vec<RadioSummary>,
+    /// Packets lost, by place, reason and flow.
+    pub drops: Vec<DropSummary>,
+}
+
+/// Packets of one flow that one place lost for one reason.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DropSummary {
+    /// Stage or buffer: `down.1.loss`, `radio.ue-0.down`.
+    pub place: String,
+    /// Why.
+    pub reason: &'static str,
+    /// Whose they were; acknowledgements are of the flow that they acknowledge.
+    pub flow: String,
+    /// How many.
+    pub packets: u64,
 }
 
 /// How evenly the TCP flows of one direction share it.

@@ -2,9 +2,11 @@
 //!
 //! At a proxy TCP ends; everything else goes on at the same instant.
 
-use airpath_base::{Duration, Instant, Packet};
+use std::collections::BTreeMap;
+
+use airpath_base::{DropReason, Duration, Instant, Packet};
 use airpath_network::{Goes, HOPS, Hops, Network, RADIO};
-use airpath_record::{FairnessSummary, Name, RunSummary, Tables};
+use airpath_record::{DropSummary, FairnessSummary, Name, RunSummary, Tables};
 use airpath_scenario::Scenario;
 
 use crate::agenda::Agenda;
@@ -27,6 +29,8 @@ pub(crate) struct World {
     network: Network,
     flows: Vec<Flow>,
     tables: Tables,
+    /// Packets lost, by place, reason and flow.
+    drops: BTreeMap<(Name, DropReason, Name), u64>,
     sampled_at: Instant,
     events: u64,
     seed: u64,
@@ -65,6 +69,7 @@ impl World {
             network,
             flows,
             tables,
+            drops: BTreeMap::new(),
             sampled_at: Instant::ZERO,
             events: 0,
             seed,
@@ -193,9 +198,12 @@ impl World {
 
     fn sample(&mut self) {
         self.sampled_at = self.now;
-        let Self { now, network, tables, flows, ack_table, .. } = self;
-        network
-            .drain_drops(&mut |_, drop| flows[drop.packet.flow.0 as usize].on_drop(&drop.packet));
+        let Self { now, network, tables, flows, ack_table, drops, .. } = self;
+        network.drain_drops(&mut |_, place, drop| {
+            let flow = drop.packet.flow.0;
+            flows[flow as usize].on_drop(&drop.packet);
+            *drops.entry((place, drop.reason, Name(flow))).or_default() += 1;
+        });
         network.sample(*now, tables);
         for flow in flows.iter_mut() {
             let (now, ack_table, sent) = (*now, *ack_table, Hops::default());
@@ -213,6 +221,15 @@ impl World {
             ..RunSummary::default()
         };
         self.network.summarise(self.now, &mut summary);
+        let names = &self.tables.names;
+        summary.drops = (self.drops.iter())
+            .map(|(&(place, reason, flow), &packets)| DropSummary {
+                place: names.name(place).to_owned(),
+                reason: reason.name(),
+                flow: names.name(flow).to_owned(),
+                packets,
+            })
+            .collect();
         let Self { now, mut network, mut tables, ack_table, flows, .. } = self;
         for (index, flow) in (0..).zip(flows) {
             let (network, tables, sent) = (&mut network, &mut tables, Hops::default());

@@ -92,3 +92,40 @@ fn a_stalling_host_delays_pings_and_a_small_ring_loses_packets() {
     let small = named("hypervisor", &["path.down.0.ring_packets=16"]);
     assert!(segments(&small) > segments(&summary));
 }
+
+#[test]
+fn losses_are_charged_to_place_reason_and_flow() {
+    let text = "
+[run]
+duration_s = 5
+[[path.down]]
+stage = \"loss\"
+period = 10
+[[path.up]]
+stage = \"delay\"
+delay_ms = 10
+[[path.up]]
+stage = \"loss\"
+period = 5
+[[flow]]
+kind = \"udp\"
+rate_mbps = 1
+packet_bytes = 1250
+[[flow]]
+kind = \"ping\"
+interval_ms = 100
+";
+    let source = airpath_scenario::Source { name: "s.toml", text, directory: None };
+    let scenario = airpath_scenario::parse(&source, &[]).unwrap().scenario;
+    let summary = airpath_sim::simulate(&scenario, 1, &mut |_| true).unwrap().summary;
+    let lost = |place: &str, flow: &str| {
+        let of = |drop: &&airpath_record::DropSummary| drop.place == place && drop.flow == flow;
+        summary.drops.iter().filter(of).map(|drop| (drop.reason, drop.packets)).collect::<Vec<_>>()
+    };
+    // 500 datagrams and some 40 replies meet the first, 50 requests the second.
+    let down: u64 = lost("down.0.loss", "udp-0").iter().map(|(_, packets)| packets).sum();
+    let replies: u64 = lost("down.0.loss", "ping-1").iter().map(|(_, packets)| packets).sum();
+    assert_eq!(down + replies, 54);
+    assert_eq!(lost("up.1.loss", "ping-1"), [("loss", 10)]);
+    assert_eq!(lost("up.1.loss", "udp-0"), []);
+}

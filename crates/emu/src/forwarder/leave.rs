@@ -131,7 +131,7 @@ impl Forwarder {
     /// Takes note of what the model has dropped.
     pub(super) fn drain_drops(&mut self) {
         let Self { network, slab, log, journal, ways, clock, meters, ledger, .. } = self;
-        network.drain_drops(&mut |path, drop| {
+        network.drain_drops(&mut |path, _, drop| {
             let Payload::Opaque(handle) = drop.packet.payload else { return };
             let (slot, reason) = (handle as u32, drop.reason);
             if let Some(log) = log {
