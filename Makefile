@@ -7,7 +7,7 @@
 # make fuzz    the property tests with other cases, and many
 # make audit   known vulnerabilities of what airpath depends on; needs a network
 # make studies the published experiments, with a report
-# make soak   20 minutes of emulation: does it leak? (root)
+# make soak   20 minutes of emulation: does it leak? With FLOWS=100000: and when it sees so many? (root)
 # make referee the host kernel's TCP against ours, as a table (root)
 # make twin    scenarios simulated and emulated, as a page (root)
 # make hostile hostile programs inside an emulation, as a table (root)
@@ -110,7 +110,7 @@ studies: build
 	$(VENV)/airpath reproduce --report runs/studies.html
 
 soak: build
-	$(VENV)/python benches/soak.py
+	$(VENV)/python benches/soak.py $(if $(FLOWS),--flows $(FLOWS))
 
 referee: build
 	PYTHONPATH=tests $(VENV)/python -m referee

@@ -2,9 +2,11 @@
 
     .venv/bin/python benches/soak.py                 # root; iperf3; 20 minutes
     .venv/bin/python benches/soak.py --minutes 2
+    .venv/bin/python benches/soak.py --flows 100000  # 3 minutes, in the first of them so many flows
 
 Memory, descriptors and threads of the airpath process, once a second; then what it left on the
 host. A Markdown table on stdout; exit code 1 if memory is not flat within 2 % or something is left.
+With --flows it has to be flat after the last of them, and below 200 MB all the time.
 """
 
 from __future__ import annotations
@@ -63,10 +65,14 @@ TRAFFIC = (
     "exec iperf3 -c server -R -b 200M -t {seconds} -J"
 )
 
+SCAN = "ip netns exec busy {python} {program} {flows} {rate} >&2 && touch scanned & "
+FLOWS_PER_S = 4000
+MOST_MB = 200
+
 MARK = f"airpath-soak-{os.getpid()}"
 """In the environment of everything that it starts."""
 
-MADE = ("soak.toml", "iperf3.json", "run")
+MADE = ("soak.toml", "iperf3.json", "run", "scanned")
 
 FORWARDER = "airpath-forward\n"
 """Name of the thread."""
@@ -78,27 +84,37 @@ FLAT = 0.02
 def main() -> int:
     """Run it, and say how it went."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--minutes", type=float, help="20, or 3 with --flows")
+    parser.add_argument("--flows", type=int, default=0)
     arguments = parser.parse_args()
+    minutes = arguments.minutes or (3.0 if arguments.flows else 20.0)
     if os.geteuid() != 0 or shutil.which("iperf3") is None:
         print("the soak is left out: it needs root and iperf3", file=sys.stderr)
         return 0
     before = host()
     with tempfile.TemporaryDirectory() as place:
-        document, seen = soak(Path(place), arguments.minutes * 60)
+        document, seen = soak(Path(place), minutes * 60, arguments.flows)
         left = {name: sorted(now - before[name]) for name, now in host().items()}
         left["files"] = sorted(path.name for path in Path(place).iterdir() if path.name not in MADE)
     settled = seen[len(seen) // 10 :]
+    if arguments.flows:
+        settled = [sample for sample in seen if sample["scanned"]]
+        if len(settled) < 20:
+            print("the flows were not over in time: give more --minutes", file=sys.stderr)
+            return 1
     rss = [sample["rss"] for sample in settled]
     growth = max(rss) / rss[0] - 1
+    peak = max(sample["peak"] for sample in seen)
     mbps = document["flows_mbps"]
     print("| | |\n|---|---:|")
-    print(f"| duration, s | {arguments.minutes * 60:.0f} |")
+    print(f"| duration, s | {minutes * 60:.0f} |")
+    print(f"| flows | {document['flows']} |")
+    print(f"| memory at most, MB | {peak / 1e6:.0f} |")
     print(f"| goodput by iperf3, Mb/s | {mbps:.1f} |")
     print(f"| handovers | {document['handovers']} |")
     print(f"| packets dropped by the model | {document['dropped'] or 'none'} |")
     print(f"| 99 % of data late at most, us | {document['late']['p99']:.0f} |")
-    print(f"| memory after a tenth, MiB | {rss[0] / 2**20:.1f} |")
+    print(f"| memory once settled, MiB | {rss[0] / 2**20:.1f} |")
     print(f"| memory at the end, MiB | {rss[-1] / 2**20:.1f} |")
     print(f"| largest growth | {growth:.2%} |")
     for what in ("descriptors", "threads"):
@@ -106,16 +122,19 @@ def main() -> int:
     remains = list(chain.from_iterable(left.values()))
     print(f"| left on the host | {', '.join(remains) or 'nothing'} |")
     flat = growth <= FLAT and settled[0]["descriptors"] == settled[-1]["descriptors"]
-    return 0 if flat and not remains else 1
+    small = not arguments.flows or peak < MOST_MB * 1e6
+    return 0 if flat and small and not remains else 1
 
 
-def soak(place: Path, seconds: float) -> tuple[dict[str, Any], list[dict[str, int]]]:
+def soak(place: Path, seconds: float, flows: int) -> tuple[dict[str, Any], list[dict[str, int]]]:
     """Run the emulation; what it said, and what was seen each second."""
     scenario = place / "soak.toml"
     scenario.write_text(SCENARIO)
     command = [sys.executable, "-m", "airpath", "emulate", str(scenario)]
     command += ["--server", "exec iperf3 -s", "--out", str(place / "run"), "--"]
-    command += ["sh", "-c", TRAFFIC.format(seconds=round(seconds))]
+    program = Path(__file__).with_name("scan.py")
+    scan = SCAN.format(python=sys.executable, program=program, flows=flows, rate=FLOWS_PER_S)
+    command += ["sh", "-c", (scan if flows else "") + TRAFFIC.format(seconds=round(seconds))]
     with (place / "iperf3.json").open("w") as output:
         environment = {**os.environ, "AIRPATH_SOAK": MARK}
         process = subprocess.Popen(command, stdout=output, cwd=place, env=environment)
@@ -123,13 +142,14 @@ def soak(place: Path, seconds: float) -> tuple[dict[str, Any], list[dict[str, in
     while process.poll() is None:
         time.sleep(1)
         if (sample := observe(process.pid)) is not None:
-            seen.append(sample)
+            seen.append({**sample, "scanned": (place / "scanned").exists()})
     said = json.loads((place / "iperf3.json").read_text())
     summary = json.loads((place / "run" / "summary.json").read_text())
     down = summary["emulation"]["directions"]["down"]
     document = {
         "flows_mbps": said["end"]["sum_received"]["bits_per_second"] / 1e6,
         "late": down["lateness_us"],
+        "flows": summary["emulation"]["flows"],
         "dropped": ", ".join(f"{count} {reason}" for reason, count in down["dropped"].items()),
         "handovers": handovers(place / "run"),
     }
@@ -150,7 +170,8 @@ def observe(process: int) -> dict[str, int] | None:
     except OSError:
         return None
     kib = int(status["VmRSS"].split()[0])
-    return {"rss": kib * 1024, "descriptors": descriptors, "threads": len(tasks)}
+    peak = int(status["VmHWM"].split()[0]) * 1024
+    return {"rss": kib * 1024, "peak": peak, "descriptors": descriptors, "threads": len(tasks)}
 
 
 def handovers(run: Path) -> int:

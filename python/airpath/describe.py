@@ -12,6 +12,7 @@ _LIMITS = {
     "application": "the application",
 }
 _WORTH_SAYING = 0.01
+_MOST_FLOWS = 30
 
 
 def partial(summary: dict[str, Any]) -> list[str]:
@@ -20,9 +21,14 @@ def partial(summary: dict[str, Any]) -> list[str]:
 
 
 def sentences(summary: dict[str, Any]) -> list[str]:
-    """One sentence a flow, pings last."""
-    flows = [flow_sentence(flow) for flow in summary["flows"] if flow["kind"] != "ping"]
-    return flows + [ping_sentence(ping) for ping in summary["pings"]]
+    """One sentence a flow, pings last; of very many flows those that carried most."""
+    flows = [flow for flow in summary["flows"] if flow["kind"] != "ping"]
+    by_bytes = sorted(flows, key=lambda flow: -(flow.get("bytes_delivered") or 0))
+    least = by_bytes[_MOST_FLOWS:]
+    said = [flow_sentence(flow) for flow in flows if flow not in least]
+    if least:
+        said.append(f"and {count(len(least))} flows that carried less")
+    return said + [ping_sentence(ping) for ping in summary["pings"]]
 
 
 def flow_sentence(flow: dict[str, Any]) -> str:
@@ -38,7 +44,8 @@ def flow_sentence(flow: dict[str, Any]) -> str:
         parts.append(f"{carried} in {digits(flow['completed_s'])} s")
     elif flow["kind"] == "file":
         parts.append("not complete when the run ended")
-    parts += _datagrams(flow) if flow["kind"] == "udp" else _connection(flow)
+    if flow["kind"] != "others":
+        parts += _datagrams(flow) if flow["kind"] == "udp" else _connection(flow)
     return f"{flow['id']}: {', '.join(parts)}"
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from hostile.host import host
 
+SCAN = Path(__file__).parents[2] / "benches/scan.py"
 RAW = Path(__file__).with_name("raw.py")
 
 WIRE = """
@@ -102,7 +103,7 @@ def run(case: Case, place: Path) -> Ended:
 
 def cases(full: bool = True) -> list[Case]:
     """All of them; without ``full`` in their shorter form."""
-    _ = full
+    flows = 100_000 if full else 4_000
     return [
         Case(
             "mtu",
@@ -127,7 +128,22 @@ def cases(full: bool = True) -> list[Case]:
             f"{sys.executable} {RAW} 1 20000 || true; ping -4 -c 2 -i 0.2 server",
             _goes_on,
         ),
+        Case(
+            "port scan",
+            f"{sys.executable} {SCAN} {flows} 4000; ping -4 -c 2 -i 0.2 server",
+            lambda ended: _scanned(ended, flows),
+        ),
     ]
+
+
+def _scanned(ended: Ended, flows: int) -> None:
+    _goes_on(ended)
+    seen, rows = ended.emulation["flows"], ended.summary["flows"]
+    assert flows <= seen <= flows + 10, seen
+    assert len(rows) <= 1001, len(rows)
+    # The rows have every datagram, one way or another.
+    assert sum(row["segments_sent"] for row in rows if row["kind"] != "bulk") >= 0.9 * flows
+    assert ended.is_partial("flows share the row `others`"), ended.said
 
 
 def _oversized(ended: Ended, packets: int, largest: int) -> None:

@@ -48,6 +48,7 @@ def _snapshot(time_s: float, **changes: Any) -> dict[str, Any]:
         "cells": [],
         "ues": [],
         "flows": [],
+        "other_flows": 0,
         "mobility": [],
         **changes,
     }

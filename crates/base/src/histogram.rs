@@ -18,6 +18,18 @@ pub struct Histogram {
     max: u64,
 }
 
+/// What a [`Histogram`] holds, in the space that it takes: to be kept while nothing is added.
+#[derive(Clone, Debug)]
+pub struct Folded {
+    /// Buckets that are not empty, and their counts.
+    counts: Box<[(u16, u64)]>,
+    count: u64,
+    sum: u64,
+    sum_of_squares: f64,
+    min: u64,
+    max: u64,
+}
+
 impl Default for Histogram {
     fn default() -> Self {
         Self::new()
@@ -41,6 +53,28 @@ impl Histogram {
         self.sum_of_squares += nanos as f64 * nanos as f64;
         self.min = self.min.min(nanos);
         self.max = self.max.max(nanos);
+    }
+
+    /// Takes everything out; the histogram is empty afterwards.
+    pub fn fold(&mut self) -> Folded {
+        let used = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+        let counts = used.map(|(index, &count)| (index as u16, count)).collect();
+        let Self { count, sum, sum_of_squares, min, max, .. } = *self;
+        self.counts.fill(0);
+        (self.count, self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, 0.0, u64::MAX, 0);
+        Folded { counts, count, sum, sum_of_squares, min, max }
+    }
+
+    /// Adds what was taken out of this one or another.
+    pub fn unfold(&mut self, folded: &Folded) {
+        for &(index, count) in &folded.counts {
+            self.counts[usize::from(index)] += count;
+        }
+        self.count += folded.count;
+        self.sum = self.sum.saturating_add(folded.sum);
+        self.sum_of_squares += folded.sum_of_squares;
+        self.min = self.min.min(folded.min);
+        self.max = self.max.max(folded.max);
     }
 
     /// Samples so far.
@@ -131,6 +165,23 @@ mod tests {
             assert!(low(at) <= nanos && nanos < low(at + 1), "{nanos} in bucket {at}");
             assert!(low(at + 1) - low(at) <= 1 + nanos / SUB, "{nanos}: bucket too wide");
         }
+    }
+
+    #[test]
+    fn what_was_folded_unfolds_to_the_same() {
+        let ramp = || {
+            let mut histogram = Histogram::new();
+            (1..=10_000).for_each(|micros| histogram.record(Duration::from_micros(micros)));
+            histogram
+        };
+        let (whole, mut folded) = (ramp(), ramp());
+        let small = folded.fold();
+        assert_eq!((folded.count(), folded.min(), folded.quantile(0.5)), (0, None, None));
+        folded.unfold(&small);
+        for quantile in [0.0, 0.3, 0.5, 0.99, 1.0] {
+            assert_eq!(folded.quantile(quantile), whole.quantile(quantile));
+        }
+        assert_eq!((folded.mean(), folded.deviation()), (whole.mean(), whole.deviation()));
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod rate;
 mod time;
 
 pub use event::{Event, EventKind, SendLimit, SlowStartExitReason, UndoReason};
-pub use histogram::Histogram;
+pub use histogram::{Folded, Histogram};
 pub use packet::{
     Datagram, Drop, DropReason, Ecn, Flags, FlowId, MAX_SACK_BLOCKS, Packet, Payload, SackBlock,
     SackBlocks, Segment, Tunnel,

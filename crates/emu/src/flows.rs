@@ -1,15 +1,27 @@
 //! Which flow a packet belongs to: the model tells them apart by number.
 
-use std::collections::BTreeMap;
-
 use airpath_base::FlowId;
 
 use crate::packet::{ICMP_V4, ICMP_V6, Layout, TCP, UDP};
 
-/// Flows in the order in which they were first seen.
-#[derive(Debug, Default)]
+/// Flows that are told apart, at most. What is new after them shares one number an end.
+pub(crate) const MOST_FLOWS: u32 = 1 << 17;
+
+/// Places of the table: half of them stay free, so that a look takes two steps on average.
+const PLACES: usize = 2 * MOST_FLOWS as usize;
+
+/// Flows in the order in which they were first seen. All of its memory is there from the start.
+#[derive(Debug)]
 pub(crate) struct Flows {
-    known: BTreeMap<Key, FlowId>,
+    /// Of each place the packed key; 0: free.
+    keys: Box<[u64]>,
+    numbers: Box<[u32]>,
+    /// Flows that have a place.
+    placed: u32,
+    /// Numbers that were given, the shared ones too.
+    given: u32,
+    /// By end: the number of all that is not told apart.
+    shared: Vec<Option<FlowId>>,
     /// The packet before was of this one.
     last: Option<(Key, FlowId)>,
 }
@@ -45,6 +57,16 @@ impl Key {
         Self { end, v6: false, protocol, ue_port, server_port }
     }
 
+    /// All of it; never 0, because the UEs' ends begin with 1.
+    #[inline]
+    const fn packed(&self) -> u64 {
+        (self.end as u64) << 41
+            | (self.v6 as u64) << 40
+            | (self.protocol as u64) << 32
+            | (self.ue_port as u64) << 16
+            | self.server_port as u64
+    }
+
     /// For tables: `tcp phone:40312 server:5201`.
     pub(crate) fn name(&self, ue: &str) -> String {
         let version = if self.v6 { "6" } else { "" };
@@ -58,33 +80,103 @@ impl Key {
     }
 }
 
+/// A flow's number, and what is to be done about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Numbered {
+    pub(crate) flow: FlowId,
+    /// It is new.
+    pub(crate) new: bool,
+    /// Other flows have it too.
+    pub(crate) shared: bool,
+}
+
 impl Flows {
-    /// All flows.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = (Key, FlowId)> {
-        self.known.iter().map(|(&key, &flow)| (key, flow))
+    /// Numbers that were given.
+    pub(crate) const fn given(&self) -> u32 {
+        self.given
+    }
+
+    /// More than could be told apart.
+    pub(crate) fn is_full(&self) -> bool {
+        self.shared.iter().any(Option::is_some)
     }
 
     /// The flow's number, if it was seen before.
     #[inline]
     pub(crate) fn known(&self, key: &Key) -> Option<FlowId> {
-        match &self.last {
-            Some((last, flow)) if last == key => Some(*flow),
-            _ => self.known.get(key).copied(),
+        if let Some((last, flow)) = &self.last
+            && last == key
+        {
+            return Some(*flow);
         }
+        let place = self.place(key.packed());
+        let placed = (self.keys[place] != 0).then(|| FlowId(self.numbers[place]));
+        placed.or_else(|| self.shared.get(key.end).copied().flatten())
     }
 
-    /// The flow's number, and whether it is new.
+    /// The flow's number; it is seen from now on.
     #[inline]
-    pub(crate) fn number(&mut self, key: Key) -> (FlowId, bool) {
+    pub(crate) fn number(&mut self, key: Key) -> Numbered {
         if let Some((last, flow)) = self.last
             && last == key
         {
-            return (flow, false);
+            return Numbered { flow, new: false, shared: false };
         }
-        let next = FlowId(self.known.len() as u32);
-        let flow = *self.known.entry(key).or_insert(next);
+        let packed = key.packed();
+        let place = self.place(packed);
+        if self.keys[place] != 0 {
+            let flow = FlowId(self.numbers[place]);
+            self.last = Some((key, flow));
+            return Numbered { flow, new: false, shared: false };
+        }
+        if self.placed == MOST_FLOWS {
+            return self.number_shared(key.end);
+        }
+        let flow = FlowId(self.given);
+        (self.keys[place], self.numbers[place]) = (packed, flow.0);
+        self.placed += 1;
+        self.given += 1;
         self.last = Some((key, flow));
-        (flow, flow == next)
+        Numbered { flow, new: true, shared: false }
+    }
+
+    #[cold]
+    fn number_shared(&mut self, end: usize) -> Numbered {
+        if self.shared.len() <= end {
+            self.shared.resize(end + 1, None);
+        }
+        let new = self.shared[end].is_none();
+        let flow = *self.shared[end].get_or_insert(FlowId(self.given));
+        self.given += u32::from(new);
+        Numbered { flow, new, shared: true }
+    }
+
+    /// Where a key is, or would be.
+    #[inline]
+    fn place(&self, packed: u64) -> usize {
+        // The finaliser of MurmurHash3: every bit of the key reaches every bit of the place.
+        let mut mixed = packed;
+        for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
+            mixed = (mixed ^ mixed >> 33).wrapping_mul(factor);
+        }
+        let mut place = (mixed ^ mixed >> 33) as usize % PLACES;
+        while self.keys[place] != 0 && self.keys[place] != packed {
+            place = (place + 1) % PLACES;
+        }
+        place
+    }
+}
+
+impl Default for Flows {
+    fn default() -> Self {
+        Self {
+            keys: vec![0; PLACES].into_boxed_slice(),
+            numbers: vec![0; PLACES].into_boxed_slice(),
+            placed: 0,
+            given: 0,
+            shared: Vec::new(),
+            last: None,
+        }
     }
 }
 
@@ -112,11 +204,15 @@ mod tests {
         let up = key(&udp(UE, SERVER, 4000, 53), 1, true);
         let down = key(&udp(SERVER, UE, 53, 4000), 1, false);
         let mut flows = Flows::default();
-        assert_eq!(flows.number(up), (FlowId(0), true));
-        assert_eq!(flows.number(down), (FlowId(0), false));
-        assert_eq!(flows.number(key(&udp(UE, SERVER, 4001, 53), 1, true)), (FlowId(1), true));
-        assert_eq!(flows.number(Key { end: 2, ..up }), (FlowId(2), true));
-        assert_eq!(flows.number(up), (FlowId(0), false));
+        let mut number = |key| {
+            let numbered = flows.number(key);
+            (numbered.flow, numbered.new)
+        };
+        assert_eq!(number(up), (FlowId(0), true));
+        assert_eq!(number(down), (FlowId(0), false));
+        assert_eq!(number(key(&udp(UE, SERVER, 4001, 53), 1, true)), (FlowId(1), true));
+        assert_eq!(number(Key { end: 2, ..up }), (FlowId(2), true));
+        assert_eq!(number(up), (FlowId(0), false));
         assert_eq!(up.name("phone"), "udp phone:4000 server:53");
     }
 
@@ -136,5 +232,24 @@ mod tests {
         let (request, reply) = (echo(false, UE, SERVER), echo(true, SERVER, UE));
         assert_eq!(key(&request, 1, true), key(&reply, 1, false));
         assert_eq!(key(&request, 1, true).name("ue"), "icmp ue 77");
+    }
+
+    #[test]
+    fn more_flows_than_are_told_apart_share_a_number() {
+        let key = |n: u32, end| Key::planned(end, TCP, n as u16, (n >> 16) as u16);
+        let mut flows = Flows::default();
+        for n in 0..MOST_FLOWS {
+            assert_eq!(flows.number(key(n, 1)).flow, FlowId(n));
+        }
+        assert!(!flows.is_full());
+        let first = flows.number(key(MOST_FLOWS, 1));
+        assert_eq!(first, Numbered { flow: FlowId(MOST_FLOWS), new: true, shared: true });
+        let other = flows.number(key(MOST_FLOWS + 1, 1));
+        assert_eq!(other, Numbered { new: false, ..first });
+        assert_eq!(flows.number(key(7, 2)).flow, FlowId(MOST_FLOWS + 1));
+        assert_eq!(flows.known(&key(MOST_FLOWS + 9, 1)), Some(first.flow));
+        let old = Numbered { flow: FlowId(7), new: false, shared: false };
+        assert_eq!(flows.number(key(7, 1)), old);
+        assert!(flows.is_full());
     }
 }

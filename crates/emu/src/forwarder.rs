@@ -15,7 +15,7 @@ use std::path::Path;
 use airpath_base::{Duration, Instant};
 use airpath_capture::Writer;
 use airpath_network::Network;
-use airpath_record::Tables;
+use airpath_record::{Name, Tables};
 use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use self::leave::Left;
 use self::way::Way;
 use crate::clock::timespec;
-use crate::flows::Flows;
+use crate::flows::{Flows, MOST_FLOWS};
 use crate::journal::Journal;
 use crate::live::Live;
 use crate::log::Log;
@@ -92,8 +92,10 @@ pub struct Forwarder {
     tunnel: Option<Tunnel>,
     flows: Flows,
     /// Ends of the UEs by flow.
-    flow_ends: Vec<usize>,
+    flow_ends: Vec<u16>,
     meters: Meters,
+    /// In tables: flows that have no row of their own.
+    others: Option<Name>,
     /// Of the scenario's flows, if they run.
     ledger: Ledger,
     ways: [Way; 2],
@@ -174,7 +176,8 @@ impl Forwarder {
             ends.push(end(tun, &name, ue));
         }
         let mut tables = Tables::default();
-        let network = Network::new(scenario, seed, &mut tables.names);
+        let mut network = Network::new(scenario, seed, &mut tables.names);
+        network.reserve_flows(MOST_FLOWS as usize);
         Ok(Self {
             clock: Clock::new(),
             ends,
@@ -182,7 +185,8 @@ impl Forwarder {
             network,
             tunnel: None,
             flows: Flows::default(),
-            flow_ends: Vec::new(),
+            flow_ends: Vec::with_capacity(MOST_FLOWS as usize),
+            others: None,
             meters: Meters::default(),
             ledger: Ledger::default(),
             ways: [Way::new(), Way::new()],
@@ -257,8 +261,8 @@ impl Forwarder {
     /// The scenario's flows will run: they are known before their first packet.
     pub(crate) fn schedule(&mut self, scheduled: Vec<Scheduled>) {
         for flow in &scheduled {
-            self.flows.number(flow.key);
-            self.add_flow(flow.key, flow.config.id.clone());
+            let numbered = self.flows.number(flow.key);
+            self.add_flow(numbered.flow, flow.key, Some(flow.config.id.clone()), true);
             if let Some(journal) = &mut self.journal {
                 journal.schedule(self.ends[flow.key.end].ue);
             }

@@ -33,8 +33,10 @@ pub struct Snapshot {
     /// What lies between the ends.
     #[serde(flatten)]
     pub network: NetworkLook,
-    /// Flows in the order in which they were first seen.
+    /// Flows that have a row of their own.
     pub flows: Vec<FlowLook>,
+    /// How many there are besides.
+    pub other_flows: u32,
 }
 
 /// One direction.
@@ -62,6 +64,9 @@ pub struct FlowLook {
     /// Which it is, for [`Windows`].
     #[serde(skip)]
     pub(crate) key: Key,
+    /// It is nobody's: the flow that was here is one of the others.
+    #[serde(skip)]
+    pub(crate) free: bool,
     /// `tcp ue:40312 server:5201`.
     pub id: Arc<str>,
     /// down or up: the way of most of its data.
@@ -80,6 +85,7 @@ impl Live {
     /// The newest snapshot; `None` before the first.
     pub fn snapshot(&self) -> Option<Snapshot> {
         let mut snapshot = self.snapshot.lock().ok()?.clone()?;
+        snapshot.flows.retain(|flow| !flow.free);
         self.windows.fill(&mut snapshot.flows);
         Some(snapshot)
     }
@@ -97,11 +103,27 @@ impl Live {
     }
 }
 
+impl FlowLook {
+    /// Of a flow of which nothing is known yet.
+    pub(crate) fn of(key: Key, id: &str) -> Self {
+        Self {
+            key,
+            free: false,
+            id: id.into(),
+            direction: "down",
+            bytes: 0,
+            retransmissions: 0,
+            rtt_ms: None,
+            cwnd_segments: None,
+        }
+    }
+}
+
 impl Windows {
     /// Senders were seen.
     pub(crate) fn set(&self, seen: impl Iterator<Item = ((Key, bool), u32)>) {
         if let Ok(mut windows) = self.0.lock() {
-            windows.extend(seen);
+            *windows = seen.collect();
         }
     }
 
@@ -146,13 +168,9 @@ mod tests {
         let key = |port| Key::tcp(1, false, port, 5201);
         live.publish(|snapshot| {
             let look = |port, direction, cwnd_segments| FlowLook {
-                key: key(port),
-                id: "flow".into(),
                 direction,
-                bytes: 0,
-                retransmissions: 0,
-                rtt_ms: None,
                 cwnd_segments,
+                ..FlowLook::of(key(port), "flow")
             };
             let flows = vec![look(1, "down", None), look(1, "up", None), look(2, "up", Some(7))];
             *snapshot = Some(Snapshot { flows, ..Snapshot::default() });

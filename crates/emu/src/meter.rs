@@ -1,34 +1,77 @@
 //! What a capture at both ends would tell about each flow: payload in order, retransmissions, round
 //! trips.
 
+mod pool;
 mod way;
 
 use std::collections::BTreeMap;
 
-use airpath_base::{Duration, FlowId, Instant};
+use airpath_base::{Duration, Instant};
 use airpath_network::mbps;
-use airpath_record::{FlowSummary, Name, Quantiles, RunSummary, SampleRow, Tables};
+use airpath_record::{FlowSummary, Name, RunSummary, SampleRow, Tables};
 
+use self::pool::Pool;
 use self::way::{Seen, Way};
-use crate::flows::Key;
+use crate::flows::{Key, MOST_FLOWS};
 use crate::live::FlowLook;
 use crate::packet::{TCP, UDP};
 use crate::traffic::SenderWindow;
 
-/// Flows by number.
-#[derive(Debug, Default)]
+/// Flows with a row of their own, at most. The others share one.
+pub(crate) const MOST_ROWS: usize = 1000;
+
+/// With more, those that are idle and carried least give their rows away.
+const CROWDED: usize = MOST_ROWS / 4 * 3;
+
+/// A flow without packets for longer is idle.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// After that its histograms are folded, if they are short.
+const ASLEEP: Duration = Duration::from_secs(10);
+
+/// In [`Meters::places`]: no row; and whether its packets are, or were, among those of others.
+const NO_ROW: u16 = 0x7fff;
+const AMONG_OTHERS: u16 = 0x8000;
+
+/// Meters of the flows that have a row, and one for all others.
+#[derive(Debug)]
 pub(crate) struct Meters {
-    flows: Vec<Meter>,
+    /// By flow: its meter.
+    places: Vec<u16>,
+    meters: Vec<Meter>,
+    /// Meters that no flow has.
+    free: Vec<u16>,
+    others: Others,
+    pool: Pool,
     /// Rows without windows: the senders know those.
     samples: Vec<SampleRow>,
+}
+
+/// What flows without a row come to.
+#[derive(Debug, Default)]
+struct Others {
+    /// Flows of which all or some packets are counted here.
+    flows: u32,
+    first: Option<Instant>,
+    last: Instant,
+    /// Down and up: payload that arrived, retransmissions included.
+    payload: [u64; 2],
+    sent: [u64; 2],
+    retransmitted: [u64; 2],
+    dropped: [u64; 2],
 }
 
 /// One flow.
 #[derive(Debug)]
 struct Meter {
+    flow: u32,
     name: Name,
     id: String,
     key: Key,
+    /// It keeps its row: the scenario has it.
+    pinned: bool,
+    /// Nobody has this meter.
+    free: bool,
     first: Option<Instant>,
     last: Instant,
     /// Down and up.
@@ -60,18 +103,64 @@ impl Metered {
 }
 
 impl Meters {
-    /// The next flow.
-    pub(crate) fn add(&mut self, name: Name, id: String, key: Key) {
-        let ways = [Way::new(), Way::new()];
-        let (first, last, sampled) = (None, Instant::ZERO, [0; 2]);
-        let sender = None;
-        self.flows.push(Meter { name, id, key, first, last, ways, sampled, sender });
+    /// There is a row to be had.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.meters.len() < MOST_ROWS
+    }
+
+    /// The flow has a row.
+    #[inline]
+    pub(crate) fn has_row(&self, flow: u32) -> bool {
+        self.place(flow).is_some()
+    }
+
+    /// The flow has a row from now on; what passed before is among the others'. A scenario's flow
+    /// keeps it.
+    pub(crate) fn open(&mut self, flow: u32, name: Name, id: String, key: Key, pinned: bool) {
+        self.know(flow);
+        let place = self.free.pop().unwrap_or(self.meters.len() as u16);
+        let (ways, first, last) = ([Way::new(), Way::new()], None, Instant::ZERO);
+        let (sampled, sender, free) = ([0; 2], None, false);
+        let meter = Meter { flow, name, id, key, pinned, free, first, last, ways, sampled, sender };
+        match self.meters.get_mut(usize::from(place)) {
+            Some(old) => *old = meter,
+            None => self.meters.push(meter),
+        }
+        let among_others = self.places[flow as usize] & AMONG_OTHERS;
+        self.places[flow as usize] = place | among_others;
+    }
+
+    /// The flow is one of the others.
+    pub(crate) fn join_others(&mut self, flow: u32) {
+        self.know(flow);
+        let place = &mut self.places[flow as usize];
+        self.others.flows += u32::from(*place & AMONG_OTHERS == 0);
+        *place = NO_ROW | AMONG_OTHERS;
+    }
+
+    fn know(&mut self, flow: u32) {
+        if self.places.len() <= flow as usize {
+            self.places.resize(flow as usize + 1, NO_ROW);
+        }
+    }
+
+    #[inline]
+    fn place(&self, flow: u32) -> Option<usize> {
+        let place = self.places[flow as usize] & !AMONG_OTHERS;
+        (place != NO_ROW).then_some(usize::from(place))
     }
 
     /// A packet of a flow enters.
     pub(crate) fn on_sent(&mut self, flow: u32, direction: usize, now: Instant, packet: &[u8]) {
         let Some(seen) = Seen::of(packet) else { return };
-        let meter = &mut self.flows[flow as usize];
+        let Some(place) = self.place(flow) else {
+            self.others.first.get_or_insert(now);
+            self.others.last = now;
+            self.others.sent[direction] += 1;
+            return;
+        };
+        let meter = &mut self.meters[place];
         meter.first.get_or_insert(now);
         meter.last = now;
         let way = &mut meter.ways[direction];
@@ -85,7 +174,12 @@ impl Meters {
     /// A packet of a flow left.
     pub(crate) fn on_left(&mut self, flow: u32, direction: usize, at: Instant, packet: &[u8]) {
         let Some(seen) = Seen::of(packet) else { return };
-        let meter = &mut self.flows[flow as usize];
+        let Some(place) = self.place(flow) else {
+            self.others.last = self.others.last.max(at);
+            self.others.payload[direction] += seen.payload;
+            return;
+        };
+        let meter = &mut self.meters[place];
         meter.last = meter.last.max(at);
         let way = &mut meter.ways[direction];
         way.arrived += 1;
@@ -100,45 +194,57 @@ impl Meters {
             way.stream.add(from, from + seen.payload);
         }
         if let Some(ack) = seen.ack {
-            meter.ways[1 - direction].on_ack(at, ack, seen.timestamps);
+            meter.ways[1 - direction].on_ack(at, ack, seen.timestamps, &mut self.pool);
         }
     }
 
-    /// Of all flows, in tables.
+    /// Of the scenario's flows, in tables: they were opened first.
     pub(crate) fn names(&self) -> Vec<Name> {
-        self.flows.iter().map(|meter| meter.name).collect()
+        self.meters.iter().map(|meter| meter.name).collect()
     }
 
     /// Payload of a flow that arrived.
     pub(crate) fn delivered(&self, flow: u32, direction: usize) -> u64 {
-        let meter = &self.flows[flow as usize];
-        meter.ways[direction].bytes(meter.key.protocol)
+        let meter = self.place(flow).map(|place| &self.meters[place]);
+        meter.map_or(0, |meter| meter.ways[direction].bytes(meter.key.protocol))
     }
 
     /// What a flow's sending socket said last.
     pub(crate) fn sender(&mut self, flow: u32, window: SenderWindow) {
-        self.flows[flow as usize].sender = Some(window);
+        if let Some(place) = self.place(flow) {
+            self.meters[place].sender = Some(window);
+        }
     }
 
     /// A packet of a flow was dropped.
     pub(crate) fn on_drop(&mut self, flow: u32, direction: usize) {
-        self.flows[flow as usize].ways[direction].dropped += 1;
+        match self.place(flow) {
+            Some(place) => self.meters[place].ways[direction].dropped += 1,
+            None => self.others.dropped[direction] += 1,
+        }
     }
 
-    /// Fills in looks at all flows.
+    /// Flows that share the others' row, for part of their packets at least.
+    pub(crate) const fn others(&self) -> u32 {
+        self.others.flows
+    }
+
+    /// Round trips that are in no distribution.
+    pub(crate) const fn missed_rtts(&self) -> u64 {
+        self.pool.missed
+    }
+
+    /// Fills in looks at all flows that have a row; one without a name is nobody's.
     pub(crate) fn update(&self, flows: &mut Vec<FlowLook>) {
-        for meter in &self.flows[flows.len()..] {
-            flows.push(FlowLook {
-                key: meter.key,
-                id: meter.id.as_str().into(),
-                direction: "down",
-                bytes: 0,
-                retransmissions: 0,
-                rtt_ms: None,
-                cwnd_segments: None,
-            });
-        }
-        for (meter, look) in self.flows.iter().zip(flows) {
+        for (place, meter) in self.meters.iter().enumerate() {
+            if flows.len() == place {
+                flows.push(FlowLook::of(meter.key, &meter.id));
+            }
+            let look = &mut flows[place];
+            if look.key != meter.key {
+                *look = FlowLook::of(meter.key, &meter.id);
+            }
+            look.free = meter.free;
             let direction = meter.direction();
             let way = &meter.ways[direction];
             look.direction = if direction == 0 { "down" } else { "up" };
@@ -152,7 +258,8 @@ impl Meters {
 
     /// A sample interval of so many seconds ends.
     pub(crate) fn sample(&mut self, now: Instant, seconds: f64) {
-        for meter in &mut self.flows {
+        let crowded = self.meters.len() - self.free.len() > CROWDED;
+        for meter in self.meters.iter_mut().filter(|meter| !meter.free) {
             let direction = meter.direction();
             let way = &mut meter.ways[direction];
             let delivered = way.bytes(meter.key.protocol);
@@ -163,6 +270,11 @@ impl Meters {
             meter.sampled[direction] = delivered;
             let Some(goodput_mbps) = mbps(delivered - before, seconds) else { continue };
             if delivered == before && now.saturating_since(meter.last) > QUIET {
+                continue;
+            }
+            // A crowd of short flows would fill the table.
+            let short = meter.first.is_none_or(|first| meter.last < first + IDLE);
+            if crowded && short && !meter.pinned {
                 continue;
             }
             self.samples.push(SampleRow {
@@ -177,39 +289,133 @@ impl Meters {
                 inflight_segments: meter.sender.map(|sender| sender.inflight_segments),
             });
         }
+        if crowded {
+            self.make_room(now);
+        }
+        if self.pool.is_short() {
+            self.fold(now);
+        }
     }
 
-    /// The run is over: summaries of the flows.
+    /// Gives rows back, down to half of them: of flows that are idle those that carried least.
+    fn make_room(&mut self, now: Instant) {
+        let idle = |meter: &&Meter| {
+            !(meter.free || meter.pinned) && now.saturating_since(meter.last) > IDLE
+        };
+        let mut idle: Vec<(u64, u32)> =
+            self.meters.iter().filter(idle).map(|meter| (meter.payload(), meter.flow)).collect();
+        idle.sort_unstable();
+        let used = self.meters.len() - self.free.len();
+        for (_, flow) in idle.into_iter().take(used.saturating_sub(MOST_ROWS / 2)) {
+            self.close(flow);
+        }
+    }
+
+    /// A flow's row becomes part of the others'.
+    fn close(&mut self, flow: u32) {
+        let Some(place) = self.place(flow) else { return };
+        let Self { meters, others, pool, .. } = self;
+        let meter = &mut meters[place];
+        others.first = others.first.min(meter.first).or(meter.first);
+        others.last = others.last.max(meter.last);
+        for (direction, way) in meter.ways.iter_mut().enumerate() {
+            others.payload[direction] += way.bytes(meter.key.protocol);
+            others.sent[direction] += way.sent;
+            others.retransmitted[direction] += way.retransmitted;
+            others.dropped[direction] += way.dropped;
+            way.rtt.clear(pool);
+            *way = Way::new();
+        }
+        (meter.free, meter.id) = (true, String::new());
+        self.free.push(place as u16);
+        self.join_others(flow);
+    }
+
+    /// Folds the round trips of flows that are idle for long.
+    fn fold(&mut self, now: Instant) {
+        let Self { meters, pool, .. } = self;
+        for meter in meters.iter_mut().filter(|meter| now.saturating_since(meter.last) > ASLEEP) {
+            meter.ways.iter_mut().for_each(|way| way.rtt.fold(pool));
+        }
+        pool.refill();
+    }
+
+    /// The run is over: summaries of the flows, in the order in which they were first seen, and one
+    /// of the others, called `name` in tables.
     ///
     /// `complete` adds what else is known of the how manieth flow.
     pub(crate) fn summarise(
         &mut self,
         summary: &mut RunSummary,
-        keys: impl Iterator<Item = (Key, FlowId)>,
+        name: Option<Name>,
+        at_least: bool,
         complete: &dyn Fn(usize, FlowSummary) -> FlowSummary,
     ) -> Metered {
-        let keys: BTreeMap<u32, Key> = keys.map(|(key, flow)| (flow.0, key)).collect();
         let (mut names, mut flows) = (Vec::new(), BTreeMap::new());
-        for (index, meter) in (0..).zip(&self.flows) {
-            if !matches!(meter.key.protocol, TCP | UDP) {
-                continue;
-            }
-            flows.extend(keys.get(&index).map(|&key| (key, names.len())));
+        let is_one = |meter: &&Meter| !meter.free && matches!(meter.key.protocol, TCP | UDP);
+        let mut meters: Vec<&Meter> = self.meters.iter().filter(is_one).collect();
+        meters.sort_unstable_by_key(|meter| meter.flow);
+        for meter in meters {
+            flows.insert(meter.key, names.len());
             names.push(meter.name);
-            summary.flows.push(complete(index as usize, meter.summary()));
+            summary.flows.push(complete(meter.flow as usize, meter.summary()));
+        }
+        if let Some(name) = name {
+            names.push(name);
+            summary.flows.push(self.others.summary(at_least));
         }
         Metered { names, flows, samples: std::mem::take(&mut self.samples) }
+    }
+}
+
+impl Default for Meters {
+    fn default() -> Self {
+        Self {
+            places: Vec::with_capacity(MOST_FLOWS as usize),
+            meters: Vec::with_capacity(MOST_ROWS),
+            free: Vec::with_capacity(MOST_ROWS),
+            others: Others::default(),
+            pool: Pool::default(),
+            samples: Vec::new(),
+        }
     }
 }
 
 /// A flow without packets for longer has no more samples.
 const QUIET: Duration = Duration::from_secs(1);
 
+impl Others {
+    fn summary(&self, at_least: bool) -> FlowSummary {
+        let direction = usize::from(self.payload[1] > self.payload[0]);
+        let first = self.first.unwrap_or(Instant::ZERO);
+        let seconds = self.last.saturating_since(first).as_secs_f64();
+        let more = if at_least { "at least " } else { "" };
+        FlowSummary {
+            id: format!("others ({more}{} flows)", self.flows),
+            kind: "others",
+            direction: if direction == 0 { "down" } else { "up" },
+            start_ns: first.as_nanos() as i64,
+            end_ns: Some(self.last.as_nanos() as i64),
+            bytes_delivered: self.payload[direction],
+            goodput_mbps: mbps(self.payload[direction], seconds),
+            segments_sent: self.sent[direction],
+            packets_sent: Some(self.sent[direction]),
+            packets_lost: Some(self.dropped[direction]),
+            ..FlowSummary::default()
+        }
+    }
+}
+
 impl Meter {
     /// The way of most of its data.
     fn direction(&self) -> usize {
         let [down, up] = [0, 1].map(|way| self.ways[way].bytes(self.key.protocol));
         usize::from(up > down)
+    }
+
+    /// Payload that arrived, both ways.
+    fn payload(&self) -> u64 {
+        self.ways.iter().map(|way| way.bytes(self.key.protocol)).sum()
     }
 
     fn summary(&self) -> FlowSummary {
@@ -219,7 +425,7 @@ impl Meter {
         let first = self.first.unwrap_or(Instant::ZERO);
         let seconds = self.last.saturating_since(first).as_secs_f64();
         let tcp = self.key.protocol == TCP;
-        let rtt = Quantiles::of(&way.rtt);
+        let rtt = way.rtt.quantiles();
         FlowSummary {
             id: self.id.clone(),
             kind: if tcp { "bulk" } else { "udp" },
@@ -259,7 +465,7 @@ mod tests {
 
     fn tcp() -> Meters {
         let mut meters = Meters::default();
-        meters.add(Name(0), "tcp".to_owned(), Key::tcp(1, false, 40_000, 5201));
+        meters.open(0, Name(0), "tcp".to_owned(), Key::tcp(1, false, 40_000, 5201), false);
         meters
     }
 
@@ -277,13 +483,100 @@ mod tests {
         meters.on_sent(0, 0, ms(50), &packet(seq(1000), 9, 1000));
         meters.on_left(0, 0, ms(60), &packet(seq(1000), 9, 1000));
         meters.on_left(0, 1, ms(70), &packet(9, seq(2000), 0));
-        let flow = meters.flows[0].summary();
+        let flow = meters.meters[0].summary();
         assert_eq!((flow.direction, flow.bytes_delivered), ("down", 2000));
         assert_eq!((flow.segments_sent, flow.retransmitted_segments), (3, Some(1)));
         let rtt = flow.rtt_ms.unwrap();
         assert_eq!((rtt.min, rtt.max), (20.0, 20.0));
         // 2000 bytes in 70 ms.
         assert!((flow.goodput_mbps.unwrap() - 0.228_571).abs() < 1e-6);
+    }
+
+    fn datagram(payload: usize) -> Vec<u8> {
+        let mut packet = Vec::new();
+        let builder = PacketBuilder::ipv4([1; 4], [2; 4], 64).udp(1, 2);
+        builder.write(&mut packet, &vec![0; payload]).unwrap();
+        packet
+    }
+
+    /// A flow is seen: as the forwarder does it.
+    fn seen(meters: &mut Meters, flow: u32, at: Instant) {
+        let known = (flow as usize) < meters.places.len();
+        if (!known || !meters.has_row(flow)) && meters.has_room() {
+            let key = Key::planned(1, UDP, flow as u16, (flow >> 16) as u16);
+            meters.open(flow, Name(flow), format!("flow {flow}"), key, false);
+        } else if !known {
+            meters.join_others(flow);
+        }
+        let packet = datagram(100);
+        meters.on_sent(flow, 1, at, &packet);
+        meters.on_left(flow, 1, at, &packet);
+    }
+
+    fn summary(meters: &mut Meters) -> RunSummary {
+        let mut summary = RunSummary::default();
+        meters.summarise(&mut summary, Some(Name(0)), false, &|_, seen| seen);
+        summary
+    }
+
+    #[test]
+    fn a_port_scan_takes_the_rows_that_there_are_and_no_more() {
+        const FLOWS: u32 = 100_000;
+        let mut meters = tcp();
+        meters.meters[0].pinned = true;
+        // A second goes by in each thousand; every tenth of one is a sample.
+        for flow in 1..=FLOWS {
+            seen(&mut meters, flow, ms(u64::from(flow)));
+            if flow % 100 == 0 {
+                meters.sample(ms(u64::from(flow)), 0.1);
+            }
+        }
+        assert_eq!(meters.meters.len(), MOST_ROWS);
+        assert_eq!(meters.meters.capacity(), MOST_ROWS);
+        assert!(meters.samples.len() < 20_000, "{} rows of samples", meters.samples.len());
+        // A transfer that begins now has a row in the end.
+        let late = ms(u64::from(FLOWS) + 2000);
+        meters.sample(late, 2.0);
+        (0..50).for_each(|_| seen(&mut meters, FLOWS + 1, late));
+        meters.sample(late + Duration::from_secs(5), 5.0);
+        let summary = summary(&mut meters);
+        let others = summary.flows.last().unwrap();
+        assert_eq!(others.id, format!("others ({} flows)", meters.others()));
+        let own = &summary.flows[..summary.flows.len() - 1];
+        assert!(own.iter().any(|flow| flow.bytes_delivered == 5000));
+        let all: u64 = summary.flows.iter().map(|flow| flow.bytes_delivered).sum();
+        assert_eq!(all, u64::from(FLOWS + 50) * 100, "every byte is in one row");
+    }
+
+    #[test]
+    fn a_flow_that_wakes_up_has_the_round_trips_of_before() {
+        let mut meters = tcp();
+        let trip = |meters: &mut Meters, from: u32, at: u64, rtt: u64| {
+            meters.on_sent(0, 0, ms(at), &packet(from, 9, 1000));
+            meters.on_left(0, 1, ms(at + rtt), &packet(9, from + 1000, 0));
+        };
+        trip(&mut meters, 1, 0, 20);
+        meters.fold(ms(20_000));
+        assert!(meters.meters[0].ways[0].rtt.quantiles().is_some());
+        trip(&mut meters, 1001, 30_000, 40);
+        let rtt = meters.meters[0].summary().rtt_ms.unwrap();
+        assert_eq!((rtt.min, rtt.max), (20.0, 40.0));
+    }
+
+    #[test]
+    fn round_trips_without_a_histogram_are_counted() {
+        let mut meters = Meters::default();
+        for flow in 0..=pool::MOST as u32 {
+            let key = Key::tcp(1, false, flow as u16, 80);
+            meters.open(flow, Name(flow), String::new(), key, false);
+            meters.on_sent(flow, 0, ms(0), &packet(1, 9, 1000));
+            meters.on_left(flow, 1, ms(10), &packet(9, 1001, 0));
+        }
+        assert_eq!(meters.missed_rtts(), 1);
+        meters.fold(ms(20_000));
+        meters.on_sent(pool::MOST as u32, 0, ms(20_000), &packet(1001, 9, 1000));
+        meters.on_left(pool::MOST as u32, 1, ms(20_010), &packet(9, 2001, 0));
+        assert_eq!(meters.missed_rtts(), 1);
     }
 
     proptest! {
@@ -298,8 +591,8 @@ mod tests {
                 let seq = first.wrapping_add(index as u32 * 700);
                 meters.on_left(0, 1, ms(1), &packet(seq, 0, 700));
             }
-            prop_assert_eq!(meters.flows[0].ways[1].stream.delivered, 40 * 700);
-            prop_assert!(meters.flows[0].ways[1].stream.ahead.is_empty());
+            prop_assert_eq!(meters.meters[0].ways[1].stream.delivered, 40 * 700);
+            prop_assert!(meters.meters[0].ways[1].stream.ahead.is_empty());
         }
     }
 }

@@ -6,6 +6,7 @@ use airpath_base::{Duration, Histogram};
 use airpath_record::Quantiles;
 use serde::Serialize;
 
+use crate::meter::MOST_ROWS;
 use crate::segments::MOST_SEGMENTS;
 use crate::{LARGEST_PACKET, TunnelReport};
 
@@ -24,6 +25,12 @@ pub struct Report {
     pub inside: u64,
     /// Flows that were seen.
     pub flows: usize,
+    /// Of these, flows of which all or some packets are counted in the row `others`.
+    pub other_flows: u32,
+    /// There were more flows than could be told apart.
+    pub more_flows: bool,
+    /// Round trips that are in no flow's distribution: too many flows had some at the same time.
+    pub missed_rtts: u64,
     /// Links, first direction and first stage first.
     pub links: Vec<LinkReport>,
     /// The packet log, if there was one.
@@ -121,7 +128,19 @@ impl Report {
                  segments at a time (was an MTU raised inside?)"
             )
         };
-        oversized.map(say).collect()
+        let mut said: Vec<String> = oversized.map(say).collect();
+        if self.other_flows > 0 {
+            let more = if self.more_flows { "at least " } else { "" };
+            said.push(format!(
+                "{more}{} flows share the row `others`: {MOST_ROWS} flows have a row of their own",
+                self.other_flows
+            ));
+        }
+        if self.missed_rtts > 0 {
+            let missed_rtts = self.missed_rtts;
+            said.push(format!("{missed_rtts} round trips are in no flow's RTT distribution: too many flows had some at the same time"));
+        }
+        said
     }
 
     /// Why a run does not count whose packets may be so late; `None`: it does.

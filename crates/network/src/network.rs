@@ -107,6 +107,13 @@ impl Network {
         }
     }
 
+    /// Makes room for so many flows, so that adding one takes no time.
+    pub fn reserve_flows(&mut self, flows: usize) {
+        if let Some(radio) = &mut self.radio {
+            radio.reserve_flows(flows);
+        }
+    }
+
     /// A UE to which the scenario gives no flow has one all the same; call it before
     /// [`add_flow`](Self::add_flow).
     pub fn add_ue(&mut self, ue: usize, names: &mut Names) {

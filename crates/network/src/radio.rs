@@ -101,6 +101,12 @@ impl Radio {
         Self { ran, cells, labels, ues, flows, used, mobility, sampled_at: Instant::ZERO }
     }
 
+    /// Room for so many flows.
+    pub(crate) fn reserve_flows(&mut self, flows: usize) {
+        self.ues.reserve(flows);
+        self.flows.reserve(flows);
+    }
+
     /// The next flow belongs to that UE.
     pub(crate) fn add_flow(&mut self, name: Name, ue: usize) {
         self.ues.push(UeIndex(ue as u32));

@@ -75,7 +75,8 @@ impl FairnessSummary {
 pub struct FlowSummary {
     /// Its name.
     pub id: String,
-    /// bulk, file, udp (ping in the table only).
+    /// bulk, file, udp (ping in the table only); others: the flows of an emulation that have no row of
+    /// their own, all in one.
     pub kind: &'static str,
     /// down or up.
     pub direction: &'static str,

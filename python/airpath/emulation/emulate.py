@@ -250,6 +250,15 @@ def _watched(watch: dict[str, Any]) -> list[str]:
         said.append(f"senders looked at every {watch['poll_ms']:g} ms only: {watch['because']}")
     if watch["lost_records"]:
         said.append(f"{watch['lost_records']} records of the senders were lost")
+    if watch["forgotten_sockets"]:
+        said.append(
+            f"{watch['forgotten_sockets']} ends of connections were too many to keep: their "
+            "windows and events are not in the tables"
+        )
+    if watch["crowded_records"]:
+        said.append(
+            f"{watch['crowded_records']} looks at further sockets were left out: too many were open"
+        )
     if watch["unmatched_sockets"]:
         said.append(f"{watch['unmatched_sockets']} sockets belong to no flow of the model")
     return said

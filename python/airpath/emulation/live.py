@@ -176,8 +176,10 @@ def _links(then: Snapshot, now: Snapshot, seconds: float) -> Table:
 
 def _flows(then: Snapshot, now: Snapshot, seconds: float) -> Table:
     table = _table("flow", "", "Mb/s", "RTT ms", "cwnd", "sent again")
+    # A row may have gone to another flow meanwhile.
+    before = {flow["id"]: flow["bytes"] for flow in then["flows"]}
     rates = [
-        (_rate(then["flows"], index, flow, seconds, "bytes"), index)
+        ((flow["bytes"] - before.get(flow["id"], 0)) / seconds if seconds > 0 else 0.0, index)
         for index, flow in enumerate(now["flows"])
     ]
     for rate, index in sorted(rates, key=lambda each: (-each[0], -each[1]))[:MOST_FLOWS]:
@@ -190,6 +192,8 @@ def _flows(then: Snapshot, now: Snapshot, seconds: float) -> Table:
             "" if flow["cwnd_segments"] is None else str(flow["cwnd_segments"]),
             str(flow["retransmissions"]),
         )
+    if now["other_flows"]:
+        table.add_row(f"and {now['other_flows']} others")
     return table
 
 

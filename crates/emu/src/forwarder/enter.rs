@@ -6,7 +6,7 @@ use airpath_base::{FlowId, Instant, Packet, Payload, Tunnel};
 
 use super::Forwarder;
 use crate::EmuError;
-use crate::flows::Key;
+use crate::flows::{Key, Numbered};
 use crate::header;
 use crate::journal::Entry;
 use crate::log::Point;
@@ -16,6 +16,9 @@ use crate::slab::SLOT_BYTES;
 
 /// Reads from one device before departures have their turn again.
 const BATCH: usize = 16;
+
+/// In tables: flows that have no row of their own.
+pub(super) const OTHERS: &str = "others";
 
 impl Forwarder {
     /// Takes packets in.
@@ -75,7 +78,7 @@ impl Forwarder {
                 log.push(now, now, direction, Point::In, self.slab.bytes(slot));
             }
             if let Some(journal) = &mut self.journal {
-                let ue = self.ends[self.flow_ends[flow.0 as usize]].ue;
+                let ue = self.ends[usize::from(self.flow_ends[flow.0 as usize])].ue;
                 journal.push(Entry::Entered { at: now, path: direction, flow, ue, size, ecn });
             }
             if let Some(capture) = &mut self.capture {
@@ -106,20 +109,38 @@ impl Forwarder {
             (false, _) => *self.routes.get(&destination)?,
         };
         let key = Key::of(packet, &layout, ue_end, up);
-        let (flow, new) = self.flows.number(key);
+        let Numbered { flow, new, shared } = self.flows.number(key);
         if new {
-            let id = key.name(&self.ends[ue_end].name);
-            self.add_flow(key, id);
+            let id = (!shared && self.meters.has_room()).then(|| self.id_of(&key));
+            self.add_flow(flow, key, id, false);
+        } else if !shared && !self.meters.has_row(flow.0) && self.meters.has_room() {
+            let id = self.id_of(&key);
+            let name = self.tables.names.add(&id);
+            self.meters.open(flow.0, name, id, key, false);
         }
         Some(flow)
     }
 
-    /// The next flow.
-    pub(super) fn add_flow(&mut self, key: Key, id: String) {
-        let (name, ue) = (self.tables.names.add(&id), self.ends[key.end].ue);
+    fn id_of(&self, key: &Key) -> String {
+        key.name(&self.ends[key.end].name)
+    }
+
+    /// The next flow; without a name it is one of the others. The scenario's are pinned.
+    pub(super) fn add_flow(&mut self, flow: FlowId, key: Key, id: Option<String>, pinned: bool) {
+        let (ue, names) = (self.ends[key.end].ue, &mut self.tables.names);
+        let name = match id {
+            Some(id) => {
+                let name = names.add(&id);
+                self.meters.open(flow.0, name, id, key, pinned);
+                name
+            }
+            None => {
+                self.meters.join_others(flow.0);
+                *self.others.get_or_insert_with(|| names.add(OTHERS))
+            }
+        };
         self.network.add_ue(ue, &mut self.tables.names);
         self.network.add_flow(name, ue);
-        self.meters.add(name, id, key);
-        self.flow_ends.push(key.end);
+        self.flow_ends.push(key.end as u16);
     }
 }

@@ -72,7 +72,7 @@ impl Forwarder {
                 let size = packet.size;
                 journal.push(Entry::Left { at, path, flow, size });
             }
-            let end = if path == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize] };
+            let end = if path == FROM_UE { 0 } else { self.flow_ends[flow.0 as usize].into() };
             if let Some(capture) = &mut self.capture {
                 let copy = capture.packet(end, at, self.slab.bytes(slot));
                 complete(copy, self.slab.checksum(slot));

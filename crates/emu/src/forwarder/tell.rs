@@ -5,6 +5,7 @@ use airpath_network::{FROM_SERVER, FROM_UE};
 use airpath_record::{RunSummary, Tables};
 
 use super::Forwarder;
+use super::enter::OTHERS;
 use super::way::Way;
 use crate::journal::Journal;
 use crate::live::Snapshot;
@@ -51,6 +52,7 @@ impl Forwarder {
             look.time_s = now.as_secs_f64();
             network.update(now, &mut look.network);
             meters.update(&mut look.flows);
+            look.other_flows = meters.others();
             for (way, look) in ways.iter().zip(&mut look.directions) {
                 way.update(look);
             }
@@ -87,7 +89,10 @@ impl Forwarder {
                 .as_ref()
                 .map(|tunnel| DIRECTIONS.into_iter().zip(tunnel.report()).collect()),
             inside: self.network.load().packets,
-            flows: self.flow_ends.len(),
+            flows: self.flows.given() as usize,
+            other_flows: self.meters.others(),
+            more_flows: self.flows.is_full(),
+            missed_rtts: self.meters.missed_rtts(),
             links,
             log: self.log.as_ref().map(|log| {
                 let (records, lost) = log.counts();
@@ -130,9 +135,11 @@ impl Forwarder {
             ..RunSummary::default()
         };
         self.network.summarise(now, &mut summary);
-        let Self { meters, ledger, tables, flows, .. } = &mut self;
+        let Self { meters, ledger, tables, flows, others, .. } = &mut self;
+        let others =
+            (meters.others() > 0).then(|| *others.get_or_insert_with(|| tables.names.add(OTHERS)));
         let complete = |flow, seen| ledger.complete(flow, now, seen);
-        let metered = meters.summarise(&mut summary, flows.keys(), &complete);
+        let metered = meters.summarise(&mut summary, others, flows.is_full(), &complete);
         ledger.finish_pings(now, &meters.names(), &mut summary, tables);
         (summary, self.tables, metered)
     }

@@ -28,7 +28,7 @@ impl Forwarder {
             self.ways[way as usize].marked += u64::from(header::mark(bytes));
         }
         complete(bytes, checksum);
-        let around = tunnel.header(way, self.flow_ends[flow.0 as usize], bytes.len());
+        let around = tunnel.header(way, self.flow_ends[flow.0 as usize].into(), bytes.len());
         if let Some(capture) = &mut self.capture {
             if way == Way::Up {
                 capture.packet(self.ends.len(), at, bytes);

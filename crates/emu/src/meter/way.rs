@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use airpath_base::{Duration, Histogram, Instant};
+use airpath_base::{Duration, Instant};
 
+use super::pool::{Pool, Rtts};
 use crate::packet::{ACK, FIN, Layout, SYN, TCP, UDP};
 
 /// One direction of a flow.
@@ -24,7 +25,7 @@ pub(super) struct Way {
     pub(super) payload: u64,
     /// Segments under way, in order.
     under_way: VecDeque<Segment>,
-    pub(super) rtt: Histogram,
+    pub(super) rtt: Rtts,
     /// Since the last sample.
     pub(super) rtt_sum: Duration,
     pub(super) rtt_count: u64,
@@ -52,7 +53,7 @@ impl Way {
             stream: Stream::default(),
             payload: 0,
             under_way: VecDeque::new(),
-            rtt: Histogram::new(),
+            rtt: Rtts::default(),
             rtt_sum: Duration::ZERO,
             rtt_count: 0,
         }
@@ -82,7 +83,7 @@ impl Way {
     /// first segment that it newly acknowledges; if one of them was sent twice, since that one was
     /// sent last, which is what the timestamp echoes (RFC 7323 4.3). Without `timestamps` nothing
     /// tells then (RFC 6298 3).
-    pub(super) fn on_ack(&mut self, now: Instant, ack: u32, timestamps: bool) {
+    pub(super) fn on_ack(&mut self, now: Instant, ack: u32, timestamps: bool, pool: &mut Pool) {
         if self.highest == 0 {
             return;
         }
@@ -96,7 +97,7 @@ impl Way {
         }
         if let Some(sent) = first.filter(|_| timestamps || !again) {
             let rtt = now.saturating_since(sent);
-            self.rtt.record(rtt);
+            self.rtt.record(rtt, pool);
             self.rtt_sum += rtt;
             self.rtt_count += 1;
         }

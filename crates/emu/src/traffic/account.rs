@@ -64,9 +64,13 @@ struct Probe {
     lost: bool,
 }
 
+/// Datagrams of a flow whose time of entering is kept: more than can be under way.
+const REMEMBERED: u64 = 1 << 17;
+
 #[derive(Debug, Default)]
 struct Stream {
-    /// When each entered.
+    sent: u64,
+    /// When each of the last [`REMEMBERED`] entered: that of number `n` at `n` modulo as many.
     sent_at: Vec<Instant>,
     received: u64,
     /// Of these, before the stop.
@@ -91,7 +95,7 @@ impl Ledger {
         let Some(account) = self.0.get_mut(flow as usize) else { return };
         match &mut account.kept {
             Kept::Ping(echoes) if path == account.forward => echoes.sent(now),
-            Kept::Udp(stream) if path == account.forward => stream.sent_at.push(now),
+            Kept::Udp(stream) if path == account.forward => stream.sent(now),
             Kept::Tcp(_) | Kept::Ping(_) | Kept::Udp(_) => {}
         }
     }
@@ -273,7 +277,7 @@ impl Account {
     fn complete_stream(&self, stream: &Stream, now: Instant) -> FlowSummary {
         let end = self.stop.map_or(now, |stop| stop.min(now));
         let seconds = end.saturating_since(self.start).as_secs_f64();
-        let sent = stream.sent_at.len() as u64;
+        let sent = stream.sent;
         FlowSummary {
             bytes_delivered: stream.payload(stream.received),
             goodput_mbps: mbps(stream.payload(stream.received_in_time), seconds),
@@ -371,6 +375,15 @@ impl Echoes {
 }
 
 impl Stream {
+    fn sent(&mut self, now: Instant) {
+        let place = (self.sent % REMEMBERED) as usize;
+        self.sent += 1;
+        match self.sent_at.get_mut(place) {
+            Some(sent_at) => *sent_at = now,
+            None => self.sent_at.push(now),
+        }
+    }
+
     fn received(&mut self, at: Instant, packet: &[u8], stop: Option<Instant>) {
         self.received += 1;
         self.received_in_time += u64::from(stop.is_none_or(|stop| at <= stop));
@@ -387,7 +400,10 @@ impl Stream {
     fn sent_at_of(&self, packet: &[u8]) -> Option<Instant> {
         let at = Layout::of(packet)?.ip_bytes + 8;
         let number = u32::from_be_bytes(*packet.get(at..at + 4)?.first_chunk()?);
-        self.sent_at.get(number as usize).copied()
+        let back = u64::from((self.sent as u32).wrapping_sub(number));
+        let is_remembered = (1..=REMEMBERED.min(self.sent)).contains(&back);
+        let place = (self.sent.wrapping_sub(back) % REMEMBERED) as usize;
+        self.sent_at.get(place).copied().filter(|_| is_remembered)
     }
 
     fn payload(&self, packets: u64) -> u64 {
@@ -440,6 +456,23 @@ mod tests {
     }
 
     #[test]
+    fn of_a_long_flow_the_last_datagrams_are_remembered() {
+        let mut stream = Stream::default();
+        let count = 3 * REMEMBERED + 7;
+        (0..count).for_each(|at| stream.sent(ms(at)));
+        let at = |number: u64| {
+            let mut packet = Vec::new();
+            let builder = PacketBuilder::ipv4([1; 4], [2; 4], 64).udp(1, 2);
+            builder.write(&mut packet, &(number as u32).to_be_bytes()).unwrap();
+            stream.sent_at_of(&packet)
+        };
+        assert_eq!(at(count - 1), Some(ms(count - 1)));
+        assert_eq!(at(count - REMEMBERED), Some(ms(count - REMEMBERED)));
+        assert_eq!((at(count - REMEMBERED - 1), at(count)), (None, None));
+        assert_eq!((stream.sent, stream.sent_at.len() as u64), (count, REMEMBERED));
+    }
+
+    #[test]
     fn jitter_is_that_of_rfc_3550() {
         let packet = |number: u32| {
             let mut packet = Vec::new();
@@ -447,8 +480,8 @@ mod tests {
             builder.write(&mut packet, &number.to_be_bytes()).unwrap();
             packet
         };
-        let sent_at = vec![ms(0), ms(10)];
-        let mut stream = Stream { packet_bytes: 32, sent_at, ..Stream::default() };
+        let mut stream = Stream { packet_bytes: 32, ..Stream::default() };
+        [0, 10].into_iter().for_each(|at| stream.sent(ms(at)));
         stream.received(ms(20), &packet(0), None);
         stream.received(ms(46), &packet(1), Some(ms(40)));
         // Delays of 20 and 36 ms: 16/16.

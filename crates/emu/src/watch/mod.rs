@@ -34,6 +34,12 @@ pub(crate) use rows::Run;
 pub(crate) use seen::congestion_name;
 pub(crate) use track::Keep;
 
+/// Ends of connections that are kept at a time.
+const MOST_SOCKETS: usize = 2048;
+
+/// Whose end says nothing for longer can be forgotten, if there are too many.
+const SILENT: Duration = Duration::from_secs(10);
+
 /// How often a live view is told.
 const SHOW: Duration = Duration::from_millis(100);
 
@@ -58,6 +64,11 @@ pub struct WatchFacts {
     pub sockets: u64,
     /// Of these, ends whose flow the model does not know.
     pub unmatched_sockets: u64,
+    /// Ends that were forgotten, because there were too many: their windows and events are not in the
+    /// tables.
+    pub forgotten_sockets: u64,
+    /// Records of ends that found no room because so many others were open.
+    pub crowded_records: u64,
 }
 
 /// Whom to show what is seen.
@@ -83,6 +94,8 @@ pub(crate) struct Watched {
     shown: Option<Shown>,
     /// CLOCK_MONOTONIC in nanoseconds.
     shown_ns: u64,
+    /// Nothing can be forgotten before.
+    full_until_ns: u64,
 }
 
 /// An end of a connection: place of its namespace, and its cookie.
@@ -238,17 +251,41 @@ impl Watched {
             lost_records: 0,
             sockets: 0,
             unmatched_sockets: 0,
+            forgotten_sockets: 0,
+            crowded_records: 0,
         };
-        Self { facts, keep, tracks: BTreeMap::new(), shown, shown_ns: 0 }
+        Self { facts, keep, tracks: BTreeMap::new(), shown, shown_ns: 0, full_until_ns: 0 }
     }
 
     fn note(&mut self, seen: &Seen) {
         self.facts.records += 1;
-        let track = self
-            .tracks
-            .entry((seen.end, seen.cookie))
-            .or_insert_with(|| Track::new(seen, self.keep));
+        let socket = (seen.end, seen.cookie);
+        if self.tracks.len() >= MOST_SOCKETS && !self.tracks.contains_key(&socket) {
+            if seen.time_ns >= self.full_until_ns {
+                self.forget(seen.time_ns);
+            }
+            if self.tracks.len() >= MOST_SOCKETS {
+                self.facts.crowded_records += 1;
+                return;
+            }
+        }
+        let track = self.tracks.entry(socket).or_insert_with(|| Track::new(seen, self.keep));
         track.note(seen);
+    }
+
+    /// Makes room, up to a half: forgets ends that are closed or silent, those first that sent least.
+    fn forget(&mut self, now_ns: u64) {
+        let is_over = |track: &Track| track.ended || now_ns > track.last_ns + SILENT.as_nanos();
+        let over = self.tracks.iter().filter(|(_, track)| is_over(track));
+        let mut over: Vec<(u64, Socket)> =
+            over.map(|(&socket, track)| (track.last.acked_bytes, socket)).collect();
+        over.sort_unstable();
+        over.truncate(MOST_SOCKETS / 2);
+        for (_, socket) in &over {
+            self.tracks.remove(socket);
+        }
+        self.facts.forgotten_sockets += over.len() as u64;
+        self.full_until_ns = now_ns + SHOW.as_nanos();
     }
 
     /// Tells whoever looks at the run, once in a while.
@@ -263,5 +300,57 @@ impl Watched {
             let sender = (track.key(&shown.addresses)?, track.first.end == 0);
             Some((sender, track.last.cwnd))
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::seen::{Found, Kind, State};
+    use super::*;
+
+    fn seen(cookie: u64, kind: Kind, ms: u64, acked_bytes: u64) -> Seen {
+        Seen {
+            time_ns: ms * 1_000_000,
+            end: 0,
+            cookie,
+            kind,
+            v6: false,
+            local_port: 1,
+            remote_port: 2,
+            remote: Ipv4Addr::LOCALHOST.into(),
+            congestion: "cubic",
+            state: State { acked_bytes, ..State::default() },
+            found: Found::default(),
+        }
+    }
+
+    #[test]
+    fn of_many_sockets_those_stay_that_are_open_or_sent_most() {
+        let keep = Keep::for_samples(Duration::from_millis(100), false);
+        let mut watched = Watched::new("bpf", None, keep, None);
+        watched.note(&seen(0, Kind::Begin, 0, 1_000_000));
+        watched.note(&seen(0, Kind::End, 0, 1_000_000));
+        watched.note(&seen(1, Kind::Begin, 0, 0));
+        for cookie in 2..100_000 {
+            watched.note(&seen(cookie, Kind::Begin, cookie / 10, 0));
+            watched.note(&seen(cookie, Kind::End, cookie / 10, 0));
+            watched.note(&seen(1, Kind::Ack, cookie / 10, 0));
+        }
+        assert!(watched.tracks.len() <= MOST_SOCKETS);
+        assert!(watched.tracks.contains_key(&(0, 0)) && watched.tracks.contains_key(&(0, 1)));
+        let WatchFacts { forgotten_sockets, crowded_records, .. } = watched.facts;
+        assert!(forgotten_sockets > 90_000 && crowded_records < 10_000, "{crowded_records}");
+    }
+
+    #[test]
+    fn with_too_many_open_sockets_new_ones_are_not_watched_and_that_is_counted() {
+        let keep = Keep::for_samples(Duration::from_millis(100), false);
+        let mut watched = Watched::new("bpf", None, keep, None);
+        for cookie in 0..=MOST_SOCKETS as u64 {
+            watched.note(&seen(cookie, Kind::Begin, 1, 0));
+        }
+        assert_eq!((watched.tracks.len(), watched.facts.crowded_records), (MOST_SOCKETS, 1));
     }
 }

@@ -47,6 +47,9 @@ pub(super) struct Track {
     /// An acknowledgement whose effect is not known yet.
     pending_ns: Option<u64>,
     pub(super) last: State,
+    pub(super) last_ns: u64,
+    /// The connection is closed.
+    pub(super) ended: bool,
     spacing_ns: u64,
 }
 
@@ -94,6 +97,8 @@ impl Track {
             reduced_to: None,
             pending_ns: None,
             last: first.state,
+            last_ns: first.time_ns,
+            ended: false,
             spacing_ns: keep.spacing_ns,
         }
     }
@@ -107,7 +112,8 @@ impl Track {
             Kind::Congestion { before, after } => self.change(seen, before, after),
             Kind::Ack | Kind::Look | Kind::Begin | Kind::End => self.settle(seen),
         }
-        self.last = seen.state;
+        (self.last, self.last_ns) = (seen.state, seen.time_ns);
+        self.ended |= seen.kind == Kind::End;
         self.congestion = seen.congestion;
     }
 
