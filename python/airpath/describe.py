@@ -21,13 +21,14 @@ def partial(summary: dict[str, Any]) -> list[str]:
 
 
 def sentences(summary: dict[str, Any]) -> list[str]:
-    """One sentence a flow, pings last; of very many flows those that carried most."""
+    """One sentence a flow, how fairly they share, pings last; of very many flows the largest."""
     flows = [flow for flow in summary["flows"] if flow["kind"] != "ping"]
     by_bytes = sorted(flows, key=lambda flow: -(flow.get("bytes_delivered") or 0))
     least = by_bytes[_MOST_FLOWS:]
     said = [flow_sentence(flow) for flow in flows if flow not in least]
     if least:
         said.append(f"and {count(len(least))} flows that carried less")
+    said += [fairness_sentence(shared) for shared in summary.get("fairness", [])]
     return said + [ping_sentence(ping) for ping in summary["pings"]]
 
 
@@ -47,6 +48,13 @@ def flow_sentence(flow: dict[str, Any]) -> str:
     if flow["kind"] != "others":
         parts += _datagrams(flow) if flow["kind"] == "udp" else _connection(flow)
     return f"{flow['id']}: {', '.join(parts)}"
+
+
+def fairness_sentence(shared: dict[str, Any]) -> str:
+    """``fairness down: Jain's index 0.87 of 2 flows (1: equal shares, 0.5: one has all)``."""
+    words = f"Jain's index {digits(shared['jain_index'])} of {plural(shared['flows'], 'flow')}"
+    least = digits(1 / shared["flows"])
+    return f"fairness {shared['id']}: {words} (1: equal shares, {least}: one has all)"
 
 
 def ping_sentence(ping: dict[str, Any]) -> str:

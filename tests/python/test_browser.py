@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -99,6 +100,71 @@ def test_the_radio_is_drawn(chromium: list[str], radio_report: Path) -> None:
     assert re.findall(r'data-chart="(\w+)"', drawn(chromium, radio_report)) == charts
 
 
+LOOK = """<script type="module">
+const cut = [];
+while (!document.documentElement.dataset.drawn) await new Promise((go) => setTimeout(go, 50));
+const beyond = (inner, outer) => inner.left < outer.left - 1 || inner.right > outer.right + 1;
+for (const svg of document.querySelectorAll(".chart svg"))
+  for (const text of svg.querySelectorAll("text"))
+    if (text.textContent && beyond(text.getBoundingClientRect(), svg.getBoundingClientRect()))
+      cut.push(text.textContent);
+for (const box of document.querySelectorAll(".chart, .scroll, pre"))
+  if (box.scrollWidth > box.clientWidth + 1) cut.push(box.textContent.slice(0, 60));
+if (document.documentElement.scrollWidth > window.innerWidth) cut.push("the page");
+document.body.dataset.looked = JSON.stringify([window.innerWidth, ...cut]);
+</script>"""
+
+# A window has at least 500 pixels, a frame what it is given.
+WAIT = """<script type="module">
+const [frame, here] = [document.querySelector("iframe"), document.documentElement.dataset];
+while (!frame.contentDocument?.body?.dataset.looked) await new Promise((go) => setTimeout(go, 50));
+here.looked = frame.contentDocument.body.dataset.looked;
+here.drawn = "yes";
+</script>"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("which", ["report", "radio_report"])
+def test_no_text_is_cut(
+    chromium: list[str], request: pytest.FixtureRequest, tmp_path: Path, width: int, which: str
+) -> None:
+    whole, _, end = request.getfixturevalue(which).read_text().rpartition("</body>")
+    inside = html.escape(f"{whole}{LOOK}</body>{end}")
+    page = tmp_path / "page.html"
+    page.write_text(f'<iframe width="{width}" height="900" srcdoc="{inside}"></iframe>{WAIT}')
+    looked = re.search(r'data-looked="(.*?)"', drawn(chromium, page))
+    assert looked
+    assert json.loads(html.unescape(looked[1])) == [width]
+
+
+def test_the_radio_has_its_words_on_the_screen(chromium: list[str], radio_report: Path) -> None:
+    page = drawn(chromium, radio_report)
+    chart = page.partition('data-chart="radio"')[2].partition("</svg>")[0]
+    words = re.findall(r"<text[^>]*>([^<]+)</text>", chart)
+    assert {"down", "up", "PRBs", "index", "bytes", "time (s)", "east"} <= {*words}
+
+
+def test_paper_has_no_pages_of_defaults(
+    chromium: list[str], radio_report: Path, tmp_path: Path
+) -> None:
+    """A scenario of 470 lines, 49 of which are no defaults."""
+    text = radio_report.read_text()
+    bare = tmp_path / "bare.html"
+    bare.write_text(re.sub(r'<details class="defaults">.*?</details>', "", text, flags=re.DOTALL))
+    assert len(bare.read_text()) < len(text) - 8_000
+    assert pages_of(chromium, radio_report, tmp_path) == pages_of(chromium, bare, tmp_path)
+
+
+def pages_of(chromium: list[str], page: Path, tmp_path: Path) -> int:
+    """Sheets of paper that a page takes."""
+    pdf = tmp_path / "page.pdf"
+    subprocess.run(
+        [*chromium, "--no-pdf-header-footer", f"--print-to-pdf={pdf}", page.as_uri()],
+        capture_output=True, timeout=PATIENCE_S, check=True,
+    )  # fmt: skip
+    return len(re.findall(rb"/Type /Page\b", pdf.read_bytes()))
+
+
 def test_without_scripts_the_tables_are_there(
     chromium: list[str], report: Path, tmp_path: Path
 ) -> None:
@@ -106,15 +172,7 @@ def test_without_scripts_the_tables_are_there(
     text = report.read_text()
     barred = tmp_path / "barred.html"
     barred.write_text(text.replace("script-src 'unsafe-inline' 'unsafe-eval'", "script-src 'none'"))
-    pages = {}
-    for page in (report, barred):
-        pdf = tmp_path / "page.pdf"
-        subprocess.run(
-            [*chromium, f"--print-to-pdf={pdf}", page.as_uri()],
-            capture_output=True, timeout=PATIENCE_S, check=True,
-        )  # fmt: skip
-        pages[page] = len(re.findall(rb"/Type /Page\b", pdf.read_bytes()))
-    assert pages[barred] > pages[report] > 2
+    assert pages_of(chromium, barred, tmp_path) > pages_of(chromium, report, tmp_path) > 2
 
 
 def test_it_prints(chromium: list[str], report: Path) -> None:

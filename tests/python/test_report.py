@@ -18,8 +18,11 @@ from airpath.plots import figures
 from airpath.plots.marks import nice_top, spread
 from airpath.plots.theme import DARK, LIGHT, coloured
 from airpath.report import write_figures, write_report
+from airpath.report.entries import tables
 from airpath.report.render import library
+from airpath.report.setup import given
 from airpath.results import Run
+from airpath.text import digits
 from conftest import DOWNLINK
 
 NAME = DOWNLINK
@@ -105,7 +108,7 @@ def test_long_runs_are_thinned_and_say_so(tmp_path: Path) -> None:
 
 
 def test_short_runs_are_not_thinned() -> None:
-    assert figures([airpath.run(NAME)])[0].notes == ()
+    assert not any("thinned" in note for note in figures([airpath.run(NAME)])[0].notes)
 
 
 def test_many_flows_do_not_bloat() -> None:
@@ -171,7 +174,7 @@ def test_without_scripts_there_are_tables(tmp_path: Path) -> None:
     for figure in figures([run]):
         assert len(figure.table.rows) >= 2, figure.id
         assert {len(row) for row in figure.table.rows} == {len(figure.table.heads)}
-        assert all(f"<td>{cell}</td>" in page for cell in figure.table.rows[-1])
+        assert all(f">{cell}</td>" in page for cell in figure.table.rows[-1])
     goodput = [float(row[2]) for row in figures([run])[0].table.rows if row[0] == "download"]
     assert sum(goodput) / len(goodput) == pytest.approx(
         run.flows.filter(flow="download", seed=1)["goodput_mbps"][0], rel=0.02
@@ -219,6 +222,107 @@ def test_labels_move_apart() -> None:
 )
 def test_axes_end_at_round_numbers(value: float, top: float) -> None:
     assert nice_top(value) == pytest.approx(top)
+
+
+def cells(page: str, heading: str) -> list[list[str]]:
+    """The rows of the first table after a heading."""
+    table = page.partition(f"<h2>{heading}</h2>")[2].partition("</table>")[0]
+    rows = table.replace("\n", "").split("<tr>")[1:]
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+
+
+def test_a_comparison_begins_with_its_results(tmp_path: Path) -> None:
+    one = airpath.run("two-flows", {"run.duration_s": 20}, out=tmp_path / "one")
+    sets = {"run.duration_s": 20, "flow.1.congestion": "cubic"}
+    two = airpath.run("two-flows", sets, repeat=2, out=tmp_path / "two")
+    page = written(tmp_path / "report.html", one, two)
+    assert re.findall("<h2>(.*?)</h2>", page)[:2] == ["Results", "What differs"]
+    head, *rows = cells(page, "Results")
+    assert head == ["", "one", "two"]
+    found = {name: values for name, *values in rows}
+    for name in ("cubic: goodput", "reno: RTT, median", "reno: time-outs (RTO)"):
+        assert len(found[name]) == 2
+    assert "±" not in found["cubic: goodput"][0]
+    assert "±" in found["cubic: goodput"][1]
+    jain = one.summary["fairness"][0]["jain_index"]
+    assert found["down: Jain&#39;s index"][0] == digits(jain)
+    assert cells(page, "What differs")[1][0] == "flow.1.congestion"
+
+
+def test_how_fairly_flows_share_stands_first(tmp_path: Path) -> None:
+    run = airpath.run("two-flows", {"run.duration_s": 20})
+    page = written(tmp_path / "report.html", run)
+    first = page.partition("<h2>")[0]
+    index = digits(run.summary["fairness"][0]["jain_index"])
+    assert f"Jain&#39;s index {index} of 2 flows" in first
+
+
+def test_many_entries_are_rows() -> None:
+    run = airpath.run("handover", {"run.duration_s": 1})
+    shown = {table.heads[0]: table for table in tables(run)}
+    assert shown["links"].heads[1:] == ["radio.ue-0.down", "radio.ue-0.up"]
+    few = run.summary["flows"]
+    run.summary["flows"] = [few[0] | {"id": f"flow-{index}"} for index in range(9)]
+    assert [row[0] for row in tables(run)[0].rows] == [f"flow-{index}" for index in range(9)]
+
+
+@pytest.mark.parametrize("name", ["bufferbloat", "nr-n78", "handover", "trace-driven", "proxy"])
+def test_a_scenario_without_its_defaults_means_the_same(name: str) -> None:
+    from airpath.scenario import load, parse
+
+    scenario = load(name)
+    short = given(scenario.resolved_toml) + "\n"
+    assert parse(short, "short").resolved_toml == scenario.resolved_toml
+    assert len(short.splitlines()) < len(scenario.resolved_toml.splitlines()) / 3
+    lines = [line for line in short.splitlines() if line and not line.startswith("[")]
+    for line in lines:
+        try:
+            other = parse(short.replace(f"{line}\n", "", 1), "short").resolved_toml
+        except AirpathError:
+            continue
+        assert other != scenario.resolved_toml, f"{line} could go"
+
+
+def test_a_scenario_that_cannot_be_read_again_is_shown_whole() -> None:
+    toml = '[[path.down]]\nstage = "link"\nfile = "gone.trace"\n'
+    assert given(toml) == toml
+
+
+def test_the_receive_window_is_drawn_with_cwnd() -> None:
+    limited = airpath.run("small-window")
+    windows = limited.samples["receive_window_segments"].drop_nulls()
+    assert windows.max() == 65_536 // 1448
+    timeline = figures([limited])[0]
+    cwnd = next(panel for panel in timeline.spec["vconcat"] if "cwnd" in panel["title"])
+    drawn = [layer["encoding"].get("y", {}).get("field") for layer in cwnd["layer"]]
+    assert "receive_window_segments" in drawn
+    assert max(timeline.data["flows"][0]["receive_window_segments"]) == 65_536 // 1448
+    assert not any("receive window" in note for note in timeline.notes)
+    wide = figures([airpath.run("bufferbloat")])[0]
+    assert any("the receive window of 11 586 segments" in note for note in wide.notes)
+
+
+def test_the_distribution_has_both_edges_of_every_bucket() -> None:
+    run = airpath.run("bufferbloat", {"run.duration_s": 20})
+    rtt = next(figure for figure in figures([run]) if figure.id == "rtt")
+    for series, density in zip(rtt.data["rtt"], rtt.data["density"], strict=True):
+        histogram = run.rtt_histogram.filter(flow=series["s"]).sort("low_ms")
+        assert series["rtt"][::2] == pytest.approx(histogram["low_ms"].to_list(), abs=1e-4)
+        assert series["rtt"][1::2] == pytest.approx(histogram["high_ms"].to_list(), abs=1e-4)
+        # Level from the upper edge of one bucket to the lower edge of the next.
+        assert series["share"][0] == 0
+        assert series["share"][1:-1:2] == series["share"][2::2]
+        assert series["share"][-1] == 1
+        assert sum(density["share"]) == pytest.approx(1, abs=1e-3)
+
+
+def test_samples_of_one_value_are_one_step() -> None:
+    """Where they were joined by a line, 160 equal pings looked like a spread."""
+    steady = airpath.run("wire", {"run.duration_s": 5})
+    rtt = next(figure for figure in figures([steady]) if figure.id == "rtt")
+    for series in rtt.data["rtt"]:
+        half = next(i for i, share in enumerate(series["share"]) if share >= 0.5)
+        assert series["rtt"][half] / series["rtt"][half - 1] < 1.01
 
 
 def test_what_was_run_names_cells_and_how_ues_move() -> None:

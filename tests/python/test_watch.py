@@ -69,6 +69,10 @@ def test_a_download_is_watched(airpath_command: Command, wire: Path, watch: str)
     apart = (late["srtt_ms"] - late["rtt_ms"]).abs()
     assert apart.is_between(0.0, 2.0).sum() > 0.5 * late.height
     assert (late["inflight_segments"] <= late["cwnd_segments"]).sum() > 0.9 * late.height
+    # The kernel starts at 64 KiB of payload and tunes itself up.
+    windows = late["receive_window_segments"]
+    assert windows.is_between(40, 10_000).all()
+    assert (late["inflight_segments"] <= windows).all()
     kinds = download.table("events")["kind"].to_list()
     assert kinds.index("slow_start_exit") < kinds.index("recovery_start")
     acks = download.table("acks")

@@ -116,6 +116,7 @@ struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	__u32 snd_una;
 	__u32 snd_nxt;
+	__u32 snd_wnd;
 	__u32 snd_cwnd;
 	__u32 snd_cwnd_cnt;
 	__u32 snd_cwnd_clamp;

@@ -35,6 +35,7 @@ struct record {
 	__u32 mss;
 	__u32 base_rtt_us;
 	__u32 round_rtt_us;
+	__u32 peer_window; /* bytes */
 	__u16 local_port;
 	__u16 remote_port;
 	__u8 kind;
@@ -42,11 +43,11 @@ struct record {
 	__u8 next_congestion_state;
 	__u8 found;
 	__u8 v6;
-	__u8 spare[3];
+	__u8 spare[7];
 	__u8 remote[16];
 	char congestion[TCP_CA_NAME_MAX];
 };
-_Static_assert(sizeof(struct record) == 136, "src/record.rs");
+_Static_assert(sizeof(struct record) == 144, "src/record.rs");
 
 struct tcp_congestion_ops {
 	char name[TCP_CA_NAME_MAX];
@@ -147,6 +148,7 @@ static __always_inline void tell(struct sock *sk, struct tcp_sock *tp, __u32 end
 	if (bpf_core_field_exists(tp->total_rto))
 		record->timeouts = tp->total_rto;
 	record->mss = tp->mss_cache;
+	record->peer_window = tp->snd_wnd;
 	record->local_port = sk->__sk_common.skc_num;
 	record->remote_port = __builtin_bswap16(sk->__sk_common.skc_dport);
 	record->kind = kind;

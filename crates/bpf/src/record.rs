@@ -57,6 +57,8 @@ pub struct Record {
     pub base_rtt_us: u32,
     /// The round's RTT in microseconds; 0 for none.
     pub round_rtt_us: u32,
+    /// What the peer has announced last, in bytes.
+    pub peer_window: u32,
     /// Congestion control, ended by zeros.
     pub congestion: [u8; 16],
 }
@@ -101,7 +103,7 @@ const INFINITE: u32 = 0x7fff_ffff;
 
 impl Record {
     /// Bytes of `struct record`.
-    pub(crate) const BYTES: usize = 136;
+    pub(crate) const BYTES: usize = 144;
 
     /// `None` if that is none.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
@@ -109,8 +111,8 @@ impl Record {
         let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("in range"));
         let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("in range"));
         let short = |at: usize| u16::from_ne_bytes(bytes[at..at + 2].try_into().expect("in range"));
-        let v6 = bytes[100] != 0;
-        let address: [u8; 16] = bytes[104..120].try_into().expect("in range");
+        let v6 = bytes[104] != 0;
+        let address: [u8; 16] = bytes[112..128].try_into().expect("in range");
         let [a, b, c, d] = [address[0], address[1], address[2], address[3]];
         let ssthresh = word(32);
         Some(Self {
@@ -134,16 +136,17 @@ impl Record {
             mss: word(80),
             base_rtt_us: word(84),
             round_rtt_us: word(88),
-            local_port: short(92),
-            remote_port: short(94),
-            kind: match bytes[96] {
+            peer_window: word(92),
+            local_port: short(96),
+            remote_port: short(98),
+            kind: match bytes[100] {
                 0 => Kind::Ack,
-                1 => Kind::Congestion { before: bytes[97], after: bytes[98] },
+                1 => Kind::Congestion { before: bytes[101], after: bytes[102] },
                 2 => Kind::Begin,
                 3 => Kind::End,
                 _ => return None,
             },
-            found: match bytes[99] {
+            found: match bytes[103] {
                 0 => Found::Nothing,
                 2 => Found::AckTrain,
                 3 => Found::Delay,
@@ -157,7 +160,7 @@ impl Record {
             } else {
                 Ipv4Addr::new(a, b, c, d).into()
             },
-            congestion: bytes[120..136].try_into().expect("in range"),
+            congestion: bytes[128..144].try_into().expect("in range"),
         })
     }
 

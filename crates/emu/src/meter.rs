@@ -287,6 +287,9 @@ impl Meters {
                 srtt_ms: meter.sender.map(|sender| sender.srtt_ms),
                 rtt_ms: (count > 0).then(|| (rtt / count).as_millis_f64()),
                 inflight_segments: meter.sender.map(|sender| sender.inflight_segments),
+                receive_window_segments: meter
+                    .sender
+                    .and_then(|sender| sender.receive_window_segments),
             });
         }
         if crowded {

@@ -30,6 +30,8 @@ table! {
         rtt_ms: Option<f64>,
         /// Segments in flight (RFC 6675 pipe).
         inflight_segments: Option<u32>,
+        /// The receive window that the peer announced last, in whole segments.
+        receive_window_segments: Option<u32>,
     }
 }
 

@@ -393,6 +393,11 @@ impl Endpoint {
         self.sender.in_flight()
     }
 
+    /// The peer's receive window, as it was announced last, in whole segments.
+    pub fn peer_window_segments(&self) -> u32 {
+        self.sender.peer_window_segments()
+    }
+
     /// Payload bytes acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.sender.acknowledged()

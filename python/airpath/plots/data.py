@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 MOST_SERIES = 12
 """More flows than this are not drawn: those with the least goodput go."""
 MOST_LINKS = 12
-_SAMPLED = ("goodput_mbps", "rtt_ms", "cwnd_segments", "ssthresh_segments", "inflight_segments")
+_SAMPLED = ("goodput_mbps", "rtt_ms", "cwnd_segments", "ssthresh_segments", "inflight_segments",
+            "receive_window_segments")  # fmt: skip
 _SMOOTH_S = 1.0
 _MOVES = {
     "handover_command": "handover to",
@@ -189,9 +190,10 @@ class Comparison:
             if labels:
                 frame = self.table(index, table).filter(pl.col("flow").is_in(list(labels)))
                 label = pl.col("flow").cast(pl.String).replace_strict(labels).alias("s")
-                frames.append(frame.select("t", label, *columns))
+                present = [name for name in columns if name in frame.columns]
+                frames.append(frame.select("t", label, *present))
         if frames and "goodput_mbps" in columns:
-            frames = [_smoothed(pl.concat(frames))]
+            frames = [_smoothed(pl.concat(frames, how="diagonal"))]
         return self.compact(frames, columns[:3])
 
     def _coloured(self, everything: list[Flow]) -> list[Flow]:

@@ -101,7 +101,7 @@ def _cumulative(runs: Comparison, steps: list[Series], x: Spec, middle: float) -
     few = len(labels) <= marks.FEW
     pings = {series.label for series in runs.of_kind("ping")} if runs.several else set()
     dashes = [[5, 3] if label in pings else [1, 0] for label in labels]
-    axis = {"format": "%", "values": [0, 0.25, 0.5, 0.75, 0.95, 1]}
+    axis = {"format": "%", "values": [0, 0.25, 0.5, 0.75, 1]}
     y = marks.number("share", "share of samples", scale={"domain": [0, 1]}, axis=axis)
     line = {
         "mark": {"type": "line", "strokeWidth": 1.6, "clip": True},

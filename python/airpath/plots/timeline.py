@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from airpath.plots import marks
 from airpath.plots.data import Comparison, busiest_link
 from airpath.plots.figure import Figure, Series, Spec
 from airpath.plots.theme import LINKS, SERIES
+from airpath.text import count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,11 +62,15 @@ class _Timeline:
         self.runs = runs
         self.legend = len(runs.series) > marks.FEW
         self.end_labels: list[str] = []
+        self.above: list[str] = []
         self.data: dict[str, list[Series]] = {"flows": runs.flows()}
 
     def notes(self) -> list[str]:
         """What the figure leaves out."""
         notes = []
+        if self.above:
+            windows = ", ".join(self.above)
+            notes.append(f"Above the chart most of the time is the receive window of {windows}.")
         if self.runs.thinned:
             notes.append(
                 "Long series are thinned: lowest and highest value of each slice of time are kept."
@@ -104,10 +110,17 @@ class _Timeline:
             _line("inflight_segments", "segments", top, strokeWidth=0.8, opacity=0.55),
             _line("ssthresh_segments", "segments", top, strokeDash=[4, 3], strokeWidth=1,
                   interpolate="step-after"),
+            _line("receive_window_segments", "segments", top, strokeDash=[1, 2], strokeWidth=1.4),
         ]  # fmt: skip
+        windows = {
+            each["s"]: median(present)
+            for each in self.runs.flows()
+            if (present := [n for n in each.get("receive_window_segments", ()) if n is not None])
+        }
+        self.above = [f"{count(n)} segments ({s})" for s, n in windows.items() if n > top]
         return self._panel(
             "cwnd_segments", "segments",
-            "Congestion window: solid cwnd, dashed ssthresh, thin in flight",
+            "Congestion window: solid cwnd, dashed ssthresh, thin in flight, dotted receive window",
             self._labels("bulk", "file"), top, below=below, over=self._events(top), height=150,
         )  # fmt: skip
 

@@ -84,12 +84,41 @@ def _enabled(tables: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
     return [table for table in tables or [] if table.get("enabled", True)]
 
 
-def differences(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
-    """Scenario keys that are not the same in every run, with the value in each."""
+def given(toml: str) -> str:
+    """What of a scenario is not a default: without the rest it means the same.
+
+    The whole of it where that cannot be found out, as with a trace that is not there any more.
+    """
+    from airpath import _core
+
+    def meaning(lines: list[str]) -> str | None:
+        try:
+            return _core.parse("\n".join(lines), "scenario", None, []).resolved_toml
+        except _core.ScenarioError:
+            return None
+
+    def without_defaults(kept: list[str], start: int, end: int) -> list[str]:
+        """Drop what can go between two lines, in as large pieces as possible."""
+        if meaning(rest := kept[:start] + kept[end:]) == whole:
+            return rest
+        if end - start == 1:
+            return kept
+        middle = (start + end) // 2
+        return without_defaults(without_defaults(kept, middle, end), start, middle)
+
+    lines = [line for line in toml.splitlines() if line]
+    if (whole := meaning(lines)) is None:
+        return toml
+    kept = without_defaults(lines, 0, len(lines))
+    return "\n".join(f"\n{line}" if line.startswith("[") else line for line in kept).strip()
+
+
+def differences(runs: Sequence[Run]) -> list[list[str]]:
+    """Keys that are not the same in every run, nor a default in all, with the value in each."""
     flat = [_flat(parse_toml(run.scenario_toml)) for run in runs]
-    keys = list(dict.fromkeys(key for one in flat for key in one))
+    keys = dict.fromkeys(key for run in runs for key in _flat(parse_toml(given(run.scenario_toml))))
     return [
-        (key, [_value(one.get(key, "not set")) for one in flat])
+        [key, *(_value(one.get(key, "not set")) for one in flat)]
         for key in keys
         if len({repr(one.get(key)) for one in flat}) > 1
     ]

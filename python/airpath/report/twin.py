@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airpath.report.render import charts_json, page
+from airpath.report.setup import given
 from airpath.rundir import replaced_file
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def write_twin_report(twin: Twin, figures: Sequence[Figure], verdict: str, path:
         ],
         figures=drawn,
         charts=charts_json(drawn),
+        given_toml=given(likeness.scenario.resolved_toml),
         scenario_toml=likeness.scenario.resolved_toml,
     )
     with replaced_file(path) as aside:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airpath import describe
 from airpath.plots import figures
 from airpath.plots.data import run_labels
+from airpath.plots.figure import Table
+from airpath.report.entries import compared, tables
 from airpath.report.render import charts_json
-from airpath.report.setup import differences, parameters
+from airpath.report.setup import differences, given, parameters
 from airpath.tables import NS_PER_S
-from airpath.text import count, digits, milliseconds
+from airpath.text import count, digits, milliseconds, plural
 
 if TYPE_CHECKING:
     from airpath.results import Run
@@ -30,8 +32,8 @@ def context(runs: Sequence[Run]) -> dict[str, Any]:
         "title": titles[0] if len(titles) == 1 else f"{len(runs)} runs side by side",
         "several": several,
         "runs": [_run(run, label) for run, label in zip(runs, labels, strict=True)],
-        "differences": differences(runs) if several else [],
-        "labels": labels,
+        "results": compared(runs, labels),
+        "differences": Table(["scenario key", *labels], differences(runs)),
         "figures": drawn,
         "charts": charts_json(drawn),
     }
@@ -61,12 +63,10 @@ def _run(run: Run, label: str) -> dict[str, Any]:
             for finding in summary["findings"]
         ],
         "parameters": parameters(run),
-        "flows": [flow for flow in summary["flows"] if flow["kind"] != "ping"],
-        "pings": summary["pings"],
-        "links": summary["links"],
-        "radio": summary.get("radio", []),
+        "tables": tables(run),
         **_events(run),
         "provenance": _provenance(run),
+        "given_toml": given(run.scenario_toml),
         "scenario_toml": run.scenario_toml,
     }
 
@@ -81,31 +81,34 @@ def _events(run: Run) -> dict[str, Any]:
 
     events = run.events.filter(pl.col("seed") == run.seeds[0]).sort("time_ns")
     rows = [
-        {
-            "time": f"{row['time_ns'] / NS_PER_S:.3f}",
-            "where": row["flow"] or row["link"] or "",
-            "kind": str(row["kind"]).replace("_", " "),
-            "reason": (row["reason"] or row.get("cell") or "").replace("_", " "),
-            "cwnd": "" if row["cwnd_segments"] is None else count(row["cwnd_segments"]),
-            "packets": "" if row["packets"] is None else count(row["packets"]),
-            "value": _event_value(row),
-        }
+        [
+            f"{row['time_ns'] / NS_PER_S:.3f}",
+            row["flow"] or row["link"] or "",
+            str(row["kind"]).replace("_", " "),
+            ", ".join(_event_details(row)),
+        ]
         for row in events.head(MOST_EVENTS).to_dicts()
     ]
-    return {"events": rows, "events_left_out": max(0, events.height - MOST_EVENTS)}
+    left_out = max(0, events.height - MOST_EVENTS)
+    return {"events": Table(["time (s)", "", "event", ""], rows), "events_left_out": left_out}
 
 
-def _event_value(row: dict[str, Any]) -> str:
-    value = row["value"]
-    if value is None:
-        return ""
-    names = {
-        "recovery_start": f"ssthresh {count(value)}",
-        "slow_start_exit": f"srtt {milliseconds(value)}",
-        "retransmission_timeout": f"RTO {milliseconds(value)}",
-        "handover_complete": f"after {milliseconds(value)}",
-    }
-    return names.get(row["kind"], digits(value))
+def _event_details(row: dict[str, Any]) -> Iterator[str]:
+    for key in ("reason", "cell"):
+        if row.get(key):
+            yield str(row[key]).replace("_", " ")
+    if row["packets"] is not None:
+        yield plural(row["packets"], "packet")
+    if row["cwnd_segments"] is not None:
+        yield f"cwnd {count(row['cwnd_segments'])}"
+    if (value := row["value"]) is not None:
+        names = {
+            "recovery_start": f"ssthresh {count(value)}",
+            "slow_start_exit": f"srtt {milliseconds(value)}",
+            "retransmission_timeout": f"RTO {milliseconds(value)}",
+            "handover_complete": f"after {milliseconds(value)}",
+        }
+        yield names.get(row["kind"], digits(value))
 
 
 def _provenance(run: Run) -> list[tuple[str, str]]:

@@ -60,6 +60,8 @@ pub(crate) struct SenderWindow {
     pub(crate) srtt_ms: f64,
     /// RFC 6675 pipe, as the kernel counts it.
     pub(crate) inflight_segments: u32,
+    /// The peer's receive window as announced last, in whole segments; 0 before Linux 5.4.
+    pub(crate) receive_window_segments: Option<u32>,
 }
 
 /// How an end gets its connection.
@@ -321,6 +323,7 @@ impl SenderWindow {
             ssthresh_segments: (ssthresh < NO_SSTHRESH).then_some(ssthresh),
             srtt_ms: f64::from(info.tcpi_rtt) / 1e3,
             inflight_segments: (info.tcpi_unacked + info.tcpi_retrans).saturating_sub(gone),
+            receive_window_segments: info.tcpi_snd_wnd.checked_div(info.tcpi_snd_mss),
         }
     }
 }

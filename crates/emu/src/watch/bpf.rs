@@ -64,6 +64,7 @@ fn seen(record: &Record, tick_ms: f64) -> Seen {
             rtt_us: known(record.rtt_us),
             min_rtt_us: record.min_rtt_us,
             in_flight: record.in_flight,
+            receive_window: record.peer_window.checked_div(record.mss),
             lost: record.lost,
             delivered: record.delivered,
             prior_cwnd: record.prior_cwnd,

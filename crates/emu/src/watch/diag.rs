@@ -181,6 +181,8 @@ fn state(info: &[u8]) -> Option<State> {
         rtt_us: None,
         min_rtt_us: known(word(148)?),
         in_flight: (unacked + again).saturating_sub(sacked + lost),
+        // Since Linux 5.4.
+        receive_window: word(228).and_then(|bytes| bytes.checked_div(word(16)?)),
         lost,
         delivered: word(192).unwrap_or(0),
         prior_cwnd: 0,

@@ -95,6 +95,7 @@ fn fill(row: &mut SampleRow, points: &[Point], origin_ns: u64) {
     row.ssthresh_segments = point.state.ssthresh;
     row.srtt_ms = point.state.srtt_us.map(millis);
     row.inflight_segments = Some(point.state.in_flight);
+    row.receive_window_segments = point.state.receive_window;
 }
 
 fn ack_row(flow: Name, point: &Point, origin_ns: u64) -> AckRow {

@@ -48,6 +48,8 @@ pub(super) struct State {
     pub(super) min_rtt_us: Option<u32>,
     /// RFC 6675 pipe.
     pub(super) in_flight: u32,
+    /// What the peer has announced last, in whole segments.
+    pub(super) receive_window: Option<u32>,
     pub(super) lost: u32,
     pub(super) delivered: u32,
     /// Before the last reduction; 0 if it is not known.

@@ -210,6 +210,7 @@ impl TcpFlow {
             srtt_ms: ends.sender.srtt().map(Duration::as_millis_f64),
             rtt_ms: self.notes.take_mean_rtt_ms(),
             inflight_segments: Some(ends.sender.in_flight()),
+            receive_window_segments: Some(ends.sender.peer_window_segments()),
         });
     }
 

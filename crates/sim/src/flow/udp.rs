@@ -169,6 +169,7 @@ impl Udp {
             srtt_ms: None,
             rtt_ms: None,
             inflight_segments: None,
+            receive_window_segments: None,
         });
     }
 

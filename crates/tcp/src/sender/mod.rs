@@ -466,6 +466,10 @@ impl Sender {
         }
     }
 
+    pub(crate) fn peer_window_segments(&self) -> u32 {
+        u32::try_from(self.peer_window / u64::from(self.mss)).unwrap_or(u32::MAX)
+    }
+
     fn set_peer_window(&mut self, bytes: u64) {
         self.peer_window = bytes;
         self.max_peer_window = self.max_peer_window.max(bytes);

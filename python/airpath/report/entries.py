@@ -1,0 +1,143 @@
+"""The summary's figures as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airpath.plots.figure import Table
+from airpath.text import count, digits, milliseconds, percent, rate
+
+if TYPE_CHECKING:
+    from airpath.results import Run
+
+Entry = Mapping[str, Any]
+_WIDEST = 4
+"""More entries than this are rows instead of columns."""
+
+
+def _exit(value: Entry) -> str:
+    return (
+        f"{digits(value['time_s'])} s, {count(value['cwnd_segments'])} segments, {value['reason']}"
+    )
+
+
+def _drops(value: Mapping[str, float]) -> str:
+    return ", ".join(f"{key.replace('_', ' ')} {count(n)}" for key, n in value.items()) or "none"
+
+
+def _seconds(value: float) -> str:
+    return f"{digits(value)} s"
+
+
+_RTT = (
+    ("RTT, minimum", "rtt_ms.min", milliseconds),
+    ("RTT, median", "rtt_ms.p50", milliseconds),
+    ("RTT, 95 %", "rtt_ms.p95", milliseconds),
+    ("RTT, 99 %", "rtt_ms.p99", milliseconds),
+)
+_FIGURES: dict[str, tuple[tuple[str, str, Callable[[Any], str]], ...]] = {
+    "flows": (
+        ("goodput", "goodput_mbps", rate),
+        ("goodput, steady", "steady_mbps", rate),
+        ("complete after", "completed_s", _seconds),
+        *_RTT,
+        ("one-way delay, median", "delay_ms.p50", milliseconds),
+        ("one-way delay, 95 %", "delay_ms.p95", milliseconds),
+        ("jitter", "jitter_ms", milliseconds),
+        ("packets lost", "packets_lost", count),
+        ("segments sent again", "retransmitted_segments", count),
+        ("time-outs (RTO)", "rto_count", count),
+        ("slow start ended", "slow_start_exit", _exit),
+    ),
+    "pings": (("sent", "sent", count), ("lost", "lost", count), *_RTT),
+    "links": (
+        ("throughput", "throughput_mbps", rate),
+        ("capacity", "capacity_mbps", rate),
+        ("busy", "utilisation", percent),
+        ("queue delay, median", "queue_delay_ms.p50", milliseconds),
+        ("queue delay, 95 %", "queue_delay_ms.p95", milliseconds),
+        ("queue delay, longest", "queue_delay_ms.max", milliseconds),
+        ("dropped packets", "dropped_packets", _drops),
+    ),
+    "radio": (
+        ("throughput", "throughput_mbps", rate),
+        ("PRBs in a second", "prbs_per_s", digits),
+        ("MCS, mean", "mcs_mean", digits),
+        ("BLER", "bler", percent),
+        ("HARQ retransmissions", "harq_retransmissions", count),
+        ("blocks lost", "lost_blocks", count),
+        ("RLC retransmissions", "rlc_retransmissions", count),
+        ("padding", "padding", percent),
+        ("grants", "grants", count),
+        ("scheduling requests", "scheduling_requests", count),
+        ("buffer status reports", "buffer_status_reports", count),
+        ("awake", "awake", percent),
+    ),
+    "fairness": (("Jain's index", "jain_index", digits),),
+}
+_COMPARED = {
+    "flows": ("goodput", "complete after", "RTT, median", "RTT, 99 %", "one-way delay, median",
+              "packets lost", "segments sent again", "time-outs (RTO)"),
+    "pings": ("RTT, median", "RTT, 99 %", "lost"),
+    "fairness": ("Jain's index",),
+}  # fmt: skip
+
+
+def tables(run: Run) -> list[Table]:
+    """Every figure of every flow, ping, link and UE: one column each, or one row."""
+    made = []
+    for section in ("flows", "pings", "links", "radio"):
+        entries = [e for e in run.summary.get(section, []) if section != "flows" or _carries(e)]
+        if entries:
+            heads = [str(entry["id"]) for entry in entries]
+            made.append(_table(section, heads, _rows(section, [*entries])))
+    return made
+
+
+def compared(runs: Sequence[Run], labels: Sequence[str]) -> Table:
+    """What matters of each flow and ping, one column a run."""
+    rows = []
+    for section, wanted in _COMPARED.items():
+        by_run = [{str(e["id"]): e for e in run.summary.get(section, [])} for run in runs]
+        for name in dict.fromkeys(name for entries in by_run for name in entries):
+            same = [entries.get(name) for entries in by_run]
+            if section == "flows" and not any(map(_carries, same)):
+                continue
+            named = _rows(section, same)
+            rows += [[f"{name}: {row[0]}", *row[1:]] for row in named if row[0] in wanted]
+    return Table(["", *labels], rows)
+
+
+def _carries(entry: Entry | None) -> bool:
+    return entry is not None and entry["kind"] != "ping"
+
+
+def _table(section: str, heads: list[str], rows: list[list[str]]) -> Table:
+    table = [[section, *heads], *rows]
+    if len(heads) > _WIDEST:
+        table = [list(column) for column in zip(*table, strict=True)]
+    return Table(table[0], table[1:])
+
+
+def _rows(section: str, entries: Sequence[Entry | None]) -> list[list[str]]:
+    """One row a figure that any of the entries has."""
+    rows = [
+        [name, *(_cell(entry or {}, path, words) for entry in entries)]
+        for name, path, words in _FIGURES[section]
+    ]
+    return [row for row in rows if any(row[1:])]
+
+
+def _cell(entry: Entry, path: str, words: Callable[[Any], str]) -> str:
+    value, bounds = _at(entry, path), _at(entry.get("ci95") or {}, path)
+    if value is None:
+        return ""
+    half = f" ± {words((bounds[1] - bounds[0]) / 2)}" if isinstance(bounds, list) else ""
+    return words(value) + half
+
+
+def _at(entry: Any, path: str) -> Any:
+    for key in path.split("."):
+        entry = entry.get(key) if isinstance(entry, Mapping) else None
+    return entry
