@@ -5,6 +5,8 @@
 # make instructions  instructions a packet, by which changes of speed are judged
 # make hashes  SHA-256 of every table of what is shipped: did the results stay?
 # make fuzz    the property tests with other cases, and many
+# make fuzz-coverage  coverage-guided: each target for ten minutes of processor time, or SECONDS=60
+# make fuzz-corpus    what it found, as few files as cover it, into fuzz/corpus
 # make audit   known vulnerabilities of what airpath depends on; needs a network
 # make studies the published experiments, with a report
 # make soak   20 minutes of emulation: does it leak? With FLOWS=100000: and when it sees so many? (root)
@@ -13,7 +15,7 @@
 # make hostile hostile programs inside an emulation, as a table (root)
 # make hystart slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz audit studies soak referee twin hostile hystart bless clean
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies soak referee twin hostile hystart bless clean
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -50,9 +52,10 @@ test: build system
 check: lint test
 
 # Python without a suffix.
-TOOLS := tools/audit tools/licences tools/outcomes
+TOOLS := tools/audit tools/fuzz tools/licences tools/outcomes
 lint: build
 	cargo fmt --all --check
+	rustfmt --check --edition 2024 fuzz/fuzz_targets/*.rs
 	cargo clippy --quiet --workspace --all-targets $(BPF) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps $(CRATES) $(BPF)
 	$(VENV)/ruff format --check python tests benches $(TOOLS)
@@ -101,6 +104,14 @@ fuzz:
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-tcp --test behaviour two_ends; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-path --test laws; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$$(( $(FUZZ_CASES) / 10 )) cargo test --release -p airpath-path --test cell laws
+
+# Exit code 3: not checked, because nightly Rust or cargo-fuzz is missing. TARGETS='gtpu trace': only those.
+SECONDS ?= 600
+fuzz-coverage:
+	python3 tools/fuzz run $(SECONDS) $(TARGETS)
+
+fuzz-corpus:
+	python3 tools/fuzz corpus $(TARGETS)
 
 # Exit code 3: not checked.
 audit: build

@@ -132,3 +132,21 @@ def test_bpf_programs_tell_the_kernel_what_their_sources_say(licences: Any, tmp_
 
 def test_everything_that_is_here_is_allowed(licences: Any) -> None:
     assert licences.main() == 0
+
+
+@pytest.mark.parametrize(
+    ("dependency", "said"),
+    [
+        ({"airpath-emu": {"path": "../crates/emu"}}, []),
+        ({"libfuzzer-sys": "=0.4.13"}, []),
+        ({"libfuzzer-sys": "0.4"}, ["takes other versions of libfuzzer-sys too"]),
+        ({"rand": "=0.9.0"}, ["crate rand is taken by fuzz/Cargo.toml"]),
+        ({"toml": {"path": "../../elsewhere"}}, ["crate toml is taken by fuzz/Cargo.toml"]),
+    ],
+)
+def test_fuzz_targets_take_libfuzzer_and_no_more(
+    licences: Any, dependency: dict[str, Any], said: list[str]
+) -> None:
+    complaints = list(licences.fuzz_complaints({"dependencies": dependency}))
+    assert len(complaints) == len(said)
+    assert all(part in one for part, one in zip(said, complaints, strict=True))

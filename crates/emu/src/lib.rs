@@ -29,6 +29,8 @@ mod emulation;
 mod error;
 mod flows;
 mod forwarder;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod gtpu;
 mod header;
 mod journal;

@@ -49,6 +49,13 @@ pub(crate) struct Checksum {
     pub(crate) field: u16,
 }
 
+impl Checksum {
+    /// Where its field is in the packet.
+    pub(crate) const fn place(self) -> usize {
+        self.start as usize + self.field as usize
+    }
+}
+
 impl Offload {
     /// One packet, not to be cut.
     pub(crate) fn single(checksum: Option<Checksum>) -> Self {
@@ -194,15 +201,14 @@ pub(crate) fn set_length(headers: &mut [u8], layout: &Layout, length: usize, che
         12..20
     };
     let pseudo = fold(sum(&headers[addresses]) + transport as u32 + u32::from(layout.protocol));
-    let field = usize::from(checksum.start + checksum.field);
+    let field = checksum.place();
     headers[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
 }
 
 /// Adds what the pseudo-header's part of a checksum covers not, where only that is there.
 pub(crate) fn complete(packet: &mut [u8], checksum: Option<Checksum>) {
     let Some(checksum) = checksum else { return };
-    let (start, field) =
-        (usize::from(checksum.start), usize::from(checksum.start + checksum.field));
+    let (start, field) = (usize::from(checksum.start), checksum.place());
     if field + 2 > packet.len() || Layout::of(packet).is_none() {
         return;
     }
@@ -261,6 +267,16 @@ mod tests {
             complete(&mut packet, checksum);
             assert_eq!(packet, before);
         }
+    }
+
+    /// Found by `make fuzz-coverage`: both are 16 bits, their sum is not.
+    #[test]
+    fn a_checksum_that_is_said_to_be_far_outside_is_left_alone() {
+        let mut packet = Vec::new();
+        PacketBuilder::ipv4([1; 4], [2; 4], 64).tcp(1, 2, 3, 4).write(&mut packet, &[7]).unwrap();
+        let before = packet.clone();
+        complete(&mut packet, Some(Checksum { start: 65_535, field: 21 }));
+        assert_eq!(packet, before);
     }
 
     #[test]

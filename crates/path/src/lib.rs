@@ -9,6 +9,8 @@ mod build;
 mod codel;
 mod config;
 mod delay;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod gate;
 mod host;
 mod link;

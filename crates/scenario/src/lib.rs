@@ -22,6 +22,8 @@ mod build;
 mod crossing;
 mod decimal;
 mod document;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod list;
 mod model;
 mod node;

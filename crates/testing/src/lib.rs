@@ -7,8 +7,11 @@
 //! - [`real_clock`]: the test was wrong, but the machine was busy with other work;
 //! - [`has`]: a program or a device that the test needs is missing.
 //!
+//! [`replay`] runs what the fuzzers found.
+//!
 //! Tests that need root are `#[ignore = "needs root"]`; `make test` runs them where it is root.
 
+mod corpus;
 mod machine;
 
 use std::fs::OpenOptions;
@@ -18,6 +21,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+pub use corpus::replay;
 pub use machine::{Share, Usage};
 
 /// How often a test that came too late is tried again.

@@ -42,7 +42,7 @@ pub(super) struct Sockets {
 
 /// `struct inet_diag_sockid` and the address family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Identity {
+pub(super) struct Identity {
     family: u8,
     id: [u8; 48],
 }
@@ -89,17 +89,8 @@ impl Sockets {
         let dump = flags & NLM_F_DUMP != 0;
         loop {
             let (bytes, _) = recv(&self.netlink, &mut self.buffer[..], RecvFlags::empty())?;
-            let time_ns = monotonic();
-            let mut rest = &self.buffer[..bytes];
-            while let Some((kind, body, after)) = message(rest) {
-                match kind {
-                    // A single socket that is gone.
-                    NLMSG_DONE | NLMSG_ERROR => return Ok(()),
-                    _ => found.extend(parse(body, self.end, time_ns)),
-                }
-                rest = after;
-            }
-            if !dump {
+            let ended = read(&self.buffer[..bytes], self.end, monotonic(), found);
+            if ended || !dump {
                 return Ok(());
             }
         }
@@ -118,6 +109,24 @@ fn request(flags: u16, family: u8, id: &[u8; 48]) -> [u8; HEADER_BYTES + REQUEST
     request[20..24].copy_from_slice(&STATES.to_ne_bytes());
     request[24..].copy_from_slice(id);
     request
+}
+
+/// Reads one answer of the kernel's; whether it was the last one.
+pub(super) fn read(
+    mut answer: &[u8],
+    end: usize,
+    time_ns: u64,
+    found: &mut Vec<(Identity, Seen)>,
+) -> bool {
+    while let Some((kind, body, after)) = message(answer) {
+        match kind {
+            // A single socket that is gone.
+            NLMSG_DONE | NLMSG_ERROR => return true,
+            _ => found.extend(parse(body, end, time_ns)),
+        }
+        answer = after;
+    }
+    false
 }
 
 /// Type and body of the first message, and what follows it.
@@ -180,7 +189,7 @@ fn state(info: &[u8]) -> Option<State> {
         srtt_us: known(word(68)?),
         rtt_us: None,
         min_rtt_us: known(word(148)?),
-        in_flight: (unacked + again).saturating_sub(sacked + lost),
+        in_flight: unacked.saturating_add(again).saturating_sub(sacked.saturating_add(lost)),
         // Since Linux 5.4.
         receive_window: word(228).and_then(|bytes| bytes.checked_div(word(16)?)),
         lost,
@@ -191,4 +200,19 @@ fn state(info: &[u8]) -> Option<State> {
         timeouts: timeouts.into(),
         congestion_state: info[1],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by `make fuzz-coverage`.
+    #[test]
+    fn counters_of_a_socket_may_be_as_large_as_they_can() {
+        assert_eq!(state(&[0xff; 248]).unwrap().in_flight, 0);
+        let mut info = [0xff; 248];
+        // tcpi_sacked and tcpi_lost
+        info[28..36].fill(0);
+        assert_eq!(state(&info).unwrap().in_flight, u32::MAX);
+    }
 }

@@ -303,6 +303,19 @@ impl Watched {
     }
 }
 
+/// An answer of the kernel's is read, and what it says noted.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn note_answer(answer: &[u8]) {
+    let mut found = Vec::new();
+    diag::read(answer, 1, 1_000_000_000, &mut found);
+    let keep = Keep { acks: true, spacing_ns: 1_000_000 };
+    let mut watched = Watched::new("tcp_info", None, keep, None);
+    for (time_ns, (_, seen)) in (1_000_000_000..).step_by(500_000).zip(found) {
+        watched.note(&Seen { time_ns, ..seen });
+    }
+    assert!(watched.tracks.values().all(|track| track.points.is_sorted_by_key(|at| at.time_ns)));
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;

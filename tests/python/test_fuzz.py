@@ -1,0 +1,109 @@
+"""`make fuzz-coverage`: what it prints, and what it says where something is missing."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airpath.toml import read_toml
+from tools import ROOT, tool
+
+
+@pytest.fixture
+def fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The tool as a module, with a working directory of the test's."""
+    module = tool("fuzz")
+    monkeypatch.setattr(module, "WORK", tmp_path)
+    return module
+
+
+def _program(path: Path, text: str) -> Path:
+    path.write_text(f"#!{sys.executable}\n{text}", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+ENDS_WELL = """
+import signal, sys
+def end(*_):
+    print("#20\tDONE   cov: 41 ft: 90 corp: 7/1b lim: 4 exec/s: 9 rss: 44Mb")
+    print("stat::number_of_executed_units: 1234567", flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGUSR1, end)
+while True: pass
+"""
+CRASHES = """
+import sys
+print("#9\tNEW    cov: 3 ft: 4 corp: 2/9b lim: 4 exec/s: 0 rss: 4Mb")
+print("thread '<unnamed>' panicked at crates/emu/src/gtpu.rs:9:5:")
+print("artifact_prefix='x'; Test unit written to /x/crash-0a")
+print("stat::number_of_executed_units: 10")
+sys.exit(77)
+"""
+
+
+def test_a_target_runs_for_its_processor_time_and_is_told_of(fuzz: Any, tmp_path: Path) -> None:
+    result = fuzz.run(_program(tmp_path / "gtpu", ENDS_WELL), 1.0)
+    assert (result.executions, result.coverage, result.corpus) == (1_234_567, 41, 7)
+    assert not result.crashes
+    assert 1.0 <= result.seconds < 3.0
+    assert result.row()[2] == "1,234,567"
+
+
+def test_a_crash_is_one_and_says_where(
+    fuzz: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _program(tmp_path / "gtpu", CRASHES)
+    monkeypatch.setattr(fuzz, "build", lambda: tmp_path)
+    assert fuzz.run_all(["gtpu"], 1.0) == 1
+    head, row, *said = capsys.readouterr().out.splitlines()
+    assert head.split() == " ".join(fuzz.HEAD).split()
+    assert row.split()[-1] == "1"
+    assert said == [
+        "gtpu crashed: thread '<unnamed>' panicked at crates/emu/src/gtpu.rs:9:5:",
+        f"  to repeat it: {tmp_path / 'gtpu'} /x/crash-0a",
+    ]
+
+
+def test_an_end_without_a_word_is_a_crash_too(fuzz: Any, tmp_path: Path) -> None:
+    result = fuzz.run(_program(tmp_path / "gtpu", "raise SystemExit(9)"), 1.0)
+    assert result.crashes == [f"ended with 9: see {tmp_path / 'gtpu.log'}"]
+
+
+def test_what_is_missing_is_said_and_not_checked_is_no_success(tmp_path: Path) -> None:
+    _program(tmp_path / "cargo", "raise SystemExit('error: toolchain nightly is not installed')")
+    environment = {**os.environ, "PATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/fuzz"), "run", "1"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "nightly Rust is missing: `rustup toolchain install nightly" in done.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["run", "0"], ["run", "x"], ["run", "9", "none"]])
+def test_bad_use(fuzz: Any, words: list[str]) -> None:
+    assert fuzz.main(words) == 2
+
+
+def test_each_target_has_a_corpus_that_is_small(fuzz: Any) -> None:
+    names = fuzz.targets()
+    assert sorted(entry["name"] for entry in read_toml(ROOT / "fuzz/Cargo.toml")["bin"]) == names
+    files = {name: [*(ROOT / "fuzz/corpus" / name).iterdir()] for name in names}
+    assert all(files.values())
+    assert sorted(files) == sorted(place.name for place in (ROOT / "fuzz/corpus").iterdir())
+    every = [file for kept in files.values() for file in kept]
+    assert len(every) <= 500
+    assert sum(file.stat().st_size for file in every) <= 500_000
+    # Each is replayed by a test of its crate.
+    tests = "".join(one.read_text(encoding="utf-8") for one in ROOT.glob("crates/*/src/fuzz.rs"))
+    assert all(f'replay("{name}", super::{name})' in tests for name in names)
