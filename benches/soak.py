@@ -130,7 +130,7 @@ def soak(place: Path, seconds: float, flows: int) -> tuple[dict[str, Any], list[
     """Run the emulation; what it said, and what was seen each second."""
     scenario = place / "soak.toml"
     scenario.write_text(SCENARIO)
-    command = [sys.executable, "-m", "airpath", "emulate", str(scenario)]
+    command = [sys.executable, "-m", "airpath", "emulate", str(scenario), "--user", "root"]
     command += ["--server", "exec iperf3 -s", "--out", str(place / "run"), "--"]
     program = Path(__file__).with_name("scan.py")
     scan = SCAN.format(python=sys.executable, program=program, flows=flows, rate=FLOWS_PER_S)

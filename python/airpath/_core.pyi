@@ -64,6 +64,10 @@ class Scenario:
         """What 99 % of an emulation's packets may be late."""
 
     @property
+    def program_lines(self) -> list[tuple[str, str, str]]:
+        """Name, end and command line of what an emulation runs."""
+
+    @property
     def programs(self) -> list[str]:
         """Names of what an emulation runs."""
 
@@ -199,6 +203,9 @@ def emulate(
     parity: bool = False,
     progress: Callable[[float], bool] | None = None,
     sessions: list[tuple[int, int, int, float, float, int, int]] | None = None,
+    user: tuple[int, int, list[int]] | None = None,
+    limited: bool = False,
+    environment: list[tuple[str, str]] | None = None,
 ) -> Emulated:
     """Run a command inside a scenario's network, on the real clock; releases the GIL.
 
@@ -211,7 +218,9 @@ def emulate(
     are descriptors for what the command writes. ``monitor`` shows what happens.
     ``sessions`` are those of UEs that attach: place in the scenario, address as a number, QFI, the
     times in ms after which the UE is attached and has a session, and its AMBR down and up in b/s,
-    0 for no limit.
+    0 for no limit. Programs run as ``user`` (user, group, other groups; None: as this process), and
+    if ``limited`` without capabilities but CAP_NET_RAW, and for root those with which it gives up
+    being root; ``environment`` is what they have otherwise than this process.
 
     Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
     """

@@ -23,6 +23,7 @@ PACKAGES = {
     "iperf3": "iperf3",
     "nft": "nftables",
     "ping": "iputils-ping",
+    "tcpdump": "tcpdump",
     "tshark": "tshark",
 }
 

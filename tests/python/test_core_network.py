@@ -186,7 +186,9 @@ def test_a_firewall_of_the_model_lets_through_one_way(
         "ping -q -c 2 -i 0.2 server; ip netns exec server ping -q -c 2 -i 0.2 -W 1 ue; "
         "ping -q -c 2 -i 0.2 server"
     )
-    done = airpath_command("emulate", "one-way-firewall", "--json", "--", "sh", "-c", script)
+    done = airpath_command(
+        *("emulate", "one-way-firewall", "--json", "--user", "root", "--", "sh", "-c", script)
+    )
     assert done.returncode in (0, 3), done.stderr
     assert done.stderr.count(" 0% packet loss") == 2
     assert done.stderr.count(" 100% packet loss") == 1
@@ -254,7 +256,7 @@ def test_gtpu_is_what_wireshark_says(
     done = airpath_command(
         *("emulate", scenario, "--set", "emulation.gtpu=true", "--capture", "--json"),
         *("--out", str(tmp_path / "run"), "--server", "exec iperf3 -s"),
-        *("--", "sh", "-c", script),
+        *("--user", "root", "--", "sh", "-c", script),
     )
     gtpu = printed(done)["emulation"]["gtpu"]
     assert gtpu["interface"] == interface
@@ -294,7 +296,8 @@ def test_a_link_that_is_too_small_fragments(airpath_command: Command, tmp_path: 
         "ping -4 -c 3 -i 0.1 -s 1472 server; sleep 1"
     )
     sets = ("--set", "emulation.gtpu=true", "--set", "emulation.gtpu_mtu_bytes=1500")
-    done = airpath_command("emulate", "lte-20", *sets, "--json", "--", "sh", "-c", script)
+    words = ("--json", "--user", "root", "--", "sh", "-c", script)
+    done = airpath_command("emulate", "lte-20", *sets, *words)
     assert done.returncode in (0, 3), done.stderr
     assert " 0% packet loss" in done.stderr
     fragments = _packets(wire, "ip.flags.mf == 1", "ip.len")

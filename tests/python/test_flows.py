@@ -177,7 +177,8 @@ def test_flows_of_one_end_have_each_its_congestion_control(
     scenario.write_text(PATH + path + text)
     end = "ue" if keys else "server"
     script = f"sleep 1; ip netns exec {end} ss -tin"
-    done = airpath_command("emulate", str(scenario), "--flows", "--json", "--", "sh", "-c", script)
+    words = ("emulate", str(scenario), "--flows", "--json", "--user", "root")
+    done = airpath_command(*words, "--", "sh", "-c", script)
     document = printed(done)
     assert document["emulation"]["failed_flows"] == []
     asked = {"first": "cubic", "second": "bbr", "third": "reno"}
@@ -203,7 +204,8 @@ def test_a_window_of_a_fixed_size_stays_so(airpath_command: Command, tmp_path: P
     scenario = tmp_path / "window.toml"
     scenario.write_text(PATH + flow)
     script = "sleep 1.5; ip netns exec server ss -tin"
-    done = airpath_command("emulate", str(scenario), "--flows", "--json", "--", "sh", "-c", script)
+    words = ("emulate", str(scenario), "--flows", "--json", "--user", "root")
+    done = airpath_command(*words, "--", "sh", "-c", script)
     printed(done)
     window = re.search(r"snd_wnd:(\d+)", done.stderr)
     assert window, done.stderr

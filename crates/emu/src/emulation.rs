@@ -269,6 +269,7 @@ impl Emulation {
         let origin_ns = self.plane.clock.origin_nanos();
         let container = Container {
             programs: &session.programs,
+            credentials: &session.credentials,
             command: session.command,
             origin_ns,
             names: &names,

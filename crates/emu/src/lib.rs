@@ -65,7 +65,7 @@ pub use live::{DirectionLook, FlowLook, Live, Snapshot};
 pub use log::{Log, MAGIC, Point, RECORD_BYTES};
 pub use nat::NatFacts;
 pub use port::{PacketPort, Port};
-pub use programs::{Plan, ProgramReport};
+pub use programs::{Identity, Plan, ProgramReport};
 pub use report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Report};
 pub use session::UeSession;
 pub use slab::SLOT_BYTES as LARGEST_PACKET;

@@ -56,7 +56,11 @@ impl KernelProfile {
             .find(|(flow, _)| sends(flow.direction) && here(flow.ue))
             .or_else(|| flows.iter().find(|(flow, _)| here(flow.ue)))
             .or_else(|| flows.first());
-        let base = vec![("net.ipv4.tcp_no_metrics_save", "1".to_owned())];
+        let base = vec![
+            ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),
+            // Programs need not be root: their servers may have every port.
+            ("net.ipv4.ip_unprivileged_port_start", "0".to_owned()),
+        ];
         let Some((flow, tcp)) = flow else {
             let (mtu, sysctls) = (MTU, base);
             let route = format!("congctl {CONGESTION}");
@@ -295,7 +299,7 @@ mod tests {
     #[test]
     fn without_a_tcp_flow_little_is_said() {
         let ping = profile("[[flow]]\nkind = \"ping\"\n", None).unwrap();
-        assert_eq!((ping.congestion.as_str(), ping.sysctls.len()), ("cubic", 1));
+        assert_eq!((ping.congestion.as_str(), ping.sysctls.len()), ("cubic", 2));
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! What runs inside: the command, services before it, and the scenario's programs.
 
-use std::ffi::CString;
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{CString, OsString};
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use airpath_scenario::{ProgramConfig, ProgramPlace};
 use serde::Serialize;
 
 use crate::EmuError;
-use crate::sys::{Program, Streams, Told, What};
+use crate::sys::{Credentials, Program, Streams, Told, What};
 
 /// What is to run, besides the scenario's programs.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,35 @@ pub struct Plan {
     pub error: Option<RawFd>,
     /// Directory for what the scenario's programs write; `None`: to standard error.
     pub files: Option<PathBuf>,
+    /// As whom all of them run.
+    pub identity: Identity,
+}
+
+/// As whom programs run.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    /// User, group and other groups; `None`: as this process.
+    pub user: Option<(u32, u32, Vec<u32>)>,
+    /// They have no capabilities but CAP_NET_RAW; those of root may also give up being root.
+    pub limited: bool,
+    /// Variables that they have otherwise than this process.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Identity {
+    fn credentials(&self) -> Result<Credentials, EmuError> {
+        let mut variables: BTreeMap<OsString, OsString> = env::vars_os().collect();
+        let own = self.environment.iter();
+        variables.extend(own.map(|(name, value)| (name.into(), value.into())));
+        let entry = |(mut name, value): (OsString, OsString)| {
+            name.push("=");
+            name.push(value);
+            let said = name.to_string_lossy().replace('\0', "\\0");
+            CString::new(name.into_vec()).map_err(|_| EmuError::Word(said))
+        };
+        let environment = variables.into_iter().map(entry).collect::<Result<_, _>>()?;
+        Ok(Credentials { user: self.user.clone(), limited: self.limited, environment })
+    }
 }
 
 /// One program, and what became of it.
@@ -58,6 +90,7 @@ pub(crate) struct Session {
     pub(crate) programs: Vec<Program>,
     /// The command's place among them.
     pub(crate) command: Option<usize>,
+    pub(crate) credentials: Credentials,
     reports: Vec<ProgramReport>,
     /// They are open as long as this lives.
     files: Vec<File>,
@@ -87,8 +120,13 @@ impl Session {
         if plan.command.is_empty() && configs.iter().all(lasts) {
             return Err(EmuError::Endless);
         }
-        let mut session =
-            Self { programs: Vec::new(), command: None, reports: Vec::new(), files: Vec::new() };
+        let mut session = Self {
+            programs: Vec::new(),
+            command: None,
+            credentials: plan.identity.credentials()?,
+            reports: Vec::new(),
+            files: Vec::new(),
+        };
         for (index, line) in plan.servers.iter().enumerate() {
             let output = plan.error.or(Some(STANDARD_ERROR));
             let streams = Streams { input: false, output, error: plan.error };

@@ -5,7 +5,9 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use airpath_base::{Duration, Instant, Rate};
-use airpath_emu::{EmuError, Emulation, Ended, Live, Observers, Plan, Settings, UeSession};
+use airpath_emu::{
+    EmuError, Emulation, Ended, Identity, Live, Observers, Plan, Settings, UeSession,
+};
 use airpath_scenario::{Origin, Parsed, Problem, Source};
 use arrow::record_batch::RecordBatch;
 use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError, PyValueError};
@@ -119,6 +121,24 @@ impl PyScenario {
         }
         said.set_item("ues", ues)?;
         Ok(Some(said))
+    }
+
+    /// Names, ends and command lines of the programs.
+    #[getter]
+    fn program_lines(&self) -> Vec<(&str, &str, &str)> {
+        use airpath_scenario::ProgramPlace;
+        let scenario = &self.0.scenario;
+        let ue = |index: usize| {
+            scenario.radio.as_ref().and_then(|radio| radio.ues.get(index)).map_or("ue", |ue| ue)
+        };
+        let line = |program: &'_ airpath_scenario::ProgramConfig| match program.place {
+            ProgramPlace::Server => "server",
+            ProgramPlace::Ue(index) => ue(index),
+        };
+        let programs = scenario.programs.iter();
+        programs
+            .map(|program| (program.name.as_str(), line(program), program.command.as_str()))
+            .collect()
     }
 
     /// Names of the programs.
@@ -429,7 +449,7 @@ type SessionTuple = (usize, u32, u8, f64, f64, u64, u64);
 /// scenario's flows beside it, or alone where the command is empty. `parity` plays the packets again.
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, error=None, monitor=None, flows=false, parity=false, progress=None, sessions=None))]
+#[pyo3(signature = (scenario, seed, command, servers, place=None, quiet=false, bare=false, capture=None, files=None, output=None, error=None, monitor=None, flows=false, parity=false, progress=None, sessions=None, user=None, limited=false, environment=None))]
 fn emulate(
     py: Python<'_>,
     scenario: &PyScenario,
@@ -448,6 +468,9 @@ fn emulate(
     parity: bool,
     progress: Option<Py<PyAny>>,
     sessions: Option<Vec<SessionTuple>>,
+    user: Option<(u32, u32, Vec<u32>)>,
+    limited: bool,
+    environment: Option<Vec<(String, String)>>,
 ) -> PyResult<PyEmulated> {
     let scenario = &scenario.0.scenario;
     let milliseconds = |ms: f64| Duration::from_nanos((ms * 1e6) as u64);
@@ -465,7 +488,8 @@ fn emulate(
         .collect();
     let settings = Settings { bare, flows, journal: parity, ..Settings::of(&scenario.emulation) };
     let alone = flows && command.is_empty() && scenario.programs.is_empty();
-    let plan = Plan { command, place, servers, quiet, output, error, files };
+    let identity = Identity { user, limited, environment: environment.unwrap_or_default() };
+    let plan = Plan { command, place, servers, quiet, output, error, files, identity };
     let observers = Observers { capture, live: monitor.map(|monitor| monitor.0.clone()) };
     let mut raised = None;
     let mut report = |now: Instant| {

@@ -49,6 +49,15 @@ def command(
             "beside COMMAND until that ends.",
         ),
     ] = False,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="As whom programs run; root: with all its rights. [default: who called sudo, else "
+            "root without its capabilities]",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -91,10 +100,11 @@ def command(
 ) -> None:
     """Run a command inside a scenario's network, over the kernel's own TCP.
 
-    COMMAND runs at the UE's end, called ue; the other end is called server, and "ip netns exec
-    server" runs something there. The scenario's [[program]] tables run beside it, and with --flows
-    its flows; then COMMAND is optional. The exit code is COMMAND's, without one that of the first
-    program that failed, or 3 if that is 0 and the machine was too late for the run to count.
+    COMMAND runs at the UE's end, called ue; the other end is called server, and with --user root
+    "ip netns exec server" runs something there. The scenario's [[program]] tables run beside it,
+    and with --flows its flows; then COMMAND is optional. The exit code is COMMAND's, without one
+    that of the first program that failed, or 3 if that is 0 and the machine was too late for the
+    run to count.
     Without root it runs inside a user namespace.
     """
     from airpath.emulation import rootless
@@ -131,6 +141,7 @@ def command(
             error=watch.streams.error,
             flows=flows,
             progress=progress,
+            user=user,
             command_line=provenance.command_line(),
         )
     if json:

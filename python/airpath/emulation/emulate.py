@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from airpath import describe, summary
 from airpath import provenance as prov
 from airpath import scenario as scenarios
-from airpath.emulation import attach, rootless
+from airpath.emulation import attach, identity, rootless
+from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError, InputError, reason
 from airpath.execute import Progress, kept_failed, write_tables
 from airpath.results import Run, RunDirectory
@@ -61,6 +63,7 @@ def emulate(
     flows: bool = False,
     parity: bool = False,
     progress: Progress | None = None,
+    user: str | None = None,
     command_line: list[str] | None = None,
 ) -> Run:
     """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
@@ -69,7 +72,8 @@ def emulate(
     commands at the server's end, started before. ``out`` is the run directory; without it, one of
     its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
     ``capture`` adds ``capture.pcapng``. ``monitor`` sees what happens. ``output`` and ``error`` are
-    descriptors for what the command writes.
+    descriptors for what the command writes. ``user`` is as whom programs run: a name, a number, or
+    ``root`` for all its rights; None: who called sudo, else root without its capabilities.
 
     With ``flows`` the kernel's sockets run the scenario's flows: beside the command or the programs
     until those end, or without any until the scenario's end. ``parity`` plays the packets again on
@@ -79,6 +83,7 @@ def emulate(
 
     if not (command or flows or scenario.programs):
         raise InputError("there is no command to run, and the scenario has no [[program]]")
+    who = identity.of(user, is_alone=Machine().has_one_user())
     chosen = scenario.seed if seed is None else seed
     sessions = attach.attach(scenario.core) if scenario.core else []
     started, began = time.time_ns(), time.monotonic()
@@ -89,6 +94,9 @@ def emulate(
     if out is None:
         out = Path("runs") / f"{scenarios.stem(scenario)}-{identifier}"
     with PendingDirectory(out, numbered=numbered) as pending:
+        for warning in who.warnings(scenario.program_lines):
+            sys.stderr.write(f"{warning}\n")
+            sys.stderr.flush()
         try:
             emulated = _core.emulate(
                 scenario,
@@ -106,6 +114,7 @@ def emulate(
                 parity=parity,
                 progress=None if progress is None else _told(progress, scenario.duration_s),
                 sessions=[session.for_driver() for session in sessions],
+                **who.for_driver(),
             )
         except ValueError as refused:
             raise InputError(str(refused)) from None
@@ -125,6 +134,7 @@ def emulate(
                 document["emulation"] = _section(
                     emulated, list(command), list(servers), flows, pending.path
                 )
+                document["emulation"]["user"] = who.document()
                 document["emulation"]["sessions"] = [session.document() for session in sessions]
                 partial = [*emulated.partial, *missing]
                 document["run"]["partial"] = partial

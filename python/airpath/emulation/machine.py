@@ -48,6 +48,11 @@ class Machine:
         """Return the interpreter, as AppArmor sees it."""
         return str(Path(sys.executable).resolve())
 
+    def has_one_user(self) -> bool:
+        """Whether this is a user namespace in which there is nobody but root, who is the caller."""
+        words = (self.read("/proc/self/uid_map") or "").split()
+        return len(words) == 3 and words[2] == "1"
+
     def may_make_namespaces(self) -> bool:
         """Whether this process has what namespaces and their interfaces take."""
         for line in (self.read("/proc/self/status") or "").splitlines():

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 pub(crate) use messages::{MOST_MESSAGES, prepare_tunnel_socket, receive_many, send_many};
 pub(crate) use process::{
-    Child, Container, Failed, Program, RUNNING, Streams, Told, What, spawn_contained,
+    Child, Container, Credentials, Failed, Program, RUNNING, Streams, Told, What, spawn_contained,
 };
 pub(crate) use ring::{Cut, LARGEST, Ring, packet_socket, take_dropped};
 pub(crate) use signals::Signals;

@@ -5,6 +5,7 @@
 //! it does only what a signal handler may do: other threads may have held any lock.
 
 mod first;
+mod rights;
 
 use std::ffi::CString;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -14,6 +15,7 @@ use std::ptr::null;
 use libc::{c_char, c_int, c_void, pid_t};
 
 use self::first::first_process;
+use self::rights::Rights;
 
 /// What runs inside.
 pub(crate) struct Program {
@@ -40,10 +42,22 @@ pub(crate) struct Streams {
     pub(crate) error: Option<RawFd>,
 }
 
+/// As whom programs run.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    /// User, group, other groups; `None`: as this process.
+    pub(crate) user: Option<(u32, u32, Vec<u32>)>,
+    /// They have no capabilities but those that ping, and whoever gives up root, need.
+    pub(crate) limited: bool,
+    /// `NAME=value`.
+    pub(crate) environment: Vec<CString>,
+}
+
 /// Everything that the first process needs; nothing is allocated after `clone`.
 pub(crate) struct Container<'a> {
     /// In order of their start.
     pub(crate) programs: &'a [Program],
+    pub(crate) credentials: &'a Credentials,
     /// Of these, the one that has the terminal.
     pub(crate) command: Option<usize>,
     /// CLOCK_MONOTONIC at the start of the run.
@@ -90,7 +104,7 @@ pub(crate) struct Child {
 }
 
 /// What can fail in the first process, in order.
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     "asking to die with airpath",
     "entering a network namespace",
     "a mount namespace of its own",
@@ -100,6 +114,7 @@ const STEPS: [&str; 9] = [
     "mounting /etc/hosts",
     "starting a process",
     RUNNING,
+    "becoming the user of the programs (--user)",
 ];
 
 /// What is told to the parent: a kind, a program, a value, a time.
@@ -122,6 +137,7 @@ pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
     let (report, tell) = io::pipe()?;
     // Closed by the kernel when this process ends: PR_SET_PDEATHSIG may come too late.
     let (alive, hold) = io::pipe()?;
+    let rights = Rights::new(container.credentials);
     let mut programs: Vec<Prepared<'_>> = container.programs.iter().map(Prepared::new).collect();
     let flags = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_PIDFD | libc::SIGCHLD;
     let mut pidfd: c_int = -1;
@@ -134,7 +150,7 @@ pub(crate) fn spawn_contained(container: &Container<'_>) -> io::Result<Child> {
             // SAFETY: this is the child; nothing of the parent's is used but plain memory.
             unsafe {
                 libc::close(hold.as_raw_fd());
-                first_process(container, &mut programs, pipes)
+                first_process(container, &rights, &mut programs, pipes)
             }
         }
         pid => {

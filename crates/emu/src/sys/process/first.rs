@@ -9,8 +9,8 @@ use std::ptr::{null, null_mut};
 use libc::{c_char, c_int, pid_t};
 
 use super::{
-    Container, ENDED, FAILED, LISTENS, NOBODY, Pipes, Prepared, Record, SILENT, STARTED, STOPPED,
-    Streams, copy, exit_code,
+    Container, ENDED, FAILED, LISTENS, NOBODY, Pipes, Prepared, Record, Rights, SILENT, STARTED,
+    STOPPED, Streams, copy, exit_code,
 };
 
 /// Directory of `ip netns`.
@@ -36,6 +36,7 @@ struct Wait {
 /// Starts the programs, passes signals on, and ends when the run is over.
 pub(super) unsafe fn first_process(
     container: &Container<'_>,
+    rights: &Rights<'_>,
     programs: &mut [Prepared<'_>],
     pipes: Pipes,
 ) -> ! {
@@ -60,7 +61,7 @@ pub(super) unsafe fn first_process(
                     break;
                 }
                 let before = if program.service { listeners(program.network, pipes) } else { 0 };
-                programs[next].pid = start(&programs[next], next, pipes);
+                programs[next].pid = start(&programs[next], rights, next, pipes);
                 tell(pipes, STARTED, next, 0);
                 wait = program.service.then(|| Wait {
                     program: next,
@@ -258,7 +259,7 @@ fn descriptor_path(descriptor: RawFd, path: &mut [c_char; 32]) -> bool {
 }
 
 /// Starts a program; its number.
-unsafe fn start(program: &Prepared<'_>, index: usize, pipes: Pipes) -> pid_t {
+unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes: Pipes) -> pid_t {
     let Streams { input, output, error } = program.program.streams;
     // SAFETY: this process has one thread, and the child goes straight to `exec`.
     unsafe {
@@ -285,7 +286,10 @@ unsafe fn start(program: &Prepared<'_>, index: usize, pipes: Pipes) -> pid_t {
         let mut none: libc::sigset_t = zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, null_mut());
-        libc::execvp(program.words[0], program.words.as_ptr());
+        if !rights.take() {
+            fail(pipes, index, 9);
+        }
+        libc::execvpe(program.words[0], program.words.as_ptr(), rights.environment());
         fail(pipes, index, 8)
     }
 }

@@ -1,0 +1,104 @@
+"""As whom the programs of an emulation run.
+
+airpath needs root for namespaces; what runs inside does not
+(docs/adr/0023-programs-are-not-root.md).
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airpath.errors import InputError
+
+ROOT = "root"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A user, and whether its programs have rights beyond CAP_NET_RAW."""
+
+    name: str
+    uid: int
+    limited: bool
+    become: tuple[int, int, list[int]] | None = None
+    """User, group and other groups; None: as this process."""
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def for_driver(self) -> dict[str, Any]:
+        """Return what the driver has to know."""
+        return {
+            "user": self.become,
+            "limited": self.limited,
+            "environment": list(self.environment.items()),
+        }
+
+    def document(self) -> dict[str, object]:
+        """Return what the summary says."""
+        return {"name": self.name, "uid": self.uid, "all_capabilities": not self.limited}
+
+    def warnings(self, programs: list[tuple[str, str, str]]) -> list[str]:
+        """Name the scenario's programs that are about to run as root: name, end, command line."""
+        if self.uid != 0:
+            return []
+        rights = "without its capabilities" if self.limited else "with all its rights"
+        return [
+            f"program {name} runs at {place} as root, {rights}: {line}"
+            for name, place, line in programs
+        ]
+
+
+def of(
+    user: str | None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    uid: int | None = None,
+    is_alone: bool = False,
+) -> Identity:
+    """Return as whom programs run where ``--user`` says ``user``.
+
+    None: who called sudo, else root without capabilities. ``is_alone``: in a user namespace of one
+    user, where everything is the caller's anyway. ``environment`` and ``uid`` are this process's
+    unless given.
+    """
+    environment = os.environ if environment is None else environment
+    uid = os.geteuid() if uid is None else uid
+    if is_alone:
+        if user not in (None, ROOT):
+            raise InputError(
+                f"--user {user}: without root programs run as the caller; run airpath as root"
+            )
+        return Identity(ROOT, 0, limited=False)
+    if user == ROOT:
+        return Identity(ROOT, 0, limited=False)
+    if user is not None:
+        return _entry(user, f"--user {user}")
+    caller = environment.get("SUDO_UID", "")
+    if uid == 0 and caller not in ("", "0"):
+        return _entry(caller, f"SUDO_UID={caller}")
+    return Identity(ROOT, 0, limited=True)
+
+
+def _entry(user: str, said: str) -> Identity:
+    """Look a user up, by name or by number."""
+    try:
+        entry = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
+    except (KeyError, OverflowError):
+        raise InputError(
+            f"{said}: there is no such user; --user takes a name or a number of this machine, "
+            "or root"
+        ) from None
+    if entry.pw_uid == 0:
+        return Identity(entry.pw_name, 0, limited=False)
+    groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
+    environment = {
+        "HOME": entry.pw_dir,
+        "USER": entry.pw_name,
+        "LOGNAME": entry.pw_name,
+        "SHELL": entry.pw_shell or "/bin/sh",
+    }
+    become = (entry.pw_uid, entry.pw_gid, groups)
+    return Identity(entry.pw_name, entry.pw_uid, True, become, environment)
