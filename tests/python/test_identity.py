@@ -84,8 +84,8 @@ def test_ping_iperf3_and_tcpdump_work(wire: Path, case: str) -> None:
     """Tcpdump as root becomes somebody else by itself, and insists on it."""
     words, sudo, _ = CASES[case]
     script = (
-        "timeout 20 tcpdump -l -n -c 2 -i air0 icmp & sleep 1; ping -4 -q -c 3 -i 0.2 server; wait; "
-        "iperf3 -c server -n 200K"
+        "timeout 20 tcpdump -l -n -c 2 -i air0 icmp & sleep 1; "
+        "ping -4 -q -c 3 -i 0.2 server; wait; iperf3 -c server -n 200K"
     )
     server = ("--server", "exec iperf3 -s")
     done = _emulate(wire, *words, *server, "--", "sh", "-c", script, sudo=sudo)

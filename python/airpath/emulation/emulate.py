@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,7 +20,6 @@ from airpath import describe, summary
 from airpath import provenance as prov
 from airpath import scenario as scenarios
 from airpath.emulation import attach, identity, rootless
-from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError, InputError, reason
 from airpath.execute import Progress, kept_failed, write_tables
 from airpath.results import Run, RunDirectory
@@ -83,7 +81,7 @@ def emulate(
 
     if not (command or flows or scenario.programs):
         raise InputError("there is no command to run, and the scenario has no [[program]]")
-    who = identity.of(user, is_alone=Machine().has_one_user())
+    who = identity.announced(user, scenario.program_lines)
     chosen = scenario.seed if seed is None else seed
     sessions = attach.attach(scenario.core) if scenario.core else []
     started, began = time.time_ns(), time.monotonic()
@@ -94,9 +92,6 @@ def emulate(
     if out is None:
         out = Path("runs") / f"{scenarios.stem(scenario)}-{identifier}"
     with PendingDirectory(out, numbered=numbered) as pending:
-        for warning in who.warnings(scenario.program_lines):
-            sys.stderr.write(f"{warning}\n")
-            sys.stderr.flush()
         try:
             emulated = _core.emulate(
                 scenario,
@@ -132,9 +127,8 @@ def emulate(
                 wall_s = time.monotonic() - began
                 document = summary.of_result(emulated.result, scenario, identifier, wall_s)
                 document["emulation"] = _section(
-                    emulated, list(command), list(servers), flows, pending.path
+                    emulated, list(command), list(servers), flows, pending.path, who
                 )
-                document["emulation"]["user"] = who.document()
                 document["emulation"]["sessions"] = [session.document() for session in sessions]
                 partial = [*emulated.partial, *missing]
                 document["run"]["partial"] = partial
@@ -313,6 +307,7 @@ def _section(
     servers: list[str],
     flows: bool,
     directory: Path,
+    who: identity.Identity,
 ) -> dict[str, Any]:
     report = emulated.report
     not_emulated = [OUR_SLOW_START if emulated.facts["slow_starts"] else THE_KERNELS_OWN]
@@ -325,6 +320,7 @@ def _section(
         "exit_code": emulated.code,
         "command": command,
         "servers": servers,
+        "user": who.document(),
         "programs": [_program(program, directory) for program in emulated.programs],
         "coalesce_bytes": emulated.facts["coalesce_bytes"],
         "io": emulated.facts["io"],

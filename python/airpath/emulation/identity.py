@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import pwd
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airpath.emulation.machine import Machine
 from airpath.errors import InputError
 
 ROOT = "root"
@@ -40,15 +42,20 @@ class Identity:
         """Return what the summary says."""
         return {"name": self.name, "uid": self.uid, "all_capabilities": not self.limited}
 
-    def warnings(self, programs: list[tuple[str, str, str]]) -> list[str]:
-        """Name the scenario's programs that are about to run as root: name, end, command line."""
-        if self.uid != 0:
-            return []
+    def announce(self, programs: list[tuple[str, str, str]]) -> None:
+        """Name on standard error what is about to run as root: name, end, command line of each."""
         rights = "without its capabilities" if self.limited else "with all its rights"
-        return [
-            f"program {name} runs at {place} as root, {rights}: {line}"
-            for name, place, line in programs
-        ]
+        for name, place, line in programs if self.uid == 0 else []:
+            said = f"program {name} runs at {place} as root, {rights}: {line}"
+            sys.stderr.write(said + "\n")
+        sys.stderr.flush()
+
+
+def announced(user: str | None, programs: list[tuple[str, str, str]]) -> Identity:
+    """Return as whom programs run here, and name those that will run as root."""
+    who = of(user, is_alone=Machine().has_one_user())
+    who.announce(programs)
+    return who
 
 
 def of(
