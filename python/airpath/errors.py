@@ -13,6 +13,10 @@ class InputError(AirpathError):
     exit_code = 2
 
 
+class InputTypeError(InputError, TypeError):
+    """An argument from Python is of a kind that cannot be."""
+
+
 def reason(error: OSError) -> str:
     """Say why an operating-system call failed, in words."""
     return error.strerror or str(error)

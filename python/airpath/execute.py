@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airpath import provenance as prov
 from airpath import scenario as scenarios
 from airpath import summary
-from airpath.errors import AirpathError, InputError, reason
+from airpath.errors import AirpathError, InputError, InputTypeError, reason
 from airpath.results import MemoryTables, Run, RunDirectory
 from airpath.rundir import PendingDirectory, cannot_write
 from airpath.stopping import StoppedError, deferred
@@ -57,12 +57,17 @@ def run(
     >>> run = airpath.run("3g-umts", set={"flow.0.window_bytes": 65536})  # doctest: +SKIP
     >>> run.flows["goodput_mbps"]  # doctest: +SKIP
     """
-    if isinstance(scenario, str | os.PathLike):
+    from airpath import _core
+
+    if not isinstance(scenario, _core.Scenario):
         loaded = scenarios.load(scenario, set)
     elif set is not None:
-        raise TypeError("a loaded scenario takes no set: give it to airpath.load()")
+        raise InputTypeError("a loaded scenario takes no set: give it to airpath.load()")
     else:
         loaded = scenario
+    for name, number in (("seed", seed), ("repeat", repeat), ("workers", workers)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+            raise InputTypeError(f"{name} is a whole number, not {number!r}")
     directory = None if out is None else Path(out)
     run = execute(loaded, seed=seed, repeat=repeat, workers=workers, out=directory)
     if run.partial:

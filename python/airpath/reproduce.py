@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from airpath import scenario as scenarios
 from airpath.analysis.statistics import mean_interval, percent_above
 from airpath.errors import InputError
-from airpath.execute import Progress, in_threads
+from airpath.execute import MOST_SEEDS, Progress, in_threads
 from airpath.shapes import judge_shape
 from airpath.study import Alternative, Assumption, Figure, Study, Value
 from airpath.summary import look_up, number
@@ -109,8 +109,8 @@ def reproduce(
 ) -> list[Outcome]:
     """Run every figure of a study, its assumptions varied one at a time, and judge."""
     count = study.repeat if repeat is None else repeat
-    if count < 1:
-        raise InputError("repeat must be at least 1")
+    if not 1 <= count <= MOST_SEEDS:
+        raise InputError(f"repeat must be from 1 to {MOST_SEEDS}")
     bench = _Bench(study, tuple(sets), count, workers)
     values = [figure for figure in study.figures if figure.kind == "value"]
     cases = [Case(figure, (), figure.metrics) for figure in values]

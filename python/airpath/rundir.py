@@ -29,6 +29,8 @@ class PendingDirectory:
 
     def __init__(self, out: Path, *, numbered: bool) -> None:
         """Prepare ``out``; if ``numbered``, fall back to ``out-2``, ``out-3``, … when it exists."""
+        if out.name in ("", ".."):
+            raise InputError(f"'{out}' cannot become a run directory; name a new one")
         self.out = out
         self._numbered = numbered
         self._made_parents: list[Path] = []
@@ -183,7 +185,7 @@ def _reserve(file: Path) -> None:
 def refuse_occupied(out: Path) -> None:
     """Raise ``InputError`` if ``out`` exists and is anything but an empty directory."""
     try:
-        if not out.exists():
+        if not (out.exists() or out.is_symlink()):
             return
         if not out.is_dir():
             raise InputError(f"{out} exists and is not a directory")

@@ -12,10 +12,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from airpath.errors import InputError, reason
+from airpath.errors import InputError, InputTypeError, reason
 
 if TYPE_CHECKING:
     from airpath import _core
+
+MOST_BYTES = 4 << 20
+"""Of a scenario's text."""
 
 Sets: TypeAlias = Mapping[str, object] | Iterable[str] | None
 """``{"flow.0.window_bytes": 65536}`` or ``["flow.0.window_bytes=65536"]``."""
@@ -34,15 +37,26 @@ def parse(text: str, name: str, directory: str | None = None, sets: Sets = None)
     """Parse a scenario from its text; ``name`` is what messages call it."""
     from airpath import _core
 
+    entries = set_list(sets)
+    for each in (name, text, directory or "", *entries):
+        if not _is_text(each):
+            raise InputError(f"{each[:80]!r} is not UTF-8 text")
     try:
-        return _core.parse(text, name, directory, set_list(sets))
+        return _core.parse(text, name, directory, entries)
     except _core.ScenarioError as error:
         raise InputError(str(error)) from error
 
 
 def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
     """Return text, name for messages and directory for relative files of a scenario."""
+    if not isinstance(name_or_path, str | os.PathLike):
+        raise InputTypeError(
+            f"a scenario is a file, the name of a shipped one or what load() returned, "
+            f"not {name_or_path!r}"
+        )
     given = os.fspath(name_or_path)
+    if not _is_text(given) or "\0" in given:
+        raise InputError(f"{given!r} is no name of a scenario: it is not UTF-8 text")
     path = Path(given)
     if _looks_like_a_path(given) or path.is_file():
         return _read_file(path), given, str(path.parent)
@@ -74,7 +88,11 @@ def set_list(sets: Sets) -> list[str]:
         return [sets]
     if isinstance(sets, Mapping):
         return [f"{key}={_toml_value(value)}" for key, value in sets.items()]
-    return list(sets)
+    entries = list(sets) if isinstance(sets, Iterable) else [sets]
+    for entry in entries:
+        if not isinstance(entry, str):
+            raise InputTypeError(f"set takes KEY=VALUE texts or a dictionary, not {entry!r}")
+    return entries
 
 
 def stem(scenario: _core.Scenario) -> str:
@@ -85,13 +103,27 @@ def stem(scenario: _core.Scenario) -> str:
     return safe or "scenario"
 
 
+def _is_text(given: str) -> bool:
+    """Whether it is what UTF-8 can say; bytes of a command line may be anything."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _looks_like_a_path(given: str) -> bool:
     return given.endswith(".toml") or os.sep in given or given in ("", ".", "..")
 
 
 def _read_file(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            # A device may have no end; a pipe is read once.
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise InputError(f"{path} is no scenario: it is larger than {MOST_BYTES >> 20} MiB")
+        return data.decode()
     except FileNotFoundError:
         name = path.name.removesuffix(".toml")
         hint = _suggestion(name, shipped_scenarios(), listing=False)
@@ -115,4 +147,4 @@ def _toml_value(value: object) -> str:
         return json.dumps(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml_value(item) for item in value) + "]"
-    raise TypeError(f"a scenario key takes a number, text, boolean or list, not {value!r}")
+    raise InputTypeError(f"a scenario key takes a number, text, boolean or list, not {value!r}")

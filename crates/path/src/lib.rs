@@ -17,6 +17,7 @@ mod link;
 mod loss;
 mod policer;
 pub mod radio;
+pub mod recording;
 mod service;
 mod stage;
 mod trace;

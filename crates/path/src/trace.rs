@@ -4,10 +4,11 @@
 //! not decrease; several per millisecond are normal. At its end the trace starts again: the last
 //! stamp is the period. Blank lines are ignored. A gzip file is read as what it contains.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use airpath_base::Duration;
+
+use crate::recording::{read_stored, unpacked};
 
 /// Bytes that one opportunity delivers.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
@@ -69,14 +70,7 @@ impl Trace {
     /// Reads a file, gzip or plain (told by its first bytes, not by its name).
     pub fn read(path: &Path) -> Result<Self, TraceError> {
         let fail = |source| TraceError::Read { path: path.to_owned(), source };
-        let raw = std::fs::read(path).map_err(fail)?;
-        let text = if raw.starts_with(&[0x1f, 0x8b]) {
-            let mut plain = Vec::new();
-            flate2::read::MultiGzDecoder::new(&raw[..]).read_to_end(&mut plain).map_err(fail)?;
-            plain
-        } else {
-            raw
-        };
+        let text = read_stored(path).and_then(unpacked).map_err(fail)?;
         Self::parse(&text, path)
     }
 

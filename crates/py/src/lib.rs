@@ -206,6 +206,7 @@ fn describe<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyDi
     entry.set_item("set", set)?;
     entry.set_item("message", &problem.message)?;
     entry.set_item("help", &problem.help)?;
+    entry.set_item("allowed", &problem.allowed)?;
     Ok(entry)
 }
 

@@ -31,26 +31,37 @@ pub struct Problem {
     pub message: String,
     /// What would be right, where that is known.
     pub help: Option<String>,
+    /// For a key that is not there: those that are.
+    pub allowed: Option<String>,
 }
+
+/// Problems that are told; of a file of another kind there are thousands.
+const TOLD: usize = 20;
+
+/// Problems that are kept. More are counted.
+const KEPT: usize = 1000;
 
 /// Why a scenario was refused: every problem that was found, in file order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", render(problems))]
+#[error("{}", render(problems, *more))]
 pub struct ScenarioError {
     /// At least one.
     pub problems: Vec<Problem>,
+    /// How many more there are.
+    pub more: usize,
 }
 
 /// Problems as they are found.
 #[derive(Default)]
 pub(crate) struct Problems {
     found: Vec<Problem>,
+    more: usize,
 }
 
 impl Problems {
     /// A problem without a hint.
     pub(crate) fn add(&mut self, origin: &Origin, message: impl Into<String>) {
-        self.push(origin, message.into(), None);
+        self.push(origin, message.into(), None, None);
     }
 
     /// A problem and what would be right.
@@ -60,7 +71,18 @@ impl Problems {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.push(origin, message.into(), Some(help.into()));
+        self.push(origin, message.into(), Some(help.into()), None);
+    }
+
+    /// A key that is not there: a hint, and the keys that are, which are told once.
+    pub(crate) fn add_unknown(
+        &mut self,
+        origin: &Origin,
+        message: String,
+        help: Option<String>,
+        allowed: String,
+    ) {
+        self.push(origin, message, help, Some(allowed));
     }
 
     /// Nothing was found so far.
@@ -74,13 +96,21 @@ impl Problems {
             return Ok(());
         }
         self.found.sort_by(|a, b| a.origin.cmp(&b.origin));
-        Err(ScenarioError { problems: self.found })
+        Err(ScenarioError { problems: self.found, more: self.more })
     }
 
-    fn push(&mut self, origin: &Origin, message: String, help: Option<String>) {
-        let problem = Problem { origin: origin.clone(), message, help };
+    fn push(
+        &mut self,
+        origin: &Origin,
+        message: String,
+        help: Option<String>,
+        allowed: Option<String>,
+    ) {
+        let problem = Problem { origin: origin.clone(), message, help, allowed };
+        if self.found.len() >= KEPT {
+            self.more += 1;
         // What several tables take over from one is said once.
-        if !self.found.contains(&problem) {
+        } else if !self.found.contains(&problem) {
             self.found.push(problem);
         }
     }
@@ -97,14 +127,40 @@ impl fmt::Display for Origin {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, self.allowed.as_deref())
+    }
+}
+
+impl Problem {
+    fn write(&self, f: &mut impl fmt::Write, allowed: Option<&str>) -> fmt::Result {
         write!(f, "error: {}: {}", self.origin, self.message)?;
-        match &self.help {
-            Some(help) => write!(f, "\n  {help}"),
-            None => Ok(()),
+        match (&self.help, allowed) {
+            (None, None) => Ok(()),
+            (Some(help), None) => write!(f, "\n  {help}"),
+            (None, Some(allowed)) => write!(f, "\n  allowed here: {allowed}"),
+            (Some(help), Some(allowed)) => {
+                let between = if help.ends_with('?') { "" } else { ";" };
+                write!(f, "\n  {help}{between} allowed here: {allowed}")
+            }
         }
     }
 }
 
-fn render(problems: &[Problem]) -> String {
-    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
+fn render(problems: &[Problem], more: usize) -> String {
+    let mut text = String::new();
+    let mut said: Vec<&str> = Vec::new();
+    for problem in problems.iter().take(TOLD) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        // The same list a hundred times hides what is wrong.
+        let allowed = problem.allowed.as_deref().filter(|allowed| !said.contains(allowed));
+        said.extend(allowed);
+        problem.write(&mut text, allowed).expect("a string takes everything");
+    }
+    let left_out = problems.len().saturating_sub(TOLD) + more;
+    if left_out > 0 {
+        text.push_str(&format!("\nerror: and {left_out} more"));
+    }
+    text
 }

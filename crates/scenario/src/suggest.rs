@@ -13,7 +13,7 @@ pub(crate) fn unknown_key(
     here: &str,
     problems: &mut Problems,
 ) {
-    let allowed = || match list(table.keys(variant).map(|key| key.name)) {
+    let allowed = match list(table.keys(variant).map(|key| key.name)) {
         none if none.is_empty() => "nothing".to_owned(),
         names => names,
     };
@@ -21,27 +21,70 @@ pub(crate) fn unknown_key(
     if !elsewhere.is_empty() {
         // Only a table with a selector has variants.
         let selector = table.selector.unwrap_or_default();
-        problems.add_with_help(
-            origin,
-            format!("`{name}` does not apply to {here}"),
-            format!(
-                "it is valid for {selector} {}; allowed here: {}",
-                list(elsewhere.iter().map(|each| format!("\"{each}\""))),
-                allowed()
-            ),
-        );
+        let message = format!("`{name}` does not apply to {here}");
+        let values = list(elsewhere.iter().map(|each| format!("\"{each}\"")));
+        let help = format!("it is valid for {selector} {values}");
+        problems.add_unknown(origin, message, Some(help), allowed);
         return;
     }
-    let near = nearest(name, table.keys(variant).map(|key| key.name))
-        .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-    problems.add_with_help(
-        origin,
-        match table.path {
-            "" => format!("unknown key `{name}` at the top level"),
-            _ => format!("unknown key `{name}` in {here}"),
-        },
-        format!("{near}allowed here: {}", allowed()),
-    );
+    let message = match table.path {
+        "" => format!("unknown key `{name}` at the top level"),
+        _ => format!("unknown key `{name}` in {here}"),
+    };
+    let keys = || table.keys(variant).map(|key| key.name);
+    let near = meant(name, keys).map(|near| format!("did you mean `{near}`?"));
+    problems.add_unknown(origin, message, near, allowed);
+}
+
+/// Keys that other programs, or people, call otherwise. The first that the table has is meant.
+const SYNONYMS: &[(&[&str], &[&str])] = &[
+    (&["name", "label"], &["id", "name"]),
+    (&["id"], &["name"]),
+    (&["type", "protocol", "traffic"], &["kind", "stage"]),
+    (&["latency", "propagation", "owd", "rtt"], &["delay_ms"]),
+    (&["bandwidth", "bw", "capacity", "speed", "throughput", "bitrate", "bps"], &["rate_mbps"]),
+    (&["loss", "plr", "drop", "percent"], &["probability", "rate_mbps"]),
+    (&["cc", "cca", "tcp", "algorithm", "congestion_control"], &["congestion"]),
+    (
+        &["buffer", "queue", "limit", "queue_size", "buffer_size"],
+        &["queue_packets", "ring_packets"],
+    ),
+    (&["qdisc", "queue_discipline", "discipline"], &["aqm"]),
+    (&["length", "bytes", "amount"], &["size_bytes"]),
+    (&["time", "runtime", "length"], &["duration_s"]),
+    (&["begin", "from", "at"], &["start_s"]),
+    (&["period", "every"], &["interval_ms"]),
+    (&["rwnd", "rwin", "rcvbuf"], &["receive_buffer_bytes", "window_bytes"]),
+    (&["sndbuf", "wmem"], &["send_buffer_bytes"]),
+    (&["iw", "initcwnd"], &["initial_window_segments"]),
+    (&["cmd", "exec", "program", "run"], &["command"]),
+    (&["where", "node", "end", "place", "host"], &["at", "ue"]),
+    (&["trace", "filename", "log"], &["file"]),
+    (&["description"], &["title"]),
+    (&["random_seed"], &["seed"]),
+];
+
+/// The key that was probably meant: misspelt, or another word for it.
+fn meant<'a, I: Iterator<Item = &'a str>>(name: &str, keys: impl Fn() -> I) -> Option<&'a str> {
+    let plain = name.to_lowercase();
+    let stem = |word: &str| {
+        plain == word || plain.strip_prefix(word).is_some_and(|unit| unit.starts_with('_'))
+    };
+    let forgotten = keys()
+        .filter(|key| is_unit_of(key, name) || is_unit_of(name, key))
+        .min_by_key(|key| key.len());
+    forgotten
+        .or_else(|| {
+            SYNONYMS.iter().filter(|(words, _)| words.iter().any(|word| stem(word))).find_map(
+                |(_, right)| right.iter().find_map(|right| keys().find(|key| key == right)),
+            )
+        })
+        .or_else(|| nearest(name, keys()))
+}
+
+/// A forgotten unit, or a unit too many, is the likeliest mistake.
+fn is_unit_of(long: &str, short: &str) -> bool {
+    long.strip_prefix(short).is_some_and(|rest| rest.starts_with('_'))
 }
 
 /// Reports that `key` names something that there is not: a `what` called `name`. At most twenty of
@@ -69,11 +112,7 @@ pub(crate) fn nearest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let score = |candidate: &str| {
-        // A forgotten unit, or a unit too many, is the likeliest mistake.
-        let stem = |long: &str, short: &str| {
-            long.strip_prefix(short).is_some_and(|rest| rest.starts_with('_'))
-        };
-        if stem(candidate, name) || stem(name, candidate) {
+        if is_unit_of(candidate, name) || is_unit_of(name, candidate) {
             return 1.0;
         }
         strsim::normalized_damerau_levenshtein(&name.to_lowercase(), candidate)

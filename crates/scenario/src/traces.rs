@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use airpath_path::radio::channel::{ChannelTrace, ChannelTraceError, LogColumn, Missing};
+use airpath_path::recording::{read_stored, unpacked};
 use airpath_path::{Trace, TraceError};
 use sha2::{Digest, Sha256};
 
@@ -35,6 +36,8 @@ pub struct TraceFile {
 pub(crate) struct Traces {
     /// In the order of first use.
     files: Vec<TraceFile>,
+    /// What the files hold.
+    texts: Vec<(PathBuf, Arc<[u8]>)>,
     loaded: Vec<(String, Arc<Trace>)>,
     channels: Vec<(ChannelFile, Arc<ChannelTrace>)>,
 }
@@ -70,13 +73,21 @@ impl Traces {
         if let Some((_, trace)) = self.loaded.iter().find(|(known, _)| known == file) {
             return Ok(trace.clone());
         }
-        let (trace, sha256) = match file.strip_prefix(BUILT_IN_PREFIX) {
-            Some(name) => load_built_in(name, file)?,
-            None => load_file(&path(file, directory)).map_err(LoadError::Trace)?,
+        let trace = match file.strip_prefix(BUILT_IN_PREFIX) {
+            Some(name) => {
+                let (trace, sha256) = load_built_in(name, file)?;
+                self.used(file, sha256);
+                trace
+            }
+            None => {
+                let path = path(file, directory);
+                let unread = |source| TraceError::Read { path: path.clone(), source };
+                let text = self.text(file, &path).map_err(|error| LoadError::Trace(unread(error)));
+                Trace::parse(&text?, &path).map_err(LoadError::Trace)?
+            }
         };
         let trace = Arc::new(trace);
         self.loaded.push((file.to_owned(), trace.clone()));
-        self.used(file, sha256);
         Ok(trace)
     }
 
@@ -94,14 +105,26 @@ impl Traces {
             return Err(LoadError::NoSuchBuiltIn(name.to_owned()));
         }
         let path = path(file, directory);
-        let trace = ChannelTrace::read(&path, *column, *missing).map_err(LoadError::Channel)?;
-        let bytes = std::fs::read(&path).map_err(|source| {
-            LoadError::Channel(ChannelTraceError::Read { path: path.clone(), source })
-        })?;
-        self.used(file, sha256_hex(&bytes));
+        let unread = |source| ChannelTraceError::Read { path: path.clone(), source };
+        let text = self.text(file, &path).map_err(|error| LoadError::Channel(unread(error)))?;
+        let trace =
+            ChannelTrace::parse(&text, &path, *column, *missing).map_err(LoadError::Channel)?;
         let trace = Arc::new(trace);
         self.channels.push((wanted, trace.clone()));
         Ok(trace)
+    }
+
+    /// What a file holds. It is read once: what is hashed is what is used.
+    fn text(&mut self, file: &str, path: &Path) -> std::io::Result<Arc<[u8]>> {
+        if let Some((_, text)) = self.texts.iter().find(|(known, _)| known == path) {
+            return Ok(text.clone());
+        }
+        let stored = read_stored(path)?;
+        let sha256 = sha256_hex(&stored);
+        let text: Arc<[u8]> = unpacked(stored)?.into();
+        self.texts.push((path.to_owned(), text.clone()));
+        self.used(file, sha256);
+        Ok(text)
     }
 
     fn used(&mut self, file: &str, sha256: String) {
@@ -152,11 +175,4 @@ fn load_built_in(name: &str, file: &str) -> Result<(Trace, String), LoadError> {
         .ok_or_else(|| LoadError::NoSuchBuiltIn(name.to_owned()))?;
     let trace = Trace::parse(text.as_bytes(), Path::new(file)).map_err(LoadError::Trace)?;
     Ok((trace, sha256_hex(text.as_bytes())))
-}
-
-fn load_file(path: &Path) -> Result<(Trace, String), TraceError> {
-    let trace = Trace::read(path)?;
-    let bytes =
-        std::fs::read(path).map_err(|source| TraceError::Read { path: path.to_owned(), source })?;
-    Ok((trace, sha256_hex(&bytes)))
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from airpath.cli import doctor, emulate, metrics, report, reproduce, run, scenario, subscriber, twin
-from airpath.cli.console import guarded
+from airpath.cli.console import guarded, open_what_is_closed
 
 app = typer.Typer(
     name="airpath",
@@ -51,4 +51,5 @@ def main() -> None:
     ``emulate`` has its command's code instead, or 3 for a run that does not count; ``twin`` has 1
     if the two differ, 3 if none counts.
     """
+    open_what_is_closed()
     raise SystemExit(guarded(lambda: app(prog_name="airpath", standalone_mode=False)))

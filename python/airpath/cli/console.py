@@ -49,6 +49,22 @@ def guarded(call: Callable[[], object]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def open_what_is_closed() -> None:
+    """Let no file become standard input, output or error because that one was closed.
+
+    What is written to a closed standard output fails, as with other programs.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+
+
 def complain(message: str, code: int) -> int:
     """Print ``error: …`` on stderr and return the exit code."""
     plain = message.startswith(("error: ", "Usage: "))
@@ -59,13 +75,18 @@ def complain(message: str, code: int) -> int:
 
 def narrate(text: str) -> None:
     """Print a line on stderr."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(_printable(f"{text}\n"))
     sys.stderr.flush()
 
 
 def output(text: str) -> None:
     """Print a line, or lines, on stdout."""
-    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    sys.stdout.write(_printable(text if text.endswith("\n") else f"{text}\n"))
+
+
+def _printable(text: str) -> str:
+    # A file's name may hold bytes that are no text.
+    return text.encode(errors="backslashreplace").decode()
 
 
 @contextmanager

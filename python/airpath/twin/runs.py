@@ -92,8 +92,8 @@ def run(
 
     ``out`` is kept: if it holds a part of this twin, the rest is done; another one is refused.
     """
-    if seeds < 1:
-        raise InputError("seeds must be at least 1")
+    if not 1 <= seeds <= execute.MOST_SEEDS:
+        raise InputError(f"seeds must be from 1 to {execute.MOST_SEEDS}")
     out = out or default_directory(likeness)
     _claim(out, likeness)
     first = likeness.scenario.seed

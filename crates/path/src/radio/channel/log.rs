@@ -1,11 +1,11 @@
 //! Recordings read from files: plain CSV, and G-NetTrack Pro drive logs.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use airpath_base::Duration;
 
 use super::{ChannelTrace, Quality};
+use crate::recording::{read_stored, unpacked};
 
 /// Which column of a G-NetTrack Pro log is the quality.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,12 +87,7 @@ impl ChannelTrace {
         missing: Missing,
     ) -> Result<Self, ChannelTraceError> {
         let fail = |source| ChannelTraceError::Read { path: path.to_owned(), source };
-        let mut text = std::fs::read(path).map_err(fail)?;
-        if text.starts_with(&[0x1f, 0x8b]) {
-            let mut plain = Vec::new();
-            flate2::read::MultiGzDecoder::new(&text[..]).read_to_end(&mut plain).map_err(fail)?;
-            text = plain;
-        }
+        let text = read_stored(path).and_then(unpacked).map_err(fail)?;
         Self::parse(&text, path, column, missing)
     }
 

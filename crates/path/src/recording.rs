@@ -1,0 +1,39 @@
+//! Recorded files: read once, within limits.
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Result};
+use std::path::Path;
+
+/// Most bytes of a recording, as stored and unpacked.
+pub const MOST_BYTES: u64 = 128 << 20;
+
+/// Reads a file as it is stored. Devices and pipes are refused: they have no end, or cannot be read
+/// again to repeat a run.
+pub fn read_stored(path: &Path) -> Result<Vec<u8>> {
+    // Opening a pipe waits until somebody writes to it.
+    if std::fs::metadata(path)?.is_dir() {
+        return Err(Error::from(ErrorKind::IsADirectory));
+    }
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    limited(File::open(path)?, "it is larger than")
+}
+
+/// What a stored file holds: gzip (told by its first bytes) is unpacked.
+pub fn unpacked(stored: Vec<u8>) -> Result<Vec<u8>> {
+    if !stored.starts_with(&[0x1f, 0x8b]) {
+        return Ok(stored);
+    }
+    limited(flate2::read::MultiGzDecoder::new(&stored[..]), "it unpacks to more than")
+}
+
+fn limited(source: impl Read, too_large: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let message = format!("{too_large} {} MiB", MOST_BYTES >> 20);
+        return Err(Error::new(ErrorKind::InvalidData, message));
+    }
+    Ok(bytes)
+}
