@@ -33,14 +33,17 @@ impl Names {
 pub(crate) trait Column {
     type Builder: Default;
     const NULLABLE: bool = false;
+    /// What it is in the tables.
+    const KIND: &'static str;
     fn append(self, builder: &mut Self::Builder);
     fn finish(builder: &mut Self::Builder, names: &Names) -> ArrayRef;
 }
 
 macro_rules! primitive {
-    ($($rust:ty => $arrow:ty),*) => {$(
+    ($($rust:ident => $arrow:ty),*) => {$(
         impl Column for $rust {
             type Builder = PrimitiveBuilder<$arrow>;
+            const KIND: &'static str = stringify!($rust);
             fn append(self, builder: &mut Self::Builder) {
                 builder.append_value(self);
             }
@@ -50,6 +53,7 @@ macro_rules! primitive {
         }
         impl Column for Option<$rust> {
             type Builder = PrimitiveBuilder<$arrow>;
+            const KIND: &'static str = stringify!($rust);
             const NULLABLE: bool = true;
             fn append(self, builder: &mut Self::Builder) {
                 builder.append_option(self);
@@ -65,6 +69,7 @@ primitive!(i64 => Int64Type, u64 => UInt64Type, u32 => UInt32Type, f64 => Float6
 
 impl Column for bool {
     type Builder = BooleanBuilder;
+    const KIND: &'static str = "bool";
     fn append(self, builder: &mut Self::Builder) {
         builder.append_value(self);
     }
@@ -75,6 +80,7 @@ impl Column for bool {
 
 impl Column for Option<bool> {
     type Builder = BooleanBuilder;
+    const KIND: &'static str = "bool";
     const NULLABLE: bool = true;
     fn append(self, builder: &mut Self::Builder) {
         builder.append_option(self);
@@ -86,6 +92,7 @@ impl Column for Option<bool> {
 
 impl Column for &'static str {
     type Builder = StringBuilder;
+    const KIND: &'static str = "text";
     fn append(self, builder: &mut Self::Builder) {
         builder.append_value(self);
     }
@@ -96,6 +103,7 @@ impl Column for &'static str {
 
 impl Column for Option<&'static str> {
     type Builder = StringBuilder;
+    const KIND: &'static str = "text";
     const NULLABLE: bool = true;
     fn append(self, builder: &mut Self::Builder) {
         builder.append_option(self);
@@ -107,6 +115,7 @@ impl Column for Option<&'static str> {
 
 impl Column for Option<String> {
     type Builder = StringBuilder;
+    const KIND: &'static str = "text";
     const NULLABLE: bool = true;
     fn append(self, builder: &mut Self::Builder) {
         builder.append_option(self);
@@ -118,6 +127,7 @@ impl Column for Option<String> {
 
 impl Column for Name {
     type Builder = Int32Builder;
+    const KIND: &'static str = "name";
     fn append(self, builder: &mut Self::Builder) {
         builder.append_value(self.0 as i32);
     }
@@ -128,6 +138,7 @@ impl Column for Name {
 
 impl Column for Option<Name> {
     type Builder = Int32Builder;
+    const KIND: &'static str = "name";
     const NULLABLE: bool = true;
     fn append(self, builder: &mut Self::Builder) {
         builder.append_option(self.map(|name| name.0 as i32));

@@ -4,11 +4,13 @@
 //! name. [`Tables`] holds them all.
 
 mod column;
+mod reference;
 mod summary;
 mod table;
 mod tables;
 
 pub use column::{Name, Names};
+pub use reference::tables_markdown;
 pub use summary::{
     DropSummary, Exit, FairnessSummary, FlowSummary, LimitSeconds, LinkSummary, PingSummary,
     ProxySummary, Quantiles, RadioSummary, RunSummary,

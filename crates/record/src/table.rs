@@ -66,18 +66,19 @@ pub fn write_parquet(
     handle.sync_all().map_err(io)
 }
 
-/// Declares a row struct and the columnar buffer it is pushed into.
+/// Declares a row struct and the columnar buffer it is pushed into. What is said of the rows and of
+/// each field becomes the reference of tables; of a field that may be null "Null: …" ends it.
 macro_rules! table {
     (
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])+
         $row:ident => $builder:ident {
-            $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+            $($(#[doc = $field_doc:literal])+ $field:ident: $type:ty,)*
         }
     ) => {
-        $(#[$doc])*
+        $(#[doc = $doc])+
         #[derive(Clone, Debug)]
         pub struct $row {
-            $($(#[$field_doc])* pub $field: $type,)*
+            $($(#[doc = $field_doc])+ pub $field: $type,)*
         }
 
         #[derive(Default, Debug)]
@@ -86,6 +87,17 @@ macro_rules! table {
         }
 
         impl $builder {
+            /// What stands above, for the reference of tables.
+            pub(crate) const ABOUT: crate::reference::AboutTable = crate::reference::AboutTable {
+                text: concat!($($doc),+),
+                columns: &[$(crate::reference::AboutColumn {
+                    name: stringify!($field),
+                    text: concat!($($field_doc),+),
+                    kind: <$type as crate::column::Column>::KIND,
+                    nullable: <$type as crate::column::Column>::NULLABLE,
+                },)*],
+            };
+
             pub(crate) fn push(&mut self, row: $row) {
                 $(crate::column::Column::append(row.$field, &mut self.$field);)*
             }

@@ -6,11 +6,12 @@ use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 
 use crate::column::Name;
+use crate::reference::AboutTable;
 use crate::table::table;
 use crate::{FlowSummary, Names};
 
 table! {
-    /// One row per sample interval and TCP or UDP flow.
+    /// One row per sample interval and TCP or UDP flow, from the flow's start to its end.
     SampleRow => Samples {
         /// End of the interval.
         time_ns: i64,
@@ -20,23 +21,30 @@ table! {
         goodput_mbps: f64,
         /// In-order payload since the start.
         delivered_bytes: u64,
-        /// Congestion window; null for UDP.
+        /// Congestion window at the end of the interval. Null: of UDP, and in an emulation while
+        /// nobody watches the sender.
         cwnd_segments: Option<u32>,
-        /// Slow start threshold; null before the first congestion.
+        /// Slow start threshold. Null: before the first congestion, of UDP, and in an emulation
+        /// while nobody watches the sender.
         ssthresh_segments: Option<u32>,
-        /// Smoothed RTT.
+        /// Smoothed RTT. Null: before the first RTT, of UDP, and in an emulation while nobody
+        /// watches the sender.
         srtt_ms: Option<f64>,
-        /// Mean RTT of the interval's acknowledgements.
+        /// Mean RTT of the interval's acknowledgements. Null: if none of them gave an RTT, and of
+        /// UDP.
         rtt_ms: Option<f64>,
-        /// Segments in flight (RFC 6675 pipe).
+        /// Segments in flight (RFC 6675 pipe). Null: of UDP, and in an emulation while nobody
+        /// watches the sender.
         inflight_segments: Option<u32>,
-        /// The receive window that the peer announced last, in whole segments.
+        /// The receive window that the peer announced last, in whole segments. Null: of UDP, and in
+        /// an emulation while nobody watches the sender.
         receive_window_segments: Option<u32>,
     }
 }
 
 table! {
-    /// One row per sample interval and link.
+    /// One row per sample interval and link, radio buffers among them; from the start to the end of
+    /// the run.
     LinkRow => Links {
         /// End of the interval.
         time_ns: i64,
@@ -50,7 +58,7 @@ table! {
         queue_packets: u64,
         /// Waiting at the end of the interval.
         queue_bytes: u64,
-        /// Mean time from arrival to departure of what left; null if nothing did.
+        /// Mean time from arrival to departure of what left. Null: if nothing left.
         queue_delay_ms: Option<f64>,
         /// Dropped in the interval.
         dropped_packets: u64,
@@ -58,7 +66,9 @@ table! {
 }
 
 table! {
-    /// One row per acknowledgement that a TCP sender received; on request only.
+    /// One row per acknowledgement that a TCP sender received; only if `run.ack_table` is set.
+    /// Where an emulation asks sockets now and then (`watch` is `poll`), one row per look that
+    /// found something acknowledged.
     AckRow => Acks {
         /// When it came.
         time_ns: i64,
@@ -66,21 +76,21 @@ table! {
         flow: Name,
         /// Payload acknowledged since the start.
         acked_bytes: u64,
-        /// After it was processed.
+        /// Congestion window after it was processed.
         cwnd_segments: u32,
-        /// Null before the first congestion.
+        /// Slow start threshold after it was processed. Null: before the first congestion.
         ssthresh_segments: Option<u32>,
-        /// Smoothed RTT.
+        /// Smoothed RTT. Null: before the first RTT.
         srtt_ms: Option<f64>,
-        /// This acknowledgement's own RTT.
+        /// This acknowledgement's own RTT. Null: if it gave none.
         rtt_ms: Option<f64>,
-        /// RFC 6675 pipe.
+        /// Segments in flight (RFC 6675 pipe).
         inflight_segments: u32,
     }
 }
 
 table! {
-    /// One row per echo request.
+    /// One row per echo request, written when the flow ends.
     PingRow => Pings {
         /// Flow.
         flow: Name,
@@ -88,7 +98,7 @@ table! {
         sequence: u64,
         /// When it was sent.
         sent_ns: i64,
-        /// Null if no reply came.
+        /// Time from the request to its reply. Null: if no reply came.
         rtt_ms: Option<f64>,
         /// True if it or its reply was dropped; false with a null RTT: still under way.
         lost: bool,
@@ -96,33 +106,42 @@ table! {
 }
 
 table! {
-    /// What happened, one row each; drops are summed per sample interval, stage and reason.
+    /// One row per thing that happened, when it did; drops are summed per sample interval, stage
+    /// and reason.
     EventRow => Events {
         /// When; for drops the end of the interval.
         time_ns: i64,
-        /// Flow; `ID@proxy` is the proxy's sender of the flow ID.
+        /// Flow; `ID@proxy` is the proxy's sender of the flow ID. Null: of drops and of what
+        /// happens to a UE.
         flow: Option<Name>,
-        /// Link or loss stage; of what happens to a UE between cells, its downlink; the UE of an
-        /// attach, with its address once it has one.
+        /// Link or loss stage of a drop; of what happens to a UE between cells, its downlink; the
+        /// UE of an attach, with its address once it has one. Null: of what a TCP sender does.
         link: Option<Name>,
-        /// Kind of event.
+        /// What happened: `drop`; of a TCP sender `established`, `slow_start_exit`,
+        /// `recovery_start`, `recovery_end`, `retransmission_timeout`, `reduction`, `undo`,
+        /// `tail_loss_probe`, `window_probe`, `finished`; of a UE `handover_command`,
+        /// `handover_complete`, `path_switch`, `handover_failed`, `radio_link_failure`,
+        /// `radio_link_failure_rlc`, `cell_reselection`; in an emulation with a core
+        /// `attach_start`, `attach_complete`, `session_established`.
         kind: &'static str,
-        /// Why.
+        /// Why: of a drop, a slow start's end, a reduction, an undo. Null: of other kinds.
         reason: Option<&'static str>,
-        /// cwnd before (`recovery_start`) or then.
+        /// cwnd before (`recovery_start`, `reduction`) or then. Null: of kinds without one.
         cwnd_segments: Option<u32>,
-        /// ssthresh after (`recovery_start`), srtt in ms (`slow_start_exit`), RTO in ms
-        /// (`retransmission_timeout`), interruption in ms (`handover_complete`).
+        /// ssthresh after (`recovery_start`, `reduction`), srtt in ms (`slow_start_exit`), RTO in
+        /// ms (`retransmission_timeout`), interruption in ms (`handover_complete`). Null: of other
+        /// kinds.
         value: Option<f64>,
-        /// Packets lost or dropped.
+        /// Packets dropped (`drop`) or marked lost (`recovery_start`). Null: of other kinds.
         packets: Option<u64>,
-        /// The cell that a UE goes to, or was in when its link failed.
+        /// The cell that a UE goes to, or was in when its link failed. Null: of other kinds.
         cell: Option<Name>,
     }
 }
 
 table! {
-    /// Non-empty buckets of each flow's RTT distribution.
+    /// One row per flow and bucket of its RTTs that is not empty, written when the flow ends.
+    /// Buckets are narrower than 0.8 % of their value.
     HistogramRow => Histograms {
         /// Flow.
         flow: Name,
@@ -151,11 +170,11 @@ table! {
         buffered_bytes: u64,
         /// Congestion window of the proxy's sender.
         cwnd_segments: u32,
-        /// Slow start threshold; null before the first congestion.
+        /// Slow start threshold. Null: before the first congestion.
         ssthresh_segments: Option<u32>,
-        /// Smoothed RTT.
+        /// Smoothed RTT. Null: before the first RTT.
         srtt_ms: Option<f64>,
-        /// Mean RTT of the interval's acknowledgements.
+        /// Mean RTT of the interval's acknowledgements. Null: if none of them gave an RTT.
         rtt_ms: Option<f64>,
         /// Segments in flight (RFC 6675 pipe).
         inflight_segments: u32,
@@ -163,7 +182,8 @@ table! {
 }
 
 table! {
-    /// One row per sample interval, UE and direction of a radio; UEs without traffic are left out.
+    /// One row per sample interval, UE and direction of a radio, from the start to the end of the
+    /// run; UEs without traffic are left out. Only if there is a radio.
     RadioRow => Radios {
         /// End of the interval.
         time_ns: i64,
@@ -183,9 +203,9 @@ table! {
         block_bytes: u64,
         /// Of these, not padding.
         used_bytes: u64,
-        /// Mean MCS index of the new blocks.
+        /// Mean MCS index of the new blocks. Null: without a new block.
         mcs: Option<f64>,
-        /// New blocks that failed the first time, of all.
+        /// Share of the new blocks that failed the first time. Null: without a new block.
         bler: Option<f64>,
         /// HARQ retransmissions.
         harq_retransmissions: u64,
@@ -197,7 +217,7 @@ table! {
         queue_packets: u64,
         /// Their bytes.
         queue_bytes: u64,
-        /// Mean time in the radio of what left.
+        /// Mean time in the radio of what left. Null: if nothing left.
         queue_delay_ms: Option<f64>,
         /// Grants for new data (up).
         grants: u64,
@@ -217,124 +237,156 @@ table! {
 }
 
 table! {
-    /// What happens on the radio, slot by slot; UEs without traffic are left out. Only if asked for.
+    /// One row per thing that happens on the radio, slot by slot; UEs without traffic are left out.
+    /// Only if `run.radio_log` is set.
     RadioLogRow => RadioLogs {
         /// When; of a block or a grant the beginning of its slot.
         time_ns: i64,
         /// Name of the UE.
         ue: Name,
-        /// packet_enters, packet_leaves, sr, bsr, grant, block, block_lost, preamble, random_access,
-        /// drx, rrc.
+        /// `packet_enters`, `packet_leaves`, `sr`, `bsr`, `grant`, `block`, `block_lost`,
+        /// `preamble`, `random_access`, `drx` or `rrc`.
         event: &'static str,
-        /// down or up.
+        /// down or up. Null: of drx and rrc.
         direction: Option<&'static str>,
-        /// Flow of a packet.
+        /// Flow of a packet. Null: of other events.
         flow: Option<Name>,
-        /// End of a block's slot; of a grant the beginning of its PUSCH.
+        /// End of a block's slot; of a grant the beginning of its PUSCH. Null: of other events.
         until_ns: Option<i64>,
-        /// Of a packet, a block, a grant; what the base station believes after a bsr.
+        /// Of a packet, a block, a grant; what the base station believes after a bsr. Null: of
+        /// other events.
         bytes: Option<u64>,
-        /// Of a block, not padding.
+        /// Of a block, not padding. Null: of other events.
         used_bytes: Option<u64>,
-        /// Of a block: 1 is the first; of sr and preamble: its counter.
+        /// Of a block: 1 is the first; of sr and preamble: its counter. Null: of other events.
         transmission: Option<u32>,
-        /// Of a block: decoded; of an sr: seen.
+        /// Of a block: decoded; of an sr: seen. Null: of other events.
         received: Option<bool>,
-        /// MCS index of a block.
+        /// MCS index of a block. Null: of other events.
         mcs: Option<u32>,
-        /// Resource blocks of a block.
+        /// Resource blocks of a block. Null: of other events.
         prbs: Option<u32>,
-        /// The new state (drx, rrc), or why (grant).
+        /// The new state (drx, rrc), or why (grant). Null: of other events.
         state: Option<&'static str>,
     }
 }
 
 table! {
-    /// One row per flow.
+    /// One row per flow, written at the end of the run. The figures are defined in
+    /// [Metrics](../concepts/metrics.md).
     FlowRow => Flows {
         /// Flow.
         flow: Name,
-        /// bulk, file, ping, udp.
+        /// bulk, file, ping or udp; others: the flows of an emulation that have no row of their
+        /// own, all in one.
         kind: &'static str,
         /// down or up.
         direction: &'static str,
-        /// UE.
+        /// UE. Null: without a radio.
         ue: Option<String>,
-        /// Congestion control.
+        /// Congestion control. Null: of UDP and ping.
         congestion: Option<&'static str>,
-        /// Endpoint profile.
+        /// Endpoint profile. Null: of UDP and ping.
         profile: Option<String>,
         /// First action.
         start_ns: i64,
-        /// End of the measurement; null if it did not start.
+        /// End of the measurement. Null: if it did not start.
         end_ns: Option<i64>,
         /// In-order payload that arrived.
         bytes_delivered: u64,
-        /// In-order payload over the time from start to end.
+        /// In-order payload over the time from start to end. Null: of ping, and if it did not
+        /// start.
         goodput_mbps: Option<f64>,
         /// Payload that the application handed to TCP over the same time: what a sender's own
-        /// report says.
+        /// report says. Null: of UDP and ping, if it did not start, and of programs in an
+        /// emulation.
         written_mbps: Option<f64>,
         /// Data segments or packets sent, retransmissions included.
         segments_sent: u64,
-        /// Retransmissions.
+        /// Retransmissions. Null: of UDP and ping, of a TCP flow that did not start, and in an
+        /// emulation where nobody counts.
         retransmitted_segments: Option<u64>,
-        /// Retransmission time-outs.
+        /// Retransmission time-outs. Null: of UDP and ping, of a TCP flow that did not start, and
+        /// in an emulation where nobody counts.
         rto_count: Option<u64>,
-        /// Smallest RTT.
+        /// Smallest RTT. Null: without a sample.
         rtt_ms_min: Option<f64>,
-        /// Mean RTT.
+        /// Mean RTT. Null: without a sample.
         rtt_ms_mean: Option<f64>,
-        /// Median RTT.
+        /// Median RTT. Null: without a sample.
         rtt_ms_p50: Option<f64>,
-        /// 95th percentile.
+        /// 95th percentile. Null: without a sample.
         rtt_ms_p95: Option<f64>,
-        /// 99th percentile.
+        /// 99th percentile. Null: without a sample.
         rtt_ms_p99: Option<f64>,
-        /// Median of the goodput over 1 s in the second half; null below 5 s.
+        /// Median of the goodput over 1 s in the second half. Null: below 5 s.
         steady_mbps: Option<f64>,
-        /// First time since the start at which the goodput over 1 s reaches 90 % of it.
+        /// First time since the start at which the goodput over 1 s reaches 90 % of `steady_mbps`.
+        /// Null: without a steady goodput.
         converged_after_s: Option<f64>,
-        /// End of the first slow start, since the flow's start.
+        /// End of the first slow start, since the flow's start. Null: if it did not end.
         slow_start_exit_s: Option<f64>,
-        /// cwnd then.
+        /// cwnd then. Null: if it did not end.
         slow_start_exit_cwnd_segments: Option<u32>,
-        /// Why.
+        /// Why. Null: if it did not end.
         slow_start_exit_reason: Option<&'static str>,
-        /// cwnd then over the bandwidth-delay product.
+        /// cwnd then over the bandwidth-delay product. Null: if it did not end, or without a link.
         slow_start_exit_bdp_fraction: Option<f64>,
-        /// 95th percentile of the RTT less its minimum.
+        /// 95th percentile of the RTT less its minimum. Null: without a sample.
         self_inflicted_delay_ms: Option<f64>,
-        /// Goodput over mean RTT, Mb/s for each second.
+        /// Goodput over mean RTT, Mb/s for each second. Null: without a sample.
         power: Option<f64>,
-        /// Reductions that were taken back.
+        /// Reductions that were taken back. Null: of UDP and ping, of a TCP flow that did not
+        /// start, and in an emulation where nobody counts.
         undo_count: Option<u64>,
-        /// Tail loss probes.
+        /// Tail loss probes. Null: of UDP and ping, of a TCP flow that did not start, and in an
+        /// emulation where nobody counts.
         tail_loss_probes: Option<u64>,
-        /// Reductions because of ECN marks.
+        /// Reductions because of ECN marks. Null: of UDP and ping, of a TCP flow that did not
+        /// start, and in an emulation where nobody counts.
         ecn_reductions: Option<u64>,
-        /// Time limited by the congestion window.
+        /// Time limited by the congestion window. Null: of UDP and ping, of a TCP flow that did not
+        /// start, and in an emulation where nobody counts.
         cwnd_limited_s: Option<f64>,
-        /// Time held back by pacing.
+        /// Time held back by pacing. Null: of UDP and ping, of a TCP flow that did not start, and
+        /// in an emulation where nobody counts.
         pacing_limited_s: Option<f64>,
-        /// Time limited by the receiver's window.
+        /// Time limited by the receiver's window. Null: of UDP and ping, of a TCP flow that did not
+        /// start, and in an emulation where nobody counts.
         receive_window_limited_s: Option<f64>,
-        /// Time limited by the send buffer.
+        /// Time limited by the send buffer. Null: of UDP and ping, of a TCP flow that did not
+        /// start, and in an emulation where nobody counts.
         send_buffer_limited_s: Option<f64>,
-        /// Time with nothing to send.
+        /// Time with nothing to send. Null: of UDP and ping, of a TCP flow that did not start, and
+        /// in an emulation where nobody counts.
         application_limited_s: Option<f64>,
-        /// Datagrams sent (ping, udp).
+        /// Datagrams sent (ping, udp). Null: of TCP.
         packets_sent: Option<u64>,
-        /// Datagrams lost (ping, udp).
+        /// Datagrams lost (ping, udp). Null: of TCP.
         packets_lost: Option<u64>,
-        /// One-way delay, median (udp).
+        /// One-way delay, median (udp). Null: of TCP and ping, and if nothing arrived.
         delay_ms_p50: Option<f64>,
-        /// One-way delay, 95th percentile (udp).
+        /// One-way delay, 95th percentile (udp). Null: of TCP and ping, and if nothing arrived.
         delay_ms_p95: Option<f64>,
-        /// Interarrival jitter at the end (RFC 3550 6.4.1; udp).
+        /// Interarrival jitter at the end (RFC 3550 6.4.1; udp). Null: of TCP and ping, and below
+        /// two arrivals.
         jitter_ms: Option<f64>,
     }
 }
+
+/// Every table, in the order of the reference.
+pub(crate) const ABOUT: [(&str, AboutTable); 10] = [
+    ("flows", Flows::ABOUT),
+    ("samples", Samples::ABOUT),
+    ("links", Links::ABOUT),
+    ("pings", Pings::ABOUT),
+    ("events", Events::ABOUT),
+    ("rtt_histogram", Histograms::ABOUT),
+    ("proxies", Proxies::ABOUT),
+    ("radio", Radios::ABOUT),
+    ("radio_log", RadioLogs::ABOUT),
+    ("acks", Acks::ABOUT),
+];
 
 /// All tables of a run, as columnar buffers.
 #[derive(Default, Debug)]

@@ -1,0 +1,148 @@
+//! The reference of tables in Markdown, made from what their declarations say.
+
+use std::fmt::Write as _;
+
+use crate::tables::ABOUT;
+
+/// One table.
+pub(crate) struct AboutTable {
+    /// When a row is written.
+    pub(crate) text: &'static str,
+    pub(crate) columns: &'static [AboutColumn],
+}
+
+/// One column.
+pub(crate) struct AboutColumn {
+    pub(crate) name: &'static str,
+    /// What it is; of one that may be null "Null: …" ends it.
+    pub(crate) text: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) nullable: bool,
+}
+
+const INTRODUCTION: &str = "\
+<!-- Generated from crates/record/src/tables.rs; rewrite it with
+     AIRPATH_BLESS=1 cargo test -p airpath-record reference -->
+
+# Tables
+
+A run directory has one Parquet file per table, with several seeds one in each `seed-N/`. `Run.table(NAME)` and
+the like (`run.samples`) give polars frames, in which the column `seed` comes first. Simulations and emulations
+write the same columns. Times are nanoseconds since the start of the run. `name` is text by a dictionary: a flow, a
+link, a UE, a cell. `Metrics` ([page](../concepts/metrics.md)) says how each figure is measured.
+";
+
+/// By the end of a column's name, quantiles aside.
+const SUFFIXES: [(&str, &str); 13] = [
+    ("_ns", "ns"),
+    ("_ms", "ms"),
+    ("_s", "s"),
+    ("_mbps", "Mb/s"),
+    ("_segments", "segments"),
+    ("_bytes", "bytes"),
+    ("bytes_delivered", "bytes"),
+    ("_packets", "packets"),
+    ("_fraction", "share"),
+    ("_count", "times"),
+    ("segments_sent", "segments"),
+    ("_retransmissions", "times"),
+    ("_reductions", "times"),
+];
+
+/// Of columns whose names have none.
+const UNITS: [(&str, &str); 20] = [
+    ("sequence", "number"),
+    ("value", "as said"),
+    ("packets", "packets"),
+    ("packets_sent", "packets"),
+    ("packets_lost", "packets"),
+    ("count", "samples"),
+    ("prbs", "PRBs"),
+    ("blocks", "blocks"),
+    ("lost_blocks", "blocks"),
+    ("bytes", "bytes"),
+    ("mcs", "index"),
+    ("bler", "share"),
+    ("awake", "share"),
+    ("grants", "times"),
+    ("scheduling_requests", "times"),
+    ("buffer_status_reports", "times"),
+    ("random_accesses", "times"),
+    ("transmission", "number"),
+    ("power", "Mb/s²"),
+    ("tail_loss_probes", "times"),
+];
+
+/// The whole reference.
+pub fn tables_markdown() -> String {
+    let mut out = String::from(INTRODUCTION);
+    for (name, table) in ABOUT {
+        let _ = write!(out, "\n## {name}\n\n{}\n\n", table.text.trim());
+        out += "| column | type | unit | is | null |\n|---|---|---|---|---|\n";
+        for column in table.columns {
+            let (is, null) = column.meaning();
+            let AboutColumn { name, kind, .. } = column;
+            let _ = writeln!(out, "| `{name}` | {kind} | {} | {is} | {null} |", column.unit());
+        }
+    }
+    out
+}
+
+impl AboutColumn {
+    fn meaning(&self) -> (&'static str, &'static str) {
+        let (is, null) = self.text.split_once("Null: ").unwrap_or((self.text, "never"));
+        assert_eq!(null != "never", self.nullable, "what of {} is null?", self.name);
+        (is.trim().trim_end_matches('.'), null.trim_end_matches('.'))
+    }
+
+    /// Text and names have none.
+    fn unit(&self) -> &'static str {
+        if matches!(self.kind, "text" | "name" | "bool") {
+            return "";
+        }
+        let quantiles = ["_min", "_mean", "_p50", "_p95", "_p99"];
+        let name = quantiles.iter().find_map(|end| self.name.strip_suffix(end));
+        let name = name.unwrap_or(self.name);
+        let exact = UNITS.iter().find(|(other, _)| *other == name);
+        let suffix = || SUFFIXES.iter().find(|(end, _)| name.ends_with(end));
+        exact.or_else(suffix).unwrap_or_else(|| panic!("{name} has no unit")).1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_committed_reference_of_tables_is_the_generated_one() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/tables.md");
+        let generated = tables_markdown();
+        if std::env::var_os("AIRPATH_BLESS").is_some() {
+            std::fs::write(&path, &generated).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == generated,
+            "docs/reference/tables.md is out of date; \
+             run AIRPATH_BLESS=1 cargo test -p airpath-record reference"
+        );
+    }
+
+    fn column(text: &'static str, kind: &'static str, nullable: bool) -> AboutColumn {
+        AboutColumn { name: "oddity", text, kind, nullable }
+    }
+
+    #[test]
+    #[should_panic(expected = "what of oddity is null?")]
+    fn what_may_be_null_says_when() {
+        column("Something.", "text", true).meaning();
+    }
+
+    #[test]
+    #[should_panic(expected = "oddity has no unit")]
+    fn a_number_has_a_unit() {
+        column("Something.", "f64", false).unit();
+    }
+}

@@ -1,0 +1,36 @@
+"""The reference of tables names every column of every table, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import airpath
+from airpath.tables import TABLES
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/tables.md").read_text(encoding="utf-8")
+SECTIONS = {part.split("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
+SETS = {"run.ack_table": True, "run.radio_log": True, "run.duration_s": 2}
+
+
+def test_every_table_is_on_the_page() -> None:
+    assert sorted(SECTIONS) == sorted(TABLES)
+
+
+@pytest.mark.parametrize(("scenario", "sets"), [("lte-20", SETS), ("proxy", {"run.duration_s": 2})])
+def test_every_column_is_on_the_page(scenario: str, sets: dict[str, object]) -> None:
+    run = airpath.run(scenario, sets)
+    for name in filter(run.has_table, TABLES):
+        rows = re.findall(r"^\| `(\w+)` \|.*\| (.+) \|$", SECTIONS[name], re.MULTILINE)
+        table = run.table(name).drop("seed")
+        assert [column for column, _ in rows] == table.columns, name
+        for column, null in rows:
+            assert null != "never" or table[column].null_count() == 0, f"{name}.{column}"
+
+
+def test_all_tables_were_looked_at() -> None:
+    """Between them the two scenarios have each table."""
+    runs = [airpath.run("lte-20", SETS), airpath.run("proxy", {"run.duration_s": 2})]
+    assert all(any(run.has_table(name) for run in runs) for name in TABLES)
