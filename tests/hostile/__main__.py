@@ -25,8 +25,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as place:
             try:
                 ended = run(case, Path(place))
-                if ended.emulation["partial"]:
-                    said += f"; partial, because {'; '.join(ended.emulation['partial'])}"
+                if ended.partial:
+                    said += f"; partial, because {'; '.join(ended.partial)}"
             except Exception as wrong:
                 failed += 1
                 said = f"**{type(wrong).__name__}** " + " ".join(str(wrong).split())[-400:]

@@ -20,5 +20,5 @@ def host(mark: str, place: Path) -> set[str]:
     names = Path("/run/netns")
     found |= {f"name {entry.name}" for entry in (names.iterdir() if names.is_dir() else ())}
     found |= {f"device {entry.name}" for entry in Path("/sys/class/net").iterdir()}
-    found |= {f"file {entry.name}" for entry in place.iterdir()}
+    found |= {f"file {entry.name}" for entry in [*place.iterdir(), *(place / "disk").iterdir()]}
     return found

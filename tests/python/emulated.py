@@ -24,6 +24,7 @@ PACKAGES = {
     "nft": "nftables",
     "ping": "iputils-ping",
     "tcpdump": "tcpdump",
+    "tcptrace": "tcptrace",
     "tshark": "tshark",
 }
 
@@ -126,7 +127,10 @@ def pcapng(file: Path) -> tuple[list[str], list[tuple[int, int, bytes]]]:
         elif kind == 6:
             place, high, low, size, original = struct.unpack_from("<IIIII", data, at + 8)
             assert size == original
-            packets.append((place, high << 32 | low, data[at + 28 : at + 28 + size]))
+            frame = data[at + 28 : at + 28 + size]
+            # An Ethernet header, which says only whether IPv4 or IPv6 follows.
+            assert frame[12:14] == {4: b"\x08\x00", 6: b"\x86\xdd"}[frame[14] >> 4]
+            packets.append((place, high << 32 | low, frame[14:]))
         at += length
     return names, packets
 

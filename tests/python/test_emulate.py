@@ -22,6 +22,7 @@ from conftest import PATIENCE_S, Command, start_command, until
 from emulated import (
     DELAYS,
     iperf,
+    needs,
     needs_root,
     networks,
     ones_complement,
@@ -238,6 +239,33 @@ def test_a_capture_has_every_place_and_the_models_times(
     assert len(pairs) > 1000
     # 15 ms down and 10 ms up, to the nanosecond.
     assert {ue - server for (_, server), (_, ue) in pairs} == {15_000_000, -10_000_000}
+
+
+@needs("ip", "iperf3", "tcpdump", "tshark", "tcptrace")
+def test_every_tool_opens_a_capture(airpath_command: Command, wire: Path) -> None:
+    """All of libpcap's tools read all points, and Wireshark's tells them apart."""
+    out = wire.parent / "run"
+    done = airpath_command(
+        *("emulate", str(wire), "--capture", "--json", "--out", str(out), "--server"),
+        *("exec iperf3 -s", "--", "iperf3", "-c", "server", "-R", "-n", "200k"),
+    )
+    directions = printed(done)["emulation"]["directions"]
+    count = sum(facts["entered"] + facts["left"] for facts in directions.values())
+    capture = str(out / "capture.pcapng")
+
+    def reads(*words: str) -> str:
+        read = subprocess.run(words, capture_output=True, text=True, check=True, cwd=out)
+        return read.stdout
+
+    lines = reads("tcpdump", "-n", "-r", capture).splitlines()
+    assert len(lines) == count
+    assert all(" IP " in line or " IP6 " in line for line in lines)
+    points = reads("tshark", "-r", capture, "-T", "fields", "-e", "frame.interface_name")
+    assert set(points.split()) == {"server", "ue"}
+    assert len(points.split()) == count
+    broken = ("tcp.analysis.lost_segment || _ws.malformed",)
+    assert not reads("tshark", "-r", capture, "-Y", f"({broken[0]}) && frame.interface_id == 0")
+    assert f"{count} packets seen" in reads("tcptrace", "-n", capture)
 
 
 def _start(scenario: Path, *words: str, servers: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:

@@ -9,11 +9,11 @@
 //! let file = std::env::temp_dir().join(format!("airpath-example-{}.pcapng", std::process::id()));
 //! let mut capture = Writer::create(&file, &["server".to_owned(), "ue".to_owned()])?;
 //! capture.packet(1, Instant::ZERO + Duration::from_millis(20), &[0x45, 0, 0, 20]);
-//! capture.finish()?;
+//! assert_eq!(capture.finish().written, 1);
 //! # std::fs::remove_file(&file)?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
 mod pcapng;
 
-pub use pcapng::Writer;
+pub use pcapng::{Captured, HEADER_BYTES, Writer};

@@ -1,37 +1,73 @@
 //! A capture at several places at once: pcapng (draft-ietf-opsawg-pcapng), one interface a place.
 //!
 //! Times are the model's, so that the difference between two places is what the model did. Another
-//! thread writes the file: who captures never waits for a disk.
+//! thread writes the file: who captures never waits for a disk. If that is too slow, or full, packets
+//! are left out and counted.
+//!
+//! Packets stand behind an Ethernet header: libpcap reads several interfaces only if their link type
+//! has the same number in the file as in the library, and LINKTYPE_RAW has not.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use airpath_base::Instant;
 
-/// Bytes that are handed to the writing thread at once.
+/// Bytes that are handed to the writing thread at once, and room for the packet that exceeds them.
 const CHUNK: usize = 1 << 20;
+const ROOM: usize = CHUNK + (1 << 17);
+
+/// Chunks that wait for the disk, at most.
+const WAITING: usize = 64;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
-/// LINKTYPE_RAW: an IP packet, its version in its first bits.
-const RAW_IP: u16 = 101;
+/// LINKTYPE_ETHERNET.
+const ETHERNET: u16 = 1;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 /// Timestamps are 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
+/// Bytes of an Ethernet header; its addresses are locally administered and say nothing.
+pub const HEADER_BYTES: usize = 14;
+const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+
 /// Writes packets; the file is complete after [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Writer {
     buffer: Vec<u8>,
+    /// Packets in it.
+    packets: u64,
     /// Nanoseconds since 1970 at the model's time 0.
     epoch: u64,
-    to: Sender<Vec<u8>>,
-    writer: JoinHandle<io::Result<()>>,
+    to: SyncSender<Chunk>,
+    /// Buffers that were written.
+    empty: Receiver<Vec<u8>>,
+    writer: JoinHandle<Captured>,
+    dropped: u64,
+}
+
+/// Whole blocks.
+struct Chunk {
+    bytes: Vec<u8>,
+    packets: u64,
+}
+
+/// What a capture came to.
+#[derive(Debug, Default)]
+pub struct Captured {
+    /// Packets in the file.
+    pub written: u64,
+    /// Packets that are not, because the disk was slower than they came.
+    pub dropped: u64,
+    /// Packets that are not, because writing had failed.
+    pub lost: u64,
+    /// How it failed: the file ends there, with a whole packet.
+    pub failed: Option<io::Error>,
 }
 
 impl Writer {
@@ -42,16 +78,27 @@ impl Writer {
     /// When the file or its thread cannot be made.
     pub fn create(file: &Path, places: &[String]) -> io::Result<Self> {
         let file = File::create(file)?;
-        let (to, chunks) = channel();
-        let writer = thread::Builder::new().spawn(move || write_all(file, &chunks))?;
-        let mut capture = Self { buffer: Vec::with_capacity(2 * CHUNK), epoch: 0, to, writer };
+        let (to, chunks) = sync_channel(WAITING);
+        let (back, empty) = channel();
+        let writer = thread::Builder::new().spawn(move || {
+            let mut written = Written { file, last: (0, 0), length: 0 };
+            let mut captured = Captured::default();
+            for chunk in &chunks {
+                written.add(&chunk, &mut captured);
+                // Nobody wants it any more when the capture ends.
+                let _ = back.send(chunk.bytes);
+            }
+            captured
+        })?;
+        let buffer = Vec::with_capacity(ROOM);
+        let mut capture = Self { buffer, packets: 0, epoch: 0, to, empty, writer, dropped: 0 };
         // Byte order, version 1.0, length of the section unknown.
         let mut section = 0x1a2b_3c4d_u32.to_le_bytes().to_vec();
         section.extend([1, 0, 0, 0]);
         section.extend([0xff; 8]);
         capture.block(SECTION, &[&section]);
         for place in places {
-            let mut interface = RAW_IP.to_le_bytes().to_vec();
+            let mut interface = ETHERNET.to_le_bytes().to_vec();
             interface.extend([0; 6]);
             option(&mut interface, IF_NAME, place.as_bytes());
             option(&mut interface, IF_TSRESOL, &[NANOSECONDS]);
@@ -83,7 +130,7 @@ impl Writer {
             self.flush();
         }
         let time = self.epoch + at.as_nanos();
-        let length = ((outer.len() + packet.len()) as u32).to_le_bytes();
+        let length = ((HEADER_BYTES + outer.len() + packet.len()) as u32).to_le_bytes();
         let head = [
             (place as u32).to_le_bytes(),
             ((time >> 32) as u32).to_le_bytes(),
@@ -91,26 +138,39 @@ impl Writer {
             length,
             length,
         ];
-        let block = self.block(PACKET, &[head.as_flattened(), outer, packet]);
-        let from = block + 8 + 20 + outer.len();
+        let version = outer.first().or(packet.first()).map_or(0, |first| first >> 4);
+        let protocol: [u8; 2] = if version == 6 { [0x86, 0xdd] } else { [8, 0] };
+        let parts = [head.as_flattened(), &ADDRESSES, &protocol, outer, packet];
+        let block = self.block(PACKET, &parts);
+        self.packets += 1;
+        let from = block + 8 + 20 + HEADER_BYTES + outer.len();
         &mut self.buffer[from..from + packet.len()]
     }
 
-    /// Ends the file.
-    ///
-    /// # Errors
-    ///
-    /// When it could not be written.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.flush();
+    /// Ends the file; what it came to.
+    pub fn finish(mut self) -> Captured {
+        let chunk = Chunk { bytes: std::mem::take(&mut self.buffer), packets: self.packets };
+        // Now there is time to wait. Without a writer all is lost.
+        let unsent = self.to.send(chunk).err().map_or(0, |unsent| unsent.0.packets);
         drop(self.to);
-        self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let captured = self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Captured { dropped: self.dropped, lost: captured.lost + unsent, ..captured }
     }
 
     fn flush(&mut self) {
-        let full = std::mem::replace(&mut self.buffer, Vec::with_capacity(2 * CHUNK));
-        // Without a writer its error comes from `finish`.
-        let _ = self.to.send(full);
+        let bytes = std::mem::take(&mut self.buffer);
+        let chunk = Chunk { bytes, packets: std::mem::take(&mut self.packets) };
+        match self.to.try_send(chunk) {
+            // All buffers are made once, the first ones when they are needed.
+            Ok(()) => {
+                self.buffer = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(ROOM));
+            }
+            Err(TrySendError::Full(chunk) | TrySendError::Disconnected(chunk)) => {
+                self.dropped += chunk.packets;
+                self.buffer = chunk.bytes;
+            }
+        }
+        self.buffer.clear();
     }
 
     /// Appends a block, padded to 32 bits, its length before and after; where it begins.
@@ -134,8 +194,37 @@ fn option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
     block.resize(block.len().next_multiple_of(4), 0);
 }
 
-fn write_all(mut file: File, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
-    chunks.iter().try_for_each(|chunk| file.write_all(&chunk))
+/// The file so far.
+struct Written {
+    file: File,
+    /// Where the last chunk begins, and its packets.
+    last: (u64, u64),
+    length: u64,
+}
+
+impl Written {
+    /// Writes a chunk; after a failure nothing any more.
+    fn add(&mut self, chunk: &Chunk, captured: &mut Captured) {
+        if captured.failed.is_none() {
+            match self.file.write_all(&chunk.bytes) {
+                Ok(()) => {
+                    self.last = (self.length, chunk.packets);
+                    self.length += chunk.bytes.len() as u64;
+                    captured.written += chunk.packets;
+                    return;
+                }
+                Err(error) => captured.failed = Some(error),
+            }
+            // Only whole blocks stay, and the last chunk makes room for what else is to be written to
+            // a full disk. What is no file, a device or a pipe, cannot be cut.
+            let (from, packets) = self.last;
+            if from > 0 && self.file.set_len(from).is_ok() {
+                captured.written -= packets;
+                captured.lost += packets;
+            }
+        }
+        captured.lost += chunk.packets;
+    }
 }
 
 #[cfg(test)]
@@ -152,22 +241,76 @@ mod tests {
         capture.begin(1 << 32);
         let at = Instant::ZERO + Duration::from_nanos(7);
         capture.packet(1, at, &[1, 2, 3, 4, 0])[4] = 5;
-        capture.finish().unwrap();
+        let captured = capture.finish();
+        assert_eq!((captured.written, captured.dropped, captured.lost), (1, 0, 0));
         let bytes = std::fs::read(&file).unwrap();
         std::fs::remove_file(&file).unwrap();
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         // 4.1: type, length, byte-order magic, version, section length -1, length.
         assert_eq!([word(0), word(4), word(8), word(12)], [SECTION, 28, 0x1a2b_3c4d, 1]);
         assert_eq!([word(16), word(20), word(24)], [u32::MAX, u32::MAX, 28]);
-        // 4.2: LINKTYPE_RAW; if_name; if_tsresol; end of options.
-        assert_eq!([word(28), word(36), word(44)], [INTERFACE, 101, 6 << 16 | 2]);
+        // 4.2: LINKTYPE_ETHERNET; if_name; if_tsresol; end of options.
+        assert_eq!([word(28), word(36), word(44)], [INTERFACE, 1, 6 << 16 | 2]);
         assert_eq!(&bytes[48..54], b"server");
         assert_eq!([word(56), word(60), word(64)], [1 << 16 | 9, 9, 0]);
         // 4.3: interface, time, lengths, data in 32-bit words.
-        let packet = bytes.len() - 40;
+        let packet = bytes.len() - 52;
         let fields: Vec<u32> = (0..7).map(|index| word(packet + 4 * index)).collect();
-        assert_eq!(fields, [PACKET, 40, 1, 1, 7, 5, 5]);
-        assert_eq!(&bytes[packet + 28..packet + 36], &[1, 2, 3, 4, 5, 0, 0, 0]);
-        assert_eq!(word(packet + 36), 40);
+        assert_eq!(fields, [PACKET, 52, 1, 1, 7, 19, 19]);
+        assert_eq!(&bytes[packet + 28..packet + 40], &ADDRESSES);
+        assert_eq!(&bytes[packet + 40..packet + 48], &[8, 0, 1, 2, 3, 4, 5, 0]);
+        assert_eq!(word(packet + 48), 52);
+    }
+
+    /// A place for a file, and the packets that a writer was given there; it is slow or fails.
+    fn fill(file: &Path, packets: u64) -> Captured {
+        let mut capture = Writer::create(file, &["ue".to_owned()]).unwrap();
+        for _ in 0..packets {
+            capture.packet(0, Instant::ZERO, &[0x45; 1500]);
+        }
+        capture.finish()
+    }
+
+    #[test]
+    fn a_full_disk_ends_the_file_and_nothing_else() {
+        let captured = fill(Path::new("/dev/full"), 5000);
+        assert_eq!(
+            (captured.written, captured.written + captured.dropped + captured.lost),
+            (0, 5000)
+        );
+        assert!(captured.lost > 0);
+        let failed = captured.failed.map(|error| error.kind());
+        assert_eq!(failed, Some(io::ErrorKind::StorageFull));
+    }
+
+    #[test]
+    fn a_slow_disk_leaves_packets_out_and_no_memory_is_taken() {
+        let pipe = std::env::temp_dir().join(format!("airpath-{}.pipe", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        // It takes the file's beginning, and then nothing until all packets are there.
+        let (full, is_full) = channel::<()>();
+        let reader = thread::spawn({
+            let pipe = pipe.clone();
+            move || {
+                let mut file = File::open(pipe).unwrap();
+                let _ = is_full.recv();
+                io::copy(&mut file, &mut io::sink()).unwrap()
+            }
+        });
+        let mut capture = Writer::create(&pipe, &["ue".to_owned()]).unwrap();
+        let packets = 200_000;
+        for _ in 0..packets {
+            capture.packet(0, Instant::ZERO, &[0x45; 1500]);
+        }
+        drop(full);
+        let captured = capture.finish();
+        reader.join().unwrap();
+        std::fs::remove_file(&pipe).unwrap();
+        assert!(captured.lost == 0 && captured.failed.is_none(), "{captured:?}");
+        assert_eq!(captured.written + captured.dropped, packets);
+        // 66 chunks of a mebibyte at the most: those that wait, one that is written, the last one.
+        let most = 66 * CHUNK as u64 / 1500;
+        assert!(captured.dropped > 0 && captured.written <= most, "{captured:?}");
     }
 }

@@ -355,12 +355,13 @@ impl Emulation {
         let sockets = running.map_or_else(Vec::new, |running| running.sockets());
         // The forwarder's own failure explains the others.
         let (forwarded, (code, programs), failed) = (forwarded?, ran?, failed?);
-        let Forwarded { mut summary, mut tables, mut metered, report, journal, machine } =
+        let Forwarded { mut summary, mut tables, mut metered, report, partial, journal, machine } =
             forwarded;
         let ends = &self.places.ends;
         let names: Vec<String> = ends.iter().map(|(end, _)| end.name.clone()).collect();
         let mtu: Vec<u32> = ends.iter().map(|(_, profile)| profile.mtu).collect();
-        let watch = self.watch.finish()?.complete(
+        let (watched, unwatched) = self.watch.finish();
+        let watch = watched.complete(
             &Run {
                 origin_ns: report.clock_origin_ns,
                 ends: &names,
@@ -377,7 +378,8 @@ impl Emulation {
         let machine = (machine, self.io.name());
         let facts = Facts::gather(&self.places, &self.settings, machine, watch, &self.slow_starts)?;
         let facts = Facts { tunnel: self.tunnel, ..facts };
-        let (model, partial) = (self.model, report.partial());
+        let model = self.model;
+        let partial = partial.into_iter().chain(unwatched).collect();
         Ok(Ended {
             code,
             programs,

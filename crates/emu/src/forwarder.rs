@@ -8,12 +8,13 @@ mod way;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::Path;
 
 use airpath_base::{Duration, Instant};
-use airpath_capture::Writer;
+use airpath_capture::{Captured, Writer};
 use airpath_network::Network;
 use airpath_record::{Name, Tables};
 use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
@@ -124,6 +125,10 @@ struct End {
     outbox: Outbox,
     name: String,
     ue: usize,
+    /// Since when its device is not there any more.
+    gone: Option<Instant>,
+    /// When it went down last.
+    down: Option<Instant>,
 }
 
 impl Settings {
@@ -167,7 +172,7 @@ impl Forwarder {
         refuse_proxy(scenario)?;
         let end = |tun, name: &str, ue| {
             let outbox = Outbox::new(settings.coalesce_bytes);
-            End { tun, outbox, name: name.to_owned(), ue }
+            End { tun, outbox, name: name.to_owned(), ue, gone: None, down: None }
         };
         let mut ends = vec![end(server.into(), "server", 0)];
         let mut routes = BTreeMap::new();
@@ -248,14 +253,9 @@ impl Forwarder {
         self.live = Some(live);
     }
 
-    /// Ends the capture, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// When the file could not be written.
-    pub fn end_capture(&mut self) -> Result<(), EmuError> {
-        let failed = |source| EmuError::Capture { file: "capture".to_owned(), source };
-        self.capture.take().map_or(Ok(()), |capture| capture.finish().map_err(failed))
+    /// Ends the capture, if there is one; what it came to.
+    pub fn end_capture(&mut self) -> Option<Captured> {
+        self.capture.take().map(Writer::finish)
     }
 
     /// The scenario's flows will run: they are known before their first packet.
@@ -285,7 +285,7 @@ impl Forwarder {
     ///
     /// # Errors
     ///
-    /// When a device goes away.
+    /// When waiting fails. Without its device an end is silent, and the others go on.
     pub fn run(&mut self, stop: &impl AsFd, duration: Duration) -> Result<(), EmuError> {
         let files: Vec<_> = self.ends.iter().map(|end| end.tun.file()).collect();
         let mut wanted: Vec<_> =
@@ -294,6 +294,8 @@ impl Forwarder {
         let sockets = self.tunnel.as_ref().map(Tunnel::sockets).transpose()?;
         let sockets = sockets.iter().flatten();
         wanted.extend(sockets.map(|socket| PollFd::new(socket, PollFlags::IN)));
+        // Instead of a device that is gone.
+        let (never, _nobody) = io::pipe().map_err(EmuError::Wait)?;
         let mut batch = Batch::new();
         let mut buffer = vec![0; READ_BYTES];
         if !self.begun {
@@ -329,18 +331,25 @@ impl Forwarder {
             if wanted[self.ends.len() + 1..].iter().any(|socket| !socket.revents().is_empty()) {
                 self.receive(&mut batch);
             }
-            for (place, wanted) in wanted.iter().enumerate() {
+            for (place, wanted) in wanted.iter_mut().enumerate() {
                 if wanted.revents().is_empty() {
                     continue;
                 }
                 match place.cmp(&self.ends.len()) {
-                    Ordering::Less => self.admit(place, &mut buffer)?,
+                    Ordering::Less => self.admit(place, &mut buffer),
                     Ordering::Equal => {
                         // What is in the tunnel is in no buffer of the model.
                         self.receive(&mut batch);
                         return Ok(());
                     }
                     Ordering::Greater => {}
+                }
+                let Some(end) = self.ends.get_mut(place) else { continue };
+                if wanted.revents().contains(PollFlags::ERR) && end.tun.went_down() {
+                    end.down = Some(after);
+                }
+                if end.gone.is_some() {
+                    wanted.set_fd(&never);
                 }
             }
         }

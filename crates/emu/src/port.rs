@@ -96,6 +96,22 @@ impl Port {
         }
     }
 
+    /// Its interface went down since the last time: it may be gone. A TUN device's reads say so.
+    pub(crate) fn went_down(&self) -> bool {
+        match self {
+            Self::Tun(_) => false,
+            Self::Packet(port) => sys::is_down(&port.socket),
+        }
+    }
+
+    /// Its interface is not there any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        match self {
+            Self::Tun(_) => false,
+            Self::Packet(port) => sys::is_gone(&port.socket),
+        }
+    }
+
     /// Another handle, to wait for packets.
     pub(crate) fn file(&self) -> Arc<File> {
         match self {

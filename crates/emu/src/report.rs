@@ -6,7 +6,6 @@ use airpath_base::{Duration, Histogram};
 use airpath_record::Quantiles;
 use serde::Serialize;
 
-use crate::meter::MOST_ROWS;
 use crate::segments::MOST_SEGMENTS;
 use crate::{LARGEST_PACKET, TunnelReport};
 
@@ -29,6 +28,8 @@ pub struct Report {
     pub other_flows: u32,
     /// There were more flows than could be told apart.
     pub more_flows: bool,
+    /// Ends whose devices are not there any more, and since when, in seconds.
+    pub gone: Vec<(String, f64)>,
     /// Round trips that are in no flow's distribution: too many flows had some at the same time.
     pub missed_rtts: u64,
     /// Links, first direction and first stage first.
@@ -129,13 +130,12 @@ impl Report {
             )
         };
         let mut said: Vec<String> = oversized.map(say).collect();
-        if self.other_flows > 0 {
-            let more = if self.more_flows { "at least " } else { "" };
-            said.push(format!(
-                "{more}{} flows share the row `others`: {MOST_ROWS} flows have a row of their own",
-                self.other_flows
-            ));
-        }
+        said.extend(self.gone.iter().map(|(end, at)| {
+            format!(
+                "the device of `{end}` was gone after {at:.1} s: nothing came from there any more, and \
+                 nothing arrived"
+            )
+        }));
         if self.missed_rtts > 0 {
             let missed_rtts = self.missed_rtts;
             said.push(format!("{missed_rtts} round trips are in no flow's RTT distribution: too many flows had some at the same time"));

@@ -209,6 +209,10 @@ def sentences(run: Run) -> list[str]:
     for program in emulation["programs"]:
         if (sentence := _about(program)) is not None:
             said.append(sentence)
+    if emulation["other_flows"]:
+        least = "at least " if emulation["more_flows"] else ""
+        count = f"{least}{emulation['other_flows']} of {emulation['flows']} flows"
+        said.append(f"{count} share the row `others`: 1000 at a time have a row of their own")
     said += emulation["limits"]
     said += _watched(emulation["watch"])
     said += describe.partial(run.summary)
@@ -316,7 +320,6 @@ def _section(
     return {
         "valid": emulated.invalid is None,
         "invalid_because": emulated.invalid,
-        "partial": emulated.partial,
         "exit_code": emulated.code,
         "command": command,
         "servers": servers,
@@ -330,6 +333,8 @@ def _section(
         "watch": emulated.facts["watch"],
         "hystart": {end["name"]: end["hystart"] for end in emulated.facts["ends"]},
         "flows": report["flows"],
+        "other_flows": report["other_flows"],
+        "more_flows": report["more_flows"],
         "inside": report["inside"],
         "directions": report["directions"],
         "scenario_flows": flows,

@@ -4,6 +4,7 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::thread::{self, JoinHandle};
 
 use airpath_base::Duration;
+use airpath_capture::Captured;
 use airpath_record::{RunSummary, Tables};
 use airpath_scenario::Scenario;
 use rustix::mm::{MlockAllFlags, mlockall, munlockall};
@@ -31,6 +32,8 @@ pub(super) struct Forwarded {
     pub(super) tables: Tables,
     pub(super) metered: Metered,
     pub(super) report: Report,
+    /// Why it is not all, a sentence each.
+    pub(super) partial: Vec<String>,
     pub(super) journal: Option<Journal>,
     pub(super) machine: Machine,
 }
@@ -41,6 +44,21 @@ pub(super) struct Machine {
     pub(super) real_time: bool,
     /// Whether processors stayed awake, and if they should have but could not, why.
     pub(super) awake: Result<bool, String>,
+}
+
+/// What a capture lacks.
+fn missing(captured: &Captured) -> Option<String> {
+    let Captured { written, dropped, lost, failed } = captured;
+    if let Some(error) = failed {
+        return Some(format!(
+            "the capture ends after {written} packets: {error}; {} are missing",
+            dropped + lost
+        ));
+    }
+    let all = written + dropped + lost;
+    (dropped + lost > 0).then(|| {
+        format!("the capture lacks {} of {all} packets: the disk was too slow", dropped + lost)
+    })
 }
 
 impl Plane {
@@ -72,13 +90,15 @@ impl Plane {
                 let _ = munlockall();
             }
             done?;
-            forwarder.end_capture()?;
+            let captured = forwarder.end_capture();
             let report = forwarder.report();
+            let mut partial = report.partial();
+            partial.extend(captured.as_ref().and_then(missing));
             let journal = forwarder.journal().cloned();
             let (summary, tables, metered) = forwarder.end();
             let awake = awake.map(|kept| kept.is_some()).map_err(|error| error.to_string());
             let machine = Machine { real_time, awake };
-            Ok(Forwarded { summary, tables, metered, report, journal, machine })
+            Ok(Forwarded { summary, tables, metered, report, partial, journal, machine })
         };
         let thread = thread::Builder::new().name("airpath-forward".to_owned()).spawn(work);
         let thread = Some(thread.map_err(EmuError::Wait)?);

@@ -5,7 +5,6 @@ use std::io::IoSlice;
 use airpath_base::{FlowId, Instant, Packet, Payload, Tunnel};
 
 use super::Forwarder;
-use crate::EmuError;
 use crate::flows::{Key, Numbered};
 use crate::header;
 use crate::journal::Entry;
@@ -23,10 +22,16 @@ pub(super) const OTHERS: &str = "others";
 impl Forwarder {
     /// Takes packets in.
     #[inline]
-    pub(super) fn admit(&mut self, end: usize, buffer: &mut [u8]) -> Result<(), EmuError> {
+    pub(super) fn admit(&mut self, end: usize, buffer: &mut [u8]) {
         for _ in 0..BATCH {
-            let Some((offload, packet)) = self.ends[end].tun.read(buffer)? else {
-                return Ok(());
+            let (offload, packet) = match self.ends[end].tun.read(buffer) {
+                Ok(Some(read)) => read,
+                Ok(None) => return,
+                // The device is not there any more.
+                Err(_) => {
+                    self.ends[end].gone = Some(self.clock.now());
+                    return;
+                }
             };
             if self.settings.bare {
                 let said = offload.bytes();
@@ -42,7 +47,6 @@ impl Forwarder {
             }
             self.take(now, end, offload, packet);
         }
-        Ok(())
     }
 
     /// A packet of the kernel's enters, or the segments that it stands for.

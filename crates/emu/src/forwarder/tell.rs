@@ -68,6 +68,9 @@ impl Forwarder {
             way.overrun += end.tun.take_dropped();
             let (packets, largest) = end.tun.take_cut();
             way.refuse(packets, largest);
+            if end.gone.is_none() && end.tun.is_gone() {
+                end.gone = end.down.or(Some(now));
+            }
         }
         let mut links = Vec::new();
         for path in [FROM_SERVER, FROM_UE] {
@@ -93,6 +96,10 @@ impl Forwarder {
             other_flows: self.meters.others(),
             more_flows: self.flows.is_full(),
             missed_rtts: self.meters.missed_rtts(),
+            gone: {
+                let gone = self.ends.iter().filter_map(|end| Some((&end.name, end.gone?)));
+                gone.map(|(name, at)| (name.clone(), at.as_secs_f64())).collect()
+            },
             links,
             log: self.log.as_ref().map(|log| {
                 let (records, lost) = log.counts();

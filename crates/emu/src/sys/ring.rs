@@ -90,6 +90,31 @@ pub(crate) fn packet_socket(name: &str) -> io::Result<(OwnedFd, Ring)> {
     }
 }
 
+/// Takes note of an error: the socket's interface is down, and may come back.
+pub(crate) fn is_down(socket: &impl AsRawFd) -> bool {
+    // SAFETY: the call writes a number.
+    unsafe {
+        let mut error: c_int = 0;
+        let mut length = size_of_val(&error) as libc::socklen_t;
+        let to = (&raw mut error).cast::<c_void>();
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_ERROR);
+        libc::getsockopt(socket.as_raw_fd(), level, option, to, &raw mut length);
+        error != 0
+    }
+}
+
+/// Whether the socket's interface is not there any more.
+pub(crate) fn is_gone(socket: &impl AsRawFd) -> bool {
+    // SAFETY: the call writes a structure of plain numbers.
+    unsafe {
+        let mut address: libc::sockaddr_ll = zeroed();
+        let mut length = size_of_val(&address) as libc::socklen_t;
+        let to = (&raw mut address).cast();
+        libc::getsockname(socket.as_raw_fd(), to, &raw mut length);
+        address.sll_ifindex <= 0
+    }
+}
+
 /// Packets that found no room since the last time.
 pub(crate) fn take_dropped(socket: &impl AsRawFd) -> u64 {
     // SAFETY: the call writes a structure of plain numbers.

@@ -83,7 +83,7 @@ pub(crate) struct Shown {
 pub(crate) struct Watch {
     /// Dropped: stop.
     stop: Option<PipeWriter>,
-    thread: Option<JoinHandle<Result<Watched, EmuError>>>,
+    thread: Option<Thread>,
 }
 
 /// What it saw.
@@ -96,6 +96,8 @@ pub(crate) struct Watched {
     shown_ns: u64,
     /// Nothing can be forgotten before.
     full_until_ns: u64,
+    /// What ended the watch before the run.
+    failed: Option<String>,
 }
 
 /// An end of a connection: place of its namespace, and its cookie.
@@ -119,7 +121,7 @@ impl Watch {
         let thread = match watching {
             Watching::None => spawn(move |ready| {
                 let _ = ready.send(Ok(()));
-                Ok(watched("none", None))
+                watched("none", None)
             }),
             Watching::Bpf => by_bpf(stopped, watched("bpf", None), ends),
             Watching::Poll => by_polling(stopped, watched("poll", None), poll, ends),
@@ -137,11 +139,19 @@ impl Watch {
         Ok(Self { stop: Some(stop), thread: Some(thread?) })
     }
 
-    /// Ends it.
-    pub(crate) fn finish(mut self) -> Result<Watched, EmuError> {
+    /// Ends it: what was seen, and why that is not all.
+    pub(crate) fn finish(mut self) -> (Watched, Option<String>) {
         drop(self.stop.take());
         let thread = self.thread.take().expect("only `finish` and `drop` take it");
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let panicked = |_| Watched {
+            failed: Some("the watch stopped, which is a bug".to_owned()),
+            ..Watched::new("none", None, Keep::for_samples(Duration::from_secs(1), false), None)
+        };
+        let watched = thread.join().unwrap_or_else(panicked);
+        let failed = watched.failed.as_ref().map(|said| {
+            format!("the senders' windows and events are missing from some time on: {said}")
+        });
+        (watched, failed)
     }
 }
 
@@ -154,11 +164,11 @@ impl Drop for Watch {
     }
 }
 
-type Thread = JoinHandle<Result<Watched, EmuError>>;
+type Thread = JoinHandle<Watched>;
 
 /// Starts the thread, and waits until it says that it is ready.
 fn spawn(
-    work: impl FnOnce(Sender<Result<(), EmuError>>) -> Result<Watched, EmuError> + Send + 'static,
+    work: impl FnOnce(Sender<Result<(), EmuError>>) -> Watched + Send + 'static,
 ) -> Result<Thread, EmuError> {
     let (ready, is_ready) = channel();
     let builder = thread::Builder::new().name("airpath-watch".to_owned());
@@ -180,19 +190,17 @@ fn by_bpf(
             Ok(bpf) => bpf,
             Err(error) => {
                 let _ = ready.send(Err(error));
-                return Ok(watched);
+                return watched;
             }
         };
         let _ = ready.send(Ok(()));
-        loop {
-            let last = is_over(&stopped, FETCH)?;
+        let done = until_over(&stopped, FETCH, || {
             bpf.take()?.for_each(|seen| watched.note(&seen));
             watched.show();
-            if last {
-                watched.facts.lost_records = bpf.lost();
-                return Ok(watched);
-            }
-        }
+            Ok(())
+        });
+        watched.facts.lost_records = bpf.lost();
+        watched.end(done)
     })
 }
 
@@ -218,18 +226,31 @@ fn by_polling(
     watched.facts.poll_ms = Some(interval.as_millis_f64());
     spawn(move |ready| {
         let _ = ready.send(Ok(()));
-        loop {
-            let last = is_over(&stopped, interval)?;
+        let done = until_over(&stopped, interval, || {
             for sockets in &mut sockets {
                 let looked = sockets.look(&mut |seen| watched.note(seen));
                 looked.map_err(|source| EmuError::Diag { source })?;
             }
             watched.show();
-            if last {
-                return Ok(watched);
-            }
-        }
+            Ok(())
+        });
+        watched.end(done)
     })
+}
+
+/// Looks again and again, for the last time when it is time to stop.
+fn until_over(
+    stopped: &PipeReader,
+    interval: Duration,
+    mut look: impl FnMut() -> Result<(), EmuError>,
+) -> Result<(), EmuError> {
+    loop {
+        let last = is_over(stopped, interval)?;
+        look()?;
+        if last {
+            return Ok(());
+        }
+    }
 }
 
 /// Waits; whether it is time to stop.
@@ -254,7 +275,21 @@ impl Watched {
             forgotten_sockets: 0,
             crowded_records: 0,
         };
-        Self { facts, keep, tracks: BTreeMap::new(), shown, shown_ns: 0, full_until_ns: 0 }
+        Self {
+            facts,
+            keep,
+            tracks: BTreeMap::new(),
+            shown,
+            shown_ns: 0,
+            full_until_ns: 0,
+            failed: None,
+        }
+    }
+
+    /// It is over, or has failed.
+    fn end(mut self, done: Result<(), EmuError>) -> Self {
+        self.failed = done.err().map(|error| error.to_string());
+        self
     }
 
     fn note(&mut self, seen: &Seen) {
@@ -355,6 +390,36 @@ mod tests {
         assert!(watched.tracks.contains_key(&(0, 0)) && watched.tracks.contains_key(&(0, 1)));
         let WatchFacts { forgotten_sockets, crowded_records, .. } = watched.facts;
         assert!(forgotten_sockets > 90_000 && crowded_records < 10_000, "{crowded_records}");
+    }
+
+    #[test]
+    fn a_watch_that_fails_keeps_what_it_saw_and_says_why() {
+        let keep = Keep::for_samples(Duration::from_millis(100), false);
+        let (stopped, stop) = io::pipe().unwrap();
+        let mut watched = Watched::new("poll", None, keep, None);
+        let thread = spawn(move |ready| {
+            let _ = ready.send(Ok(()));
+            let done = until_over(&stopped, Duration::from_millis(1), || {
+                watched.note(&seen(1, Kind::Begin, 1, 0));
+                Err(EmuError::Diag { source: io::ErrorKind::BrokenPipe.into() })
+            });
+            watched.end(done)
+        });
+        let watch = Watch { stop: Some(stop), thread: Some(thread.unwrap()) };
+        let (watched, failed) = watch.finish();
+        assert_eq!(watched.facts.records, 1);
+        assert!(failed.is_some_and(|said| said.contains("broken pipe")));
+    }
+
+    #[test]
+    fn a_watch_that_panics_is_no_reason_to_lose_the_run() {
+        let (_, stop) = io::pipe().unwrap();
+        let thread = spawn(|ready| {
+            let _ = ready.send(Ok(()));
+            panic!("this test's")
+        });
+        let watch = Watch { stop: Some(stop), thread: Some(thread.unwrap()) };
+        assert!(watch.finish().1.is_some_and(|said| said.contains("bug")));
     }
 
     #[test]
