@@ -1,0 +1,132 @@
+"""What guides list is what there is, and the figures that they give are what comes out.
+
+Blocks between ``<!-- NAME: generated -->`` and ``<!-- end -->`` are rewritten by
+``AIRPATH_BLESS=1 python -m pytest tests/python/test_docs.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airpath
+from airpath import _core
+from airpath.scenario import load, shipped_scenarios
+from airpath.study import load_study, study_names
+from airpath.text import milliseconds
+from conftest import Command
+from twin.rows import ROWS
+
+ROOT = Path(__file__).parents[2]
+GUIDES = ROOT / "docs/guides"
+
+
+def scenarios() -> str:
+    rows = [f"| `{name}` | {load(name).title} |" for name in shipped_scenarios()]
+    return "\n".join(["| name | |", "|---|---|", *rows])
+
+
+def profiles() -> str:
+    default, *others = (f"`{name}`" for name in _core.profiles())
+    return f"{default} is the default; the others are {', '.join(others)}."
+
+
+def twins() -> str:
+    rows = [f"| {row.name} | {row.shape} | `{row.scenario}` |" for row in ROWS]
+    return "\n".join(["| twin | | scenario |", "|---|---|---|", *rows])
+
+
+@pytest.mark.parametrize(
+    ("guide", "made"),
+    [("scenarios.md", scenarios), ("scenarios.md", profiles), ("emulation.md", twins)],
+)
+def test_lists_are_complete(guide: str, made: Any) -> None:
+    text = (GUIDES / guide).read_text(encoding="utf-8")
+    pattern = rf"(<!-- {made.__name__}: generated -->\n).*?(<!-- end -->)"
+    found = re.search(pattern, text, re.DOTALL)
+    assert found
+    fresh = text[: found.start()] + f"{found[1]}{made()}\n{found[2]}" + text[found.end() :]
+    if "AIRPATH_BLESS" in os.environ:
+        (GUIDES / guide).write_text(fresh, encoding="utf-8")
+        return
+    assert fresh == text, f"{guide} is out of date; see the top of {Path(__file__).name}"
+
+
+def test_every_stage_and_kind_of_flow_is_explained() -> None:
+    schema = json.loads(_core.schema())["$defs"]
+    stages = {each["properties"]["stage"]["const"] for each in schema["stage"]["oneOf"]}
+    kinds = {each["properties"]["kind"]["const"] for each in schema["flow"]["oneOf"]}
+    text = (GUIDES / "scenarios.md").read_text(encoding="utf-8")
+    for heading, wanted in (("## Stages", stages), ("## Traffic", kinds)):
+        section = text.partition(heading)[2].partition("\n## ")[0]
+        rows = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)
+        assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == wanted
+
+
+def test_the_caption_of_the_readme_is_what_comes_out() -> None:
+    caption = (ROOT / "README.md").read_text(encoding="utf-8").partition("*`airpath run buff")[2]
+    caption = " ".join(caption.partition("*\n")[0].split())
+
+    def ping(**sets: object) -> str:
+        run = airpath.run("bufferbloat", {f"path.down.0.{key}": to for key, to in sets.items()})
+        return milliseconds(run.summary["pings"][0]["rtt_ms"]["p50"])
+
+    assert f"a ping takes {ping()} (median)" in caption
+    assert f"with 15 kB of buffer it takes {ping(queue_packets=10)}" in caption
+    assert f"with CoDel {ping(aqm='codel')}" in caption
+
+
+def test_the_readme_says_how_fast_as_the_page_of_speed_does() -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    page = (GUIDES / "speed.md").read_text(encoding="utf-8")
+
+    def times(row: str, column: int) -> str:
+        cells = next(line for line in page.splitlines() if line.startswith(f"| {row}")).split("|")
+        return cells[column].strip()
+
+    wire = times("1 flow, 230 Mb/s, 30 ms  | airpath", 5)
+    fast = times("1 flow, 1000 Mb/s, 20 ms | airpath", 5)
+    cell = times("plain TCP ", 5)
+    assert (
+        f"of 230 Mb/s runs {wire} times faster than real time, over 1 Gb/s {fast} times" in readme
+    )
+    assert f"over a 5G cell of 100 MHz {cell} times" in readme
+
+
+@pytest.mark.parametrize("arguments", [["bufferbloat"], ["random-loss", "--repeat", "10"]])
+def test_getting_started_prints_what_the_command_prints(
+    airpath_command: Command, arguments: list[str]
+) -> None:
+    guide = (GUIDES / "getting-started.md").read_text(encoding="utf-8")
+    shown = guide.partition(f"    airpath run {' '.join(arguments)}\n")[2]
+    block = re.search(r"(?:^|\n)\n((?:    .+\n)+)", shown)
+    assert block
+    lines = [line.removeprefix("    ") for line in block[1].splitlines()]
+    printed = airpath_command("run", *arguments).stdout.splitlines()
+    assert lines == printed[: len(lines)]
+
+
+def test_what_is_missing_is_the_same_everywhere() -> None:
+    missing = "measurement of real networks."
+    assert f"Not in it yet: {missing}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"**Not in it yet:** {missing}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_the_guide_has_every_published_figure(name: str) -> None:
+    rows = re.findall(
+        r"^\| ([\w-]+) \| (.*?) \|",
+        (GUIDES / "studies.md")
+        .read_text(encoding="utf-8")
+        .partition(f"## {name}")[2]
+        .partition("\n## ")[0],
+        re.MULTILINE,
+    )
+    published = {figure: text for figure, text in rows if figure not in ("figure", "fault", "none")}
+    wanted = {each.id.partition("/")[2]: each.published_text() for each in load_study(name).figures}
+    assert published.keys() == wanted.keys()
