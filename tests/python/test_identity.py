@@ -129,6 +129,15 @@ def test_programs_that_run_as_root_are_named_before(wire: Path) -> None:
 
 
 @skip_without("ip")
+def test_a_users_program_may_open_what_it_writes_to(wire: Path) -> None:
+    wire.write_text(DELAYS + '\n[[program]]\nname = "a"\ncommand = "id -un > /dev/stdout"\n')
+    out = wire.parent / "run"
+    done = _emulate(wire, "--user", "nobody", "--out", str(out))
+    assert done.returncode in (0, 3), done.stderr
+    assert (out / "programs/a.stdout").read_text() == "nobody\n"
+
+
+@skip_without("ip")
 def test_a_user_that_is_not_there(airpath_command: Command, wire: Path) -> None:
     done = airpath_command("emulate", str(wire), "--user", "no-such-user", "--", "true")
     assert done.returncode == 2

@@ -96,6 +96,27 @@ def test_a_failing_program_is_said(airpath_command: Command, tmp_path: Path) -> 
     assert "bad at ue failed with 9" in shown.stderr
 
 
+@skip_without("ip")
+def test_output_is_kept_up_to_a_bound_and_what_is_dropped_is_counted(
+    airpath_command: Command, tmp_path: Path
+) -> None:
+    much = "head -c 80000000 /dev/zero | tr '\\0' x; printf '\\nthe end\\n'; exit 5"
+    text = DELAYS + _program(much, name="loud") + _program("echo quiet", name="quiet")
+    done, programs = _run(airpath_command, tmp_path, text)
+    assert done.returncode == 5, done.stderr
+    kept = 64 * 2**20
+    assert (tmp_path / "run/programs/loud.stdout").stat().st_size == kept
+    dropped = programs["loud"]["dropped"]
+    assert dropped.keys() == {"stdout"}
+    assert dropped["stdout"]["bytes"] == 80_000_000 + len("\nthe end\n") - kept
+    # What it said last is known all the same.
+    assert programs["loud"]["said"] == "the end"
+    assert (programs["quiet"]["dropped"], programs["quiet"]["wrote"]) == ({}, "quiet\n")
+    said = airpath_command("emulate", str(tmp_path / "session.toml")).stderr
+    bytes_said = f"loud at ue: {dropped['stdout']['bytes']} bytes of stdout are not kept: "
+    assert bytes_said + "the first 64 MiB of a stream are kept" in said
+
+
 @needs_root
 def test_one_program_ends_the_run(airpath_command: Command, tmp_path: Path) -> None:
     text = (

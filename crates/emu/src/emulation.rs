@@ -263,10 +263,11 @@ impl Emulation {
     fn run_programs(&mut self, plan: &Plan) -> Result<(i32, Vec<ProgramReport>), EmuError> {
         let places = &self.places;
         let command_at = places.command_at(plan.place.as_deref())?;
-        let session =
+        let mut session =
             Session::new(plan, &self.programs, command_at, |place| places.program_at(place))?;
         let (names, hosts) = (places.files()?, places.hosts());
         let origin_ns = self.plane.clock.origin_nanos();
+        let mut outputs = std::mem::take(&mut session.outputs);
         let container = Container {
             programs: &session.programs,
             credentials: &session.credentials,
@@ -279,12 +280,13 @@ impl Emulation {
         let mut signals = Signals::catch().map_err(|error| start("a pipe", error))?;
         let mut child = spawn_contained(&container)
             .map_err(|error| start("clone (root, or CAP_SYS_ADMIN)", error))?;
+        let mut reading = outputs.start()?;
         self.wait(&child, &mut signals)?;
         let (code, told) = child.wait().map_err(|Failed { step, program, error }| match step {
             RUNNING => start(&format!("running {}", session.command_of(program)), error),
             step => start(step, error),
         })?;
-        Ok(session.end(code, &told, origin_ns))
+        Ok(session.end(code, &told, origin_ns, reading.finish()))
     }
 
     /// Until the first process has ended. Signals are passed on.

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{CString, OsString};
-use std::fs::{self, File};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use airpath_scenario::{ProgramConfig, ProgramPlace};
 use serde::Serialize;
 
 use crate::EmuError;
+use crate::output::{Outputs, Written};
 use crate::sys::{Credentials, Program, Streams, Told, What};
 
 /// What is to run, besides the scenario's programs.
@@ -83,6 +83,10 @@ pub struct ProgramReport {
     pub ended_s: Option<f64>,
     /// Its exit code, or 128 and the number of a signal; null: it was stopped with the run.
     pub code: Option<i32>,
+    /// Standard output and standard error, where they go to files.
+    pub written: Option<[Written; 2]>,
+    /// The last line of standard error, else of standard output; null: there is none.
+    pub said: Option<String>,
 }
 
 /// All of them, in the order in which they start.
@@ -92,8 +96,10 @@ pub(crate) struct Session {
     pub(crate) command: Option<usize>,
     pub(crate) credentials: Credentials,
     reports: Vec<ProgramReport>,
-    /// They are open as long as this lives.
-    files: Vec<File>,
+    /// What programs write, two streams each.
+    pub(crate) outputs: Outputs,
+    /// Those whose output that is.
+    writing: Vec<usize>,
 }
 
 /// An end, and its network namespace.
@@ -125,7 +131,8 @@ impl Session {
             command: None,
             credentials: plan.identity.credentials()?,
             reports: Vec::new(),
-            files: Vec::new(),
+            outputs: Outputs::default(),
+            writing: Vec::new(),
         };
         for (index, line) in plan.servers.iter().enumerate() {
             let output = plan.error.or(Some(STANDARD_ERROR));
@@ -170,7 +177,7 @@ impl Session {
         let at = at(config.place)?;
         let mut streams = Streams { output: Some(STANDARD_ERROR), ..Streams::default() };
         if let Some(directory) = files {
-            let [output, error] = self.make_files(directory, &config.name)?;
+            let [output, error] = self.open_outputs(directory, &config.name)?;
             streams.output = Some(output);
             streams.error = Some(error);
         }
@@ -185,19 +192,13 @@ impl Session {
         Ok(())
     }
 
-    fn make_files(&mut self, directory: &Path, name: &str) -> Result<[RawFd; 2], EmuError> {
-        let mut made = [0; 2];
-        for (made, kind) in made.iter_mut().zip(["stdout", "stderr"]) {
-            let path = directory.join(format!("{name}.{kind}"));
-            let file = fs::create_dir_all(directory).and_then(|()| File::create(&path));
-            let file = file.map_err(|source| {
-                let file = path.display().to_string();
-                EmuError::Output { file, source }
-            })?;
-            *made = file.as_raw_fd();
-            self.files.push(file);
-        }
-        Ok(made)
+    fn open_outputs(&mut self, directory: &Path, name: &str) -> Result<[RawFd; 2], EmuError> {
+        let user = self.credentials.user.as_ref().map(|(user, group, _)| (*user, *group));
+        let mut open =
+            |kind: &str| self.outputs.open(&directory.join(format!("{name}.{kind}")), user);
+        let opened = [open("stdout")?, open("stderr")?];
+        self.writing.push(self.programs.len());
+        Ok(opened)
     }
 
     fn add(
@@ -218,6 +219,8 @@ impl Session {
             silent: false,
             ended_s: None,
             code: None,
+            written: None,
+            said: None,
         });
     }
 
@@ -227,13 +230,22 @@ impl Session {
     }
 
     /// The run is over: its exit code, which is the command's, else that of the first program that
-    /// failed; and what became of each. `code`: of the first process.
+    /// failed; and what became of each. `code`: of the first process. `written`: of each output.
     pub(crate) fn end(
         mut self,
         code: i32,
         told: &[Told],
         origin_ns: u64,
+        written: Vec<Written>,
     ) -> (i32, Vec<ProgramReport>) {
+        let mut written = written.into_iter();
+        for &program in &self.writing {
+            let both = [written.next(), written.next()].map(Option::unwrap_or_default);
+            let [output, error] = &both;
+            let report = &mut self.reports[program];
+            report.said = error.last_line.clone().or_else(|| output.last_line.clone());
+            report.written = Some(both);
+        }
         let mut failed = None;
         for Told { program, at_ns, what } in told {
             let Some(report) = self.reports.get_mut(*program) else { continue };

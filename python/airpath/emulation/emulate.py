@@ -126,9 +126,7 @@ def emulate(
                 )
                 wall_s = time.monotonic() - began
                 document = summary.of_result(emulated.result, scenario, identifier, wall_s)
-                document["emulation"] = _section(
-                    emulated, list(command), list(servers), flows, pending.path, who
-                )
+                document["emulation"] = _section(emulated, list(command), list(servers), flows, who)
                 document["emulation"]["sessions"] = [session.document() for session in sessions]
                 partial = [*emulated.partial, *missing]
                 document["run"]["partial"] = partial
@@ -207,6 +205,11 @@ def sentences(run: Run) -> list[str]:
         )
     said += [f"flow {one['id']} failed: {one['because']}" for one in emulation["failed_flows"]]
     for program in emulation["programs"]:
+        said += [
+            f"{program['name']} at {program['at']}: {lost['bytes']} bytes of {kind} are not kept: "
+            f"{lost['because']}"
+            for kind, lost in program["dropped"].items()
+        ]
         if (sentence := _about(program)) is not None:
             said.append(sentence)
     if emulation["other_flows"]:
@@ -287,22 +290,19 @@ def _about(program: dict[str, Any]) -> str | None:
     return None
 
 
-def _last_line(file: Path) -> str | None:
-    """Return the last line that says something."""
-    try:
-        lines = file.read_bytes()[-4096:].decode(errors="replace").splitlines()
-    except OSError:
-        return None
-    return next((line.strip() for line in reversed(lines) if line.strip()), None)
-
-
-def _program(program: dict[str, Any], directory: Path) -> dict[str, Any]:
-    """Add where its output is, and what it said last."""
+def _program(program: dict[str, Any]) -> dict[str, Any]:
+    """Add where its output is."""
     files = {kind: f"{PROGRAMS}/{program['name']}.{kind}" for kind in ("stdout", "stderr")}
-    if program["kind"] != "program":
-        return {**program, "stdout": None, "stderr": None, "said": None}
-    said = _last_line(directory / files["stderr"]) or _last_line(directory / files["stdout"])
-    return {**program, **files, "said": said}
+    written = program.pop("written")
+    if written is None:
+        return {**program, "stdout": None, "stderr": None, "dropped": {}}
+    # Of each stream, if anything.
+    dropped = {
+        kind: {"bytes": one["dropped_bytes"], "because": one["dropped_because"]}
+        for kind, one in zip(files, written, strict=True)
+        if one["dropped_bytes"]
+    }
+    return {**program, **files, "dropped": dropped}
 
 
 def _section(
@@ -310,7 +310,6 @@ def _section(
     command: list[str],
     servers: list[str],
     flows: bool,
-    directory: Path,
     who: identity.Identity,
 ) -> dict[str, Any]:
     report = emulated.report
@@ -324,7 +323,7 @@ def _section(
         "command": command,
         "servers": servers,
         "user": who.document(),
-        "programs": [_program(program, directory) for program in emulated.programs],
+        "programs": [_program(program) for program in emulated.programs],
         "coalesce_bytes": emulated.facts["coalesce_bytes"],
         "io": emulated.facts["io"],
         "real_time": emulated.facts["real_time"],

@@ -8,7 +8,7 @@ mod signals;
 mod socket;
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 pub(crate) use messages::{MOST_MESSAGES, prepare_tunnel_socket, receive_many, send_many};
 pub(crate) use process::{
@@ -69,6 +69,13 @@ pub fn real_time_priority(priority: i32) -> io::Result<()> {
         libc::sched_setscheduler(0, policy, &raw const parameters)
     };
     checked(result)
+}
+
+/// Gives a pipe room for so many bytes.
+pub(crate) fn enlarge_pipe(pipe: impl AsFd, bytes: usize) -> io::Result<()> {
+    let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    // SAFETY: takes numbers; the descriptor is open for the call.
+    checked(unsafe { libc::fcntl(pipe.as_fd().as_raw_fd(), libc::F_SETPIPE_SZ, bytes) })
 }
 
 /// Takes real-time priority from the calling thread.
