@@ -22,7 +22,8 @@ mod core {
     #[pymodule_export]
     use super::{
         PyEmulated, PyMonitor, PyResultTables, PyScenario, ScenarioError, emulate,
-        enter_user_namespace, parse, profiles, radio_presets, reference, schema, shipped, simulate,
+        enter_user_namespace, parse, profiles, radio_presets, reference, schema, secret_hash,
+        secret_keys, shipped, simulate,
     };
 
     use pyo3::prelude::*;
@@ -97,6 +98,7 @@ impl PyScenario {
         };
         let said = PyDict::new(py);
         said.set_item("subscribers", &core.subscribers)?;
+        said.set_item("keys", &core.keys)?;
         said.set_item("pool", format!("{}/{}", core.network, core.prefix))?;
         said.set_item("apn", &core.apn)?;
         let steps = [
@@ -226,6 +228,18 @@ fn profiles() -> Vec<&'static str> {
 #[pyfunction]
 fn radio_presets() -> Vec<(&'static str, &'static str)> {
     airpath_scenario::radio_presets().collect()
+}
+
+/// Names of the keys of a UE that are secret.
+#[pyfunction]
+fn secret_keys() -> Vec<&'static str> {
+    airpath_scenario::secret_keys().collect()
+}
+
+/// What stands for a secret in what a run writes.
+#[pyfunction]
+fn secret_hash(key: &str, imsi: &str, value: &str) -> String {
+    airpath_scenario::secret_hash(key, imsi, value)
 }
 
 /// JSON schema of the scenario file.

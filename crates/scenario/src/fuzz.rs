@@ -30,7 +30,7 @@ pub fn judge(text: &str, sets: &[String]) {
             }
             let resolved = Source { text: &parsed.resolved_toml, ..source };
             let again = parse(&resolved, &[]);
-            assert_eq!(again.map(|again| again.scenario), Ok(parsed.scenario));
+            assert_eq!(again.map(|again| again.scenario), Ok(parsed.scenario.without_secrets()));
         }
         Err(error) => {
             assert!(!error.problems.is_empty());
@@ -41,7 +41,10 @@ pub fn judge(text: &str, sets: &[String]) {
                         assert!((1..=lines).contains(line), "{problem}");
                         assert!(*column >= 1);
                     }
-                    Origin::Set { text } => assert!(sets.iter().any(|set| **set == **text)),
+                    Origin::Set { text } => {
+                        let shown = text.strip_suffix("=…").unwrap_or(text);
+                        assert!(sets.iter().any(|set| set.contains(shown)));
+                    }
                 }
             }
         }

@@ -37,6 +37,7 @@ mod read;
 mod reference;
 mod resolve;
 mod schema;
+mod secret;
 mod set;
 mod shipped;
 mod spec;
@@ -61,6 +62,7 @@ pub use profiles::profiles;
 pub use radio::presets::radio_presets;
 pub use reference::reference_markdown;
 pub use schema::json_schema;
+pub use secret::{secret_hash, secret_keys};
 pub use shipped::shipped;
 pub use traces::TraceFile;
 
@@ -81,7 +83,7 @@ pub struct Parsed {
     /// What to run.
     pub scenario: Scenario,
     /// The scenario as TOML with every key that has a value, defaults included, in canonical
-    /// order. It parses to the same scenario. Trace files stand in it as given, so relative ones
+    /// order. It parses to the same scenario, [without secrets](Scenario::without_secrets). Trace files stand in it as given, so relative ones
     /// need the same [`Source::directory`].
     pub resolved_toml: String,
     /// SHA-256 in hexadecimal of [`Parsed::resolved_toml`], followed by a line

@@ -96,6 +96,8 @@ pub struct GtpuLink {
 pub struct CoreConfig {
     /// The file of the subscribers.
     pub subscribers: String,
+    /// The file with the keys of UEs.
+    pub keys: Option<String>,
     /// `lte` or `nr`.
     pub access: &'static str,
     /// First address of the pool.
@@ -119,10 +121,10 @@ pub struct CoreConfig {
 pub struct Usim {
     /// 14 or 15 digits.
     pub imsi: String,
-    /// K, in small hexadecimal digits.
-    pub key: String,
-    /// OPc, in small hexadecimal digits.
-    pub opc: String,
+    /// K, in small hexadecimal digits, or its hash; `None`: it is in the file with the keys.
+    pub key: Option<String>,
+    /// OPc, likewise.
+    pub opc: Option<String>,
     /// The data network that it asks for; `None`: the one there is.
     pub apn: Option<String>,
 }

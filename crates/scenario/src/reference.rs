@@ -8,7 +8,7 @@ use crate::resolve::toml_value;
 use crate::shipped::shipped;
 use crate::spec::{
     CELL, CORE, Default, EMULATION, FLOW, Group, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR, Need,
-    PARTS, PATH, PROFILE, PROGRAM, RADIO, ROOT, RUN, Rule, STAGE, Table, UE,
+    PARTS, PATH, PROFILE, PROGRAM, Privacy, RADIO, ROOT, RUN, Rule, STAGE, Table, UE,
 };
 use crate::traces;
 
@@ -180,6 +180,9 @@ fn meaning(key: &Key) -> String {
         // Said once, of the flag itself.
         Some(Need::On(_)) => {}
         None => {}
+    }
+    if key.privacy == Privacy::Secret {
+        text.push_str(" Secret: what a run writes has its hash.");
     }
     if let Some(enumeration) = key.enumeration {
         text.push_str(&format!(" RRC: {enumeration}."));

@@ -6,7 +6,8 @@ use crate::list::List;
 use crate::profiles::key;
 use crate::radio::Radio;
 use crate::read::Fields;
-use crate::spec::{Key, Kind};
+use crate::secret::secret_hash;
+use crate::spec::{Key, Kind, Privacy};
 use crate::value::Setting;
 
 /// Writes a document without problems.
@@ -75,9 +76,17 @@ fn table(out: &mut String, header: Option<&str>, fields: &Fields) {
         out.push('\n');
     }
     for (key, setting) in fields.settings() {
+        let written = match (key.privacy, setting) {
+            (Privacy::Place, _) => continue,
+            (Privacy::Secret, Setting::Text(secret)) => {
+                let imsi = fields.text("imsi").unwrap_or_default();
+                toml::Value::String(secret_hash(key.name, imsi, secret)).to_string()
+            }
+            _ => toml_value(key, setting),
+        };
         out.push_str(key.name);
         out.push_str(" = ");
-        out.push_str(&toml_value(key, setting));
+        out.push_str(&written);
         out.push('\n');
     }
 }

@@ -3,12 +3,13 @@
 use crate::Origin;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
+use crate::secret::secret_keys;
 use crate::spec::{PATH, ROOT};
 use crate::suggest::unknown_key;
 
 /// Merges one argument into the document.
 pub(crate) fn apply(root: &mut Node, argument: &str, problems: &mut Problems) {
-    let origin = Origin::Set { text: argument.into() };
+    let origin = Origin::Set { text: without_secret(argument).into() };
     let Some((key, value)) = split(argument) else {
         problems.add_with_help(
             &origin,
@@ -27,6 +28,16 @@ pub(crate) fn apply(root: &mut Node, argument: &str, problems: &mut Problems) {
     };
     let setting = Setting { path: &path, origin: &origin };
     setting.merge(root, Node::parse_set(value.trim(), &origin), problems);
+}
+
+/// The argument as messages show it.
+fn without_secret(argument: &str) -> String {
+    match split(argument) {
+        Some((key, _)) if secret_keys().any(|secret| key.rsplit('.').next() == Some(secret)) => {
+            format!("{key}=…")
+        }
+        _ => argument.to_owned(),
+    }
 }
 
 struct Setting<'a> {

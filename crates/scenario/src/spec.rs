@@ -66,8 +66,21 @@ pub(crate) struct Key {
     pub(crate) excludes: &'static [&'static str],
     /// The parameter of RRC whose enumeration has the values that it can take.
     pub(crate) enumeration: Option<&'static str>,
+    /// Who sees it: what it holds goes into no result.
+    pub(crate) privacy: Privacy,
     /// One sentence.
     pub(crate) doc: &'static str,
+}
+
+/// What becomes of a value in what a run writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Privacy {
+    /// It stands there.
+    Open,
+    /// Its hash stands there ([`crate::secret`]).
+    Secret,
+    /// It is left out: it says where secrets are.
+    Place,
 }
 
 /// What a key holds.
@@ -210,7 +223,8 @@ impl Key {
         default: Default,
         doc: &'static str,
     ) -> Self {
-        Self { name, kind, default, needs: None, excludes: &[], enumeration: None, doc }
+        let privacy = Privacy::Open;
+        Self { name, kind, default, needs: None, excludes: &[], enumeration: None, privacy, doc }
     }
 
     /// The same, under a condition.
@@ -221,6 +235,11 @@ impl Key {
     /// The same, with the values of a parameter of RRC (TS 36.331 and 38.331, 6.3.2).
     pub(crate) const fn values_of(self, enumeration: &'static str) -> Self {
         Self { enumeration: Some(enumeration), ..self }
+    }
+
+    /// The same, secret or the place of secrets.
+    pub(crate) const fn private(self, privacy: Privacy) -> Self {
+        Self { privacy, ..self }
     }
 
     /// The same, impossible together with others.

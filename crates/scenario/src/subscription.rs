@@ -10,6 +10,7 @@ use crate::node::Node;
 use crate::problem::Problems;
 use crate::radio::Radio;
 use crate::read::Fields;
+use crate::secret::is_hash;
 use crate::spec::CORE;
 
 /// Keys of a USIM.
@@ -20,6 +21,8 @@ pub(crate) struct Core {
     pub(crate) fields: Fields,
     /// The subscribers' file, from where the scenario is.
     file: String,
+    /// The file with the keys of UEs.
+    keys: Option<String>,
 }
 
 /// Reads `[core]`, if it is there, and checks the UEs' identities.
@@ -61,8 +64,10 @@ pub(crate) fn read(
         check_usim(&ue.fields, others, problems);
     }
     let file = core.text("subscribers").unwrap_or_default();
-    let file = directory.unwrap_or(Path::new("")).join(file).display().to_string();
-    Some(Core { fields: core, file })
+    let beside = |file: &str| directory.unwrap_or(Path::new("")).join(file).display().to_string();
+    let keys = core.text("keys").map(|file| if file == "-" { file.into() } else { beside(file) });
+    let file = beside(file);
+    Some(Core { fields: core, file, keys })
 }
 
 /// What the drivers take, of checked tables.
@@ -71,6 +76,7 @@ pub(crate) fn config(core: &Core, radio: Option<&Radio>) -> CoreConfig {
     let (network, prefix) = network(get.text("pool")).expect("it was checked");
     CoreConfig {
         subscribers: core.file.clone(),
+        keys: core.keys.clone(),
         access: radio.and_then(|radio| radio.cell.variant).unwrap_or("lte"),
         network,
         prefix,
@@ -87,11 +93,11 @@ pub(crate) fn config(core: &Core, radio: Option<&Radio>) -> CoreConfig {
 }
 
 fn usim(ue: &Fields) -> Usim {
-    let text = |key| Get(ue).text(key).to_lowercase();
+    let secret = |key| ue.text(key).map(str::to_lowercase);
     Usim {
-        imsi: text("imsi"),
-        key: text("key"),
-        opc: text("opc"),
+        imsi: Get(ue).text("imsi").to_owned(),
+        key: secret("key"),
+        opc: secret("opc"),
         apn: ue.text("apn").map(str::to_owned),
     }
 }
@@ -152,7 +158,8 @@ fn check_usim<'a>(
     }
     let mut need = |key: &str, expected: &str, right: &dyn Fn(&str) -> bool| {
         match ue.text(key) {
-            None if ue.is_there(key) => {}
+            // Keys may be in a file, for which the attach asks.
+            None if ue.is_there(key) || key != "imsi" => {}
             None => problems.add_with_help(
                 &ue.origin,
                 format!("[core] asks this UE for its `{key}`"),
@@ -167,7 +174,8 @@ fn check_usim<'a>(
     };
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     need("imsi", "14 or 15 digits", &|text| (14..=15).contains(&text.len()) && digits(text));
-    let key = |text: &str| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let digits = |text: &str| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let key = |text: &str| digits(text) || is_hash(text);
     need("key", "32 hexadecimal digits", &key);
     need("opc", "32 hexadecimal digits", &key);
     if let (Some(imsi), Some(twin)) = (

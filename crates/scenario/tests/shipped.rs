@@ -48,7 +48,7 @@ fn a_resolved_scenario_is_the_same_scenario() {
         let first = parsed(name, text);
         // The name is in the file by now.
         let again = parsed("other", &first.resolved_toml);
-        assert_eq!(again.scenario, first.scenario, "{name}");
+        assert_eq!(again.scenario, first.scenario.without_secrets(), "{name}");
         assert_eq!(again.resolved_toml, first.resolved_toml, "{name}");
         assert_eq!(again.sha256, first.sha256, "{name}");
     }

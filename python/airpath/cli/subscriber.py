@@ -26,8 +26,27 @@ _FILE = Path("subscribers.db")
 @app.command()
 def add(
     imsi: Imsi,
-    key: Annotated[str, typer.Option(metavar="HEX", help="K: 32 hexadecimal digits.")],
-    opc: Annotated[str, typer.Option(metavar="HEX", help="OPc: 32 hexadecimal digits.")],
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEX",
+            help="K: 32 hexadecimal digits. Others see it in the list of processes.",
+            show_default=False,
+        ),
+    ] = None,
+    opc: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="OPc: 32 hexadecimal digits.", show_default=False),
+    ] = None,
+    keys: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with lines of IMSI, K and OPc, instead of --key and --opc; - is standard "
+            "input.",
+            show_default=False,
+        ),
+    ] = None,
     apn: Annotated[str, typer.Option(metavar="NAME", help="APN or DNN.")] = "internet",
     qci: Annotated[int, typer.Option(metavar="N", help="QCI or 5QI.")] = 9,
     qfi: Annotated[int, typer.Option(metavar="N", help="NR's QoS flow, 1 to 63.")] = 9,
@@ -42,10 +61,18 @@ def add(
     db: Database = _FILE,
 ) -> None:
     """Add a subscriber; makes the file if it is not there."""
+    from airpath.emulation import keys as files
     from airpath.emulation import subscribers
+    from airpath.errors import InputError
 
+    if keys is not None and key is None and opc is None:
+        k, op = files.of_imsi(keys, imsi)
+    elif keys is None and key is not None and opc is not None:
+        k, op = key, opc
+    else:
+        raise InputError("give --key and --opc, or --keys FILE")
     subscriber = subscribers.Subscriber(
-        imsi, key.lower(), opc.lower(), apn, qci, qfi, ambr_down, ambr_up
+        imsi, k.lower(), op.lower(), apn, qci, qfi, ambr_down, ambr_up
     )
     subscribers.add(db, subscriber)
     narrate(f"{imsi} is in {db}")

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from airpath.emulation import subscribers
+from airpath.emulation import keys, subscribers
 from airpath.emulation.subscribers import Subscriber
 from airpath.errors import AirpathError
 
@@ -98,7 +98,7 @@ def attach(core: dict[str, Any]) -> list[Session]:
     next(hosts)  # The gateway's.
     attached_ms = core["rrc_setup_ms"] + core["attach_ms"]
     sessions = []
-    for ue in core["ues"]:
+    for ue in keys.completed(core):
         subscriber = _authenticated(ue, known.get(ue["imsi"]), core, words)
         _check_network(ue, subscriber, core, words)
         address = next(hosts, None)

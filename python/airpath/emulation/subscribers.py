@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
 from airpath.errors import AirpathError, InputError
+from airpath.rundir import cannot_write
 
 DEFAULT_FILE = Path("subscribers.db")
 _FORMAT = 1
@@ -106,8 +109,12 @@ def _open(file: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
     if not create and not file.exists():
         raise InputError(f"no subscribers file {file}; `airpath subscriber add` makes one")
     try:
+        if create:
+            _make(file)
         database = sqlite3.connect(file)
         try:
+            # What is deleted is overwritten: a key must not stay in a free page.
+            database.execute("PRAGMA secure_delete = ON")
             with database:
                 _check(database, file)
                 yield database
@@ -115,6 +122,22 @@ def _open(file: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
             database.close()
     except sqlite3.Error as error:
         raise AirpathError(f"subscribers file {file}: {error}") from None
+
+
+def _make(file: Path) -> None:
+    """Make an empty file that only its owner reads, before there is a secret in it."""
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise cannot_write(file, error) from None
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError(f"{file} is no regular file")
+        if found.st_size == 0:
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
 
 
 def _check(database: sqlite3.Connection, file: Path) -> None:
@@ -128,8 +151,6 @@ def _check(database: sqlite3.Connection, file: Path) -> None:
         )
         database.execute(f"PRAGMA application_id = {_APPLICATION}")
         database.execute(f"PRAGMA user_version = {_FORMAT}")
-        # Its secrets are the owner's.
-        file.chmod(0o600)
         return
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if (application, version) != (_APPLICATION, _FORMAT):

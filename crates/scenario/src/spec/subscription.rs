@@ -1,6 +1,6 @@
 //! `[core]`, and what a UE's USIM holds.
 
-use super::{Default, Group, Key, Kind, MS, Rule, Table, TimeUnit};
+use super::{Default, Group, Key, Kind, MS, Privacy, Rule, Table, TimeUnit};
 
 /// Up to a minute: somebody waits for it.
 const STEP: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 60_000 * MS };
@@ -24,6 +24,15 @@ pub(crate) static CORE: Table = Table {
                 "Database of the subscribers, made by `airpath subscriber add`; a relative file is \
                  in the scenario's directory, one of a shipped scenario in the current one.",
             ),
+            Key::new(
+                "keys",
+                Kind::File,
+                Default::Absent("none: the UEs have them"),
+                "File with the keys of the UEs, one a line: IMSI, K and OPc; \"-\" is standard \
+                 input. Where a UE has a hash, the file's key must have that hash. Found as \
+                 `subscribers` is; a resolved scenario does not name it.",
+            )
+            .private(Privacy::Place),
             Key::new(
                 "pool",
                 Kind::Text,
@@ -73,16 +82,17 @@ pub(super) const USIM: Group = Group {
         Key::new(
             "key",
             Kind::Text,
-            Default::Absent("none: needed with `[core]`"),
-            "K of its USIM: 32 hexadecimal digits (TS 33.102 6.3.7). For tests; a resolved scenario \
-             shows it.",
-        ),
+            Default::Absent("that of `core.keys`"),
+            "K of its USIM: 32 hexadecimal digits (TS 33.102 6.3.7), or its hash as a run writes it.",
+        )
+        .private(Privacy::Secret),
         Key::new(
             "opc",
             Kind::Text,
-            Default::Absent("none: needed with `[core]`"),
-            "OPc of its USIM: 32 hexadecimal digits (TS 35.206 4.1).",
-        ),
+            Default::Absent("that of `core.keys`"),
+            "OPc of its USIM: 32 hexadecimal digits (TS 35.206 4.1), or its hash as a run writes it.",
+        )
+        .private(Privacy::Secret),
         Key::new(
             "apn",
             Kind::Name,
