@@ -3,10 +3,11 @@
 
 use airpath_path::radio::cell::Access;
 use airpath_path::{StageConfig, TunnelEnd};
-use airpath_scenario::{GtpuLink, PacketIo, Scenario};
+use airpath_scenario::{GtpuLink, Scenario};
 
 use crate::namespace::{Namespace, Place, Pool};
 use crate::nat::{self, Chain, Nat};
+use crate::port::Io;
 use crate::profile::KernelProfile;
 use crate::session::UeSession;
 use crate::tunnel::{CORE, Nodes, RAN, Tunnel, TunnelFacts};
@@ -49,7 +50,7 @@ impl CoreNetwork {
         scenario: &Scenario,
         nats: Vec<Nat>,
         profile: &KernelProfile,
-        (mtu, io): (u32, PacketIo),
+        (mtu, io): (u32, Io),
         ues: &[(usize, String)],
         sessions: &[UeSession],
     ) -> Result<Self, EmuError> {

@@ -23,6 +23,7 @@ use crate::core_network::{CoreNetwork, refuse_names};
 use crate::forwarder::refuse_proxy;
 use crate::namespace::{Namespace, Place};
 use crate::nat;
+use crate::port::Io;
 use crate::profile::KernelProfile;
 use crate::programs::{ProgramReport, Session};
 use crate::session::UeSession;
@@ -161,11 +162,11 @@ impl Emulation {
         let profiles = ues.iter().map(|(ue, _)| KernelProfile::of(scenario, Some(*ue), names));
         let profiles = profiles.collect::<Result<Vec<_>, EmuError>>()?;
         let mtu = profiles.iter().fold(profile.mtu, |mtu, profile| mtu.max(profile.mtu));
-        let io = settings.io;
+        let io = Io { wanted: settings.io, ends: ues.len() + 1 };
         let core = CoreNetwork::new(scenario, nats, &profile, (mtu, io), &ues, sessions)?;
         let CoreNetwork { server, server_port, nats, nodes, tunnel, facts } = core;
         // All ends alike.
-        let io = server_port.io();
+        let io = Io { wanted: server_port.io(), ..io };
         let mut ends = vec![(server, profile)];
         let mut ue_ends = Vec::new();
         for (index, ((ue, name), profile)) in ues.into_iter().zip(profiles).enumerate() {
@@ -225,7 +226,7 @@ impl Emulation {
             duration,
             settings,
             programs,
-            io,
+            io: io.wanted,
         })
     }
 

@@ -12,7 +12,7 @@ use std::thread;
 use airpath_scenario::PacketIo;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::port::{PROGRAMS_ADDRESS, WIRE, WIRE_ADDRESS};
+use crate::port::{Io, PROGRAMS_ADDRESS, WIRE, WIRE_ADDRESS};
 use crate::profile::KernelProfile;
 use crate::sys::LARGEST;
 use crate::{EmuError, PacketPort, Port, Tun, sys};
@@ -101,7 +101,7 @@ impl Namespace {
         name: &str,
         place: Place,
         profile: &KernelProfile,
-        io: PacketIo,
+        io: Io,
     ) -> Result<(Self, Port), EmuError> {
         let (mut namespace, (port, refused)) = Self::make(name, place, || {
             let port = open_port(io, profile.mtu)?;
@@ -179,8 +179,8 @@ pub(crate) fn write_sysctls(sysctls: &[(&str, String)]) -> Vec<(String, String)>
 }
 
 /// Makes [`DEVICE`] in the calling thread's network namespace.
-pub(crate) fn open_port(io: PacketIo, mtu: u32) -> Result<Port, EmuError> {
-    let tun = match io {
+pub(crate) fn open_port(io: Io, mtu: u32) -> Result<Port, EmuError> {
+    let tun = match io.wanted {
         PacketIo::Tun => Some(Tun::open(DEVICE, true)?),
         PacketIo::Auto => Tun::open(DEVICE, true).ok(),
         PacketIo::Packet => None,
@@ -189,7 +189,7 @@ pub(crate) fn open_port(io: PacketIo, mtu: u32) -> Result<Port, EmuError> {
         return Ok(Port::Tun(tun));
     }
     run_ip(&veth(mtu))?;
-    Ok(Port::Packet(PacketPort::open()?))
+    Ok(Port::Packet(PacketPort::open(io.ends)?))
 }
 
 /// Commands for `ip -batch`: a veth pair instead of a TUN device. Without ARP a frame goes to the

@@ -8,13 +8,14 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 
 use airpath_path::{GateConfig, GateKind, GateSide, GateTimer, StageConfig};
-use airpath_scenario::{PacketIo, Scenario};
+use airpath_scenario::Scenario;
 use serde::Serialize;
 
 use crate::namespace::{
     DEVICE, IPV6_MTU, Namespace, Place, Pool, QUEUE_PACKETS, open_port, run_ip, run_with_input,
     write_sysctls,
 };
+use crate::port::Io;
 use crate::profile::KernelProfile;
 use crate::{EmuError, Port};
 
@@ -103,7 +104,7 @@ impl Chain {
         nats: Vec<Nat>,
         profile: &KernelProfile,
         (pool, mtu): (Pool, u32),
-        io: PacketIo,
+        io: Io,
     ) -> Result<Self, EmuError> {
         let (first, last) = (name(0), nats.len());
         let mut made: Vec<(Namespace, Nat)> = Vec::new();

@@ -32,6 +32,13 @@ pub enum Port {
     Packet(PacketPort),
 }
 
+/// How packets are to come and go, and at how many ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Io {
+    pub(crate) wanted: PacketIo,
+    pub(crate) ends: usize,
+}
+
 /// A packet socket on `WIRE`.
 #[derive(Debug)]
 pub struct PacketPort {
@@ -122,13 +129,14 @@ impl Port {
 }
 
 impl PacketPort {
-    /// On [`WIRE`] of the calling thread's network namespace.
+    /// On [`WIRE`] of the calling thread's network namespace, one of so many.
     ///
     /// # Errors
     ///
     /// What the kernel refused.
-    pub(crate) fn open() -> Result<Self, EmuError> {
-        let (socket, ring) = sys::packet_socket(WIRE).map_err(EmuError::PacketSocket)?;
+    pub(crate) fn open(ends: usize) -> Result<Self, EmuError> {
+        let (socket, ring) =
+            sys::packet_socket(WIRE, sys::ring_blocks(ends)).map_err(EmuError::PacketSocket)?;
         Ok(Self { socket: Arc::new(File::from(socket)), ring })
     }
 

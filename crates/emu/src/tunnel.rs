@@ -6,7 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
 
-use airpath_base::{Histogram, Instant};
+use airpath_base::{Duration, Histogram, Instant};
 use serde::Serialize;
 
 use crate::gtpu::{Header, MOST_BYTES, PORT, Way};
@@ -56,9 +56,63 @@ struct Queue {
     ignored: u64,
     refused: u64,
     lateness: Histogram,
-    /// When those left the model that are in the kernel, in order.
-    under_way: VecDeque<Instant>,
+    under_way: UnderWay,
     transit: Histogram,
+}
+
+/// Packets that are in the kernel, in order: what each is, and when it left the model.
+#[derive(Debug, Default)]
+struct UnderWay {
+    packets: VecDeque<(u64, Instant)>,
+    /// Packets that did not come out, though much later ones did.
+    lost: u64,
+}
+
+/// Who overtakes in the kernel (`tc netem`) does so by less, in time and in packets.
+const OVERTAKEN: Duration = Duration::from_secs(1);
+const OVERTAKEN_PACKETS: usize = 1024;
+
+/// Packets that can be under way: more than a socket's buffer holds.
+const MOST_UNDER_WAY: usize = 1 << 16;
+
+impl UnderWay {
+    /// One is sent.
+    #[inline]
+    fn push(&mut self, packet: &[u8], at: Instant) {
+        if self.packets.len() == MOST_UNDER_WAY {
+            self.packets.pop_front();
+            self.lost += 1;
+        }
+        self.packets.push_back((identity(packet), at));
+    }
+
+    /// One came out: when it left the model. `None`: it was never sent.
+    #[inline]
+    fn take(&mut self, packet: &[u8]) -> Option<Instant> {
+        let identity = identity(packet);
+        let place = self.packets.iter().position(|(sent, _)| *sent == identity)?;
+        let (_, at) = self.packets.remove(place)?;
+        // Of those before it: too long ago, or too many.
+        let old = self.packets.iter().take(place).take_while(|(_, sent)| *sent + OVERTAKEN < at);
+        let lost = old.count().max(place.saturating_sub(OVERTAKEN_PACKETS));
+        self.packets.drain(..lost);
+        self.lost += lost as u64;
+        Some(at)
+    }
+}
+
+/// Tells packets apart: by their length and what their headers say, the transport's checksum among it.
+#[inline]
+fn identity(packet: &[u8]) -> u64 {
+    const HEADERS: usize = 80;
+    let mut mixed = packet.len() as u64;
+    for word in packet[..packet.len().min(HEADERS)].chunks(8) {
+        let mut bytes = [0; 8];
+        bytes[..word.len()].copy_from_slice(word);
+        mixed = (mixed ^ u64::from_ne_bytes(bytes)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^= mixed >> 32;
+    }
+    mixed
 }
 
 struct Waiting {
@@ -107,8 +161,10 @@ pub struct TunnelReport {
     pub received: u64,
     /// Packets that the kernel would not take.
     pub refused: u64,
-    /// Datagrams that were no packet of a known tunnel.
+    /// Datagrams that were no packet of a known tunnel, or one that nobody sent there.
     pub ignored: u64,
+    /// Packets that the kernel lost: later ones came out.
+    pub lost: u64,
     /// How late the thread was with sending, after the logical time at which the packet left the
     /// model, in us.
     pub lateness_us: Option<Lateness>,
@@ -235,7 +291,9 @@ impl Tunnel {
                 for waiting in waiting {
                     queue.lateness.record(now.saturating_since(waiting.at));
                 }
-                queue.under_way.extend(waiting[..sent].iter().map(|waiting| waiting.at));
+                for waiting in &waiting[..sent] {
+                    queue.under_way.push(slab.bytes(waiting.slot), waiting.at);
+                }
             }
             queue.waiting.drain(..).for_each(|waiting| slab.release(waiting.slot));
         }
@@ -244,7 +302,7 @@ impl Tunnel {
     /// Something was sent and not received yet.
     #[inline]
     pub(crate) fn expects_any(&self) -> bool {
-        self.ways.iter().any(|queue| queue.sent > queue.received)
+        self.ways.iter().any(|queue| !queue.under_way.packets.is_empty())
     }
 
     /// What came out one way; how many datagrams.
@@ -258,14 +316,19 @@ impl Tunnel {
         sys::receive_many(socket.as_fd(), &mut buffers, &mut batch.lengths).unwrap_or(0)
     }
 
-    /// A datagram that came out was a packet of a known tunnel, or was not.
+    /// A packet of a known tunnel came out; whether it is one that was sent.
     #[inline]
-    pub(crate) fn count(&mut self, way: Way, known: bool, now: Instant) {
+    pub(crate) fn count(&mut self, way: Way, packet: &[u8], now: Instant) -> bool {
         let queue = &mut self.ways[way as usize];
-        if let Some(at) = known.then(|| queue.under_way.pop_front()).flatten() {
-            queue.transit.record(now.saturating_since(at));
-        }
-        *(if known { &mut queue.received } else { &mut queue.ignored }) += 1;
+        let Some(at) = queue.under_way.take(packet) else { return false };
+        queue.transit.record(now.saturating_since(at));
+        queue.received += 1;
+        true
+    }
+
+    /// A datagram came out that was never sent there.
+    pub(crate) fn ignore(&mut self, way: Way) {
+        self.ways[way as usize].ignored += 1;
     }
 
     /// For waiting: readable when something comes out.
@@ -285,6 +348,7 @@ impl Tunnel {
                 received: queue.received,
                 refused: queue.refused,
                 ignored: queue.ignored,
+                lost: queue.under_way.lost,
                 lateness_us: Lateness::of(&queue.lateness),
                 transit_us: Lateness::of(&queue.transit),
             }
@@ -302,7 +366,7 @@ impl Queue {
             ignored: 0,
             refused: 0,
             lateness: Histogram::new(),
-            under_way: VecDeque::new(),
+            under_way: UnderWay::default(),
             transit: Histogram::new(),
         }
     }
@@ -344,4 +408,39 @@ pub(crate) fn outer(way: Way, header: &Header, length: usize) -> Vec<u8> {
     bytes[24..26].copy_from_slice(&udp.to_be_bytes());
     bytes.extend_from_slice(header.bytes());
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use airpath_base::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_lost_datagram_is_no_delay_of_those_after_it() {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let packet = |number: u8| [[0x45; 20].as_slice(), &[number; 1000]].concat();
+        let mut under_way = UnderWay::default();
+        (0..30).for_each(|number| under_way.push(&packet(number), at(100 * u64::from(number))));
+        assert_eq!(under_way.take(&packet(0)), Some(at(0)));
+        // The kernel has lost 1 and 2; 4 overtakes 3.
+        assert_eq!(under_way.take(&packet(4)), Some(at(400)));
+        assert_eq!(under_way.take(&packet(3)), Some(at(300)));
+        assert_eq!((under_way.take(&packet(77)), under_way.lost), (None, 0));
+        // A second later the lost ones are missed.
+        assert_eq!(under_way.take(&packet(12)), Some(at(1200)));
+        assert_eq!(
+            (under_way.lost, under_way.packets.front()),
+            (1, Some(&(identity(&packet(2)), at(200))))
+        );
+        assert_eq!(under_way.take(&packet(29)), Some(at(2900)));
+        assert_eq!((under_way.lost, under_way.packets.len()), (15, 10));
+    }
+
+    #[test]
+    fn what_never_comes_out_takes_bounded_memory() {
+        let mut under_way = UnderWay::default();
+        (0..100_000_u32).for_each(|n| under_way.push(&n.to_be_bytes(), Instant::ZERO));
+        assert_eq!((under_way.packets.len(), under_way.lost), (MOST_UNDER_WAY, 34_464));
+    }
 }

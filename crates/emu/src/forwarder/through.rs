@@ -9,6 +9,7 @@ use crate::gtpu::{self, Way};
 use crate::header;
 use crate::journal::Entry;
 use crate::packet::{Layout, complete, reopen_checksum};
+use crate::slab::SLOT_BYTES;
 use crate::tunnel::{Batch, outer};
 
 impl Forwarder {
@@ -49,8 +50,9 @@ impl Forwarder {
                 if self.network.next_event().is_some_and(|due| due <= now) {
                     self.deliver(now);
                 }
-                let known = self.take_back(now, way, batch.datagram(index)).is_some();
-                self.tunnel.iter_mut().for_each(|tunnel| tunnel.count(way, known, now));
+                if self.take_back(now, way, batch.datagram(index)).is_none() {
+                    self.tunnel.iter_mut().for_each(|tunnel| tunnel.ignore(way));
+                }
             }
         }
     }
@@ -62,6 +64,9 @@ impl Forwarder {
         let packet = packet.packet;
         let (layout, up) = (Layout::of(packet)?, way == Way::Up);
         let flow = self.flows.known(&Key::of(packet, &layout, end, up))?;
+        if packet.len() > SLOT_BYTES || !self.tunnel.as_mut()?.count(way, packet, now) {
+            return None;
+        }
         let (slot, length) = (self.slab.vacant(), packet.len());
         let room = self.slab.slot(slot).get_mut(..length)?;
         room.copy_from_slice(packet);

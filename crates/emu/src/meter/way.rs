@@ -75,6 +75,9 @@ impl Way {
             }
         } else {
             self.highest = end;
+            if self.under_way.len() == MOST_UNDER_WAY {
+                self.under_way.pop_front();
+            }
             self.under_way.push_back(Segment { end, sent: now, again: false });
         }
     }
@@ -151,22 +154,30 @@ impl Seen {
 /// Sequence numbers as offsets in 64 bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Offsets {
-    last: Option<(u32, u64)>,
+    /// The number with the highest offset.
+    highest: Option<(u32, u64)>,
 }
+
+/// Segments whose round trip is awaited, and ranges ahead of a gap: more than any window holds.
+const MOST_UNDER_WAY: usize = 1 << 16;
+const MOST_AHEAD: usize = 1 << 16;
 
 /// Offsets begin in the middle, so that what came before the first packet seen has one too.
 const BASE: u64 = 1 << 40;
 
 impl Offsets {
-    /// The offset nearest to the last one.
+    /// The offset nearest to the highest one: forged numbers far behind it lead nowhere, however many
+    /// there are.
     pub(super) fn of(&mut self, seq: u32) -> u64 {
-        let offset = match self.last {
+        let offset = match self.highest {
             None => BASE,
-            Some((last, offset)) => {
-                offset.wrapping_add(i64::from(seq.wrapping_sub(last) as i32) as u64)
+            Some((highest, offset)) => {
+                offset.saturating_add_signed(i64::from(seq.wrapping_sub(highest) as i32))
             }
         };
-        self.last = Some((seq, offset));
+        if self.highest.is_none_or(|(_, highest)| offset > highest) {
+            self.highest = Some((seq, offset));
+        }
         offset
     }
 }
@@ -184,22 +195,73 @@ pub(super) struct Stream {
 impl Stream {
     /// Bytes `[from, to)` arrived.
     pub(super) fn add(&mut self, from: u64, to: u64) {
-        let edge = self.edge.get_or_insert(from);
-        if to <= *edge {
+        let edge = *self.edge.get_or_insert(from);
+        if to <= edge {
             return;
         }
-        if from > *edge {
+        if from > edge {
+            if self.ahead.len() >= MOST_AHEAD {
+                self.skip_gap();
+            }
             let end = self.ahead.entry(from).or_insert(to);
             *end = to.max(*end);
             return;
         }
-        let before = *edge;
-        *edge = to;
+        self.edge = Some(to);
+        self.delivered += to - edge;
+        self.join();
+    }
+
+    /// Takes what follows without a gap.
+    fn join(&mut self) {
+        let Some(edge) = &mut self.edge else { return };
         while let Some(entry) = self.ahead.first_entry()
             && *entry.key() <= *edge
         {
-            *edge = entry.remove().max(*edge);
+            let end = entry.remove().max(*edge);
+            self.delivered += end - *edge;
+            *edge = end;
         }
-        self.delivered += *edge - before;
+    }
+
+    /// The first gap is not waited for any more: it stays uncounted.
+    #[cold]
+    fn skip_gap(&mut self) {
+        if let Some((&from, _)) = self.ahead.first_key_value() {
+            self.edge = Some(from);
+            self.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forged_numbers_never_lead_below_zero() {
+        let mut offsets = Offsets::default();
+        assert_eq!(offsets.of(7), BASE);
+        for n in 1..2000_u32 {
+            // Each is as far behind the one before as can be.
+            assert!(offsets.of(7_u32.wrapping_sub(n.wrapping_mul(1 << 31))) >= BASE - (1 << 31));
+        }
+        assert_eq!(offsets.of(8), BASE + 1);
+    }
+
+    #[test]
+    fn forged_segments_take_no_more_memory_than_a_window() {
+        let mut way = Way::new();
+        for n in 0..200_000_u32 {
+            let (seq, length) = (n.wrapping_mul(3000), 1000);
+            let seen =
+                Seen { seq, ack: None, syn: false, timestamps: false, payload: 1000, length };
+            way.on_sent(Instant::ZERO, &seen);
+            let from = way.receiver.of(seq);
+            way.stream.add(from, from + 1000);
+        }
+        assert_eq!(way.under_way.len(), MOST_UNDER_WAY);
+        assert!(way.stream.ahead.len() <= MOST_AHEAD);
+        assert!(way.stream.delivered > 100_000_000);
     }
 }

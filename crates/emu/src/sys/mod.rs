@@ -14,7 +14,9 @@ pub(crate) use messages::{MOST_MESSAGES, prepare_tunnel_socket, receive_many, se
 pub(crate) use process::{
     Child, Container, Credentials, Failed, Program, RUNNING, Streams, Told, What, spawn_contained,
 };
-pub(crate) use ring::{Cut, LARGEST, Ring, is_down, is_gone, packet_socket, take_dropped};
+pub(crate) use ring::{
+    Cut, LARGEST, Ring, is_down, is_gone, packet_socket, ring_blocks, take_dropped,
+};
 pub(crate) use signals::Signals;
 pub(crate) use socket::{
     TcpInfo, set_largest_segment, set_mark, set_window_clamp, tcp_info, window_clamp,

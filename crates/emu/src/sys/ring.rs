@@ -16,8 +16,12 @@ use crate::packet::OFFLOAD_BYTES;
 const FRAME: usize = 9_360;
 const FRAMES_PER_BLOCK: usize = 14;
 const BLOCK: usize = 131_072;
-const BLOCKS: usize = 220;
-const FRAMES: usize = BLOCKS * FRAMES_PER_BLOCK;
+
+/// Blocks of one ring at most, and of all rings together, as far as each has the fewest: 256 MiB that the
+/// kernel keeps.
+const MOST_BLOCKS: usize = 220;
+const ALL_BLOCKS: usize = 2048;
+const FEWEST_BLOCKS: usize = 8;
 
 /// The largest packet, IP header included, that fits into a frame with room to spare. All frames
 /// have this size, that of an acknowledgement too, so larger ones would mean fewer: an ordinary
@@ -33,6 +37,7 @@ const MAC: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Ring {
     map: NonNull<u8>,
+    blocks: usize,
     next: usize,
     cut: Cut,
 }
@@ -48,10 +53,15 @@ pub(crate) struct Cut {
 // SAFETY: the mapping belongs to this value alone.
 unsafe impl Send for Ring {}
 
+/// Blocks for each of so many rings. What comes from many ends at once comes slower from each.
+pub(crate) fn ring_blocks(rings: usize) -> usize {
+    (ALL_BLOCKS / rings.max(1)).clamp(FEWEST_BLOCKS, MOST_BLOCKS)
+}
+
 /// A packet socket on the interface `name` of the calling thread's network namespace: what comes
 /// out of it stands in the ring, what is written to the socket goes in. Both behind a
 /// `virtio_net_hdr`, with Ethernet headers.
-pub(crate) fn packet_socket(name: &str) -> io::Result<(OwnedFd, Ring)> {
+pub(crate) fn packet_socket(name: &str, blocks: usize) -> io::Result<(OwnedFd, Ring)> {
     // SAFETY: system calls on this function's own memory; the descriptor is new.
     unsafe {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
@@ -64,18 +74,18 @@ pub(crate) fn packet_socket(name: &str) -> io::Result<(OwnedFd, Ring)> {
         set(&socket, libc::PACKET_IGNORE_OUTGOING, &(1 as c_int))?;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as c_uint,
-            tp_block_nr: BLOCKS as c_uint,
+            tp_block_nr: blocks as c_uint,
             tp_frame_size: FRAME as c_uint,
-            tp_frame_nr: FRAMES as c_uint,
+            tp_frame_nr: (blocks * FRAMES_PER_BLOCK) as c_uint,
         };
         set(&socket, libc::PACKET_RX_RING, &request)?;
         let (read_write, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        let map = libc::mmap(null_mut(), BLOCKS * BLOCK, read_write, shared, socket.as_raw_fd(), 0);
+        let map = libc::mmap(null_mut(), blocks * BLOCK, read_write, shared, socket.as_raw_fd(), 0);
         if map == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         let map = NonNull::new(map.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let ring = Ring { map, next: 0, cut: Cut::default() };
+        let ring = Ring { map, blocks, next: 0, cut: Cut::default() };
         let mut address: libc::sockaddr_ll = zeroed();
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
@@ -167,7 +177,7 @@ impl Ring {
             let length = length.min(FRAME - from.min(FRAME)).min(into.len());
             copy_nonoverlapping(frame.add(from), into.as_mut_ptr(), length);
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.next = (self.next + 1) % FRAMES;
+            self.next = (self.next + 1) % (self.blocks * FRAMES_PER_BLOCK);
             Some((length, whole))
         }
     }
@@ -176,7 +186,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: nobody else has the mapping.
-        unsafe { libc::munmap(self.map.as_ptr().cast(), BLOCKS * BLOCK) };
+        unsafe { libc::munmap(self.map.as_ptr().cast(), self.blocks * BLOCK) };
     }
 }
 
@@ -187,4 +197,16 @@ unsafe fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> io::Result<()> {
         let value = std::ptr::from_ref(value).cast();
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, value, length)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_rings_take_no_more_memory_than_a_few() {
+        let bytes = |rings| rings * ring_blocks(rings) * BLOCK;
+        assert_eq!(ring_blocks(2), MOST_BLOCKS);
+        assert!((2..=255).all(|rings| bytes(rings) <= ALL_BLOCKS * BLOCK), "{}", bytes(255));
+    }
 }
