@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ import pytest
 
 import airpath
 from airpath import _core
+from airpath.reproduce import reproduce
 from airpath.scenario import load, shipped_scenarios
 from airpath.study import load_study, study_names
-from airpath.text import milliseconds
+from airpath.summary import look_up
+from airpath.text import digits, milliseconds
 from conftest import Command
 from twin.rows import ROWS
 
@@ -27,8 +30,7 @@ GUIDES = ROOT / "docs/guides"
 
 
 def scenarios() -> str:
-    rows = [f"| `{name}` | {load(name).title} |" for name in shipped_scenarios()]
-    return "\n".join(["| name | |", "|---|---|", *rows])
+    return table(["name", ""], [[f"`{name}`", load(name).title] for name in shipped_scenarios()])
 
 
 def profiles() -> str:
@@ -37,13 +39,55 @@ def profiles() -> str:
 
 
 def twins() -> str:
-    rows = [f"| {row.name} | {row.shape} | `{row.scenario}` |" for row in ROWS]
-    return "\n".join(["| twin | | scenario |", "|---|---|---|", *rows])
+    return table(["twin", "", "scenario"], [[r.name, r.shape, f"`{r.scenario}`"] for r in ROWS])
+
+
+def faults() -> str:
+    """What each fault of the study's host does: the mean of its seeds."""
+    study = load_study("5g-drx")
+    figure = next(each for each in study.figures if each.id == "5g-drx/external-server-collapse")
+    conditions = figure.shape["conditions"]
+    rows = [["*limit*", *(f"*{digits(each['limit'])}*" for each in conditions)]]
+
+    @cache
+    def summary(sets: tuple[str, ...]) -> dict[str, Any]:
+        path = study.directory / figure.scenario
+        return airpath.run(path, [*figure.sets, *sets], repeat=study.repeat).summary
+
+    def mean(variant: dict[str, Any], condition: dict[str, Any]) -> str:
+        sets = (*variant["set"], *condition.get("set", []))
+        return digits(look_up(summary(sets), condition["metric"]))
+
+    for variant in figure.shape["variants"]:
+        rows.append([variant["label"], *(mean(variant, each) for each in conditions)])
+    return table(["fault", *(condition["label"] for condition in conditions)], rows)
+
+
+def study_3g() -> str:
+    study = load_study("3g-latency")
+    outcomes = [
+        (each.figure.published_text(), each.obtained_text(), each.verdict)
+        for each in reproduce(study)
+    ]
+    names = [figure.id.partition("/")[2] for figure in study.figures]
+    rows = [[name, *outcome] for name, outcome in zip(names, outcomes, strict=True)]
+    return table(["figure", "published", "obtained", "verdict"], rows)
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in (heads, *rows)]
+    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 
 
 @pytest.mark.parametrize(
     ("guide", "made"),
-    [("scenarios.md", scenarios), ("scenarios.md", profiles), ("emulation.md", twins)],
+    [
+        ("scenarios.md", scenarios),
+        ("scenarios.md", profiles),
+        ("emulation.md", twins),
+        ("studies.md", study_3g),
+        ("studies.md", faults),
+    ],
 )
 def test_lists_are_complete(guide: str, made: Any) -> None:
     text = (GUIDES / guide).read_text(encoding="utf-8")
