@@ -306,7 +306,11 @@ _CHECKS: tuple[Check, ...] = (
     _congestion,
     _bpf,
     _program("nft", "nftables", "emulation with NAT of the kernel's", "no kernel NAT"),
+    _program("ping", "iputils-ping", "emulation: guides and tests", "no round trip at hand"),
     _program("iperf3", "iperf3", "emulation: tests and benches", "no load generator at hand"),
+    _program("curl", "curl", "emulation: guides and tests", "no download at hand"),
+    _program("tcpdump", "tcpdump", "looking at packets inside", "captures are made by --capture"),
     _program("tshark", "tshark", "looking into captures", "captures are not cross-checked"),
+    _program("jq", "jq", "looking into JSON in the guides' examples", "read it by other means"),
     _program("bpftool", "bpftool", "looking at BPF programs", "only tests use it"),
 )

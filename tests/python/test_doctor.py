@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from airpath import doctor
 from airpath.emulation.machine import Machine
 from conftest import Command
 
+ROOT = Path(__file__).parents[2]
 FULL_RIGHTS = "CapEff:\t000001ffffffffff\n"
 NO_RIGHTS = "CapEff:\t0000000000000000\n"
 PUNCTUAL = '{"real_time": true, "p50": 4.0, "p99": 50.0, "max": 90.0}'
@@ -25,7 +28,9 @@ CLOCKS = "sys/devices/system/clocksource/clocksource0"
 class Fake(Machine):
     """A machine of files in a directory, with these programs."""
 
-    programs: tuple[str, ...] = ("ip", "unshare", "nft", "iperf3", "tshark", "bpftool")
+    programs: tuple[str, ...] = (
+        *("ip", "unshare", "nft", "ping", "iperf3", "curl", "tcpdump", "tshark", "jq", "bpftool"),
+    )
     unshare: tuple[int, str] = (0, "")
     wakes: str = PUNCTUAL
     ran: list[list[str]] = field(default_factory=list)
@@ -84,7 +89,13 @@ def test_whatever_is_missing_has_a_cost(root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("program", "package"),
-    [("ip", "iproute2"), ("nft", "nftables"), ("tshark", "tshark"), ("bpftool", "bpftool")],
+    [
+        ("ip", "iproute2"),
+        ("nft", "nftables"),
+        ("ping", "iputils-ping"),
+        ("tshark", "tshark"),
+        ("bpftool", "bpftool"),
+    ],
 )
 def test_a_missing_program_has_its_package(root: Path, program: str, package: str) -> None:
     others = tuple(name for name in Fake(root).programs if name != program)
@@ -179,6 +190,45 @@ def test_the_wake_ups_are_measured() -> None:
     done = Machine().run([sys.executable, "-c", doctor.WAKES])
     said = json.loads(done.stdout)
     assert 0 <= said["p50"] <= said["p99"] <= said["max"] < 1e6
+
+
+OURS = {"airpath", "cd", "file", "git", "in", "make", "python", "python3", "set", "source", "sudo",
+        "link", "tc", "tools/setup", ".venv/bin/airpath", ".venv/bin/python"}  # fmt: skip
+"""What guides name that `doctor` need not know: airpath's own, the shell's, what made airpath, and
+words that are no programs where they stand. No guide runs `tc`."""
+
+
+def _named() -> set[str]:
+    """Programs that guides and README run in examples or name."""
+    named: set[str] = set()
+    for guide in (*(ROOT / "docs/guides").glob("*.md"), ROOT / "README.md"):
+        text = guide.read_text(encoding="utf-8")
+        blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        lines = [line for block in blocks for line in block.splitlines()]
+        lines += re.findall(r"^    (?:# )?(\S.*)$", text, re.MULTILINE)
+        for line in lines:
+            starts = [line, *re.split(r" -- |\| |&& |--server '|netns exec \S+ ", line)[1:]]
+            starts += re.findall(r'^command = "(.*)"', line)
+            words = [start.removeprefix("exec ").split(" ")[0] for start in starts if start]
+            # In a block of output or of Python the first word is no program of this machine.
+            named.update(word for word in words[1:] if re.fullmatch(r"[a-z][\w.-]+", word))
+            named.update(word for word in words[:1] if shutil.which(word))
+        spans = re.findall(r"`([a-z][^`\n]*)`", text)
+        named.update(word for word in (span.split()[0] for span in spans) if shutil.which(word))
+    return named - OURS
+
+
+def test_every_program_of_the_guides_is_known(root: Path) -> None:
+    named = _named()
+    assert {"ping", "iperf3", "curl", "tcpdump", "tshark", "ip", "nft", "jq"} <= named
+    known = {found.name for found in doctor.examine(Fake(root))}
+    assert named <= known
+    # Each says which package has it.
+    for found in doctor.examine(Fake(root, programs=("unshare",))):
+        if found.name in named:
+            assert found.remedy is not None
+            assert found.remedy.startswith("apt-get install ")
+            assert found.cost
 
 
 def test_the_command(airpath_command: Command) -> None:
