@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import PATIENCE_S, Command, start_command, until
+from conftest import PATIENCE_S, Command, start, start_command, until
 from emulated import DELAYS, needs_root, skip_without
 
 TWO_UES = """
@@ -173,6 +174,34 @@ def test_a_signal_ends_a_session(tmp_path: Path) -> None:
     _, said = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 4, said.decode()
     assert b"later at ue was not started" in said
+
+
+TWO_THREADS = """
+import sys, threading
+from pathlib import Path
+from airpath import scenario
+from airpath.emulation.emulate import emulate
+loaded, codes = scenario.load(sys.argv[1], None), {}
+def run(name):
+    script = f"trap 'exit 4' TERM; touch {name}; while :; do sleep 0.02; done"
+    done = emulate(loaded, ["sh", "-c", script], out=Path(f"run-{name}"))
+    codes[name] = done.summary["emulation"]["exit_code"]
+threads = [threading.Thread(target=run, args=(name,)) for name in ("a", "b")]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(sorted(codes.items()))
+"""
+
+
+@skip_without("ip")
+def test_a_signal_reaches_the_commands_of_two_emulations_in_one_process(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(DELAYS)
+    words = [sys.executable, "-c", TWO_THREADS, "s.toml"]
+    running = start(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert until(lambda: (tmp_path / "a").exists() and (tmp_path / "b").exists())
+    running.send_signal(signal.SIGTERM)
+    out, said = running.communicate(timeout=60)
+    assert out == "[('a', 4), ('b', 4)]\n", said
 
 
 def test_a_simulation_says_that_it_runs_none(airpath_command: Command, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 //! The forwarder's thread: it runs from the start of the clock until nobody wants it any more.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use airpath_base::Duration;
@@ -61,6 +62,30 @@ fn missing(captured: &Captured) -> Option<String> {
     })
 }
 
+/// Emulations of this process that have their memory locked.
+static LOCKED: Mutex<usize> = Mutex::new(0);
+
+/// The memory of this process stays where it is, as long as one of these lives.
+struct LockedMemory;
+
+/// `None`: not allowed.
+fn lock_memory() -> Option<LockedMemory> {
+    let mut locked = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
+    mlockall(MlockAllFlags::CURRENT).ok()?;
+    *locked += 1;
+    Some(LockedMemory)
+}
+
+impl Drop for LockedMemory {
+    fn drop(&mut self) {
+        let mut locked = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
+        *locked -= 1;
+        if *locked == 0 {
+            let _ = munlockall();
+        }
+    }
+}
+
 impl Plane {
     /// Makes a forwarder in its own thread, and starts its clock: time 0 is that far ahead.
     ///
@@ -79,16 +104,14 @@ impl Plane {
         let work = move || {
             let mut forwarder = make(&scenario, &settings)?;
             // Each where it is allowed; lateness tells the rest.
-            let locked = mlockall(MlockAllFlags::CURRENT).is_ok();
+            let locked = lock_memory();
             let real_time = real_time_priority(PRIORITY).is_ok();
             let awake = settings.keep_awake.then(Awake::keep).transpose();
             // The pipe is closed when this thread ends.
             let clock = forwarder.begin(ahead);
             ready.write_all(&clock.origin_nanos().to_ne_bytes()).map_err(EmuError::Wait)?;
             let done = forwarder.run(&stopped, Duration::MAX);
-            if locked {
-                let _ = munlockall();
-            }
+            drop(locked);
             done?;
             let captured = forwarder.end_capture();
             let report = forwarder.report();

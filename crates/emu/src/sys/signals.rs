@@ -1,41 +1,61 @@
-//! Signals for this process while a command runs: they are the command's business.
+//! Signals for this process while commands run: they are the commands' business.
 
 use std::io::{self, PipeReader, Read};
 use std::mem::{MaybeUninit, zeroed};
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use libc::{c_int, c_void, siginfo_t};
 
 const PASSED_ON: [c_int; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
-/// Where the handler writes; -1: nobody listens.
-static TO: AtomicI32 = AtomicI32::new(-1);
+/// At once, in threads of one process.
+const MOST: usize = 64;
 
-/// Catches signals until it is dropped. One at a time.
+/// Where the handler writes; -1: nobody listens.
+static TO: [AtomicI32; MOST] = [const { AtomicI32::new(-1) }; MOST];
+
+/// Threads that are in the handler.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+
+static HANDLER: Mutex<Handler> =
+    Mutex::new(Handler { wanted: 0, before: [const { MaybeUninit::uninit() }; PASSED_ON.len()] });
+
+/// The one of this process.
+struct Handler {
+    /// So many catch signals.
+    wanted: usize,
+    /// What was there before the first of them.
+    before: [MaybeUninit<libc::sigaction>; PASSED_ON.len()],
+}
+
+/// Catches signals until it is dropped. Each of several gets them all.
 pub(crate) struct Signals {
     caught: PipeReader,
-    before: [MaybeUninit<libc::sigaction>; PASSED_ON.len()],
+    place: usize,
 }
 
 impl Signals {
     /// From now on.
+    ///
+    /// # Errors
+    ///
+    /// No pipe, or too many of them.
     pub(crate) fn catch() -> io::Result<Self> {
         let (caught, to) = io::pipe()?;
-        TO.store(to.into_raw_fd(), Ordering::SeqCst);
-        let mut before = [const { MaybeUninit::uninit() }; PASSED_ON.len()];
-        for (signal, before) in PASSED_ON.into_iter().zip(&mut before) {
-            // SAFETY: the handler does only what a handler may do, and `before` has room.
-            unsafe {
-                let mut action: libc::sigaction = zeroed();
-                let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_signal;
-                action.sa_sigaction = handler as libc::sighandler_t;
-                action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-                libc::sigaction(signal, &raw const action, before.as_mut_ptr());
-            }
+        let mut handler = HANDLER.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = TO.iter().position(|to| to.load(Ordering::SeqCst) < 0);
+        let place = free.ok_or_else(|| {
+            io::Error::other(format!("{MOST} emulations at once is the most of one process"))
+        })?;
+        TO[place].store(to.into_raw_fd(), Ordering::SeqCst);
+        if handler.wanted == 0 {
+            handler.install();
         }
-        Ok(Self { caught, before })
+        handler.wanted += 1;
+        Ok(Self { caught, place })
     }
 
     /// The next one; call it when [`AsFd`] can be read.
@@ -54,26 +74,102 @@ impl AsFd for Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        for (signal, before) in PASSED_ON.into_iter().zip(&self.before) {
-            // SAFETY: `catch` has filled it.
-            unsafe { libc::sigaction(signal, before.as_ptr(), std::ptr::null_mut()) };
+        let mut handler = HANDLER.lock().unwrap_or_else(PoisonError::into_inner);
+        handler.wanted -= 1;
+        if handler.wanted == 0 {
+            handler.remove();
         }
-        let to = TO.swap(-1, Ordering::SeqCst);
-        // SAFETY: `catch` gave the descriptor away to be closed here.
+        let to = TO[self.place].swap(-1, Ordering::SeqCst);
+        // A handler in another thread may have read it before.
+        while INSIDE.load(Ordering::SeqCst) > 0 {
+            std::hint::spin_loop();
+        }
+        // SAFETY: `catch` gave the descriptor away to be closed here, and nobody has it any more.
         unsafe { libc::close(to) };
     }
 }
 
-/// What somebody sent is passed on. What a terminal sends, it sends to the command as well.
+impl Handler {
+    fn install(&mut self) {
+        for (signal, before) in PASSED_ON.into_iter().zip(&mut self.before) {
+            // SAFETY: the handler does only what a handler may do, and `before` has room.
+            unsafe {
+                let mut action: libc::sigaction = zeroed();
+                let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_signal;
+                action.sa_sigaction = handler as libc::sighandler_t;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+                libc::sigaction(signal, &raw const action, before.as_mut_ptr());
+            }
+        }
+    }
+
+    fn remove(&self) {
+        for (signal, before) in PASSED_ON.into_iter().zip(&self.before) {
+            // SAFETY: `install` has filled it.
+            unsafe { libc::sigaction(signal, before.as_ptr(), std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// What somebody sent is passed on. What a terminal sends, it sends to the commands as well.
 extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, _context: *mut c_void) {
-    let to = TO.load(Ordering::SeqCst);
+    INSIDE.fetch_add(1, Ordering::SeqCst);
     // SAFETY: with SA_SIGINFO the kernel gives a valid `info`; write is async-signal-safe.
     unsafe {
-        if to >= 0 && (*info).si_code <= 0 {
+        if (*info).si_code <= 0 {
             let error = *libc::__errno_location();
             let byte = signal as u8;
-            libc::write(to, (&raw const byte).cast(), 1);
+            for to in &TO {
+                let to = to.load(Ordering::SeqCst);
+                if to >= 0 {
+                    libc::write(to, (&raw const byte).cast(), 1);
+                }
+            }
             *libc::__errno_location() = error;
         }
+    }
+    INSIDE.fetch_sub(1, Ordering::SeqCst);
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::time::Timespec;
+
+    use super::*;
+
+    fn heard(signals: &mut Signals) -> Option<c_int> {
+        let mut wanted = [PollFd::new(&*signals, PollFlags::IN)];
+        let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+        let any = poll(&mut wanted, Some(&second)).unwrap() > 0;
+        if any { signals.next() } else { None }
+    }
+
+    fn send(signal: c_int) {
+        // SAFETY: this process has a handler for it.
+        unsafe { libc::kill(libc::getpid(), signal) };
+    }
+
+    fn action(signal: c_int) -> libc::sighandler_t {
+        // SAFETY: the call only writes `now`.
+        unsafe {
+            let mut now: libc::sigaction = zeroed();
+            libc::sigaction(signal, std::ptr::null(), &raw mut now);
+            now.sa_sigaction
+        }
+    }
+
+    #[test]
+    fn two_at_once_hear_each_signal_until_each_is_gone() {
+        let before = action(libc::SIGUSR1);
+        let mut first = Signals::catch().unwrap();
+        let mut second = Signals::catch().unwrap();
+        send(libc::SIGUSR1);
+        assert_eq!([&mut first, &mut second].map(heard), [Some(libc::SIGUSR1); 2]);
+        drop(first);
+        send(libc::SIGUSR2);
+        assert_eq!(heard(&mut second), Some(libc::SIGUSR2));
+        drop(second);
+        assert_eq!(action(libc::SIGUSR1), before);
     }
 }
