@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ from airpath.emulation import attach, subscribers
 from airpath.emulation.subscribers import Subscriber
 from airpath.errors import InputError
 from conftest import PATIENCE_S, Command, start_command, until
-from emulated import needs, printed, processes
+from emulated import needs, printed, processes, skip_without
 
 KEY = "465b5ce8b199b49faa5f0a2ee238a6bc"
 OPC = "cd63cb71954a9f4e48a5994e37a02baf"
@@ -461,6 +462,32 @@ def test_a_private_network(airpath_command: Command, tmp_path: Path) -> None:
         ("attach_complete", "phone", -100_000_000),
         ("session_established", "phone 10.45.0.2", 0),
     ]
+
+
+ADDRESSES = """
+import socket
+found = socket.getaddrinfo("server", 80, type=socket.SOCK_STREAM)
+print([address[0] for *_, address in found])
+"""
+
+
+@skip_without("ip", "nft", "ping")
+def test_names_lead_through_pool_and_nat(airpath_command: Command, tmp_path: Path) -> None:
+    """IPv6 has no pool and keeps its addresses: `server` is IPv4 first, and has IPv6 too."""
+    add = ("subscriber", "add", IMSI, "--key", KEY, "--opc", OPC)
+    assert airpath_command(*add).returncode == 0
+    nat = tmp_path / "nat.toml"
+    nat.write_text(_nat(30, count=1) + '[[flow]]\nkind = "ping"\n')
+    python = f"{shlex.quote(sys.executable)} -c {shlex.quote(ADDRESSES)}"
+    script = f"ping -c 1 server && ping -6 -c 1 server >&2 && {python}"
+    for scenario in ("lte-private", str(nat)):
+        done = airpath_command("emulate", scenario, "--", "sh", "-c", script)
+        assert done.returncode in (0, 3), done.stderr
+        assert "(10.77.0.1)" in done.stdout.splitlines()[0]
+        assert done.stdout.splitlines()[-1] == "['10.77.0.1', 'fd77::1']"
+    # Elsewhere the host's own order holds.
+    plain = airpath_command("emulate", "lte-20", "--", "cat", "/etc/gai.conf")
+    assert plain.stdout == Path("/etc/gai.conf").read_text()
 
 
 @pytest.mark.parametrize(

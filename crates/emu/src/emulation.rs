@@ -179,7 +179,8 @@ impl Emulation {
             ue_ends.push(UeEnd { name, tun, ue, addresses });
             ends.push((namespace, profile));
         }
-        let (places, tunnel_facts) = (Places { ends, nats, nodes }, facts);
+        let ipv4_first = scenario.core.is_some() || !nats.is_empty();
+        let (places, tunnel_facts) = (Places { ends, nats, nodes, ipv4_first }, facts);
         let watch = {
             let emulation = &scenario.emulation;
             let ends = places.ends.iter();
@@ -276,6 +277,7 @@ impl Emulation {
             origin_ns,
             names: &names,
             hosts: hosts.as_bytes(),
+            address_order: places.address_order().map(str::as_bytes),
         };
         let start = |step: &str, source| EmuError::Start { step: step.to_owned(), source };
         let mut signals = Signals::catch().map_err(|error| start("a pipe", error))?;

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::fs;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
 
 use airpath_scenario::ProgramPlace;
 
@@ -22,7 +23,16 @@ pub(super) struct Places {
     pub(super) nats: Vec<(Namespace, Nat)>,
     /// Gateway and base station, if GTP-U goes between them.
     pub(super) nodes: Vec<Namespace>,
+    /// IPv6 goes around the pool's addresses or the NATs.
+    pub(super) ipv4_first: bool,
 }
+
+/// glibc's configuration of getaddrinfo.
+const ADDRESS_ORDER: &str = "/etc/gai.conf";
+
+/// The table of RFC 3484 2.1, which is glibc's own, with IPv4 before IPv6.
+const IPV4_FIRST: &str = "precedence ::1/128 50\nprecedence ::/0 40\nprecedence 2002::/16 30\n\
+                          precedence ::/96 20\nprecedence ::ffff:0:0/96 100\n";
 
 impl Places {
     /// Where the command runs: at the first UE unless a name says otherwise.
@@ -66,7 +76,13 @@ impl Places {
         files.collect()
     }
 
-    /// `/etc/hosts`: the host's, and the names of the ends.
+    /// What `/etc/gai.conf` is to say, where it matters which address of a name comes first.
+    pub(super) fn address_order(&self) -> Option<&'static str> {
+        (self.ipv4_first && Path::new(ADDRESS_ORDER).exists()).then_some(IPV4_FIRST)
+    }
+
+    /// `/etc/hosts`: the host's, and the names of the ends. Where IPv4 has to come first and no
+    /// configuration can say so, a name has no other address.
     pub(super) fn hosts(&self) -> String {
         let mut hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
         if !hosts.is_empty() && !hosts.ends_with('\n') {
@@ -75,7 +91,8 @@ impl Places {
         for (index, (namespace, profile)) in self.ends.iter().enumerate() {
             let names = self.names(index).join(" ");
             hosts += &format!("{} {names}\n", namespace.place.v4());
-            if profile.mtu >= IPV6_MTU {
+            let both = !self.ipv4_first || self.address_order().is_some();
+            if profile.mtu >= IPV6_MTU && both {
                 hosts += &format!("{} {names}\n", namespace.place.v6());
             }
         }

@@ -66,6 +66,8 @@ pub(crate) struct Container<'a> {
     pub(crate) names: &'a [(CString, RawFd)],
     /// What `/etc/hosts` says.
     pub(crate) hosts: &'a [u8],
+    /// What `/etc/gai.conf` says, if something else than the host's: it has to be there.
+    pub(crate) address_order: Option<&'a [u8]>,
 }
 
 /// What happened to a program: its place in the list, and CLOCK_MONOTONIC in ns.
@@ -104,7 +106,7 @@ pub(crate) struct Child {
 }
 
 /// What can fail in the first process, in order.
-const STEPS: [&str; 10] = [
+const STEPS: [&str; 11] = [
     "asking to die with airpath",
     "entering a network namespace",
     "a mount namespace of its own",
@@ -115,6 +117,7 @@ const STEPS: [&str; 10] = [
     "starting a process",
     RUNNING,
     "becoming the user of the programs (--user)",
+    "mounting /etc/gai.conf",
 ];
 
 /// What is told to the parent: a kind, a program, a value, a time.

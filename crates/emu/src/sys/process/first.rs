@@ -16,6 +16,7 @@ use super::{
 /// Directory of `ip netns`.
 const NAMES: &CStr = c"/run/netns";
 const HOSTS: &CStr = c"/run/netns/.hosts";
+const ORDER: &CStr = c"/run/netns/.gai.conf";
 const MS: u64 = 1_000_000;
 /// How long a service may take to listen.
 const PATIENCE: u64 = 5_000 * MS;
@@ -225,18 +226,29 @@ unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
                 fail(pipes, NOBODY, 5);
             }
         }
-        let create = libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC;
-        let file = libc::open(HOSTS.as_ptr(), create, 0o644);
-        let hosts = container.hosts;
-        let bound = file >= 0
-            && libc::write(file, hosts.as_ptr().cast(), hosts.len()) == hosts.len() as isize
-            && libc::close(file) == 0
-            && libc::mount(HOSTS.as_ptr(), c"/etc/hosts".as_ptr(), none, libc::MS_BIND, null())
-                == 0
-            && libc::unlink(HOSTS.as_ptr()) == 0;
-        if !bound {
+        if !bind(HOSTS, c"/etc/hosts", container.hosts) {
             fail(pipes, NOBODY, 6);
         }
+        if let Some(order) = container.address_order
+            && !bind(ORDER, c"/etc/gai.conf", order)
+        {
+            fail(pipes, NOBODY, 10);
+        }
+    }
+}
+
+/// Has a file say something else: `new`, made for that, lies over it.
+unsafe fn bind(new: &CStr, file: &CStr, text: &[u8]) -> bool {
+    let create = libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC;
+    let none = null::<c_char>();
+    // SAFETY: system calls on constant strings and the caller's memory.
+    unsafe {
+        let made = libc::open(new.as_ptr(), create, 0o644);
+        made >= 0
+            && libc::write(made, text.as_ptr().cast(), text.len()) == text.len() as isize
+            && libc::close(made) == 0
+            && libc::mount(new.as_ptr(), file.as_ptr(), none, libc::MS_BIND, null()) == 0
+            && libc::unlink(new.as_ptr()) == 0
     }
 }
 
