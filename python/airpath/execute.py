@@ -21,7 +21,7 @@ from airpath import scenario as scenarios
 from airpath import summary
 from airpath.errors import AirpathError, InputError, InputTypeError, reason
 from airpath.results import MemoryTables, Run, RunDirectory
-from airpath.rundir import PendingDirectory, cannot_write
+from airpath.rundir import PendingDirectory, cannot_write, default_name
 from airpath.stopping import StoppedError, deferred
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def execute(
     started = time.monotonic()
     numbered = out is None and default_parent is not None
     if out is None and default_parent is not None:
-        out = default_parent / f"{scenarios.stem(scenario)}-{identifier}"
+        out = default_parent / default_name(scenarios.stem(scenario), identifier)
     holder = nullcontext() if out is None else PendingDirectory(out, numbered=numbered)
     with holder as pending:
         work = _Seeds(scenario, identifier, pending, seeds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import errno
 import os
 import secrets
@@ -180,6 +181,27 @@ def _reserve(file: Path) -> None:
     # A disk that has not even this is full already.
     with suppress(OSError), file.open("xb") as reserved:
         os.posix_fallocate(reserved.fileno(), 0, _RESERVED_BYTES)
+
+
+def default_name(stem: str, identifier: str) -> str:
+    """Name for a run directory that a person tells from others: scenario, local date, short id."""
+    now = datetime.datetime.now().astimezone()
+    return f"{stem}-{now:%Y-%m-%d-%H%M}-{identifier[:6]}"
+
+
+def newest_run(parent: Path) -> Path:
+    """Return the run directory in there that was finished last."""
+    try:
+        found = [
+            (record.stat().st_mtime_ns, record.parent.name)
+            for record in parent.glob("*/provenance.json")
+            if (record.parent / "summary.json").is_file()
+        ]
+    except OSError as error:
+        raise AirpathError(f"cannot read {parent}: {reason(error)}") from None
+    if not found:
+        raise InputError(f"there is no run in {parent}; `airpath run SCENARIO` makes one")
+    return parent / max(found)[1]
 
 
 def refuse_occupied(out: Path) -> None:

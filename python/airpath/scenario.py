@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 << 20
 """Of a scenario's text."""
 
+BUILT_IN = "builtin:"
+"""Before the name of a shipped scenario, where a file has that name too."""
+
 Sets: TypeAlias = Mapping[str, object] | Iterable[str] | None
 """``{"flow.0.window_bytes": 65536}`` or ``["flow.0.window_bytes=65536"]``."""
 
@@ -58,12 +61,19 @@ def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
     if not _is_text(given) or "\0" in given:
         raise InputError(f"{given!r} is no name of a scenario: it is not UTF-8 text")
     path = Path(given)
-    if _looks_like_a_path(given) or path.is_file():
+    if _looks_like_a_path(given):
         return _read_file(path), given, str(path.parent)
     shipped = shipped_scenarios()
+    name = given.removeprefix(BUILT_IN)
+    if name != given or not path.is_file():
+        if name in shipped:
+            return shipped[name], name, None
+        raise InputError(f"no scenario named '{name}'{_suggestion(name, shipped)}")
     if given in shipped:
-        return shipped[given], given, None
-    raise InputError(f"no scenario named '{given}'{_suggestion(given, shipped)}")
+        raise InputError(
+            f"'{given}' is a shipped scenario and a file here; say {BUILT_IN}{given} or ./{given}"
+        )
+    return _read_file(path), given, str(path.parent)
 
 
 def radio_presets() -> dict[str, str]:
@@ -136,9 +146,8 @@ def _read_file(path: Path) -> str:
 
 def _suggestion(name: str, shipped: Iterable[str], *, listing: bool = True) -> str:
     near = difflib.get_close_matches(name, list(shipped), n=1, cutoff=0.5)
-    if near:
-        return f"; did you mean '{near[0]}'?"
-    return "; `airpath scenario list` shows the shipped ones" if listing else ""
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"{hint}\n  there are: {', '.join(shipped)}" if listing else hint
 
 
 def _toml_value(value: object) -> str:

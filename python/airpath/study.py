@@ -174,8 +174,9 @@ def load_study(name: str, root: Path = STUDIES) -> Study:
     directory = root / name if name in study_names(root) else Path(name)
     if not (directory / "study.toml").is_file():
         near = difflib.get_close_matches(name, study_names(root), n=1, cutoff=0.4)
-        known = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(study_names(root))}"
-        raise InputError(f"no study named '{name}'; {known}")
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        known = ", ".join(study_names(root))
+        raise InputError(f"no study named '{name}'{hint}\n  there are: {known}")
     path = directory / "study.toml"
     data = read_toml(path)
     try:

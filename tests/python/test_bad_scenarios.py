@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import airpath
+from airpath.errors import InputError
 from conftest import Command
 
 GOOD = """\
@@ -79,3 +81,14 @@ def test_a_file_that_is_not_text(airpath_command: Command, tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (
         2, "error: s.toml is not text: byte 8 is not UTF-8\n",
     )  # fmt: skip
+
+
+def test_drop_tail_is_spelt_one_way() -> None:
+    told = airpath.load("lte-20", {"radio.rlc.aqm": "drop_tail"})
+    assert told.sha256 == airpath.load("lte-20", {"radio.rlc.aqm": "drop-tail"}).sha256
+    assert 'aqm = "drop-tail"' in told.resolved_toml
+    assert "drop_tail" not in told.resolved_toml
+    link = airpath.load("bufferbloat", {"path.down.0.aqm": "drop_tail"})
+    assert link.sha256 == airpath.load("bufferbloat", {"path.down.0.aqm": "drop-tail"}).sha256
+    with pytest.raises(InputError, match='must be one of "drop-tail", "codel"'):
+        airpath.load("bufferbloat", {"path.down.0.aqm": "drop tail"})

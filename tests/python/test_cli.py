@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +73,14 @@ def test_help(cli: Any, command: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run"], "error: missing argument 'SCENARIO'; see airpath run --help"),
+        (["run"], "error: missing argument 'SCENARIO...'; see airpath run --help"),
         (["run", "codle"], "error: no scenario named 'codle'; did you mean 'codel'?"),
-        (["run", "qqqqqqqq"], "error: no scenario named 'qqqqqqqq'; `airpath scenario list` shows "
-         "the shipped ones"),
+        (["run", "qqqqqqqq"], "error: no scenario named 'qqqqqqqq'\n  there are: asymmetric-3g, "),
+        (["run", "wire", "nope"], "error: no scenario named 'nope'"),
+        (["run", "wire", "codel", "--out", "x"], "error: --out is for one scenario; several have a "
+         "directory each in runs"),
+        (["report"], "error: there is no run in runs; `airpath run SCENARIO` makes one"),
+        (["reproduce", "q"], "error: no study named 'q'\n  there are: 3g-latency, "),
         (["run", "lab/codel.toml"], "error: no scenario file lab/codel.toml; did you mean "
          "'codel'?"),
         (["run", "."], "error: cannot read scenario file .: Is a directory"),
@@ -130,7 +136,8 @@ def test_run_with_report(cli: Any) -> None:
     assert Path("r.html").stat().st_size > 500_000
 
 
-def test_the_default_directory_is_in_runs(cli: Any) -> None:
+def test_the_default_directory_is_in_runs(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airpath.execute.default_name", lambda stem, _: stem)
     for _ in range(2):
         assert cli("run", DOWNLINK)[0] == 0
     names = sorted(path.name for path in Path("runs").iterdir())
@@ -187,6 +194,61 @@ def test_scenario_commands(cli: Any, core: Any) -> None:
 
 def test_version(cli: Any, core: Any) -> None:
     assert cli("--version")[1] == f"airpath {core.__version__}\n"
+    assert cli("-V")[1] == f"airpath {core.__version__}\n"
+
+
+def test_a_directory_says_what_and_when(cli: Any) -> None:
+    assert cli("run", DOWNLINK)[0] == 0
+    (made,) = Path("runs").iterdir()
+    today = datetime.datetime.now().astimezone()
+    dates = {f"{today - datetime.timedelta(minutes=ago):%Y-%m-%d-%H%M}" for ago in range(3)}
+    said = re.fullmatch(r"(.+?)-(\d{4}-\d\d-\d\d-\d{4})-(\w{6})", made.name)
+    assert said is not None, made
+    name, date, short = said.groups()
+    assert (name, date in dates) == ("downlink", True)
+    assert json.loads((made / "summary.json").read_text())["run"]["id"].startswith(short)
+
+
+def test_the_bytes_of_a_result_do_not_depend_on_its_name(cli: Any) -> None:
+    for out in ("one", "two"):
+        assert cli("run", DOWNLINK, "--out", out)[0] == 0
+    tables = sorted(Path("one").glob("*.parquet"))
+    assert tables
+    for path in (*tables, Path("one/scenario.toml")):
+        assert path.read_bytes() == (Path("two") / path.name).read_bytes()
+
+
+def test_several_scenarios_in_one_run(cli: Any) -> None:
+    code, out, err = cli("run", DOWNLINK, "wire", "--set", "run.duration_s=2", "--report", "r.html")
+    assert code == 0
+    assert [line for line in out.splitlines() if line.endswith(":")] == ["downlink:", "wire:"]
+    assert err.count("run directory: runs/") == 2
+    assert Path("r.html").is_file()
+    assert len(list(Path("runs").iterdir())) == 2
+    code, out, _ = cli("run", DOWNLINK, "wire", "--set", "run.duration_s=2", "--json")
+    assert [len(run["flows"]) > 0 for run in json.loads(out)["runs"]] == [True, True]
+
+
+def test_report_takes_the_newest_run(cli: Any) -> None:
+    cli("run", DOWNLINK)
+    cli("run", "wire", "--set", "run.duration_s=2")
+    code, _, err = cli("report")
+    assert code == 0
+    assert err.startswith("newest run: runs/wire-")
+    assert Path("report.html").is_file()
+
+
+def test_a_file_does_not_take_a_shipped_scenarios_name(cli: Any, core: Any) -> None:
+    Path("wire").write_text(dict(core.shipped())["codel"])
+    code, _, err = cli("scenario", "show", "wire")
+    assert (code, err) == (2, "error: 'wire' is a shipped scenario and a file here; say "
+                              "builtin:wire or ./wire\n")  # fmt: skip
+    shipped = dict(core.shipped())
+    assert cli("scenario", "show", "builtin:wire")[1] == shipped["wire"]
+    assert cli("scenario", "show", "./wire")[1] == shipped["codel"]
+    Path("mine").write_text(shipped["codel"])
+    assert cli("scenario", "show", "mine")[1] == shipped["codel"]
+    assert cli("scenario", "show", "builtin:mine")[0] == 2
 
 
 def test_ctrl_c_is_code_130(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,8 @@ def test_sets_may_be_a_dictionary_or_a_list() -> None:
     assert one.sha256 == two.sha256
 
 
-def test_default_directories_are_numbered(tmp_path: Path) -> None:
+def test_default_directories_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airpath.execute.default_name", lambda stem, short: f"{stem}-{short[:6]}")
     scenario = airpath.load(NAME)
     names = [
         execute.execute(scenario, default_parent=tmp_path / "runs").directory for _ in range(3)

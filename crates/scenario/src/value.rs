@@ -72,8 +72,10 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
         }
         (Kind::Choice(choices), Value::Text(text)) => {
             let values = || choices.iter().map(|choice| choice.value);
-            if values().any(|value| value == text) {
-                return Ok(Setting::Text(text.clone()));
+            // Hyphens were underscores once, in some of them.
+            let same = |value: &&str| *value == text || *value == text.replace('_', "-");
+            if let Some(value) = values().find(|value| *value == text).or(values().find(same)) {
+                return Ok(Setting::Text(value.to_owned()));
             }
             let help = nearest(text, values()).map(|near| format!("did you mean \"{near}\"?"));
             Err((format!("`{name}` is {}, but must be {}", quoted(text), key.kind.expects()), help))

@@ -12,9 +12,13 @@ from airpath.cli.console import narrate
 
 def command(
     runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN...", help="Run directories; several are compared."),
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN]...",
+            help="Run directories; several are compared. [default: the newest in runs]",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file.")
     ] = Path("report.html"),
@@ -37,10 +41,13 @@ def command(
     """
     from airpath.report import write_figures, write_report
     from airpath.results import Run
-    from airpath.rundir import check_file_target
+    from airpath.rundir import check_file_target, newest_run
 
     check_file_target(output)
     formats = _formats(format_)
+    if not runs:
+        runs = [newest_run(Path("runs"))]
+        narrate(f"newest run: {runs[0]}")
     opened = [Run.open(path) for path in runs]
     write_report(opened, output)
     narrate(f"report: {output}")

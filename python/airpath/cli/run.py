@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from airpath.cli.console import narrate, output, progress_bar
+
+if TYPE_CHECKING:
+    from airpath import _core
+    from airpath.results import Run
 
 _SHOWN_FINDINGS = 3
 
@@ -41,7 +45,7 @@ Out = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Run directory; must be new or empty. [default: runs/NAME-ID]",
+        help="Run directory; must be new or empty. [default: runs/NAME-DATE-ID]",
         show_default=False,
     ),
 ]
@@ -57,8 +61,19 @@ Workers = Annotated[
 ]
 
 
+Scenarios = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SCENARIO...",
+        help="Scenario files, or names of shipped ones.",
+        autocompletion=shipped_names,
+        show_default=False,
+    ),
+]
+
+
 def command(
-    scenario: Scenario,
+    scenario: Scenarios,
     sets: Sets = None,
     seed: Annotated[
         int | None,
@@ -75,48 +90,72 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Simulate a scenario and keep its tables in a run directory.
+    """Simulate scenarios and keep their tables in run directories.
 
     Prints one sentence a flow and the most certain findings, or with --json one document
-    with stable keys. With --repeat every figure is the mean over the seeds and has a 95 %
-    confidence interval.
+    with stable keys; of several scenarios a document with a list of "runs". With --repeat every
+    figure is the mean over the seeds and has a 95 % confidence interval. The report compares
+    several scenarios.
     """
-    from airpath import describe, execute, provenance, summary
+    from airpath import execute, provenance, summary
     from airpath import scenario as scenarios
+    from airpath.errors import InputError
     from airpath.rundir import check_file_target
 
     if report is not None:
         check_file_target(report)
-    loaded = scenarios.load(scenario, sets)
-    with progress_bar("simulating") as progress:
-        run = execute.execute(
-            loaded,
-            seed=seed,
-            repeat=repeat,
-            workers=workers,
-            out=out,
-            default_parent=Path("runs"),
-            command=provenance.command_line(),
-            progress=progress,
-        )
+    if out is not None and len(scenario) > 1:
+        raise InputError("--out is for one scenario; several have a directory each in runs")
+    # What is wrong with the last one is said before the first one runs.
+    loaded = [scenarios.load(one, sets) for one in scenario]
+    runs = []
+    for one in loaded:
+        with progress_bar("simulating") as progress:
+            run = execute.execute(
+                one,
+                seed=seed,
+                repeat=repeat,
+                workers=workers,
+                out=out,
+                default_parent=Path("runs"),
+                command=provenance.command_line(),
+                progress=progress,
+            )
+        runs.append(run)
+        if not json:
+            _say(run, scenarios.stem(one) if len(loaded) > 1 else None)
+        _narrate(run, one)
     if json:
-        output(summary.to_json(run.summary))
+        documents = [run.summary for run in runs]
+        output(summary.to_json(documents[0] if len(documents) == 1 else {"runs": documents}))
+    if report is None:
+        places = " ".join(str(run.directory) for run in runs)
+        narrate(f"report: airpath report {places} -o report.html")
     else:
-        for sentence in describe.sentences(run.summary):
-            output(sentence)
-        for finding in run.findings[:_SHOWN_FINDINGS]:
-            output("\n".join(describe.finding_lines(finding)))
+        from airpath.report import write_report
+
+        write_report(runs, report)
+        narrate(f"report: {report}")
+    if any(run.partial for run in runs):
+        raise typer.Exit(1)
+
+
+def _say(run: Run, name: str | None) -> None:
+    from airpath import describe
+
+    if name is not None:
+        output(f"{name}:")
+    for sentence in describe.sentences(run.summary):
+        output(sentence)
+    for finding in run.findings[:_SHOWN_FINDINGS]:
+        output("\n".join(describe.finding_lines(finding)))
+
+
+def _narrate(run: Run, loaded: _core.Scenario) -> None:
+    from airpath import describe
+
     if loaded.programs:
         narrate(f"not simulated, `airpath emulate` runs them: {', '.join(loaded.programs)}")
     for sentence in describe.partial(run.summary):
         narrate(sentence)
     narrate(f"run directory: {run.directory}")
-    if report is None:
-        narrate(f"report: airpath report {run.directory} -o report.html")
-    else:
-        from airpath.report import write_report
-
-        write_report([run], report)
-        narrate(f"report: {report}")
-    if run.partial:
-        raise typer.Exit(1)

@@ -23,7 +23,7 @@ from airpath.emulation import attach, identity, rootless
 from airpath.errors import AirpathError, InputError, reason
 from airpath.execute import Progress, kept_failed, write_tables
 from airpath.results import Run, RunDirectory
-from airpath.rundir import PendingDirectory
+from airpath.rundir import PendingDirectory, default_name
 from airpath.stopping import StoppedError, deferred
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def emulate(
     record = prov.provenance(scenario, [chosen], command_line, identifier)
     numbered = out is None
     if out is None:
-        out = Path("runs") / f"{scenarios.stem(scenario)}-{identifier}"
+        out = Path("runs") / default_name(scenarios.stem(scenario), identifier)
     with PendingDirectory(out, numbered=numbered) as pending:
         try:
             emulated = _core.emulate(

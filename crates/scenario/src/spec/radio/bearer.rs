@@ -195,7 +195,7 @@ const PDCP: &[Key] = &[
     ),
 ];
 
-const ACTIVE: Need = Need::Not("aqm", "drop_tail");
+const ACTIVE: Need = Need::Not("aqm", "drop-tail");
 const FQ: Need = Need::Is("aqm", "fq_codel");
 
 const BUFFER: &[Key] = &[
@@ -214,11 +214,11 @@ const BUFFER: &[Key] = &[
     Key::new(
         "aqm",
         Kind::Choice(&[
-            choice("drop_tail", "Drops what arrives at a full buffer."),
+            choice("drop-tail", "Drops what arrives at a full buffer."),
             choice("codel", "CoDel (RFC 8289)."),
             choice("fq_codel", "Flow queues, each with CoDel (RFC 8290)."),
         ]),
-        Default::Value("\"drop_tail\""),
+        Default::Value("\"drop-tail\""),
         "Active queue management.",
     ),
     Key::new(
