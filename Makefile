@@ -8,6 +8,7 @@
 # make fuzz-coverage  coverage-guided: each target for ten minutes of processor time, or SECONDS=60
 # make fuzz-corpus    what it found, as few files as cover it, into fuzz/corpus
 # make audit   known vulnerabilities of what airpath depends on; needs a network
+# make findings  planted causes, drawn at random: are they named?
 # make studies the published experiments, with a report
 # make soak   20 minutes of emulation: does it leak? With FLOWS=100000: and when it sees so many? (root)
 # make referee the host kernel's TCP against ours, as a table (root)
@@ -15,7 +16,7 @@
 # make hostile hostile programs inside an emulation, as a table (root)
 # make hystart slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies soak referee twin hostile hystart bless clean
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies soak referee twin hostile hystart bless clean findings
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -116,6 +117,12 @@ fuzz-corpus:
 # Exit code 3: not checked.
 audit: build
 	$(VENV)/python tools/audit
+
+FINDINGS_COUNT ?= 100
+FINDINGS_SEED ?= 1
+findings:
+	FINDINGS_COUNT=$(FINDINGS_COUNT) FINDINGS_SEED=$(FINDINGS_SEED) cargo test --quiet --release -p airpath-findings \
+	  --test planted -- --ignored --nocapture
 
 studies: build
 	$(VENV)/airpath reproduce --report runs/studies.html

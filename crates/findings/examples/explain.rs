@@ -1,0 +1,62 @@
+//! `cargo run --release -p airpath-findings --example explain -- NAME [KEY=VALUE]…`: what holds a
+//! shipped scenario back.
+#![allow(clippy::print_stdout, clippy::disallowed_methods)]
+
+use airpath_findings::{Budget, Question, explain};
+use airpath_scenario::{Source, parse, shipped};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let wanted = arguments.next().unwrap_or_default();
+    let sets: Vec<String> = arguments.collect();
+    for (name, text) in shipped() {
+        if !wanted.is_empty() && *name != wanted {
+            continue;
+        }
+        let source = Source { name, text, directory: None };
+        let parsed = parse(&source, &sets).expect("a scenario");
+        let question = Question {
+            source,
+            sets: &sets,
+            parsed: &parsed,
+            seed: parsed.scenario.run.seed,
+            budget: Budget::QUICK,
+            threads: 2,
+        };
+        let began = std::time::Instant::now();
+        let answer = explain(&question, &mut |_| true).expect("not stopped");
+        println!("== {name}: {} runs, {:.2} s", answer.runs, began.elapsed().as_secs_f64());
+        for finding in &answer.findings {
+            println!(
+                "{:.2} {} {}: {}",
+                finding.score, finding.cause, finding.subject, finding.evidence
+            );
+            if let Some(advice) = &finding.advice {
+                let gain = finding.gain.as_ref().expect("advice has a gain");
+                println!("    -> {advice} {:?}", finding.set.as_ref().expect("as above"));
+                println!(
+                    "       {} {}: {:.3} -> {:.3} {:?}; costs {:?}",
+                    gain.flow,
+                    gain.metric,
+                    gain.before,
+                    gain.after,
+                    gain.ci95,
+                    finding
+                        .costs
+                        .iter()
+                        .map(|cost| format!(
+                            "{} {} {:.2}->{:.2}",
+                            cost.flow, cost.metric, cost.before, cost.after
+                        ))
+                        .collect::<Vec<_>>()
+                );
+            }
+        }
+        for tried in &answer.tried {
+            println!(
+                "    tried {} {} {:?}: {} {:?}",
+                tried.cause, tried.subject, tried.set, tried.outcome, tried.score
+            );
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A cause that could be one, and how to take it away.
+
+use airpath_scenario::{Parsed, Source, parse};
+
+use crate::cause::Cause;
+
+/// Something that one run gives reason to try.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Candidate {
+    /// What it would be.
+    pub cause: Cause,
+    /// Id of the flow, name of the stage or dotted key that it is about.
+    pub subject: String,
+    /// What was seen that makes it worth trying, as a sentence.
+    pub evidence: String,
+    /// Settings that take it away, alternatives first to last: the first that the scenario accepts
+    /// and that changes it is used.
+    pub removals: Vec<Vec<String>>,
+}
+
+/// Settings that a scenario accepts, and what it becomes with them.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// `KEY=VALUE`, as for `--set`.
+    pub sets: Vec<String>,
+    /// The scenario with them.
+    pub parsed: Parsed,
+}
+
+/// Why nothing of the alternatives can be tried.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoChange {
+    /// The scenario is already so.
+    AlreadySo,
+    /// The scenario refuses it.
+    Refused(String),
+}
+
+/// The first of the alternatives that is accepted and changes something.
+///
+/// # Errors
+///
+/// [`NoChange`] if there is none.
+pub fn change(
+    source: &Source<'_>,
+    given: &[String],
+    base: &Parsed,
+    alternatives: &[Vec<String>],
+) -> Result<Change, NoChange> {
+    let mut reason = NoChange::AlreadySo;
+    for sets in alternatives {
+        let all: Vec<String> = given.iter().chain(sets).cloned().collect();
+        match parse(source, &all) {
+            Ok(parsed) if parsed.scenario != base.scenario => {
+                return Ok(Change { sets: sets.clone(), parsed });
+            }
+            Ok(_) => {}
+            Err(error) => reason = NoChange::Refused(error.to_string()),
+        }
+    }
+    Err(reason)
+}

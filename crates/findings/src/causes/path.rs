@@ -1,0 +1,293 @@
+//! What stands on the path between UE and server.
+
+use airpath_path::{
+    Aqm, Excess, GateKind, GateSide, LinkConfig, StageConfig, Stalls, TooBig, TunnelEnd,
+};
+use airpath_scenario::NamedStage;
+
+use super::{bytes, mbps, ms, percent, set};
+use crate::candidate::Candidate;
+use crate::cause::Cause;
+use crate::facts::{Facts, direction_name, direction_of, is_shaper, path_of};
+
+/// Bytes of the largest packet that airpath sends, where nothing is said.
+const PACKET: f64 = 1500.0;
+
+pub(super) fn add(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
+    gates(facts, all);
+    for (path, stage) in facts.stages() {
+        let off = vec![vec![set(format!("{path}.enabled"), false)]];
+        let mut try_without = |cause, evidence: String| {
+            let subject = stage.name.clone();
+            all.push(Candidate { cause, subject, evidence, removals: off.clone() });
+        };
+        let lost = |reason| facts.dropped(&stage.name, reason);
+        match &stage.stage {
+            StageConfig::Loss(_) if lost("loss") > 0 => try_without(
+                Cause::RandomLoss,
+                format!("{} lost {} packets.", stage.name, lost("loss")),
+            ),
+            StageConfig::Policer(policer) => {
+                let excess = policer.excess;
+                if lost("policed") > 0 || excess == Excess::Mark {
+                    let rate = mbps(policer.rate.bps() as f64 / 1e6);
+                    let dropped = lost("policed");
+                    try_without(
+                        Cause::Policer,
+                        format!("{} lets {rate} pass and dropped {dropped} packets.", stage.name),
+                    );
+                }
+            }
+            StageConfig::Mtu { bytes } if lost("too_big") > 0 => try_without(
+                Cause::Mtu,
+                format!(
+                    "{} dropped {} packets that were larger than {bytes} bytes.",
+                    stage.name,
+                    lost("too_big")
+                ),
+            ),
+            StageConfig::Batch { interval } => try_without(
+                Cause::AckBatching,
+                format!(
+                    "{} lets packets go every {} only.",
+                    stage.name,
+                    ms(interval.as_millis_f64())
+                ),
+            ),
+            StageConfig::Link(link) => self::link(facts, &path, stage, link, all),
+            StageConfig::Gtpu(TunnelEnd::Enter(tunnel)) => {
+                if let Some(mtu) = tunnel.mtu {
+                    let cause = match tunnel.too_big {
+                        TooBig::Drop if lost("too_big") == 0 => continue,
+                        TooBig::Drop => Cause::Mtu,
+                        TooBig::Fragment => Cause::Fragmentation,
+                    };
+                    let evidence = format!("Outer packets of {} may have {mtu} bytes.", stage.name);
+                    all.push(Candidate {
+                        cause,
+                        subject: stage.name.clone(),
+                        evidence,
+                        removals: vec![vec![set(format!("{path}.mtu_bytes"), 9000)]],
+                    });
+                }
+            }
+            StageConfig::Delay(delay)
+                if delay.jitter.as_ref().is_some_and(|jitter| !jitter.keep_order) =>
+            {
+                all.push(Candidate {
+                    cause: Cause::Reordering,
+                    subject: stage.name.clone(),
+                    evidence: format!("Packets overtake each other in {}.", stage.name),
+                    removals: vec![vec![set(format!("{path}.keep_order"), true)]],
+                });
+            }
+            _ => {}
+        }
+    }
+    stalls(facts, all);
+    servers(facts, all);
+    proxy(facts, all);
+}
+
+/// A link's queue, too short or too long; a shaper's rate.
+fn link(
+    facts: &Facts<'_>,
+    path: &str,
+    stage: &NamedStage,
+    link: &LinkConfig,
+    all: &mut Vec<Candidate>,
+) {
+    let Some(seen) = facts.link(&stage.name) else { return };
+    let subject = stage.name.clone();
+    if is_shaper(link) && seen.utilisation > 0.5 {
+        all.push(Candidate {
+            cause: Cause::Shaper,
+            subject: subject.clone(),
+            evidence: format!(
+                "{subject} holds the rate at {}; it was {} busy.",
+                mbps(seen.capacity_mbps),
+                percent(seen.utilisation)
+            ),
+            removals: vec![vec![set(format!("{path}.enabled"), false)]],
+        });
+    }
+    let queue = &link.queue;
+    let in_bytes = queue.bytes.map(|bytes| bytes as f64);
+    let in_packets = queue.packets.map(|packets| f64::from(packets) * PACKET);
+    let limit = in_bytes.into_iter().chain(in_packets).min_by(f64::total_cmp);
+    let full = facts.dropped(&stage.name, "queue_full");
+    let bdp = seen.capacity_mbps * 1e6 / 8.0 * facts.base_rtt_ms().unwrap_or(100.0) / 1e3;
+    if let Some(limit) = limit.filter(|&limit| full > 0 && limit < 1.5 * bdp.max(10.0 * PACKET)) {
+        let wanted = (2.0 * bdp).max(4.0 * limit).max(30.0 * PACKET);
+        let mut sets = Vec::new();
+        if queue.bytes.is_some() {
+            sets.push(set(format!("{path}.queue_bytes"), wanted.round()));
+        }
+        if queue.packets.is_some() {
+            sets.push(set(format!("{path}.queue_packets"), (wanted / PACKET).ceil()));
+        }
+        all.push(Candidate {
+            cause: Cause::ShortQueue,
+            subject: subject.clone(),
+            evidence: format!(
+                "The queue of {subject} holds {}, the path {}; {full} packets found it full.",
+                bytes(limit),
+                bytes(bdp)
+            ),
+            removals: vec![sets],
+        });
+    }
+    let wait = seen.queue_delay_ms.as_ref().map_or(0.0, |delay| delay.p95);
+    if queue.aqm == Aqm::DropTail && wait > 0.1 * facts.late_rtt_ms().unwrap_or(f64::MAX) {
+        all.push(Candidate {
+            cause: Cause::Bufferbloat,
+            subject: subject.clone(),
+            evidence: format!("Packets wait up to {} (p95) in {subject}.", ms(wait)),
+            removals: vec![vec![set(format!("{path}.aqm"), "\"codel\"")]],
+        });
+    }
+    let back = direction_of(&stage.name);
+    let forth = if back == "up" { "down" } else { "up" };
+    let data = facts.tcp_flows().any(|(flow, _)| direction_name(flow.direction) == forth);
+    if data
+        && seen.utilisation > 0.8
+        && matches!(link.service, airpath_path::ServiceConfig::Rate(_))
+    {
+        all.push(Candidate {
+            cause: Cause::AckStarvation,
+            subject: subject.clone(),
+            evidence: format!(
+                "{subject}, which carries acknowledgements, was {} busy.",
+                percent(seen.utilisation)
+            ),
+            removals: vec![vec![set(format!("{path}.rate_mbps"), 10.0 * seen.capacity_mbps)]],
+        });
+    }
+}
+
+/// NATs and firewalls stand in both directions: the first one of the uplink is the last of the
+/// downlink.
+fn gates(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
+    let of = |stages: &[NamedStage], wanted: GateKind| -> Vec<(String, NamedStage)> {
+        let gates = stages
+            .iter()
+            .filter(|stage| matches!(&stage.stage, StageConfig::Gate(gate) if gate.kind == wanted));
+        gates.map(|stage| (path_of(&stage.name), stage.clone())).collect()
+    };
+    for kind in [GateKind::Firewall, GateKind::Nat] {
+        let up = of(&facts.scenario.up, kind);
+        let down = of(&facts.scenario.down, kind);
+        let both_off = |index: usize| {
+            let mirror = down.len().checked_sub(1 + index).and_then(|at| down.get(at));
+            let both = up.get(index).into_iter().chain(mirror);
+            both.map(|(path, _)| set(format!("{path}.enabled"), false)).collect::<Vec<_>>()
+        };
+        let lost = |index: usize| {
+            let mirror = down.len().checked_sub(1 + index).and_then(|at| down.get(at));
+            let both = up.get(index).into_iter().chain(mirror);
+            both.map(|(_, stage)| {
+                facts.dropped(&stage.name, "no_binding") + facts.dropped(&stage.name, "blocked")
+            })
+            .sum::<u64>()
+        };
+        for (index, (path, stage)) in up.iter().enumerate() {
+            let lost = lost(index);
+            if lost == 0 {
+                continue;
+            }
+            let evidence = format!("{} let {lost} packets from outside not pass.", stage.name);
+            if kind == GateKind::Firewall {
+                all.push(Candidate {
+                    cause: Cause::OneWayPath,
+                    subject: stage.name.clone(),
+                    evidence,
+                    removals: vec![both_off(index)],
+                });
+                continue;
+            }
+            if up.len() > 1 {
+                all.push(Candidate {
+                    cause: Cause::DoubleNat,
+                    subject: stage.name.clone(),
+                    evidence: format!("{evidence} It is one of {} NATs in a row.", up.len()),
+                    removals: vec![both_off(index)],
+                });
+            }
+            if let StageConfig::Gate(gate) = &stage.stage
+                && let GateSide::Outward(timer) = gate.side
+            {
+                all.push(Candidate {
+                    cause: Cause::NatBinding,
+                    subject: stage.name.clone(),
+                    evidence: format!(
+                        "{evidence} It forgets after {:.0} s.",
+                        timer.timeout.as_secs_f64()
+                    ),
+                    removals: vec![vec![set(format!("{path}.timeout_s"), 1_000_000)]],
+                });
+            }
+        }
+    }
+}
+
+/// Hosts that stand still stand for one machine: all are tried together.
+fn stalls(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
+    let stalling: Vec<(String, &NamedStage)> = (facts.stages().into_iter())
+        .filter(|(_, stage)| {
+            matches!(&stage.stage, StageConfig::Host(host)
+                if host.stalls != Stalls::None || facts.dropped(&stage.name, "ring_full") > 0)
+        })
+        .collect();
+    let Some((_, first)) = stalling.first() else { return };
+    let lost: u64 = stalling.iter().map(|(_, one)| facts.dropped(&one.name, "ring_full")).sum();
+    all.push(Candidate {
+        cause: Cause::StallingHost,
+        subject: first.name.clone(),
+        evidence: format!(
+            "The host of {} stands still now and then; its ring lost {lost} packets.",
+            first.name
+        ),
+        removals: vec![
+            stalling.iter().map(|(path, _)| set(format!("{path}.enabled"), false)).collect(),
+        ],
+    });
+}
+
+/// The way between the UPF and the server.
+fn servers(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
+    let far: Vec<(String, &NamedStage, f64)> = (facts.stages().into_iter())
+        .filter_map(|(path, stage)| match &stage.stage {
+            StageConfig::Delay(delay) if stage.name.ends_with(".server") => {
+                Some((path, stage, delay.base.as_millis_f64()))
+            }
+            _ => None,
+        })
+        .collect();
+    let away: f64 = far.iter().map(|(_, _, delay)| delay).sum();
+    let Some((_, first, _)) =
+        far.first().filter(|_| away >= 0.1 * facts.base_rtt_ms().unwrap_or(10.0))
+    else {
+        return;
+    };
+    all.push(Candidate {
+        cause: Cause::Placement,
+        subject: first.name.clone(),
+        evidence: format!("The server is {} of RTT away from the UPF.", ms(away)),
+        removals: vec![
+            far.iter().map(|(path, _, _)| set(format!("{path}.enabled"), false)).collect(),
+        ],
+    });
+}
+
+fn proxy(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
+    let Some(proxy) = &facts.scenario.proxy else { return };
+    let names = [&proxy.down.name, &proxy.up.name];
+    all.push(Candidate {
+        cause: Cause::Proxy,
+        subject: proxy.down.name.clone(),
+        evidence: "TCP ends at a proxy and begins again there.".to_owned(),
+        removals: vec![
+            names.iter().map(|name| set(format!("{}.enabled", path_of(name)), false)).collect(),
+        ],
+    });
+}

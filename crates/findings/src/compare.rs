@@ -1,0 +1,137 @@
+//! Pairs of runs that differ in one thing: what changed, and is it more than noise?
+
+use crate::measure::{Measure, Metric};
+
+/// What one figure became, over paired seeds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Effect {
+    /// Id of the flow, or a direction.
+    pub subject: String,
+    /// What was measured.
+    pub metric: Metric,
+    /// Mean over the seeds without the change.
+    pub before: f64,
+    /// The same with it.
+    pub after: f64,
+    /// 95 % confidence interval of `after`, from the paired ratios.
+    pub ci95: [f64; 2],
+    /// By seed: logarithm of the ratio, positive where it is better.
+    pub improvements: Vec<f64>,
+}
+
+/// A smaller relative change is none.
+pub const LEAST: f64 = 0.1;
+
+impl Effect {
+    /// Mean improvement.
+    pub fn mean(&self) -> f64 {
+        mean(&self.improvements)
+    }
+
+    /// Share of the seeds in which it improved by more than noise.
+    pub fn confidence(&self) -> f64 {
+        let better = self.improvements.iter().filter(|&&one| one > LEAST / 2.0).count();
+        better as f64 / self.improvements.len().max(1) as f64
+    }
+}
+
+/// Effects of a change: for every figure that both have, in the order of the first.
+/// `before` and `after` have the figures of the same seeds in the same order.
+pub fn effects(before: &[Vec<Measure>], after: &[Vec<Measure>]) -> Vec<Effect> {
+    let Some(first) = before.first() else { return Vec::new() };
+    let find = |run: &[Measure], like: &Measure| {
+        let same = |one: &&Measure| one.subject == like.subject && one.metric == like.metric;
+        run.iter().find(same).map(|one| one.value)
+    };
+    let effect = |like: &Measure| {
+        let pairs: Vec<(f64, f64)> = (before.iter().zip(after))
+            .filter_map(|(before, after)| Some((find(before, like)?, find(after, like)?)))
+            .collect();
+        if pairs.is_empty() {
+            return None;
+        }
+        let (old, new): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let improved = |&(before, after): &(f64, f64)| like.metric.improvement(before, after);
+        let improvements: Vec<f64> = pairs.iter().map(improved).collect();
+        let (before, after) = (mean(&old), mean(&new));
+        let half = half_width(&improvements);
+        let ci95 = [after * (-half).exp(), after * half.exp()];
+        let (subject, metric) = (like.subject.clone(), like.metric);
+        Some(Effect { subject, metric, before, after, ci95, improvements })
+    };
+    first.iter().filter_map(effect).collect()
+}
+
+/// What a change is worth: the best figure's mean improvement, weighed. What is less late is worth less by
+/// what it costs in throughput.
+pub fn score(effects: &[Effect]) -> f64 {
+    best(effects).map_or(0.0, |(_, score)| score)
+}
+
+/// The figure that improved most, and what the change is worth by it.
+pub fn best(effects: &[Effect]) -> Option<(&Effect, f64)> {
+    let cost = worst_throughput(effects).min(0.0);
+    let worth = |effect: &Effect| {
+        let weighed = effect.metric.weight() * effect.mean();
+        weighed + if effect.metric.is_throughput() { 0.0 } else { cost }
+    };
+    let scored = effects.iter().map(|effect| (effect, worth(effect)));
+    scored.max_by(|(_, one), (_, other)| one.total_cmp(other))
+}
+
+/// The largest improvement of any throughput.
+pub fn best_throughput(effects: &[Effect]) -> f64 {
+    let through = effects.iter().filter(|effect| effect.metric.is_throughput());
+    through.map(Effect::mean).fold(0.0, f64::max)
+}
+
+/// The smallest improvement of any throughput: negative if one fell.
+pub fn worst_throughput(effects: &[Effect]) -> f64 {
+    let through = effects.iter().filter(|effect| effect.metric.is_throughput());
+    through.map(Effect::mean).min_by(f64::total_cmp).unwrap_or(0.0)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Half the width of the 95 % confidence interval of a mean (Student's t); 0 for one value.
+fn half_width(values: &[f64]) -> f64 {
+    /// Two-sided 95 % quantiles for 1, 2, … degrees of freedom.
+    const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+    let Some(degrees) = values.len().checked_sub(1).filter(|&degrees| degrees > 0) else {
+        return 0.0;
+    };
+    let mean = mean(values);
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / degrees as f64;
+    let quantile = T.get(degrees - 1).copied().unwrap_or(1.96);
+    quantile * (variance / values.len() as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(goodput: f64, rtt: f64) -> Vec<Measure> {
+        let of = |metric, value| Measure { subject: "flow".to_owned(), metric, value };
+        vec![of(Metric::Goodput, goodput), of(Metric::RttUnderLoad, rtt)]
+    }
+
+    #[test]
+    fn the_interval_is_students() {
+        // Mean 0.2, sd 0.1, three values: 4.303 x 0.1 / sqrt(3).
+        assert!((half_width(&[0.1, 0.2, 0.3]) - 0.248_44).abs() < 1e-4);
+        assert_eq!(half_width(&[0.3]), 0.0);
+    }
+
+    #[test]
+    fn a_bulk_flows_own_delay_is_worth_half_of_its_rate() {
+        let rate = effects(&[run(1.0, 10.0)], &[run(2.0, 10.0)]);
+        let delay = effects(&[run(1.0, 10.0)], &[run(1.0, 5.0)]);
+        assert!((score(&rate) - 2f64.ln()).abs() < 1e-12);
+        assert!((score(&delay) - 2f64.ln() / 2.0).abs() < 1e-12);
+        // Not if it costs half of the rate.
+        let starved = effects(&[run(1.0, 10.0)], &[run(0.5, 5.0)]);
+        assert!(score(&starved) < 0.0);
+    }
+}

@@ -1,0 +1,89 @@
+//! What an explanation says, as it stands in `--json`.
+
+use serde::Serialize;
+
+use crate::compare::Effect;
+
+/// One cause that was tried and confirmed, or a bound.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// Stable name of the cause.
+    pub cause: &'static str,
+    /// Id of the flow or link, or dotted key.
+    pub subject: String,
+    /// Share of the paired seeds in which removal helped by more than noise.
+    pub confidence: f64,
+    /// What was seen, and what its removal changed.
+    pub evidence: String,
+    /// What to do; `None` where nothing that was tried helped without harm.
+    pub advice: Option<String>,
+    /// The advice as settings of the scenario.
+    pub set: Option<Vec<String>>,
+    /// What the advice obtained; where there is none, what the removal obtained.
+    pub gain: Option<Gain>,
+    /// What got worse with the advice.
+    pub costs: Vec<Gain>,
+    /// Settings that take the cause away.
+    pub removal: Vec<String>,
+    /// What the removal obtained.
+    pub removed: Option<Gain>,
+    /// Logarithm of the improvement's ratio, by which causes are ranked.
+    pub score: f64,
+}
+
+/// A figure before and after.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Gain {
+    /// Its name in `--json`, with its unit.
+    pub metric: &'static str,
+    /// Id of the flow, or a direction.
+    pub flow: String,
+    /// Mean over the seeds without the change.
+    pub before: f64,
+    /// The same with it.
+    pub after: f64,
+    /// 95 % confidence interval of `after`.
+    pub ci95: [f64; 2],
+    /// Number of paired seeds.
+    pub seeds: usize,
+}
+
+/// Something that was tried, or could not be.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tried {
+    /// What it would have been the cause of, or the cure for.
+    pub cause: &'static str,
+    /// What it is about.
+    pub subject: String,
+    /// The settings.
+    pub set: Vec<String>,
+    /// What came of it, or why it was not tried.
+    pub outcome: String,
+    /// Best improvement, the logarithm of a ratio; `None` if it was not tried.
+    pub score: Option<f64>,
+}
+
+/// All that is known of what held a run back.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Explanation {
+    /// Causes, the largest first; then the bound.
+    pub findings: Vec<Finding>,
+    /// What was tried, in order.
+    pub tried: Vec<Tried>,
+    /// Simulations that it took.
+    pub runs: usize,
+}
+
+impl Gain {
+    /// Of an effect.
+    pub(crate) fn of(effect: &Effect) -> Self {
+        Self {
+            metric: effect.metric.name(),
+            flow: effect.subject.clone(),
+            before: effect.before,
+            after: effect.after,
+            ci95: effect.ci95,
+            seeds: effect.improvements.len(),
+        }
+    }
+}
