@@ -1,8 +1,9 @@
 """airpath: a laboratory for TCP over mobile radio.
 
 >>> import airpath
->>> run = airpath.run("3g-umts", set={"flow.0.window_bytes": 65536})  # doctest: +SKIP
->>> run.flows  # doctest: +SKIP
+>>> run = airpath.run("wire", set={"flow.0.window_bytes": 20_000})
+>>> run.flows["flow"].to_list()
+['download']
 
 Everything is imported when first used, so that ``import airpath`` costs nothing.
 """

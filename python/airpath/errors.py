@@ -17,6 +17,10 @@ class InputTypeError(InputError, TypeError):
     """An argument from Python is of a kind that cannot be."""
 
 
+class MissingTableError(AirpathError, AttributeError):
+    """A run has no such table, so ``hasattr(run, name)`` is false."""
+
+
 def reason(error: OSError) -> str:
     """Say why an operating-system call failed, in words."""
     return error.strerror or str(error)

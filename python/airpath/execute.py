@@ -16,9 +16,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airpath import forked, summary
 from airpath import provenance as prov
 from airpath import scenario as scenarios
-from airpath import summary
 from airpath.errors import AirpathError, InputError, InputTypeError, reason
 from airpath.results import MemoryTables, Run, RunDirectory
 from airpath.rundir import PendingDirectory, cannot_write, default_name
@@ -54,8 +54,11 @@ def run(
     ``partial`` says what is missing, and so does a warning.
 
     >>> import airpath
-    >>> run = airpath.run("3g-umts", set={"flow.0.window_bytes": 65536})  # doctest: +SKIP
-    >>> run.flows["goodput_mbps"]  # doctest: +SKIP
+    >>> run = airpath.run("wire", set={"flow.0.window_bytes": 20_000}, repeat=2)
+    >>> run.flows.select("seed", "flow").rows()
+    [(1, 'download'), (2, 'download')]
+    >>> round(run.summary["flows"][0]["goodput_mbps"], 1)
+    3.4
     """
     from airpath import _core
 
@@ -87,6 +90,7 @@ def execute(
     progress: Progress | None = None,
 ) -> Run:
     """Do what ``run`` says; ``default_parent`` writes to a directory of its own in there."""
+    forked.check()
     if not 1 <= repeat <= MOST_SEEDS:
         raise InputError(f"repeat must be from 1 to {MOST_SEEDS}")
     first = scenario.seed if seed is None else seed

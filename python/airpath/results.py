@@ -1,20 +1,26 @@
 """A run: its tables as polars frames, its figures, its findings.
 
->>> run = Run.open("runs/3g-umts-0123456789ab")  # doctest: +SKIP
->>> run.samples.group_by("flow").agg(pl.col("goodput_mbps").mean())  # doctest: +SKIP
+>>> import airpath
+>>> import polars as pl
+>>> written = airpath.run("codel", set={"run.duration_s": 3}, out="runs/codel")
+>>> run = Run.open("runs/codel")
+>>> run.samples.group_by("flow").agg(pl.col("goodput_mbps").mean()).columns
+['flow', 'goodput_mbps']
 """
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airpath import summary
-from airpath.errors import AirpathError, InputError, reason
+from airpath import describe, forked, summary
+from airpath.errors import InputError, MissingTableError, reason
 from airpath.rundir import cannot_write
 from airpath.tables import TABLES, read_table
+from airpath.text import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,6 +45,25 @@ class MemoryTables:
         """Return a table of one seed; None if the run has no such table."""
         return result_table(self._results[seed], name)
 
+    def __reduce__(self) -> tuple[type[FrameTables], tuple[dict[int, dict[str, pl.DataFrame]]]]:
+        """Pickle the tables as frames: the simulator's memory stays where it is."""
+        frames: dict[int, dict[str, pl.DataFrame]] = {}
+        for seed, result in self._results.items():
+            found = {name: result_table(result, name) for name in result.table_names()}
+            frames[seed] = {name: frame for name, frame in found.items() if frame is not None}
+        return FrameTables, (frames,)
+
+
+class FrameTables:
+    """Tables of a run that came from another process."""
+
+    def __init__(self, frames: dict[int, dict[str, pl.DataFrame]]) -> None:
+        self._frames = frames
+
+    def table(self, seed: int, name: str) -> pl.DataFrame | None:
+        """Return a table of one seed; None if the run has no such table."""
+        return self._frames[seed].get(name)
+
 
 class DirectoryTables:
     """Tables in Parquet files, read when asked for."""
@@ -49,6 +74,10 @@ class DirectoryTables:
     def table(self, seed: int, name: str) -> pl.DataFrame | None:
         """Return a table of one seed; None if the run has no such table."""
         return read_table(self._places[seed], name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle absolute paths: another process may be in another directory."""
+        return {"_places": {seed: place.absolute() for seed, place in self._places.items()}}
 
 
 class Run:
@@ -181,8 +210,20 @@ class Run:
         if not frames:
             keys = {"acks": "ack_table", "radio_log": "radio_log"}
             hint = f": set run.{keys[name]} = true in the scenario" if name in keys else ""
-            raise AirpathError(f"this run has no table '{name}'{hint}")
+            raise MissingTableError(f"this run has no table '{name}'{hint}")
         return pl.concat(frames) if len(frames) > 1 else frames[0]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what each flow got, and why."""
+        said = [*describe.partial(self.summary), *describe.sentences(self.summary)]
+        found = [finding["evidence"] for finding in self.findings]
+        lists = [
+            f"<ul>{''.join(f'<li>{html.escape(str(line))}</li>' for line in lines)}</ul>"
+            for lines in (said, found)
+            if lines
+        ]
+        about = f"run {self.id}, {plural(len(self.seeds), 'seed')}"
+        return f"<p><b>{html.escape(self.title)}</b> ({about})</p>{''.join(lists)}"
 
     def __repr__(self) -> str:
         flows = ", ".join(str(flow["id"]) for flow in self.summary["flows"])
@@ -251,6 +292,7 @@ class RunDirectory:
 
 def result_table(result: _core.Result, name: str) -> pl.DataFrame | None:
     """Return a table of a simulator result as a frame, without a copy."""
+    forked.check()
     import polars as pl
 
     try:

@@ -1,6 +1,8 @@
 """Find and load scenarios: files, or shipped ones by name.
 
->>> scenario = load("3g-umts", {"flow.0.window_bytes": 65536})  # doctest: +SKIP
+>>> scenario = load("wire", {"flow.0.window_bytes": 20_000})
+>>> scenario.title
+'A wire: 10 Mb/s, 40 ms there and back'
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airpath import forked
 from airpath.errors import InputError, reason
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ NS_PER_S = 1_000_000_000
 
 def read_table(directory: Path, name: str) -> pl.DataFrame | None:
     """Read a table of a run directory; None if the run has no such table."""
+    forked.check()
     import polars as pl
 
     path = directory / f"{name}.parquet"
