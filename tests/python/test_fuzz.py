@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,12 @@ from tools import ROOT, tool
 
 
 @pytest.fixture
-def fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The tool as a module, with a working directory of the test's."""
-    module = tool("fuzz")
+    module, before = tool("fuzz"), signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(module, "WORK", tmp_path)
-    return module
+    yield module
+    signal.signal(signal.SIGTERM, before)
 
 
 def _program(path: Path, text: str) -> Path:
@@ -69,6 +73,26 @@ def test_a_crash_is_one_and_says_where(
         "gtpu crashed: thread '<unnamed>' panicked at crates/emu/src/gtpu.rs:9:5:",
         f"  to repeat it: {tmp_path / 'gtpu'} /x/crash-0a",
     ]
+
+
+def test_a_target_does_not_outlive_the_tool(tmp_path: Path) -> None:
+    started = tmp_path / "pid"
+    tells = f"import os, pathlib\npathlib.Path({str(started)!r}).write_text(str(os.getpid()))\n"
+    _program(tmp_path / "gtpu", tells + ENDS_WELL)
+    code = (
+        "from pathlib import Path\nfrom tools import tool\n"
+        f"fuzz, place = tool('fuzz'), Path({str(tmp_path)!r})\n"
+        "fuzz.WORK, fuzz.build = place, lambda: place\nfuzz.main(['run', '600', 'gtpu'])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests/python")}
+    process = subprocess.Popen([sys.executable, "-c", code], env=environment)
+    deadline = time.monotonic() + 60
+    while not (started.exists() and started.read_text(encoding="ascii")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert not Path(f"/proc/{started.read_text(encoding='ascii')}").exists()
 
 
 def test_an_end_without_a_word_is_a_crash_too(fuzz: Any, tmp_path: Path) -> None:
