@@ -9,6 +9,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from typing import Any
 from hostile.host import host
 
 SCAN = Path(__file__).parents[2] / "benches/scan.py"
+BOMB = Path(__file__).with_name("bomb.py")
 RAW = Path(__file__).with_name("raw.py")
 
 WIRE = """
@@ -32,6 +35,24 @@ kind = "bulk"
 """
 
 
+FLOOD = WIRE.replace(
+    'kind = "bulk"',
+    'kind = "udp"\ndirection = "up"\nrate_mbps = 100000\npacket_bytes = 100\nduration_s = 1',
+)
+
+LOUD = """
+[[program]]
+name = "loud"
+command = "head -c {size}M /dev/zero"
+"""
+
+KEPT_BYTES = 64 << 20
+"""Of what a program writes."""
+
+MOST_BYTES = 300_000_000
+"""Of memory, whatever happens inside."""
+
+
 @dataclass
 class Ended:
     """How a run ended."""
@@ -40,6 +61,8 @@ class Ended:
     said: str
     summary: dict[str, Any]
     out: Path
+    peak_bytes: int
+    """Of memory, that it or a process that it waited for had at most."""
 
     @property
     def emulation(self) -> dict[str, Any]:
@@ -67,7 +90,7 @@ class Case:
 
     name: str
     command: str
-    """Runs in a shell at the first UE."""
+    """Runs in a shell at the first UE; empty: the scenario's flows or programs are all there is."""
     check: Callable[[Ended], None]
     """Raises AssertionError."""
     server: str = ""
@@ -106,27 +129,33 @@ def _mounted(disk: Path, size: str) -> Iterator[None]:
 
 def _run(case: Case, place: Path, out: Path, mark: str) -> Ended:
     server = ("--server", case.server) if case.server else ()
+    command = ("--", "sh", "-c", case.command) if case.command else ()
+    words = ("emulate", "hostile.toml", "--user", "root", "--out", str(out))
     before = host(mark, place) | {"file run"}
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "airpath", "emulate", "hostile.toml", "--user", "root"),
-            *("--out", str(out)),
-            *(*case.options, *server, "--", "sh", "-c", case.command),
-        ],
-        cwd=place,
-        env={**os.environ, "AIRPATH_HOSTILE": mark},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=case.seconds,
-        check=False,
-    )
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "airpath", *words, *case.options, *server, *command],
+            cwd=place,
+            env={**os.environ, "AIRPATH_HOSTILE": mark},
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+        timer = threading.Timer(case.seconds, process.kill)
+        timer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        hung = not timer.is_alive()
+        timer.cancel()
+        process.returncode = code = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        text = said.read().decode(errors="replace")
+    assert not hung, f"it did not end within {case.seconds:.0f} s:\n{text}"
     left = host(mark, place) - before
     assert not left, f"left on the host: {', '.join(sorted(left))}"
-    said = done.stdout + done.stderr
-    assert (out / "summary.json").exists(), f"no result, exit code {done.returncode}:\n{said}"
-    ended = Ended(done.returncode, said, json.loads((out / "summary.json").read_text()), out)
+    assert (out / "summary.json").exists(), f"no result, exit code {code}:\n{text}"
+    document = json.loads((out / "summary.json").read_text())
+    ended = Ended(code, text, document, out, usage.ru_maxrss * 1024)
     case.check(ended)
+    assert ended.peak_bytes < MOST_BYTES, f"{ended.peak_bytes / 1e6:.0f} MB of memory"
     return ended
 
 
@@ -134,6 +163,8 @@ def cases(full: bool = True) -> list[Case]:
     """All of them; without ``full`` in their shorter form."""
     flows = 100_000 if full else 4_000
     size = 2000 if full else 40
+    output = 5000 if full else 200
+    forks = 500 if full else 100
     return [
         Case(
             "mtu",
@@ -188,6 +219,24 @@ def cases(full: bool = True) -> list[Case]:
             f"{sys.executable} {SCAN} {flows} 4000; ping -4 -c 2 -i 0.2 server",
             lambda ended: _scanned(ended, flows),
         ),
+        Case(
+            "gigabytes of output",
+            "",
+            lambda ended: _loud(ended, output << 20),
+            scenario=WIRE + LOUD.format(size=output),
+        ),
+        Case(
+            "unattainable rate",
+            "",
+            _too_fast,
+            options=("--flows", "--set", "run.duration_s=3"),
+            scenario=FLOOD,
+        ),
+        Case(
+            "fork bomb",
+            f"{sys.executable} {BOMB} {forks} && ping -4 -c 2 -i 0.2 server",
+            _goes_on,
+        ),
     ]
 
 
@@ -210,6 +259,22 @@ def _capture_ends(ended: Ended) -> None:
     )
     assert "truncated" not in packets.stderr, packets.stderr
     assert f"after {len(packets.stdout.splitlines())} packets" in ended.partial[0]
+
+
+def _loud(ended: Ended, wrote: int) -> None:
+    assert ended.code == 0, ended.said
+    (program,) = ended.emulation["programs"]
+    assert (ended.out / program["stdout"]).stat().st_size == KEPT_BYTES
+    assert program["dropped"]["stdout"]["bytes"] == wrote - KEPT_BYTES, program
+    assert "bytes of stdout are not kept" in " ".join(ended.said.split()), ended.said
+
+
+def _too_fast(ended: Ended) -> None:
+    # Nobody is on time then.
+    assert ended.code in (0, 1, 3), ended.said
+    (failed,) = ended.emulation["failed_flows"]
+    assert "rate not reached" in failed["because"], failed
+    assert "rate not reached" in ended.said, ended.said
 
 
 def _scanned(ended: Ended, flows: int) -> None:
