@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,7 @@ from airpath.plots.theme import DARK, LIGHT, coloured
 from airpath.report import write_figures, write_report
 from airpath.report.entries import tables
 from airpath.report.render import library
-from airpath.report.setup import given
+from airpath.report.setup import given, parameters
 from airpath.results import Run
 from airpath.text import digits
 from conftest import DOWNLINK
@@ -326,14 +327,8 @@ def test_samples_of_one_value_are_one_step() -> None:
 
 
 def test_what_was_run_names_cells_and_how_ues_move() -> None:
-    from types import SimpleNamespace
-    from typing import cast
-
-    from airpath.report.setup import parameters
-
     def items(toml: str) -> list[str]:
-        run = cast("Run", SimpleNamespace(scenario_toml=toml))
-        return dict(parameters(run)).get("radio", [])
+        return dict(parameters(toml, toml)).get("radio", [])
 
     alone = '[radio]\nname = "west"\npreset = "lte-20"\n[[radio.ue]]\nname = "phone"\n'
     more = "[[radio.ue]]\ncount = 3\n[radio.ue.drx]\nenabled = true\n"
@@ -345,3 +340,19 @@ def test_what_was_run_names_cells_and_how_ues_move() -> None:
     planned = '[[radio.handover]]\nat_s = 1\nto = "leg"\n'
     assert items(alone + beside + planned) == [*cells, "1 planned handover"]
     assert items("[run]\nduration_s = 1\n") == []
+
+
+def test_what_was_run_is_what_is_no_default() -> None:
+
+    def rows_of(scenario: str, sets: Mapping[str, object] | None = None) -> dict[str, list[str]]:
+        toml = airpath.load(scenario, sets).resolved_toml
+        return dict(parameters(toml, given(toml)))
+
+    rows = rows_of("bufferbloat")
+    assert rows["down"] == ["link: rate 2 Mb/s, queue 500 packets", "delay: 25 ms"]
+    assert rows["download"] == ["bulk"]
+    assert rows["ping"] == ["ping: interval 200 ms"]
+    window = {"flow.0.receive_buffer_bytes": 65536}
+    assert rows_of("bufferbloat", window)["download"] == ["bulk: receive buffer 64 KiB"]
+    # A preset's own values are defaults; the radio is named by what it has.
+    assert rows_of("nr-drx")["radio"] == ["nr-private-drx", "1 UE", "DRX"]

@@ -99,9 +99,8 @@ class Comparison:
         if "links" not in self._made:
             frames = [
                 self.table(index, "links")
-                .select("t", pl.lit(label).alias("s"), "link", *columns)
                 .filter(pl.col("link") == link)
-                .drop("link")
+                .select("t", pl.lit(label).alias("s"), *columns)
                 for index, link, label in self.link_labels()
             ]
             self._made["links"] = self.compact(frames, columns)
@@ -109,12 +108,9 @@ class Comparison:
 
     def link_labels(self) -> list[tuple[int, str, str]]:
         """Run, name and label of each link that is drawn."""
+        labels = [f" · {label}" if self.several else "" for label in self.labels]
         return [
-            (
-                index,
-                link["id"],
-                f"{link['id']} · {self.labels[index]}" if self.several else link["id"],
-            )
+            (index, link["id"], f"{link['id']}{labels[index]}")
             for index, run in enumerate(self.runs)
             for link in run.summary["links"]
         ][:MOST_LINKS]

@@ -11,77 +11,29 @@ from airpath.toml import parse_toml
 if TYPE_CHECKING:
     from airpath.results import Run
 
-_STAGE_KEYS = {
-    "rate_mbps": "{} Mb/s",
-    "file": "{}",
-    "delay_ms": "{} ms",
-    "jitter_ms": "jitter {} ms",
-    "queue_packets": "queue {} packets",
-    "queue_bytes": "queue {}",
-    "aqm": "{}",
-    "probability": "probability {}",
-    "period": "every {} packets",
-    "congestion": "{}",
-    "profile": "profile {}",
-    "send_buffer_bytes": "send buffer {}",
-    "receive_buffer_bytes": "receive buffer {}",
-    "burst_bytes": "burst {}",
-    "excess": "excess: {}",
-    "end": "{}",
-    "mtu_bytes": "MTU {}",
-    "too_big": "{} what is too big",
-    "timeout_s": "timeout {} s",
-    "processing_ms": "{} ms a packet",
-    "coalescing_ms": "interrupts after {} ms",
-    "ring_packets": "ring {} packets",
-    "stalls": "stalls {}",
-    "stall_ms": "of {} ms",
-    "stall_period_ms": "every {} ms",
-    "stall_mean_between_ms": "every {} ms",
-    "place": "{}",
-}
-_FLOW_KEYS = {
-    "direction": "{}",
-    "congestion": "{}",
-    "profile": "profile {}",
-    "size_bytes": "{}",
-    "rate_mbps": "{} Mb/s",
-    "interval_ms": "every {} ms",
-    "start_s": "from {} s",
-    "duration_s": "for {} s",
-    "window_bytes": "window {}",
-    "send_buffer_bytes": "send buffer {}",
-    "receive_buffer_bytes": "receive buffer {}",
-}
-_SILENT = {
-    ("start_s", 0),
-    ("jitter_ms", 0),
-    ("aqm", "drop-tail"),
-    ("processing_ms", 0),
-    ("coalescing_ms", 0),
-    ("stalls", "never"),
-}
+_UNITS = {
+    "mbps": "Mb/s", "ms": "ms", "s": "s", "packets": "packets", "segments": "segments",
+}  # fmt: skip
+_NAMED = ("id", "kind", "stage", "ue")
 
 
-def parameters(run: Run) -> list[tuple[str, list[str]]]:
-    """Name and items of each row: the path both ways, the radio, and the flows."""
-    scenario = parse_toml(run.scenario_toml)
+def parameters(toml: str, short: str) -> list[tuple[str, list[str]]]:
+    """Name and items of each row: the path both ways, the radio, and the flows.
+
+    Of stages and flows only what is no default, hence in ``short``.
+    """
+    whole, scenario = parse_toml(toml), parse_toml(short)
     path = scenario.get("path", {})
     rows = [
-        ("down", [_stage(stage) for stage in _enabled(path.get("down"))] or ["an ideal wire"]),
-        ("up", [_stage(stage) for stage in _enabled(path.get("up"))] or ["an ideal wire"]),
+        (way, [_words(str(stage["stage"]), stage) for stage in path.get(way, [])])
+        for way in ("down", "up")
     ]
-    if "radio" in scenario:
-        rows.append(("radio", _radio(scenario["radio"])))
-    for flow in _enabled(scenario.get("flow")):
-        name = str(flow["id"])
-        rows.append((name, [", ".join([str(flow.get("kind", "")), *_words(flow, _FLOW_KEYS)])]))
-    return rows
-
-
-def _enabled(tables: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    """Those that are part of the scenario."""
-    return [table for table in tables or [] if table.get("enabled", True)]
+    if "radio" in whole:
+        rows.append(("radio", _radio(whole["radio"])))
+    for index, flow in enumerate(scenario.get("flow", [])):
+        kind = str(flow["kind"])
+        rows.append((str(flow.get("id", f"{kind}-{index}")), [_words(kind, flow)]))
+    return [(name, items or ["an ideal wire"]) for name, items in rows]
 
 
 def given(toml: str) -> str:
@@ -142,16 +94,21 @@ def _radio(radio: dict[str, Any]) -> list[str]:
     return items
 
 
-def _stage(stage: dict[str, Any]) -> str:
-    return " ".join([str(stage.get("stage", "")), ", ".join(_words(stage, _STAGE_KEYS))]).strip()
-
-
-def _words(table: dict[str, Any], keys: dict[str, str]) -> list[str]:
-    return [
-        template.format(exact_size(table[key]) if key.endswith("_bytes") else _value(table[key]))
-        for key, template in keys.items()
-        if key in table and (key, table[key]) not in _SILENT
-    ]
+def _words(name: str, table: dict[str, Any]) -> str:
+    """``link: rate 2 Mb/s, queue 500 packets``."""
+    words = []
+    for key, value in table.items():
+        what, _, unit = key.rpartition("_")
+        if key in _NAMED:
+            continue
+        what = "" if what == name else f"{what} "
+        if unit == "bytes" and isinstance(value, int):
+            words.append(f"{what}{exact_size(value)}")
+        elif unit in _UNITS:
+            words.append(f"{what}{_value(value)} {_UNITS[unit]}")
+        else:
+            words.append(f"{key} {_value(value)}")
+    return f"{name}: {', '.join(words).replace('_', ' ')}" if words else name
 
 
 def _value(value: object) -> str:

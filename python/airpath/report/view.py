@@ -41,7 +41,7 @@ def context(runs: Sequence[Run]) -> dict[str, Any]:
 
 def _run(run: Run, label: str) -> dict[str, Any]:
     summary, record = run.summary, run.provenance
-    seeds = run.seeds
+    seeds, short = run.seeds, given(run.scenario_toml)
     return {
         "label": label,
         "title": run.title,
@@ -62,11 +62,11 @@ def _run(run: Run, label: str) -> dict[str, Any]:
             }
             for finding in summary["findings"]
         ],
-        "parameters": parameters(run),
+        "parameters": parameters(run.scenario_toml, short),
         "tables": tables(run),
         **_events(run),
         "provenance": _provenance(run),
-        "given_toml": given(run.scenario_toml),
+        "given_toml": short,
         "scenario_toml": run.scenario_toml,
     }
 
