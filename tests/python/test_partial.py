@@ -203,6 +203,30 @@ def test_a_full_disk_loses_tables_not_the_run(
     assert len(run.flows) == 2
 
 
+def test_a_run_whose_documents_cannot_be_written_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise AirpathError("cannot write it: No space left on device")
+
+    monkeypatch.setattr("airpath.results.RunDirectory.write", full)
+    with pytest.raises(AirpathError, match=r"No space left(.|\n)*kept: .*run\.failed"):
+        airpath.run(DOWNLINK, repeat=2, out=tmp_path / "run")
+    kept = [path.name for path in tmp_path.iterdir()]
+    assert kept == ["run.failed"]
+    assert sorted(path.name for path in (tmp_path / "run.failed").iterdir()) == ["seed-1", "seed-2"]
+
+
+def test_a_run_whose_name_was_taken_meanwhile_is_kept_beside(tmp_path: Path) -> None:
+    def taken(_: float) -> None:
+        (tmp_path / "run/mine").mkdir(parents=True, exist_ok=True)
+
+    with pytest.raises(AirpathError, match=r"made by somebody else; the run is in .*run-2"):
+        execute.execute(airpath.load(DOWNLINK), out=tmp_path / "run", progress=taken)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine"]
+    assert Run.open(tmp_path / "run-2").flows.height == 2
+
+
 EMULATE = """
 import os, signal, sys
 from airpath import results, summary
