@@ -125,13 +125,13 @@ def _first_crossing(runs: Comparison) -> tuple[pl.DataFrame, str, float, float] 
 
     data_in, data_out = times("packet_enters", way), times("packet_leaves", way)
     ack_in, ack_out = times("packet_enters", back), times("packet_leaves", back)
-    large = [index for index, size in enumerate(data_in["bytes"]) if size >= _SMALL]
-    if not large or large[0] >= len(data_out):
+    large = (data_in["bytes"] >= _SMALL).arg_true()
+    if large.is_empty() or large[0] >= len(data_out):
         return None
     entered, left = data_in["from"][large[0]], data_out["from"][large[0]]
     # In order and none lost so early: the n-th that enters is the n-th that leaves.
-    answers = [index for index, at in enumerate(ack_in["from"]) if at >= left]
-    if not answers or answers[0] >= len(ack_out):
+    answers = (ack_in["from"] >= left).arg_true()
+    if answers.is_empty() or answers[0] >= len(ack_out):
         return None
     until = ack_out["from"][answers[0]]
     if until - entered > _LONGEST_MS:

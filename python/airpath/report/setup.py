@@ -56,6 +56,9 @@ def given(toml: str) -> str:
         if end - start == 1:
             return kept
         middle = (start + end) // 2
+        # Tables fall together: cut where one begins.
+        heads = [place for place in range(start + 1, end) if kept[place].startswith("[")]
+        middle = min(heads, key=lambda place: abs(place - middle), default=middle)
         return without_defaults(without_defaults(kept, middle, end), start, middle)
 
     lines = [line for line in toml.splitlines() if line]
