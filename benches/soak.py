@@ -189,9 +189,10 @@ def host() -> dict[str, set[str]]:
         if not entry.name.isdigit():
             continue
         try:
-            networks.add(str((entry / "ns" / "net").readlink()))
+            # Other emulations may come and go meanwhile.
             if MARK.encode() in (entry / "environ").read_bytes():
                 processes.add(f"process {entry.name}")
+                networks.add(str((entry / "ns" / "net").readlink()))
         except OSError:
             continue
     names = Path("/run/netns")
