@@ -200,6 +200,22 @@ def test_a_thousand_faults_are_some_lines(tmp_path: Path) -> None:
     assert message.endswith("error: and 59980 more")
 
 
+def test_many_flows_are_read_in_time_that_grows_with_them(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    path = '[[path.up]]\nstage = "delay"\ndelay_ms = 5\n'
+    scenario.write_text(path + '[[flow]]\nkind = "bulk"\n' * 20_000)
+    began = time.monotonic()
+    assert len(airpath.load(scenario).flows) == 20_000
+    assert time.monotonic() - began < 60
+
+
+def test_a_long_argument_is_not_told_whole() -> None:
+    with pytest.raises(InputError) as caught:
+        airpath.load("wire", ["x=" + "[" * 60_000 + "]" * 60_000])
+    assert "--set x=[[[" in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
 # What follows throws dice.
 SEED = int(os.environ.get("AIRPATH_FUZZ_SEED", random.randrange(1 << 32)))
 SECONDS = float(os.environ.get("AIRPATH_FUZZ_S", "15"))

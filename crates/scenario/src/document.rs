@@ -1,5 +1,6 @@
 //! The whole file, read and checked; nothing here runs anything.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -194,6 +195,7 @@ fn read_flows(
             "e.g. [[flow]] with kind = \"bulk\"",
         );
     }
+    let mut ids: BTreeMap<String, Origin> = BTreeMap::new();
     for (index, (origin, entries)) in tables.into_iter().enumerate() {
         let mut flow = Fields::read(&FLOW, FLOW.header, origin, entries, problems);
         if flow.variant.is_some_and(is_tcp) {
@@ -211,15 +213,16 @@ fn read_flows(
         if radio.is_some() || root.get("radio").is_none() {
             radio::choose_ue(radio, &mut flow, problems);
         }
-        if let Some(twin) = flows
-            .in_order()
-            .find(|other| flow.text("id").is_some() && other.text("id") == flow.text("id"))
-        {
-            problems.add_with_help(
-                flow.origin_of("id"),
-                format!("two flows have the id {:?}", flow.text("id").unwrap_or_default()),
-                format!("the other one is at {}", twin.origin_of("id")),
-            );
+        if let Some(id) = flow.text("id") {
+            if let Some(twin) = ids.get(id) {
+                problems.add_with_help(
+                    flow.origin_of("id"),
+                    format!("two flows have the id {id:?}"),
+                    format!("the other one is at {twin}"),
+                );
+            } else {
+                ids.insert(id.to_owned(), flow.origin_of("id").clone());
+            }
         }
         let enabled = flow.enabled();
         flows.push(flow, enabled);

@@ -38,6 +38,9 @@ pub struct Problem {
 /// Problems that are told; of a file of another kind there are thousands.
 const TOLD: usize = 20;
 
+/// Characters of an argument that are told.
+const MOST_SHOWN: usize = 200;
+
 /// Problems that are kept. More are counted.
 const KEPT: usize = 1000;
 
@@ -120,7 +123,10 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { name, line, column } => write!(f, "{name}:{line}:{column}"),
-            Self::Set { text } => write!(f, "--set {text}"),
+            Self::Set { text } => match text.char_indices().nth(MOST_SHOWN) {
+                Some((end, _)) => write!(f, "--set {}…", &text[..end]),
+                None => write!(f, "--set {text}"),
+            },
         }
     }
 }
