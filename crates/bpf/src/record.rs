@@ -104,6 +104,8 @@ const INFINITE: u32 = 0x7fff_ffff;
 impl Record {
     /// Bytes of `struct record`.
     pub(crate) const BYTES: usize = 144;
+    /// Where its kind stands.
+    pub(crate) const KIND: usize = 100;
 
     /// `None` if that is none.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
@@ -139,7 +141,7 @@ impl Record {
             peer_window: word(92),
             local_port: short(96),
             remote_port: short(98),
-            kind: match bytes[100] {
+            kind: match bytes[Self::KIND] {
                 0 => Kind::Ack,
                 1 => Kind::Congestion { before: bytes[101], after: bytes[102] },
                 2 => Kind::Begin,
