@@ -14,16 +14,18 @@ if TYPE_CHECKING:
     from airpath._core import __version__
     from airpath.errors import AirpathError, InputError
     from airpath.execute import run
+    from airpath.explanation import explain
     from airpath.results import Run
     from airpath.scenario import load
 
-__all__ = ["AirpathError", "InputError", "Run", "__version__", "load", "run"]
+__all__ = ["AirpathError", "InputError", "Run", "__version__", "explain", "load", "run"]
 
 _HOMES = {
     "AirpathError": "airpath.errors",
     "InputError": "airpath.errors",
     "Run": "airpath.results",
     "__version__": "airpath._core",
+    "explain": "airpath.explanation",
     "load": "airpath.scenario",
     "run": "airpath.execute",
 }

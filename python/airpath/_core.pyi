@@ -120,6 +120,24 @@ class Result:
         Those that could not be written leave no file; their names, each with the reason.
         """
 
+def explain(
+    scenario: Scenario,
+    text: str,
+    name: str,
+    directory: str | None,
+    sets: list[str],
+    seed: int,
+    full: bool,
+    threads: int,
+    progress: Callable[[int], bool] | None = None,
+) -> dict[str, Any]:
+    """Try what may hold a scenario back: ``findings``, ``tried`` and ``runs``.
+
+    Text, name, directory and sets are those that ``parse`` made the scenario of. ``progress`` is
+    told how many simulations have ended, and stops the rest by returning False
+    (``KeyboardInterrupt``).
+    """
+
 def simulate(
     scenario: Scenario,
     seed: int,

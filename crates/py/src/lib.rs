@@ -1,6 +1,8 @@
 //! The Python extension `airpath._core`: the whole surface is the list in [`core`]. The crates
 //! below know no Python.
 
+mod findings;
+
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3_arrow::PyTable;
 
+use findings::explain;
+
 /// The module.
 #[pymodule]
 #[pyo3(name = "_core")]
@@ -22,8 +26,8 @@ mod core {
     #[pymodule_export]
     use super::{
         PyEmulated, PyMonitor, PyResultTables, PyScenario, ScenarioError, emulate,
-        enter_user_namespace, parse, profiles, radio_presets, reference, schema, secret_hash,
-        secret_keys, shipped, simulate,
+        enter_user_namespace, explain, parse, profiles, radio_presets, reference, schema,
+        secret_hash, secret_keys, shipped, simulate,
     };
 
     use pyo3::prelude::*;

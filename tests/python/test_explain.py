@@ -1,0 +1,61 @@
+"""Causes by experiment, from Python."""
+
+import math
+from typing import Any
+
+import pytest
+
+import airpath
+
+
+def test_a_cause_is_named_and_its_advice_comes_true_on_other_seeds() -> None:
+    finding = airpath.explain("small-window")["findings"][0]
+    assert finding["cause"] == "send-buffer"
+    gain = finding["gain"]
+    run = airpath.run("small-window", set=finding["set"], seed=1000)
+    (flow,) = run.summary["flows"]
+    assert math.isclose(flow[gain["metric"]], gain["after"], rel_tol=0.15)
+    assert gain["after"] > 3 * gain["before"]
+    again = airpath.explain("small-window", set=finding["set"])
+    assert "send-buffer" not in {finding["cause"] for finding in again["findings"]}
+
+
+def test_the_answer_does_not_depend_on_the_workers() -> None:
+    assert airpath.explain("jitter-reorder", workers=1) == airpath.explain(
+        "jitter-reorder", workers=3
+    )
+
+
+def test_what_could_not_be_tried_is_listed() -> None:
+    answer = airpath.explain("policer")
+    assert answer["findings"][0]["cause"] == "policer"
+    assert answer["runs"] > 3
+    assert all(tried["outcome"] for tried in answer["tried"])
+
+
+def test_it_can_be_stopped() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        airpath.explain("wire", progress=lambda ended: False)
+
+
+def test_an_error_in_progress_comes_out() -> None:
+    def fail(ended: int) -> bool:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        airpath.explain("wire", progress=fail)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"budget": "much"}, "budget is 'much', but must be one of quick, full"),
+        ({"workers": 0}, "workers is 0, but must be at least 1"),
+        ({"seed": -1}, "seed is -1"),
+        ({"set": "flow.0.windw_bytes=1"}, "did you mean `window_bytes`"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(airpath.InputError) as error:
+        airpath.explain("wire", **arguments)
+    assert message in str(error.value)
