@@ -31,6 +31,11 @@ impl Budget {
     pub const QUICK: Self = Self { changes: 12, seeds: 3, advised: 2 };
     /// All that is known.
     pub const FULL: Self = Self { changes: 60, seeds: 5, advised: 8 };
+
+    /// Changes that take causes away; the rest is kept for advice.
+    const fn for_causes(self) -> usize {
+        self.changes - self.changes / 4
+    }
 }
 
 /// What is to be explained.
@@ -60,8 +65,8 @@ struct Trial {
     score: f64,
 }
 
-/// What a lost explanation costs: one that helps less than this beyond the best is not a second
-/// cause.
+/// By this much more has to be obtained before something counts beside, or instead of, the best so
+/// far.
 const MORE: f64 = 0.05;
 
 /// A goodput may fall by this much by an advice.
@@ -101,14 +106,14 @@ impl Lab<'_, '_> {
             run: &base[0],
             ue_tables: self.question.parsed.resolved_toml.matches("[[radio.ue]]").count(),
         };
-        let reserve = 2 * budget.advised.min(2);
-        let mut trials = self.accepted(causes::candidates(&facts), budget.changes - reserve);
+        let mut trials = self.accepted(causes::candidates(&facts), budget.for_causes());
         self.screen(&mut trials, &before)?;
         let hidden = self.together(&mut trials, &before)?;
         trials.sort_by(|one, other| other.score.total_cmp(&one.score));
         let mut causes: Vec<Trial> = Vec::new();
         for trial in trials {
-            if trial.score > LEAST && causes.len() < 4 || hidden.contains(&trial.candidate.subject)
+            if trial.score > LEAST && causes.len() < 4
+                || hidden.contains(&(trial.candidate.cause, trial.candidate.subject.clone()))
             {
                 causes.push(trial);
             } else {
@@ -166,13 +171,13 @@ impl Lab<'_, '_> {
         Ok(())
     }
 
-    /// Faults may hide each other: takes all away, then all but one. Returns the subjects of those
-    /// that count only so, and raises their scores.
+    /// Faults may hide each other: takes all away, then all but one. Returns those that
+    /// count only so, and raises their scores.
     fn together(
         &mut self,
         trials: &mut [Trial],
         before: &[Vec<Measure>],
-    ) -> Result<Vec<String>, Stopped> {
+    ) -> Result<Vec<(Cause, String)>, Stopped> {
         let fault = |trial: &&Trial| trial.candidate.cause.class() == Class::Fault;
         let faults: Vec<usize> = (0..trials.len()).filter(|&at| fault(&&trials[at])).collect();
         if faults.len() < 2 {
@@ -185,14 +190,15 @@ impl Lab<'_, '_> {
             return Ok(Vec::new());
         }
         let mut hidden = Vec::new();
-        let room = self.question.budget.changes.saturating_sub(self.changes);
+        let room = self.question.budget.for_causes().saturating_sub(self.changes);
         for &left in faults.iter().take(room.min(6)) {
             let others: Vec<usize> = faults.iter().copied().filter(|&at| at != left).collect();
             let Some((rest, _)) = self.without(trials, &others, before)? else { continue };
             let needed = all - rest;
             if needed > LEAST && needed > trials[left].score {
                 trials[left].score = needed;
-                hidden.push(trials[left].candidate.subject.clone());
+                let candidate = &trials[left].candidate;
+                hidden.push((candidate.cause, candidate.subject.clone()));
             }
         }
         Ok(hidden)
@@ -347,11 +353,11 @@ impl Lab<'_, '_> {
         let Some((wanted, _)) = best(&trial.effects) else { return Ok(()) };
         let mut kept: Option<f64> = None;
         for cure in cures::cures(facts, &trial.candidate, &trial.change.sets) {
-            if self.changes >= budget.changes + budget.advised {
-                break;
-            }
             let Ok(change) = change(source, sets, parsed, &cure.alternatives) else { continue };
             let known = change.sets == trial.change.sets;
+            if !known && self.changes >= budget.changes {
+                continue;
+            }
             let effects = if known {
                 trial.effects.clone()
             } else {
