@@ -1,22 +1,23 @@
-# make demo    environment, build, one run, its report
-# make test    everything that must pass
-# make check   what CI runs: format, lints, types, docs, tests
-# make bench   figures of speed, beside ns-3
-# make instructions  instructions a packet, by which changes of speed are judged
-# make hashes  SHA-256 of every table of what is shipped: did the results stay?
-# make fuzz    the property tests with other cases, and many
-# make fuzz-coverage  coverage-guided: each target for ten minutes of processor time, or SECONDS=60
-# make fuzz-corpus    what it found, as few files as cover it, into fuzz/corpus
-# make audit   known vulnerabilities of what airpath depends on; needs a network
-# make findings  planted causes, drawn at random: are they named?
-# make studies the published experiments, with a report
-# make soak   20 minutes of emulation: does it leak? With FLOWS=100000: and when it sees so many? (root)
-# make referee the host kernel's TCP against ours, as a table (root)
-# make twin    scenarios simulated and emulated, as a page (root)
-# make hostile hostile programs inside an emulation, as a table (root)
-# make hystart slow starts inside the kernel over the study's LTE, as a page (root)
+# make demo           makes the environment, builds airpath, runs a scenario and says where its report is
+# make test           runs every test
+# make check          runs what CI runs: format, lints, types, docs, tests
+# make bench          measures speed, beside ns-3
+# make instructions   counts instructions per packet, by which changes of speed are judged
+# make hashes         prints the SHA-256 of every table of what is shipped: a refactoring changes none
+# make fuzz           runs the property tests with other cases, and with many
+# make fuzz-coverage  fuzzes by coverage: each target for ten minutes of processor time, or SECONDS=60
+# make fuzz-corpus    puts the fewest files that cover what it found into fuzz/corpus
+# make audit          asks for known vulnerabilities of what airpath depends on; needs a network
+# make findings       plants causes at random: are they named, and does the advice hold on other seeds?
+# make studies        runs the published experiments and writes a report
+# make soak           emulates for 20 minutes: does it leak? FLOWS=100000 does so with many flows (root)
+# make referee        compares the host kernel's TCP with airpath's, as a table (root)
+# make twin           simulates and emulates scenarios and compares them, as a page (root)
+# make twin-random    does so with random scenarios (root)
+# make hostile        runs hostile programs inside an emulation, as a table (root)
+# make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies soak referee twin hostile hystart bless clean findings
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies soak referee twin twin-random hostile hystart bless clean findings
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -40,10 +41,8 @@ demo: build
 	$(VENV)/airpath run bufferbloat --report runs/demo.html
 	@echo "The report is runs/demo.html: open it in a browser."
 
-# Each suite writes its outcomes down; the end says them all. The Rust tests have built the referee's
-# forwarder; python-test alone builds it optimised.
+# Each suite writes its outcomes down; the end says them all.
 test: export AIRPATH_OUTCOMES = $(CURDIR)/target/outcomes
-test: export AIRPATH_REFEREE = $(CURDIR)/target/debug/airpath-referee
 test: build system
 	cargo test --quiet --no-run $(CRATES) $(BPF)
 	@: >$(AIRPATH_OUTCOMES); : >$(AIRPATH_OUTCOMES).began
@@ -53,7 +52,7 @@ test: build system
 check: lint test
 
 # Python without a suffix.
-TOOLS := tools/audit tools/fuzz tools/licences tools/outcomes
+TOOLS := tools/pages tools/audit tools/fuzz tools/licences tools/outcomes
 lint: build
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 fuzz/fuzz_targets/*.rs
@@ -90,6 +89,7 @@ bench: build
 	$(MAKE) --no-print-directory instructions
 	$(VENV)/python benches/emulation.py
 	$(VENV)/python benches/report.py
+	$(VENV)/python benches/findings.py
 
 instructions: build
 	@tools/setup package valgrind
@@ -104,7 +104,7 @@ fuzz:
 	seed=$$(date +%s); echo "PROPTEST_RNG_SEED=$$seed"; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-tcp --test behaviour two_ends; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-path --test laws; \
-	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$$(( $(FUZZ_CASES) / 10 )) cargo test --release -p airpath-path --test cell laws
+	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$$(( $(FUZZ_CASES) / 10 )) cargo test --release -p airpath-radio --test cell laws
 
 # Exit code 3: not checked, because nightly Rust or cargo-fuzz is missing. TARGETS='gtpu trace': only those.
 SECONDS ?= 600
@@ -120,9 +120,14 @@ audit: build
 
 FINDINGS_COUNT ?= 100
 FINDINGS_SEED ?= 1
+findings: export FINDINGS_KEEP = $(CURDIR)/target/findings
 findings:
+	rm -rf $(FINDINGS_KEEP)
 	FINDINGS_COUNT=$(FINDINGS_COUNT) FINDINGS_SEED=$(FINDINGS_SEED) cargo test --quiet --release -p airpath-findings \
 	  --test planted -- --ignored --nocapture
+	ADVICE_ONLY=$(ADVICE_ONLY) ADVICE_LOG=$(ADVICE_LOG) cargo test --quiet --release -p airpath-findings \
+	  --test advice -- --ignored --nocapture
+	cargo test --quiet --release -p airpath-sim --test breakdown -- --ignored
 
 studies: build
 	$(VENV)/airpath reproduce --report runs/studies.html
@@ -135,6 +140,12 @@ referee: build
 
 twin: build
 	PYTHONPATH=tests $(VENV)/python -m twin
+
+# Exit code 1: fewer than nine in ten judged figures agree, or one scenario in twenty was not judged.
+SEED ?= 1
+COUNT ?= 16
+twin-random: build
+	PYTHONPATH=tests $(VENV)/python -m twin.drawn $(SEED) $(COUNT) $(if $(PAGE),--page $(PAGE))
 
 hostile: build
 	PYTHONPATH=tests $(VENV)/python -m hostile

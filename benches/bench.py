@@ -50,9 +50,9 @@ WINDOW_SEGMENTS = 3_000_000
 
 def main() -> int:
     arguments = parse_arguments()
-    facts = about()
+    machine = about()
     progress = Progress()
-    document: Row = {"about": facts, "runs": arguments.runs}
+    document: Row = {"about": machine, "runs": arguments.runs}
     try:
         if arguments.only != "radio":
             document |= wire(arguments, progress)
@@ -247,10 +247,10 @@ def find_peer() -> Peer | None:
 
 def render(document: Row) -> str:
     """The whole result as Markdown."""
-    facts = document["about"]
+    machine = document["about"]
     parts = [
-        f"{facts['date']}, {facts['cpu']}, {facts['rustc']}, commit {facts['commit']}",
-        f"`{facts['command']}`: airpath {document['runs']} x",
+        f"{machine['date']}, {machine['cpu']}, {machine['rustc']}, commit {machine['commit']}",
+        f"`{machine['command']}`: airpath {document['runs']} x",
     ]
     if "cases" in document:
         parts += render_wire(document)

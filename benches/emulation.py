@@ -107,8 +107,10 @@ def one(name: str, text: str, command: list[str]) -> dict[str, Any]:
         script = (
             "import json, sys\n"
             "from airpath import _core, scenario\n"
+            "from airpath.emulation.config import EmulationConfig\n"
             "loaded = scenario.load(sys.argv[1], None)\n"
-            "ran = _core.emulate(loaded, 1, sys.argv[3:], [sys.argv[2]], bare=%r)\n"
+            "config = EmulationConfig(command=sys.argv[3:], servers=[sys.argv[2]], bare=%r)\n"
+            "ran = _core.emulate(loaded, 1, config)\n"
             "print(json.dumps(ran.report))\n"
         ) % (name == FREE[0])
         done = subprocess.run(

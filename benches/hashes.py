@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 
 from airpath import AirpathError, _core, scenario
-from airpath.study import Figure, Study, load_study, study_names
+from airpath.study.definition import Figure, Study, load_study, study_names
 
 
 @dataclass(frozen=True)

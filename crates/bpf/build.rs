@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const OBJECTS: [&str; 2] = ["watch", "cubic"];
+const OBJECTS: [&str; 2] = ["observer", "cubic"];
 
 fn main() {
     println!("cargo:rerun-if-changed=kernel");

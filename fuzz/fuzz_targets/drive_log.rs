@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| airpath_path::fuzz::drive_log(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| airpath_radio::fuzz::drive_log(data));

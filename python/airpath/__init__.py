@@ -12,22 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airpath._core import __version__
+    from airpath.diagnose.explain import explain
+    from airpath.diagnose.whatif import whatif
+    from airpath.drivers.simulate import run
     from airpath.errors import AirpathError, InputError
-    from airpath.execute import run
-    from airpath.explanation import explain
-    from airpath.results import Run
+    from airpath.runs.results import Run
     from airpath.scenario import load
 
-__all__ = ["AirpathError", "InputError", "Run", "__version__", "explain", "load", "run"]
+__all__ = ["AirpathError", "InputError", "Run", "__version__", "explain", "load", "run", "whatif"]
 
 _HOMES = {
     "AirpathError": "airpath.errors",
     "InputError": "airpath.errors",
-    "Run": "airpath.results",
+    "Run": "airpath.runs.results",
     "__version__": "airpath._core",
-    "explain": "airpath.explanation",
+    "explain": "airpath.diagnose.explain",
+    "whatif": "airpath.diagnose.whatif",
     "load": "airpath.scenario",
-    "run": "airpath.execute",
+    "run": "airpath.drivers.simulate",
 }
 
 

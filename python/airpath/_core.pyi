@@ -1,7 +1,19 @@
 """The compiled part of airpath: scenario parser, simulator, tables."""
 
-from collections.abc import Callable
-from typing import Any, Protocol, final, type_check_only
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypedDict, final, type_check_only
+
+from airpath.emulation.document import (
+    Environment,
+    FailedFlow,
+    FlowSockets,
+    Parity,
+    ProgramReport,
+    Report,
+    Snapshot,
+)
+from airpath.runs.document import CoreSummary, Explanation, VariantRow
 
 __version__: str
 __bpf__: bool
@@ -19,6 +31,24 @@ class ScenarioError(ValueError):
     problems: list[dict[str, Any]]
     """One dict a problem: ``file``, ``line``, ``column``, ``set``, ``message``, ``help``."""
 
+@type_check_only
+class ScenarioFlow(TypedDict):
+    """A flow of a scenario."""
+
+    index: int
+    """Its place in the file, counted from 0."""
+    id: str
+    kind: str
+    """``bulk``, ``file``, ``udp`` or ``ping``."""
+    direction: str
+    """``down`` or ``up``."""
+    congestion: str | None
+    """The sender's congestion control; None without TCP."""
+    profile: str | None
+    """Name of the TCP profile; None without TCP."""
+    simulated_only: list[tuple[str, str, str]]
+    """What no kernel can be told and is not as in the profile: key, its value, the profile's."""
+
 @final
 class Scenario:
     """A checked scenario: if it exists, it can be run."""
@@ -26,6 +56,10 @@ class Scenario:
     @property
     def name(self) -> str:
         """Short name: the stem of the file name."""
+
+    @property
+    def given(self) -> tuple[str, str, str | None, list[str]]:
+        """Text, name, directory and sets: what it was parsed of."""
 
     @property
     def title(self) -> str:
@@ -56,8 +90,12 @@ class Scenario:
         """The scenario with every default and every ``--set`` written out."""
 
     @property
-    def flows(self) -> list[dict[str, Any]]:
-        """One dict a flow: ``id``, ``kind``, ``direction``, ``congestion``, ``profile``."""
+    def warnings(self) -> list[str]:
+        """Old spellings of keys that it uses, each once, with the new one."""
+
+    @property
+    def flows(self) -> list[ScenarioFlow]:
+        """The flows that are enabled, in the file's order."""
 
     @property
     def lateness_bound_s(self) -> float:
@@ -101,12 +139,20 @@ def reference() -> str:
     """Reference of every scenario key, as Markdown."""
 
 @final
+class RunFigures:
+    """The figures of one run, for ``explain``."""
+
+@final
 class Result:
     """What one simulation left behind."""
 
     @property
-    def summary(self) -> dict[str, Any]:
-        """``seed``, ``simulated_s``, ``events``, ``flows``, ``pings``, ``links``."""
+    def figures(self) -> RunFigures:
+        """The figures without the tables."""
+
+    @property
+    def summary(self) -> CoreSummary:
+        """The figures of this seed."""
 
     def table(self, name: str) -> ArrowStream:
         """Return a table by name: times are int64 nanoseconds since the start of the run."""
@@ -114,7 +160,7 @@ class Result:
     def table_names(self) -> list[str]:
         """Names of the tables, in a fixed order."""
 
-    def write_parquet(self, directory: str, metadata: dict[str, str]) -> list[tuple[str, str]]:
+    def write_parquet(self, directory: Path, metadata: dict[str, str]) -> list[tuple[str, str]]:
         """Write ``NAME.parquet`` for every table into an existing directory.
 
         Those that could not be written leave no file; their names, each with the reason.
@@ -122,31 +168,41 @@ class Result:
 
 def explain(
     scenario: Scenario,
-    text: str,
-    name: str,
-    directory: str | None,
-    sets: list[str],
     seed: int,
-    full: bool,
+    repeat: int,
+    budget: str,
+    threads: int,
+    known: list[RunFigures],
+    progress: Callable[[int], bool] | None = None,
+) -> Explanation:
+    """Try what may hold a scenario back: ``findings``, ``tried``, ``seeds``, ``runs``, ``events``.
+
+    It is about ``repeat`` seeds; ``known`` has the figures of the first ones, where they ran
+    already. ``progress`` is told how many simulations have ended, and stops the rest by returning
+    False (``KeyboardInterrupt``).
+    """
+
+def compare(
+    scenario: Scenario,
+    variants: list[list[str]],
+    seeds: list[int],
     threads: int,
     progress: Callable[[int], bool] | None = None,
-) -> dict[str, Any]:
-    """Try what may hold a scenario back: ``findings``, ``tried`` and ``runs``.
-
-    Text, name, directory and sets are those that ``parse`` made the scenario of. ``progress`` is
-    told how many simulations have ended, and stops the rest by returning False
-    (``KeyboardInterrupt``).
-    """
+) -> list[VariantRow]:
+    """Run a scenario and its variants on common seeds; one entry a figure."""
 
 def simulate(
     scenario: Scenario,
     seed: int,
     progress: Callable[[float], bool] | None = None,
+    accounted: bool = False,
 ) -> Result:
     """Run a scenario on the virtual clock; releases the GIL.
 
     ``progress`` is called now and then with the simulated time in seconds, from the thread that
     runs; when it returns False the simulation stops and raises ``KeyboardInterrupt``.
+
+    ``accounted``: its summary also has ``breakdowns``.
     """
 
 @final
@@ -162,11 +218,11 @@ class Emulated:
         """Why the run does not count; None: it does."""
 
     @property
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Report:
         """What the forwarder counted: ``directions``, ``links``, ``flows``, ``inside``."""
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def environment(self) -> Environment:
         """Kernel, sysctls, counters, addresses."""
 
     @property
@@ -174,19 +230,19 @@ class Emulated:
         """Why the result is partial, a sentence each; empty: it is whole."""
 
     @property
-    def failed(self) -> list[dict[str, str]]:
+    def failed(self) -> list[FailedFlow]:
         """Flows of the scenario that failed: ``id`` and ``because``."""
 
     @property
-    def sockets(self) -> list[dict[str, Any]]:
+    def sockets(self) -> list[FlowSockets]:
         """What the kernel said of the TCP flows: ``id``, ``sender``, ``receiver``."""
 
     @property
-    def parity(self) -> dict[str, Any] | None:
+    def parity(self) -> Parity | None:
         """``left``, ``dropped``, ``same``, ``first_difference``; None if not asked for."""
 
     @property
-    def programs(self) -> list[dict[str, Any]]:
+    def programs(self) -> list[ProgramReport]:
         """One dict a program: ``name``, ``at``, ``command``, its times and its ``code``."""
 
     @property
@@ -203,48 +259,80 @@ def enter_user_namespace() -> None:
 class Monitor:
     """Sees what an emulation does, from another thread."""
 
-    def snapshot(self) -> dict[str, Any] | None:
+    def snapshot(self) -> Snapshot | None:
         """Return the newest counters and states; None before the first.
 
         ``time_s``, ``directions`` (down, up), ``links``, ``cells``, ``ues``, ``mobility``,
         ``flows``. Counters begin at the start of the run.
         """
 
-def emulate(
-    scenario: Scenario,
-    seed: int,
-    command: list[str],
-    servers: list[str],
-    place: str | None = None,
-    quiet: bool = False,
-    bare: bool = False,
-    capture: str | None = None,
-    files: str | None = None,
-    output: int | None = None,
-    error: int | None = None,
-    monitor: Monitor | None = None,
-    flows: bool = False,
-    parity: bool = False,
-    progress: Callable[[float], bool] | None = None,
-    sessions: list[tuple[int, int, int, float, float, int, int]] | None = None,
-    user: tuple[int, int, list[int]] | None = None,
-    limited: bool = False,
-    environment: list[tuple[str, str]] | None = None,
-) -> Emulated:
-    """Run a command inside a scenario's network, on the real clock; releases the GIL.
+@type_check_only
+class Session(Protocol):
+    """A UE's session: ``airpath.emulation.attach.Session``."""
 
-    With ``flows`` the scenario's flows run too, or alone if the command is empty; ``progress`` is
-    then called as by ``simulate``. ``parity`` plays the packets again on the virtual clock.
+    @property
+    def index(self) -> int: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def qfi(self) -> int | None: ...
+    @property
+    def ambr_down_mbps(self) -> float | None: ...
+    @property
+    def ambr_up_mbps(self) -> float | None: ...
+    @property
+    def attached_ms(self) -> float: ...
+    @property
+    def established_ms(self) -> float: ...
 
-    ``bare`` leaves the model out: packets are passed on as they come, for comparison.
-    ``capture`` is a pcapng file to be written, ``files`` a directory for what the scenario's
-    programs write. Without a command they decide when the run ends. ``output`` and ``error``
-    are descriptors for what the command writes. ``monitor`` shows what happens.
-    ``sessions`` are those of UEs that attach: place in the scenario, address as a number, QFI, the
-    times in ms after which the UE is attached and has a session, and its AMBR down and up in b/s,
-    0 for no limit. Programs run as ``user`` (user, group, other groups; None: as this process), and
-    if ``limited`` without capabilities but CAP_NET_RAW, and for root those with which it gives up
-    being root; ``environment`` is what they have otherwise than this process.
+@type_check_only
+class Identity(Protocol):
+    """As whom programs run: ``airpath.emulation.identity.Identity``."""
+
+    @property
+    def become(self) -> tuple[int, int, list[int]] | None: ...
+    @property
+    def limited(self) -> bool: ...
+    @property
+    def environment(self) -> dict[str, str]: ...
+
+@type_check_only
+class EmulationConfig(Protocol):
+    """What is to be emulated: ``airpath.emulation.config.EmulationConfig``."""
+
+    @property
+    def command(self) -> Sequence[str]: ...
+    @property
+    def servers(self) -> Sequence[str]: ...
+    @property
+    def place(self) -> str | None: ...
+    @property
+    def quiet(self) -> bool: ...
+    @property
+    def bare(self) -> bool: ...
+    @property
+    def flows(self) -> bool: ...
+    @property
+    def parity(self) -> bool: ...
+    @property
+    def capture(self) -> Path | None: ...
+    @property
+    def files(self) -> Path | None: ...
+    @property
+    def output(self) -> int | None: ...
+    @property
+    def error(self) -> int | None: ...
+    @property
+    def monitor(self) -> Monitor | None: ...
+    @property
+    def progress(self) -> Callable[[float], bool] | None: ...
+    @property
+    def sessions(self) -> Sequence[Session]: ...
+    @property
+    def identity(self) -> Identity | None: ...
+
+def emulate(scenario: Scenario, seed: int, config: EmulationConfig) -> Emulated:
+    """Run a scenario on the real clock; releases the GIL.
 
     Raises ``ValueError`` for what cannot be emulated, ``OSError`` for what is not allowed here.
     """

@@ -10,11 +10,12 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from airpath.errors import InputError, InputTypeError, reason
+from airpath.errors import InputError, InputTypeError, OldSpellingWarning, reason
 
 if TYPE_CHECKING:
     from airpath import _core
@@ -47,9 +48,12 @@ def parse(text: str, name: str, directory: str | None = None, sets: Sets = None)
         if not _is_text(each):
             raise InputError(f"{each[:80]!r} is not UTF-8 text")
     try:
-        return _core.parse(text, name, directory, entries)
+        parsed = _core.parse(text, name, directory, entries)
     except _core.ScenarioError as error:
         raise InputError(str(error)) from error
+    for warning in parsed.warnings:
+        warnings.warn(warning, OldSpellingWarning, stacklevel=3)
+    return parsed
 
 
 def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
@@ -61,7 +65,7 @@ def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
         )
     given = os.fspath(name_or_path)
     if not _is_text(given) or "\0" in given:
-        raise InputError(f"{given!r} is no name of a scenario: it is not UTF-8 text")
+        raise InputError(f"{given!r} is not the name of a scenario: it is not UTF-8 text")
     path = Path(given)
     if _looks_like_a_path(given):
         return _read_file(path), given, str(path.parent)
@@ -134,7 +138,7 @@ def _read_file(path: Path) -> str:
             # A device may have no end; a pipe is read once.
             data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            raise InputError(f"{path} is no scenario: it is larger than {MOST_BYTES >> 20} MiB")
+            raise InputError(f"{path} is not a scenario: it is larger than {MOST_BYTES >> 20} MiB")
         return data.decode()
     except FileNotFoundError:
         name = path.name.removesuffix(".toml")

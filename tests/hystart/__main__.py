@@ -18,15 +18,15 @@ from typing import Annotated, Any
 
 import typer
 
-from airpath import __version__, _core, execute
+from airpath import __version__, _core
 from airpath import scenario as scenarios
 from airpath.analysis.statistics import mean_interval
+from airpath.base.toml import parse_toml
 from airpath.cli.console import progress_bar
-from airpath.emulation import emulate
-from airpath.results import Run
-from airpath.rundir import replaced_file
-from airpath.toml import parse_toml
-from airpath.twin.like import hosts_take_time, nearest_profile
+from airpath.drivers import emulate, simulate
+from airpath.runs.directories import replaced_file
+from airpath.runs.results import Run
+from airpath.twin.comparable import hosts_take_time, nearest_profile
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = ROOT / "studies/lte-cubic-hystart/scenario.toml"
@@ -36,11 +36,11 @@ ATTEMPTS = 3
 
 SLOW_STARTS = {
     "4.19": ["slow_start=hystart-4.19"],
-    "4.19.131": ["slow_start=hystart-4.19", "hystart_falling_minimum_exits=false"],
+    "4.19.131": ["slow_start=hystart-4.19", "hystart.falling_minimum_exits=false"],
     "4.19, both changes": [
         "slow_start=hystart-4.19",
-        "hystart_falling_minimum_exits=false",
-        "hystart_late_reset=false",
+        "hystart.falling_minimum_exits=false",
+        "hystart.late_reset=false",
     ],
     "6.14": ["slow_start=hystart-6.14"],
     "HyStart++": ["slow_start=hystart++"],
@@ -72,7 +72,7 @@ class Case:
             f"flow.1.profile={profile}",
             f"flow.1.size_bytes={SIZES[self.size]}",
             f"flow.1.start_s={start:.6f}",
-            f"flow.1.aggregation_bytes={aggregation}",
+            f"flow.1.aggregation.max_bytes={aggregation}",
             "emulation.slow_start=profile",
             *(f"flow.1.{key}" for key in SLOW_STARTS[self.slow_start]),
         ]
@@ -114,7 +114,7 @@ def main(
 def _simulated(case: Case, profile: str) -> dict[str, Any]:
     plain = case.scenario(simulated=False, profile=profile, aggregation=0)
     simulated = case.scenario(simulated=True, profile=profile, aggregation=plain.coalesce_bytes)
-    return _figures(execute.execute(simulated, seed=1 + case.repetition))
+    return _figures(simulate.execute(simulated, seed=1 + case.repetition))
 
 
 def _emulated(case: Case, profile: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from airpath import doctor
+from airpath.emulation import doctor
 
 PACKAGES = {
     "curl": "curl",

@@ -6,7 +6,8 @@ not, and a wrong figure then says nothing about airpath. Such a test has three o
 - it passes;
 - it fails: a check went wrong although the machine was on time;
 - it is not judged: in each of four attempts either the emulation itself said that its packets were
-  late (:func:`on_time`), or a check went wrong while the machine had other work (:class:`Share`).
+  late (:func:`on_time`), or a check went wrong while the machine had other work
+  (:class:`OtherWork`).
 
 What is not judged is listed with its reasons at the end, and is never called passed.
 docs/adr/0029-real-clock-tests.md says why these measures, and where the thresholds come from.
@@ -87,14 +88,14 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Share:
+class OtherWork:
     """What went to others during a test, as shares of the machine's processor time."""
 
     others: float
     stolen: float
 
     @classmethod
-    def since(cls, before: Usage) -> Share:
+    def since(cls, before: Usage) -> OtherWork:
         """From ``before`` until now; children count once they have been waited for."""
         after = Usage.now()
         whole = max((after.at - before.at) * before.processors, 1e-9)
@@ -117,15 +118,15 @@ class Attempts:
 
     too_late: list[str] = field(default_factory=list)
     """Why attempts did not count."""
-    shares: list[Share] = field(default_factory=list)
+    other_work: list[OtherWork] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
-    def facts(self) -> dict[str, Any]:
+    def outcome(self) -> dict[str, Any]:
         """Return what the file of outcomes says about it."""
         return {
             "too_late": self.too_late,
-            "others": [round(share.others, 3) for share in self.shares],
-            "stolen": [round(share.stolen, 3) for share in self.shares],
+            "others": [round(work.others, 3) for work in self.other_work],
+            "stolen": [round(work.stolen, 3) for work in self.other_work],
             "seconds": [round(seconds, 1) for seconds in self.seconds],
         }
 
@@ -150,7 +151,7 @@ class RealClock:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         while True:
             reports = self._attempt(item, nextitem, attempts)
-            if len(attempts.too_late) < len(attempts.shares):
+            if len(attempts.too_late) < len(attempts.other_work):
                 break
             if len(attempts.too_late) > RETRIES:
                 _call_not_judged(item, reports, attempts.too_late[-1])
@@ -158,7 +159,7 @@ class RealClock:
             # What was late may be a fixture of the module: all are made again.
             item.session._setupstate.teardown_exact(None)
         for report in reports:
-            report.real_clock = attempts.facts()  # type: ignore[attr-defined]
+            report.real_clock = attempts.outcome()  # type: ignore[attr-defined]
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
@@ -169,15 +170,15 @@ class RealClock:
         self._raised.clear()
         before = Usage.now()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        share = Share.since(before)
-        attempts.shares.append(share)
+        work = OtherWork.since(before)
+        attempts.other_work.append(work)
         attempts.seconds.append(time.monotonic() - before.at)
         if any(report.failed for report in reports):
             late = next((error for error in self._raised if isinstance(error, TooLate)), None)
             if late is not None:
                 attempts.too_late.append(str(late))
-            elif share.busy is not None:
-                attempts.too_late.append(f"{share.busy}: {_first_line(self._raised)}")
+            elif work.busy is not None:
+                attempts.too_late.append(f"{work.busy}: {_first_line(self._raised)}")
         return reports
 
     @pytest.hookimpl(tryfirst=True)
@@ -197,9 +198,9 @@ class RealClock:
         """Collect a test's outcome from the reports of its three parts."""
         is_new = not self._outcomes or self._outcomes[-1]["test"] != report.nodeid
         if is_new:
-            facts = getattr(report, "real_clock", None)
+            outcome = getattr(report, "real_clock", None)
             self._outcomes.append({"suite": "python", "test": report.nodeid, "outcome": "passed",
-                                   "real_clock": facts})  # fmt: skip
+                                   "real_clock": outcome})  # fmt: skip
         last = self._outcomes[-1]
         if hasattr(report, "not_judged"):
             last.update(outcome=NOT_JUDGED, reason=report.not_judged)

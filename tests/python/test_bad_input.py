@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import airpath
+from airpath.drivers.simulate import MOST_SEEDS
 from airpath.errors import AirpathError, InputError
-from airpath.execute import MOST_SEEDS
 from airpath.scenario import shipped_scenarios
 from conftest import DOWNLINK, Command, command_environment
 
@@ -90,9 +90,9 @@ def test_a_closed_output_is_one_line(tmp_path: Path) -> None:
         (("run", DOWNLINK, "--out", "/"), "'/' cannot become a run directory"),
         (("run", DOWNLINK, "--out", ".."), "'..' cannot become a run directory"),
         (("run", DOWNLINK, "--repeat", "1000000000000"), f"repeat must be from 1 to {MOST_SEEDS}"),
-        (("run", "/dev/zero"), "/dev/zero is no scenario: it is larger than 4 MiB"),
+        (("run", "/dev/zero"), "/dev/zero is not a scenario: it is larger than 4 MiB"),
         (("run", "/dev/null"), "needs at least one [[flow]]"),
-        (("run", b"\xff"), r"'\udcff' is no name of a scenario: it is not UTF-8 text"),
+        (("run", b"\xff"), r"'\udcff' is not the name of a scenario: it is not UTF-8 text"),
         (("run", "wire", "--set", b"\xff=1"), r"'\udcff=1' is not UTF-8 text"),
         (("reproduce", "3g-latency", "--repeat", "1000000000000"), "repeat must be from 1 to"),
     ],
@@ -216,6 +216,16 @@ def test_a_long_argument_is_not_told_whole() -> None:
     assert len(str(caught.value)) < 1000
 
 
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_a_name_that_is_no_utf_8_is_a_name(tmp_path: Path, option: str) -> None:
+    name = "$'\\xff.html'"
+    finished = shell(
+        f"airpath run wire --set run.duration_s=1 --explain off {option} {name} --json", tmp_path
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert os.path.exists(os.fsencode(tmp_path) + b"/\xff.html")
+
+
 # What follows throws dice.
 SEED = int(os.environ.get("AIRPATH_FUZZ_SEED", random.randrange(1 << 32)))
 SECONDS = float(os.environ.get("AIRPATH_FUZZ_S", "15"))
@@ -267,27 +277,35 @@ CODES = {0, 1, 2, 3, 130, 141}
 
 @pytest.fixture
 def harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, core: Any) -> Iterator[None]:
-    """Nothing is emulated, no study runs; ten seconds a command."""
+    """Nothing is emulated, no study runs; 20 s of processor time a command, and 5 minutes."""
 
     def refused(*_: Any, **__: Any) -> Any:
         raise OSError(1, "Operation not permitted")
 
     def slow(*_: Any) -> Any:
-        raise TimeoutError("a command took more than ten seconds")
+        raise TimeoutError("a command took too long")
 
     monkeypatch.setattr("airpath._core.emulate", refused)
     monkeypatch.setattr("airpath.emulation.rootless.enter", lambda: False)
-    monkeypatch.setattr("airpath.reproduce.in_threads", refused)
+    monkeypatch.setattr("airpath.study.reproduce.in_threads", refused)
     monkeypatch.chdir(tmp_path)
-    before = signal.signal(signal.SIGALRM, slow)
+    numbers = (signal.SIGALRM, signal.SIGPROF)
+    before = {number: signal.signal(number, slow) for number in numbers}
     yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    _limit(0, 0)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def _limit(processor_s: float, wall_s: float) -> None:
+    """How long it may go on; 0: for ever. A busy machine makes it no slower in processor time."""
+    signal.setitimer(signal.ITIMER_PROF, processor_s)
+    signal.setitimer(signal.ITIMER_REAL, wall_s)
 
 
 def judged(cli: Any, words: list[str]) -> int:
     """Run a command; what is wrong with its answer fails the test and says the words."""
-    signal.alarm(10)
+    _limit(20, 300)
     try:
         code, _, err = cli(*words)
     except SystemExit as stop:
@@ -295,7 +313,7 @@ def judged(cli: Any, words: list[str]) -> int:
     except BaseException as error:
         pytest.fail(f"{AGAIN}: {words!a}: {type(error).__name__}: {error!a}")
     finally:
-        signal.alarm(0)
+        _limit(0, 0)
     if code not in CODES or "Traceback" in err or len(err) > 100_000:
         pytest.fail(f"{AGAIN}: {words!a}: code {code}: {err[:2000]!a}")
     return int(code)

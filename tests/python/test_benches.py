@@ -85,7 +85,7 @@ def test_hashes_are_the_same_twice_and_name_what_differs(bench: Any) -> None:
 
 
 def test_every_figure_of_every_study_is_hashed(bench: Any) -> None:
-    from airpath.study import load_study, study_names
+    from airpath.study.definition import load_study, study_names
 
     hashes = bench("hashes")
     for name in study_names():

@@ -83,7 +83,7 @@ def drawn(chromium: list[str], report: Path, *options: str) -> str:
     assert 'data-drawn="yes"' in done.stdout
     assert "CONSOLE" not in done.stderr, done.stderr
     assert asked_by_pages(log) == []
-    charts = re.findall(r'data-chart="(\w+)"', done.stdout)
+    charts = re.findall(r'data-chart="([\w-]+)"', done.stdout)
     assert len(re.findall(r'<svg[^>]*class="marks"', done.stdout)) == len(charts)
     return done.stdout
 
@@ -92,15 +92,15 @@ def drawn(chromium: list[str], report: Path, *options: str) -> str:
 def test_every_chart_is_drawn(chromium: list[str], report: Path, scheme: str) -> None:
     setting = f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}"
     page = drawn(chromium, report, setting)
-    assert re.findall(r'data-chart="(\w+)"', page) == ["timeline", "seeds", "rtt", "links"]
+    assert re.findall(r'data-chart="([\w-]+)"', page) == ["timeline", "seeds", "rtt", "links"]
 
 
 def test_the_radio_is_drawn(chromium: list[str], radio_report: Path) -> None:
-    charts = ["timeline", "rtt", "radio", "crossing", "links"]
-    assert re.findall(r'data-chart="(\w+)"', drawn(chromium, radio_report)) == charts
+    charts = ["timeline", "rtt", "radio", "radio-segment", "links"]
+    assert re.findall(r'data-chart="([\w-]+)"', drawn(chromium, radio_report)) == charts
 
 
-LOOK = """<script type="module">
+MEASURE = """<script type="module">
 const cut = [];
 while (!document.documentElement.dataset.drawn) await new Promise((go) => setTimeout(go, 50));
 const beyond = (inner, outer) => inner.left < outer.left - 1 || inner.right > outer.right + 1;
@@ -129,7 +129,7 @@ def test_no_text_is_cut(
     chromium: list[str], request: pytest.FixtureRequest, tmp_path: Path, width: int, which: str
 ) -> None:
     whole, _, end = request.getfixturevalue(which).read_text().rpartition("</body>")
-    inside = html.escape(f"{whole}{LOOK}</body>{end}")
+    inside = html.escape(f"{whole}{MEASURE}</body>{end}")
     page = tmp_path / "page.html"
     page.write_text(f'<iframe width="{width}" height="900" srcdoc="{inside}"></iframe>{WAIT}')
     looked = re.search(r'data-looked="(.*?)"', drawn(chromium, page))

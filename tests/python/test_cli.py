@@ -34,6 +34,7 @@ def matches(name: str, text: str) -> None:
 COMMANDS = [
     "",
     "run",
+    "whatif",
     "emulate",
     "twin",
     "reproduce",
@@ -77,8 +78,8 @@ def test_help(cli: Any, command: str) -> None:
         (["run", "codle"], "error: no scenario named 'codle'; did you mean 'codel'?"),
         (["run", "qqqqqqqq"], "error: no scenario named 'qqqqqqqq'\n  there are: asymmetric-3g, "),
         (["run", "wire", "nope"], "error: no scenario named 'nope'"),
-        (["run", "wire", "codel", "--out", "x"], "error: --out is for one scenario; several have a "
-         "directory each in runs"),
+        (["run", "wire", "codel", "--out", "x"], "error: --out is for one scenario; several "
+         "scenarios get a directory each in runs"),
         (["report"], "error: there is no run in runs; `airpath run SCENARIO` makes one"),
         (["reproduce", "q"], "error: no study named 'q'\n  there are: 3g-latency, "),
         (["run", "lab/codel.toml"], "error: no scenario file lab/codel.toml; did you mean "
@@ -119,14 +120,15 @@ def test_json_is_one_document_with_the_documented_keys(cli: Any) -> None:
     assert code == 0
     document = json.loads(out)
     assert list(document) == [
-        "run", "flows", "pings", "links", "fairness", "proxies", "radio", "findings",
+        "run", "flows", "groups", "pings", "links", "fairness", "proxies", "radio", "findings",
+        "tried", "breakdowns", "explained",
     ]  # fmt: skip
-    assert {"id", "version", "seed", "scenario_sha256", "wall_s", "simulated_s", "events"} <= (
+    assert {"id", "version", "seed", "scenario_sha256", "wall_s", "duration_s", "events"} <= (
         document["run"].keys()
     )
     assert document == json.loads(Path("here/summary.json").read_text())
     for finding in document["findings"]:
-        assert {"cause", "confidence", "evidence", "advice", "gain"} <= finding.keys()
+        assert {"cause", "confidence", "evidence", "advice", "set", "gain"} <= finding.keys()
 
 
 def test_run_with_report(cli: Any) -> None:
@@ -137,7 +139,7 @@ def test_run_with_report(cli: Any) -> None:
 
 
 def test_the_default_directory_is_in_runs(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airpath.execute.default_name", lambda stem, _: stem)
+    monkeypatch.setattr("airpath.drivers.simulate.default_name", lambda stem, _: stem)
     for _ in range(2):
         assert cli("run", DOWNLINK)[0] == 0
     names = sorted(path.name for path in Path("runs").iterdir())

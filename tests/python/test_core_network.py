@@ -263,9 +263,9 @@ def test_gtpu_is_what_wireshark_says(
     assert gtpu["interface"] == interface
     session = gtpu["sessions"][0]
     for way in ("down", "up"):
-        facts = gtpu["directions"][way]
-        assert facts["sent"] == facts["received"] > 10
-        assert facts["refused"] == facts["ignored"] == 0
+        counts = gtpu["directions"][way]
+        assert counts["sent"] == counts["received"] > 10
+        assert counts["refused"] == counts["ignored"] == 0
     capture = tmp_path / "run/capture.pcapng"
     for file, where in ((wire, "gtp"), (capture, f'gtp && frame.interface_name == "{interface}"')):
         rows = _packets(
@@ -552,7 +552,7 @@ def test_nothing_is_left_of_a_killed_core(tmp_path: Path) -> None:
 
 
 @needs_nft
-def test_a_sender_is_watched_behind_a_nat(airpath_command: Command, tmp_path: Path) -> None:
+def test_a_sender_is_observed_behind_a_nat(airpath_command: Command, tmp_path: Path) -> None:
     """The server's socket knows the NAT's address; its windows are the flow's all the same."""
     (tmp_path / "s.toml").write_text(_nat(30, count=2) + 'opened_by = "receiver"\n')
     done = airpath_command(

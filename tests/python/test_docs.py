@@ -17,11 +17,11 @@ import pytest
 
 import airpath
 from airpath import _core
-from airpath.reproduce import reproduce
+from airpath.base.text import digits, milliseconds
+from airpath.runs.summary import lookup
 from airpath.scenario import load, shipped_scenarios
-from airpath.study import load_study, study_names
-from airpath.summary import look_up
-from airpath.text import digits, milliseconds
+from airpath.study.definition import load_study, study_names
+from airpath.study.reproduce import reproduce
 from conftest import Command
 from twin.rows import ROWS
 
@@ -52,11 +52,11 @@ def faults() -> str:
     @cache
     def summary(sets: tuple[str, ...]) -> dict[str, Any]:
         path = study.directory / figure.scenario
-        return airpath.run(path, [*figure.sets, *sets], repeat=study.repeat).summary
+        return {**airpath.run(path, [*figure.sets, *sets], repeat=study.repeat).summary}
 
     def mean(variant: dict[str, Any], condition: dict[str, Any]) -> str:
         sets = (*variant["set"], *condition.get("set", []))
-        return digits(look_up(summary(sets), condition["metric"]))
+        return digits(lookup(summary(sets), condition["metric"]))
 
     for variant in figure.shape["variants"]:
         rows.append([variant["label"], *(mean(variant, each) for each in conditions)])
@@ -118,7 +118,9 @@ def test_the_caption_of_the_readme_is_what_comes_out() -> None:
 
     def ping(**sets: object) -> str:
         run = airpath.run("bufferbloat", {f"path.down.0.{key}": to for key, to in sets.items()})
-        return milliseconds(run.summary["pings"][0]["rtt_ms"]["p50"])
+        rtt = run.summary["pings"][0]["rtt_ms"]
+        assert rtt is not None
+        return milliseconds(rtt["p50"])
 
     assert f"a ping takes {ping()} (median)" in caption
     assert f"with 15 kB of buffer it takes {ping(queue_packets=10)}" in caption
@@ -153,6 +155,49 @@ def test_getting_started_prints_what_the_command_prints(
     lines = [line.removeprefix("    ") for line in block[1].splitlines()]
     printed = airpath_command("run", *arguments).stdout.splitlines()
     assert lines == printed[: len(lines)]
+
+
+def test_a_packets_way_leads_along_files_that_are_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = text.partition("## A packet's way")[2].partition("\n## ")[0]
+    simulated, emulated = section.partition("Emulated")[::2]
+    for walk in (simulated, emulated):
+        steps = re.findall(r"^\d+\. `([\w/.]+)` ", walk, re.M)
+        assert 5 <= len(steps) <= 10
+        for step in steps:
+            assert (ROOT / step).is_file(), f"ARCHITECTURE.md: there is no {step}"
+
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("diff", re.findall(r"^```diff\n(.*?)^```", CONTRIBUTING, re.M | re.S))
+def test_what_an_addition_touches_is_what_is_there(diff: str) -> None:
+    lines: list[str] = []
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            path = ROOT / line[4:]
+            lines = [each.strip() for each in path.read_text(encoding="utf-8").splitlines()]
+        else:
+            assert line[1:].strip() in lines, f"CONTRIBUTING.md: {path} has no line {line[1:]}"
+
+
+TEN_KEYS = (GUIDES / "ten-keys.md").read_text(encoding="utf-8")
+TEN_RUNS = re.findall(r"^    airpath (run .+)\n\n    (.+)$", TEN_KEYS, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("command", "printed"), TEN_RUNS)
+def test_the_ten_keys_do_what_their_page_says(
+    airpath_command: Command, command: str, printed: str
+) -> None:
+    assert airpath_command(*command.split()).stdout.splitlines()[0] == printed
+
+
+def test_the_ten_keys_are_ten_and_each_is_set_by_its_command() -> None:
+    keys = re.findall(r"\*\*`(\w+) = ", TEN_KEYS)
+    assert len(keys) == 10
+    for key, (command, _) in zip(keys, TEN_RUNS, strict=True):
+        assert f".{key}=" in command
 
 
 def test_what_is_missing_is_the_same_everywhere() -> None:

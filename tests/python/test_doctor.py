@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from airpath import doctor
+from airpath.emulation import doctor
 from airpath.emulation.machine import Machine
 from conftest import Command
 
@@ -107,8 +107,8 @@ def test_a_missing_program_has_its_package(root: Path, program: str, package: st
 def test_an_ordinary_user_where_user_namespaces_are_allowed(root: Path) -> None:
     (root / "proc/self/status").write_text(NO_RIGHTS)
     machine = Fake(root)
-    assert _found("root", machine).remedy == "run it with sudo"
-    assert _found("namespaces", machine).detail.endswith("as a user")
+    assert _found("root", machine).remedy == "run airpath with sudo"
+    assert _found("namespaces", machine).detail.endswith("inside a user namespace")
     assert "--user" in machine.ran[0]
     assert doctor.as_json(doctor.examine(machine))["emulate"]
 
@@ -148,7 +148,7 @@ def test_processors_that_may_not_be_kept_awake(root: Path) -> None:
     assert device.read_bytes() == b"", "only asked"
     device.unlink()
     missing = _found("idle processors", Fake(root))
-    assert (missing.found, missing.remedy) == (False, "in a container: give it the device")
+    assert (missing.found, missing.remedy) == (False, "in a container, give it the device")
 
 
 def test_a_slow_clock_has_a_better_one(root: Path) -> None:
@@ -169,7 +169,7 @@ def test_bpf_takes_a_kernel_a_build_and_rights(root: Path, monkeypatch: pytest.M
     monkeypatch.setattr(doctor, "_built_with_bpf", lambda: True)
     assert _found("bpf", Fake(root)).found
     (root / "proc/self/status").write_text(NO_RIGHTS)
-    assert _found("bpf", Fake(root)).remedy == "run it with sudo"
+    assert _found("bpf", Fake(root)).remedy == "run airpath with sudo"
     monkeypatch.setattr(doctor, "_built_with_bpf", lambda: False)
     assert "built without" in _found("bpf", Fake(root)).detail
     (root / "sys/kernel/btf/vmlinux").unlink()
@@ -192,8 +192,11 @@ def test_the_wake_ups_are_measured() -> None:
     assert 0 <= said["p50"] <= said["p99"] <= said["max"] < 1e6
 
 
-OURS = {"airpath", "cd", "file", "git", "in", "make", "python", "python3", "set", "source", "sudo",
-        "link", "tc", "tools/setup", ".venv/bin/airpath", ".venv/bin/python"}  # fmt: skip
+OURS = {
+    *("airpath", ".venv/bin/airpath", ".venv/bin/python", "tools/setup"),
+    *("cd", "set", "source", "file", "git", "groups", "in", "link", "tc", "true"),
+    *("make", "python", "python3", "sudo"),
+}
 """What guides name that `doctor` need not know: airpath's own, the shell's, what made airpath, and
 words that are no programs where they stand. No guide runs `tc`."""
 

@@ -68,7 +68,7 @@ def test_the_exit_code_is_the_commands(
     [
         (("proxy", "--", "true"), "down.2.proxy"),
         (("two-flows", "--set", "flow.0.congestion=bbr3", "--", "true"), "reno, cubic, bbr"),
-        (("two-flows", "--at", "nowhere", "--", "true"), "ends: server, ue"),
+        (("two-flows", "--at", "nowhere", "--", "true"), "ends are server, ue"),
     ],
 )
 def test_what_cannot_be_emulated_is_refused(
@@ -107,8 +107,8 @@ def test_a_ping_takes_the_time_of_the_path(
     assert match, said
     # 15 ms down, 10 ms up, and the machine's own time.
     assert 25.0 <= float(match[1]) < 26.0
-    for facts in document["emulation"]["directions"].values():
-        assert facts["entered"] == facts["left"] == 20
+    for counts in document["emulation"]["directions"].values():
+        assert counts["entered"] == counts["left"] == 20
 
 
 @needs_root
@@ -155,10 +155,10 @@ def test_iperf3(
     link = next(link for link in document["links"] if link["id"].endswith(direction))
     goodput = end["sum_received"]["bits_per_second"] / 1e6
     assert 1.0 < goodput < link["capacity_mbps"]
-    for facts in document["emulation"]["directions"].values():
-        inside = facts["entered"] - facts["left"] - sum(facts["dropped"].values())
+    for counts in document["emulation"]["directions"].values():
+        inside = counts["entered"] - counts["left"] - sum(counts["dropped"].values())
         assert 0 <= inside <= document["emulation"]["inside"]
-        assert facts["refused"] == 0
+        assert counts["refused"] == 0
 
 
 @needs_root
@@ -226,7 +226,7 @@ def test_a_capture_has_every_place_and_the_models_times(
     directions = printed(done)["emulation"]["directions"]
     names, packets = pcapng(out / "capture.pcapng")
     assert names == ["server", "ue"]
-    count = sum(facts["entered"] + facts["left"] for facts in directions.values())
+    count = sum(counts["entered"] + counts["left"] for counts in directions.values())
     assert len(packets) == count
     seen: dict[bytes, list[tuple[int, int]]] = {}
     for place, at, packet in packets:
@@ -250,7 +250,7 @@ def test_every_tool_opens_a_capture(airpath_command: Command, wire: Path) -> Non
         *("exec iperf3 -s", "--", "iperf3", "-c", "server", "-R", "-n", "200k"),
     )
     directions = printed(done)["emulation"]["directions"]
-    count = sum(facts["entered"] + facts["left"] for facts in directions.values())
+    count = sum(counts["entered"] + counts["left"] for counts in directions.values())
     capture = str(out / "capture.pcapng")
 
     def reads(*words: str) -> str:

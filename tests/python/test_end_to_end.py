@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-import airpath.study
+from airpath.study.definition import STUDIES
 from conftest import PATIENCE_S, Command, command_environment, start_command, until
 
 NOISY = "random-loss"
@@ -36,7 +36,7 @@ def test_every_shipped_scenario_runs_and_reports(
     names = [name for name, _ in core.shipped()]
     assert names
     for name in names:
-        done = airpath_command("run", name, "--out", name)
+        done = airpath_command("run", name, "--explain", "off", "--out", name)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("\n") >= 1
         assert {path.stem for path in (tmp_path / name).glob("*.parquet")} >= TABLES
@@ -71,7 +71,7 @@ def test_the_resolved_scenario_is_the_same_run(airpath_command: Command, tmp_pat
     assert done.returncode == 0, done.stderr
 
     def rows(run: str) -> object:
-        from airpath.results import Run
+        from airpath.runs.results import Run
 
         return Run.open(tmp_path / run).samples.rows()
 
@@ -82,7 +82,7 @@ def test_json_is_one_document(airpath_command: Command, tmp_path: Path) -> None:
     done = airpath_command("run", "ping-under-load", "--json", "--out", "run")
     document = json.loads(done.stdout)
     assert document == json.loads((tmp_path / "run/summary.json").read_text())
-    keys = {"id", "version", "seed", "scenario_sha256", "wall_s", "simulated_s", "events"}
+    keys = {"id", "version", "seed", "scenario_sha256", "wall_s", "duration_s", "events"}
     assert keys <= document["run"].keys()
     flow = next(flow for flow in document["flows"] if flow["kind"] == "bulk")
     assert {
@@ -261,7 +261,7 @@ def test_a_download_keeps_a_ue_with_drx_awake(airpath_command: Command) -> None:
 
     def download(*sets: str) -> dict[str, Any]:
         options = [word for entry in (*sets, "run.duration_s=8") for word in ("--set", entry)]
-        path = airpath.study.STUDIES / "5g-drx/scenario.toml"
+        path = STUDIES / "5g-drx/scenario.toml"
         done = airpath_command("run", str(path), "--json", *options, "--set", "flow.0.duration_s=7")
         assert done.returncode == 0, done.stderr
         flow: dict[str, Any] = json.loads(done.stdout)["flows"][0]

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import airpath
-from airpath import execute
+from airpath.drivers import simulate
 from airpath.errors import AirpathError, InputError
-from airpath.results import Run
+from airpath.runs.results import Run
 from conftest import DOWNLINK
 
 NAME = DOWNLINK
@@ -30,7 +30,7 @@ def test_a_run_in_memory_writes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_tables_are_shared_not_copied() -> None:
     from airpath import _core
-    from airpath.results import result_table
+    from airpath.runs.tables import result_table
 
     result = _core.simulate(airpath.load(NAME), 1)
     frames = [result_table(result, "samples") for _ in range(2)]
@@ -62,7 +62,7 @@ def test_several_seeds_have_a_directory_each(tmp_path: Path) -> None:
 
 def test_the_mean_of_seeds_has_an_interval() -> None:
     run = airpath.run(NAME, repeat=4)
-    flow = run.summary["flows"][0]
+    flow: Any = run.summary["flows"][0]
     low, high = flow["ci95"]["goodput_mbps"]
     assert low <= flow["goodput_mbps"] <= high
     assert len(flow["values"]["goodput_mbps"]) == 4
@@ -86,10 +86,12 @@ def test_sets_may_be_a_dictionary_or_a_list() -> None:
 
 
 def test_default_directories_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("airpath.execute.default_name", lambda stem, short: f"{stem}-{short[:6]}")
+    monkeypatch.setattr(
+        "airpath.drivers.simulate.default_name", lambda stem, short: f"{stem}-{short[:6]}"
+    )
     scenario = airpath.load(NAME)
     names = [
-        execute.execute(scenario, default_parent=tmp_path / "runs").directory for _ in range(3)
+        simulate.execute(scenario, default_parent=tmp_path / "runs").directory for _ in range(3)
     ]
     first = names[0]
     assert first is not None
@@ -133,7 +135,7 @@ def test_ctrl_c_stops_every_thread_and_leaves_nothing(tmp_path: Path) -> None:
 
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        execute.execute(scenario, repeat=3, workers=2, out=tmp_path / "run", progress=interrupt)
+        simulate.execute(scenario, repeat=3, workers=2, out=tmp_path / "run", progress=interrupt)
     assert threading.active_count() == before
     assert list(tmp_path.iterdir()) == []
 

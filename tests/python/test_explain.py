@@ -10,14 +10,15 @@ import airpath
 
 def test_a_cause_is_named_and_its_advice_comes_true_on_other_seeds() -> None:
     finding = airpath.explain("small-window")["findings"][0]
-    assert finding["cause"] == "send-buffer"
+    assert finding["cause"] == "receive-window"
     gain = finding["gain"]
+    assert gain is not None
     run = airpath.run("small-window", set=finding["set"], seed=1000)
-    (flow,) = run.summary["flows"]
+    flow: Any = run.summary["flows"][0]
     assert math.isclose(flow[gain["metric"]], gain["after"], rel_tol=0.15)
     assert gain["after"] > 3 * gain["before"]
     again = airpath.explain("small-window", set=finding["set"])
-    assert "send-buffer" not in {finding["cause"] for finding in again["findings"]}
+    assert "receive-window" not in {finding["cause"] for finding in again["findings"]}
 
 
 def test_the_answer_does_not_depend_on_the_workers() -> None:
@@ -31,6 +32,43 @@ def test_what_could_not_be_tried_is_listed() -> None:
     assert answer["findings"][0]["cause"] == "policer"
     assert answer["runs"] > 3
     assert all(tried["outcome"] for tried in answer["tried"])
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("nr-drx", "drx"),
+        ("policer", "policer"),
+        ("jitter-reorder", "reordering"),
+        ("bufferbloat", "bufferbloat"),
+        ("hypervisor", "stalling-host"),
+        ("two-flows", "congestion-control"),
+        ("proxy", "random-loss"),
+        ("one-way-firewall", "one-way-path"),
+        ("double-nat", "double-nat"),
+        ("file-download", "slow-start"),
+    ],
+)
+def test_the_cause_that_a_scenario_shows_is_named_first(name: str, cause: str) -> None:
+    assert airpath.explain(name)["findings"][0]["cause"] == cause
+
+
+def test_settings_of_streams_are_said_to_be_those_of_all() -> None:
+    finding = airpath.explain("random-loss", set="flow.0.streams=4")["findings"][0]
+    assert finding["set"] == ['flow.0.congestion="bbr"']
+    assert (finding["advice"] or "").endswith(
+        "The settings are those of all 4 streams of download."
+    )
+
+
+@pytest.mark.parametrize("name", ["asymmetric-3g", "evdo", "two-flows"])
+def test_advice_without_settings_says_why(name: str) -> None:
+    findings = airpath.explain(name)["findings"]
+    bare = [finding for finding in findings if finding["set"] is None and finding["advice"]]
+    assert bare
+    for finding in bare:
+        assert "There are no settings for that: " in (finding["advice"] or "")
+        assert finding["gain"] is None
 
 
 def test_it_can_be_stopped() -> None:

@@ -87,7 +87,7 @@ def test_each_kind_of_flow_runs_and_is_counted(
     out = tmp_path / "run"
     document = _document(airpath_command, str(scenario), "--out", str(out))
     assert document["emulation"]["failed_flows"] == []
-    assert document["run"]["simulated_s"] == pytest.approx(3.0, abs=0.05)
+    assert document["run"]["duration_s"] == pytest.approx(3.0, abs=0.05)
     flows = {flow["id"]: flow for flow in document["flows"]}
     assert list(flows) == ["download", "object", "voice", "asked"]
 
@@ -269,7 +269,7 @@ def test_the_run_ends_with_its_flows_and_a_command_runs_beside_them(
     path.write_text(PATH.replace("duration_s = 3", "duration_s = 60") + ping)
     document = _document(airpath_command, str(path))
     assert document["pings"][0]["sent"] == 5
-    assert document["run"]["simulated_s"] < 2
+    assert document["run"]["duration_s"] < 2
     done = airpath_command(
         *("emulate", str(path), "--flows", "--json", "--set", "flow.0.count=100"),
         *("--", "sh", "-c", "sleep 0.5; exit 7"),
@@ -286,7 +286,7 @@ def test_the_run_ends_with_its_flows_and_a_command_runs_beside_them(
     [
         (("--set", "flow.4.packet_bytes=1501"), "flow `ping`: packets of 1501 bytes"),
         (("--set", "flow.1.congestion=bbr3"), "flow `object`: the kernel has no `bbr3`"),
-        (("--at", "server"), "--at are for a COMMAND"),
+        (("--at", "server"), "--at need a COMMAND"),
     ],
 )
 def test_bad_use_is_refused(

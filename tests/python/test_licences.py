@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airpath.toml import read_toml
+from airpath.base.toml import read_toml
 from tools import ROOT, tool
 
 
@@ -53,8 +53,8 @@ def test_an_expression_is_allowed_if_a_choice_is(
 
 def _crate(name: str, version: str = "1.0.0", **changes: Any) -> dict[str, Any]:
     source = "registry+https://github.com/rust-lang/crates.io-index"
-    facts = {"license": "MIT", "source": source, "dependencies": []}
-    return {"id": f"{name} {version}", "name": name, "version": version, **facts, **changes}
+    fields = {"license": "MIT", "source": source, "dependencies": []}
+    return {"id": f"{name} {version}", "name": name, "version": version, **fields, **changes}
 
 
 def _metadata(*crates: dict[str, Any], uses: dict[str, str] | None = None) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def test_what_is_missing_is_no_package_that_is_allowed(licences: Any) -> None:
 def test_bpf_programs_tell_the_kernel_what_their_sources_say(licences: Any, tmp_path: Path) -> None:
     sources = sorted((ROOT / "crates/bpf/kernel").iterdir())
     assert list(licences.bpf_complaints(sources)) == []
-    good = (ROOT / "crates/bpf/kernel/watch.bpf.c").read_text(encoding="utf-8")
+    good = (ROOT / "crates/bpf/kernel/observer.bpf.c").read_text(encoding="utf-8")
     changed = tmp_path / "x.bpf.c"
     for old, new in (("Dual MIT/GPL", "GPL"), (" OR GPL-2.0-only", "")):
         changed.write_text(good.replace(old, new))

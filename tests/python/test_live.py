@@ -13,16 +13,17 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 from airpath.emulation.dashboard import PANELS, dashboard
+from airpath.emulation.document import Snapshot
 from airpath.emulation.live import view
 from airpath.emulation.metrics import HOLD_S, Collector
-from airpath.emulation.watching import is_shell
+from airpath.emulation.monitoring import is_shell
 from conftest import PATIENCE_S, Command, start, start_command
 from emulated import needs_root, skip_without
 
@@ -36,14 +37,14 @@ def _radio(**counts: Any) -> dict[str, Any]:
     return {**dict.fromkeys(keys, 0), "dropped": [], **counts}
 
 
-def _snapshot(time_s: float, **changes: Any) -> dict[str, Any]:
-    way: dict[str, Any] = {
+def _snapshot(time_s: float, **changes: Any) -> Snapshot:
+    direction: dict[str, Any] = {
         **dict.fromkeys(("entered", "left", "left_bytes", "refused"), 0),
         **{"dropped": [], "late_p99_us": None, "late_max_us": None},
     }
-    return {
+    snapshot: Any = {
         "time_s": time_s,
-        "directions": [way, way],
+        "directions": [direction, direction],
         "links": [],
         "cells": [],
         "ues": [],
@@ -52,9 +53,10 @@ def _snapshot(time_s: float, **changes: Any) -> dict[str, Any]:
         "mobility": [],
         **changes,
     }
+    return cast("Snapshot", snapshot)
 
 
-def _text(before: dict[str, Any] | None, now: dict[str, Any]) -> str:
+def _text(before: Snapshot | None, now: Snapshot) -> str:
     console = Console(width=120, no_color=True, file=io.StringIO())
     with console.capture() as captured:
         console.print(view(before, now, "title", 500.0))
@@ -64,14 +66,14 @@ def _text(before: dict[str, Any] | None, now: dict[str, Any]) -> str:
 def test_rates_are_differences() -> None:
     """1 MB in 2 s are 4 Mb/s; 3,000 of 100,000 PRBs are 3 %; 3 of 12 blocks failed."""
 
-    def at(time_s: float, k: int) -> dict[str, Any]:
+    def at(time_s: float, k: int) -> Snapshot:
         down = _radio(bytes=10**6 * k, blocks=12 * k, first_errors=3 * k, mcs_sum=240 * k)
         ue = {"id": "phone", "cell": "a", "rrc": "connected", "drx": "long_sleep"}
-        way = {**_snapshot(0)["directions"][0], "left_bytes": 500_000 * k, "late_p99_us": 700.0}
+        one = {**_snapshot(0)["directions"][0], "left_bytes": 500_000 * k, "late_p99_us": 700.0}
         flow = {"id": "tcp x", "direction": "up", "bytes": 250_000 * k, "retransmissions": 7}
         return _snapshot(
             time_s,
-            directions=[way, way],
+            directions=[one, one],
             cells=[{"id": "a", "prbs": [3_000 * k, 0], "prbs_per_s": [50_000.0, 0.0]}],
             ues=[{**ue, "radio": [down, _radio(queue_bytes=1_500)]}],
             flows=[{**flow, "rtt_ms": 12.34, "cwnd_segments": None}],
@@ -103,7 +105,7 @@ def _samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
 
 
 def test_alarms_are_raised_and_go_out() -> None:
-    snapshots: list[dict[str, Any] | None] = [None]
+    snapshots: list[Snapshot | None] = [None]
     collector = Collector(lambda: snapshots[-1], 0.0005, {"scenario": "x"})
     assert _exposed(collector)["airpath_up", frozenset()] == 0.0
 
@@ -115,12 +117,12 @@ def test_alarms_are_raised_and_go_out() -> None:
         }
 
     def show(time_s: float, full: int, failed: int, late_us: float) -> None:
-        way = {
+        one = {
             **_snapshot(0)["directions"][0],
             **{"dropped": [["queue_full", full], ["loss", 5]], "late_p99_us": late_us},
         }
         mobility = [["radio_link_failure", failed], ["handover_complete", 9]]
-        snapshots.append(_snapshot(time_s, directions=[way, way], mobility=mobility))
+        snapshots.append(_snapshot(time_s, directions=[one, one], mobility=mobility))
 
     show(1.0, 0, 0, 499.0)
     assert raised() == set()
@@ -186,7 +188,7 @@ def test_what_prometheus_gets_is_what_happened(exposition: tuple[str, dict[str, 
     again = value("ue_harq_retransmissions_total", ue=ue, direction="down")
     assert again == radio["harq_retransmissions"]
     assert value("ue_prbs_total", ue=ue, direction="down") == pytest.approx(
-        radio["prbs_per_s"] * document["run"]["simulated_s"]
+        radio["prbs_per_s"] * document["run"]["duration_s"]
     )
     assert value("up") == 1.0
     assert value("lateness_bound_seconds") == 0.0005

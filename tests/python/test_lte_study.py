@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from airpath.reproduce import NOT_REPRODUCED, REPRODUCED, UNDER_SPECIFIED, reproduce
 from airpath.scenario import load
-from airpath.study import load_study
+from airpath.study.definition import load_study
+from airpath.study.reproduce import NOT_REPRODUCED, REPRODUCED, UNDER_SPECIFIED, reproduce
 
 NAME = "lte-cubic-hystart"
 CHANGES = [
-    "flow.1.hystart_falling_minimum_exits=false",
-    "flow.1.hystart_late_reset=false",
+    "flow.1.hystart.falling_minimum_exits=false",
+    "flow.1.hystart.late_reset=false",
 ]
 
 

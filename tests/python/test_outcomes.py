@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from airpath.toml import read_toml
+from airpath.base.toml import read_toml
 from tools import ROOT, tool
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import airpath
-from airpath import execute
+from airpath.drivers import simulate
+from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError
-from airpath.results import Run
-from airpath.stopping import StoppedError, deferred
+from airpath.runs.results import Run
 from conftest import DOWNLINK, Command, command_environment, run_command, start_command, until
 
 PATIENCE_S = 60.0
@@ -34,14 +34,14 @@ kind = "ping"
 
 @pytest.fixture
 def third_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    simulate = execute._simulate
+    ordinary = simulate._simulate
 
     def failing(scenario: Any, seed: int, tick: Callable[[float], bool]) -> Any:
         if seed == 3:
             raise AirpathError("simulation failed: as planned")
-        return simulate(scenario, seed, tick)
+        return ordinary(scenario, seed, tick)
 
-    monkeypatch.setattr("airpath.execute._simulate", failing)
+    monkeypatch.setattr("airpath.drivers.simulate._simulate", failing)
 
 
 @pytest.mark.usefixtures("third_fails")
@@ -93,15 +93,15 @@ def test_a_panic_of_one_seed_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None
     class Panic(BaseException):
         """As the extension raises it."""
 
-    simulate = execute._simulate
+    ordinary = simulate._simulate
 
     def panicking(scenario: Any, seed: int, tick: Callable[[float], bool]) -> Any:
         if seed == 1:
             raise Panic("index out of bounds")
-        return simulate(scenario, seed, tick)
+        return ordinary(scenario, seed, tick)
 
-    monkeypatch.setattr("airpath.execute._simulate", panicking)
-    run = execute.execute(airpath.load(DOWNLINK), repeat=2)
+    monkeypatch.setattr("airpath.drivers.simulate._simulate", panicking)
+    run = simulate.execute(airpath.load(DOWNLINK), repeat=2)
     assert (run.seeds, run.partial) == ([2], ["seed 1 failed: index out of bounds"])
 
 
@@ -113,7 +113,7 @@ def test_ctrl_c_keeps_what_is_complete(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(StoppedError, match="seeds are missing") as stopped:
-        execute.execute(scenario, repeat=400, workers=1, out=tmp_path / "run", progress=interrupt)
+        simulate.execute(scenario, repeat=400, workers=1, out=tmp_path / "run", progress=interrupt)
     run = Run.open(tmp_path / "run")
     assert stopped.value.directory == tmp_path / "run"
     assert 1 <= len(run.seeds) < 400
@@ -134,6 +134,28 @@ def test_ctrl_c_on_the_command_line_keeps_what_is_complete(tmp_path: Path) -> No
     assert len(Run.open(tmp_path / "run").seeds) >= 2
 
 
+def test_ctrl_c_at_any_moment_ends_thousands_of_jobs(tmp_path: Path) -> None:
+    """Some moments once left locks held for ever: more jobs, more such moments."""
+    program = tmp_path / "interrupted.py"
+    program.write_text(
+        "import faulthandler, os, random, signal, threading, time\n"
+        "from airpath.drivers.simulate import in_threads\n"
+        "faulthandler.dump_traceback_later(240, exit=True)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def work(job, tick):\n"
+        "    while tick(0.5): time.sleep(0.001)\n"
+        "    raise KeyboardInterrupt\n"
+        "for _ in range(20):\n"
+        "    wait_s = random.uniform(0.05, 0.5)\n"
+        "    threading.Timer(wait_s, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "    try: in_threads(work, list(range(10000)), 2, 1.0, lambda share: None)\n"
+        "    except KeyboardInterrupt: pass\n"
+        "    else: raise SystemExit('it was not interrupted')\n"
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_signals_wait_for_the_end_of_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
     done = []
 
@@ -147,7 +169,7 @@ def test_signals_wait_for_the_end_of_the_block(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(KeyboardInterrupt):
         stop(signal.SIGINT)
     assert done == ["written", "written"]
-    monkeypatch.setattr("airpath.stopping._IMPATIENT_S", -1.0)
+    monkeypatch.setattr("airpath.drivers.stopping._IMPATIENT_S", -1.0)
     with pytest.raises(KeyboardInterrupt):
         stop(signal.SIGINT)
     assert done == ["written", "written", "written"]
@@ -209,7 +231,7 @@ def test_a_run_whose_documents_cannot_be_written_is_kept(
     def full(*_: Any) -> None:
         raise AirpathError("cannot write it: No space left on device")
 
-    monkeypatch.setattr("airpath.results.RunDirectory.write", full)
+    monkeypatch.setattr("airpath.runs.results.RunDirectory.write", full)
     with pytest.raises(AirpathError, match=r"No space left(.|\n)*kept: .*run\.failed"):
         airpath.run(DOWNLINK, repeat=2, out=tmp_path / "run")
     kept = [path.name for path in tmp_path.iterdir()]
@@ -221,15 +243,16 @@ def test_a_run_whose_name_was_taken_meanwhile_is_kept_beside(tmp_path: Path) -> 
     def taken(_: float) -> None:
         (tmp_path / "run/mine").mkdir(parents=True, exist_ok=True)
 
-    with pytest.raises(AirpathError, match=r"made by somebody else; the run is in .*run-2"):
-        execute.execute(airpath.load(DOWNLINK), out=tmp_path / "run", progress=taken)
+    with pytest.raises(AirpathError, match=r"made by another process; the run is in .*run-2"):
+        simulate.execute(airpath.load(DOWNLINK), out=tmp_path / "run", progress=taken)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine"]
     assert Run.open(tmp_path / "run-2").flows.height == 2
 
 
 EMULATE = """
 import os, signal, sys
-from airpath import results, summary
+from airpath.runs import results
+from airpath.runs import summary
 from airpath.cli import main
 {patch}
 sys.argv = ["airpath", "emulate", "wire.toml", "--out", "run", "--", "true"]

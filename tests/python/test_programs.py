@@ -69,6 +69,15 @@ def test_a_session_of_several_programs(airpath_command: Command, tmp_path: Path)
         end = json.loads(programs[name]["wrote"])["end"]
         assert end["sum_received"]["bits_per_second"] > 1e6
     assert "3 received" in programs["ping"]["wrote"]
+    # What they printed is read.
+    document = json.loads(done.stdout)
+    assert [(row["id"], row["sent"]) for row in document["pings"]] == [("programs/ping", 3)]
+    for name in ("load", "other"):
+        said = programs[name]["printed"]
+        assert said["goodput_mbps"] > 1
+        carried = [flow for flow in document["flows"] if flow.get("printed")]
+        (flow,) = [one for one in carried if one["printed"]["program"] == name]
+        assert flow["printed"]["goodput_mbps"] == pytest.approx(flow["goodput_mbps"], rel=0.2)
     # Services were waited for, each for its own port, and stopped in the end.
     server, second = programs["server"], programs["second"]
     assert server["started_s"] <= server["listening_s"] <= second["started_s"]
@@ -180,7 +189,7 @@ TWO_THREADS = """
 import sys, threading
 from pathlib import Path
 from airpath import scenario
-from airpath.emulation.emulate import emulate
+from airpath.drivers.emulate import emulate
 loaded, codes = scenario.load(sys.argv[1], None), {}
 def run(name):
     script = f"trap 'exit 4' TERM; touch {name}; while :; do sleep 0.02; done"

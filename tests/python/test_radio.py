@@ -42,8 +42,8 @@ def test_requests_come_at_their_period(run: airpath.Run) -> None:
 
 def test_the_report_shows_the_radio(run: airpath.Run) -> None:
     made = {figure.id: figure for figure in figures([run])}
-    assert {"radio", "crossing"} <= made.keys()
-    lanes = str(made["crossing"].spec)
+    assert {"radio", "radio-segment"} <= made.keys()
+    lanes = str(made["radio-segment"].spec)
     assert "segment down" in lanes
     assert "ACK up" in lanes
     assert {entry["id"] for entry in run.summary["radio"]} == {
@@ -86,11 +86,11 @@ def test_no_panel_is_all_zero() -> None:
     titles = [panel["title"] for panel in radio.spec["vconcat"]]
     assert "ue-0: PRBs in each interval" in titles
     assert "ue-0: First transmissions that failed" not in titles
-    assert any("0 throughout" in note and "failed" in note for note in radio.notes)
+    assert any("0 throughout" in note and "failed" in note for note in radio.remarks)
 
 
 def test_without_the_log_the_chart_is_left_out(core: Any) -> None:
     run = airpath.run("lte-20", set={"run.duration_s": 0.5})
-    assert "crossing" not in {figure.id for figure in figures([run])}
+    assert "radio-segment" not in {figure.id for figure in figures([run])}
     with pytest.raises(AirpathError, match=r"run\.radio_log = true"):
         _ = run.radio_log

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import real_clock
-from real_clock import Share, TooLate, Usage
+from real_clock import OtherWork, TooLate, Usage
 
 pytest_plugins = ["pytester"]
 
@@ -21,7 +21,7 @@ import pytest, real_clock
 def pytest_configure(config):
     config.pluginmanager.register(real_clock.RealClock(config))
 """
-IDLE, BUSY = Share(others=0.0, stolen=0.0), Share(others=0.9, stolen=0.0)
+IDLE, BUSY = OtherWork(others=0.0, stolen=0.0), OtherWork(others=0.9, stolen=0.0)
 
 
 class Inside:
@@ -33,12 +33,12 @@ class Inside:
         self.outcomes: list[dict[str, Any]] = []
         self.output = ""
 
-    def run(self, shares: list[Share], text: str) -> dict[str, int]:
-        """Count the outcomes where each attempt meets the next share."""
+    def run(self, other_work: list[OtherWork], text: str) -> dict[str, int]:
+        """Count the outcomes where each attempt meets the next work."""
         file = self._pytester.path / "outcomes"
         self._monkeypatch.setenv(real_clock.OUTCOMES, str(file))
-        left = iter(shares)
-        self._monkeypatch.setattr(Share, "since", lambda before: next(left))
+        left = iter(other_work)
+        self._monkeypatch.setattr(OtherWork, "since", lambda before: next(left))
         self._pytester.makepyfile(f"import pytest\nfrom real_clock import TooLate\n{text}")
         done = self._pytester.runpytest_inprocess("-p", "no:cacheprovider")
         self.output = done.stdout.str()
@@ -133,7 +133,7 @@ def test_a_documents_own_lateness_is_too_late() -> None:
         return {"emulation": {"valid": because is None, "invalid_because": because}}
 
     assert real_clock.on_time(document(None)) == document(None)
-    late = "down: 99 % left within 812 us; the bound is 500 us"
+    late = "down: 99 % of the packets left within 812 us of their time; the bound is 500 us"
     with pytest.raises(TooLate, match="812 us"):
         real_clock.on_time(document(late))
     # What the host lost is for the test's own checks.
@@ -142,15 +142,15 @@ def test_a_documents_own_lateness_is_too_late() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "because"),
+    ("work", "because"),
     [
-        (Share(0.049, 0.019), None),
-        (Share(0.051, 0.0), "other work took 5%"),
-        (Share(0.0, 0.021), "the hypervisor took 2%"),
+        (OtherWork(0.049, 0.019), None),
+        (OtherWork(0.051, 0.0), "other work took 5%"),
+        (OtherWork(0.0, 0.021), "the hypervisor took 2%"),
     ],
 )
-def test_what_is_busy(share: Share, because: str | None) -> None:
-    assert share.busy is None if because is None else str(share.busy).startswith(because)
+def test_what_is_busy(work: OtherWork, because: str | None) -> None:
+    assert work.busy is None if because is None else str(work.busy).startswith(because)
 
 
 def test_our_own_work_is_not_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_our_own_work_is_not_others(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Usage(at=100.0, processors=2, busy=50.0, stolen=3.0, own=20.0)
     after = Usage(at=110.0, processors=2, busy=62.0, stolen=4.0, own=29.0)
     monkeypatch.setattr(Usage, "now", classmethod(lambda cls: after))
-    assert Share.since(before) == Share(others=3 / 20, stolen=1 / 20)
+    assert OtherWork.since(before) == OtherWork(others=3 / 20, stolen=1 / 20)
 
 
 def test_the_machine_is_measured() -> None:

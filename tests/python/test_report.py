@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 import airpath
+from airpath.base.text import digits
 from airpath.errors import AirpathError
 from airpath.plots import figures
-from airpath.plots.marks import nice_top, spread
 from airpath.plots.theme import DARK, LIGHT, coloured
+from airpath.plots.vega import nice_top, spread
 from airpath.report import write_figures, write_report
 from airpath.report.entries import tables
 from airpath.report.render import library
 from airpath.report.setup import given, parameters
-from airpath.results import Run
-from airpath.text import digits
+from airpath.runs.results import Run
 from conftest import DOWNLINK
 
 NAME = DOWNLINK
@@ -67,7 +67,7 @@ def test_the_report_is_one_file_that_fetches_nothing(tmp_path: Path) -> None:
 
 
 def test_the_report_says_what_the_command_says(tmp_path: Path) -> None:
-    run = airpath.run(NAME, {"flow.0.receive_buffer_bytes": 40_000})
+    run = airpath.run(NAME, {"flow.0.receive_buffer_bytes": 40_000}, explain="quick")
     page = written(tmp_path / "report.html", run)
     for words in ("download", "limited by the receive window", "Receive window", run.id, "seed 1"):
         assert words in page
@@ -91,25 +91,25 @@ def test_runs_are_compared(tmp_path: Path) -> None:
     page = written(tmp_path / "report.html", wide, narrow)
     assert "What differs" in page
     assert "Goodput by seed" in page
-    assert page.count("Scenario with every default") == 2
+    assert page.count("The scenario with every default") == 2
     timeline = figures([wide, narrow])[0]
     assert '"wide"' in json.dumps(timeline.spec)
     assert '"narrow"' in json.dumps(timeline.spec)
 
 
-def test_long_runs_are_thinned_and_say_so(tmp_path: Path) -> None:
+def test_long_runs_are_downsampled_and_say_so(tmp_path: Path) -> None:
     run = airpath.run(NAME, {"run.sample_interval_ms": 2})
     assert run.samples.height == 10_000
     timeline = figures([run])[0]
-    assert any("thinned" in note for note in timeline.notes)
+    assert any("downsampled" in note for note in timeline.remarks)
     assert 1000 < len(timeline.data["flows"][0]["t"]) <= 3000
     page = written(tmp_path / "report.html", run)
-    assert "thinned" in page
+    assert "downsampled" in page
     assert len(page) < 4_000_000
 
 
-def test_short_runs_are_not_thinned() -> None:
-    assert not any("thinned" in note for note in figures([airpath.run(NAME)])[0].notes)
+def test_short_runs_are_not_downsampled() -> None:
+    assert not any("downsampled" in note for note in figures([airpath.run(NAME)])[0].remarks)
 
 
 def test_many_flows_do_not_bloat() -> None:
@@ -120,7 +120,7 @@ def test_many_flows_do_not_bloat() -> None:
     more = "".join(f'[[flow]]\nid = "more-{index}"{flow}' for index in range(29))
     run = airpath.run(parse(text + more, "many"))
     timeline = figures([run])[0]
-    assert "more flows are in the tables" in " ".join(timeline.notes)
+    assert "more flows, which the charts leave out" in " ".join(timeline.remarks)
     assert len(json.dumps([timeline.spec, timeline.data])) < 2_000_000
 
 
@@ -298,9 +298,9 @@ def test_the_receive_window_is_drawn_with_cwnd() -> None:
     drawn = [layer["encoding"].get("y", {}).get("field") for layer in cwnd["layer"]]
     assert "receive_window_segments" in drawn
     assert max(timeline.data["flows"][0]["receive_window_segments"]) == 65_536 // 1448
-    assert not any("receive window" in note for note in timeline.notes)
+    assert not any("receive window" in note for note in timeline.remarks)
     wide = figures([airpath.run("bufferbloat")])[0]
-    assert any("the receive window of 11 586 segments" in note for note in wide.notes)
+    assert any("the receive window of 11 586 segments" in note for note in wide.remarks)
 
 
 def test_the_distribution_has_both_edges_of_every_bucket() -> None:

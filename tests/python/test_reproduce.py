@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from airpath import reproduce
+from airpath.base.toml import read_toml
 from airpath.errors import InputError
-from airpath.study import Study, load_study, study_names
-from airpath.toml import read_toml
+from airpath.study import reproduce
+from airpath.study.definition import Study, load_study, study_names
 
 SCENARIO = """
 title = "t"
@@ -95,7 +95,7 @@ def test_within_the_tolerance_is_reproduced(tmp_path: Path) -> None:
 def test_out_of_reach_of_every_assumption_is_not_reproduced(tmp_path: Path) -> None:
     outcome = judged(tmp_path, 50_000, WINDOW)
     assert outcome.verdict == "not reproduced"
-    assert outcome.note.startswith("the assumptions move it from 17")
+    assert outcome.note.startswith("the assumptions move it only from 17")
 
 
 def test_within_the_reach_of_an_assumption_is_under_specified(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_set_applies_to_every_figure(tmp_path: Path) -> None:
     assert outcome.ci95 is None
 
 
-def test_shapes(tmp_path: Path) -> None:
+def test_relations(tmp_path: Path) -> None:
     text = """
 [[figure]]
 id = "made-up/{name}"

@@ -67,10 +67,10 @@ def test_a_ping_through_packet_sockets(airpath_command: Command, wire: Path, ver
     assert 25.0 <= float(done.stderr.split(" = ")[1].split("/")[0]) < 26.0
     emulation = json.loads(done.stdout)["emulation"]
     assert emulation["io"] == "packet"
-    for facts in emulation["directions"].values():
+    for counts in emulation["directions"].values():
         # Each once: what the wire's side of the pair receives goes no other way.
-        assert facts["entered"] == facts["left"] == 20
-        assert (facts["ignored"], facts["overrun"]) == (0, 0)
+        assert counts["entered"] == counts["left"] == 20
+        assert (counts["ignored"], counts["overrun"]) == (0, 0)
 
 
 @needs_root

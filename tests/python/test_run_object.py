@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import multiprocessing
 import pickle
 import subprocess
@@ -120,3 +121,13 @@ def test_docstring_examples_do_what_they_say(
     result = doctest.testmod(importlib.import_module(name), verbose=False)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_an_old_run_says_how_long_it_lasted(tmp_path: Path) -> None:
+    """Its summary calls it by an older name."""
+    airpath.run("wire", {"run.duration_s": 1}, out=tmp_path / "run")
+    file = tmp_path / "run/summary.json"
+    document = json.loads(file.read_text())
+    document["run"]["simulated_s"] = lasted = document["run"].pop("duration_s")
+    file.write_text(json.dumps(document))
+    assert airpath.Run.open(tmp_path / "run").summary["run"]["duration_s"] == lasted > 0

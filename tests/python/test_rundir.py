@@ -15,12 +15,12 @@ import pytest
 
 import airpath
 from airpath.errors import InputError
-from airpath.partial import MARKER, remove_leftovers
-from airpath.rundir import PendingDirectory, replaced_file
+from airpath.runs.construction import MARKER, remove_leftovers
+from airpath.runs.directories import PendingDirectory, replaced_file
 from conftest import DOWNLINK, PATIENCE_S, Command, start_command, until
 
 ENDLESS = ("--set", "run.duration_s=10000000", "--set", "run.sample_interval_ms=100000")
-LOOKS = "a.partial-0123456789abcdef"
+NAME_OF_A_PENDING_RUN = "a.partial-0123456789abcdef"
 """Named as a directory of ours is."""
 
 
@@ -83,7 +83,7 @@ def test_what_airpath_did_not_make_stays(tmp_path: Path, what: str) -> None:
     moved = killed_run(tmp_path).rename(ours / "left")
     place = tmp_path / "place"
     place.mkdir()
-    _foreign(what, place / LOOKS, moved)
+    _foreign(what, place / NAME_OF_A_PENDING_RUN, moved)
     before = sorted(place.rglob("*"))
     airpath.run(DOWNLINK, out=place / "run")
     assert (place / "run").is_dir()
@@ -108,7 +108,10 @@ def test_what_is_under_construction_stays(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="making a PID namespace needs root")
 def test_a_run_in_another_pid_namespace_stays(tmp_path: Path) -> None:
     with PendingDirectory(tmp_path / "one", numbered=False) as pending:
-        code = f"from airpath.partial import *; print(remove_leftovers(Path({str(tmp_path)!r})))"
+        code = (
+            "from airpath.runs.construction import *; "
+            f"print(remove_leftovers(Path({str(tmp_path)!r})))"
+        )
         words = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", code]
         done = subprocess.run(
             words, capture_output=True, text=True, timeout=PATIENCE_S, check=False

@@ -194,7 +194,7 @@ def test_what_is_removed_is_overwritten(tmp_path: Path) -> None:
 def test_a_device_is_no_database(tmp_path: Path) -> None:
     device = tmp_path / "null"
     device.symlink_to("/dev/null")
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         subscribers.add(device, Subscriber(IMSI, KEY, OPC))
     assert stat.S_IMODE(Path("/dev/null").stat().st_mode) == 0o666
 

@@ -31,11 +31,11 @@ RTT_S = 0.04
 
 GENERATIONS = {
     "air_4.19": ["slow_start=hystart-4.19"],
-    "air_4.19.131": ["slow_start=hystart-4.19", "hystart_falling_minimum_exits=false"],
+    "air_4.19.131": ["slow_start=hystart-4.19", "hystart.falling_minimum_exits=false"],
     "air_4.19_both": [
         "slow_start=hystart-4.19",
-        "hystart_falling_minimum_exits=false",
-        "hystart_late_reset=false",
+        "hystart.falling_minimum_exits=false",
+        "hystart.late_reset=false",
     ],
     "air_5.6": ["slow_start=hystart-5.6"],
     "air_5.8": ["slow_start=hystart-5.8"],
@@ -98,16 +98,16 @@ def test_a_flow_has_its_profiles(airpath_command: Command, wire: Path, tmp_path:
         *("--set", "flow.0.slow_start=hystart-5.16"),
     )
     assert _flow(done)["slow_start_exit"]["reason"] == "delay"
-    facts = json.loads((out / "provenance.json").read_text())["emulation"]
-    assert facts["ends"][0]["congestion"] == "air_5.16"
-    assert sorted(facts["slow_starts"]) == sorted(GENERATIONS)
-    assert facts["ends"][0]["hystart"]["TCPHystartTrainDetect"] == 0
+    environment = json.loads((out / "provenance.json").read_text())["emulation"]
+    assert environment["ends"][0]["congestion"] == "air_5.16"
+    assert sorted(environment["slow_starts"]) == sorted(GENERATIONS)
+    assert environment["ends"][0]["hystart"]["TCPHystartTrainDetect"] == 0
     assert not _ours()
 
 
 @needs_bpf
 def test_a_switch_that_no_generation_has_is_refused(airpath_command: Command, wire: Path) -> None:
-    sets = ("--set", "flow.0.slow_start=hystart-5.8", "--set", "flow.0.hystart_delay=false")
+    sets = ("--set", "flow.0.slow_start=hystart-5.8", "--set", "flow.0.hystart.delay=false")
     done = airpath_command("emulate", str(wire), *sets, "--", "true")
     assert done.returncode == 2
     assert "`download`" in done.stderr

@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from airpath.analysis import jain_index, mean_interval, student_t_quantile, thin
+from airpath.analysis import downsample, jain_index, mean_interval, student_t_quantile
 from airpath.analysis.statistics import percent_above
 
 
@@ -66,10 +66,10 @@ def _frame(rows: int) -> pl.DataFrame:
     )
 
 
-def test_short_series_are_not_thinned() -> None:
+def test_short_series_are_not_downsampled() -> None:
     frame = _frame(1000)
-    kept, thinned = thin(frame, "t", ["v", "w"], ["s"], limit=500)
-    assert not thinned
+    kept, downsampled = downsample(frame, "t", ["v", "w"], ["s"], limit=500)
+    assert not downsampled
     assert kept.equals(frame)
 
 
@@ -81,8 +81,8 @@ def test_thinning_keeps_peaks_gaps_ends_and_order() -> None:
         .otherwise("v").alias("v"),
         pl.when(pl.col("t") == 41_234).then(2e6).otherwise("w").alias("w"),
     )  # fmt: skip
-    kept, thinned = thin(frame, "t", ["v", "w"], ["s"], limit=2000)
-    assert thinned
+    kept, downsampled = downsample(frame, "t", ["v", "w"], ["s"], limit=2000)
+    assert downsampled
     assert kept.group_by("s").len()["len"].max() <= 2000  # type: ignore[operator]
     assert kept["v"].max() == 1e6
     assert kept["v"].min() == -1e6

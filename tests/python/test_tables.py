@@ -8,18 +8,20 @@ from pathlib import Path
 import pytest
 
 import airpath
-from airpath.tables import TABLES
+from airpath.runs.tables import TABLES
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/tables.md").read_text(encoding="utf-8")
 SECTIONS = {part.split("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
+STREAMS = {"run.duration_s": 2, "flow.0.streams": 2}
 SETS = {"run.ack_table": True, "run.radio_log": True, "run.duration_s": 2}
+RUNS = [("lte-20", SETS), ("proxy", {"run.duration_s": 2}), ("wire", STREAMS)]
 
 
 def test_every_table_is_on_the_page() -> None:
     assert sorted(SECTIONS) == sorted(TABLES)
 
 
-@pytest.mark.parametrize(("scenario", "sets"), [("lte-20", SETS), ("proxy", {"run.duration_s": 2})])
+@pytest.mark.parametrize(("scenario", "sets"), RUNS)
 def test_every_column_is_on_the_page(scenario: str, sets: dict[str, object]) -> None:
     run = airpath.run(scenario, sets)
     for name in filter(run.has_table, TABLES):
@@ -31,6 +33,6 @@ def test_every_column_is_on_the_page(scenario: str, sets: dict[str, object]) -> 
 
 
 def test_all_tables_were_looked_at() -> None:
-    """Between them the two scenarios have each table."""
-    runs = [airpath.run("lte-20", SETS), airpath.run("proxy", {"run.duration_s": 2})]
+    """Between them the scenarios have each table."""
+    runs = [airpath.run(scenario, sets) for scenario, sets in RUNS]
     assert all(any(run.has_table(name) for run in runs) for name in TABLES)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from airpath import describe, text
+from airpath.base import text
+from airpath.runs import describe
 
 
 @pytest.mark.parametrize(
@@ -35,7 +38,7 @@ def test_counts_and_sizes() -> None:
     assert text.plural(2, "loss") == "2 losses"
 
 
-FLOW = {
+FLOW: Any = {
     "id": "download", "kind": "bulk", "direction": "down", "congestion": "cubic",
     "profile": "linux-6.1", "goodput_mbps": 4.36, "rtt_ms": {"p50": 61.2},
     "retransmitted_segments": 0, "rto_count": 0, "completed_s": None,
@@ -51,16 +54,17 @@ def test_one_sentence_a_flow() -> None:
 
 
 def test_a_flow_that_never_started() -> None:
-    assert describe.flow_sentence({**FLOW, "goodput_mbps": None}) == "download: did not start"
+    flow: Any = {**FLOW, "goodput_mbps": None}
+    assert describe.flow_sentence(flow) == "download: did not start"
 
 
 def test_a_file_says_how_long_it_took() -> None:
-    flow = {**FLOW, "kind": "file", "completed_s": 1.6, "bytes_delivered": 10_000_000}
+    flow: Any = {**FLOW, "kind": "file", "completed_s": 1.6, "bytes_delivered": 10_000_000}
     assert "10 MB in 1.60 s" in describe.flow_sentence(flow)
 
 
 def test_udp_says_what_was_lost() -> None:
-    flow = {
+    flow: Any = {
         "id": "voice", "kind": "udp", "direction": "up", "congestion": None, "profile": None,
         "goodput_mbps": 0.064, "packets_sent": 1000, "packets_lost": 4,
         "delay_ms": {"p50": 30.9}, "jitter_ms": 0.21,
@@ -71,5 +75,5 @@ def test_udp_says_what_was_lost() -> None:
 
 
 def test_a_ping_without_reply() -> None:
-    ping = {"id": "ping", "sent": 10, "lost": 10, "rtt_ms": None}
+    ping: Any = {"id": "ping", "sent": 10, "lost": 10, "rtt_ms": None}
     assert describe.ping_sentence(ping) == "ping: 10 sent, 10 lost, no reply"

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from airpath import execute
-from airpath.toml import parse_toml
+from airpath.base.toml import parse_toml
+from airpath.drivers import simulate
 from airpath.twin import compare
-from airpath.twin.like import (
+from airpath.twin.comparable import (
     HOST_JITTER_MS,
     HOST_MS,
     PHASES_S,
     SERVER_MS,
-    like_with_like,
+    make_comparable,
     nearest_profile,
 )
 from conftest import Command
@@ -44,10 +44,10 @@ start_s = 1
 
 
 def test_each_seed_meets_another_phase_and_a_simulated_host_takes_time() -> None:
-    likeness = like_with_like("nr-n78", ["run.duration_s=1"], release="6.18.1")
+    comparable = make_comparable("nr-n78", ["run.duration_s=1"], release="6.18.1")
     starts = set()
     for index in range(5):
-        simulated, emulated = (parse_toml(side.resolved_toml) for side in likeness.of_seed(index))
+        simulated, emulated = (parse_toml(side.resolved_toml) for side in comparable.of_seed(index))
         for key, value in (("host_delay_ms", HOST_MS), ("host_jitter_ms", HOST_JITTER_MS)):
             assert simulated["radio"].pop(key) == value
             assert emulated["radio"].pop(key) == 0
@@ -77,14 +77,14 @@ def test_the_profile_is_the_newest_that_the_kernel_may_be(
 
 
 def test_both_sides_are_told_the_same(core: Any, wire: Path) -> None:
-    likeness = like_with_like(str(wire), release="6.18.1")
-    toml = likeness.scenario.resolved_toml
-    assert likeness.reasons == {}
+    comparable = make_comparable(str(wire), release="6.18.1")
+    toml = comparable.scenario.resolved_toml
+    assert comparable.reasons == {}
     assert 'profile = "linux-6.18"' in toml
     # As much as the emulation hands to the kernel at once.
-    assert "aggregation_bytes = 65535" in toml
-    alone = like_with_like(str(wire), ["emulation.coalesce_bytes=0"], release="6.18.1")
-    assert "aggregation_bytes = 0" in alone.scenario.resolved_toml
+    assert "aggregation.max_bytes = 65535" in toml
+    alone = make_comparable(str(wire), ["emulation.coalesce_bytes=0"], release="6.18.1")
+    assert "aggregation.max_bytes = 0" in alone.scenario.resolved_toml
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_both_sides_are_told_the_same(core: Any, wire: Path) -> None:
         ("6.18.1", [], True, "its profile is rfc, the kernel is 6.18.1"),
         ("6.19.0", [], False, "there is no profile of Linux 6.19.0; linux-6.18 is the nearest"),
         ("6.18.1", ['flow.0.slow_start="hystart++"'], False, "slow_start is hystart++"),
-        ("6.18.1", ["flow.0.delayed_ack_ms=100"], False, "delayed_ack_ms is 100"),
+        ("6.18.1", ["flow.0.ack.delay_ms=100"], False, "ack.delay_ms is 100"),
     ],
 )
 def test_what_cannot_be_compared_is_said(
     core: Any, wire: Path, release: str, sets: list[str], own: bool, said: str
 ) -> None:
-    likeness = like_with_like(str(wire), sets, own_profiles=own, release=release)
-    assert said in likeness.reasons["download"]
+    comparable = make_comparable(str(wire), sets, own_profiles=own, release=release)
+    assert said in comparable.reasons["download"]
 
 
 def _judged(simulated: list[float | None], emulated: list[float | None], limit: float) -> str:
@@ -151,8 +151,8 @@ def test_a_wire_agrees_and_another_delay_does_not(
     # The kernel over 40 ms, the simulation over 60 ms.
     simulated = out / "seed-1" / "simulated"
     shutil.rmtree(simulated)
-    longer = like_with_like(str(wire), ["path.up.0.delay_ms=40"])
-    execute.execute(longer.scenario, out=simulated)
+    longer = make_comparable(str(wire), ["path.up.0.delay_ms=40"])
+    simulate.execute(longer.scenario, out=simulated)
     wrong = airpath_command("twin", str(wire), "--out", str(out), "--json")
     assert wrong.returncode == 1
     document = json.loads(wrong.stdout)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-BENCHES = Path(__file__).parents[2] / "benches"
+PAGES = Path(__file__).parents[2] / "tools/pages"
 PINGS = 300
 
 
 @pytest.fixture
 def uplink(core: Any, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(BENCHES)
+    monkeypatch.syspath_prepend(PAGES)
     return importlib.import_module("uplink")
 
 

@@ -8,11 +8,8 @@ from pathlib import Path
 
 SCENARIO = Path(__file__).with_name("path.toml")
 
-PROFILE = "linux-6.18"
-"""The simulated endpoints' profile."""
-
 BUFFER_BYTES = 33_554_432
-"""Send and receive buffer of both sides, as in the scenario: never the limit."""
+"""Send buffer of both sides, as in the scenario: never the limit."""
 
 CONGESTION = ("cubic", "reno", "bbr")
 RATES_MBPS = (20, 100)
@@ -53,8 +50,8 @@ class Row:
         """Bandwidth-delay product."""
         return self.rate_mbps * self.rtt_ms * 1000 // 8
 
-    def path_settings(self) -> list[str]:
-        """``KEY=VALUE`` for the path: the same for the forwarder and for the simulator."""
+    def settings(self) -> list[str]:
+        """``KEY=VALUE`` for both sides."""
         return [
             f"run.duration_s={self.duration_s:g}",
             f"path.down.0.rate_mbps={self.rate_mbps}",
@@ -62,11 +59,8 @@ class Row:
             f"path.down.1.probability={self.loss:g}",
             f"path.down.2.delay_ms={self.rtt_ms / 2:g}",
             f"path.up.0.delay_ms={self.rtt_ms / 2:g}",
+            f'flow.0.congestion="{self.congestion}"',
         ]
-
-    def flow_settings(self) -> list[str]:
-        """``KEY=VALUE`` for the simulated endpoints."""
-        return [f"flow.0.profile={PROFILE}", f"flow.0.congestion={self.congestion}"]
 
 
 def matrix(duration_s: float | None = None) -> list[Row]:

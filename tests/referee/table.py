@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from referee.rows import BUFFER_BYTES, GOODPUT_TOLERANCE, PROFILE, RTT_TOLERANCE, Row
+from airpath.base.toml import parse_toml
+from airpath.runs.results import Run
+from referee.rows import BUFFER_BYTES, GOODPUT_TOLERANCE, RTT_TOLERANCE, Row
 
 Result = dict[str, Any]
 
@@ -21,7 +23,6 @@ class Compared:
     row: Row
     kernel: Sequence[Result]
     simulated: Sequence[Result]
-    missing: str | None
 
     def goodputs(self) -> tuple[list[float], list[float]]:
         """Goodput in Mb/s of each run, kernel and simulation."""
@@ -67,6 +68,21 @@ class Compared:
         return " and ".join(wrong) + (" differ" if len(wrong) > 1 else " differs")
 
 
+def figures(run: Run) -> Result:
+    """What the table takes of a run of either side."""
+    flow = run.summary["flows"][0]
+    return {
+        "goodput_mbps": flow["goodput_mbps"],
+        "rtt_ms": flow["rtt_ms"],
+        "retransmitted_segments": flow["retransmitted_segments"],
+        "kernel": run.provenance["platform"]["release"],
+        "date": run.provenance["started"][:10],
+        "airpath": f"{run.provenance['version']}, core {run.provenance['core_sha256'][:12]}",
+        "profile": parse_toml(run.scenario_toml)["flow"][0]["profile"],
+        "directions": run.summary.get("emulation", {}).get("directions", {}),
+    }
+
+
 def as_json(rows: Iterable[Compared]) -> list[Result]:
     """The table as data."""
     return [
@@ -76,28 +92,27 @@ def as_json(rows: Iterable[Compared]) -> list[Result]:
             "rtt_p50_ms": dict(zip(("kernel", "simulated"), compared.rtts(), strict=True)),
             "differences": compared.differences(),
             "verdict": compared.verdict(),
-            "missing": compared.missing,
         }
         for compared in rows
     ]
 
 
-def write(path: Path, rows: Sequence[Compared], total: int, version: str) -> None:
+def write(path: Path, rows: Sequence[Compared], total: int) -> None:
     """Write the reference page."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(markdown(rows, total, version))
+    path.write_text(markdown(rows, total))
 
 
-def markdown(rows: Sequence[Compared], total: int, version: str) -> str:
+def markdown(rows: Sequence[Compared], total: int) -> str:
     """The reference page."""
     runs = [run for compared in rows for run in compared.kernel]
     simulated = [compared for compared in rows if compared.differences() is not None]
     agreeing = [compared for compared in simulated if compared.verdict() == "agrees"]
     return _PAGE.format(
         kernels=", ".join(sorted({run["kernel"] for run in runs})),
-        dates=_range(sorted(run["date"][:10] for run in runs)),
-        version=version,
-        profile=PROFILE,
+        dates=_range(sorted(run["date"] for run in runs)),
+        version="; ".join(sorted({run["airpath"] for run in runs})),
+        profile=", ".join(sorted({run["profile"] for run in runs})),
         buffers=BUFFER_BYTES // (1 << 20),
         goodput=f"{GOODPUT_TOLERANCE:.0%}",
         rtt=f"{RTT_TOLERANCE:.0%}",
@@ -107,12 +122,6 @@ def markdown(rows: Sequence[Compared], total: int, version: str) -> str:
         total=total,
         lateness=_lateness(runs),
         table="\n".join(map(_line, rows)),
-        missing="".join(
-            f"\nNot simulated, {congestion}: `{reason}`.\n"
-            for congestion, reason in sorted(
-                {(c.row.congestion, c.missing) for c in rows if c.missing}
-            )
-        ),
     )
 
 
@@ -123,25 +132,23 @@ _PAGE = """\
 
 The host kernel's TCP and the simulated one over the same path: one rate, one drop-tail queue, one
 delay, random loss after the queue. Kernel {kernels}, {dates};
-airpath {version}, profile `{profile}`,
-send and receive buffers {buffers} MiB on both sides. `make referee` makes this page
-(root; kernel results that exist are kept; `--simulate-only` computes the simulated columns again).
+airpath {version}, profile `{profile}`, send buffers
+{buffers} MiB on both sides. Each row is a [twin](twin.md) of `tests/referee/path.toml`;
+`make referee` runs what is missing (root) and makes this page.
 
-Goodput and RTT are defined as in [metrics](../concepts/metrics.md) on both sides; the kernel's are
-computed from the packets that pass the path. Each figure is the mean over runs ± their standard
-deviation; RTT is the mean of the runs' medians. A difference is simulation over kernel, less one. A
-row agrees if goodput is within {goodput} and RTT within {rtt}. The same seed loses packets of the
-same numbers on both sides. What the machine was too busy for was run again
+[Metrics](../concepts/metrics.md) defines goodput and RTT. Each figure is the mean over runs ± their
+standard deviation; RTT is the mean of the runs' medians. A difference is simulation over kernel,
+less one. A row agrees if goodput is within {goodput} and RTT within {rtt}. The same seed loses
+packets of the same numbers on both sides. Runs for which the machine was too busy were repeated
 ([decision 7](../adr/0007-referee.md)).
 
-**{agreeing} of {simulated} simulated rows agree; {rows} of {total} rows were
-measured.** {lateness}
+**{agreeing} of {simulated} rows agree; {rows} of {total} rows were measured.** {lateness}
 
 | CC | rate Mb/s | RTT ms | buffer BDP | loss | runs | kernel Mb/s | simulated | diff. | \
 kernel RTT ms | simulated | diff. | sent again, kernel | simulated | verdict |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|
 {table}
-{missing}"""
+"""
 
 
 def _line(compared: Compared) -> str:
@@ -195,7 +202,7 @@ def _lateness(runs: Sequence[Result]) -> str:
     late = [
         direction["lateness_us"]
         for run in runs
-        for direction in run["forwarder"]["directions"].values()
+        for direction in run["directions"].values()
         if direction["lateness_us"]
     ]
     if not late:

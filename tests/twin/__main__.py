@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,13 +10,14 @@ from typing import Annotated
 
 import typer
 
+import commands
 from airpath import __version__
 from airpath.cli.console import progress_bar
-from airpath.errors import AirpathError
 from airpath.twin import compare, runs
-from airpath.twin.like import like_with_like
+from airpath.twin.comparable import make_comparable
 from twin.rows import FOUND, ROWS, Row
 
+_say = commands.Teller("twin")
 ROOT = Path(__file__).parents[2]
 Done = tuple[Row, runs.Twin, list[compare.Figure], str]
 
@@ -45,9 +45,9 @@ def main(
 
 
 def _run(row: Row, out: Path) -> Done:
-    likeness = like_with_like(row.scenario, row.sets)
+    comparable = make_comparable(row.scenario, row.sets)
     with progress_bar(row.name) as progress:
-        twin = runs.run(likeness, seeds=row.seeds, out=out, progress=progress, say=_say)
+        twin = runs.run(comparable, seeds=row.seeds, out=out, progress=progress, say=_say)
     figures = compare.compare(twin)
     verdict = compare.overall(twin, figures)
     _say(f"{row.name}: {verdict}")
@@ -56,7 +56,7 @@ def _run(row: Row, out: Path) -> Done:
 
 def markdown(done: Sequence[Done]) -> str:
     """The page."""
-    first = done[0][1].likeness
+    first = done[0][1].comparable
     limited = [figure for _, _, figures, _ in done for figure in figures if figure.limit]
     agreeing = [figure for figure in limited if figure.verdict == compare.AGREES]
     replayed = [compare.parity(pair.emulated) for _, twin, _, _ in done for pair in twin.valid]
@@ -73,8 +73,9 @@ def markdown(done: Sequence[Done]) -> str:
         f"{__version__}, {datetime.now(timezone.utc).date()}.",
         "",
         "Limits: goodput 5 %, median RTT 10 %, 95th percentile 20 %, the end of slow start one",
-        "round and 20 % in cwnd. A difference is emulated over simulated, less one, of the means",
-        "over the seeds. Emulated runs that were too late were run again, and never averaged in.",
+        "base RTT and 20 % in cwnd. A difference is emulated over simulated, less one, of the",
+        "means over the seeds. Emulated runs that were too late were run again, and never averaged",
+        "in.",
         "",
         f"**{len(agreeing)} of {len(limited)} figures with a limit agree; "
         f"{sum(verdict == compare.AGREES for *_, verdict in done)} of {len(done)} scenarios agree "
@@ -125,16 +126,5 @@ def _section(row: Row, twin: runs.Twin, figures: Sequence[compare.Figure]) -> li
     return lines
 
 
-def _say(text: str) -> None:
-    print(f"twin: {text}", file=sys.stderr)
-
-
 if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except KeyboardInterrupt:
-        _say("interrupted; complete runs are kept")
-        sys.exit(130)
-    except AirpathError as error:
-        _say(str(error))
-        sys.exit(error.exit_code)
+    commands.run(main, _say)

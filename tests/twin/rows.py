@@ -33,7 +33,7 @@ ROWS = (
         "lte-buffer",
         "the same, the receive buffer's size given",
         "lte-20",
-        ("run.duration_s=8", "flow.0.receive_buffer_tuning=false"),
+        ("run.duration_s=8", "flow.0.buffer.receive_tuning=false"),
         seeds=8,
     ),
     Row(
@@ -47,7 +47,12 @@ ROWS = (
         "drx",
         "DRX: pings, then a download",
         "nr-drx",
-        ("run.duration_s=16", "radio.channel.sinr_db=8", "emulation.lateness_bound_ms=1"),
+        (
+            "run.duration_s=16",
+            "radio.channel.sinr_db=8",
+            "emulation.lateness_bound_ms=1",
+            "flow.0.direction=up",
+        ),
         seeds=6,
     ),
     Row(

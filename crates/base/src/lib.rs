@@ -1,19 +1,28 @@
-//! The words that every other crate speaks: time, rates, packets, random streams, events.
+//! The types that all other crates share: time, rates, packets and random streams.
 //!
-//! Nothing here reads a clock, allocates per packet or knows a protocol's rules.
+//! [`Instant`] and [`Duration`] count nanoseconds, [`Rate`] bits per second. A [`Packet`] has a flow, a
+//! size and a payload. A [`Stream`] is a source of random numbers with a seed and a name. A
+//! [`Histogram`] keeps quantiles. [`Journeys`] say where packets spent their time.
+//!
+//! Nothing here reads a clock, allocates for each packet or knows a protocol's rules.
+//!
+//! It may use: nothing of airpath. Start reading at [`Instant`] and [`Packet`].
 
-mod event;
+mod direction;
 mod histogram;
+mod journey;
 mod packet;
 mod random;
 mod rate;
+pub mod recording;
 mod time;
 
-pub use event::{Event, EventKind, SendLimit, SlowStartExitReason, UndoReason};
+pub use direction::Direction;
 pub use histogram::{Folded, Histogram};
+pub use journey::{Journey, JourneyId, Journeys, Part, Site, Spent};
 pub use packet::{
     Datagram, Drop, DropReason, Ecn, Flags, FlowId, MAX_SACK_BLOCKS, Packet, Payload, SackBlock,
-    SackBlocks, Segment, Tunnel,
+    SackBlocks, Segment, Timestamps, Tunnel,
 };
 pub use random::Stream;
 pub use rate::Rate;

@@ -1,6 +1,6 @@
 //! What travels: a small value in simulation, a handle to real bytes in emulation.
 
-use crate::Instant;
+use crate::{Instant, JourneyId};
 
 /// Index of a flow within a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -33,6 +33,9 @@ pub struct Packet {
     pub ecn: Ecn,
     /// What is around it while it is in a tunnel.
     pub tunnel: Tunnel,
+    /// Under which number its time is accounted for ([`Journeys`](crate::Journeys)); `None`: it is
+    /// not. No header says so.
+    pub journey: Option<JourneyId>,
     /// What the endpoints read.
     pub payload: Payload,
 }
@@ -46,7 +49,10 @@ impl Packet {
 }
 
 /// What a tunnel puts around a packet. The default is no tunnel.
+///
+/// Packed into three bytes, which leaves room in a packet's words for its journey.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(Rust, packed)]
 pub struct Tunnel {
     /// Bytes of the outer headers, those of all fragments together.
     pub header_bytes: u16,
@@ -178,16 +184,18 @@ pub struct Segment {
     pub ack: u64,
     /// Payload bytes.
     pub len: u32,
-    /// Timestamp value (RFC 7323), microseconds of the sender's clock; 0 if the option is off.
-    pub ts_val: u32,
-    /// Timestamp echo.
-    pub ts_ecr: u32,
+    /// The timestamps option, if it has one.
+    pub timestamps: Option<Timestamps>,
     /// Window field as on the wire, before scaling.
     pub window: u16,
     /// Control flags.
     pub flags: Flags,
     /// Window scale of a SYN (RFC 7323 2.2), `None` if not offered.
     pub window_scale: Option<u8>,
+    /// A SYN has the option "SACK permitted" (RFC 2018 2).
+    pub sack_permitted: bool,
+    /// The sender has sent it before. No header says so: it is for drivers and captures.
+    pub retransmission: bool,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
 }
@@ -202,6 +210,24 @@ impl Segment {
     pub const fn sequence_len(&self) -> u32 {
         self.len + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
     }
+
+    /// The timestamp of ours that the peer echoes, if it does.
+    #[inline]
+    pub const fn echo(&self) -> Option<u32> {
+        match self.timestamps {
+            Some(Timestamps { echo, .. }) => echo,
+            None => None,
+        }
+    }
+}
+
+/// The timestamps option (RFC 7323 3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timestamps {
+    /// TSval: microseconds of the sender's clock, modulo 2^32.
+    pub value: u32,
+    /// TSecr: the peer's value; `None` in a first SYN, which has nothing to echo.
+    pub echo: Option<u32>,
 }
 
 /// A packet that a stage dropped.
@@ -222,7 +248,7 @@ pub struct Drop {
 pub enum DropReason {
     /// Loss stage.
     Loss,
-    /// The queue was full.
+    /// A queue had no room for the packet, in packets or in bytes.
     QueueFull,
     /// An active queue management decision.
     Aqm,

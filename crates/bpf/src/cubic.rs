@@ -43,7 +43,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// All.
+    /// Every one that can be loaded, Linux's in the order of its versions.
     pub const ALL: [Self; 9] = [
         Self::None,
         Self::V4_19,

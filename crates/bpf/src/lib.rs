@@ -1,10 +1,12 @@
-//! Programs inside the host's kernel: some watch its TCP senders, others are congestion controls.
+//! Programs inside the host's kernel: some observe its TCP senders, others are congestion controls.
 //!
-//! `kernel/` holds them in C. `build.rs` has clang compile them, and libbpf loads them for as long as
-//! a value here lives: nothing is pinned, so nothing is left of a process that was killed.
+//! `kernel/` holds them in C. `build.rs` compiles them with clang, and libbpf loads them for as long as
+//! a value here lives. Nothing is pinned, so a process that was killed leaves nothing behind.
 //!
-//! Without the feature `kernel` the crate is empty, and needs neither clang nor libelf. Tests and
+//! Without the feature `kernel` the crate is empty and needs neither clang nor libelf. Tests and
 //! fuzzers read records without it.
+//!
+//! It may use: nothing of airpath. Start reading at `kernel/` and at `record.rs`.
 
 #[cfg(feature = "kernel")]
 mod cubic;
@@ -14,16 +16,16 @@ mod error;
 pub mod fuzz;
 #[cfg(feature = "kernel")]
 mod object;
+#[cfg(feature = "kernel")]
+mod observer;
 #[cfg(any(feature = "kernel", test, fuzzing))]
 mod record;
-#[cfg(feature = "kernel")]
-mod watch;
 
 #[cfg(feature = "kernel")]
 pub use cubic::{Cubic, Generation};
 #[cfg(feature = "kernel")]
 pub use error::BpfError;
+#[cfg(feature = "kernel")]
+pub use observer::SenderObserver;
 #[cfg(any(feature = "kernel", test, fuzzing))]
 pub use record::{Found, Kind, Record};
-#[cfg(feature = "kernel")]
-pub use watch::Watch;

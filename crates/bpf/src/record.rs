@@ -1,4 +1,4 @@
-//! What `kernel/watch.bpf.c` tells.
+//! What `kernel/observer.bpf.c` tells.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

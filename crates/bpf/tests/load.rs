@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::thread;
 
-use airpath_bpf::{Cubic, Generation, Kind, Watch};
+use airpath_bpf::{Cubic, Generation, Kind, SenderObserver};
 use airpath_testing::has;
 
 /// What the kernel says of its own types, without which no program fits it (CONFIG_DEBUG_INFO_BTF).
@@ -46,9 +46,9 @@ fn a_namespace_without_senders_has_no_records() {
         return;
     }
     // No namespace has the number 1.
-    let mut watch = Watch::new(&[1]).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(watch.take().unwrap_or_else(|error| panic!("{error}")), []);
-    assert_eq!(watch.lost(), 0);
+    let mut observer = SenderObserver::new(&[1]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(observer.take().unwrap_or_else(|error| panic!("{error}")), []);
+    assert_eq!(observer.lost(), 0);
 }
 
 /// Sends a byte there and back, so many times, over the loopback; the client's port.
@@ -86,9 +86,9 @@ fn every_acknowledgement_is_a_record() {
     if !has("every_acknowledgement_is_a_record", &[BTF]) {
         return;
     }
-    let mut watch = Watch::new(&[here()]).unwrap_or_else(|error| panic!("{error}"));
+    let mut observer = SenderObserver::new(&[here()]).unwrap_or_else(|error| panic!("{error}"));
     let port = echo(50);
-    let mut records = watch.take().unwrap_or_else(|error| panic!("{error}"));
+    let mut records = observer.take().unwrap_or_else(|error| panic!("{error}"));
     records.retain(|record| record.local_port == port);
     // The client is there from the handshake on, and after it only acknowledgements came.
     assert_eq!(records[0].kind, Kind::Begin);
@@ -109,11 +109,11 @@ fn records_without_room_are_counted() {
         return;
     }
     const TIMES: usize = 40_000;
-    let mut watch = Watch::new(&[here()]).unwrap_or_else(|error| panic!("{error}"));
+    let mut observer = SenderObserver::new(&[here()]).unwrap_or_else(|error| panic!("{error}"));
     // Both ends have an acknowledgement each time, and nobody fetches them.
     echo(TIMES);
-    let taken = watch.take().unwrap_or_else(|error| panic!("{error}")).len();
+    let taken = observer.take().unwrap_or_else(|error| panic!("{error}")).len();
     // 8 MiB of records of 136 bytes behind a head of 8.
     assert!((50_000..=(8 << 20) / 144).contains(&taken), "{taken}");
-    assert!(watch.lost() as usize + taken >= 2 * TIMES - 100, "{} and {taken}", watch.lost());
+    assert!(observer.lost() as usize + taken >= 2 * TIMES - 100, "{} and {taken}", observer.lost());
 }

@@ -1,6 +1,9 @@
-//! Captures: packets with the place and the time at which they were seen.
+//! Captures: packets with the place and the time at which they were seen, as pcapng files.
 //!
-//! Nothing here opens a socket or reads a clock: whoever has the packets says when they passed.
+//! [`Writer`] writes one file with an interface for each place. Nothing here opens a socket or reads a
+//! clock: the caller has the packets and says when they passed.
+//!
+//! It may use: `base`. Start reading at [`Writer`].
 //!
 //! ```
 //! use airpath_base::{Duration, Instant};

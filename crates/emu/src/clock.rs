@@ -46,6 +46,11 @@ impl Clock {
         Instant::from_nanos(monotonic().saturating_sub(self.origin))
     }
 
+    /// How long it still is to [`Instant::ZERO`].
+    pub(crate) fn before_zero(&self) -> Duration {
+        Duration::from_nanos(self.origin.saturating_sub(monotonic()))
+    }
+
     /// Lets others have the processor.
     pub(crate) fn sleep(length: Duration) {
         // A signal may end it early.
@@ -96,5 +101,13 @@ mod tests {
         let origin = Clock::ahead(Duration::from_millis(5)).origin_nanos();
         assert_eq!(origin % GRID_NANOS, PHASE_NANOS);
         assert!(origin >= before + 5_000_000);
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_stands_at_0_and_says_for_how_long() {
+        let clock = Clock::ahead(Duration::from_secs(60));
+        assert_eq!(clock.now(), Instant::ZERO);
+        assert!(clock.before_zero() > Duration::from_secs(59));
+        assert_eq!(Clock::new().before_zero(), Duration::ZERO);
     }
 }

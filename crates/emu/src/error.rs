@@ -2,16 +2,20 @@
 
 use std::io;
 
+/// Why there is no BPF here.
+#[cfg(not(feature = "bpf"))]
+pub(crate) const BPF_NOT_BUILT: &str = "this airpath was built without BPF (apt-get install clang libelf-dev zlib1g-dev make, then `make build`)";
+
 /// Why an emulation could not begin or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum EmuError {
     /// A device argument that is none.
-    #[error("`{0}` is no device: NAMESPACE:DEVICE is expected, the device at most 15 bytes")]
+    #[error("`{0}` is not a device: write NAMESPACE:DEVICE, where the device has at most 15 bytes")]
     Device(String),
     /// A namespace that is not there or may not be entered.
     #[error("network namespace `{name}`: {source} (`ip netns list` shows those there are)")]
     Namespace {
-        /// Its name.
+        /// As it was given.
         name: String,
         /// What the kernel said.
         source: io::Error,
@@ -22,7 +26,7 @@ pub enum EmuError {
          and root or CAP_NET_ADMIN; emulation.io = \"packet\" does without)"
     )]
     Tun {
-        /// The device.
+        /// Its name inside the namespace, or a path under /dev.
         device: String,
         /// What the kernel said.
         source: io::Error,
@@ -33,7 +37,7 @@ pub enum EmuError {
     /// Reading packets failed: the device is gone.
     #[error("reading from `{device}`: {source}")]
     Read {
-        /// The device.
+        /// Its name inside the namespace, or a path under /dev.
         device: String,
         /// What the kernel said.
         source: io::Error,
@@ -82,7 +86,7 @@ pub enum EmuError {
     /// No UDP socket for GTP-U.
     #[error("a UDP socket at {address}: {source}")]
     Tunnel {
-        /// Its address.
+        /// IPv4 address and port that it was to have.
         address: String,
         /// What the kernel said.
         source: io::Error,
@@ -92,7 +96,7 @@ pub enum EmuError {
     Nats {
         /// How many.
         nats: usize,
-        /// At most.
+        /// How many there can be.
         most: usize,
     },
     /// Larger packets than the forwarder has room for.
@@ -101,7 +105,7 @@ pub enum EmuError {
          emulation takes up to {most}"
     )]
     Mtu {
-        /// The flow.
+        /// Its id in the scenario.
         flow: String,
         /// Its packets' size.
         mtu: u32,
@@ -111,7 +115,7 @@ pub enum EmuError {
     /// A congestion control that is ours only.
     #[error("flow `{flow}`: the kernel has no `{name}`; emulation takes reno, cubic, bbr")]
     Congestion {
-        /// The flow.
+        /// Its id in the scenario.
         flow: String,
         /// Its congestion control.
         name: String,
@@ -122,7 +126,7 @@ pub enum EmuError {
          cut them into fragments: at most {mtu}, the MTU, can be emulated"
     )]
     Packet {
-        /// The flow.
+        /// Its id in the scenario.
         flow: String,
         /// Its packets' size.
         bytes: u32,
@@ -134,13 +138,13 @@ pub enum EmuError {
     Flows {
         /// How many.
         flows: usize,
-        /// The most.
+        /// How many there are ports for.
         most: usize,
     },
     /// A socket could not be opened or set.
     #[error("flow `{flow}`: {step}: {source}")]
     Socket {
-        /// The flow.
+        /// Its id in the scenario.
         flow: String,
         /// What was attempted.
         step: &'static str,
@@ -150,7 +154,7 @@ pub enum EmuError {
     /// A flow would have been another one than was asked for.
     #[error("flow `{flow}`: {said}")]
     Differs {
-        /// The flow.
+        /// Its id in the scenario.
         flow: String,
         /// What differs.
         said: String,
@@ -162,30 +166,34 @@ pub enum EmuError {
     #[error(
         "flow `{flow}`: emulation.slow_start = \"profile\" takes slow_start none, hystart-4.19, \
          hystart-5.6, hystart-5.8, hystart-5.16, hystart-6.14 and hystart++ as they are, and \
-         hystart-4.19 with hystart_falling_minimum_exits = false, alone or with \
-         hystart_late_reset = false"
+         hystart-4.19 with hystart.falling_minimum_exits = false, alone or with \
+         hystart.late_reset = false"
     )]
     SlowStart {
-        /// The flow.
+        /// Its id in the scenario.
         flow: String,
     },
     /// More UEs than there are addresses.
-    #[error("{ues} UEs; emulation takes up to {most}: each has a network namespace of its own")]
+    #[error(
+        "the scenario has {ues} UEs; emulation takes up to {most}, because each has a network namespace"
+    )]
     Ues {
         /// How many.
         ues: usize,
-        /// At most.
+        /// How many there can be.
         most: usize,
     },
     /// A UE with the name of another namespace.
-    #[error("a UE is called `{name}`: in emulation that is another namespace; choose another name")]
+    #[error(
+        "a UE is called `{name}`, but emulation gives this name to another namespace: choose another one"
+    )]
     UeName {
-        /// Its name.
+        /// As it was given.
         name: String,
     },
     /// A place that is none.
-    #[error("there is no end `{name}`; ends: {known}")]
-    Place {
+    #[error("the network has no end `{name}`; its ends are {known}")]
+    UnknownEnd {
         /// As given.
         name: String,
         /// Those there are.
@@ -193,20 +201,20 @@ pub enum EmuError {
     },
     /// Only services, and nobody whose end could be waited for.
     #[error(
-        "no program would end the run: give one [[program]] `ends_run = true`, or one without \
-         `wait_for = \"listen\"`, or a COMMAND"
+        "no program would end the run: give one [[program]] `ends_run = true`, add one without \
+         `wait_for = \"listen\"`, or give a COMMAND"
     )]
     Endless,
     /// A file for what a program writes.
     #[error("{file}: {source}")]
     Output {
-        /// The file.
+        /// Its path.
         file: String,
         /// What the kernel said.
         source: io::Error,
     },
     /// A word of the command that no program can be given.
-    #[error("`{0}` holds a zero byte")]
+    #[error("the command word `{0}` holds a zero byte, which no program can be given")]
     Word(String),
     /// The programs could not be started.
     #[error("{step}: {source}")]
@@ -237,15 +245,7 @@ pub enum EmuError {
     /// A capture could not be written.
     #[error("capture {file}: {source}")]
     Capture {
-        /// The file.
-        file: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// The packet log could not be written.
-    #[error("packet log {file}: {source}")]
-    Log {
-        /// The file.
+        /// Its path.
         file: String,
         /// What the kernel said.
         source: io::Error,
@@ -267,7 +267,7 @@ impl EmuError {
                 | Self::Packet { .. }
                 | Self::Flows { .. }
                 | Self::UeName { .. }
-                | Self::Place { .. }
+                | Self::UnknownEnd { .. }
                 | Self::Word(_)
                 | Self::Endless
         )

@@ -1,16 +1,16 @@
 //! Bodies of the fuzz targets of this crate (`fuzz/`): whatever bytes come in, nothing panics, and what
 //! was understood means what the bytes say. Tests replay the corpora. No part of the library.
 
-use airpath_base::Ecn;
+use airpath_base::{Direction, Ecn};
 
-use crate::flows::Key;
-use crate::gtpu::{self, Gpdu, Header, Way};
-use crate::header;
-use crate::packet::{
+use crate::observation::observer;
+use crate::offload::segments::{GsoBatch, Segments};
+use crate::wire::flows::Key;
+use crate::wire::gtpu::{self, Gpdu, Header};
+use crate::wire::header;
+use crate::wire::packet::{
     Checksum, Layout, OFFLOAD_BYTES, Offload, complete, fold, reopen_checksum, sum,
 };
-use crate::segments::{Segments, Train};
-use crate::watch;
 
 /// A datagram on S1-U or N3.
 pub fn gtpu(datagram: &[u8]) {
@@ -18,8 +18,8 @@ pub fn gtpu(datagram: &[u8]) {
     let end = 8 + usize::from(u16::from_be_bytes([datagram[2], datagram[3]]));
     assert!(datagram[8..end].ends_with(packet), "the packet ends where the length says");
     assert!(qfi.is_none_or(|qfi| qfi < 64));
-    for way in [Way::Down, Way::Up] {
-        let again = [Header::new(teid, qfi, way, packet.len()).bytes(), packet].concat();
+    for direction in [Direction::Downlink, Direction::Uplink] {
+        let again = [Header::new(teid, qfi, direction, packet.len()).bytes(), packet].concat();
         assert_eq!(gtpu::read(&again), Some(Gpdu { teid, qfi, packet }));
     }
 }
@@ -31,13 +31,12 @@ pub fn packet(data: &[u8]) {
     assert_eq!(Offload::read(offload.bytes()).bytes(), offload.bytes());
 
     header::ecn(packet);
-    let segment = header::tcp(packet);
     let layout = Layout::of(packet);
     if let Some(layout) = layout {
         assert!(packet.len() >= layout.ip_bytes);
         Key::of(packet, &layout, 1, true).name("ue");
         let _ = header::destination(packet, &layout);
-        if let (Some(_), Some(bytes)) = (segment, layout.tcp_header_bytes(packet)) {
+        if let Some(bytes) = layout.tcp_header_bytes(packet) {
             assert!((layout.ip_bytes + 20..=packet.len()).contains(&bytes));
         }
     }
@@ -79,13 +78,13 @@ pub fn segments(data: &[u8]) {
     let Some((said, packet)) = data.split_first_chunk::<OFFLOAD_BYTES>() else { return };
     let mut offload = Offload::read(*said);
     if let Some(layout) = Layout::of(packet).filter(|_| how & 1 == 1) {
-        let field = if layout.protocol == crate::packet::UDP { 6 } else { 16 };
+        let field = if layout.protocol == crate::wire::packet::UDP { 6 } else { 16 };
         offload.checksum = Some(Checksum { start: layout.ip_bytes as u16, field });
     }
     let Some(segments) = Segments::of(packet, offload) else { return };
     let size = usize::from(offload.segment_bytes.expect("it is cut"));
     let mut out = vec![0; 1 << 17];
-    let cars: Vec<Vec<u8>> = (0..segments.count())
+    let packets: Vec<Vec<u8>> = (0..segments.count())
         .map(|index| {
             let length = segments.write(packet, index, &mut out);
             out[..length].to_vec()
@@ -94,20 +93,21 @@ pub fn segments(data: &[u8]) {
 
     let layout = Layout::of(packet).expect("it was cut");
     let headers =
-        layout.tcp_header_bytes(packet).unwrap_or(layout.ip_bytes + crate::packet::UDP_BYTES);
-    let payload: Vec<u8> = cars.iter().flat_map(|car| car[headers..].iter().copied()).collect();
+        layout.tcp_header_bytes(packet).unwrap_or(layout.ip_bytes + crate::wire::packet::UDP_BYTES);
+    let payload: Vec<u8> =
+        packets.iter().flat_map(|packet| packet[headers..].iter().copied()).collect();
     assert_eq!(payload, packet[headers..], "all of it, in order");
-    let (last, others) = cars.split_last().expect("one at least");
-    assert!(others.iter().all(|car| car.len() == headers + size));
+    let (last, others) = packets.split_last().expect("one at least");
+    assert!(others.iter().all(|packet| packet.len() == headers + size));
     assert!((headers + 1..=headers + size).contains(&last.len()));
-    for car in &cars {
-        assert_eq!(Layout::of(car), Some(layout));
+    for packet in &packets {
+        assert_eq!(Layout::of(packet), Some(layout));
     }
-    join(&cars, offload.checksum, packet.len());
+    join(&packets, offload.checksum, packet.len());
 }
 
 /// Two packets that came one after the other: the first one's length, and both.
-pub fn trains(data: &[u8]) {
+pub fn gso_batches(data: &[u8]) {
     let Some((&[high, low], packets)) = data.split_first_chunk::<2>() else { return };
     let first = usize::from(u16::from_be_bytes([high, low])).min(packets.len());
     let (first, second) = packets.split_at(first);
@@ -118,35 +118,36 @@ pub fn trains(data: &[u8]) {
 }
 
 /// Puts packets together as far as they follow each other.
-fn join(cars: &[Vec<u8>], checksum: Option<Checksum>, length: usize) {
+fn join(packets: &[Vec<u8>], checksum: Option<Checksum>, length: usize) {
     let offload = Offload::single(checksum);
-    let Some(mut train) = Train::begin(&cars[0], offload) else { return };
-    let joined = cars[1..].iter().take_while(|car| train.add(&cars[0], car, offload, 65_535));
+    let Some(mut batch) = GsoBatch::begin(&packets[0], offload) else { return };
+    let joined =
+        packets[1..].iter().take_while(|packet| batch.add(&packets[0], packet, offload, 65_535));
     let joined = 1 + joined.count();
-    let headers = train.header_bytes();
-    let flags = train.flags(&cars[joined - 1]);
-    let mut whole = cars[0].clone();
-    let said = train.finish(&mut whole, flags, offload);
-    whole.extend(cars[1..joined].iter().flat_map(|car| car[headers..].iter().copied()));
-    assert!(whole.len() <= 65_535.max(cars[0].len()));
-    assert!(joined < cars.len() || whole.len() == length || length == usize::MAX);
+    let headers = batch.header_bytes();
+    let flags = batch.flags(&packets[joined - 1]);
+    let mut whole = packets[0].clone();
+    let said = batch.finish(&mut whole, flags, offload);
+    whole.extend(packets[1..joined].iter().flat_map(|packet| packet[headers..].iter().copied()));
+    assert!(whole.len() <= 65_535.max(packets[0].len()));
+    assert!(joined < packets.len() || whole.len() == length || length == usize::MAX);
     assert_eq!(said.segment_bytes.is_some(), joined > 1);
     if joined > 1 {
         // What the kernel is given, it cuts to what it was.
         let again = Segments::of(&whole, Offload::read(said.bytes())).expect("it can be cut");
         assert_eq!(again.count(), joined);
         let mut out = vec![0; 1 << 17];
-        for (index, car) in cars[..joined].iter().enumerate() {
+        for (index, packet) in packets[..joined].iter().enumerate() {
             let length = again.write(&whole, index, &mut out);
             let (made, header) = (&out[..length], headers);
-            assert_eq!(made[header..], car[header..], "payload of segment {index}");
+            assert_eq!(made[header..], packet[header..], "payload of segment {index}");
         }
     }
 }
 
 /// An answer of the kernel's about its sockets.
 pub fn netlink(answer: &[u8]) {
-    watch::note_answer(answer);
+    observer::note_answer(answer);
 }
 
 #[cfg(test)]
@@ -158,7 +159,7 @@ mod tests {
         replay("gtpu", super::gtpu);
         replay("packet", super::packet);
         replay("segments", super::segments);
-        replay("trains", super::trains);
+        replay("gso_batches", super::gso_batches);
         replay("netlink", super::netlink);
     }
 }

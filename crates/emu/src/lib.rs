@@ -1,9 +1,12 @@
 //! The real clock: packets of the host's kernel through a scenario's network.
 //!
-//! [`Emulation`] runs a program inside: namespaces for the server and the UEs, joined by a
-//! [`Forwarder`] that reads IP packets from their TUN devices, lets them pass the same
-//! [`Network`](airpath_network::Network) that the simulator uses, and writes each one when its
-//! logical time has come. How much too late that was is measured.
+//! [`Emulation`] runs programs inside namespaces for the server and the UEs. A [`Forwarder`] joins
+//! these: it reads IP packets from their devices, lets them pass the same
+//! [`Network`](airpath_network::Network) that the simulator uses, and writes each one when its logical
+//! time has come. It measures how late that was. Only this crate reads a clock and makes system calls.
+//!
+//! It may use: `base`, `path`, `radio`, `tcp`, `record`, `metrics`, `capture`, `bpf`, `scenario`,
+//! `network`. Start reading at [`Emulation`], then at [`Forwarder`].
 //!
 //! ```no_run
 //! use airpath_base::Duration;
@@ -21,58 +24,38 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod awake;
 mod clock;
-mod congestion;
-mod core_network;
-mod emulation;
+mod device;
 mod error;
-mod flows;
 mod forwarder;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-mod gtpu;
-mod header;
-mod journal;
-mod live;
-mod log;
-mod meter;
-mod namespace;
-mod nat;
-mod outbox;
-mod output;
-mod packet;
-mod port;
-mod profile;
-mod programs;
-mod report;
-mod segments;
-mod session;
-mod share;
-mod slab;
+mod host;
+mod observation;
+mod offload;
+mod run;
 mod sys;
 mod traffic;
-mod tun;
-mod tunnel;
-mod watch;
+mod wire;
 
-pub use awake::Awake;
 pub use clock::Clock;
-pub use emulation::{Emulation, Ended, Facts, Observers};
+pub use device::port::{PacketPort, Port};
+pub use device::slab::SLOT_BYTES as LARGEST_PACKET;
+pub use device::tun::{Device, Tun};
 pub use error::EmuError;
 pub use forwarder::{Forwarder, Settings, UeEnd};
-pub use journal::{Entry, Journal, Parity};
-pub use live::{DirectionLook, FlowLook, Live, Snapshot};
-pub use log::{Log, MAGIC, Point, RECORD_BYTES};
-pub use nat::NatFacts;
-pub use output::Written;
-pub use port::{PacketPort, Port};
-pub use programs::{Identity, Plan, ProgramReport};
-pub use report::{AckGaps, DirectionReport, Lateness, LinkReport, LogReport, Report};
-pub use session::UeSession;
-pub use slab::SLOT_BYTES as LARGEST_PACKET;
+pub use host::cpu_latency::CpuLatency;
+pub use host::nat::NatReport;
+pub use host::session::UeSession;
+pub use host::tunnel::{TunnelReport, TunnelSession, TunnelSetup};
+pub use observation::journal::{Entry, Journal, Parity};
+pub use observation::lateness::Lateness;
+pub use observation::live::{DirectionSnapshot, FlowSnapshot, Live, Snapshot};
+pub use observation::observer::ObserverReport;
+pub use run::emulation::{Emulation, Ended, Observers};
+pub use run::environment::Environment;
+pub use run::output::Written;
+pub use run::programs::{Identity, Plan, ProgramReport};
+pub use run::report::{AckGaps, DirectionReport, LinkReport, Report};
 pub use sys::{enter_user_namespace, real_time_priority};
-pub use traffic::{FailedFlow, FlowSockets, SocketFacts};
-pub use tun::{Device, Tun};
-pub use tunnel::{TunnelFacts, TunnelReport, TunnelSession};
-pub use watch::WatchFacts;
+pub use traffic::{FailedFlow, FlowSockets, SocketState};

@@ -26,7 +26,7 @@ fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
     // Somebody watches all the time: that changes nothing either.
     let live = Live::default();
     let observers = Observers { live: Some(live.clone()), ..Observers::default() };
-    let emulation = Emulation::watched(scenario, 7, &settings, observers)
+    let emulation = Emulation::observed(scenario, 7, &settings, observers)
         .unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan {
         command: ["/bin/sh", "-c", ue].map(str::to_owned).to_vec(),
@@ -35,7 +35,7 @@ fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
         ..Plan::default()
     };
     let over = Arc::new(AtomicBool::new(false));
-    let watcher = std::thread::spawn({
+    let reader = std::thread::spawn({
         let over = Arc::clone(&over);
         move || {
             let mut seen = 0;
@@ -47,7 +47,7 @@ fn run(scenario: &Scenario, server: &str, ue: &str) -> Journal {
     });
     let ended = emulation.run(&plan);
     over.store(true, Ordering::Relaxed);
-    let seen = watcher.join().expect("it only looks");
+    let seen = reader.join().expect("it only looks");
     let ended = ended.unwrap_or_else(|error| panic!("{error}"));
     assert!(seen > 0);
     assert_eq!(ended.code, 0);
@@ -102,7 +102,7 @@ fn what_comes_out_of_a_tunnel_is_an_arrival_of_its_own() {
         let ((left, dropped), (left_again, dropped_again)) = (journal.outcome(), again.outcome());
         let handed = left.iter().filter(|entry| matches!(entry, Entry::Handed { .. })).count();
         let passed = journal.entries().iter();
-        let passed = passed.filter(|entry| matches!(entry, Entry::Passed { .. })).count();
+        let passed = passed.filter(|entry| matches!(entry, Entry::Reentered { .. })).count();
         assert!(handed > 100, "{name}: {handed} packets went into the tunnel");
         assert_eq!(handed, passed, "{name}: packets in the tunnel and out of it");
         assert!(left == left_again, "{name}: other times");

@@ -19,7 +19,8 @@ fn main() {
             source,
             sets: &sets,
             parsed: &parsed,
-            seed: parsed.scenario.run.seed,
+            seeds: &Budget::QUICK.seeds_of(parsed.scenario.run.seed, 1),
+            known: &[],
             budget: Budget::QUICK,
             threads: 2,
         };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use airpath_record::RunSummary;
 use airpath_scenario::Scenario;
-use airpath_sim::{Stopped, simulate};
+use airpath_sim::{Stopped, simulate, simulate_accounted};
 
 /// One run.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,8 @@ pub struct Job<'a> {
     /// With which seed: the same seed draws the same random streams in every scenario that has
     /// them by the same names (common random numbers).
     pub seed: u64,
+    /// Its summary also says where the time went.
+    pub accounted: bool,
 }
 
 /// Simulates every job on `threads` threads and returns the summaries in the jobs' order; tables
@@ -45,6 +47,7 @@ pub fn run(
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(index) else { return };
             let mut calls = 0u64;
+            let simulate = if job.accounted { simulate_accounted } else { simulate };
             let outcome = simulate(job.scenario, job.seed, &mut |_| {
                 calls += 1;
                 if calls.is_multiple_of(64) {

@@ -2,17 +2,17 @@
 
 use crate::cause::Cause;
 use crate::causes::{mbps, percent};
-use crate::facts::Facts;
 use crate::finding::Finding;
+use crate::observed::Observed;
 
 /// A link this busy is a bound.
 const BUSY: f64 = 0.85;
 
 /// The busiest link of each direction that is full.
-pub(crate) fn bounds(facts: &Facts<'_>) -> Vec<Finding> {
+pub(crate) fn bounds(observed: &Observed<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for direction in ["down", "up"] {
-        let busiest = facts
+        let busiest = observed
             .links(direction)
             .max_by(|one, other| one.utilisation.total_cmp(&other.utilisation))
             .filter(|link| link.utilisation >= BUSY);
@@ -34,8 +34,6 @@ pub(crate) fn bounds(facts: &Facts<'_>) -> Vec<Finding> {
             set: None,
             gain: None,
             costs: Vec::new(),
-            removal: Vec::new(),
-            removed: None,
             score: 0.0,
         });
     }

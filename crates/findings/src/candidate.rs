@@ -18,6 +18,13 @@ pub struct Candidate {
     pub removals: Vec<Vec<String>>,
 }
 
+impl Candidate {
+    /// `policer of down.1.policer`.
+    pub(crate) fn told(&self) -> String {
+        format!("{} ({})", self.cause, self.subject)
+    }
+}
+
 /// Settings that a scenario accepts, and what it becomes with them.
 #[derive(Clone, Debug)]
 pub struct Change {
@@ -47,16 +54,17 @@ pub fn change(
     base: &Parsed,
     alternatives: &[Vec<String>],
 ) -> Result<Change, NoChange> {
-    let mut reason = NoChange::AlreadySo;
+    let (mut refused, mut so) = (None, alternatives.is_empty());
     for sets in alternatives {
         let all: Vec<String> = given.iter().chain(sets).cloned().collect();
         match parse(source, &all) {
             Ok(parsed) if parsed.scenario != base.scenario => {
                 return Ok(Change { sets: sets.clone(), parsed });
             }
-            Ok(_) => {}
-            Err(error) => reason = NoChange::Refused(error.to_string()),
+            Ok(_) => so = true,
+            Err(error) => refused = Some(error.to_string()),
         }
     }
-    Err(reason)
+    // What one alternative finds as it wants it, another one may not even have a key for.
+    Err(refused.filter(|_| !so).map_or(NoChange::AlreadySo, NoChange::Refused))
 }

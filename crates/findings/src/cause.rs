@@ -93,6 +93,8 @@ causes! {
     CongestionMix = "congestion-control", Fault;
     /// The server stands far from where the radio network ends.
     Placement = "placement", Fault;
+    /// The host of an emulation was too late to count; only emulated runs have it.
+    EmulationHost = "emulation-host", Fault;
     /// Slow start ends before the path is full.
     SlowStartExit = "slow-start-exit", Behaviour;
     /// The transfer ends before slow start has opened the window.
@@ -105,6 +107,21 @@ causes! {
     LinkCapacity = "link-capacity", Bound;
     /// The radio is full.
     RadioCapacity = "radio-capacity", Bound;
+}
+
+impl Cause {
+    /// It does harm by way of something more general, and is what can be helped: fragments by losses,
+    /// a link that is given up by blocks that fail, a slow application by a window that closes, batches by a queue that does not hold them.
+    pub(crate) const fn special(self) -> bool {
+        matches!(
+            self,
+            Self::Fragmentation
+                | Self::DoubleNat
+                | Self::RadioLinkFailure
+                | Self::ApplicationLimited
+                | Self::AckBatching
+        )
+    }
 }
 
 impl fmt::Display for Cause {

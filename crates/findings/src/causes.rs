@@ -4,22 +4,22 @@
 mod hosts;
 mod path;
 mod radio;
-mod text;
 mod traffic;
 
 use crate::candidate::Candidate;
-use crate::facts::Facts;
+use crate::observed::Observed;
 
+pub(crate) use crate::text::{bytes, count, mbps, ms, percent, seconds};
+pub(crate) use path::managed;
 pub(crate) use radio::everywhere;
-pub(crate) use text::{bytes, mbps, ms, percent};
 
 /// Everything that one run gives reason to try. Faults come before behaviour.
-pub(crate) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+pub(crate) fn candidates(observed: &Observed<'_>) -> Vec<Candidate> {
     let mut all = Vec::new();
-    path::add(facts, &mut all);
-    hosts::add(facts, &mut all);
-    traffic::add(facts, &mut all);
-    radio::add(facts, &mut all);
+    path::add(observed, &mut all);
+    hosts::add(observed, &mut all);
+    traffic::add(observed, &mut all);
+    radio::add(observed, &mut all);
     all.sort_by_key(|candidate: &Candidate| candidate.cause.class());
     all
 }

@@ -1,5 +1,6 @@
 //! Pairs of runs that differ in one thing: what changed, and is it more than noise?
 
+pub use crate::measure::LEAST;
 use crate::measure::{Measure, Metric};
 
 /// What one figure became, over paired seeds.
@@ -13,19 +14,31 @@ pub struct Effect {
     pub before: f64,
     /// The same with it.
     pub after: f64,
-    /// 95 % confidence interval of `after`, from the paired ratios.
+    /// 95 % confidence interval of `after`: what other seeds may give.
     pub ci95: [f64; 2],
     /// By seed: logarithm of the ratio, positive where it is better.
     pub improvements: Vec<f64>,
 }
 
-/// A smaller relative change is none.
-pub const LEAST: f64 = 0.1;
-
 impl Effect {
     /// Mean improvement.
     pub fn mean(&self) -> f64 {
         mean(&self.improvements)
+    }
+
+    /// What it changed, in words.
+    pub(crate) fn told(&self) -> String {
+        let Self { subject, metric, before, after, .. } = self;
+        let (before, after) = (metric.figure(*before), metric.figure(*after));
+        format!("the {} of {subject} from {before} to {after}", metric.words())
+    }
+
+    /// The mean improvement is above 0 with a confidence of 90 % (Student's t, one-sided); of one
+    /// seed nobody knows.
+    pub fn beyond_noise(&self) -> bool {
+        /// One-sided 90 % quantiles for 1, 2, … degrees of freedom.
+        const T: [f64; 9] = [3.078, 1.886, 1.638, 1.533, 1.476, 1.440, 1.415, 1.397, 1.383];
+        self.mean() > half(&self.improvements, &T, 1.282)
     }
 
     /// Share of the seeds in which it improved by more than noise.
@@ -54,7 +67,8 @@ pub fn effects(before: &[Vec<Measure>], after: &[Vec<Measure>]) -> Vec<Effect> {
         let improved = |&(before, after): &(f64, f64)| like.metric.improvement(before, after);
         let improvements: Vec<f64> = pairs.iter().map(improved).collect();
         let (before, after) = (mean(&old), mean(&new));
-        let half = half_width(&improvements);
+        let logarithms: Vec<f64> = new.iter().map(|value| value.max(1e-3).ln()).collect();
+        let half = half_width(&logarithms);
         let ci95 = [after * (-half).exp(), after * half.exp()];
         let (subject, metric) = (like.subject.clone(), like.metric);
         Some(Effect { subject, metric, before, after, ci95, improvements })
@@ -62,27 +76,31 @@ pub fn effects(before: &[Vec<Measure>], after: &[Vec<Measure>]) -> Vec<Effect> {
     first.iter().filter_map(effect).collect()
 }
 
-/// What a change is worth: the best figure's mean improvement, weighed. What is less late is worth less by
-/// what it costs in throughput.
+/// What a change is worth: the best figure's mean improvement, weighed, less what any throughput lost.
 pub fn score(effects: &[Effect]) -> f64 {
     best(effects).map_or(0.0, |(_, score)| score)
 }
 
 /// The figure that improved most, and what the change is worth by it.
 pub fn best(effects: &[Effect]) -> Option<(&Effect, f64)> {
-    let cost = worst_throughput(effects).min(0.0);
+    // Where flows share, what they come to together says more than what each of them gets.
+    let together = effects.iter().any(|effect| effect.metric == Metric::Total);
+    let whole = effects.iter().filter(|effect| !together || effect.metric != Metric::Goodput);
+    let cost = lowest(whole);
+    let each = lowest(effects.iter());
     let worth = |effect: &Effect| {
-        let weighed = effect.metric.weight() * effect.mean();
-        weighed + if effect.metric.is_throughput() { 0.0 } else { cost }
+        let lost = if effect.metric == Metric::Goodput { each } else { cost };
+        effect.metric.worth(effect.mean()) + lost
     };
-    let scored = effects.iter().map(|effect| (effect, worth(effect)));
+    let sure = effects.iter().filter(|effect| effect.beyond_noise());
+    let scored = sure.map(|effect| (effect, worth(effect)));
     scored.max_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
-/// The largest improvement of any throughput.
-pub fn best_throughput(effects: &[Effect]) -> f64 {
-    let through = effects.iter().filter(|effect| effect.metric.is_throughput());
-    through.map(Effect::mean).fold(0.0, f64::max)
+/// What the throughput that lost most lost: 0 or less.
+fn lowest<'a>(effects: impl Iterator<Item = &'a Effect>) -> f64 {
+    let through = effects.filter(|effect| effect.metric.is_throughput());
+    through.map(Effect::mean).fold(0.0, f64::min)
 }
 
 /// The smallest improvement of any throughput: negative if one fell.
@@ -91,20 +109,25 @@ pub fn worst_throughput(effects: &[Effect]) -> f64 {
     through.map(Effect::mean).min_by(f64::total_cmp).unwrap_or(0.0)
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 /// Half the width of the 95 % confidence interval of a mean (Student's t); 0 for one value.
-fn half_width(values: &[f64]) -> f64 {
+pub(crate) fn half_width(values: &[f64]) -> f64 {
     /// Two-sided 95 % quantiles for 1, 2, … degrees of freedom.
     const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+    half(values, &T, 1.96)
+}
+
+/// A quantile, by degrees of freedom, times the standard error of the mean; 0 for one value.
+fn half(values: &[f64], quantiles: &[f64], of_many: f64) -> f64 {
     let Some(degrees) = values.len().checked_sub(1).filter(|&degrees| degrees > 0) else {
         return 0.0;
     };
     let mean = mean(values);
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / degrees as f64;
-    let quantile = T.get(degrees - 1).copied().unwrap_or(1.96);
+    let quantile = quantiles.get(degrees - 1).copied().unwrap_or(of_many);
     quantile * (variance / values.len() as f64).sqrt()
 }
 
@@ -122,6 +145,50 @@ mod tests {
         // Mean 0.2, sd 0.1, three values: 4.303 x 0.1 / sqrt(3).
         assert!((half_width(&[0.1, 0.2, 0.3]) - 0.248_44).abs() < 1e-4);
         assert_eq!(half_width(&[0.3]), 0.0);
+    }
+
+    #[test]
+    fn the_interval_is_that_of_the_figure_afterwards() {
+        // What varied before is not what varies now.
+        let before = [run(1.0, 10.0), run(2.0, 10.0), run(3.0, 10.0)];
+        let effects = effects(&before, &[run(8.0, 9.0), run(8.0, 10.0), run(8.0, 11.0)]);
+        assert_eq!(effects[0].ci95, [8.0, 8.0]);
+        let [low, high] = effects[1].ci95;
+        assert!((low * high - 100.0).abs() < 1e-9 && high > 12.0);
+    }
+
+    #[test]
+    fn what_varies_more_than_it_gains_is_noise() {
+        let of = |gains: [f64; 3]| {
+            let before: Vec<_> = gains.map(|_| run(1.0, 10.0)).into();
+            let after: Vec<_> = gains.map(|gain| run(gain, 10.0)).into();
+            score(&effects(&before, &after))
+        };
+        assert!(of([1.2, 1.25, 1.22]) > LEAST);
+        assert_eq!(of([1.9, 0.8, 0.9]), 0.0);
+    }
+
+    #[test]
+    fn what_one_flow_takes_from_another_is_no_gain() {
+        let both = |one, other| {
+            let of = |subject: &str, metric, value| Measure {
+                subject: subject.to_owned(),
+                metric,
+                value,
+            };
+            vec![
+                of("one", Metric::Goodput, one),
+                of("other", Metric::Goodput, other),
+                of("down", Metric::Total, one + other),
+            ]
+        };
+        assert!(score(&effects(&[both(4.0, 6.0)], &[both(6.0, 4.0)])).abs() < 1e-9);
+        // The one that starved gains more, by ratio, than the other one loses.
+        let fair = score(&effects(&[both(1.0, 9.0)], &[both(5.0, 5.0)]));
+        assert!((fair - (5.0f64.ln() - 1.8f64.ln())).abs() < 1e-9);
+        // Noise in how they share hides no gain of the whole.
+        let whole = score(&effects(&[both(4.0, 6.0)], &[both(9.0, 5.0)]));
+        assert!(whole > 1.39f64.ln());
     }
 
     #[test]

@@ -4,8 +4,8 @@ use airpath_scenario::Traffic;
 
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::causes::{everywhere, set};
-use crate::facts::{Facts, direction_name, path_of};
+use crate::causes::{count, everywhere, managed, set};
+use crate::observed::{Observed, direction_name, path_of};
 
 /// Something to try against a cause.
 pub(crate) struct Cure {
@@ -17,37 +17,61 @@ pub(crate) struct Cure {
 
 /// What may help, best first. `removal` takes the cause away; where the user can do just that, it
 /// is among them.
-pub(crate) fn cures(facts: &Facts<'_>, candidate: &Candidate, removal: &[String]) -> Vec<Cure> {
+pub(crate) fn cures(
+    observed: &Observed<'_>,
+    candidate: &Candidate,
+    removal: &[String],
+) -> Vec<Cure> {
     let subject = &candidate.subject;
     let itself = |advice: String| Cure { advice, alternatives: vec![removal.to_vec()] };
     let bbr = || Cure {
-        advice: "Use BBR at the sender: it does not take every loss for congestion \
-                 (net.ipv4.tcp_congestion_control=bbr)."
-            .to_owned(),
-        alternatives: vec![congestion(facts, "bbr")],
+        advice: format!(
+            "Use BBR at {} (sysctl net.ipv4.tcp_congestion_control=bbr): {}.",
+            if observed.scenario.proxy.is_some() {
+                "the sender and at the proxy"
+            } else {
+                "the sender"
+            },
+            match candidate.cause {
+                Cause::Bufferbloat => "it keeps queues short",
+                _ => "it does not take every loss for congestion",
+            }
+        ),
+        alternatives: vec![congestion(observed, "bbr")],
     };
     match candidate.cause {
         Cause::OneWayPath => vec![itself(format!(
             "Let {subject} pass what comes from outside, or let the UE's side send first."
         ))],
-        Cause::NatBinding => vec![itself(format!(
-            "Raise the binding's lifetime at {subject}, or let the UE send something more often \
-             (keep-alive)."
+        Cause::NatBinding => {
+            let lifetime = |seconds: &str| format!(
+                "Raise the lifetime of bindings at {subject} to {seconds} s (RFC 4787 REQ-5), or let the \
+                 UE send something more often (keep-alive)."
+            );
+            vec![
+                Cure {
+                    advice: lifetime("300"),
+                    alternatives: vec![vec![set(format!("{}.timeout_s", path_of(subject)), 300)]],
+                },
+                itself(lifetime("1,000,000")),
+            ]
+        }
+        Cause::DoubleNat => vec![itself(format!(
+            "Take {subject} away: one NAT is enough; bridge or route instead."
         ))],
-        Cause::DoubleNat => {
-            vec![itself(format!(
-                "Take {subject} away: one NAT is enough, bridge or route instead."
-            ))]
-        }
-        Cause::Mtu | Cause::Fragmentation => {
-            vec![clamped(facts, 1380), clamped(facts, 1240), itself("Raise the MTU.".to_owned())]
-        }
+        Cause::Mtu | Cause::Fragmentation => vec![
+            clamped(observed, 1380),
+            clamped(observed, 1240),
+            itself(format!("Raise the MTU of {subject}.")),
+        ],
         Cause::RandomLoss => vec![bbr()],
-        Cause::Policer => vec![deeper_bucket(facts, subject), bbr(), paced(facts)],
-        Cause::Shaper => vec![bbr()],
+        Cause::Policer => vec![deeper_bucket(observed, subject), bbr(), paced(observed)],
+        Cause::Shaper => vec![itself(format!(
+            "Raise the rate of {subject}, or do not shape there."
+        ))],
         Cause::Reordering => vec![
-            itself(format!("Keep the order of packets at {subject} (one path a flow).")),
-            profile(facts),
+            itself(format!("Keep the order of packets at {subject} (one path for each flow).")),
+            profile(observed),
         ],
         Cause::StallingHost => vec![itself(
             "Give the forwarding host CPUs of its own (pinning, no overcommitment), or forward in \
@@ -55,41 +79,71 @@ pub(crate) fn cures(facts: &Facts<'_>, candidate: &Candidate, removal: &[String]
                 .to_owned(),
         )],
         Cause::Proxy => vec![itself("Lead the flow around the proxy.".to_owned())],
-        Cause::CrossTraffic => vec![itself(format!("Take {subject} off this path, or shape it."))],
-        Cause::ReceiveWindow | Cause::SendBuffer => windows(facts, candidate, removal),
+        Cause::CrossTraffic => vec![itself(format!(
+            "Take {subject} off this path, or shape it (tc qdisc … tbf, a QoS class of its own)."
+        ))],
+        Cause::ReceiveWindow | Cause::SendBuffer => windows(observed, candidate, removal),
         Cause::ApplicationLimited => {
-            vec![itself("Let the application read and write faster.".to_owned())]
+            vec![itself(format!("Let the application of {subject} read and write faster."))]
         }
-        Cause::ShortQueue => vec![itself(format!("Lengthen the queue of {subject}.")), bbr()],
+        Cause::ShortQueue => vec![
+            itself(format!(
+                "Lengthen the queue of {subject} (tc qdisc … pfifo limit, the buffer of the router or \
+                 of RLC)."
+            )),
+            bbr(),
+        ],
         Cause::Bufferbloat => vec![
-            itself(format!("Manage the queue of {subject} (CoDel).")),
-            shorter_queue(facts, subject, 1.0),
-            shorter_queue(facts, subject, 2.0),
+            itself(format!(
+                "Manage the queue of {subject} with CoDel (tc qdisc replace dev … root fq_codel, or \
+                 the base station's AQM)."
+            )),
+            queue_for_each(observed, subject),
+            shorter_queue(observed, subject, 1.0),
+            shorter_queue(observed, subject, 2.0),
             bbr(),
         ],
         Cause::AckStarvation => {
-            vec![thinner(facts, 8), itself(format!("Give {subject} more rate."))]
+            vec![thinner(observed, 8), itself(format!("Give {subject} more rate."))]
         }
         Cause::AckBatching => vec![bbr(), itself(format!("Do not batch at {subject}."))],
-        Cause::Drx => vec![itself(
-            "Switch DRX off for UEs of this kind, or lengthen drx-InactivityTimer.".to_owned(),
-        )],
-        Cause::UplinkAccess => vec![itself(
-            "Grant uplink unasked (proactive or configured grants), or shorten the period of \
-             scheduling requests."
-                .to_owned(),
-        )],
-        Cause::RadioLoss => vec![bbr()],
+        Cause::Drx => drx(observed, removal),
+        Cause::UplinkAccess => vec![
+            at_the_cell(
+                observed,
+                "Grant uplink unasked at the base station (proactive or configured grants).",
+                &[("grants.proactive_period_ms", "1"), ("grants.proactive_bytes", "200")],
+            ),
+            itself(
+                "Shorten the period of scheduling requests at the base station \
+                 (SchedulingRequestResourceConfig)."
+                    .to_owned(),
+            ),
+        ],
+        Cause::RadioLoss => radio_loss(observed).into_iter().chain([bbr()]).collect(),
         Cause::RrcPromotion => vec![itself(
-            "Keep UEs connected for longer (RRC inactivity timer), or use RRC_INACTIVE.".to_owned(),
-        )],
-        Cause::Handover => vec![itself(
-            "Shorten the interruption and forward what waits in the old base station.".to_owned(),
-        )],
-        Cause::RadioLinkFailure => vec![itself(
-            "Hand over earlier, or let the UE wait longer before it gives the link up (T310)."
+            "Keep the UE connected: an RRC inactivity timer that is longer than its pauses, or \
+             RRC_INACTIVE."
                 .to_owned(),
         )],
+        Cause::Handover => vec![
+            Cure {
+                advice: "Forward what waits in the old base station to the new one.".to_owned(),
+                alternatives: vec![vec![set("radio.mobility.forwarding", "\"all\"")]],
+            },
+            itself(
+                "Hand over without interruption (DAPS, TS 38.300 9.2.3.2), and forward what waits in \
+                 the old base station."
+                    .to_owned(),
+            ),
+        ],
+        Cause::RadioLinkFailure => vec![
+            Cure {
+                advice: "Let the UE wait longer before it gives the link up (T310).".to_owned(),
+                alternatives: [4000, 2000].map(|ms| vec![set("radio.mobility.t310_ms", ms)]).into(),
+            },
+            itself("Do not let the UE give the link up, or hand over earlier.".to_owned()),
+        ],
         Cause::Placement => {
             vec![itself("Place the server beside the UPF (place = \"upf\").".to_owned())]
         }
@@ -100,46 +154,125 @@ pub(crate) fn cures(facts: &Facts<'_>, candidate: &Candidate, removal: &[String]
             bbr(),
         ],
         Cause::SlowStart => vec![itself(format!(
-            "Begin with a larger window at the sender of {subject} (ip route … initcwnd)."
+            "Begin with larger windows at both ends of {subject} (ip route … initcwnd and initrwnd)."
         ))],
         Cause::CongestionMix => vec![itself(
             "Use one congestion control for all flows that share this queue, or a queue for each \
              (FQ-CoDel)."
                 .to_owned(),
         )],
-        Cause::CongestionControl => vec![itself(
-            "Use the other congestion control at the sender (net.ipv4.tcp_congestion_control)."
-                .to_owned(),
-        )],
+        Cause::CongestionControl => {
+            let quoted = removal.first().and_then(|one| one.split('"').nth(1));
+            let control = quoted.unwrap_or("bbr");
+            vec![itself(format!(
+                "Use {control} at the sender (sysctl net.ipv4.tcp_congestion_control={control})."
+            ))]
+        }
         Cause::TestTooShort => vec![itself(
-            "Test for longer, or report the second half only: the average measures the ramp."
+            "Test for longer (iperf3 -t), or report the second half only (iperf3 -O): the average \
+             measures the ramp."
                 .to_owned(),
         )],
-        Cause::LinkCapacity | Cause::RadioCapacity => Vec::new(),
+        Cause::EmulationHost | Cause::LinkCapacity | Cause::RadioCapacity => Vec::new(),
     }
 }
 
-fn congestion(facts: &Facts<'_>, control: &str) -> Vec<String> {
-    let flows = facts.tcp_flows();
-    flows
-        .map(|(flow, _)| set(format!("flow.{}.congestion", flow.index), format!("\"{control}\"")))
-        .collect()
+/// Settings of a flow are those of all its streams; the sentence that says so, or nothing.
+pub(crate) fn of_streams(observed: &Observed<'_>, sets: &Option<Vec<String>>) -> String {
+    let flows = &observed.scenario.flows;
+    let mut groups: Vec<String> = Vec::new();
+    for one in sets.iter().flatten() {
+        let index = one.strip_prefix("flow.").and_then(|rest| rest.split('.').next());
+        let Some(index) = index.and_then(|index| index.parse::<usize>().ok()) else { continue };
+        let streams: Vec<_> = flows.iter().filter(|flow| flow.index == index).collect();
+        let Some(group) = streams.first().and_then(|flow| flow.group.as_ref()) else { continue };
+        let words = format!("all {} streams of {group}", streams.len());
+        if streams.len() > 1 && !groups.contains(&words) {
+            groups.push(words);
+        }
+    }
+    if groups.is_empty() {
+        return String::new();
+    }
+    format!(" The settings are those of {}.", groups.join(" and "))
 }
 
-/// Every TCP flow with a setting.
-fn of_tcp(facts: &Facts<'_>, key: &str, value: &str) -> Vec<String> {
-    facts.tcp_flows().map(|(flow, _)| set(format!("flow.{}.{key}", flow.index), value)).collect()
+/// A sentence, and settings of every UE.
+fn at_the_cell(observed: &Observed<'_>, advice: &str, sets: &[(&str, &str)]) -> Cure {
+    let sets: Vec<_> = sets.iter().map(|&(key, value)| (key, value.to_owned())).collect();
+    Cure { advice: advice.to_owned(), alternatives: everywhere(observed, &sets) }
 }
 
-fn clamped(facts: &Facts<'_>, mss: u32) -> Cure {
-    let mut sets = of_tcp(facts, "mss_bytes", &mss.to_string());
-    for flow in &facts.scenario.flows {
+/// The gentler ones first: a UE that sleeps less needs more power.
+fn drx(observed: &Observed<'_>, removal: &[String]) -> Vec<Cure> {
+    let ues = observed.scenario.radio.iter().flat_map(|radio| radio.ran.ues.iter());
+    let cycles = ues.filter_map(|ue| ue.in_cell.first()?.drx.as_ref());
+    let longest = cycles.map(|drx| drx.long_cycle.as_millis_f64()).fold(0.0, f64::max);
+    let shorter = |cycle: f64| {
+        let advice = format!(
+            "Shorten the DRX cycle at the base station to {cycle:.0} ms (drx-LongCycle). The UE then sleeps \
+             less and needs more power."
+        );
+        at_the_cell(observed, &advice, &[("drx.long_cycle_ms", &format!("{cycle:.0}"))])
+    };
+    vec![
+        shorter(20.0),
+        shorter((longest / 2.0).round()),
+        Cure {
+            advice: "Release DRX for UEs of this kind at the base station, or let the UE send something \
+                     more often than its inactivity timer (keep-alive). The UE then needs more power."
+                .to_owned(),
+            alternatives: vec![removal.to_vec()],
+        },
+    ]
+}
+
+fn radio_loss(observed: &Observed<'_>) -> Vec<Cure> {
+    vec![
+        at_the_cell(
+            observed,
+            "Use RLC AM for this bearer: what HARQ gives up is sent again.",
+            &[("rlc.mode", "\"am\""), ("rlc_up.mode", "\"am\"")],
+        ),
+        at_the_cell(
+            observed,
+            "Choose the MCS more carefully at the base station: a BLER target of 0.03.",
+            &[("link_adaptation.bler_target", "0.03"), ("link_adaptation_up.bler_target", "0.03")],
+        ),
+    ]
+}
+
+/// All senders, that of a proxy included.
+fn congestion(observed: &Observed<'_>, control: &str) -> Vec<String> {
+    let control = format!("\"{control}\"");
+    let mut sets = of_tcp(observed, "congestion", &control);
+    if let Some(proxy) = &observed.scenario.proxy {
+        for ends in [&proxy.down, &proxy.up] {
+            sets.push(set(format!("{}.congestion", path_of(&ends.name)), &control));
+        }
+    }
+    sets
+}
+
+/// Every TCP flow with a setting; the streams of a flow have theirs in common.
+fn of_tcp(observed: &Observed<'_>, key: &str, value: &str) -> Vec<String> {
+    let mut sets: Vec<String> = (observed.tcp_flows())
+        .map(|(flow, _)| set(format!("flow.{}.{key}", flow.index), value))
+        .collect();
+    sets.dedup();
+    sets
+}
+
+fn clamped(observed: &Observed<'_>, mss: u32) -> Cure {
+    let mut sets = of_tcp(observed, "mss_bytes", &mss.to_string());
+    for flow in &observed.scenario.flows {
         if let Traffic::Udp { packet_bytes, .. } | Traffic::Ping { packet_bytes, .. } = flow.traffic
             && packet_bytes > mss + 52
         {
             sets.push(set(format!("flow.{}.packet_bytes", flow.index), mss + 52));
         }
     }
+    sets.dedup();
     Cure {
         advice: format!(
             "Send smaller packets: clamp the MSS to {mss} bytes (nft … tcp option maxseg size set \
@@ -149,51 +282,69 @@ fn clamped(facts: &Facts<'_>, mss: u32) -> Cure {
     }
 }
 
-fn deeper_bucket(facts: &Facts<'_>, stage: &str) -> Cure {
-    let bdp = facts.run.flows.iter().filter_map(|flow| flow.rtt_ms.as_ref()).map(|rtt| rtt.p95);
+fn deeper_bucket(observed: &Observed<'_>, stage: &str) -> Cure {
+    let bdp = observed.run.flows.iter().filter_map(|flow| flow.rtt_ms.as_ref()).map(|rtt| rtt.p95);
     let rtt_ms = bdp.fold(50.0, f64::max);
-    let rate_mbps =
-        facts.scenario.down.iter().chain(&facts.scenario.up).find_map(|one| match &one.stage {
+    let rate_mbps = observed.scenario.down.iter().chain(&observed.scenario.up).find_map(|one| {
+        match &one.stage {
             airpath_path::StageConfig::Policer(policer) if one.name == stage => {
                 Some(policer.rate.bps() as f64 / 1e6)
             }
             _ => None,
-        });
+        }
+    });
     let burst = rate_mbps.unwrap_or(10.0) * 1e6 / 8.0 * 2.0 * rtt_ms / 1e3;
     Cure {
         advice: format!(
-            "Allow {stage} a burst of rate × 2 RTT ({burst:.0} bytes), as RFC 2697's committed burst \
-             size, or shape instead of policing."
+            "Let {stage} pass bursts of its rate × 2 RTT ({} bytes; RFC 2697 calls this the committed \
+             burst size), or shape instead of policing.",
+            count(burst)
         ),
         alternatives: vec![vec![set(format!("{}.burst_bytes", path_of(stage)), burst.round())]],
     }
 }
 
-fn paced(facts: &Facts<'_>) -> Cure {
+fn paced(observed: &Observed<'_>) -> Cure {
     Cure {
         advice: "Pace at the sender (qdisc fq).".to_owned(),
-        alternatives: vec![of_tcp(facts, "pacing", "true")],
+        alternatives: vec![of_tcp(observed, "pacing.enabled", "true")],
     }
 }
 
-fn profile(facts: &Facts<'_>) -> Cure {
+fn profile(observed: &Observed<'_>) -> Cure {
     Cure {
         advice: "Use a sender whose loss detection is RACK (Linux since 4.18).".to_owned(),
-        alternatives: vec![of_tcp(facts, "profile", "\"linux-6.18\"")],
+        alternatives: vec![of_tcp(observed, "profile", "\"linux-6.18\"")],
     }
 }
 
-fn windows(facts: &Facts<'_>, candidate: &Candidate, removal: &[String]) -> Vec<Cure> {
-    let direction = facts
+fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -> Vec<Cure> {
+    let direction = observed
         .scenario
         .flows
         .iter()
         .find(|flow| flow.id == candidate.subject)
         .map_or("down", |flow| direction_name(flow.direction));
+    let largest = Cure {
+        advice: format!(
+            "Raise the buffers of {} at both ends (net.ipv4.tcp_rmem and tcp_wmem, third value; \
+             SO_RCVBUF and SO_SNDBUF; iperf3 -w).",
+            candidate.subject
+        ),
+        alternatives: vec![removal.to_vec()],
+    };
     // What the path holds, and as much again for what its queues hold.
-    let bdp = facts.bdp_bytes(direction).unwrap_or(0.0);
+    let bdp = observed.bdp_bytes(direction).unwrap_or(0.0);
+    // Less than it has, or hardly more, would not help.
+    let has = (observed.tcp_flows().find(|(flow, _)| flow.id == candidate.subject)).map_or(
+        0,
+        |(_, tcp)| match candidate.cause {
+            Cause::SendBuffer => tcp.sender.send_buffer,
+            _ => tcp.receiver.receive_buffer.max,
+        },
+    );
     let sized = |factor: f64| {
-        let wanted = (factor * bdp).max(65_536.0);
+        let wanted = (factor * bdp).max(factor * has as f64).max(65_536.0);
         // A whole number of 64 KiB.
         (wanted / 65_536.0).ceil() * 65_536.0
     };
@@ -208,37 +359,66 @@ fn windows(facts: &Facts<'_>, candidate: &Candidate, removal: &[String]) -> Vec<
             .collect();
         Cure {
             advice: format!(
-                "Raise the buffers of {} to {value:.0} bytes (net.ipv4.tcp_rmem and tcp_wmem, third \
-                 value; SO_RCVBUF, iperf3 -w).",
-                candidate.subject
+                "Raise the buffers of {} to {} bytes at both ends (net.ipv4.tcp_rmem and tcp_wmem, third \
+                 value; SO_RCVBUF and SO_SNDBUF; iperf3 -w).",
+                candidate.subject,
+                count(value)
             ),
             alternatives: vec![sets],
         }
     };
-    vec![with(2.0), with(6.0)]
+    vec![with(2.0), with(6.0), largest]
 }
 
-fn shorter_queue(facts: &Facts<'_>, stage: &str, factor: f64) -> Cure {
-    let direction = if crate::facts::direction_of(stage) == "up" { "up" } else { "down" };
-    let bdp = (factor * facts.bdp_bytes(direction).unwrap_or(1e5)).max(15_000.0).round();
+fn queue_for_each(observed: &Observed<'_>, stage: &str) -> Cure {
+    let rate_mbps = observed.link(stage).map_or(100.0, |link| link.capacity_mbps);
+    let part = if crate::observed::direction_of(stage) == "up" { "rlc_up" } else { "rlc" };
+    Cure {
+        advice: format!(
+            "Give each flow a queue of its own at {stage}, with CoDel (tc qdisc replace dev … root \
+             fq_codel)."
+        ),
+        alternatives: if stage.starts_with("radio.") {
+            let keys =
+                ["aqm", "codel_target_ms", "codel_interval_ms"].map(|key| format!("{part}.{key}"));
+            let values = ["\"fq_codel\"", "30", "150"];
+            let sets: Vec<_> = (keys.iter().zip(values))
+                .map(|(key, value)| (key.as_str(), value.to_owned()))
+                .collect();
+            everywhere(observed, &sets)
+        } else {
+            vec![managed(
+                &path_of(stage),
+                "fq_codel",
+                rate_mbps,
+                observed.base_rtt_ms().unwrap_or(0.0),
+            )]
+        },
+    }
+}
+
+fn shorter_queue(observed: &Observed<'_>, stage: &str, factor: f64) -> Cure {
+    let direction = if crate::observed::direction_of(stage) == "up" { "up" } else { "down" };
+    let bdp = (factor * observed.bdp_bytes(direction).unwrap_or(1e5)).max(15_000.0).round();
     let path = path_of(stage);
     let radio = stage.starts_with("radio.");
     let part = if direction == "up" { "rlc_up" } else { "rlc" };
     Cure {
         advice: format!(
-            "Shorten the queue of {stage} to {bdp:.0} bytes ({factor} × bandwidth × shortest RTT)."
+            "Shorten the queue of {stage} to {} bytes ({factor} × rate × shortest RTT).",
+            count(bdp)
         ),
         alternatives: if radio {
-            everywhere(facts, &[(&format!("{part}.buffer_bytes"), bdp.to_string())])
+            everywhere(observed, &[(&format!("{part}.buffer_bytes"), bdp.to_string())])
         } else {
             vec![vec![set(format!("{path}.queue_bytes"), bdp)]]
         },
     }
 }
 
-fn thinner(facts: &Facts<'_>, segments: u32) -> Cure {
+fn thinner(observed: &Observed<'_>, segments: u32) -> Cure {
     Cure {
         advice: format!("Acknowledge every {segments} segments only (ACK thinning)."),
-        alternatives: vec![of_tcp(facts, "delayed_ack_segments", &segments.to_string())],
+        alternatives: vec![of_tcp(observed, "ack.delayed_segments", &segments.to_string())],
     }
 }

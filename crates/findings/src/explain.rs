@@ -6,14 +6,15 @@ use airpath_scenario::{Parsed, Source};
 use airpath_sim::Stopped;
 
 use crate::batch::{self, Job};
-use crate::candidate::{Candidate, Change, NoChange, change};
+use crate::candidate::{Candidate, NoChange, change};
 use crate::cause::{Cause, Class};
 use crate::causes::{self, percent};
-use crate::compare::{Effect, LEAST, best, best_throughput, effects, score, worst_throughput};
-use crate::facts::Facts;
+use crate::compare::{Effect, LEAST, best, effects, worst_throughput};
 use crate::finding::{Explanation, Finding, Gain, Tried};
 use crate::measure::{Measure, measures};
-use crate::{bound, cures};
+use crate::observed::Observed;
+use crate::trial::Trial;
+use crate::{bound, cures, words};
 
 /// How much may be tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,16 +25,30 @@ pub struct Budget {
     pub seeds: usize,
     /// Causes for which advice is looked for.
     pub advised: usize,
+    /// Simulated events, however few one run has.
+    pub events: u64,
+    /// Simulated events, in runs like the one that is explained, for each seed of it.
+    pub runs: u64,
 }
 
 impl Budget {
     /// The default of the command line.
-    pub const QUICK: Self = Self { changes: 12, seeds: 3, advised: 2 };
+    pub const QUICK: Self = Self { changes: 12, seeds: 3, advised: 2, events: 6_000_000, runs: 16 };
     /// All that is known.
-    pub const FULL: Self = Self { changes: 60, seeds: 5, advised: 8 };
+    pub const FULL: Self =
+        Self { changes: 60, seeds: 5, advised: 8, events: u64::MAX, runs: u64::MAX };
+
+    /// More seeds than these are not simulated again, however many the run has.
+    const MOST_SEEDS: usize = 10;
+
+    /// Seeds of a run of `repeat` seeds that are compared in pairs.
+    pub fn seeds_of(self, first: u64, repeat: usize) -> Vec<u64> {
+        let count = repeat.clamp(self.seeds, self.seeds.max(Self::MOST_SEEDS));
+        (0..count as u64).map(|index| first.wrapping_add(index)).collect()
+    }
 
     /// Changes that take causes away; the rest is kept for advice.
-    const fn for_causes(self) -> usize {
+    pub(crate) const fn for_causes(self) -> usize {
         self.changes - self.changes / 4
     }
 }
@@ -47,27 +62,22 @@ pub struct Question<'a> {
     pub sets: &'a [String],
     /// The same, parsed.
     pub parsed: &'a Parsed,
-    /// The first seed; the others follow.
-    pub seed: u64,
+    /// Seeds that are compared in pairs: [`Budget::seeds_of`].
+    pub seeds: &'a [u64],
+    /// What the first of these seeds came to, where they ran already.
+    pub known: &'a [RunSummary],
     /// How much may be tried.
     pub budget: Budget,
     /// Threads; the answer does not depend on it.
     pub threads: usize,
 }
 
-/// A candidate that changes the scenario, with what became of it.
-struct Trial {
-    candidate: Candidate,
-    change: Change,
-    /// By seed, as many as it ran with.
-    runs: Vec<Vec<Measure>>,
-    effects: Vec<Effect>,
-    score: f64,
-}
-
 /// By this much more has to be obtained before something counts beside, or instead of, the best so
 /// far.
 const MORE: f64 = 0.05;
+
+/// So many causes are confirmed at most.
+const MOST_CAUSES: usize = 4;
 
 /// A goodput may fall by this much by an advice.
 const HARM: f64 = 0.02;
@@ -81,67 +91,142 @@ pub fn explain(
     question: &Question<'_>,
     progress: &mut (dyn FnMut(usize) -> bool + Send),
 ) -> Result<Explanation, Stopped> {
-    let mut lab = Lab { question, progress, runs: 0, changes: 0, answer: Explanation::default() };
+    let (runs, changes, events) = (0, 0, 0);
+    let answer = Explanation::default();
+    let mut lab = Lab { question, progress, runs, changes, events, typical: 0, answer };
     lab.explain()?;
+    lab.answer.seeds = question.seeds.len();
     lab.answer.runs = lab.runs;
+    lab.answer.events += lab.events;
     Ok(lab.answer)
 }
 
-struct Lab<'a, 'p> {
-    question: &'a Question<'a>,
+/// One explanation in the making.
+pub(crate) struct Lab<'a, 'p> {
+    pub(crate) question: &'a Question<'a>,
     progress: &'p mut (dyn FnMut(usize) -> bool + Send),
     runs: usize,
-    changes: usize,
+    pub(crate) changes: usize,
+    /// Simulated events that were spent, and those of a usual run.
+    events: u64,
+    typical: u64,
     answer: Explanation,
 }
 
 impl Lab<'_, '_> {
     fn explain(&mut self) -> Result<(), Stopped> {
-        let budget = self.question.budget;
-        let seeds = 0..budget.seeds;
-        let base = self.run_all(&[(self.question.parsed, seeds)])?.remove(0);
-        let before = self.measured(self.question.parsed, &base);
-        let facts = Facts {
-            scenario: &self.question.parsed.scenario,
-            run: &base[0],
-            ue_tables: self.question.parsed.resolved_toml.matches("[[radio.ue]]").count(),
-        };
-        let mut trials = self.accepted(causes::candidates(&facts), budget.for_causes());
+        let Question { parsed, seeds, known, .. } = *self.question;
+        let mut base = known[..known.len().min(seeds.len())].to_vec();
+        if base.is_empty() {
+            base = self.run_all(&[(parsed, 0..1)])?.remove(0);
+        }
+        self.account()?;
+        self.typical = base.iter().map(|run| run.events).sum::<u64>() / base.len() as u64;
+        let mut before = self.measured(parsed, &base);
+        let ue_tables = parsed.resolved_toml.matches("[[radio.ue]]").count();
+        let observed: Vec<Observed<'_>> = base
+            .iter()
+            .map(|run| Observed { scenario: &parsed.scenario, run, ue_tables })
+            .collect();
+        // What only some seeds show is tried on the first that does.
+        let mut candidates: Vec<(Candidate, usize)> = Vec::new();
+        for (seed, observed) in observed.iter().enumerate() {
+            for candidate in causes::candidates(observed) {
+                let (cause, subject) = (candidate.cause, &candidate.subject);
+                let same =
+                    |(one, _): &(Candidate, _)| one.cause == cause && one.subject == *subject;
+                if !candidates.iter().any(same) {
+                    candidates.push((candidate, seed));
+                }
+            }
+        }
+        candidates.sort_by_key(|(candidate, _)| candidate.cause.class());
+        let mut trials = self.accepted(candidates);
         self.screen(&mut trials, &before)?;
-        let hidden = self.together(&mut trials, &before)?;
-        trials.sort_by(|one, other| other.score.total_cmp(&one.score));
-        let mut causes: Vec<Trial> = Vec::new();
-        for trial in trials {
-            if trial.score > LEAST && causes.len() < 4
-                || hidden.contains(&(trial.candidate.cause, trial.candidate.subject.clone()))
-            {
-                causes.push(trial);
-            } else {
+        // What is worth something on the first seed, then what may be on others.
+        trials.sort_by(|one, other| {
+            let by_promise = other.promise().total_cmp(&one.promise());
+            other.score.max(LEAST).total_cmp(&one.score.max(LEAST)).then(by_promise)
+        });
+        let promises = |trial: &Trial| trial.score > LEAST || trial.promise() > LEAST / 2.0;
+        let most = trials.iter().take(MOST_CAUSES).take_while(|trial| promises(trial)).count();
+        let mut rest = trials.split_off(most);
+        self.confirm(&mut trials, &mut before)?;
+        let (mut causes, refuted) = self.rank(trials);
+        rest.extend(refuted);
+        let hidden = self.hidden(&causes, &rest, &before, ue_tables)?;
+        let hidden = self.confirm_hidden(hidden, &causes)?;
+        let (hidden, refuted) = self.rank(hidden);
+        causes.extend(hidden);
+        rest.extend(refuted);
+        for trial in rest {
+            if !causes.iter().any(|cause| cause.candidate == trial.candidate) {
                 self.dismiss(&trial);
             }
         }
-        self.confirm(&mut causes, &before)?;
-        let causes = self.rank(causes);
         for (place, trial) in causes.iter().enumerate() {
-            let finding = self.conclude(&facts, trial, &before, place)?;
+            self.answer.tried.push(trial.told());
+            let finding = self.conclude(&observed[trial.first], trial, &before, place)?;
             self.answer.findings.push(finding);
         }
-        self.answer.findings.extend(bound::bounds(&facts));
+        self.answer.findings.extend(bound::bounds(&observed[0]));
         Ok(())
     }
 
+    /// Runs the first seed once more and keeps where its time went. What may be tried does not depend
+    /// on it.
+    fn account(&mut self) -> Result<(), Stopped> {
+        let Question { parsed, seeds, threads, .. } = *self.question;
+        let mut quiet = parsed.scenario.clone();
+        (quiet.run.ack_table, quiet.run.radio_log) = (false, false);
+        let job = Job { scenario: &quiet, seed: seeds[0], accounted: true };
+        let (before, progress) = (self.runs, &mut *self.progress);
+        for run in batch::run(&[job], threads, &mut |done| progress(before + done))? {
+            self.answer.breakdowns = run.breakdowns;
+            self.answer.events += run.events;
+            self.runs += 1;
+        }
+        Ok(())
+    }
+
+    /// So many more runs are within the budget.
+    pub(crate) fn affords(&self, runs: usize) -> bool {
+        self.affordable() >= runs as u64
+    }
+
+    /// Usual runs that are within the budget.
+    pub(crate) fn affordable(&self) -> u64 {
+        let budget = self.question.budget;
+        let seeds = self.question.known.len().max(1) as u64;
+        let most = budget.events.max(budget.runs.saturating_mul(self.typical * seeds));
+        most.saturating_sub(self.events) / self.typical.max(1)
+    }
+
+    /// Changes that take causes away, so that enough is left to confirm and to advise.
+    pub(crate) fn for_causes(&self) -> usize {
+        let Question { budget, seeds, .. } = *self.question;
+        let kept = 4 * (seeds.len() as u64 - 1) + 2;
+        let events = self.affordable().saturating_sub(kept).max(3);
+        budget.for_causes().min(usize::try_from(events).unwrap_or(usize::MAX))
+    }
+
     /// The candidates that the scenario accepts, as many as the budget has.
-    fn accepted(&mut self, candidates: Vec<Candidate>, most: usize) -> Vec<Trial> {
+    fn accepted(&mut self, candidates: Vec<(Candidate, usize)>) -> Vec<Trial> {
         let Question { source, sets, parsed, .. } = self.question;
+        let most = self.for_causes();
         let mut trials: Vec<Trial> = Vec::new();
-        for candidate in candidates {
+        for (candidate, first) in candidates {
             let outcome = if trials.len() >= most {
                 "The budget does not reach so far.".to_owned()
             } else {
                 match change(source, sets, parsed, &candidate.removals) {
+                    // Another subject, but the same change.
+                    Ok(change) if trials.iter().any(|trial| trial.change.sets == change.sets) => {
+                        continue;
+                    }
                     Ok(change) => {
-                        let (runs, effects) = (Vec::new(), Vec::new());
-                        trials.push(Trial { candidate, change, runs, effects, score: 0.0 });
+                        let seeds = self.question.seeds.len();
+                        trials.push(Trial::new(candidate, change, first, seeds));
                         continue;
                     }
                     Err(NoChange::AlreadySo) => continue,
@@ -154,140 +239,126 @@ impl Lab<'_, '_> {
                 set: candidate.removals.into_iter().next().unwrap_or_default(),
                 outcome,
                 score: None,
+                gain: None,
             });
         }
         self.changes += trials.len();
         trials
     }
 
-    /// Every trial on the first seed.
-    fn screen(&mut self, trials: &mut [Trial], before: &[Vec<Measure>]) -> Result<(), Stopped> {
-        let changed: Vec<_> = trials.iter().map(|trial| (&trial.change.parsed, 0..1)).collect();
+    /// Every trial on one seed.
+    pub(crate) fn screen(
+        &mut self,
+        trials: &mut [Trial],
+        before: &[Vec<Measure>],
+    ) -> Result<(), Stopped> {
+        let of = |trial: &Trial| trial.first..trial.first + 1;
+        let changed: Vec<_> =
+            trials.iter().map(|trial| (&trial.change.parsed, of(trial))).collect();
         let results = self.run_all(&changed)?;
         for (trial, result) in trials.iter_mut().zip(results) {
-            trial.runs = self.measured(&trial.change.parsed, &result);
+            trial.runs[trial.first] = self.measured(&trial.change.parsed, &result).pop();
+            trial.run = result.into_iter().next();
             trial.judge(before);
         }
         Ok(())
     }
 
-    /// Faults may hide each other: takes all away, then all but one. Returns those that
-    /// count only so, and raises their scores.
-    fn together(
+    /// The other seeds of what helped on the first, and of the scenario as it is.
+    fn confirm(
         &mut self,
         trials: &mut [Trial],
-        before: &[Vec<Measure>],
-    ) -> Result<Vec<(Cause, String)>, Stopped> {
-        let fault = |trial: &&Trial| trial.candidate.cause.class() == Class::Fault;
-        let faults: Vec<usize> = (0..trials.len()).filter(|&at| fault(&&trials[at])).collect();
-        if faults.len() < 2 {
-            return Ok(Vec::new());
+        before: &mut Vec<Vec<Measure>>,
+    ) -> Result<(), Stopped> {
+        if trials.is_empty() {
+            return Ok(());
         }
-        let Some((all, best_alone)) = self.without(trials, &faults, before)? else {
-            return Ok(Vec::new());
-        };
-        if all < best_alone + MORE.max(LEAST) {
-            return Ok(Vec::new());
-        }
-        let mut hidden = Vec::new();
-        let room = self.question.budget.for_causes().saturating_sub(self.changes);
-        for &left in faults.iter().take(room.min(6)) {
-            let others: Vec<usize> = faults.iter().copied().filter(|&at| at != left).collect();
-            let Some((rest, _)) = self.without(trials, &others, before)? else { continue };
-            let needed = all - rest;
-            if needed > LEAST && needed > trials[left].score {
-                trials[left].score = needed;
-                let candidate = &trials[left].candidate;
-                hidden.push((candidate.cause, candidate.subject.clone()));
+        let Question { parsed, seeds, .. } = *self.question;
+        let (most, each) = (self.affordable(), seeds.len() as u64 - 1);
+        let missing = before.len()..seeds.len();
+        let most = most.saturating_sub(missing.len() as u64);
+        let mut wanted = vec![(parsed, missing)];
+        for (index, trial) in trials.iter().enumerate() {
+            // The first is confirmed whatever it costs.
+            let worth = trial.score > LEAST || most >= 2 * each * (index as u64 + 1);
+            if index > 0 && (most < each * (index as u64 + 1) || !worth) {
+                break;
             }
+            wanted.push((&trial.change.parsed, 0..trial.first));
+            wanted.push((&trial.change.parsed, trial.first + 1..seeds.len()));
         }
-        Ok(hidden)
-    }
-
-    /// What throughput gains where several are taken away at once, on the first seed, and by the best
-    /// of them alone. A delay that comes with more throughput was not hidden: it was not there.
-    fn without(
-        &mut self,
-        trials: &[Trial],
-        which: &[usize],
-        before: &[Vec<Measure>],
-    ) -> Result<Option<(f64, f64)>, Stopped> {
-        let Question { source, sets, parsed, .. } = self.question;
-        let both: Vec<String> =
-            which.iter().flat_map(|&at| trials[at].change.sets.clone()).collect();
-        let Ok(change) = change(source, sets, parsed, &[both]) else { return Ok(None) };
-        self.changes += 1;
-        let result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
-        let after = self.measured(&change.parsed, &result);
-        let throughput = |at: &usize| best_throughput(&trials[*at].effects);
-        let alone = which.iter().map(throughput).fold(0.0, f64::max);
-        Ok(Some((best_throughput(&effects(&before[..1], &after)), alone)))
-    }
-
-    /// The other seeds of what helped on the first.
-    fn confirm(&mut self, trials: &mut [Trial], before: &[Vec<Measure>]) -> Result<(), Stopped> {
-        let more = 1..self.question.budget.seeds;
-        let changed: Vec<_> =
-            trials.iter().map(|trial| (&trial.change.parsed, more.clone())).collect();
-        let results = self.run_all(&changed)?;
-        for (trial, result) in trials.iter_mut().zip(results) {
-            trial.runs.extend(self.measured(&trial.change.parsed, &result));
-            let together = trial.score;
+        let mut results = self.run_all(&wanted)?.into_iter();
+        before.extend(self.measured(parsed, &results.next().unwrap_or_default()));
+        for trial in trials.iter_mut() {
+            let parsed = &trial.change.parsed;
+            let (Some(earlier), Some(later)) = (results.next(), results.next()) else { break };
+            let measured = [self.measured(parsed, &earlier), self.measured(parsed, &later)];
+            let missing = trial.runs.iter_mut().filter(|run| run.is_none());
+            for (run, measures) in missing.zip(measured.into_iter().flatten()) {
+                *run = Some(measures);
+            }
             trial.judge(before);
-            // What counts only beside others has no effect of its own to confirm.
-            if trial.score < LEAST && together > LEAST {
-                trial.score = together;
-            }
         }
         Ok(())
     }
 
     /// Causes by what they are worth; behaviour only where no fault explains as much.
-    fn rank(&mut self, mut trials: Vec<Trial>) -> Vec<Trial> {
+    /// Returns the others, too.
+    fn rank(&self, mut trials: Vec<Trial>) -> (Vec<Trial>, Vec<Trial>) {
+        // Small transfers are slow to start whatever the path is like: all faults come before that.
+        let inherent = |trial: &Trial| trial.candidate.cause == Cause::SlowStart;
         trials.sort_by(|one, other| {
-            other.score.total_cmp(&one.score).then(one.candidate.cause.cmp(&other.candidate.cause))
+            let by_score = || other.score.total_cmp(&one.score);
+            let by_cause = || one.candidate.cause.cmp(&other.candidate.cause);
+            inherent(one).cmp(&inherent(other)).then_with(by_score).then_with(by_cause)
         });
+        // Of two that are worth the same, one is what the other one comes to.
+        for at in 1..trials.len() {
+            let (one, other) = (&trials[at - 1], &trials[at]);
+            let ahead = other.candidate.cause.special() && !one.candidate.cause.special();
+            if ahead && one.score - other.score < 2.0 * MORE {
+                trials.swap(at - 1, at);
+            }
+        }
         // Faults explain behaviour, and what slow start does explains that another control does better.
         let plainer: Vec<(Cause, Vec<Effect>)> = (trials.iter())
             .filter(|trial| trial.score > LEAST)
             .map(|trial| (trial.candidate.cause, trial.effects.clone()))
             .collect();
         let mut behaviours = 0;
-        let mut kept = Vec::new();
-        // Who is granted uplink unasked is kept awake: what DRX explains is not the grant's.
-        let drx = score_of(&trials, Cause::Drx);
+        let (mut kept, mut refuted) = (Vec::new(), Vec::new());
         for trial in trials {
-            let access = trial.candidate.cause == Cause::UplinkAccess;
-            if access && trial.score < 1.5 * drx + 2.5 * LEAST {
-                self.dismiss(&trial);
-                continue;
-            }
             let behaviour = trial.candidate.cause.class() == Class::Behaviour;
-            let explained = behaviour && (behaviours > 0 || explained(&trial, &plainer));
-            let least = if behaviour { 1.5 * LEAST } else { LEAST };
-            if trial.score <= least || explained {
-                self.dismiss(&trial);
+            let explained = behaviour && (behaviours > 0 || trial.explained(&plainer));
+            let least = match trial.candidate.cause {
+                Cause::CongestionControl => 2.0 * LEAST,
+                _ if behaviour => 1.3 * LEAST,
+                _ => LEAST,
+            };
+            if trial.score <= least || explained || trial.runs.iter().any(Option::is_none) {
+                refuted.push(trial);
                 continue;
             }
             behaviours += usize::from(behaviour);
             kept.push(trial);
         }
-        kept
+        (kept, refuted)
     }
 
-    fn dismiss(&mut self, trial: &Trial) {
+    pub(crate) fn dismiss(&mut self, trial: &Trial) {
+        let seeds = trial.runs.iter().flatten().count();
         let largest = trial.effects.iter().max_by(|one, other| {
-            let size = |effect: &Effect| effect.metric.weight() * effect.mean().abs();
+            let size = |effect: &Effect| effect.metric.worth(effect.mean().abs());
             size(one).total_cmp(&size(other))
         });
         let outcome = match largest {
+            Some(effect) if trial.score > LEAST && seeds < trial.runs.len() => format!(
+                "It changed {} on one seed, and the budget does not reach to confirm it.",
+                effect.told()
+            ),
             Some(effect) if effect.mean().abs() >= 0.005 => format!(
-                "{} of {} went from {:.3} to {:.3}: no better on the whole, or noise, or others \
-                 explain more.",
-                effect.metric.name(),
-                effect.subject,
-                effect.before,
-                effect.after
+                "It changed {}: no better on the whole, or noise, or others explain more.",
+                effect.told()
             ),
             _ => "It changed nothing.".to_owned(),
         };
@@ -297,31 +368,23 @@ impl Lab<'_, '_> {
             set: trial.change.sets.clone(),
             outcome,
             score: Some(trial.score),
+            gain: largest.map(Gain::of),
         });
     }
 
     /// A cause, with the advice that obtained most.
     fn conclude(
         &mut self,
-        facts: &Facts<'_>,
+        observed: &Observed<'_>,
         trial: &Trial,
         before: &[Vec<Measure>],
         place: usize,
     ) -> Result<Finding, Stopped> {
         let removed = best(&trial.effects).map(|(effect, _)| effect);
-        let mut evidence = trial.candidate.evidence.clone();
-        if let Some(effect) = removed {
-            evidence.push_str(&format!(
-                " Without it, {} of {} goes from {:.3} to {:.3} ({} in {} of {} seeds).",
-                effect.metric.name(),
-                effect.subject,
-                effect.before,
-                effect.after,
-                if effect.mean() > 0.0 { "better" } else { "worse" },
-                (effect.confidence() * effect.improvements.len() as f64).round(),
-                effect.improvements.len(),
-            ));
-        }
+        let evidence = match removed {
+            Some(effect) => format!("{} {}", trial.candidate.evidence, trial.without(effect)),
+            None => trial.candidate.evidence.clone(),
+        };
         let mut finding = Finding {
             cause: trial.candidate.cause.name(),
             subject: trial.candidate.subject.clone(),
@@ -331,62 +394,104 @@ impl Lab<'_, '_> {
             set: None,
             gain: None,
             costs: Vec::new(),
-            removal: trial.change.sets.clone(),
-            removed: removed.map(Gain::of),
             score: trial.score,
         };
-        if place < self.question.budget.advised {
-            self.advise(facts, trial, before, &mut finding)?;
+        let because = self.advise(observed, trial, before, place, &mut finding)?;
+        match &mut finding.advice {
+            Some(advice) => advice.push_str(&cures::of_streams(observed, &finding.set)),
+            None => {
+                let elsewhere = words::elsewhere(trial.candidate.cause);
+                finding.advice =
+                    Some(format!("{elsewhere} There are no settings for that: {because}."));
+            }
         }
         Ok(finding)
     }
 
-    /// Tries the cures and keeps the best that does no harm.
+    /// Tries the cures and keeps the best that does no harm. Returns why there is none, if so.
     fn advise(
         &mut self,
-        facts: &Facts<'_>,
+        observed: &Observed<'_>,
         trial: &Trial,
         before: &[Vec<Measure>],
+        place: usize,
         finding: &mut Finding,
-    ) -> Result<(), Stopped> {
+    ) -> Result<&'static str, Stopped> {
         let Question { source, sets, parsed, budget, .. } = self.question;
-        let Some((wanted, _)) = best(&trial.effects) else { return Ok(()) };
-        let mut kept: Option<f64> = None;
-        for cure in cures::cures(facts, &trial.candidate, &trial.change.sets) {
+        let mut because = "the scenario has no key for it";
+        let Some((wanted, _)) = best(&trial.effects) else { return Ok(because) };
+        if trial.beside.is_some() || wanted.mean() < LEAST {
+            return Ok(
+                "it counts only once a larger cause is away; follow that advice, then run again",
+            );
+        }
+        // Any figure that suffers from the cause may be the one that the advice improves; the one that
+        // suffers most is preferred.
+        let suffers: Vec<&Effect> =
+            trial.effects.iter().filter(|effect| effect.mean() > LEAST).collect();
+        let mut kept: Option<(bool, f64)> = None;
+        for cure in cures::cures(observed, &trial.candidate, &trial.change.sets) {
             let Ok(change) = change(source, sets, parsed, &cure.alternatives) else { continue };
+            // What takes the cause away was tried already.
             let known = change.sets == trial.change.sets;
-            if !known && self.changes >= budget.changes {
+            let reached = place < budget.advised
+                && self.changes < budget.changes
+                && self.affords(before.len());
+            if !known && !reached {
+                because = "the budget does not reach to try any, and --explain full does";
                 continue;
             }
+            let is = |one: &Effect, other: &Effect| {
+                one.subject == other.subject && one.metric == other.metric
+            };
+            let same = |effect: &&Effect| suffers.iter().any(|one| is(one, effect));
             let effects = if known {
                 trial.effects.clone()
             } else {
                 self.changes += 1;
-                let result = self.run_all(&[(&change.parsed, 0..budget.seeds)])?.remove(0);
-                effects(before, &self.measured(&change.parsed, &result))
+                let mut result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
+                let first = effects(&before[..1], &self.measured(&change.parsed, &result));
+                // What is of no use on the first seed needs no other.
+                if first.iter().filter(same).any(|effect| effect.mean() > LEAST)
+                    && worst_throughput(&first) >= -3.0 * HARM
+                {
+                    result.extend(self.run_all(&[(&change.parsed, 1..before.len())])?.remove(0));
+                    effects(before, &self.measured(&change.parsed, &result))
+                } else {
+                    first
+                }
             };
-            let same = |effect: &&Effect| {
-                effect.subject == wanted.subject && effect.metric == wanted.metric
+            let helps = |effect: &Effect| effect.mean() > LEAST && effect.beyond_noise();
+            let worth = |effect: &Effect| (is(effect, wanted) && helps(effect), effect.mean());
+            let best = effects.iter().filter(same).max_by(|one, other| {
+                let (one, other) = (worth(one), worth(other));
+                one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+            });
+            let Some(obtained) = best else { continue };
+            let better = |kept: (bool, f64)| {
+                let (preferred, mean) = worth(obtained);
+                if preferred == kept.0 { mean > kept.1 + MORE } else { preferred }
             };
-            let Some(obtained) = effects.iter().find(same) else { continue };
             let harm =
                 worst_throughput(&effects) < -HARM && trial.candidate.cause != Cause::CongestionMix;
-            let helped = obtained.mean() > LEAST && obtained.confidence() >= 2.0 / 3.0;
-            if helped && !harm && kept.is_none_or(|kept| obtained.mean() > kept + MORE) {
-                kept = Some(obtained.mean());
+            if helps(obtained) && !harm && kept.is_none_or(better) {
+                kept = Some(worth(obtained));
                 finding.advice = Some(cure.advice);
                 finding.set = Some(change.sets);
                 finding.gain = Some(Gain::of(obtained));
                 let worse = effects.iter().filter(|effect| effect.mean() < -HARM);
                 finding.costs = worse.map(Gain::of).collect();
-                if obtained.mean() > 0.8 * wanted.mean() {
+                if is(obtained, wanted) && obtained.mean() > 0.8 * wanted.mean() {
                     break;
                 }
             } else {
                 let outcome = if harm {
-                    format!("It costs {} of a throughput.", percent(-worst_throughput(&effects)))
+                    because = "what was tried against it costs throughput";
+                    let fallen = 1.0 - worst_throughput(&effects).exp();
+                    format!("As advice: it costs {} of a throughput.", percent(fallen))
                 } else {
-                    "It does not help enough.".to_owned()
+                    because = "what was tried against it helps too little, or not for sure";
+                    "As advice: it helps too little, or no more than other advice.".to_owned()
                 };
                 self.answer.tried.push(Tried {
                     cause: trial.candidate.cause.name(),
@@ -394,14 +499,15 @@ impl Lab<'_, '_> {
                     set: change.sets,
                     outcome,
                     score: Some(obtained.mean()),
+                    gain: Some(Gain::of(obtained)),
                 });
             }
         }
-        Ok(())
+        Ok(because)
     }
 
     /// Runs scenarios with ranges of seeds, counted from the first.
-    fn run_all(
+    pub(crate) fn run_all(
         &mut self,
         wanted: &[(&Parsed, std::ops::Range<usize>)],
     ) -> Result<Vec<Vec<RunSummary>>, Stopped> {
@@ -412,54 +518,25 @@ impl Lab<'_, '_> {
         }
         let jobs: Vec<Job<'_>> = (quiet.iter().zip(wanted))
             .flat_map(|(scenario, (_, seeds))| {
-                let seed = |index| self.question.seed.wrapping_add(index as u64);
-                seeds.clone().map(move |index| Job { scenario, seed: seed(index) })
+                let seed = |index: usize| self.question.seeds[index];
+                seeds.clone().map(move |index| Job {
+                    scenario,
+                    seed: seed(index),
+                    accounted: false,
+                })
             })
             .collect();
         let before = self.runs;
         let progress = &mut *self.progress;
-        let mut results =
-            batch::run(&jobs, self.question.threads, &mut |done| progress(before + done))?
-                .into_iter();
+        let results =
+            batch::run(&jobs, self.question.threads, &mut |done| progress(before + done))?;
         self.runs += jobs.len();
+        self.events += results.iter().map(|run| run.events).sum::<u64>();
+        let mut results = results.into_iter();
         Ok(wanted.iter().map(|(_, seeds)| results.by_ref().take(seeds.len()).collect()).collect())
     }
 
-    fn measured(&self, parsed: &Parsed, runs: &[RunSummary]) -> Vec<Vec<Measure>> {
+    pub(crate) fn measured(&self, parsed: &Parsed, runs: &[RunSummary]) -> Vec<Vec<Measure>> {
         runs.iter().map(|run| measures(&parsed.scenario, run)).collect()
     }
-}
-
-impl Trial {
-    fn judge(&mut self, before: &[Vec<Measure>]) {
-        self.effects = effects(&before[..self.runs.len()], &self.runs);
-        // How TCP behaves is a cause where it carries too little. Where it waits in its own queue
-        // the queue is the cause, and another behaviour a cure.
-        if self.candidate.cause.class() == Class::Behaviour {
-            self.effects.retain(|effect| effect.metric.is_throughput());
-        }
-        self.score = score(&self.effects);
-    }
-}
-
-/// What a cause's removal is worth; 0 if it is none of these.
-fn score_of(trials: &[Trial], cause: Cause) -> f64 {
-    let scores = trials.iter().filter(|trial| trial.candidate.cause == cause);
-    scores.map(|trial| trial.score).fold(0.0, f64::max)
-}
-
-/// Something plainer obtains at least half of what the change of behaviour obtains, in the same
-/// figure.
-fn explained(behaviour: &Trial, plainer: &[(Cause, Vec<Effect>)]) -> bool {
-    let Some((wanted, _)) = best(&behaviour.effects) else { return true };
-    let control = behaviour.candidate.cause == Cause::CongestionControl;
-    let plainer = plainer.iter().filter(|(cause, _)| match cause.class() {
-        Class::Fault => true,
-        Class::Behaviour => control && *cause != Cause::CongestionControl,
-        Class::Bound => false,
-    });
-    plainer.flat_map(|(_, effects)| effects).any(|effect| {
-        let same = effect.subject == wanted.subject && effect.metric == wanted.metric;
-        same && effect.mean() > 0.5 * wanted.mean()
-    })
 }

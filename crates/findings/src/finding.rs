@@ -1,5 +1,6 @@
 //! What an explanation says, as it stands in `--json`.
 
+use airpath_record::Breakdown;
 use serde::Serialize;
 
 use crate::compare::Effect;
@@ -15,19 +16,16 @@ pub struct Finding {
     pub confidence: f64,
     /// What was seen, and what its removal changed.
     pub evidence: String,
-    /// What to do; `None` where nothing that was tried helped without harm.
+    /// What to do, and why it has no settings if it has none; `None` for a bound.
     pub advice: Option<String>,
-    /// The advice as settings of the scenario.
+    /// The advice as settings of the scenario, which were tried.
     pub set: Option<Vec<String>>,
-    /// What the advice obtained; where there is none, what the removal obtained.
+    /// What the advice obtained. What the removal did is in [`Explanation::tried`].
     pub gain: Option<Gain>,
     /// What got worse with the advice.
     pub costs: Vec<Gain>,
-    /// Settings that take the cause away.
-    pub removal: Vec<String>,
-    /// What the removal obtained.
-    pub removed: Option<Gain>,
     /// Logarithm of the improvement's ratio, by which causes are ranked.
+    #[serde(skip)]
     pub score: f64,
 }
 
@@ -61,6 +59,8 @@ pub struct Tried {
     pub outcome: String,
     /// Best improvement, the logarithm of a ratio; `None` if it was not tried.
     pub score: Option<f64>,
+    /// The figure that changed most; `None` if it was not tried.
+    pub gain: Option<Gain>,
 }
 
 /// All that is known of what held a run back.
@@ -70,8 +70,14 @@ pub struct Explanation {
     pub findings: Vec<Finding>,
     /// What was tried, in order.
     pub tried: Vec<Tried>,
+    /// Where the time of each flow went, with the first seed.
+    pub breakdowns: Vec<Breakdown>,
+    /// Paired seeds.
+    pub seeds: usize,
     /// Simulations that it took.
     pub runs: usize,
+    /// Events that they simulated.
+    pub events: u64,
 }
 
 impl Gain {

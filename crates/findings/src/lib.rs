@@ -1,14 +1,17 @@
 //! What holds a run back, found by experiment.
 //!
-//! A cause is not read off a symptom: it is taken away, the scenario runs again with the same seeds,
-//! and what changed is measured. Symptoms only choose what is tried first. Advice is tried in the
-//! same way before it is given. Budgets are counted in runs, so that an explanation is a pure
-//! function of scenario, settings and seed.
+//! A symptom only chooses what is tried first. The cause is taken away, the scenario runs again with
+//! the same seeds, and the change is measured. Advice is tried in the same way before it is given.
+//! Budgets are counted in runs, so that an explanation is a pure function of scenario, settings and
+//! seed.
 //!
-//! This crate uses `scenario` (settings in, scenarios out) and `sim` (runs); it knows neither files
-//! nor Python. Start reading at [`explain`].
+//! This crate knows neither files nor Python.
+//!
+//! It may use: `base`, `path`, `radio`, `tcp`, `record`, `scenario`, `sim`. Start reading at [`explain`],
+//! then at `causes.rs`.
 
 pub mod batch;
+mod beside;
 mod bound;
 pub mod candidate;
 mod cause;
@@ -16,11 +19,17 @@ mod causes;
 pub mod compare;
 mod cures;
 mod explain;
-mod facts;
 mod finding;
+mod guide;
 mod measure;
+mod observed;
+mod text;
+mod trial;
+pub mod variants;
+mod words;
 
 pub use cause::{Cause, Class};
 pub use explain::{Budget, Question, explain};
 pub use finding::{Explanation, Finding, Gain, Tried};
+pub use guide::causes_markdown;
 pub use measure::{Measure, Metric, measures};

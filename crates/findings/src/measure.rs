@@ -1,19 +1,32 @@
 //! What a run came to, figure by figure, so that two runs can be compared.
 
+use airpath_base::Direction;
+
+use crate::text::{mbps, ms, percent, seconds};
 use airpath_record::RunSummary;
 use airpath_scenario::{Scenario, Traffic};
+
+/// A smaller relative change is none.
+pub const LEAST: f64 = 0.1;
+
+/// A bulk flow's own delay counts from 15 % on.
+const NOTICED: f64 = 0.14;
 
 /// Something that is measured, with its unit. The names are those of `airpath run --json`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Metric {
     /// In-order payload of a bulk or UDP flow, Mb/s.
     Goodput,
+    /// In-order payload of all bulk flows of one direction, Mb/s.
+    Total,
     /// Time until a file is complete, s; of one that is not, the time at the rate that it had.
     Completion,
     /// 95th percentile of a TCP flow's RTT, ms.
     RttUnderLoad,
     /// 95th percentile of a ping's RTT, ms.
     PingRtt,
+    /// Median of a ping's RTT, ms.
+    MedianPingRtt,
     /// Mean of a ping's RTT, ms.
     MeanPingRtt,
     /// Share of the pings that were answered.
@@ -28,9 +41,10 @@ impl Metric {
     /// Its name in `--json`.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Goodput => "goodput_mbps",
+            Self::Goodput | Self::Total => "goodput_mbps",
             Self::Completion => "completed_s",
             Self::RttUnderLoad | Self::PingRtt => "rtt_ms.p95",
+            Self::MedianPingRtt => "rtt_ms.p50",
             Self::MeanPingRtt => "rtt_ms.mean",
             Self::Answered => "answered_share",
             Self::Delay => "delay_ms.p95",
@@ -38,14 +52,44 @@ impl Metric {
         }
     }
 
-    /// More of it is better.
+    /// What it is, as it stands in a sentence.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Goodput => "goodput",
+            Self::Total => "goodput of all bulk flows",
+            Self::Completion => "completion time",
+            Self::RttUnderLoad | Self::PingRtt => "RTT (p95)",
+            Self::MedianPingRtt => "median RTT",
+            Self::MeanPingRtt => "mean RTT",
+            Self::Answered => "share of answered requests",
+            Self::Delay => "one-way delay (p95)",
+            Self::Fairness => "Jain's index",
+        }
+    }
+
+    /// A value with its unit.
+    pub fn figure(self, value: f64) -> String {
+        match self {
+            Self::Goodput | Self::Total => mbps(value),
+            Self::Completion => seconds(value),
+            Self::RttUnderLoad
+            | Self::PingRtt
+            | Self::MedianPingRtt
+            | Self::MeanPingRtt
+            | Self::Delay => ms(value),
+            Self::Answered => percent(value),
+            Self::Fairness => format!("{value:.2}"),
+        }
+    }
+
+    /// Whether a change upwards is a gain: true of rates, false of times.
     pub const fn more_is_better(self) -> bool {
-        matches!(self, Self::Goodput | Self::Answered | Self::Fairness)
+        matches!(self, Self::Goodput | Self::Total | Self::Answered | Self::Fairness)
     }
 
     /// It says how much gets through, not how late.
     pub const fn is_throughput(self) -> bool {
-        matches!(self, Self::Goodput | Self::Completion | Self::Answered)
+        matches!(self, Self::Goodput | Self::Total | Self::Completion | Self::Answered)
     }
 
     /// How much better `after` is than `before`: the logarithm of a ratio, at most that of 1,000.
@@ -56,19 +100,27 @@ impl Metric {
     }
 
     /// What an improvement counts beside others. A bulk flow that waits in its own queue harms
-    /// nobody but itself; what others wait is in their pings, files and datagrams.
-    pub const fn weight(self) -> f64 {
+    /// nobody but itself, which counts half; what others wait is in their pings, files and datagrams.
+    /// From `NOTICED` on it is no less than what counts at all.
+    pub fn worth(self, improvement: f64) -> f64 {
         match self {
-            Self::RttUnderLoad => 0.5,
-            _ => 1.0,
+            Self::RttUnderLoad if improvement < NOTICED => improvement / 2.0,
+            Self::RttUnderLoad => (improvement / 2.0).max(1.1 * LEAST),
+            _ => improvement,
         }
     }
 
     /// Smaller values are taken for this one: nothing at all has no logarithm.
     const fn floor(self) -> f64 {
         match self {
-            Self::Goodput | Self::Completion | Self::Answered | Self::Fairness => 1e-3,
-            Self::RttUnderLoad | Self::PingRtt | Self::MeanPingRtt | Self::Delay => 1e-2,
+            Self::Goodput | Self::Total | Self::Completion | Self::Answered | Self::Fairness => {
+                1e-3
+            }
+            Self::RttUnderLoad
+            | Self::PingRtt
+            | Self::MedianPingRtt
+            | Self::MeanPingRtt
+            | Self::Delay => 1e-2,
         }
     }
 }
@@ -84,7 +136,7 @@ pub struct Measure {
     pub value: f64,
 }
 
-/// All figures of a run, flow by flow in the scenario's order. A flow that never started has none.
+/// All figures of a run, flow by flow in the scenario's order.
 pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
     let mut all = Vec::new();
     for config in &scenario.flows {
@@ -96,19 +148,26 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
             add(Metric::Answered, answered);
             if let Some(rtt) = &ping.rtt_ms {
                 add(Metric::PingRtt, rtt.p95);
+                add(Metric::MedianPingRtt, rtt.p50);
                 add(Metric::MeanPingRtt, rtt.mean);
             }
         }
-        let Some(flow) = summary.flows.iter().find(|flow| flow.id == config.id) else { continue };
+        let flow = summary.flows.iter().find(|flow| flow.id == config.id);
         match config.traffic {
             Traffic::File { size, .. } => {
-                let active_s = summary.simulated_s - config.start.as_secs_f64();
-                let share = flow.bytes_delivered as f64 / size as f64;
+                let active_s = summary.duration_s - config.start.as_secs_f64();
+                let share = flow.map_or(0.0, |flow| flow.bytes_delivered as f64 / size as f64);
                 let estimate = active_s.max(0.0) / share.max(1e-3);
-                add(Metric::Completion, flow.completed_s.unwrap_or(estimate));
+                let completed = flow.and_then(|flow| flow.completed_s);
+                add(Metric::Completion, completed.unwrap_or(estimate));
             }
-            _ => add(Metric::Goodput, flow.goodput_mbps.unwrap_or(0.0)),
+            Traffic::Ping { .. } => {}
+            // A flow that never connected has carried nothing.
+            Traffic::Bulk { .. } | Traffic::Udp { .. } => {
+                add(Metric::Goodput, flow.and_then(|flow| flow.goodput_mbps).unwrap_or(0.0));
+            }
         }
+        let Some(flow) = flow else { continue };
         if let Some(rtt) = &flow.rtt_ms {
             add(Metric::RttUnderLoad, rtt.p95);
         }
@@ -116,9 +175,34 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
             add(Metric::Delay, delay.p95);
         }
     }
+    totals(scenario, summary, &mut all);
     for fairness in &summary.fairness {
         let subject = fairness.id.to_owned();
         all.push(Measure { subject, metric: Metric::Fairness, value: fairness.jain_index });
     }
     all
+}
+
+/// What flows that share come to together: how they share is much of the noise. Where any direction has
+/// more than one, all directions have a sum.
+fn totals(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
+    let of = |direction: Direction| {
+        let flows = scenario.flows.iter();
+        let bulk = flows.filter(move |flow| matches!(flow.traffic, Traffic::Bulk { .. }));
+        bulk.filter(move |flow| flow.direction == direction).map(|flow| flow.id.as_str())
+    };
+    let directions = [("down", Direction::Downlink), ("up", Direction::Uplink)];
+    if directions.iter().all(|&(_, direction)| of(direction).count() < 2) {
+        return;
+    }
+    for (name, direction) in directions {
+        let rate = |id| {
+            let flow = summary.flows.iter().find(|flow| flow.id == id);
+            flow.and_then(|flow| flow.goodput_mbps).unwrap_or(0.0)
+        };
+        if of(direction).next().is_some() {
+            let (subject, value) = (name.to_owned(), of(direction).map(rate).sum());
+            all.push(Measure { subject, metric: Metric::Total, value });
+        }
+    }
 }

@@ -1,13 +1,16 @@
-//! What lies between the endpoints, for any clock: the path in both directions, the cell at the
+//! What lies between the endpoints, for both clocks: the path in both directions, the cell at the
 //! UE's end, and their rows in the tables.
 //!
-//! [`Network`] joins them. A driver says what the endpoints send and asks what reaches them; the
-//! virtual clock goes from hop to hop by its own agenda, the real clock asks for everything that
+//! [`Network`] joins them. A driver says what the endpoints send and asks what reaches them. The
+//! virtual clock goes from hop to hop by its own event queue; the real clock asks for everything that
 //! is due at once. Neither knows what a packet meets on its way.
+//!
+//! It may use: `base`, `queue`, `path`, `radio`, `record`, `metrics`, `scenario`. Start reading at
+//! [`Network`].
 //!
 //! ```
 //! use airpath_base::{Ecn, FlowId, Instant, Packet, Payload, Tunnel};
-//! use airpath_network::{FROM_SERVER, Network};
+//! use airpath_network::{Hop, Network};
 //! use airpath_record::Tables;
 //! use airpath_scenario::{Source, parse};
 //!
@@ -22,27 +25,25 @@
 //!     size: 84,
 //!     ecn: Ecn::NotEct,
 //!     tunnel: Tunnel::default(),
+//!     journey: None,
 //!     payload: Payload::Opaque(0),
 //! };
-//! network.enter(Instant::ZERO, FROM_SERVER, packet);
+//! network.enter(Instant::ZERO, Hop::FromServer, packet);
 //! let due = network.next_event().expect("it is on its way");
 //! assert_eq!(network.poll(due).map(|arrival| arrival.at.as_nanos()), Some(20_000_000));
 //! # Ok::<(), airpath_scenario::ScenarioError>(())
 //! ```
 
-mod hops;
+mod capacity;
+mod groups;
+mod hop;
 mod links;
-mod look;
 mod network;
 mod radio;
-mod steady;
+mod snapshot;
 
-pub use hops::{FROM_SERVER, FROM_UE, Goes, HOPS, Hops, Leaving, RADIO, beyond_proxy};
-pub use look::{CellLook, LinkLook, NetworkLook, RadioLook, UeLook};
+pub use capacity::Capacity;
+pub use groups::summarise_groups;
+pub use hop::{Destination, Hop, HopDeparture, HopSet};
 pub use network::{Arrival, Network};
-pub use steady::steady;
-
-/// Rate in Mb/s; `None` over no time.
-pub fn mbps(bytes: u64, seconds: f64) -> Option<f64> {
-    (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds / 1e6)
-}
+pub use snapshot::{CellSnapshot, LinkSnapshot, NetworkSnapshot, RadioSnapshot, UeSnapshot};

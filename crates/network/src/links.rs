@@ -1,31 +1,32 @@
 //! Rows and summaries of whatever has a queue: links, and the buffers of a radio.
 
 use airpath_base::{DropReason, Duration, Instant};
-use airpath_path::{LinkMeter, Load};
+use airpath_path::LinkMeter;
+use airpath_queue::Load;
 use airpath_record::{EventRow, LinkRow, LinkSummary, Name, Quantiles, Tables};
 
-use crate::mbps;
+use airpath_metrics::mbps;
 
 /// What a queue and its server have done so far.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Look {
+pub(crate) struct QueueCounters {
     pub(crate) departed: Load,
     pub(crate) queued: Load,
     pub(crate) sojourn_sum: Duration,
     pub(crate) capacity_bytes: f64,
 }
 
-impl From<&LinkMeter> for Look {
+impl From<&LinkMeter> for QueueCounters {
     fn from(meter: &LinkMeter) -> Self {
         let &LinkMeter { departed, queued, sojourn_sum, capacity_bytes, .. } = meter;
         Self { departed, queued, sojourn_sum, capacity_bytes }
     }
 }
 
-/// A link, and the last look at it.
+/// A link, and what it had done at the last sample.
 pub(crate) struct LinkHistory {
     name: Name,
-    before: Look,
+    before: QueueCounters,
     sampled_at: Instant,
 }
 
@@ -36,7 +37,7 @@ impl LinkHistory {
 
     /// One through which nothing went before.
     pub(crate) fn since(name: Name, sampled_at: Instant) -> Self {
-        Self { name, before: Look::default(), sampled_at }
+        Self { name, before: QueueCounters::default(), sampled_at }
     }
 
     /// Name in tables.
@@ -45,26 +46,33 @@ impl LinkHistory {
     }
 
     /// A sample interval ends.
-    pub(crate) fn sample(&mut self, now: Instant, look: Look, dropped: u64, tables: &mut Tables) {
+    pub(crate) fn sample(
+        &mut self,
+        now: Instant,
+        counters: QueueCounters,
+        dropped: u64,
+        tables: &mut Tables,
+    ) {
         let seconds = now.saturating_since(self.sampled_at).as_secs_f64();
-        let Some(throughput_mbps) = mbps(look.departed.bytes - self.before.departed.bytes, seconds)
+        let Some(throughput_mbps) =
+            mbps(counters.departed.bytes - self.before.departed.bytes, seconds)
         else {
             return;
         };
-        let packets = look.departed.packets - self.before.departed.packets;
-        let sojourn = look.sojourn_sum.saturating_sub(self.before.sojourn_sum);
-        let capacity = look.capacity_bytes - self.before.capacity_bytes;
+        let packets = counters.departed.packets - self.before.departed.packets;
+        let sojourn = counters.sojourn_sum.saturating_sub(self.before.sojourn_sum);
+        let capacity = counters.capacity_bytes - self.before.capacity_bytes;
         tables.link(LinkRow {
             time_ns: now.as_nanos() as i64,
             link: self.name,
             throughput_mbps,
             capacity_mbps: capacity * 8.0 / seconds / 1e6,
-            queue_packets: look.queued.packets,
-            queue_bytes: look.queued.bytes,
+            queue_packets: counters.queued.packets,
+            queue_bytes: counters.queued.bytes,
             queue_delay_ms: (packets > 0).then(|| (sojourn / packets).as_millis_f64()),
             dropped_packets: dropped,
         });
-        self.before = look;
+        self.before = counters;
         self.sampled_at = now;
     }
 }
@@ -73,13 +81,13 @@ impl LinkHistory {
 pub(crate) fn summary(
     id: &str,
     seconds: f64,
-    look: Look,
+    counters: QueueCounters,
     queue_delay_ms: Option<Quantiles>,
     dropped: impl Iterator<Item = (DropReason, u64)>,
 ) -> LinkSummary {
     let rate = |bytes: f64| if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
-    let sent = look.departed.bytes as f64;
-    let capacity = look.capacity_bytes;
+    let sent = counters.departed.bytes as f64;
+    let capacity = counters.capacity_bytes;
     LinkSummary {
         id: id.to_owned(),
         throughput_mbps: rate(sent),

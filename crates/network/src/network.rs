@@ -2,35 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::{Drop, DropReason, Duration, Instant, Packet};
-use airpath_path::radio::Direction;
-use airpath_path::radio::cell::CellDeparture;
-use airpath_path::{
-    DelayConfig, Departure, Distribution, Jitter, LinkMeter, Load, Path, StageConfig, build,
-    build_pair,
+use airpath_base::{
+    Direction, Drop, DropReason, Duration, Instant, Journey, Journeys, Packet, Part, Site,
 };
+use airpath_path::{
+    Accounts, DelayConfig, Departure, Distribution, Jitter, LinkMeter, Path, StageConfig,
+    build_pair_accounted,
+};
+use airpath_queue::Load;
+use airpath_radio::cell::CellDeparture;
 use airpath_record::{Name, Names, Quantiles, RunSummary, Tables};
 use airpath_scenario::{NamedStage, RadioConfig, Scenario};
 
-use crate::hops::{FROM_SERVER, FROM_UE, Goes, HOST, Hops, Leaving, RADIO, beyond_proxy};
+use crate::capacity::Capacity;
+use crate::hop::{Destination, Hop, HopDeparture, HopSet};
 use crate::links::{self, LinkHistory, drop_event};
-use crate::look::{LinkLook, NetworkLook};
-use crate::radio::Radio;
+use crate::radio::{Radio, direction_of};
+use crate::snapshot::{LinkSnapshot, NetworkSnapshot};
 
-/// Paths by hop; some of them may be unused.
+/// Paths by hop, in the order of [`Hop::ALL`]; some of them may be unused.
 type Paths = [Box<dyn Path>; 5];
 
 /// Packets by path, stage and reason.
-type Drops = BTreeMap<(usize, u32, DropReason), u64>;
-
-/// [`Paths`] in the order of the results: all of one direction, then all of the other.
-const BY_DIRECTION: [usize; 4] = [0, 2, 1, 3];
+type Drops = BTreeMap<(Hop, u32, DropReason), u64>;
 
 /// Everything between the endpoints.
 ///
-/// Hop by hop, as a driver with an agenda uses it: [`enter`](Self::enter) says which hop has
+/// Hop by hop, as a driver with an event queue uses it: [`enter`](Self::enter) says which hop has
 /// something new, [`poll_path`](Self::poll_path) and [`poll_radio`](Self::poll_radio) what leaves
-/// one, and [`pass`](Self::pass) takes it on. All at once, as a [`Path`]: `enter`,
+/// one, and [`forward`](Self::forward) takes it on. All at once, as a [`Path`]: `enter`,
 /// [`next_event`](Self::next_event), [`poll`](Self::poll). Times never decrease; both ways give
 /// the same departures, because no part depends on when it is polled.
 pub struct Network {
@@ -38,14 +38,14 @@ pub struct Network {
     /// There is a proxy: all of the paths are in use.
     proxied: bool,
     /// The last path down.
-    to_ue: usize,
+    to_ue: Hop,
     /// The UEs' hosts take time.
     hosted: bool,
     /// Hops that packets pass.
-    used: Hops,
+    used: HopSet,
     radio: Option<Box<Radio>>,
     /// Links by path, in the order in which they are observed.
-    links: Vec<(usize, LinkHistory)>,
+    links: Vec<(Hop, LinkHistory)>,
     /// Names of all stages, by path.
     stages: [Vec<Name>; 4],
     dropped: Drops,
@@ -53,6 +53,10 @@ pub struct Network {
     dropped_now: Drops,
     /// Since the last sample, by the name of the buffer.
     radio_dropped_now: BTreeMap<(u32, DropReason), u64>,
+    /// Where packets spend their time, where somebody asked.
+    journeys: Option<Journeys>,
+    /// Name of the UEs' hosts in tables.
+    host: Name,
 }
 
 /// A packet that reached an endpoint.
@@ -60,35 +64,54 @@ pub struct Network {
 pub struct Arrival {
     /// When, in logical time.
     pub at: Instant,
-    /// The packet.
+    /// It, with the marks that stages have set.
     pub packet: Packet,
-    /// The path at whose end it is.
-    pub path: usize,
+    /// In which direction it went.
+    pub direction: Direction,
 }
 
 impl Network {
     /// What `scenario` says. Stages draw from streams of `seed`, and get names.
     pub fn new(scenario: &Scenario, seed: u64, names: &mut Names) -> Self {
+        Self::build(scenario, seed, names, None)
+    }
+
+    /// The same, and every packet that [`enter`](Self::enter)s has a journey, which
+    /// [`end_journey`](Self::end_journey) gives back.
+    pub fn accounted(scenario: &Scenario, seed: u64, names: &mut Names) -> Self {
+        Self::build(scenario, seed, names, Some(Journeys::default()))
+    }
+
+    fn build(
+        scenario: &Scenario,
+        seed: u64,
+        names: &mut Names,
+        journeys: Option<Journeys>,
+    ) -> Self {
         let parts = parts(scenario);
         let proxied = scenario.proxy.is_some();
         let host = scenario.radio.as_ref().map_or(NO_HOST, host);
         let hosted = host != NO_HOST;
-        let mut paths = build_sides(parts, host, proxied, seed);
+        let mut paths = build_sides(parts, host, proxied, seed, journeys.as_ref());
         let stages =
             parts.map(|stages| stages.iter().map(|stage| names.add(&stage.name)).collect());
         let mut links = Vec::new();
-        for path in BY_DIRECTION {
-            let stages: &Vec<Name> = &stages[path];
-            paths[path].observe(Instant::ZERO, &mut |meter| {
-                links.push((path, LinkHistory::new(stages[meter.stage as usize])));
+        for hop in Hop::PATHS {
+            let stages: &Vec<Name> = &stages[hop.index()];
+            paths[hop.index()].observe(Instant::ZERO, &mut |meter| {
+                links.push((hop, LinkHistory::new(stages[meter.stage as usize])));
             });
         }
-        let radio =
+        let mut radio =
             scenario.radio.as_ref().map(|radio| Box::new(Radio::new(radio, scenario, seed, names)));
+        if let (Some(radio), Some(journeys)) = (&mut radio, &journeys) {
+            radio.account(journeys, RADIO_PLACES);
+        }
+        let host = if journeys.is_some() { names.add("host") } else { Name(0) };
         Self {
             paths,
             proxied,
-            to_ue: if proxied { beyond_proxy(0) } else { 0 },
+            to_ue: if proxied { Hop::ProxyToUe } else { Hop::FromServer },
             hosted,
             used: used(proxied, hosted, radio.is_some()),
             radio,
@@ -97,6 +120,39 @@ impl Network {
             dropped: Drops::new(),
             dropped_now: Drops::new(),
             radio_dropped_now: BTreeMap::new(),
+            journeys,
+            host,
+        }
+    }
+
+    /// Where the packet spent its time until `now`, when it reached an endpoint or the proxy.
+    #[inline]
+    pub fn end_journey(&mut self, packet: &Packet, now: Instant) -> Option<Journey> {
+        self.journeys.as_ref()?.end(packet.journey?, now)
+    }
+
+    /// The name in tables of a place where time is spent.
+    pub fn place(&self, place: Site) -> Option<Name> {
+        let (hop, index) = (place.0 / PLACES, (place.0 % PLACES) as usize);
+        match Hop::ALL.get(hop as usize)? {
+            Hop::Radio => self.radio.as_ref()?.place(index),
+            Hop::UeHost => Some(self.host),
+            hop => self.stages[hop.index()].get(index).copied(),
+        }
+    }
+
+    /// What the links and the radio could have carried by `now`, place by place, and whose it is.
+    pub fn capacities(&mut self, now: Instant, visit: &mut dyn FnMut(&Capacity)) {
+        for hop in Hop::PATHS {
+            let Some(direction) = hop.direction() else { continue };
+            self.paths[hop.index()].observe(now, &mut |meter| {
+                let place = Site(hop.index() as u32 * PLACES + meter.stage);
+                let bytes = meter.capacity_bytes;
+                visit(&Capacity { place, direction, ue: None, bytes, busy: None });
+            });
+        }
+        if let Some(radio) = &mut self.radio {
+            radio.capacities(now, RADIO_PLACES, visit);
         }
     }
 
@@ -125,32 +181,35 @@ impl Network {
     /// An endpoint's packet enters the path that begins there, or the radio before it. Returns the
     /// hop.
     #[inline(always)]
-    pub fn enter(&mut self, now: Instant, path: usize, packet: Packet) -> usize {
+    pub fn enter(&mut self, now: Instant, hop: Hop, mut packet: Packet) -> Hop {
+        if let Some(journeys) = &self.journeys {
+            packet.journey = journeys.begin(now);
+        }
         match &mut self.radio {
-            Some(radio) if path == FROM_UE => {
+            Some(radio) if hop == Hop::FromUe => {
                 radio.enqueue(now, Direction::Uplink, packet);
-                RADIO
+                Hop::Radio
             }
             _ => {
-                self.paths[path].enqueue(now, packet);
-                path
+                self.paths[hop.index()].enqueue(now, packet);
+                hop
             }
         }
     }
 
     /// A packet that left a hop goes into `hop`.
     #[inline(always)]
-    pub fn pass(&mut self, now: Instant, hop: usize, packet: Packet) {
+    pub fn forward(&mut self, now: Instant, hop: Hop, packet: Packet) {
         match &mut self.radio {
-            Some(radio) if hop == RADIO => radio.enqueue(now, Direction::Downlink, packet),
-            _ => self.paths[hop].enqueue(now, packet),
+            Some(radio) if hop == Hop::Radio => radio.enqueue(now, Direction::Downlink, packet),
+            _ => self.paths[hop.index()].enqueue(now, packet),
         }
     }
 
     /// When a hop can next yield something.
     #[inline(always)]
-    pub fn next_of(&self, hop: usize) -> Option<Instant> {
-        match self.paths.get(hop) {
+    pub fn next_of(&self, hop: Hop) -> Option<Instant> {
+        match self.paths.get(hop.index()) {
             Some(path) => path.next_event(),
             None => self.radio.as_deref()?.next_event(),
         }
@@ -158,8 +217,8 @@ impl Network {
 
     /// The next packet that has left a path by `now`; see [`after_path`](Self::after_path).
     #[inline]
-    pub fn poll_path(&mut self, path: usize, now: Instant) -> Option<Departure> {
-        self.paths[path].poll(now)
+    pub fn poll_path(&mut self, path: Hop, now: Instant) -> Option<Departure> {
+        self.paths[path.index()].poll(now)
     }
 
     /// The next packet that has left the radio by `now`; see [`after_radio`](Self::after_radio).
@@ -170,36 +229,36 @@ impl Network {
 
     /// Where packets go that leave a path.
     #[inline]
-    pub fn after_path(&self, path: usize) -> Goes {
-        if path == HOST {
-            Goes::Out(self.to_ue)
-        } else if self.radio.is_some() && path == self.to_ue {
-            Goes::On(RADIO)
-        } else if self.proxied && path < 2 {
-            Goes::ToProxy(beyond_proxy(path))
-        } else {
-            Goes::Out(path)
+    pub fn after_path(&self, path: Hop) -> Destination {
+        match path {
+            Hop::UeHost => Destination::Endpoint(Direction::Downlink),
+            _ if self.radio.is_some() && path == self.to_ue => Destination::Hop(Hop::Radio),
+            Hop::FromServer if self.proxied => Destination::Proxy(Direction::Downlink),
+            Hop::FromUe if self.proxied => Destination::Proxy(Direction::Uplink),
+            Hop::FromServer | Hop::ProxyToUe => Destination::Endpoint(Direction::Downlink),
+            Hop::FromUe | Hop::ProxyToServer => Destination::Endpoint(Direction::Uplink),
+            Hop::Radio => unreachable!("the radio is no path"),
         }
     }
 
     /// Where packets go that leave the radio.
     #[inline]
-    pub fn after_radio(&self, direction: Direction) -> Goes {
+    pub fn after_radio(&self, direction: Direction) -> Destination {
         match direction {
-            Direction::Downlink if self.hosted => Goes::On(HOST),
-            Direction::Downlink => Goes::Out(self.to_ue),
-            Direction::Uplink => Goes::On(FROM_UE),
+            Direction::Downlink if self.hosted => Destination::Hop(Hop::UeHost),
+            Direction::Downlink => Destination::Endpoint(Direction::Downlink),
+            Direction::Uplink => Destination::Hop(Hop::FromUe),
         }
     }
 
     /// The next packet that has left a hop by `now`.
-    fn poll_hop(&mut self, hop: usize, now: Instant) -> Option<Leaving> {
-        if hop == RADIO {
+    fn poll_hop(&mut self, hop: Hop, now: Instant) -> Option<HopDeparture> {
+        if hop == Hop::Radio {
             let CellDeparture { direction, at, packet, .. } = self.poll_radio(now)?;
-            return Some(Leaving { at, packet, goes: self.after_radio(direction) });
+            return Some(HopDeparture { at, packet, to: self.after_radio(direction) });
         }
         let Departure { at, packet } = self.poll_path(hop, now)?;
-        Some(Leaving { at, packet, goes: self.after_path(hop) })
+        Some(HopDeparture { at, packet, to: self.after_path(hop) })
     }
 
     /// When polling can next yield something or has internal work; `None`: not before a packet
@@ -212,43 +271,45 @@ impl Network {
     /// passes a proxy.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Arrival> {
-        self.poll_watched(now, &mut |_, _, _| {})
+        self.poll_traced(now, &mut |_, _, _| {})
     }
 
     /// Like `poll`, and shows what goes from hop to hop: the time, the next hop, the packet.
     #[inline]
-    pub fn poll_watched(
+    pub fn poll_traced(
         &mut self,
         now: Instant,
-        on_pass: &mut impl FnMut(Instant, usize, &Packet),
+        on_hop: &mut impl FnMut(Instant, Hop, &Packet),
     ) -> Option<Arrival> {
         loop {
-            let Leaving { at, packet, goes } = self.poll_leaving(now)?;
-            match goes {
-                Goes::On(next) | Goes::ToProxy(next) => {
-                    on_pass(at, next, &packet);
-                    self.pass(at, next, packet);
+            let HopDeparture { at, packet, to } = self.poll_departure(now)?;
+            let next = match to {
+                Destination::Hop(next) => next,
+                Destination::Proxy(direction) => Hop::from_proxy(direction),
+                Destination::Endpoint(direction) => {
+                    return Some(Arrival { at, packet, direction });
                 }
-                Goes::Out(path) => return Some(Arrival { at, packet, path }),
-            }
+            };
+            on_hop(at, next, &packet);
+            self.forward(at, next, packet);
         }
     }
 
     /// The next packet that has left any hop by `now`, for a driver that takes it on itself, with
-    /// [`pass`](Self::pass), then or later.
+    /// [`forward`](Self::forward), then or later.
     #[inline]
-    pub fn poll_leaving(&mut self, now: Instant) -> Option<Leaving> {
+    pub fn poll_departure(&mut self, now: Instant) -> Option<HopDeparture> {
         loop {
             let (hop, at) = self.next_hop().filter(|&(_, at)| at <= now)?;
-            if let Some(leaving) = self.poll_hop(hop, at) {
-                return Some(leaving);
+            if let Some(departure) = self.poll_hop(hop, at) {
+                return Some(departure);
             }
         }
     }
 
     /// The hop that is due first.
     #[inline]
-    fn next_hop(&self) -> Option<(usize, Instant)> {
+    fn next_hop(&self) -> Option<(Hop, Instant)> {
         let due = |hop| Some((hop, self.next_of(hop)?));
         self.used.iter().filter_map(due).min_by_key(|&(_, at)| at)
     }
@@ -260,24 +321,30 @@ impl Network {
     }
 
     /// Brings the links of a path up to `now` and shows their meters.
-    pub fn observe(&mut self, path: usize, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
-        self.paths[path].observe(now, visit);
+    pub fn observe(&mut self, path: Hop, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.paths[path.index()].observe(now, visit);
     }
 
-    /// Counts the packets dropped since the last time, and shows each with its direction (0 down,
-    /// 1 up) and the name of the place where it happened.
-    pub fn drain_drops(&mut self, on_drop: &mut dyn FnMut(usize, Name, &Drop)) {
-        for path in BY_DIRECTION {
-            while let Some(drop) = self.paths[path].poll_drop() {
-                *self.dropped_now.entry((path, drop.stage, drop.reason)).or_default() += 1;
-                on_drop(path % 2, self.stages[path][drop.stage as usize], &drop);
+    /// Counts the packets dropped since the last time, and shows each with its direction
+    /// and the name of the place where it happened.
+    pub fn drain_drops(&mut self, on_drop: &mut dyn FnMut(Direction, Name, &Drop)) {
+        for (direction, hops) in [
+            (Direction::Downlink, [Hop::FromServer, Hop::ProxyToUe]),
+            (Direction::Uplink, [Hop::FromUe, Hop::ProxyToServer]),
+        ] {
+            for hop in hops {
+                while let Some(drop) = self.paths[hop.index()].poll_drop() {
+                    forget(self.journeys.as_ref(), &drop);
+                    *self.dropped_now.entry((hop, drop.stage, drop.reason)).or_default() += 1;
+                    on_drop(direction, self.stages[hop.index()][drop.stage as usize], &drop);
+                }
             }
         }
         let Some(radio) = &mut self.radio else { return };
         while let Some((drop, link)) = radio.poll_drop() {
+            forget(self.journeys.as_ref(), &drop);
             *self.radio_dropped_now.entry((link.0, drop.reason)).or_default() += 1;
-            // The cell's stages are the downlink and the uplink.
-            on_drop(drop.stage as usize, link, &drop);
+            on_drop(direction_of(&drop), link, &drop);
         }
     }
 
@@ -290,17 +357,16 @@ impl Network {
             tables.event(drop_event(now, Name(link), reason, packets));
         }
         let dropped = std::mem::take(&mut self.dropped_now);
-        for (&(path, stage, reason), &packets) in &dropped {
-            *self.dropped.entry((path, stage, reason)).or_default() += packets;
-            let link = self.stages[path][stage as usize];
+        for (&(hop, stage, reason), &packets) in &dropped {
+            *self.dropped.entry((hop, stage, reason)).or_default() += packets;
+            let link = self.stages[hop.index()][stage as usize];
             tables.event(drop_event(now, link, reason, packets));
         }
         let mut histories = self.links.iter_mut();
-        for path in BY_DIRECTION {
-            self.paths[path].observe(now, &mut |meter| {
-                if let Some((path, link)) = histories.next() {
-                    let here =
-                        |key: &(usize, u32, DropReason)| (key.0, key.1) == (*path, meter.stage);
+        for hop in Hop::PATHS {
+            self.paths[hop.index()].observe(now, &mut |meter| {
+                if let Some((hop, link)) = histories.next() {
+                    let here = |key: &(Hop, u32, DropReason)| (key.0, key.1) == (*hop, meter.stage);
                     let lost = dropped.iter().filter(|(key, _)| here(key)).map(|(_, n)| n).sum();
                     link.sample(now, meter.into(), lost, tables);
                 }
@@ -311,42 +377,43 @@ impl Network {
         }
     }
 
-    /// An empty look, with all names.
-    pub fn look(&mut self, now: Instant, names: &Names) -> NetworkLook {
-        let mut look = NetworkLook::default();
-        for path in BY_DIRECTION {
-            self.paths[path].observe(now, &mut |meter| look.links.push(LinkLook::of(meter)));
+    /// An empty snapshot, with all names.
+    pub fn snapshot(&mut self, now: Instant, names: &Names) -> NetworkSnapshot {
+        let mut snapshot = NetworkSnapshot::default();
+        for hop in Hop::PATHS {
+            self.paths[hop.index()]
+                .observe(now, &mut |meter| snapshot.links.push(LinkSnapshot::of(meter)));
         }
         if let Some(radio) = &mut self.radio {
-            radio.look(now, names, &mut look);
+            radio.name_all(now, names, &mut snapshot);
         }
-        look
+        snapshot
     }
 
-    /// Fills a look in.
-    pub fn update(&mut self, now: Instant, look: &mut NetworkLook) {
-        let mut links = look.links.iter_mut();
-        for path in BY_DIRECTION {
-            self.paths[path].observe(now, &mut |meter| {
+    /// Fills a snapshot in.
+    pub fn update(&mut self, now: Instant, snapshot: &mut NetworkSnapshot) {
+        let mut links = snapshot.links.iter_mut();
+        for hop in Hop::PATHS {
+            self.paths[hop.index()].observe(now, &mut |meter| {
                 if let Some(link) = links.next() {
                     link.update(meter);
                 }
             });
         }
         if let Some(radio) = &mut self.radio {
-            radio.update(now, look);
+            radio.update(now, snapshot);
         }
     }
 
     /// The run ends at `now`: what links and radio were like over all of it.
     pub fn summarise(&mut self, now: Instant, summary: &mut RunSummary) {
         let seconds = now.as_secs_f64();
-        for path in BY_DIRECTION {
+        for hop in Hop::PATHS {
             let dropped = &self.dropped;
-            self.paths[path].observe(now, &mut |meter| {
+            self.paths[hop.index()].observe(now, &mut |meter| {
                 let here = dropped
                     .iter()
-                    .filter(|((way, stage, _), _)| *way == path && *stage == meter.stage)
+                    .filter(|((at, stage, _), _)| *at == hop && *stage == meter.stage)
                     .map(|((_, _, reason), &packets)| (*reason, packets));
                 let delay = Quantiles::of(&meter.sojourn);
                 summary.links.push(links::summary(&meter.name, seconds, meter.into(), delay, here));
@@ -357,6 +424,19 @@ impl Network {
         }
     }
 }
+
+/// A packet that was dropped arrives nowhere.
+fn forget(journeys: Option<&Journeys>, drop: &Drop) {
+    if let (Some(journeys), Some(id)) = (journeys, drop.packet.journey) {
+        journeys.forget(id);
+    }
+}
+
+/// Places of a hop, at most; a place is one of its stages, or a direction of a UE.
+const PLACES: u32 = 1 << 20;
+
+/// The first place of the radio.
+const RADIO_PLACES: Site = Site(Hop::Radio.index() as u32 * PLACES);
 
 /// The stages of each of [`Paths`].
 fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
@@ -370,19 +450,19 @@ fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
 }
 
 /// The hops that packets pass.
-fn used(proxied: bool, hosted: bool, radio: bool) -> Hops {
-    let mut used = Hops::default();
-    for path in [FROM_SERVER, FROM_UE] {
-        used.add(path);
+fn used(proxied: bool, hosted: bool, radio: bool) -> HopSet {
+    let mut used = HopSet::default();
+    for direction in Direction::BOTH {
+        used.add(Hop::from_endpoint(direction));
         if proxied {
-            used.add(beyond_proxy(path));
+            used.add(Hop::from_proxy(direction));
         }
     }
     if hosted {
-        used.add(HOST);
+        used.add(Hop::UeHost);
     }
     if radio {
-        used.add(RADIO);
+        used.add(Hop::Radio);
     }
     used
 }
@@ -399,16 +479,34 @@ fn host(radio: &RadioConfig) -> DelayConfig {
 
 /// Builds [`Paths`], but for the host the two of each side of the proxy as a pair: the first part down and the last
 /// part up are the server's side, the others the UE's. Without a proxy all stages are one side.
-fn build_sides(parts: [&[NamedStage]; 4], host: DelayConfig, proxied: bool, seed: u64) -> Paths {
-    let host = build([("host", &StageConfig::Delay(host))], seed);
-    let pair = |down: usize, up: usize| {
-        build_pair(NamedStage::named(parts[down]), NamedStage::named(parts[up]), seed)
+fn build_sides(
+    parts: [&[NamedStage]; 4],
+    host: DelayConfig,
+    proxied: bool,
+    seed: u64,
+    journeys: Option<&Journeys>,
+) -> Paths {
+    let accounts = |hop: Hop, all: Option<Part>| {
+        let first = Site(hop.index() as u32 * PLACES);
+        journeys.map(|journeys| Accounts { journeys: journeys.clone(), first, all })
+    };
+    let host = StageConfig::Delay(host);
+    let host_accounts = accounts(Hop::UeHost, Some(Part::Host));
+    let [host, _] =
+        build_pair_accounted([("host", &host)], [], seed, [host_accounts.as_ref(), None]);
+    let pair = |down: Hop, up: Hop| {
+        let stages = |hop: Hop| NamedStage::named(parts[hop.index()]);
+        let [down_accounts, up_accounts] = [down, up].map(|hop| accounts(hop, None));
+        let accounts = [down_accounts.as_ref(), up_accounts.as_ref()];
+        build_pair_accounted(stages(down), stages(up), seed, accounts)
     };
     if proxied {
-        let ([from_server, to_server], [to_ue, from_ue]) = (pair(0, 3), pair(2, 1));
+        let [from_server, to_server] = pair(Hop::FromServer, Hop::ProxyToServer);
+        let [to_ue, from_ue] = pair(Hop::ProxyToUe, Hop::FromUe);
         [from_server, from_ue, to_ue, to_server, host]
     } else {
-        let ([down, up], [no_down, no_up]) = (pair(0, 1), pair(2, 3));
+        let [down, up] = pair(Hop::FromServer, Hop::FromUe);
+        let [no_down, no_up] = pair(Hop::ProxyToUe, Hop::ProxyToServer);
         [down, up, no_down, no_up, host]
     }
 }

@@ -3,25 +3,25 @@
 
 use std::sync::Arc;
 
-use airpath_base::{Drop, DropReason, Duration, Instant, Packet};
-use airpath_path::Load;
-use airpath_path::radio::Direction;
-use airpath_path::radio::cell::{
+use airpath_base::{Direction, Drop, DropReason, Duration, Instant, Journeys, Packet, Site};
+use airpath_metrics::mbps;
+use airpath_queue::Load;
+use airpath_radio::cell::{
     AccessCounters, CellDeparture, GrantCause, RadioCounters, RadioEvent, RadioEventKind, UeIndex,
     UeMeter,
 };
-use airpath_path::radio::mac::drx::DrxState;
-use airpath_path::radio::ran::{MobilityEvent, MobilityEventKind, Ran};
-use airpath_path::radio::rrc::RrcState;
+use airpath_radio::mac::drx::DrxState;
+use airpath_radio::ran::{MobilityEvent, MobilityEventKind, Ran};
+use airpath_radio::rrc::RrcState;
 use airpath_record::{
     EventRow, LinkSummary, Name, Names, Quantiles, RadioLogRow, RadioRow, RadioSummary, RunSummary,
     Tables,
 };
 use airpath_scenario::{RadioConfig, Scenario};
 
-use crate::links::{self, LinkHistory, Look};
-use crate::look::{CellLook, NetworkLook, UeLook, side};
-use crate::mbps;
+use crate::capacity::Capacity;
+use crate::links::{self, LinkHistory, QueueCounters};
+use crate::snapshot::{CellSnapshot, NetworkSnapshot, UeSnapshot};
 
 /// The cells and their UEs' traffic.
 pub(crate) struct Radio {
@@ -49,11 +49,11 @@ struct UsedUe {
     /// Where it is, or goes.
     cell: Name,
     /// Down and up.
-    sides: [Side; 2],
+    directions: [UeDirection; 2],
 }
 
 /// One direction of a UE.
-struct Side {
+struct UeDirection {
     id: String,
     link: LinkHistory,
     before: Before,
@@ -72,8 +72,6 @@ struct Before {
     rlc_retransmissions: u64,
     awake: Duration,
 }
-
-const DIRECTIONS: [&str; 2] = ["down", "up"];
 
 impl Radio {
     /// UEs without a flow in the scenario are left out of tables, unless they are added.
@@ -94,11 +92,44 @@ impl Radio {
             .collect();
         let mut ran = Ran::new(&config.ran, seed);
         if scenario.run.radio_log {
-            ran.watch();
+            ran.keep_log();
         }
         let (ues, flows, labels) = (Vec::new(), Vec::new(), config.ues.clone());
         let mobility = Vec::new();
         Self { ran, cells, labels, ues, flows, used, mobility, sampled_at: Instant::ZERO }
+    }
+
+    /// Packets with a journey are accounted for, those of the first UE in the first two places.
+    pub(crate) fn account(&mut self, journeys: &Journeys, first: Site) {
+        self.ran.account(journeys, first);
+    }
+
+    /// The name in tables of the `index`th place: a UE's downlink, its uplink, the next UE's.
+    pub(crate) fn place(&self, index: usize) -> Option<Name> {
+        let ue = UeIndex(u32::try_from(index / 2).ok()?);
+        let place = self.used.binary_search_by_key(&ue, |ue| ue.index).ok()?;
+        Some(self.used[place].directions[Direction::BOTH[index % 2]].link.name())
+    }
+
+    /// What the radio could have carried, UE by UE.
+    pub(crate) fn capacities(
+        &mut self,
+        now: Instant,
+        first: Site,
+        visit: &mut dyn FnMut(&Capacity),
+    ) {
+        for ue in &self.used {
+            let busy = Direction::BOTH.map(|direction| self.ran.busy(now, ue.index, direction));
+            self.ran.observe_ue(now, ue.index, &mut |meter| {
+                visit(&Capacity {
+                    place: Site(first.0 + 2 * ue.index.0 + meter.direction as u32),
+                    direction: meter.direction,
+                    ue: Some(ue.index.0 as usize),
+                    bytes: meter.capacity_bytes,
+                    busy: Some(busy[meter.direction]),
+                })
+            });
+        }
     }
 
     /// Room for so many flows.
@@ -150,7 +181,7 @@ impl Radio {
         let index = self.ues[drop.packet.flow.0 as usize];
         let place = self.used.binary_search_by_key(&index, |ue| ue.index);
         let ue = &mut self.used[place.expect("a flow's UE is in the list")];
-        let side = &mut ue.sides[drop.stage as usize];
+        let side = &mut ue.directions[direction_of(&drop)];
         side.dropped_now += 1;
         match side.dropped.iter_mut().find(|(reason, _)| *reason == drop.reason) {
             Some((_, packets)) => *packets += 1,
@@ -169,7 +200,11 @@ impl Radio {
             }
             if let Some(ue) = self.used.iter().find(|ue| ue.index == event.ue) {
                 let cell = self.cells[event.to.0 as usize];
-                tables.event(mobility_event(ue.sides[0].link.name(), cell, &event));
+                tables.event(mobility_event(
+                    ue.directions[Direction::Downlink].link.name(),
+                    cell,
+                    &event,
+                ));
             }
         }
     }
@@ -183,21 +218,23 @@ impl Radio {
         }
     }
 
-    /// Names for looks.
-    pub(crate) fn look(&mut self, now: Instant, names: &Names, look: &mut NetworkLook) {
+    /// Names for snapshots.
+    pub(crate) fn name_all(&mut self, now: Instant, names: &Names, snapshot: &mut NetworkSnapshot) {
         let cells: Vec<Arc<str>> = self.cells.iter().map(|&cell| names.name(cell).into()).collect();
-        let per_s = self.ran.cells(now).iter().map(|cell| {
-            [Direction::Downlink, Direction::Uplink].map(|direction| cell.blocks_per_s(direction))
-        });
-        look.cells = cells
+        let per_s = self
+            .ran
+            .cells(now)
+            .iter()
+            .map(|cell| Direction::BOTH.map(|direction| cell.blocks_per_s(direction)));
+        snapshot.cells = cells
             .iter()
             .zip(per_s)
-            .map(|(id, prbs_per_s)| CellLook { id: Arc::clone(id), prbs: [0; 2], prbs_per_s })
+            .map(|(id, prbs_per_s)| CellSnapshot { id: Arc::clone(id), prbs: [0; 2], prbs_per_s })
             .collect();
-        look.ues = self
+        snapshot.ues = self
             .labels
             .iter()
-            .map(|label| UeLook {
+            .map(|label| UeSnapshot {
                 id: label.as_str().into(),
                 cell: Arc::clone(&cells[0]),
                 rrc: RrcState::Idle.name(),
@@ -207,26 +244,26 @@ impl Radio {
             .collect();
     }
 
-    /// Fills a look in.
-    pub(crate) fn update(&mut self, now: Instant, look: &mut NetworkLook) {
-        let NetworkLook { cells, ues, mobility, .. } = look;
-        for (cell, look) in self.ran.cells(now).iter_mut().zip(cells.iter_mut()) {
-            look.prbs = [0; 2];
-            cell.observe(now, &mut |meter| look.prbs[side(meter.direction)] += meter.radio.prbs);
+    /// Fills a snapshot in.
+    pub(crate) fn update(&mut self, now: Instant, snapshot: &mut NetworkSnapshot) {
+        let NetworkSnapshot { cells, ues, mobility, .. } = snapshot;
+        for (cell, snapshot) in self.ran.cells(now).iter_mut().zip(cells.iter_mut()) {
+            snapshot.prbs = [0; 2];
+            cell.observe(now, &mut |meter| snapshot.prbs[meter.direction] += meter.radio.prbs);
         }
-        for (index, look) in (0..).map(UeIndex).zip(ues) {
+        for (index, snapshot) in (0..).map(UeIndex).zip(ues) {
             let state = self.ran.state(now, index);
-            look.rrc = state.map_or("handover", |state| state.rrc.name());
-            look.drx = state.and_then(|state| state.drx).map(DrxState::name);
-            look.cell = Arc::clone(&cells[self.ran.cell_of(index).0 as usize].id);
+            snapshot.rrc = state.map_or("handover", |state| state.rrc.name());
+            snapshot.drx = state.and_then(|state| state.drx).map(DrxState::name);
+            snapshot.cell = Arc::clone(&cells[self.ran.cell_of(index).0 as usize].id);
             self.ran.observe_ue(now, index, &mut |meter| {
-                look.radio[side(meter.direction)].update(now, meter);
+                snapshot.radio[meter.direction].update(now, meter);
             });
         }
         for used in &self.used {
-            let look = &mut look.ues[used.index.0 as usize];
-            for (side, look) in used.sides.iter().zip(&mut look.radio) {
-                look.set_dropped(&side.dropped);
+            let snapshot = &mut snapshot.ues[used.index.0 as usize];
+            for (direction, snapshot) in used.directions.iter().zip(&mut snapshot.radio) {
+                snapshot.set_dropped(&direction.dropped);
             }
         }
         mobility.clone_from(&self.mobility);
@@ -242,8 +279,13 @@ impl Radio {
         for ue in &mut self.used {
             ue.cell = self.cells[self.ran.cell_of(ue.index).0 as usize];
             self.ran.observe_ue(now, ue.index, &mut |meter| {
-                let side = usize::from(meter.direction == Direction::Uplink);
-                ue.sides[side].sample(now, seconds, (ue.name, ue.cell), meter, tables);
+                ue.directions[meter.direction].sample(
+                    now,
+                    seconds,
+                    (ue.name, ue.cell),
+                    meter,
+                    tables,
+                );
             });
         }
         self.write_log(tables);
@@ -254,9 +296,8 @@ impl Radio {
         let seconds = now.as_secs_f64();
         for ue in &self.used {
             self.ran.observe_ue(now, ue.index, &mut |meter| {
-                let side = usize::from(meter.direction == Direction::Uplink);
-                summary.links.push(ue.sides[side].link_summary(seconds, meter));
-                let id = format!("{}.{}", ue.label, DIRECTIONS[side]);
+                summary.links.push(ue.directions[meter.direction].link_summary(seconds, meter));
+                let id = format!("{}.{}", ue.label, meter.direction.name());
                 summary.radio.push(radio_summary(id, seconds, meter));
             });
         }
@@ -266,16 +307,16 @@ impl Radio {
 impl UsedUe {
     fn new(index: UeIndex, label: &str, cell: Name, names: &mut Names, since: Instant) -> Self {
         let name = names.add(label);
-        let sides = DIRECTIONS.map(|direction| {
-            let id = format!("radio.{label}.{direction}");
+        let directions = Direction::BOTH.map(|direction| {
+            let id = format!("radio.{label}.{}", direction.name());
             let link = LinkHistory::since(names.add(&id), since);
-            Side { id, link, before: Before::default(), dropped: Vec::new(), dropped_now: 0 }
+            UeDirection { id, link, before: Before::default(), dropped: Vec::new(), dropped_now: 0 }
         });
-        Self { index, label: label.to_owned(), name, cell, sides }
+        Self { index, label: label.to_owned(), name, cell, directions }
     }
 }
 
-impl Side {
+impl UeDirection {
     fn sample(
         &mut self,
         now: Instant,
@@ -294,14 +335,14 @@ impl Side {
         let throughput_mbps = mbps(bytes, seconds).unwrap_or_default();
         let time_ns = now.as_nanos() as i64;
         let dropped = std::mem::take(&mut self.dropped_now);
-        self.link.sample(now, look(meter), dropped, tables);
+        self.link.sample(now, buffer_counters(meter), dropped, tables);
         let blocks = radio.blocks - before.radio.blocks;
         let share = |part: u64| (blocks > 0).then(|| part as f64 / blocks as f64);
         tables.radio(RadioRow {
             time_ns,
             ue,
             cell,
-            direction: direction_name(meter.direction),
+            direction: meter.direction.name(),
             throughput_mbps,
             prbs: radio.prbs - before.radio.prbs,
             blocks,
@@ -327,13 +368,19 @@ impl Side {
 
     fn link_summary(&self, seconds: f64, meter: &UeMeter<'_>) -> LinkSummary {
         let delay = meter.sojourn.histogram.as_ref().and_then(Quantiles::of);
-        links::summary(&self.id, seconds, look(meter), delay, self.dropped.iter().copied())
+        links::summary(
+            &self.id,
+            seconds,
+            buffer_counters(meter),
+            delay,
+            self.dropped.iter().copied(),
+        )
     }
 }
 
 /// The buffer as a link.
-fn look(meter: &UeMeter<'_>) -> Look {
-    Look {
+fn buffer_counters(meter: &UeMeter<'_>) -> QueueCounters {
+    QueueCounters {
         departed: meter.sojourn.delivered,
         queued: meter.queued,
         sojourn_sum: meter.sojourn.sum,
@@ -397,7 +444,7 @@ fn log_row(ue: Name, flows: &[Name], event: &RadioEvent) -> RadioLogRow {
     match event.kind {
         RadioEventKind::Enters { direction, flow, bytes }
         | RadioEventKind::Leaves { direction, flow, bytes } => {
-            row.direction = Some(direction_name(direction));
+            row.direction = Some(direction.name());
             row.flow = flows.get(flow.0 as usize).copied();
             row.bytes = Some(u64::from(bytes));
         }
@@ -416,7 +463,7 @@ fn log_row(ue: Name, flows: &[Name], event: &RadioEvent) -> RadioLogRow {
             });
         }
         RadioEventKind::Block(block) => {
-            row.direction = Some(direction_name(block.direction));
+            row.direction = Some(block.direction.name());
             row.until_ns = Some(block.end.as_nanos() as i64);
             row.bytes = Some(u64::from(block.bytes));
             row.used_bytes = Some(u64::from(block.used));
@@ -426,7 +473,7 @@ fn log_row(ue: Name, flows: &[Name], event: &RadioEvent) -> RadioLogRow {
             row.prbs = Some(block.prbs);
         }
         RadioEventKind::Lost { direction, bytes } => {
-            row.direction = Some(direction_name(direction));
+            row.direction = Some(direction.name());
             row.bytes = Some(u64::from(bytes));
         }
         RadioEventKind::Preamble { count } => row.transmission = Some(count),
@@ -454,9 +501,7 @@ fn mobility_event(link: Name, cell: Name, event: &MobilityEvent) -> EventRow {
     }
 }
 
-fn direction_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Downlink => DIRECTIONS[0],
-        Direction::Uplink => DIRECTIONS[1],
-    }
+/// The cell's stages are the downlink and the uplink.
+pub(crate) fn direction_of(drop: &Drop) -> Direction {
+    Direction::BOTH[drop.stage as usize]
 }

@@ -1,8 +1,9 @@
 //! Departures in batches: what a grant period, an interrupt timer or a slotted medium does.
 
 use airpath_base::{Drop, Duration, Instant, Packet};
+use airpath_queue::Load;
 
-use crate::{Departure, LinkMeter, Load, Path};
+use crate::{Departure, LinkMeter, Path};
 
 /// Lets packets go at multiples of an interval only, all that came since the last one together. A
 /// packet that comes at the very instant of a multiple has missed it.

@@ -3,14 +3,14 @@
 use airpath_base::Stream;
 
 use crate::{
-    Batch, Delay, DelayConfig, GateConfig, GateSide, Host, Inward, Link, Loss, Outward, Path,
-    Policer, RandomDelay, StageConfig, Wire, Wrapper,
+    Accounts, Batch, Delay, DelayConfig, Host, Inward, Link, Loss, MiddleboxConfig, MiddleboxSide,
+    Outward, Path, Policer, RandomDelay, StageConfig, Wire, Wrapper,
 };
 
 /// Builds both directions, down and up: named stages in the order that packets meet them. A
 /// stage's name is its random stream's name too.
 ///
-/// The sides of gates find each other from the inside out: the last outward side of `up` belongs
+/// The sides of middleboxes find each other from the inside out: the last outward side of `up` belongs
 /// to the first inward side of `down`. An outward side without a partner lets everything pass, an
 /// inward side without one nothing.
 ///
@@ -21,9 +21,20 @@ pub fn build_pair<'a>(
     up: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
 ) -> [Box<dyn Path>; 2] {
-    let mut gates = Gates { known: Vec::new() };
-    let up = direction(up, seed, &mut gates);
-    let down = direction(down, seed, &mut gates);
+    build_pair_accounted(down, up, seed, [None, None])
+}
+
+/// Like [`build_pair`], and writes into the accounts of down and up where packets with a journey
+/// spend their time. Nothing else changes.
+pub fn build_pair_accounted<'a>(
+    down: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
+    up: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
+    seed: u64,
+    [down_accounts, up_accounts]: [Option<&Accounts>; 2],
+) -> [Box<dyn Path>; 2] {
+    let mut middleboxes = Middleboxes { known: Vec::new() };
+    let up = direction(up, seed, &mut middleboxes, up_accounts);
+    let down = direction(down, seed, &mut middleboxes, down_accounts);
     [down, up]
 }
 
@@ -32,22 +43,22 @@ pub fn build<'a>(
     stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
 ) -> Box<dyn Path> {
-    direction(stages, seed, &mut Gates { known: Vec::new() })
+    direction(stages, seed, &mut Middleboxes { known: Vec::new() }, None)
 }
 
 /// Outward sides that were built, outermost last.
-struct Gates {
+struct Middleboxes {
     known: Vec<Outward<Box<dyn Path>>>,
 }
 
 /// What a stage is called and draws from.
-struct Place<'a> {
+struct StageContext<'a> {
     index: u32,
     name: &'a str,
     seed: u64,
 }
 
-impl Place<'_> {
+impl StageContext<'_> {
     fn stream(&self) -> Stream {
         Stream::new(self.seed, self.name)
     }
@@ -56,15 +67,20 @@ impl Place<'_> {
 fn direction<'a>(
     stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
-    gates: &mut Gates,
+    middleboxes: &mut Middleboxes,
+    accounts: Option<&Accounts>,
 ) -> Box<dyn Path> {
     let mut path: Option<Box<dyn Path>> = None;
     for (index, (name, stage)) in (0..).zip(stages) {
-        let place = Place { index, name, seed };
-        path = Some(match path {
+        let context = StageContext { index, name, seed };
+        let wrapped = match path {
             // The first stage is compiled together with the wire it wraps.
-            None => wrap(Wire::new(), stage, &place, gates),
-            Some(upstream) => wrap(upstream, stage, &place, gates),
+            None => wrap(Wire::new(), stage, &context, middleboxes),
+            Some(upstream) => wrap(upstream, stage, &context, middleboxes),
+        };
+        path = Some(match accounts {
+            None => wrapped,
+            Some(accounts) => accounts.wrap(wrapped, stage, index),
         });
     }
     path.unwrap_or_else(|| Box::new(Wire::new()))
@@ -73,37 +89,39 @@ fn direction<'a>(
 fn wrap<P: Path + 'static>(
     upstream: P,
     stage: &StageConfig,
-    place: &Place<'_>,
-    gates: &mut Gates,
+    context: &StageContext<'_>,
+    middleboxes: &mut Middleboxes,
 ) -> Box<dyn Path> {
-    let index = place.index;
+    let index = context.index;
     match stage {
         StageConfig::Delay(DelayConfig { base, jitter: None }) => {
             Box::new(Delay::new(upstream, *base))
         }
         StageConfig::Delay(DelayConfig { base, jitter: Some(jitter) }) => {
-            Box::new(RandomDelay::new(upstream, *base, jitter, place.stream()))
+            Box::new(RandomDelay::new(upstream, *base, jitter, context.stream()))
         }
         StageConfig::Batch { interval } => Box::new(Batch::new(upstream, *interval)),
-        StageConfig::Link(config) => Box::new(Link::new(upstream, config, place.name, index)),
-        StageConfig::Loss(config) => Box::new(Loss::new(upstream, *config, place.stream(), index)),
+        StageConfig::Link(config) => Box::new(Link::new(upstream, config, context.name, index)),
+        StageConfig::Loss(config) => {
+            Box::new(Loss::new(upstream, config.clone(), context.stream(), index))
+        }
         StageConfig::Policer(config) => Box::new(Policer::new(upstream, config, index)),
         StageConfig::Gtpu(end) => Box::new(Wrapper::tunnel(upstream, end, index)),
         StageConfig::Mtu { bytes } => Box::new(Wrapper::mtu(upstream, *bytes, index)),
         StageConfig::Host(config) => {
             let stream = match &config.cpu {
-                Some(cpu) => Stream::new(place.seed, &format!("cpu.{cpu}")),
-                None => place.stream(),
+                Some(cpu) => Stream::new(context.seed, &format!("cpu.{cpu}")),
+                None => context.stream(),
             };
             Box::new(Host::new(upstream, config, stream, index))
         }
-        StageConfig::Gate(GateConfig { side: GateSide::Outward(timer), .. }) => {
+        StageConfig::Middlebox(MiddleboxConfig { side: MiddleboxSide::Outward(timer), .. }) => {
             let outward = Outward::new(Box::new(upstream) as Box<dyn Path>, *timer);
-            gates.known.push(outward.handle());
+            middleboxes.known.push(outward.handle());
             Box::new(outward)
         }
-        StageConfig::Gate(GateConfig { side: GateSide::Inward, kind }) => {
-            Box::new(Inward::new(upstream, gates.known.pop(), *kind, index))
+        StageConfig::Middlebox(MiddleboxConfig { side: MiddleboxSide::Inward, kind }) => {
+            Box::new(Inward::new(upstream, middleboxes.known.pop(), *kind, index))
         }
     }
 }

@@ -32,7 +32,7 @@ pub enum StageConfig {
     /// A host whose CPU is taken away now and then.
     Host(HostConfig),
     /// One side of a NAT or a firewall.
-    Gate(GateConfig),
+    Middlebox(MiddleboxConfig),
 }
 
 /// A delay that does not depend on load.
@@ -63,9 +63,9 @@ pub enum Distribution {
         /// Upper end.
         max: Duration,
     },
-    /// Exponential.
+    /// Most are small, a few are many times the mean.
     Exponential {
-        /// Mean.
+        /// Its standard deviation is as large.
         mean: Duration,
     },
     /// |N(0, sd)|, half-normal.
@@ -126,8 +126,17 @@ pub enum Aqm {
 }
 
 /// Loss that does not depend on load.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LossConfig {
+#[derive(Clone, Debug, PartialEq)]
+pub struct LossConfig {
+    /// Which packets are lost.
+    pub process: LossProcess,
+    /// Smaller packets pass, and do not count: with 100, say, acknowledgements without data.
+    pub min_bytes: u32,
+}
+
+/// Which packets are lost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LossProcess {
     /// Each packet independently.
     Random {
         /// In [0, 1].
@@ -137,6 +146,11 @@ pub enum LossConfig {
     Periodic {
         /// At least 1.
         period: u64,
+    },
+    /// Exactly these.
+    Numbered {
+        /// Ascending; the first packet is 1.
+        numbers: Arc<[u64]>,
     },
     /// Two-state Markov chain (Gilbert 1960, Elliott 1963), one step a packet, starting good.
     GilbertElliott {
@@ -165,7 +179,7 @@ pub struct PolicerConfig {
 /// What a policer does with what exceeds its rate and burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
-    /// Drops it.
+    /// The packet is lost.
     Drop,
     /// Marks it as having met congestion (RFC 3168 5); drops it if it cannot be marked.
     Mark,
@@ -241,7 +255,7 @@ pub enum Stalls {
         /// Of each; less than the period.
         duration: Duration,
     },
-    /// At random.
+    /// At random times, after pauses that are distributed exponentially.
     Random {
         /// Mean of the exponentially distributed time from the end of one to the next.
         mean_between: Duration,
@@ -252,34 +266,34 @@ pub enum Stalls {
 
 /// One side of a NAT or a firewall, which lets flows in that have come out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GateConfig {
+pub struct MiddleboxConfig {
     /// What it is.
-    pub kind: GateKind,
+    pub kind: MiddleboxKind,
     /// Which way this side leads.
-    pub side: GateSide,
+    pub side: MiddleboxSide,
 }
 
 /// What forgets flows, and what that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateKind {
+pub enum MiddleboxKind {
     /// Ran address translator.
     Nat,
     /// Stateful firewall.
     Firewall,
 }
 
-/// Which way packets pass a gate.
+/// Which way packets pass a middlebox.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum GateSide {
-    /// From the inside: everything passes, and opens the gate for its flow.
-    Outward(GateTimer),
+pub enum MiddleboxSide {
+    /// From the inside: everything passes, and opens a pinhole for its flow.
+    Outward(MiddleboxTimer),
     /// From the outside: what belongs to no open flow is dropped.
     Inward,
 }
 
-/// How long a gate stays open.
+/// How long a pinhole stays open.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GateTimer {
+pub struct MiddleboxTimer {
     /// After the last packet that refreshed it.
     pub timeout: Duration,
     /// What comes in refreshes it too (RFC 4787 REQ-6).

@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use airpath_base::{Drop, Duration, Instant, Packet, Stream};
+use airpath_queue::Load;
 
-use crate::{Departure, Distribution, Jitter, LinkMeter, Load, Path};
+use crate::{Departure, Distribution, Jitter, LinkMeter, Path};
 
 /// The same delay for every packet.
 ///

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use airpath_base::{Drop, DropReason, Duration, Instant, Packet, Stream};
+use airpath_queue::Load;
 
 use crate::delay::draw;
-use crate::{Departure, HostConfig, LinkMeter, Load, Path, Stalls};
+use crate::{Departure, HostConfig, LinkMeter, Path, Stalls};
 
 /// Packets wait in a receive ring for an interrupt, then for the CPU, which takes them one after
 /// another until the ring is empty. While the CPU is away nothing happens; what came meanwhile

@@ -1,41 +1,47 @@
 //! The path model: everything between two TCP endpoints, one direction at a time.
 //!
-//! Pure: it knows neither clock nor operating system nor scenario file. [`Path`] has the verbs;
-//! [`build_pair`] wraps stages around each other as two lists of [`StageConfig`] say.
+//! A stage is a link, a delay, a loss, a tunnel, a NAT and the like. Each implements [`Path`], which
+//! has three verbs: a packet enters, when to ask again, what has left. A stage wraps the stages before
+//! it, so that a stack of stages is a [`Path`] too. [`build_pair`] makes both directions from lists of
+//! [`StageConfig`].
+//!
+//! The model is pure: it knows neither clock nor operating system nor scenario file.
+//!
+//! It may use: `base`, `queue`. Start reading at [`Path`], then at [`Link`].
 
+mod accounted;
 mod batch;
-mod bucket;
 mod build;
-mod codel;
 mod config;
 mod delay;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-mod gate;
 mod host;
 mod link;
 mod loss;
+mod meter;
+mod middlebox;
 mod policer;
-pub mod radio;
-pub mod recording;
 mod service;
 mod stage;
 mod trace;
 mod tunnel;
 
+pub use accounted::Accounts;
 pub use batch::Batch;
-pub use build::{build, build_pair};
+pub use build::{build, build_pair, build_pair_accounted};
 pub use config::{
-    Aqm, DelayConfig, Distribution, Excess, GateConfig, GateKind, GateSide, GateTimer, GtpuConfig,
-    HostConfig, Jitter, LinkConfig, LossConfig, OuterIp, PolicerConfig, QueueConfig, ServiceConfig,
-    StageConfig, Stalls, TooBig, TunnelEnd,
+    Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, Jitter, LinkConfig, LossConfig,
+    LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer, OuterIp,
+    PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig, TunnelEnd,
 };
 pub use delay::{Delay, RandomDelay};
-pub use gate::{Inward, Outward};
 pub use host::Host;
-pub use link::{Link, LinkMeter};
+pub use link::Link;
 pub use loss::Loss;
+pub use meter::LinkMeter;
+pub use middlebox::{Inward, Outward};
 pub use policer::Policer;
-pub use stage::{Departure, Load, Path, Wire};
+pub use stage::{Departure, Path, Wire};
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};
 pub use tunnel::Wrapper;

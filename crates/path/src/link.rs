@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 
 use airpath_base::{Drop, DropReason, Duration, Histogram, Instant, Packet};
+use airpath_queue::Load;
 
-use crate::codel::CoDel;
 use crate::service::Service;
-use crate::{Aqm, Departure, LinkConfig, Load, Path};
+use crate::{Aqm, Departure, LinkConfig, LinkMeter, Path};
+use airpath_queue::CoDel;
 
 /// Serves packets one after another, first come first served.
 ///
@@ -46,25 +47,6 @@ enum Phase {
     Starting(Instant),
     /// It is being sent, until its `departs`.
     Serving,
-}
-
-/// What a link has done so far. Rates and means are differences between two looks.
-#[derive(Clone, Debug)]
-pub struct LinkMeter {
-    /// Name of the stage.
-    pub name: String,
-    /// Its position in its direction of the path.
-    pub stage: u32,
-    /// What left; bytes as they were sent, outer headers of a tunnel included.
-    pub departed: Load,
-    /// What waits, the packet in service not included; bytes likewise.
-    pub queued: Load,
-    /// Sum over what left of the time from arrival to departure.
-    pub sojourn_sum: Duration,
-    /// Distribution of the time from arrival to departure.
-    pub sojourn: Histogram,
-    /// Bytes that the link could have carried since the start.
-    pub capacity_bytes: f64,
 }
 
 impl<P: Path> Link<P> {
@@ -212,7 +194,7 @@ impl<P: Path> Link<P> {
 impl<P: Path> Path for Link<P> {
     #[inline]
     fn enqueue(&mut self, now: Instant, packet: Packet) {
-        match self.upstream.pass(now, packet) {
+        match self.upstream.transit(now, packet) {
             Some(packet) => {
                 self.serve_until(now);
                 self.admit(Departure { at: now, packet });

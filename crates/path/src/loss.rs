@@ -1,10 +1,12 @@
 //! Loss that does not depend on load.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use airpath_base::{Drop, DropReason, Instant, Packet, Stream};
+use airpath_queue::Load;
 
-use crate::{Departure, LinkMeter, Load, LossConfig, Path};
+use crate::{Departure, LinkMeter, LossConfig, LossProcess, Path};
 
 /// Drops some of what leaves the stages before it. Fragments of a tunnel's packet are lost one by
 /// one, and the packet with any of them.
@@ -12,27 +14,49 @@ use crate::{Departure, LinkMeter, Load, LossConfig, Path};
 pub struct Loss<P> {
     upstream: P,
     process: Process,
+    min_bytes: u32,
     stage: u32,
     drops: VecDeque<Drop>,
 }
 
 #[derive(Debug)]
 enum Process {
-    Random { probability: f64, stream: Stream },
-    Periodic { period: u64, passed: u64 },
-    GilbertElliott { to_bad: f64, to_good: f64, good: f64, bad: f64, is_bad: bool, stream: Stream },
+    Random {
+        probability: f64,
+        stream: Stream,
+    },
+    Periodic {
+        period: u64,
+        passed: u64,
+    },
+    /// The numbers still to come, ascending, and how many have passed.
+    Numbered {
+        numbers: Arc<[u64]>,
+        next: usize,
+        passed: u64,
+    },
+    GilbertElliott {
+        to_bad: f64,
+        to_good: f64,
+        good: f64,
+        bad: f64,
+        is_bad: bool,
+        stream: Stream,
+    },
 }
 
 impl<P: Path> Loss<P> {
     /// The `stage`-th of its direction: drops by `config`, drawing from `stream` where that is
     /// random.
     pub fn new(upstream: P, config: LossConfig, stream: Stream, stage: u32) -> Self {
-        let process = match config {
-            LossConfig::Random { probability } => Process::Random { probability, stream },
-            LossConfig::Periodic { period } => {
+        let LossConfig { process, min_bytes } = config;
+        let process = match process {
+            LossProcess::Random { probability } => Process::Random { probability, stream },
+            LossProcess::Periodic { period } => {
                 Process::Periodic { period: period.max(1), passed: 0 }
             }
-            LossConfig::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+            LossProcess::Numbered { numbers } => Process::Numbered { numbers, next: 0, passed: 0 },
+            LossProcess::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
                 Process::GilbertElliott {
                     to_bad: good_to_bad,
                     to_good: bad_to_good,
@@ -43,7 +67,7 @@ impl<P: Path> Loss<P> {
                 }
             }
         };
-        Self { upstream, process, stage, drops: VecDeque::new() }
+        Self { upstream, process, min_bytes, stage, drops: VecDeque::new() }
     }
 }
 
@@ -61,6 +85,12 @@ impl Process {
             Self::Periodic { period, passed } => {
                 *passed = (*passed + 1) % *period;
                 *passed == 0
+            }
+            Self::Numbered { numbers, next, passed } => {
+                *passed += 1;
+                let lost = numbers.get(*next) == Some(passed);
+                *next += usize::from(lost);
+                lost
             }
             Self::GilbertElliott { to_bad, to_good, good, bad, is_bad, stream } => {
                 // Two draws a packet whatever the state, so that parameters can be compared
@@ -86,7 +116,8 @@ impl<P: Path> Path for Loss<P> {
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         loop {
             let Departure { at, packet } = self.upstream.poll(now)?;
-            if !self.process.loses_any(1 + u32::from(packet.tunnel.further_fragments)) {
+            let fragments = 1 + u32::from(packet.tunnel.further_fragments);
+            if packet.size < self.min_bytes || !self.process.loses_any(fragments) {
                 return Some(Departure { at, packet });
             }
             self.drops.push_back(Drop { at, packet, stage: self.stage, reason: DropReason::Loss });
@@ -110,20 +141,45 @@ impl<P: Path> Path for Loss<P> {
 mod tests {
     use super::*;
 
-    fn lost(config: LossConfig, packets: usize) -> Vec<bool> {
+    fn lost(process: LossProcess, packets: usize) -> Vec<bool> {
+        let config = LossConfig { process, min_bytes: 0 };
         let mut loss = Loss::new(crate::Wire::new(), config, Stream::new(3, "loss"), 0);
         (0..packets).map(|_| loss.process.loses()).collect()
     }
 
     #[test]
     fn periodic_loses_exactly_the_last_of_each_period() {
-        let fates = lost(LossConfig::Periodic { period: 4 }, 12);
+        let fates = lost(LossProcess::Periodic { period: 4 }, 12);
         assert_eq!(fates, [false, false, false, true].repeat(3));
     }
 
     #[test]
+    fn numbered_loses_exactly_those() {
+        let fates = lost(LossProcess::Numbered { numbers: [1, 3, 4].into() }, 6);
+        assert_eq!(fates, [true, false, true, true, false, false]);
+    }
+
+    #[test]
+    fn small_packets_are_neither_lost_nor_counted() {
+        use airpath_base::{Ecn, FlowId, Payload, Tunnel};
+        let process = LossProcess::Numbered { numbers: [2].into() };
+        let config = LossConfig { process, min_bytes: 100 };
+        let mut loss = Loss::new(crate::Wire::new(), config, Stream::new(3, "loss"), 0);
+        let sizes = [1500, 52, 52, 1500, 1500];
+        for (number, size) in (0..).zip(sizes) {
+            let (flow, ecn, tunnel) = (FlowId(0), Ecn::NotEct, Tunnel::default());
+            let payload = Payload::Opaque(number);
+            loss.enqueue(Instant::ZERO, Packet { flow, size, ecn, tunnel, journey: None, payload });
+        }
+        let left: Vec<_> = std::iter::from_fn(|| loss.poll(Instant::ZERO))
+            .map(|departure| departure.packet.payload)
+            .collect();
+        assert_eq!(left, [0, 1, 2, 4].map(Payload::Opaque));
+    }
+
+    #[test]
     fn random_loses_its_share() {
-        let fates = lost(LossConfig::Random { probability: 0.02 }, 100_000);
+        let fates = lost(LossProcess::Random { probability: 0.02 }, 100_000);
         let share = fates.iter().filter(|&&lost| lost).count() as f64 / 1e5;
         assert!((share - 0.02).abs() < 0.002, "{share}");
     }
@@ -131,7 +187,7 @@ mod tests {
     #[test]
     fn gilbert_elliott_has_its_stationary_rate_and_burst_length() {
         // Rate = p / (p + r); mean burst = 1 / r (Gilbert 1960).
-        let config = LossConfig::GilbertElliott {
+        let config = LossProcess::GilbertElliott {
             good_to_bad: 0.01,
             bad_to_good: 0.25,
             loss_good: 0.0,

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use airpath_base::{Drop, DropReason, Ecn, Instant, Packet};
+use airpath_queue::Load;
 
-use crate::bucket::TokenBucket;
-use crate::{Departure, Excess, LinkMeter, Load, Path, PolicerConfig};
+use crate::{Departure, Excess, LinkMeter, Path, PolicerConfig};
+use airpath_queue::TokenBucket;
 
 /// Lets pass what conforms to its rate and burst; holds nothing back.
 ///

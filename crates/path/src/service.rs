@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use airpath_base::{Duration, Instant, Rate};
 
-use crate::bucket::TokenBucket;
 use crate::{OPPORTUNITY_BYTES, ServiceConfig, Trace};
+use airpath_queue::TokenBucket;
 
 /// A server's state. For each packet `begin` says when it leaves the queue, `serve` when it has
 /// been sent.

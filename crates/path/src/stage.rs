@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use airpath_base::{Drop, Instant, Packet};
+use airpath_queue::Load;
 
 use crate::LinkMeter;
 
@@ -33,6 +34,7 @@ use crate::LinkMeter;
 ///     size: 1500,
 ///     ecn: Ecn::NotEct,
 ///     tunnel: Tunnel::default(),
+///     journey: None,
 ///     payload: Payload::Opaque(1),
 /// };
 /// path.enqueue(Instant::ZERO, packet);
@@ -47,7 +49,7 @@ pub trait Path {
     /// Like `enqueue`, for a stage that polls this one at once: what would leave at `now`, and
     /// nothing else is due, may be returned instead.
     #[inline]
-    fn pass(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
+    fn transit(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
         self.enqueue(now, packet);
         None
     }
@@ -74,60 +76,13 @@ pub trait Path {
 pub struct Departure {
     /// When it left; not later than the `now` of the poll.
     pub at: Instant,
-    /// The packet.
+    /// It, with the marks that this stage has set.
     pub packet: Packet,
 }
 
-/// A number of packets and their bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Load {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-impl Load {
-    pub(crate) fn add(&mut self, packet: &Packet) {
-        self.packets += 1;
-        self.bytes += u64::from(packet.size);
-    }
-
-    pub(crate) fn remove(&mut self, packet: &Packet) {
-        self.packets -= 1;
-        self.bytes -= u64::from(packet.size);
-    }
-
-    /// Like `add`, with what a tunnel put around the packet.
-    pub(crate) fn add_wire(&mut self, packet: &Packet) {
-        self.packets += 1;
-        self.bytes += u64::from(packet.wire_size());
-    }
-
-    /// Takes back an `add_wire`.
-    pub(crate) fn remove_wire(&mut self, packet: &Packet) {
-        self.packets -= 1;
-        self.bytes -= u64::from(packet.wire_size());
-    }
-}
-
-impl core::ops::Add for Load {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
-    }
-}
-
-impl core::ops::Sub for Load {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
-    }
-}
-
 impl Path for Box<dyn Path> {
-    fn pass(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
-        (**self).pass(now, packet)
+    fn transit(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
+        (**self).transit(now, packet)
     }
     fn enqueue(&mut self, now: Instant, packet: Packet) {
         (**self).enqueue(now, packet);
@@ -164,7 +119,7 @@ impl Wire {
 
 impl Path for Wire {
     #[inline]
-    fn pass(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
+    fn transit(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
         if self.inside.is_empty() {
             return Some(packet);
         }

@@ -7,8 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use airpath_base::Duration;
-
-use crate::recording::{read_stored, unpacked};
+use airpath_base::recording::{read_stored, unpacked};
 
 /// Bytes that one opportunity delivers.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
@@ -53,7 +52,7 @@ pub enum TraceError {
         path: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// The stamp.
+        /// Milliseconds since the start, as the file has them.
         stamp: u64,
         /// The one before it.
         previous: u64,

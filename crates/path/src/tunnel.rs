@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use airpath_base::{Drop, DropReason, Instant, Packet, Tunnel};
+use airpath_queue::Load;
 
-use crate::{Departure, GtpuConfig, LinkMeter, Load, OuterIp, Path, TooBig, TunnelEnd};
+use crate::{Departure, GtpuConfig, LinkMeter, OuterIp, Path, TooBig, TunnelEnd};
 
 /// Bytes of a UDP header (RFC 768).
 const UDP: u32 = 8;
@@ -169,6 +170,7 @@ mod tests {
             size,
             ecn: airpath_base::Ecn::NotEct,
             tunnel: Tunnel::default(),
+            journey: None,
             payload: airpath_base::Payload::Opaque(0),
         };
         let tunnel = wrapper.action.around(&packet).expect("it fragments");

@@ -6,9 +6,10 @@ use std::iter::from_fn;
 
 use airpath_base::{DropReason, Duration, Ecn, Instant, Rate};
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Excess, GateConfig, GateKind, GateSide, GateTimer, GtpuConfig,
-    HostConfig, LinkConfig, LossConfig, OuterIp, Path, PolicerConfig, QueueConfig, ServiceConfig,
-    StageConfig, Stalls, TooBig, TunnelEnd, build, build_pair,
+    Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, LinkConfig, LossConfig,
+    LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer, OuterIp, Path,
+    PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig, TunnelEnd, build,
+    build_pair,
 };
 
 use common::{opaque, packet};
@@ -85,7 +86,10 @@ fn a_tunnel_that_may_not_fragment_is_a_black_hole_for_what_does_not_fit() {
 
 #[test]
 fn a_packet_is_lost_with_any_of_its_fragments() {
-    let loss = StageConfig::Loss(LossConfig::Periodic { period: 3 });
+    let loss = StageConfig::Loss(LossConfig {
+        process: LossProcess::Periodic { period: 3 },
+        min_bytes: 0,
+    });
     let stages =
         [StageConfig::Gtpu(TunnelEnd::Enter(ENTER)), loss, StageConfig::Gtpu(TunnelEnd::Leave)];
     // Fragments 0 0, 1, 2 2, 3 3: the third and the sixth are lost.
@@ -196,17 +200,21 @@ struct World {
 }
 
 impl World {
-    fn new(gates: &[(GateKind, GateTimer)]) -> Self {
+    fn new(middleboxes: &[(MiddleboxKind, MiddleboxTimer)]) -> Self {
         let delay = |ms| {
             let base = Duration::from_millis(ms);
             StageConfig::Delay(DelayConfig { base, jitter: None })
         };
-        let gate = |kind, side| StageConfig::Gate(GateConfig { kind, side });
+        let middlebox = |kind, side| StageConfig::Middlebox(MiddleboxConfig { kind, side });
         let mut up = vec![delay(10)];
-        up.extend(gates.iter().map(|&(kind, timer)| gate(kind, GateSide::Outward(timer))));
+        up.extend(
+            middleboxes.iter().map(|&(kind, timer)| middlebox(kind, MiddleboxSide::Outward(timer))),
+        );
         up.push(delay(20));
         let mut down = vec![delay(20)];
-        down.extend(gates.iter().rev().map(|&(kind, _)| gate(kind, GateSide::Inward)));
+        down.extend(
+            middleboxes.iter().rev().map(|&(kind, _)| middlebox(kind, MiddleboxSide::Inward)),
+        );
         down.push(delay(10));
         let named = |stages: Vec<StageConfig>| stages.into_iter().map(|stage| ("test", stage));
         let (down, up): (Vec<_>, Vec<_>) = (named(down).collect(), named(up).collect());
@@ -230,13 +238,13 @@ impl World {
     }
 }
 
-fn timer(ms: u64, inward_refreshes: bool) -> GateTimer {
-    GateTimer { timeout: Duration::from_millis(ms), inward_refreshes }
+fn timer(ms: u64, inward_refreshes: bool) -> MiddleboxTimer {
+    MiddleboxTimer { timeout: Duration::from_millis(ms), inward_refreshes }
 }
 
 #[test]
 fn the_first_packet_up_makes_the_binding_and_silence_ends_it() {
-    let mut world = World::new(&[(GateKind::Nat, timer(300_000, false))]);
+    let mut world = World::new(&[(MiddleboxKind::Nat, timer(300_000, false))]);
     assert_eq!(world.down(0, 0), Err(DropReason::NoBinding));
     // At the NAT at 110; what the server sends at 90 is there at 110, too, and just in time.
     world.up(100, 0);
@@ -253,7 +261,7 @@ fn the_first_packet_up_makes_the_binding_and_silence_ends_it() {
 #[test]
 fn a_nat_that_inward_packets_refresh_stays_open() {
     // RFC 4787 REQ-6 a).
-    let mut world = World::new(&[(GateKind::Nat, timer(1_000, true))]);
+    let mut world = World::new(&[(MiddleboxKind::Nat, timer(1_000, true))]);
     world.up(0, 0);
     for ms in [900, 1_800, 2_800] {
         assert_eq!(world.down(ms, 0), Ok(ms + 30));
@@ -270,8 +278,9 @@ fn a_nat_that_inward_packets_refresh_stays_open() {
 fn of_two_nats_the_shorter_timeout_decides() {
     let pairs = [[1_000, 300_000], [300_000, 1_000]];
     for [inner, outer] in pairs {
-        let gates = [(GateKind::Nat, timer(inner, false)), (GateKind::Nat, timer(outer, false))];
-        let mut world = World::new(&gates);
+        let middleboxes =
+            [(MiddleboxKind::Nat, timer(inner, false)), (MiddleboxKind::Nat, timer(outer, false))];
+        let mut world = World::new(&middleboxes);
         world.up(0, 0);
         assert_eq!(world.down(989, 0), Ok(1_019));
         assert_eq!(world.down(991, 0), Err(DropReason::NoBinding));
@@ -280,7 +289,7 @@ fn of_two_nats_the_shorter_timeout_decides() {
 
 #[test]
 fn a_firewall_lets_traffic_through_one_way_only() {
-    let mut world = World::new(&[(GateKind::Firewall, timer(300_000, true))]);
+    let mut world = World::new(&[(MiddleboxKind::Firewall, timer(300_000, true))]);
     assert_eq!(world.down(0, 0), Err(DropReason::Blocked));
     world.up(0, 0);
     assert_eq!(world.paths[1].poll(us(30_000)).map(|left| left.at), Some(us(30_000)));

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use airpath_base::{Duration, Ecn, Instant, Rate};
 use airpath_path::{
-    Aqm, DelayConfig, Departure, Distribution, Jitter, LinkConfig, Load, Path, QueueConfig,
+    Aqm, DelayConfig, Departure, Distribution, Jitter, LinkConfig, Path, QueueConfig,
     ServiceConfig, StageConfig, Trace, build,
 };
+use airpath_queue::Load;
 use proptest::prelude::*;
 
 use common::{arrivals, opaque, packet, sorted, stage};

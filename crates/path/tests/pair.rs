@@ -1,11 +1,13 @@
-//! Slicing and conservation of two directions that share gates.
+//! Slicing and conservation of two directions that share middleboxes.
 
 mod common;
 
 use airpath_base::{Drop, Duration, Ecn, Instant};
 use airpath_path::{
-    Departure, GateConfig, GateKind, GateSide, GateTimer, Load, Path, StageConfig, build_pair,
+    Departure, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer, Path, StageConfig,
+    build_pair,
 };
+use airpath_queue::Load;
 use proptest::prelude::*;
 
 use common::{packet, sorted, stage};
@@ -19,28 +21,28 @@ type Arrival = (u64, usize, u32, u32);
 /// What left, what was dropped.
 type Outcome = (Vec<Departure>, Vec<Drop>);
 
-fn gate(kind: GateKind, timer: GateTimer) -> [StageConfig; 2] {
-    [GateSide::Inward, GateSide::Outward(timer)]
-        .map(|side| StageConfig::Gate(GateConfig { kind, side }))
+fn middlebox(kind: MiddleboxKind, timer: MiddleboxTimer) -> [StageConfig; 2] {
+    [MiddleboxSide::Inward, MiddleboxSide::Outward(timer)]
+        .map(|side| StageConfig::Middlebox(MiddleboxConfig { kind, side }))
 }
 
-fn any_gate() -> impl Strategy<Value = [StageConfig; 2]> {
-    let kind = prop_oneof![Just(GateKind::Nat), Just(GateKind::Firewall)];
+fn any_middlebox() -> impl Strategy<Value = [StageConfig; 2]> {
+    let kind = prop_oneof![Just(MiddleboxKind::Nat), Just(MiddleboxKind::Firewall)];
     (kind, 0u64..40_000, any::<bool>()).prop_map(|(kind, timeout, inward_refreshes)| {
         let timeout = Duration::from_micros(timeout);
-        gate(kind, GateTimer { timeout, inward_refreshes })
+        middlebox(kind, MiddleboxTimer { timeout, inward_refreshes })
     })
 }
 
-/// Both directions, with up to two gates at random places.
+/// Both directions, with up to two middleboxes at random places.
 fn directions() -> impl Strategy<Value = [Vec<StageConfig>; 2]> {
     let few = || prop::collection::vec(stage(), 0..2);
-    let part = (few(), few(), proptest::option::of(any_gate()));
+    let part = (few(), few(), proptest::option::of(any_middlebox()));
     (prop::collection::vec(part, 1..3), few(), few()).prop_map(|(parts, mut down, up)| {
         let mut inside = up;
-        for (down_part, up_part, gate) in parts {
+        for (down_part, up_part, middlebox) in parts {
             // Outwards from the UE: the last in the file down, the first up.
-            if let Some([inward, outward]) = gate {
+            if let Some([inward, outward]) = middlebox {
                 down.insert(0, inward);
                 inside.push(outward);
             }
@@ -173,21 +175,21 @@ proptest! {
         }
     }
 
-    /// A gate alone, restated: open for whoever sent something less than a timeout ago.
+    /// A middlebox alone, restated: open for whoever sent something less than a timeout ago.
     #[test]
-    fn a_gate_lets_in_what_was_spoken_to_within_the_timeout(
+    fn a_middlebox_lets_in_what_was_spoken_to_within_the_timeout(
         timeout in 0u64..40_000,
         inward_refreshes: bool,
         arrivals in arrivals(),
     ) {
-        let timer = GateTimer { timeout: Duration::from_micros(timeout), inward_refreshes };
-        let stages = gate(GateKind::Nat, timer).map(|side| vec![side]);
+        let timer = MiddleboxTimer { timeout: Duration::from_micros(timeout), inward_refreshes };
+        let stages = middlebox(MiddleboxKind::Nat, timer).map(|side| vec![side]);
         let [(down, _), (up, refused)] = run(&stages, &arrivals, Polls::AtTheEnd);
         let (mut now, mut expected) = (0, Vec::new());
         let mut sent: Vec<(u64, u32)> = Vec::new();
         for (index, &(gap, direction, flow, _)) in arrivals.iter().enumerate() {
             now += gap;
-            // What goes out at this very instant, even after it, opens the gate for it.
+            // What goes out at this very instant, even after it, opens a pinhole for it.
             let later = arrivals[index + 1..].iter().scan(now, |at, arrival| {
                 *at += arrival.0;
                 Some((*at, arrival))

@@ -156,3 +156,19 @@ fn dictionary(builder: &mut Int32Builder, names: &Names) -> ArrayRef {
             .expect("indices come from `Names::add`"),
     )
 }
+
+/// What is said of a table.
+pub(crate) struct AboutTable {
+    /// When a row is written.
+    pub(crate) text: &'static str,
+    pub(crate) columns: &'static [AboutColumn],
+}
+
+/// What is said of one of its columns.
+pub(crate) struct AboutColumn {
+    pub(crate) name: &'static str,
+    /// What it is; of one that may be null "Null: …" ends it.
+    pub(crate) text: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) nullable: bool,
+}

@@ -1,22 +1,27 @@
 //! Result tables: columnar, the same for every driver, written as Parquet.
 //!
-//! Times are nanoseconds since the start of the run; every other column carries its unit in its
-//! name. [`Tables`] holds them all.
+//! [`Tables`] holds all tables of a run, and [`RunSummary`] the figures of `summary.json`. Times are
+//! nanoseconds since the start of the run; every other column has its unit in its name. The doc
+//! comments of the columns are the reference in `docs/reference/tables.md`.
+//!
+//! It may use: `base`. Start reading at [`Tables`].
 
+mod breakdown;
 mod column;
 mod reference;
 mod summary;
 mod table;
 mod tables;
 
+pub use breakdown::{Breakdown, DelayBreakdown, DelayPart, GoodputBreakdown, GoodputPart};
 pub use column::{Name, Names};
 pub use reference::tables_markdown;
 pub use summary::{
-    DropSummary, Exit, FairnessSummary, FlowSummary, LimitSeconds, LinkSummary, PingSummary,
-    ProxySummary, Quantiles, RadioSummary, RunSummary,
+    DropSummary, Exit, FairnessSummary, FlowSummary, GroupSummary, LimitSeconds, LinkSummary,
+    PingSummary, ProxySummary, Quantiles, RadioSummary, RunSummary,
 };
 pub use table::{RecordError, write_parquet};
 pub use tables::{
-    AckRow, EventRow, FlowRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioLogRow, RadioRow,
-    SampleRow, Tables,
+    AckRow, EventRow, FlowRow, GroupRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioLogRow,
+    RadioRow, SampleRow, Tables,
 };

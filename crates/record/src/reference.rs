@@ -2,23 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::column::AboutColumn;
 use crate::tables::ABOUT;
-
-/// One table.
-pub(crate) struct AboutTable {
-    /// When a row is written.
-    pub(crate) text: &'static str,
-    pub(crate) columns: &'static [AboutColumn],
-}
-
-/// One column.
-pub(crate) struct AboutColumn {
-    pub(crate) name: &'static str,
-    /// What it is; of one that may be null "Null: …" ends it.
-    pub(crate) text: &'static str,
-    pub(crate) kind: &'static str,
-    pub(crate) nullable: bool,
-}
 
 const INTRODUCTION: &str = "\
 <!-- Generated from crates/record/src/tables.rs; rewrite it with
@@ -26,10 +11,11 @@ const INTRODUCTION: &str = "\
 
 # Tables
 
-A run directory has one Parquet file per table, with several seeds one in each `seed-N/`. `Run.table(NAME)` and
-the like (`run.samples`) give polars frames, in which the column `seed` comes first. Simulations and emulations
-write the same columns. Times are nanoseconds since the start of the run. `name` is text by a dictionary: a flow, a
-link, a UE, a cell. `Metrics` ([page](../concepts/metrics.md)) says how each figure is measured.
+A run directory has one Parquet file for each table; with several seeds, each `seed-N/` has its own files. In
+Python, `run.table(NAME)` and attributes like `run.samples` are polars frames whose first column is `seed`.
+Simulations and emulations write the same columns. Times are nanoseconds since the start of the run. The type `name`
+is text with a dictionary: the name of a flow, a link, a UE or a cell. [Metrics](../concepts/metrics.md) says how each
+figure is measured.
 ";
 
 /// By the end of a column's name, quantiles aside.
@@ -50,7 +36,9 @@ const SUFFIXES: [(&str, &str); 13] = [
 ];
 
 /// Of columns whose names have none.
-const UNITS: [(&str, &str); 20] = [
+const UNITS: [(&str, &str); 22] = [
+    ("streams", "flows"),
+    ("jain_index", "index"),
     ("sequence", "number"),
     ("value", "as said"),
     ("packets", "packets"),

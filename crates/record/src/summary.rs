@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use airpath_base::Histogram;
 use serde::Serialize;
 
-use crate::{FlowRow, Name};
+use crate::{Breakdown, FlowRow, GroupRow, Name, Tables};
 
 /// A whole run.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -13,14 +13,17 @@ pub struct RunSummary {
     /// Seed it ran with.
     pub seed: u64,
     /// Length on its own clock.
-    pub simulated_s: f64,
+    pub duration_s: f64,
     /// Events that the driver handled.
     pub events: u64,
     /// TCP and UDP flows.
     pub flows: Vec<FlowSummary>,
+    /// Flows that one `[[flow]]` with `streams` stands for; left out without such a flow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupSummary>,
     /// Ping flows.
     pub pings: Vec<PingSummary>,
-    /// Links.
+    /// What has a rate: link stages, and the buffers of a radio.
     pub links: Vec<LinkSummary>,
     /// How evenly TCP flows share; a direction with two or more of them.
     pub fairness: Vec<FairnessSummary>,
@@ -30,6 +33,9 @@ pub struct RunSummary {
     pub radio: Vec<RadioSummary>,
     /// Packets lost, by place, reason and flow.
     pub drops: Vec<DropSummary>,
+    /// Where the time went, flow by flow; only of a run that was accounted for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breakdowns: Vec<Breakdown>,
 }
 
 /// Packets of one flow that one place lost for one reason.
@@ -43,6 +49,63 @@ pub struct DropSummary {
     pub flow: String,
     /// How many.
     pub packets: u64,
+}
+
+/// The flows that one `[[flow]]` with `streams` stands for, together.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct GroupSummary {
+    /// The id of the `[[flow]]`; its flows are `ID.1`, `ID.2` and so on.
+    pub id: String,
+    /// bulk, file or udp.
+    pub kind: &'static str,
+    /// down or up.
+    pub direction: &'static str,
+    /// How many flows.
+    pub streams: u64,
+    /// In-order payload that arrived, of all of them.
+    pub bytes_delivered: u64,
+    /// Sum of their goodputs; null if none started.
+    pub goodput_mbps: Option<f64>,
+    /// Jain's index of their goodputs; one that did not start has none. Null if nothing arrived.
+    pub jain_index: Option<f64>,
+}
+
+impl GroupSummary {
+    /// What these flows, one at least, got together.
+    pub fn of(id: &str, flows: &[&FlowSummary]) -> Self {
+        let goodputs: Vec<f64> = flows.iter().filter_map(|flow| flow.goodput_mbps).collect();
+        let all: Vec<f64> = flows.iter().map(|flow| flow.goodput_mbps.unwrap_or(0.0)).collect();
+        Self {
+            id: id.to_owned(),
+            kind: flows.first().map_or("", |flow| flow.kind),
+            direction: flows.first().map_or("", |flow| flow.direction),
+            streams: flows.len() as u64,
+            bytes_delivered: flows.iter().map(|flow| flow.bytes_delivered).sum(),
+            goodput_mbps: (!goodputs.is_empty()).then(|| goodputs.iter().sum()),
+            jain_index: jain_index(&all),
+        }
+    }
+
+    /// Its row in the table `groups`.
+    pub fn row(&self, group: Name) -> GroupRow {
+        GroupRow {
+            group,
+            kind: self.kind,
+            direction: self.direction,
+            streams: self.streams,
+            bytes_delivered: self.bytes_delivered,
+            goodput_mbps: self.goodput_mbps,
+            jain_index: self.jain_index,
+        }
+    }
+}
+
+/// Jain's index (Jain, Chiu and Hawe 1984); `None` if nothing arrived.
+fn jain_index(goodputs: &[f64]) -> Option<f64> {
+    let sum: f64 = goodputs.iter().sum();
+    let squares: f64 = goodputs.iter().map(|goodput| goodput * goodput).sum();
+    let count = goodputs.len() as f64;
+    (squares > 0.0).then(|| sum * sum / (count * squares))
 }
 
 /// How evenly the TCP flows of one direction share it.
@@ -59,14 +122,9 @@ pub struct FairnessSummary {
 impl FairnessSummary {
     /// `None` for fewer than two flows, or if nothing arrived.
     pub fn of(id: &'static str, goodputs: &[f64]) -> Option<Self> {
-        let sum: f64 = goodputs.iter().sum();
-        let squares: f64 = goodputs.iter().map(|goodput| goodput * goodput).sum();
-        let count = goodputs.len() as f64;
-        (goodputs.len() >= 2 && squares > 0.0).then(|| Self {
-            id,
-            flows: goodputs.len() as u64,
-            jain_index: sum * sum / (count * squares),
-        })
+        let several = goodputs.len() >= 2;
+        let jain_index = several.then(|| jain_index(goodputs)).flatten()?;
+        Some(Self { id, flows: goodputs.len() as u64, jain_index })
     }
 }
 
@@ -166,7 +224,7 @@ pub struct ProxySummary {
     pub rto_count: u64,
     /// Reductions of cwnd that were taken back.
     pub undo_count: u64,
-    /// Tail loss probes.
+    /// Segments sent to find out about a loss at the end (RFC 8985 7).
     pub tail_loss_probes: u64,
     /// Reductions of cwnd because of ECN marks.
     pub ecn_reductions: u64,
@@ -189,7 +247,7 @@ pub struct RadioSummary {
     pub mcs_mean: Option<f64>,
     /// New blocks that failed the first time, of all; null without one.
     pub bler: Option<f64>,
-    /// HARQ retransmissions.
+    /// Transport blocks that were sent again.
     pub harq_retransmissions: u64,
     /// Blocks that HARQ gave up.
     pub lost_blocks: u64,
@@ -234,7 +292,7 @@ pub struct Exit {
 pub struct LimitSeconds {
     /// Congestion window.
     pub cwnd: f64,
-    /// Pacing.
+    /// The time until the next segment may leave.
     pub pacing: f64,
     /// The peer's window.
     pub receive_window: f64,
@@ -249,7 +307,7 @@ pub struct LimitSeconds {
 pub struct Quantiles {
     /// Smallest.
     pub min: f64,
-    /// Mean.
+    /// Sum of all values by their number.
     pub mean: f64,
     /// Standard deviation.
     pub mdev: f64,
@@ -276,7 +334,7 @@ pub struct PingSummary {
     pub rtt_ms: Option<Quantiles>,
 }
 
-/// One link.
+/// What a stage with a rate, or a buffer of the radio, carried.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkSummary {
     /// Its name.
@@ -309,8 +367,15 @@ impl Quantiles {
     }
 }
 
+impl Tables {
+    /// Appends to `flows`.
+    pub fn flow(&mut self, flow: Name, summary: &FlowSummary) {
+        self.flows.push(summary.row(flow));
+    }
+}
+
 impl FlowSummary {
-    pub(crate) fn row(&self, flow: Name) -> FlowRow {
+    fn row(&self, flow: Name) -> FlowRow {
         let rtt = self.rtt_ms.as_ref();
         let delay = self.delay_ms.as_ref();
         let exit = self.slow_start_exit.as_ref();

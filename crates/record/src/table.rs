@@ -88,9 +88,9 @@ macro_rules! table {
 
         impl $builder {
             /// What stands above, for the reference of tables.
-            pub(crate) const ABOUT: crate::reference::AboutTable = crate::reference::AboutTable {
+            pub(crate) const ABOUT: crate::column::AboutTable = crate::column::AboutTable {
                 text: concat!($($doc),+),
-                columns: &[$(crate::reference::AboutColumn {
+                columns: &[$(crate::column::AboutColumn {
                     name: stringify!($field),
                     text: concat!($($field_doc),+),
                     kind: <$type as crate::column::Column>::KIND,

@@ -5,13 +5,12 @@ use arrow::compute::take_record_batch;
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 
-use crate::column::Name;
-use crate::reference::AboutTable;
+use crate::column::{AboutTable, Name, Names};
 use crate::table::table;
-use crate::{FlowSummary, Names};
 
 table! {
-    /// One row per sample interval and TCP or UDP flow, from the flow's start to its end.
+    /// The table has one row for each sample interval and each TCP or UDP flow, from the flow's
+    /// start to its end.
     SampleRow => Samples {
         /// End of the interval.
         time_ns: i64,
@@ -21,30 +20,30 @@ table! {
         goodput_mbps: f64,
         /// In-order payload since the start.
         delivered_bytes: u64,
-        /// Congestion window at the end of the interval. Null: of UDP, and in an emulation while
-        /// nobody watches the sender.
+        /// Congestion window at the end of the interval. Null: for UDP, and in an emulation that
+        /// does not observe the sender.
         cwnd_segments: Option<u32>,
-        /// Slow start threshold. Null: before the first congestion, of UDP, and in an emulation
-        /// while nobody watches the sender.
+        /// Slow start threshold. Null: before the first congestion, for UDP, and in an emulation
+        /// that does not observe the sender.
         ssthresh_segments: Option<u32>,
-        /// Smoothed RTT. Null: before the first RTT, of UDP, and in an emulation while nobody
-        /// watches the sender.
+        /// Smoothed RTT. Null: before the first RTT, for UDP, and in an emulation that does not
+        /// observe the sender.
         srtt_ms: Option<f64>,
-        /// Mean RTT of the interval's acknowledgements. Null: if none of them gave an RTT, and of
+        /// Mean RTT of the interval's acknowledgements. Null: if none of them gave an RTT, and for
         /// UDP.
         rtt_ms: Option<f64>,
-        /// Segments in flight (RFC 6675 pipe). Null: of UDP, and in an emulation while nobody
-        /// watches the sender.
+        /// Segments in flight (RFC 6675 pipe). Null: for UDP, and in an emulation that does not
+        /// observe the sender.
         inflight_segments: Option<u32>,
-        /// The receive window that the peer announced last, in whole segments. Null: of UDP, and in
-        /// an emulation while nobody watches the sender.
+        /// The receive window that the peer announced last, in whole segments. Null: for UDP, and
+        /// in an emulation that does not observe the sender.
         receive_window_segments: Option<u32>,
     }
 }
 
 table! {
-    /// One row per sample interval and link, radio buffers among them; from the start to the end of
-    /// the run.
+    /// The table has one row for each sample interval and each link, from the start to the end of
+    /// the run. Radio buffers count as links.
     LinkRow => Links {
         /// End of the interval.
         time_ns: i64,
@@ -66,9 +65,9 @@ table! {
 }
 
 table! {
-    /// One row per acknowledgement that a TCP sender received; only if `run.ack_table` is set.
-    /// Where an emulation asks sockets now and then (`watch` is `poll`), one row per look that
-    /// found something acknowledged.
+    /// If `run.ack_table` is set, the table has one row for each acknowledgement that a TCP sender
+    /// received. If an emulation reads its sockets at intervals (`emulation.observer` is `poll`), it has one row
+    /// for each reading that found something acknowledged.
     AckRow => Acks {
         /// When it came.
         time_ns: i64,
@@ -90,7 +89,7 @@ table! {
 }
 
 table! {
-    /// One row per echo request, written when the flow ends.
+    /// The table has one row for each echo request, written when the flow ends.
     PingRow => Pings {
         /// Flow.
         flow: Name,
@@ -106,16 +105,16 @@ table! {
 }
 
 table! {
-    /// One row per thing that happened, when it did; drops are summed per sample interval, stage
-    /// and reason.
+    /// The table has one row for each event. Drops are summed for each sample interval, stage and
+    /// reason.
     EventRow => Events {
         /// When; for drops the end of the interval.
         time_ns: i64,
-        /// Flow; `ID@proxy` is the proxy's sender of the flow ID. Null: of drops and of what
+        /// Flow; `ID@proxy` is the proxy's sender of the flow ID. Null: for drops and for what
         /// happens to a UE.
         flow: Option<Name>,
         /// Link or loss stage of a drop; of what happens to a UE between cells, its downlink; the
-        /// UE of an attach, with its address once it has one. Null: of what a TCP sender does.
+        /// UE of an attach, with its address once it has one. Null: for what a TCP sender does.
         link: Option<Name>,
         /// What happened: `drop`; of a TCP sender `established`, `slow_start_exit`,
         /// `recovery_start`, `recovery_end`, `retransmission_timeout`, `reduction`, `undo`,
@@ -124,24 +123,24 @@ table! {
         /// `radio_link_failure_rlc`, `cell_reselection`; in an emulation with a core
         /// `attach_start`, `attach_complete`, `session_established`.
         kind: &'static str,
-        /// Why: of a drop, a slow start's end, a reduction, an undo. Null: of other kinds.
+        /// Why: of a drop, a slow start's end, a reduction, an undo. Null: for other kinds.
         reason: Option<&'static str>,
-        /// cwnd before (`recovery_start`, `reduction`) or then. Null: of kinds without one.
+        /// cwnd before (`recovery_start`, `reduction`) or then. Null: for kinds without one.
         cwnd_segments: Option<u32>,
         /// ssthresh after (`recovery_start`, `reduction`), srtt in ms (`slow_start_exit`), RTO in
-        /// ms (`retransmission_timeout`), interruption in ms (`handover_complete`). Null: of other
+        /// ms (`retransmission_timeout`), interruption in ms (`handover_complete`). Null: for other
         /// kinds.
         value: Option<f64>,
-        /// Packets dropped (`drop`) or marked lost (`recovery_start`). Null: of other kinds.
+        /// Packets dropped (`drop`) or marked lost (`recovery_start`). Null: for other kinds.
         packets: Option<u64>,
-        /// The cell that a UE goes to, or was in when its link failed. Null: of other kinds.
+        /// The cell that a UE goes to, or was in when its link failed. Null: for other kinds.
         cell: Option<Name>,
     }
 }
 
 table! {
-    /// One row per flow and bucket of its RTTs that is not empty, written when the flow ends.
-    /// Buckets are narrower than 0.8 % of their value.
+    /// The table has one row for each flow and each bucket of its RTTs that is not empty, written
+    /// when the flow ends. Buckets are narrower than 0.8 % of their value.
     HistogramRow => Histograms {
         /// Flow.
         flow: Name,
@@ -155,8 +154,9 @@ table! {
 }
 
 table! {
-    /// One row per sample interval and TCP flow that passes a proxy: the connection that the proxy
-    /// opened to send its data on. Only if there is one.
+    /// If there is a proxy, the table has one row for each sample interval and each TCP flow
+    /// through the proxy. A row is about the connection that the proxy opened to send the flow's
+    /// data on.
     ProxyRow => Proxies {
         /// End of the interval.
         time_ns: i64,
@@ -182,8 +182,8 @@ table! {
 }
 
 table! {
-    /// One row per sample interval, UE and direction of a radio, from the start to the end of the
-    /// run; UEs without traffic are left out. Only if there is a radio.
+    /// If there is a radio, the table has one row for each sample interval, UE and direction, from
+    /// the start to the end of the run. UEs without traffic are left out.
     RadioRow => Radios {
         /// End of the interval.
         time_ns: i64,
@@ -237,8 +237,8 @@ table! {
 }
 
 table! {
-    /// One row per thing that happens on the radio, slot by slot; UEs without traffic are left out.
-    /// Only if `run.radio_log` is set.
+    /// If `run.radio_log` is set, the table has one row for each event on the radio, slot by slot.
+    /// UEs without traffic are left out.
     RadioLogRow => RadioLogs {
         /// When; of a block or a grant the beginning of its slot.
         time_ns: i64,
@@ -247,33 +247,33 @@ table! {
         /// `packet_enters`, `packet_leaves`, `sr`, `bsr`, `grant`, `block`, `block_lost`,
         /// `preamble`, `random_access`, `drx` or `rrc`.
         event: &'static str,
-        /// down or up. Null: of drx and rrc.
+        /// down or up. Null: for drx and rrc.
         direction: Option<&'static str>,
-        /// Flow of a packet. Null: of other events.
+        /// Flow of a packet. Null: for other events.
         flow: Option<Name>,
-        /// End of a block's slot; of a grant the beginning of its PUSCH. Null: of other events.
+        /// End of a block's slot; of a grant the beginning of its PUSCH. Null: for other events.
         until_ns: Option<i64>,
-        /// Of a packet, a block, a grant; what the base station believes after a bsr. Null: of
+        /// Of a packet, a block, a grant; what the base station believes after a bsr. Null: for
         /// other events.
         bytes: Option<u64>,
-        /// Of a block, not padding. Null: of other events.
+        /// Of a block, not padding. Null: for other events.
         used_bytes: Option<u64>,
-        /// Of a block: 1 is the first; of sr and preamble: its counter. Null: of other events.
+        /// Of a block: 1 is the first; of sr and preamble: its counter. Null: for other events.
         transmission: Option<u32>,
-        /// Of a block: decoded; of an sr: seen. Null: of other events.
+        /// Of a block: decoded; of an sr: seen. Null: for other events.
         received: Option<bool>,
-        /// MCS index of a block. Null: of other events.
+        /// MCS index of a block. Null: for other events.
         mcs: Option<u32>,
-        /// Resource blocks of a block. Null: of other events.
+        /// Resource blocks of a block. Null: for other events.
         prbs: Option<u32>,
-        /// The new state (drx, rrc), or why (grant). Null: of other events.
+        /// The new state (drx, rrc), or why (grant). Null: for other events.
         state: Option<&'static str>,
     }
 }
 
 table! {
-    /// One row per flow, written at the end of the run. The figures are defined in
-    /// [Metrics](../concepts/metrics.md).
+    /// The table has one row for each flow, written at the end of the run.
+    /// [Metrics](../concepts/metrics.md) defines the figures.
     FlowRow => Flows {
         /// Flow.
         flow: Name,
@@ -284,9 +284,9 @@ table! {
         direction: &'static str,
         /// UE. Null: without a radio.
         ue: Option<String>,
-        /// Congestion control. Null: of UDP and ping.
+        /// Congestion control. Null: for UDP and ping.
         congestion: Option<&'static str>,
-        /// Endpoint profile. Null: of UDP and ping.
+        /// Endpoint profile. Null: for UDP and ping.
         profile: Option<String>,
         /// First action.
         start_ns: i64,
@@ -294,20 +294,20 @@ table! {
         end_ns: Option<i64>,
         /// In-order payload that arrived.
         bytes_delivered: u64,
-        /// In-order payload over the time from start to end. Null: of ping, and if it did not
+        /// In-order payload over the time from start to end. Null: for ping, and if it did not
         /// start.
         goodput_mbps: Option<f64>,
         /// Payload that the application handed to TCP over the same time: what a sender's own
-        /// report says. Null: of UDP and ping, if it did not start, and of programs in an
+        /// report says. Null: for UDP and ping, if it did not start, and for programs in an
         /// emulation.
         written_mbps: Option<f64>,
         /// Data segments or packets sent, retransmissions included.
         segments_sent: u64,
-        /// Retransmissions. Null: of UDP and ping, of a TCP flow that did not start, and in an
-        /// emulation where nobody counts.
+        /// Retransmissions. Null: for UDP and ping, for a TCP flow that did not start, and in an
+        /// emulation that does not count them.
         retransmitted_segments: Option<u64>,
-        /// Retransmission time-outs. Null: of UDP and ping, of a TCP flow that did not start, and
-        /// in an emulation where nobody counts.
+        /// Retransmission time-outs. Null: for UDP and ping, for a TCP flow that did not start, and
+        /// in an emulation that does not count them.
         rto_count: Option<u64>,
         /// Smallest RTT. Null: without a sample.
         rtt_ms_min: Option<f64>,
@@ -336,47 +336,69 @@ table! {
         self_inflicted_delay_ms: Option<f64>,
         /// Goodput over mean RTT, Mb/s for each second. Null: without a sample.
         power: Option<f64>,
-        /// Reductions that were taken back. Null: of UDP and ping, of a TCP flow that did not
-        /// start, and in an emulation where nobody counts.
+        /// Reductions that were taken back. Null: for UDP and ping, for a TCP flow that did not
+        /// start, and in an emulation that does not count them.
         undo_count: Option<u64>,
-        /// Tail loss probes. Null: of UDP and ping, of a TCP flow that did not start, and in an
-        /// emulation where nobody counts.
+        /// Tail loss probes. Null: for UDP and ping, for a TCP flow that did not start, and in an
+        /// emulation that does not count them.
         tail_loss_probes: Option<u64>,
-        /// Reductions because of ECN marks. Null: of UDP and ping, of a TCP flow that did not
-        /// start, and in an emulation where nobody counts.
+        /// Reductions because of ECN marks. Null: for UDP and ping, for a TCP flow that did not
+        /// start, and in an emulation that does not count them.
         ecn_reductions: Option<u64>,
-        /// Time limited by the congestion window. Null: of UDP and ping, of a TCP flow that did not
-        /// start, and in an emulation where nobody counts.
+        /// Time limited by the congestion window. Null: for UDP and ping, for a TCP flow that did
+        /// not start, and in an emulation that does not count them.
         cwnd_limited_s: Option<f64>,
-        /// Time held back by pacing. Null: of UDP and ping, of a TCP flow that did not start, and
-        /// in an emulation where nobody counts.
+        /// Time held back by pacing. Null: for UDP and ping, for a TCP flow that did not start, and
+        /// in an emulation that does not count them.
         pacing_limited_s: Option<f64>,
-        /// Time limited by the receiver's window. Null: of UDP and ping, of a TCP flow that did not
-        /// start, and in an emulation where nobody counts.
+        /// Time limited by the receiver's window. Null: for UDP and ping, for a TCP flow that did
+        /// not start, and in an emulation that does not count them.
         receive_window_limited_s: Option<f64>,
-        /// Time limited by the send buffer. Null: of UDP and ping, of a TCP flow that did not
-        /// start, and in an emulation where nobody counts.
+        /// Time limited by the send buffer. Null: for UDP and ping, for a TCP flow that did not
+        /// start, and in an emulation that does not count them.
         send_buffer_limited_s: Option<f64>,
-        /// Time with nothing to send. Null: of UDP and ping, of a TCP flow that did not start, and
-        /// in an emulation where nobody counts.
+        /// Time with nothing to send. Null: for UDP and ping, for a TCP flow that did not start,
+        /// and in an emulation that does not count them.
         application_limited_s: Option<f64>,
-        /// Datagrams sent (ping, udp). Null: of TCP.
+        /// Datagrams sent (ping, udp). Null: for TCP.
         packets_sent: Option<u64>,
-        /// Datagrams lost (ping, udp). Null: of TCP.
+        /// Datagrams lost (ping, udp). Null: for TCP.
         packets_lost: Option<u64>,
-        /// One-way delay, median (udp). Null: of TCP and ping, and if nothing arrived.
+        /// One-way delay, median (udp). Null: for TCP and ping, and if nothing arrived.
         delay_ms_p50: Option<f64>,
-        /// One-way delay, 95th percentile (udp). Null: of TCP and ping, and if nothing arrived.
+        /// One-way delay, 95th percentile (udp). Null: for TCP and ping, and if nothing arrived.
         delay_ms_p95: Option<f64>,
-        /// Interarrival jitter at the end (RFC 3550 6.4.1; udp). Null: of TCP and ping, and below
+        /// Interarrival jitter at the end (RFC 3550 6.4.1; udp). Null: for TCP and ping, and below
         /// two arrivals.
         jitter_ms: Option<f64>,
     }
 }
 
+table! {
+    /// One row for each `[[flow]]` with `streams`: its flows together. Only if there is one.
+    GroupRow => Groups {
+        /// The id of the `[[flow]]`. Its flows are `ID.1`, `ID.2` and so on.
+        group: Name,
+        /// bulk, file or udp.
+        kind: &'static str,
+        /// down or up.
+        direction: &'static str,
+        /// How many flows.
+        streams: u64,
+        /// In-order payload that arrived, of all of them.
+        bytes_delivered: u64,
+        /// Sum of their goodputs. Null: if none started.
+        goodput_mbps: Option<f64>,
+        /// Jain's index of their goodputs: 1 means equal shares, 1 over `streams` that one flow got
+        /// everything. Null: if nothing arrived.
+        jain_index: Option<f64>,
+    }
+}
+
 /// Every table, in the order of the reference.
-pub(crate) const ABOUT: [(&str, AboutTable); 10] = [
+pub(crate) const ABOUT: [(&str, AboutTable); 11] = [
     ("flows", Flows::ABOUT),
+    ("groups", Groups::ABOUT),
     ("samples", Samples::ABOUT),
     ("links", Links::ABOUT),
     ("pings", Pings::ABOUT),
@@ -402,7 +424,8 @@ pub struct Tables {
     proxies: Proxies,
     radios: Radios,
     radio_logs: RadioLogs,
-    flows: Flows,
+    pub(crate) flows: Flows,
+    groups: Groups,
 }
 
 macro_rules! push {
@@ -434,15 +457,12 @@ impl Tables {
         radio_log(RadioLogRow) -> radio_logs;
         /// Appends to `rtt_histogram`.
         histogram(HistogramRow) -> histograms;
+        /// Appends to `groups`.
+        group(GroupRow) -> groups;
     }
 
-    /// Appends to `flows`.
-    pub fn flow(&mut self, flow: Name, summary: &FlowSummary) {
-        self.flows.push(summary.row(flow));
-    }
-
-    /// Ends recording: every table by name, in a fixed order; events by time. `acks` only if asked for, `proxies`,
-    /// `radio` and `radio_log` only if they have rows.
+    /// Ends recording: every table by name, in a fixed order; events by time. `acks` only if asked for, `groups`,
+    /// `proxies`, `radio` and `radio_log` only if they have rows.
     pub fn finish(mut self, acks: bool) -> Vec<(&'static str, RecordBatch)> {
         let names = &self.names;
         let mut tables = vec![
@@ -453,6 +473,10 @@ impl Tables {
             ("events", in_order(self.events.finish(names))),
             ("rtt_histogram", self.histograms.finish(names)),
         ];
+        let groups = self.groups.finish(names);
+        if groups.num_rows() > 0 {
+            tables.push(("groups", groups));
+        }
         let proxies = self.proxies.finish(names);
         if proxies.num_rows() > 0 {
             tables.push(("proxies", proxies));

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use airpath_base::Duration;
-use airpath_path::Trace;
+use airpath_base::Direction;
 
-use crate::crossing;
+use crate::check;
+use crate::flow::{flow_ids, is_tcp};
 use crate::list::List;
+use crate::model::SimulatedOnly;
 use crate::node::{Entry, Node, Value};
-use crate::pairs;
+use crate::numbers;
 use crate::problem::Problems;
 use crate::profiles::Profiles;
 use crate::programs;
@@ -18,6 +18,7 @@ use crate::proxy;
 use crate::radio::{self, Radio};
 use crate::read::Fields;
 use crate::spec::{EMULATION, FLOW, PATH, ROOT, RUN, STAGE};
+use crate::stage::Stage;
 use crate::subscription::{self, Core};
 use crate::traces::Traces;
 use crate::value::{Setting, is_name_char};
@@ -47,16 +48,8 @@ pub(crate) struct Document {
     pub(crate) programs: List<Fields>,
     /// What the stages' `file` keys name.
     pub(crate) traces: Traces,
-}
-
-/// One stage.
-pub(crate) struct Stage {
-    /// Its place in the file's list, counted from 0.
-    pub(crate) index: usize,
-    /// Its keys.
-    pub(crate) fields: Fields,
-    /// What its `file` holds.
-    pub(crate) trace: Option<Arc<Trace>>,
+    /// What the flows say that only a simulation follows.
+    pub(crate) simulated_only: Vec<SimulatedOnly>,
 }
 
 impl Document {
@@ -70,26 +63,40 @@ impl Document {
         let mut traces = Traces::default();
         let profiles = Profiles::read(root.get("profile"), problems);
         let (down, up) = read_path(root, source.directory, &mut traces, &profiles, problems);
-        proxy::check(&down.on, &up.on, problems);
+        check::proxy::check(&down.on, &up.on, problems);
         let radio = Radio::read(root, source.directory, &mut traces, problems);
         let core = subscription::read(root, source.directory, radio.as_ref(), problems);
         subscription::check_gtpu(&emulation.0, root, radio.as_ref(), problems);
         let flows = read_flows(root, &run, &profiles, radio.as_ref(), problems);
         let programs = programs::read(root, radio.as_ref(), problems);
-        crossing::check_queues(&down.on, "down", &flows.on, problems);
-        crossing::check_queues(&up.on, "up", &flows.on, problems);
-        pairs::check_gates(&down.on, &up.on, problems);
-        for (stages, direction) in [(&down.on, "down"), (&up.on, "up")] {
-            pairs::check_tunnels(stages, direction, problems);
-            pairs::check_stalls(stages, problems);
+        check::queues::check(&down.on, Direction::Downlink, &flows.on, problems);
+        check::queues::check(&up.on, Direction::Uplink, &flows.on, problems);
+        check::middleboxes::check(&down.on, &up.on, problems);
+        for (stages, direction) in [(&down.on, Direction::Downlink), (&up.on, Direction::Uplink)] {
+            check::tunnels::check(stages, direction, problems);
+            check::stalls::check(stages, problems);
         }
-        crossing::check_buffers(radio.as_ref(), &flows.on, problems);
+        check::queues::check_buffers(radio.as_ref(), &flows.on, problems);
         if problems.is_empty() {
             let (down, up) = (&down.on, &up.on);
-            crossing::check_time_passes(down, up, radio.is_some(), &flows.on, problems);
+            check::time::check(down, up, radio.is_some(), &flows.on, problems);
         }
+        let simulated_only = profiles.simulated_only(flows.in_order());
         let profiles = profiles.own();
-        Self { root: top, run, emulation, core, down, up, radio, profiles, flows, programs, traces }
+        Self {
+            root: top,
+            run,
+            emulation,
+            core,
+            down,
+            up,
+            radio,
+            profiles,
+            flows,
+            programs,
+            traces,
+            simulated_only,
+        }
     }
 }
 
@@ -151,8 +158,10 @@ fn read_path(
 ) -> (List<Stage>, List<Stage>) {
     let (origin, entries) = root.table("path", PATH.header, problems);
     Fields::read(&PATH, PATH.header, origin, entries, problems);
-    let mut direction = |key: &str, header: &str| -> List<Stage> {
-        let stages = root.get("path").map(|path| path.tables(key, header, problems));
+    let mut stages_of = |direction: Direction| -> List<Stage> {
+        let header = &format!("[[path.{direction}]]");
+        let path = root.get("path");
+        let stages = path.map(|path| path.tables(direction.name(), header, problems));
         let mut read = List::new();
         for (index, (origin, entries)) in stages.unwrap_or_default().into_iter().enumerate() {
             let mut fields = Fields::read(&STAGE, header, origin, entries, problems);
@@ -162,20 +171,28 @@ fn read_path(
             }
             fields.complete(problems);
             if is_proxy {
-                check_endpoint(&fields, problems);
+                check::endpoint::check(&fields, problems);
             }
             let trace = fields.text("file").and_then(|file| {
                 let loaded = traces.load(file, directory);
                 loaded.map_err(|error| error.report(fields.origin_of("file"), problems)).ok()
             });
+            if let Some(Err(fault)) = fields.text("packets").map(numbers::parse) {
+                let help = "e.g. packets = \"1, 40-45\"; the first packet is 1";
+                problems.add_with_help(
+                    fields.origin_of("packets"),
+                    format!("`packets`: {fault}"),
+                    help,
+                );
+            }
             let mut stage = Stage { index, fields, trace };
-            pairs::complete_gate(&mut stage, key, problems);
+            check::middleboxes::complete(&mut stage, direction, problems);
             let enabled = stage.fields.enabled();
             read.push(stage, enabled);
         }
         read
     };
-    (direction("down", "[[path.down]]"), direction("up", "[[path.up]]"))
+    (stages_of(Direction::Downlink), stages_of(Direction::Uplink))
 }
 
 fn read_flows(
@@ -206,22 +223,27 @@ fn read_flows(
             flow.fill("id", Setting::Text(format!("{kind}-{index}")), None);
         }
         if flow.variant.is_some_and(is_tcp) {
-            check_endpoint(&flow, problems);
+            check::endpoint::check(&flow, problems);
         }
         check_start(&flow, run, problems);
+        if let Some(Err(fault)) = flow.text("write_times_s").map(numbers::times) {
+            let help = "e.g. write_times_s = \"0, 0.5, 2\", in seconds after `start_s`";
+            let message = format!("`write_times_s`: {fault}");
+            problems.add_with_help(flow.origin_of("write_times_s"), message, help);
+        }
         // What is wrong with a radio that cannot be read is already known.
         if radio.is_some() || root.get("radio").is_none() {
             radio::choose_ue(radio, &mut flow, problems);
         }
-        if let Some(id) = flow.text("id") {
-            if let Some(twin) = ids.get(id) {
+        for id in flow_ids(&flow) {
+            if let Some(twin) = ids.get(&id) {
                 problems.add_with_help(
                     flow.origin_of("id"),
                     format!("two flows have the id {id:?}"),
                     format!("the other one is at {twin}"),
                 );
             } else {
-                ids.insert(id.to_owned(), flow.origin_of("id").clone());
+                ids.insert(id, flow.origin_of("id").clone());
             }
         }
         let enabled = flow.enabled();
@@ -239,11 +261,6 @@ fn read_flows(
     flows
 }
 
-/// True for kinds of flows that have TCP endpoints.
-pub(crate) fn is_tcp(kind: &str) -> bool {
-    matches!(kind, "bulk" | "file")
-}
-
 fn check_start(flow: &Fields, run: &Fields, problems: &mut Problems) {
     if let (Some(start), Some(end)) = (flow.time("start_s"), run.time("duration_s"))
         && start >= end
@@ -257,63 +274,6 @@ fn check_start(flow: &Fields, run: &Fields, problems: &mut Problems) {
             ),
             format!("`run.duration_s`: {}", run.origin_of("duration_s")),
         );
-    }
-}
-
-/// Combinations that no endpoint can have; of a flow, a proxy or a profile, once it is complete.
-pub(crate) fn check_endpoint(fields: &Fields, problems: &mut Problems) {
-    // The place of the first of these keys that stands in this table.
-    let place = |names: &[&str]| {
-        names.iter().find_map(|name| fields.given(name)).unwrap_or(&fields.origin).clone()
-    };
-    let ms = |time: Duration| time.as_millis_f64();
-    if let (Some(min), Some(max)) = (fields.time("min_rto_ms"), fields.time("max_rto_ms"))
-        && min > max
-    {
-        let message =
-            format!("`min_rto_ms` ({}) is larger than `max_rto_ms` ({})", ms(min), ms(max));
-        problems.add(&place(&["min_rto_ms", "max_rto_ms"]), message);
-    }
-    if let (Some(initial), Some(max)) = (fields.time("initial_rto_ms"), fields.time("max_rto_ms"))
-        && initial > max
-    {
-        let message =
-            format!("`initial_rto_ms` ({}) is larger than `max_rto_ms` ({})", ms(initial), ms(max));
-        problems.add(&place(&["initial_rto_ms", "max_rto_ms"]), message);
-    }
-    let (Some(mss), Some(header)) = (fields.count("mss_bytes"), fields.count("header_bytes"))
-    else {
-        return;
-    };
-    if mss + header > 65535 {
-        problems.add(
-            &place(&["mss_bytes", "header_bytes"]),
-            format!(
-                "`mss_bytes` ({mss}) and `header_bytes` ({header}) make a packet of {} bytes; an \
-                 IP packet has at most 65535",
-                mss + header
-            ),
-        );
-    }
-    // 20 bytes of IPv4, 20 of TCP, 12 of option (RFC 7323 appendix A).
-    if fields.flag("timestamps") == Some(true) && header < 52 {
-        problems.add_with_help(
-            &place(&["header_bytes", "timestamps"]),
-            format!("timestamps do not fit into `header_bytes` = {header}"),
-            "52 is 20 (IPv4) + 20 (TCP) + 12 (timestamps); or set timestamps = false",
-        );
-    }
-    for name in ["send_buffer_bytes", "receive_buffer_bytes", "initial_receive_buffer_bytes"] {
-        if let Some(buffer) = fields.count(name).filter(|&bytes| bytes > 0)
-            && buffer < mss
-        {
-            problems.add(
-                &place(&[name, "mss_bytes"]),
-                format!("`{name}` ({buffer}) is smaller than one segment (`mss_bytes` = {mss})"),
-            );
-            // A `window_bytes` is both: say it once.
-            break;
-        }
     }
 }
 

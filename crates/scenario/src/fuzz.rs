@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod robust;
 
-use airpath_path::radio::ran::Ran;
+use airpath_radio::ran::Ran;
 
 use crate::{Origin, Source, parse};
 

@@ -1,8 +1,12 @@
 //! Scenario files: TOML in, a checked [`Scenario`] out.
 //!
-//! A file is parsed once. `--set` arguments are merged in before anything is decoded, and every
-//! problem is reported with its place and with what would be right. What comes out can be run:
-//! nothing is left to validate. This crate does not run anything.
+//! A file is parsed once. `--set` arguments are merged in before anything is decoded. Every problem is
+//! reported with its place and with what would be right. What comes out can be run: nothing is left to
+//! validate. The keys are data, from which the reference and the JSON schema are made.
+//!
+//! This crate runs nothing and knows no table of results.
+//!
+//! It may use: `base`, `path`, `radio`, `tcp`. Start reading at [`parse`], then at `spec.rs`.
 //!
 //! ```
 //! use airpath_scenario::{Source, parse};
@@ -19,15 +23,21 @@
 //! ```
 
 mod build;
-mod crossing;
+mod check;
+#[cfg(test)]
+mod choices;
 mod decimal;
 mod document;
+mod flow;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+mod get;
+#[cfg(test)]
+mod key_names;
 mod list;
 mod model;
 mod node;
-mod pairs;
+mod numbers;
 mod problem;
 mod profiles;
 mod programs;
@@ -40,22 +50,24 @@ mod schema;
 mod secret;
 mod set;
 mod shipped;
+mod source;
 mod spec;
+mod spelling;
+mod stage;
 mod subscription;
 mod suggest;
 mod traces;
 mod value;
 
-use std::path::Path;
-
 use document::Document;
 use node::Node;
 use problem::Problems;
+use spelling::Warnings;
 
 pub use model::{
-    CoreConfig, Direction, EmulationConfig, FlowConfig, GtpuLink, NamedStage, PacketIo,
+    CoreConfig, EmulationConfig, FlowConfig, GtpuLink, NamedStage, ObserverKind, PacketIo,
     ProgramConfig, ProgramPlace, ProxyConfig, ProxyEnds, RadioConfig, RunConfig, Scenario,
-    SlowStartOf, TcpConfig, Traffic, Usim, Watching,
+    SimulatedOnly, SlowStartOf, TcpConfig, Traffic, Usim,
 };
 pub use problem::{Origin, Problem, ScenarioError};
 pub use profiles::profiles;
@@ -64,18 +76,9 @@ pub use reference::reference_markdown;
 pub use schema::json_schema;
 pub use secret::{secret_hash, secret_keys};
 pub use shipped::shipped;
+pub use source::Source;
+pub use spelling::Warning;
 pub use traces::TraceFile;
-
-/// A scenario file.
-#[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
-    /// What messages call it; also gives the scenario its name, if the file does not.
-    pub name: &'a str,
-    /// What it holds.
-    pub text: &'a str,
-    /// Where relative trace files are; the current directory if `None`.
-    pub directory: Option<&'a Path>,
-}
 
 /// A scenario and its provenance.
 #[derive(Clone, Debug)]
@@ -91,6 +94,10 @@ pub struct Parsed {
     pub sha256: String,
     /// Trace files, in the order of first use.
     pub traces: Vec<TraceFile>,
+    /// What the flows say that only simulated endpoints follow, where it is not their profile's.
+    pub simulated_only: Vec<SimulatedOnly>,
+    /// Old spellings of keys that the scenario uses, each once.
+    pub warnings: Vec<Warning>,
 }
 
 /// Parses and checks a scenario; `sets` are `KEY=VALUE` arguments, the last one wins.
@@ -103,10 +110,13 @@ pub fn parse(source: &Source<'_>, sets: &[String]) -> Result<Parsed, ScenarioErr
     let mut root = Node::parse(source.name, source.text, &mut problems);
     // What the parser made of the rest of a broken file is not what was meant.
     problems.finish()?;
-    let mut problems = Problems::default();
+    let (mut problems, mut warnings) = (Problems::default(), Warnings::default());
+    spelling::renew(&mut root, &mut warnings, &mut problems);
     for set in sets {
-        set::apply(&mut root, set, &mut problems);
+        set::apply(&mut root, set, &mut warnings, &mut problems);
     }
+    // A `--set` can give a whole table.
+    spelling::renew(&mut root, &mut warnings, &mut problems);
     let document = Document::read(source, &root, &mut problems);
     problems.finish()?;
     let scenario = build::scenario(&document);
@@ -116,5 +126,13 @@ pub fn parse(source: &Source<'_>, sets: &[String]) -> Result<Parsed, ScenarioErr
     for trace in &traces {
         hashed.push_str(&format!("trace {} {}\n", trace.file, trace.sha256));
     }
-    Ok(Parsed { scenario, resolved_toml, sha256: traces::sha256_hex(hashed.as_bytes()), traces })
+    let sha256 = traces::sha256_hex(hashed.as_bytes());
+    Ok(Parsed {
+        scenario,
+        resolved_toml,
+        sha256,
+        simulated_only: document.simulated_only,
+        traces,
+        warnings: warnings.into_vec(),
+    })
 }

@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
-use airpath_base::{Duration, Rate};
+use airpath_base::{Direction, Duration, Rate};
 use airpath_path::StageConfig;
-use airpath_path::radio::cell::{CellConfig, UeConfig};
-use airpath_path::radio::ran::RanConfig;
+use airpath_radio::cell::{CellConfig, UeConfig};
+use airpath_radio::ran::RanConfig;
 use airpath_tcp::EndpointConfig;
 
 /// One fully determined experiment (but for the seed, which a run may override).
@@ -56,6 +56,8 @@ pub struct RunConfig {
 pub struct EmulationConfig {
     /// What 99 % of the packets of each direction may be late.
     pub lateness_bound: Duration,
+    /// What 99 % of the acknowledgements may take inside the host that has the data.
+    pub host_bound: Duration,
     /// Bytes of segments that are handed to the kernel as one; 0: none are.
     pub coalesce_bytes: u32,
     /// Time before a departure in which the clock is watched.
@@ -66,10 +68,10 @@ pub struct EmulationConfig {
     pub gtpu: Option<GtpuLink>,
     /// How packets come and go.
     pub io: PacketIo,
-    /// How the kernel's TCP senders are watched.
-    pub watch: Watching,
+    /// How the kernel's TCP senders are observed.
+    pub observer: ObserverKind,
     /// Time between two looks at TCP_INFO.
-    pub watch_poll: Duration,
+    pub observer_poll: Duration,
     /// Whose slow start CUBIC has.
     pub slow_start: SlowStartOf,
 }
@@ -165,7 +167,7 @@ pub struct ProgramConfig {
     pub start: Duration,
     /// Nothing starts after it before somebody listens; the run does not wait for its end.
     pub service: bool,
-    /// The run ends with it.
+    /// Its end is the end of the run, whatever else still runs.
     pub ends_run: bool,
 }
 
@@ -178,9 +180,9 @@ pub enum ProgramPlace {
     Ue(usize),
 }
 
-/// How the kernel's TCP senders are watched.
+/// How the kernel's TCP senders are observed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Watching {
+pub enum ObserverKind {
     /// By BPF, else by asking.
     #[default]
     Auto,
@@ -263,22 +265,16 @@ impl RadioConfig {
     }
 }
 
-/// Which way the data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// To the UE.
-    Down,
-    /// From the UE.
-    Up,
-}
-
-/// One flow.
+/// What a `[[flow]]` table says, or one of the several streams that it stands for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowConfig {
     /// Its place in the file, counted from 0, those included that are not enabled.
     pub index: usize,
     /// Unique name.
     pub id: String,
+    /// The name in the file, where it stands there with `streams`: then this is one of several
+    /// equal flows, which follow on each other.
+    pub group: Option<String>,
     /// Which way the data goes; for a ping, the way of the request.
     pub direction: Direction,
     /// When it starts.
@@ -305,6 +301,9 @@ pub enum Traffic {
         tcp: TcpConfig,
         /// Bytes, at least 1.
         size: u64,
+        /// When the application writes, after `start`, an equal part each time, the last with what
+        /// is left; empty: all of it at once.
+        writes: Vec<Duration>,
     },
     /// Echo requests at an interval.
     Ping {
@@ -352,4 +351,18 @@ impl Traffic {
             Self::Udp { .. } => "udp",
         }
     }
+}
+
+/// A key of a TCP flow that differs from the flow's profile and that only a simulated endpoint
+/// follows: no socket option and no sysctl says the same.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SimulatedOnly {
+    /// Place of the flow in the file, counted from 0.
+    pub flow: usize,
+    /// Name of the key.
+    pub key: &'static str,
+    /// Its value in TOML, text without quotes; empty for none.
+    pub value: String,
+    /// The profile's value, which is the kernel's if the profile is.
+    pub profile_value: String,
 }

@@ -1,13 +1,14 @@
 //! TCP profiles: the built-in ones, as data, and those of the file.
 
 use crate::Origin;
-use crate::document::check_endpoint;
+use crate::check::endpoint;
+use crate::model::SimulatedOnly;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
 use crate::spec::PROFILE;
 use crate::suggest::unknown_name;
-use crate::value::{Setting, is_name};
+use crate::value::{Setting, is_name, toml_value};
 
 /// Name and text of the built-in profiles. The first line of each is its description.
 pub(crate) const BUILT_IN: &[(&str, &str)] = &[
@@ -59,19 +60,51 @@ impl Profiles {
     /// Gives a flow or a proxy what its profile says.
     pub(crate) fn apply(&self, flow: &mut Fields, problems: &mut Problems) {
         expand_window(flow, problems);
-        flow.refuse_exclusive("read_delay_ms", problems);
+        flow.refuse_exclusive("application.read_delay_ms", problems);
         let name = flow.choice("profile").unwrap_or_default().to_owned();
         if let Some(base) = self.find(&name, "profile", flow.origin_of("profile"), problems) {
             let congestion = flow.text("congestion").or(base.text("congestion"));
             let silent = flow.given("slow_start").is_none();
             if congestion == Some("reno")
                 && silent
-                && let Some(setting) = base.setting("reno_slow_start")
+                && let Some(setting) = base.setting("reno.slow_start")
             {
                 flow.fill("slow_start", setting.clone(), None);
             }
             inherit(flow, &base);
         }
+    }
+
+    /// What flows say that only a simulation follows, where it is not their profile's.
+    pub(crate) fn simulated_only<'a>(
+        &self,
+        flows: impl Iterator<Item = &'a Fields>,
+    ) -> Vec<SimulatedOnly> {
+        let mut found = Vec::new();
+        for (place, flow) in flows.enumerate() {
+            let keys = || flow.table.keys(flow.variant).filter(|key| key.simulated_only);
+            if keys().next().is_none() {
+                continue;
+            }
+            let mut plain = flow.clone();
+            keys().for_each(|key| plain.remove(key.name));
+            // What is wrong with the flow has been said.
+            let mut known = Problems::default();
+            self.apply(&mut plain, &mut known);
+            plain.complete(&mut known);
+            for key in keys() {
+                let said = |fields: &Fields| match fields.setting(key.name) {
+                    Some(Setting::Text(text)) => text.clone(),
+                    Some(setting) => toml_value(key, setting),
+                    None => String::new(),
+                };
+                let (value, profile_value) = (said(flow), said(&plain));
+                if value != profile_value {
+                    found.push(SimulatedOnly { flow: place, key: key.name, value, profile_value });
+                }
+            }
+        }
+        found
     }
 
     /// The file's own profiles, each after the one that it starts from.
@@ -145,17 +178,17 @@ impl Profiles {
         let mut fields =
             Fields::read(&PROFILE, &here, &entry.node.origin, entry.node.entries(), problems);
         expand_window(&mut fields, problems);
-        fields.refuse_exclusive("read_delay_ms", problems);
+        fields.refuse_exclusive("application.read_delay_ms", problems);
         if let Some(setting) = fields.setting("slow_start").cloned()
-            && fields.given("reno_slow_start").is_none()
+            && fields.given("reno.slow_start").is_none()
         {
-            fields.fill("reno_slow_start", setting, None);
+            fields.fill("reno.slow_start", setting, None);
         }
         let base = fields.text("base").unwrap_or("rfc").to_owned();
         let base = self.find(&base, "base", fields.origin_of("base"), problems)?;
         inherit(&mut fields, &base);
         fields.complete(problems);
-        check_endpoint(&fields, problems);
+        endpoint::check(&fields, problems);
         Some(fields)
     }
 
@@ -195,7 +228,7 @@ pub(crate) fn built_in(name: &str, text: &str) -> Fields {
     );
     fields.complete(&mut problems);
     fields.remove("base");
-    check_endpoint(&fields, &mut problems);
+    endpoint::check(&fields, &mut problems);
     if let Err(error) = problems.finish() {
         panic!("built-in profile {name}: {error}");
     }
@@ -204,7 +237,7 @@ pub(crate) fn built_in(name: &str, text: &str) -> Fields {
 
 /// Takes over what `base` has; one way to read replaces the other.
 fn inherit(fields: &mut Fields, base: &Fields) {
-    let ways = ["read_rate_mbps", "read_delay_ms"];
+    let ways = ["read_rate_mbps", "application.read_delay_ms"];
     let own = ways.iter().any(|way| fields.setting(way).is_some());
     let replaced = ways.iter().filter(|way| own && fields.setting(way).is_none());
     let replaced: Vec<&str> = replaced.copied().collect();
@@ -226,7 +259,7 @@ fn expand_window(fields: &mut Fields, problems: &mut Problems) {
     for name in ["send_buffer_bytes", "receive_buffer_bytes"] {
         fields.fill(name, Setting::Count(window), origin.clone());
     }
-    fields.fill("initial_receive_buffer_bytes", Setting::Count(0), origin);
+    fields.fill("buffer.initial_receive_bytes", Setting::Count(0), origin);
 }
 
 fn base_of(entry: &Entry) -> Option<&str> {

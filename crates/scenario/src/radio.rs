@@ -4,6 +4,7 @@ mod build;
 mod check;
 mod layers;
 mod neighbours;
+mod parts;
 pub(crate) mod presets;
 mod refused;
 mod timers;
@@ -15,7 +16,7 @@ use crate::model::RadioConfig;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
-use crate::spec::{CELL, PARTS, RADIO, UE};
+use crate::spec::{AccessKind, CELL, Chosen, RADIO, UE};
 use crate::suggest::{list, unknown_name};
 use crate::traces::Traces;
 use crate::value::Setting;
@@ -66,8 +67,8 @@ impl Radio {
         fields.complete(problems);
         let preset = find_preset(&fields, problems)?;
         let cell = read_cell(node, "[radio.cell]", &preset, preset_name(&fields), problems);
-        let tables = Layer::read(node, "radio", preset.access, problems);
-        tables.check_alone(&preset, problems);
+        let tables = Layer::read(node, "radio", preset.access.text(), problems);
+        tables.check_alone(&preset.tables, problems);
         let mut ues: Vec<Ue> = Vec::new();
         for (index, (origin, entries)) in ue_tables(node, problems).into_iter().enumerate() {
             let mut own = Fields::read(&UE, UE.header, origin, entries, problems);
@@ -76,8 +77,8 @@ impl Radio {
                 own.fill("name", Setting::Text(format!("ue-{index}")), None);
             }
             let table = Node { value: Value::Table(entries.to_vec()), origin: origin.clone() };
-            let layer = Layer::read(&table, "radio.ue", preset.access, problems);
-            let mut tables = layers::combine(&[&layer, &tables], &preset, problems);
+            let layer = Layer::read(&table, "radio.ue", preset.access.text(), problems);
+            let mut tables = layers::combine(&[&layer, &tables], &preset.tables, problems);
             tables.load_channels(directory, traces, problems);
             let ue = Ue { fields: own, tables };
             check::names(&ues, &ue, problems);
@@ -171,14 +172,16 @@ fn read_cell(
     problems: &mut Problems,
 ) -> Fields {
     let (origin, entries) = node.table("cell", header, problems);
-    let mut cell = Fields::read_variant(&CELL, preset.access, header, origin, entries, problems);
-    if let Some(access) = cell.text("access")
+    let own = preset.access.text();
+    let mut cell = Fields::read_variant(&CELL, own, header, origin, entries, problems);
+    if let Some(access) = cell.chosen::<AccessKind>()
         && access != preset.access
     {
+        let said = access.text();
         problems.add_with_help(
-            cell.origin_of("access"),
-            format!("`access` is \"{access}\", but the preset \"{name}\" is \"{}\"", preset.access),
-            format!("presets with access = \"{access}\": {}", list(presets::with(access))),
+            cell.origin_of(AccessKind::KEY),
+            format!("`access` is \"{said}\", but the preset \"{name}\" is \"{own}\""),
+            format!("presets with access = \"{said}\": {}", list(presets::with(access))),
         );
     }
     layers::expand_mu(&mut cell, problems);
@@ -203,11 +206,4 @@ fn ue_tables<'a>(node: &'a Node, problems: &mut Problems) -> Vec<(&'a Origin, &'
             tables
         }
     }
-}
-
-/// Keys of the tables that UEs have: `channel`, `channel_up` and so on.
-fn part_keys() -> impl Iterator<Item = (&'static str, &'static crate::spec::Table)> {
-    PARTS.iter().flat_map(|part| {
-        std::iter::once((part.name, part.table)).chain(part.up.map(|up| (up, part.table)))
-    })
 }

@@ -7,7 +7,7 @@ use airpath_base::{Duration, Rate};
 use crate::Origin;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
-use crate::spec::{Default, Key, Kind, Rule, Table};
+use crate::spec::{Chosen, Default, Key, Kind, Rule, Table};
 use crate::suggest::{list, unknown_key};
 use crate::value::{Setting, decode};
 
@@ -65,9 +65,7 @@ impl Fields {
                 read.here = format!("{here} {selector} \"{variant}\"");
             }
         }
-        for entry in entries {
-            read.entry(entry, problems);
-        }
+        read.entries(entries, problems);
         read
     }
 
@@ -88,9 +86,7 @@ impl Fields {
             fields: Vec::new(),
             broken: Vec::new(),
         };
-        for entry in entries {
-            read.entry(entry, problems);
-        }
+        read.entries(entries, problems);
         read
     }
 
@@ -218,6 +214,21 @@ impl Fields {
         }
     }
 
+    /// The value of a key that has an enumeration of its own.
+    pub(crate) fn chosen<T: Chosen>(&self) -> Option<T> {
+        self.choice_of(T::KEY)
+    }
+
+    /// The value of a key whose enumeration several keys have.
+    pub(crate) fn choice_of<T: Chosen>(&self, name: &str) -> Option<T> {
+        T::of(self.text(name)?)
+    }
+
+    /// The selector's value; `None` where the table has none, or says nothing sensible there.
+    pub(crate) fn selected<T: Chosen>(&self) -> Option<T> {
+        T::of(self.variant?)
+    }
+
     /// False for what stands in the file and is not part of the scenario.
     pub(crate) fn enabled(&self) -> bool {
         self.flag("enabled") != Some(false)
@@ -240,9 +251,9 @@ impl Fields {
     }
 
     /// A setting that is a probability.
-    pub(crate) fn share(&self, name: &str) -> Option<f64> {
+    pub(crate) fn fraction(&self, name: &str) -> Option<f64> {
         match self.setting(name) {
-            Some(&Setting::Share(share)) => Some(share),
+            Some(&Setting::Fraction(share)) => Some(share),
             _ => None,
         }
     }
@@ -271,9 +282,29 @@ impl Fields {
         }
     }
 
-    fn entry(&mut self, entry: &Entry, problems: &mut Problems) {
-        let Some(key) = self.table.find(&entry.key, self.variant) else {
-            unknown_key(&entry.key, &entry.origin, self.table, self.variant, &self.here, problems);
+    fn entries(&mut self, entries: &[Entry], problems: &mut Problems) {
+        for entry in entries {
+            let name = entry.key.as_str();
+            let own = || self.table.keys(self.variant).filter(|key| key.subtable() == Some(name));
+            match &entry.node.value {
+                Value::Table(inner) if self.table.has_subtable(name) => {
+                    for each in inner {
+                        self.entry(&format!("{name}.{}", each.key), each, problems);
+                    }
+                }
+                found if own().next().is_some() => problems.add_with_help(
+                    &entry.node.origin,
+                    format!("`{name}` expects a table, not {}", found.describe()),
+                    format!("it has the keys {}", list(own().map(|key| format!("`{}`", key.name)))),
+                ),
+                _ => self.entry(name, entry, problems),
+            }
+        }
+    }
+
+    fn entry(&mut self, name: &str, entry: &Entry, problems: &mut Problems) {
+        let Some(key) = self.table.find(name, self.variant) else {
+            unknown_key(name, &entry.origin, self.table, self.variant, &self.here, problems);
             return;
         };
         // Without a variant, a key may mean more than one thing: judge the selector alone.

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use crate::profiles::{self, built_in};
 use crate::radio::presets;
-use crate::resolve::toml_value;
 use crate::shipped::shipped;
 use crate::spec::{
     CELL, CORE, Default, EMULATION, FLOW, Group, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR, Need,
-    PARTS, PATH, PROFILE, PROGRAM, Privacy, RADIO, ROOT, RUN, Rule, STAGE, Table, UE,
+    PARTS, PATH, PROFILE, PROGRAM, Privacy, RADIO, ROOT, RUN, Rule, STAGE, SUBTABLES, Table, UE,
 };
 use crate::traces;
+use crate::value::toml_value;
 
 /// The whole reference.
 pub fn reference_markdown() -> String {
@@ -40,17 +40,26 @@ const INTRODUCTION: &str = "\
 
 # Scenario files
 
-A scenario is one fully determined experiment: a TOML file. `airpath scenario check FILE` says what
-is wrong with one, `airpath scenario schema` prints a JSON schema for editors.
+A scenario is a TOML file that describes one experiment completely. [The ten keys that you will
+use](../guides/ten-keys.md) come first; this page has all keys. `airpath scenario check FILE` says what is
+wrong with a scenario, and `airpath scenario schema` prints a JSON schema for editors.
 
 Units are in the keys' names: `_ms`, `_s`, `_mbps` (10^6 bits per second), `_bytes`, `_segments`,
-`_packets`, `_slots`, `_symbols`, `_subframes`, `_mhz`, `_khz`, `_db`, `_dbm`, `_m`, `_kmh`. Times are exact to the nanosecond, rates to the bit per second.
+`_packets`, `_slots`, `_symbols`, `_subframes`, `_mhz`, `_khz`, `_db`, `_dbm`, `_m`, `_kmh`. Times are
+exact to the nanosecond, rates to the bit per second.
 
-Every key can be set from the command line: `--set KEY=VALUE`, where KEY is its dotted path and a
-list's elements are counted from 0, e.g. `--set run.duration_s=10`,
-`--set path.down.0.rate_mbps=1.35`, `--set flow.0.congestion=reno`. VALUE is a TOML value; what is
-none is taken as a string. It replaces what the file says, the last one wins; elements cannot be
-added. A name with dots is quoted: `--set 'profile.\"my-10.5\".sack=false'`.
+Every key can be set from the command line with `--set KEY=VALUE`. KEY is the key's dotted path, in which
+the elements of a list are counted from 0: `--set run.duration_s=10`, `--set path.down.0.rate_mbps=1.35`,
+`--set flow.0.congestion=reno`. VALUE is a TOML value; anything else is a string. It replaces the value in
+the file. If a key is set twice, the last value wins. `--set` cannot add elements to a list. A name with
+dots needs quotes: `--set 'profile.\"my-10.5\".options.sack=false'`. In the place of an index, `*` means every
+element of the list to which the key applies: `--set 'flow.*.congestion=bbr'`, `--set 'program.*.enabled=false'`.
+`stage.*` means every stage of both directions.
+
+The keys of a TCP endpoint that are needed less often stand in tables of their own, such as `recovery` and `ack`.
+They can be written in three ways: `recovery.frto = true` in `[[flow]]`, `recovery = { frto = true }`, or
+`frto = true` under `[flow.recovery]`, after the flow's other keys. In earlier versions they were keys of the flow
+itself, such as `frto`. The old names still work, and a warning gives the new one.
 ";
 
 fn section(out: &mut String, table: &Table) {
@@ -107,18 +116,47 @@ fn keys_and_those_of_a_flow<'a>(
     let (shared, own): (Vec<_>, Vec<_>) = groups.partition(shared);
     keys(out, own.into_iter());
     for group in shared {
-        let (Some(first), Some(last)) = (group.keys.first(), group.keys.last()) else { continue };
-        let range = match group.keys.len() {
-            1 => format!("key `{}` of a TCP flow", first.name),
-            _ => format!("keys of a TCP flow from `{}` to `{}`", first.name, last.name),
+        let flat: Vec<_> = group.keys.iter().filter(|key| key.subtable().is_none()).collect();
+        let mut tables: Vec<String> = Vec::new();
+        for table in group.keys.iter().filter_map(Key::subtable).map(code) {
+            if !tables.contains(&table) {
+                tables.push(table);
+            }
+        }
+        let flat = match flat[..] {
+            [] => Vec::new(),
+            [only] => vec![format!("the key `{}`", only.name)],
+            [first, .., last] => vec![format!("the keys from `{}` to `{}`", first.name, last.name)],
         };
-        write(out, format_args!("\nAnd the {range}.\n"));
+        let tables = match &tables[..] {
+            [] => Vec::new(),
+            [only] => vec![format!("the keys of {only}")],
+            _ => vec![format!("the keys of {}", tables.join(", "))],
+        };
+        let all = [flat, tables].concat().join(", and ");
+        write(out, format_args!("\nAnd, of a TCP flow, {all}.\n"));
     }
 }
 
 fn keys<'a>(out: &mut String, groups: impl Iterator<Item = &'a Group>) {
+    let keys: Vec<&Key> = groups.flat_map(|group| group.keys).collect();
+    let (flat, nested): (Vec<_>, Vec<_>) =
+        keys.into_iter().partition(|key| key.subtable().is_none());
+    if !flat.is_empty() || nested.is_empty() {
+        rows(out, flat.into_iter());
+    }
+    for table in SUBTABLES {
+        let mut own = nested.iter().copied().filter(|key| key.subtable() == Some(table.name));
+        if let Some(first) = own.next() {
+            write(out, format_args!("\n#### `{}`\n\n{}\n", table.name, table.doc));
+            rows(out, std::iter::once(first).chain(own));
+        }
+    }
+}
+
+fn rows<'a>(out: &mut String, keys: impl Iterator<Item = &'a Key>) {
     write(out, format_args!("\n| key | value | default | meaning |\n|---|---|---|---|\n"));
-    for key in groups.flat_map(|group| group.keys) {
+    for key in keys {
         let (value, default, meaning) = (value(key), default(key), meaning(key));
         write(out, format_args!("| `{}` | {value} | {default} | {meaning} |\n", key.name));
     }
@@ -137,7 +175,7 @@ fn value(key: &Key) -> String {
         Kind::Flag => "`true`, `false`".to_owned(),
         Kind::Count { .. } => format!("whole number {range}"),
         Kind::Time { .. } | Kind::Rate => format!("number {range}"),
-        Kind::Share | Kind::Real { .. } => format!("number {range}"),
+        Kind::Fraction | Kind::Real { .. } => format!("number {range}"),
         Kind::OrWord { word, kind } => {
             format!("{}, {}", code(format!("{word:?}")), value(&Key { kind: *kind, ..*key }))
         }
@@ -223,7 +261,9 @@ fn built_in_profiles(out: &mut String) {
     }
     write(
         out,
-        format_args!("\nWhy each value is what it is stands in `crates/scenario/profiles/`.\n"),
+        format_args!(
+            "\nThe files in `crates/scenario/profiles/` say why each value is what it is.\n"
+        ),
     );
 }
 
@@ -231,8 +271,8 @@ fn built_in_presets(out: &mut String) {
     write(
         out,
         format_args!(
-            "\n## Presets of the radio\n\nWhat a preset does not say has the default of its key. \
-             `assumed` marks what no source says.\n"
+            "\n## Presets of the radio\n\nA key that a preset leaves out has its default. \
+             `assumed` marks a value for which there is no source.\n"
         ),
     );
     for (name, text) in presets::BUILT_IN {
@@ -252,7 +292,12 @@ fn built_in_traces(out: &mut String) {
 }
 
 fn shipped_scenarios(out: &mut String) {
-    write(out, format_args!("\n## Shipped scenarios\n\nFound by name: `airpath run wire`.\n\n"));
+    write(
+        out,
+        format_args!(
+            "\n## Shipped scenarios\n\nThey are found by their name: `airpath run wire`.\n\n"
+        ),
+    );
     for (name, text) in shipped() {
         let title = text.lines().find_map(|line| line.strip_prefix("title = "));
         write(out, format_args!("- `{name}`: {}\n", title.unwrap_or_default().trim_matches('"')));

@@ -1,14 +1,14 @@
 //! The resolved file: every key with its value, defaults included, in canonical order.
 
-use crate::decimal::unscaled;
-use crate::document::{Document, Stage};
+use crate::document::Document;
 use crate::list::List;
 use crate::profiles::key;
 use crate::radio::Radio;
 use crate::read::Fields;
 use crate::secret::secret_hash;
-use crate::spec::{Key, Kind, Privacy};
-use crate::value::Setting;
+use crate::spec::Privacy;
+use crate::stage::Stage;
+use crate::value::{Setting, toml_value};
 
 /// Writes a document without problems.
 pub(crate) fn write(document: &Document) -> String {
@@ -77,7 +77,7 @@ fn table(out: &mut String, header: Option<&str>, fields: &Fields) {
     }
     for (key, setting) in fields.settings() {
         let written = match (key.privacy, setting) {
-            (Privacy::Place, _) => continue,
+            (Privacy::Location, _) => continue,
             (Privacy::Secret, Setting::Text(secret)) => {
                 let imsi = fields.text("imsi").unwrap_or_default();
                 toml::Value::String(secret_hash(key.name, imsi, secret)).to_string()
@@ -88,19 +88,5 @@ fn table(out: &mut String, header: Option<&str>, fields: &Fields) {
         out.push_str(" = ");
         out.push_str(&written);
         out.push('\n');
-    }
-}
-
-/// A setting in TOML, in the unit of its key.
-pub(crate) fn toml_value(key: &Key, setting: &Setting) -> String {
-    match (setting, key.kind.plain()) {
-        (Setting::Text(text), _) => toml::Value::String(text.clone()).to_string(),
-        (Setting::Flag(flag), _) => flag.to_string(),
-        (Setting::Count(count), _) => count.to_string(),
-        (Setting::Share(number) | Setting::Real(number), _) => number.to_string(),
-        (Setting::Time(time), Kind::Time { unit, .. }) => unscaled(time.as_nanos(), unit.power()),
-        // Only a key of kind `Time` holds a time.
-        (Setting::Time(time), _) => time.as_nanos().to_string(),
-        (Setting::Rate(rate), _) => unscaled(rate.bps(), 6),
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::spec::{
     CELL, CORE, Default, EMULATION, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind, MOBILITY,
-    NEIGHBOUR, Need, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule, STAGE, Table,
-    TimeUnit, UE,
+    NEIGHBOUR, Need, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule, STAGE, SUBTABLES,
+    Table, TimeUnit, UE,
 };
 
 /// The schema as a JSON document.
@@ -92,8 +92,11 @@ fn table(spec: &Table, variant: Option<(&str, &str)>) -> Value {
     }
     let exclusive: Vec<Value> = spec
         .keys(name)
-        .flat_map(|key| key.excludes.iter().map(move |other| json!([key.name, other])))
-        .map(|pair| json!({ "not": { "required": pair } }))
+        .flat_map(|key| key.excludes.iter().map(move |other| [key.name, other]))
+        .map(|pair| {
+            let both: Vec<Value> = pair.into_iter().map(has_key).collect();
+            json!({ "not": { "allOf": both } })
+        })
         .collect();
     if !exclusive.is_empty() {
         schema["allOf"] = json!(exclusive);
@@ -142,6 +145,17 @@ fn either(spec: &Table) -> Value {
     schema
 }
 
+/// A schema of tables that have this key.
+fn has_key(name: &str) -> Value {
+    match name.split_once('.') {
+        None => json!({ "required": [name] }),
+        Some((table, leaf)) => json!({
+            "required": [table],
+            "properties": { table: { "required": [leaf] } },
+        }),
+    }
+}
+
 fn exactly_one(group: &Group) -> Value {
     group.keys.iter().map(|key| json!({ "required": [key.name] })).collect()
 }
@@ -158,9 +172,44 @@ fn properties(spec: &Table, variant: Option<&str>) -> Value {
         {
             schema["const"] = json!(variant);
         }
-        properties.insert(key.name.to_owned(), schema);
+        insert(&mut properties, key, schema);
+    }
+    for key in spec.keys(variant) {
+        if let Some(old) = key.old {
+            insert_old(&mut properties, key, old);
+        }
     }
     Value::Object(properties)
+}
+
+/// Adds the spelling that a key had before. A table may have that name today, as `pacing` does.
+fn insert_old(properties: &mut Map<String, Value>, key: &Key, old: &str) {
+    let mut schema = of_kind(key.kind);
+    schema["deprecated"] = json!(true);
+    schema["description"] = json!(format!("Old spelling of `{}`.", key.name));
+    let schema = match properties.remove(old) {
+        Some(table) => json!({ "oneOf": [table, schema] }),
+        None => schema,
+    };
+    properties.insert(old.to_owned(), schema);
+}
+
+/// Puts a key's schema among the properties, or among those of the table that it stands in.
+fn insert(properties: &mut Map<String, Value>, key: &Key, schema: Value) {
+    let Some((name, leaf)) = key.name.split_once('.') else {
+        properties.insert(key.name.to_owned(), schema);
+        return;
+    };
+    let doc = SUBTABLES.iter().find(|table| table.name == name).map_or("", |table| table.doc);
+    let subtable = properties.entry(name).or_insert_with(|| {
+        json!({
+            "type": "object",
+            "description": doc,
+            "properties": {},
+            "additionalProperties": false,
+        })
+    });
+    subtable["properties"][leaf] = schema;
 }
 
 /// Properties that are tables or lists, made by `schema`, with the keys' own descriptions.
@@ -223,7 +272,7 @@ fn of_kind(kind: Kind) -> Value {
         Kind::Rate => {
             json!({ "type": "number", "exclusiveMinimum": 0, "maximum": FASTEST_BPS / 1_000_000 })
         }
-        Kind::Share => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
+        Kind::Fraction => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
         Kind::Table => json!({ "type": "object" }),
         Kind::List => json!({ "type": "array" }),
     }

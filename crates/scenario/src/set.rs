@@ -4,11 +4,17 @@ use crate::Origin;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::secret::secret_keys;
-use crate::spec::{PATH, ROOT};
+use crate::spec::{PATH, ROOT, Table};
+use crate::spelling::{Warnings, renew_path, table_of};
 use crate::suggest::unknown_key;
 
 /// Merges one argument into the document.
-pub(crate) fn apply(root: &mut Node, argument: &str, problems: &mut Problems) {
+pub(crate) fn apply(
+    root: &mut Node,
+    argument: &str,
+    warnings: &mut Warnings,
+    problems: &mut Problems,
+) {
     let origin = Origin::Set { text: without_secret(argument).into() };
     let Some((key, value)) = split(argument) else {
         problems.add_with_help(
@@ -26,8 +32,92 @@ pub(crate) fn apply(root: &mut Node, argument: &str, problems: &mut Problems) {
         );
         return;
     };
-    let setting = Setting { path: &path, origin: &origin };
-    setting.merge(root, Node::parse_set(value.trim(), &origin), problems);
+    let value = Node::parse_set(value.trim(), &origin);
+    for path in expand(root, path, &value.value, &origin, warnings, problems) {
+        Setting { path: &path, origin: &origin }.merge(root, value.clone(), problems);
+    }
+}
+
+/// In the place of an index: every element of the list to which the key applies.
+const EVERY: &str = "*";
+
+/// The paths that one stands for, with the key's new name.
+fn expand(
+    root: &Node,
+    path: Vec<String>,
+    value: &Value,
+    origin: &Origin,
+    warnings: &mut Warnings,
+    problems: &mut Problems,
+) -> Vec<Vec<String>> {
+    // `stage.*` is every stage of both directions.
+    let stages = matches!(&path[..], [stage, every, ..] if stage == "stage" && every == EVERY);
+    let mut paths = if stages {
+        let of = |direction: &str| {
+            let list = ["path", direction].map(str::to_owned);
+            list.into_iter().chain(path[1..].iter().cloned()).collect()
+        };
+        vec![of("down"), of("up")]
+    } else {
+        vec![path.clone()]
+    };
+    // What both directions have in common is said once.
+    renew_path(&mut paths[0], value, origin, warnings);
+    for path in &mut paths[1..] {
+        renew_path(path, value, origin, &mut Warnings::default());
+    }
+    let Some(at) = paths[0].iter().position(|part| part == EVERY) else { return paths };
+    let mut found = Vec::new();
+    for path in &paths {
+        for index in elements_with(root, path, at) {
+            let mut path = path.clone();
+            path[at] = index.to_string();
+            found.push(path);
+        }
+    }
+    if found.is_empty() {
+        let list = path[..path.iter().position(|part| part == EVERY).unwrap_or(0)].join(".");
+        let none = paths.iter().all(|path| list_at(root, &path[..at]).is_empty());
+        match table_of(&paths[0]) {
+            Some((table, depth)) if !none && paths[0].len() > depth => {
+                let key = paths[0][depth..].join(".");
+                unknown_key(&key, origin, table, None, &format!("any `{list}`"), problems);
+            }
+            _ => problems.add(origin, format!("the scenario has no `{list}`")),
+        }
+    }
+    found
+}
+
+/// The elements at `path[..at]` that can have the rest of the path.
+fn elements_with(root: &Node, path: &[String], at: usize) -> Vec<usize> {
+    let has = |item: &Node| match table_of(path) {
+        Some((table, depth)) if path.len() > depth => {
+            has_key(table, item, &path[depth..].join("."))
+        }
+        _ => true,
+    };
+    let items = list_at(root, &path[..at]).iter().enumerate();
+    items.filter(|(_, item)| has(item)).map(|(index, _)| index).collect()
+}
+
+fn has_key(table: &'static Table, item: &Node, key: &str) -> bool {
+    let text = table.selector.and_then(|selector| match &item.get(selector)?.value {
+        Value::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let variant = table.variants().iter().map(|choice| choice.value).find(|&it| Some(it) == text);
+    table.find(key, variant).is_some()
+        || table.keys(variant).any(|known| known.subtable() == Some(key))
+}
+
+/// The list at that path; empty if there is none.
+fn list_at<'a>(root: &'a Node, path: &[String]) -> &'a [Node] {
+    let node = path.iter().try_fold(root, |node, key| node.get(key));
+    match node.map(|node| &node.value) {
+        Some(Value::List(items)) => items,
+        _ => &[],
+    }
 }
 
 /// The argument as messages show it.

@@ -1,6 +1,28 @@
 //! Every key of a scenario file, as data. Validation, the JSON schema and the reference are all
 //! derived from these tables; nothing else in the crate knows what a key may hold.
 
+/// Enumerations of what keys can hold. What the file says, what the messages and the reference list
+/// and what is built are one list: a new value does not compile until something is built of it.
+macro_rules! choices {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident($key:literal) { $($variant:ident = $value:literal: $doc:literal,)+ }
+    )+) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum $name {
+            $(#[doc = $doc] $variant,)+
+        }
+
+        impl $crate::spec::Chosen for $name {
+            const KEY: &'static str = $key;
+            const CHOICES: &'static [$crate::spec::Choice] =
+                &[$($crate::spec::Choice { value: $value, doc: $doc }),+];
+            const ALL: &'static [Self] = &[$(Self::$variant),+];
+        }
+    )+};
+}
+
 mod core_network;
 mod flow;
 mod program;
@@ -8,14 +30,26 @@ mod radio;
 mod root;
 mod stage;
 mod subscription;
+mod tcp;
 
-pub(crate) use core_network::PLACES;
-pub(crate) use flow::{FLOW, PROFILE};
-pub(crate) use program::PROGRAM;
+pub(crate) use core_network::{
+    OuterHeader, PolicerExcess, ServerSite, StallDistribution, StallTimes, TooBigPacket, TunnelSide,
+};
+pub(crate) use flow::{FLOW, FlowDirection, FlowKind, Opener, PROFILE};
+pub(crate) use program::{PROGRAM, WaitFor};
+pub(crate) use radio::{
+    AccessKind, BlerCurve, BsrPiggyback, BufferAqm, ChannelModel, DataForwarding, Duplex, Fading,
+    Frequencies, HarqCombining, InitialRrc, InitialUmts, LteMcsTable, MissingValue, NrMcsTable,
+    PathLossModel, RlcMode, Scheduler, SignalColumn, TraceEnd, UmtsDown, UmtsSetup, UmtsUp,
+};
 pub(crate) use radio::{CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, UE};
-pub(crate) use root::{EMULATION, PATH, ROOT, RUN};
-pub(crate) use stage::STAGE;
+pub(crate) use root::{EMULATION, Io, Observer, PATH, ROOT, RUN, SlowStartSource};
+pub(crate) use stage::{JitterDistribution, LinkAqm, STAGE, StageKind};
 pub(crate) use subscription::CORE;
+pub(crate) use tcp::{
+    AfterIdle, Arithmetic, Congestion, CwndReduction, Detection, Ecn, Estimator, RenoGrowsBy,
+    RenoHalves, SUBTABLES, SlowStart, TuningRule,
+};
 
 /// One TOML table.
 pub(crate) struct Table {
@@ -51,11 +85,21 @@ pub(crate) enum Rule {
     ExactlyOne,
 }
 
+/// A table within a table: `recovery` holds `recovery.frto`.
+pub(crate) struct Subtable {
+    /// What its keys' names have before the dot.
+    pub(crate) name: &'static str,
+    /// One sentence.
+    pub(crate) doc: &'static str,
+}
+
 /// One key.
 #[derive(Clone, Copy)]
 pub(crate) struct Key {
-    /// Name, unit included.
+    /// Name, unit included. A key of a [`Subtable`] has that one's name and a dot before it.
     pub(crate) name: &'static str,
+    /// The name that it had before, which still works.
+    pub(crate) old: Option<&'static str>,
     /// What it holds.
     pub(crate) kind: Kind,
     /// What holds without it.
@@ -68,6 +112,9 @@ pub(crate) struct Key {
     pub(crate) enumeration: Option<&'static str>,
     /// Who sees it: what it holds goes into no result.
     pub(crate) privacy: Privacy,
+    /// No socket option and no sysctl says the same: in an emulation the kernel does as its version
+    /// does.
+    pub(crate) simulated_only: bool,
     /// One sentence.
     pub(crate) doc: &'static str,
 }
@@ -80,7 +127,7 @@ pub(crate) enum Privacy {
     /// Its hash stands there ([`crate::secret`]).
     Secret,
     /// It is left out: it says where secrets are.
-    Place,
+    Location,
 }
 
 /// What a key holds.
@@ -115,7 +162,7 @@ pub(crate) enum Kind {
     /// Megabits per second, greater than 0.
     Rate,
     /// A probability.
-    Share,
+    Fraction,
     /// A number that may have a fraction.
     Real {
         /// For "a number of …"; empty for a plain number.
@@ -151,6 +198,28 @@ pub(crate) struct Choice {
     pub(crate) value: &'static str,
     /// What it means.
     pub(crate) doc: &'static str,
+}
+
+/// The values of a key, as an enumeration.
+pub(crate) trait Chosen: Copy + PartialEq + 'static {
+    /// The key's name; of several keys with these values the first.
+    const KEY: &'static str;
+    /// How the values are written, and what they mean.
+    const CHOICES: &'static [Choice];
+    /// The values, in the same order.
+    const ALL: &'static [Self];
+
+    /// The value that is written so.
+    fn of(text: &str) -> Option<Self> {
+        let at = Self::CHOICES.iter().position(|choice| choice.value == text)?;
+        Self::ALL.get(at).copied()
+    }
+
+    /// How it is written.
+    fn text(self) -> &'static str {
+        let written = Self::ALL.iter().zip(Self::CHOICES).find(|(known, _)| **known == self);
+        written.map_or("", |(_, choice)| choice.value)
+    }
 }
 
 /// What a [`Kind::Count`] counts.
@@ -224,7 +293,23 @@ impl Key {
         doc: &'static str,
     ) -> Self {
         let privacy = Privacy::Open;
-        Self { name, kind, default, needs: None, excludes: &[], enumeration: None, privacy, doc }
+        Self {
+            name,
+            old: None,
+            kind,
+            default,
+            needs: None,
+            excludes: &[],
+            enumeration: None,
+            privacy,
+            simulated_only: false,
+            doc,
+        }
+    }
+
+    /// The same, with the name that it had before.
+    pub(crate) const fn was(self, old: &'static str) -> Self {
+        Self { old: Some(old), ..self }
     }
 
     /// The same, under a condition.
@@ -240,6 +325,11 @@ impl Key {
     /// The same, secret or the place of secrets.
     pub(crate) const fn private(self, privacy: Privacy) -> Self {
         Self { privacy, ..self }
+    }
+
+    /// The same, which only a simulated endpoint can be told.
+    pub(crate) const fn simulated_only(self) -> Self {
+        Self { simulated_only: true, ..self }
     }
 
     /// The same, impossible together with others.
@@ -268,6 +358,16 @@ impl Table {
         self.keys(variant).find(|key| key.name == name)
     }
 
+    /// The key that had that name before.
+    pub(crate) fn find_old(&self, old: &str) -> Option<&'static Key> {
+        self.keys(None).find(|key| key.old == Some(old))
+    }
+
+    /// True for the name of a table within this one.
+    pub(crate) fn has_subtable(&self, name: &str) -> bool {
+        self.keys(None).any(|key| key.subtable() == Some(name))
+    }
+
     /// Variants to which a key of that name applies.
     pub(crate) fn variants_of(&self, name: &str) -> Vec<&'static str> {
         self.groups
@@ -283,6 +383,13 @@ impl Table {
             Some(Kind::Choice(choices)) => choices,
             _ => &[],
         }
+    }
+}
+
+impl Key {
+    /// The name of the table within the table that it stands in.
+    pub(crate) fn subtable(&self) -> Option<&'static str> {
+        self.name.split_once('.').map(|(table, _)| table)
     }
 }
 
@@ -327,8 +434,8 @@ const ENABLED: Key = Key::new(
     "enabled",
     Kind::Flag,
     Default::Value("true"),
-    "False takes it out of the scenario as if it were not in the file; the numbers of the others, \
-     for `--set` and in names, stay.",
+    "False removes this table from the scenario, as if it were not in the file. The others keep \
+     their numbers in `--set` and in names.",
 );
 
 const fn or(word: &'static str, kind: &'static Kind) -> Kind {
@@ -341,8 +448,4 @@ const fn real(unit: &'static str, min: f64, max: f64) -> Kind {
 
 const fn count(unit: Unit, min: u64, max: u64) -> Kind {
     Kind::Count { unit, min, max }
-}
-
-const fn choice(value: &'static str, doc: &'static str) -> Choice {
-    Choice { value, doc }
 }

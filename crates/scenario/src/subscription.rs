@@ -4,14 +4,14 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use crate::Origin;
-use crate::build::Get;
+use crate::get::Get;
 use crate::model::{CoreConfig, Usim};
 use crate::node::Node;
 use crate::problem::Problems;
 use crate::radio::Radio;
 use crate::read::Fields;
 use crate::secret::is_hash;
-use crate::spec::CORE;
+use crate::spec::{AccessKind, CORE, Chosen};
 
 /// Keys of a USIM.
 const USIM: [&str; 4] = ["imsi", "key", "opc", "apn"];
@@ -77,7 +77,7 @@ pub(crate) fn config(core: &Core, radio: Option<&Radio>) -> CoreConfig {
     CoreConfig {
         subscribers: core.file.clone(),
         keys: core.keys.clone(),
-        access: radio.and_then(|radio| radio.cell.variant).unwrap_or("lte"),
+        access: radio.and_then(|radio| radio.cell.variant).unwrap_or(AccessKind::Lte.text()),
         network,
         prefix,
         apn: get.text("apn").to_owned(),
@@ -113,7 +113,7 @@ fn check_radio(core: &Fields, root: &Node, radio: Option<&Radio>, problems: &mut
         }
         return;
     };
-    if !matches!(radio.cell.variant, Some("lte" | "nr")) {
+    if !matches!(radio.cell.selected(), Some(AccessKind::Lte | AccessKind::Nr)) {
         problems.add_with_help(
             &core.origin,
             "[core] is the core network of LTE and NR",
@@ -207,7 +207,7 @@ pub(crate) fn check_gtpu(
             "`gtpu` needs a radio: the tunnel ends at the base station",
             "add [radio] with a preset, or remove `gtpu`",
         ),
-        Some(radio) if !matches!(radio.cell.variant, Some("lte" | "nr")) => {
+        Some(radio) if !matches!(radio.cell.selected(), Some(AccessKind::Lte | AccessKind::Nr)) => {
             problems.add(origin, "`gtpu` is S1-U or N3: the radio must be LTE or NR")
         }
         _ => {}

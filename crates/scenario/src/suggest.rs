@@ -2,7 +2,7 @@
 
 use crate::Origin;
 use crate::problem::Problems;
-use crate::spec::Table;
+use crate::spec::{Key, Table};
 
 /// Reports a key that the table does not have, or does not have for this variant.
 pub(crate) fn unknown_key(
@@ -13,7 +13,14 @@ pub(crate) fn unknown_key(
     here: &str,
     problems: &mut Problems,
 ) {
-    let allowed = match list(table.keys(variant).map(|key| key.name)) {
+    let subtable = name.split_once('.').map(|(subtable, _)| subtable);
+    let of_subtable = |key: &&Key| subtable.is_none() || key.subtable() == subtable;
+    // The keys of a table within the table are listed where one of them was meant.
+    let listed = |key: &'static Key| match key.subtable() {
+        Some(table) if subtable.is_none() => format!("{table}.…"),
+        _ => key.name.to_owned(),
+    };
+    let allowed = match list(table.keys(variant).filter(of_subtable).map(listed)) {
         none if none.is_empty() => "nothing".to_owned(),
         names => names,
     };
@@ -32,7 +39,8 @@ pub(crate) fn unknown_key(
         _ => format!("unknown key `{name}` in {here}"),
     };
     let keys = || table.keys(variant).map(|key| key.name);
-    let near = meant(name, keys).map(|near| format!("did you mean `{near}`?"));
+    let near = meant(name, keys).or_else(|| meant_in_a_subtable(name, table, variant));
+    let near = near.map(|near| format!("did you mean `{near}`?"));
     problems.add_unknown(origin, message, near, allowed);
 }
 
@@ -80,6 +88,18 @@ fn meant<'a, I: Iterator<Item = &'a str>>(name: &str, keys: impl Fn() -> I) -> O
             )
         })
         .or_else(|| nearest(name, keys()))
+}
+
+/// The key of a table within the table that was probably meant: it is called so there, or has an old
+/// name that is nearly this one.
+fn meant_in_a_subtable(name: &str, table: &Table, variant: Option<&str>) -> Option<&'static str> {
+    let keys = || table.keys(variant).filter(|key| key.subtable().is_some());
+    let leaf = |key: &&Key| key.name.split_once('.').is_some_and(|(_, leaf)| leaf == name);
+    let by_old_name = || {
+        let old = nearest(name, keys().filter_map(|key| key.old))?;
+        keys().find(|key| key.old == Some(old))
+    };
+    keys().find(leaf).or_else(by_old_name).map(|key| key.name)
 }
 
 /// A forgotten unit, or a unit too many, is the likeliest mistake.

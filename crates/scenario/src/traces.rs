@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use airpath_path::radio::channel::{ChannelTrace, ChannelTraceError, LogColumn, Missing};
-use airpath_path::recording::{read_stored, unpacked};
+use airpath_base::recording::{read_stored, unpacked};
 use airpath_path::{Trace, TraceError};
+use airpath_radio::channel::{ChannelTrace, ChannelTraceError, LogColumn, Missing};
 use sha2::{Digest, Sha256};
 
 use crate::Origin;

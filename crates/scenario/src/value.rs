@@ -17,7 +17,7 @@ pub(crate) enum Setting {
     /// A whole number.
     Count(u64),
     /// A probability.
-    Share(f64),
+    Fraction(f64),
     /// A number that may have a fraction.
     Real(f64),
     /// A length of time.
@@ -97,10 +97,10 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
             let rate = Rate::from_bps(bps).filter(|rate| rate.bps() <= FASTEST_BPS);
             rate.map(Setting::Rate).ok_or_else(|| out_of_range(text))
         }
-        (Kind::Share, Value::Integer(text) | Value::Float(text)) => {
+        (Kind::Fraction, Value::Integer(text) | Value::Float(text)) => {
             match text.parse::<f64>() {
                 // `+ 0.0` turns -0 into 0.
-                Ok(share) if (0.0..=1.0).contains(&share) => Ok(Setting::Share(share + 0.0)),
+                Ok(share) if (0.0..=1.0).contains(&share) => Ok(Setting::Fraction(share + 0.0)),
                 Ok(share) if share.is_finite() => Err(out_of_range(text)),
                 _ => Err(mismatch()),
             }
@@ -158,7 +158,7 @@ impl Kind {
                 "a number of seconds, e.g. 30 or 0.5".to_owned()
             }
             Self::Rate => "a number of megabits (10^6 bits) per second, e.g. 0.35".to_owned(),
-            Self::Share => "a number from 0 to 1, e.g. 0.02".to_owned(),
+            Self::Fraction => "a number from 0 to 1, e.g. 0.02".to_owned(),
             Self::File => "a file name, e.g. \"cell.down.gz\"".to_owned(),
             Self::Real { unit: "", .. } => "a number, e.g. 0.5".to_owned(),
             Self::Real { unit, .. } => format!("a number of {unit}, e.g. 2.5"),
@@ -182,9 +182,23 @@ impl Kind {
                 format!("from {} to {}", unscaled(min_ns, power), unscaled(max_ns, power))
             }
             Self::Rate => format!("greater than 0, at most {}", unscaled(FASTEST_BPS, 6)),
-            Self::Share => "from 0 to 1".to_owned(),
+            Self::Fraction => "from 0 to 1".to_owned(),
             Self::Real { min, max, .. } => format!("from {min} to {max}"),
             _ => String::new(),
         }
+    }
+}
+
+/// A setting in TOML, in the unit of its key.
+pub(crate) fn toml_value(key: &Key, setting: &Setting) -> String {
+    match (setting, key.kind.plain()) {
+        (Setting::Text(text), _) => toml::Value::String(text.clone()).to_string(),
+        (Setting::Flag(flag), _) => flag.to_string(),
+        (Setting::Count(count), _) => count.to_string(),
+        (Setting::Fraction(number) | Setting::Real(number), _) => number.to_string(),
+        (Setting::Time(time), Kind::Time { unit, .. }) => unscaled(time.as_nanos(), unit.power()),
+        // Only a key of kind `Time` holds a time.
+        (Setting::Time(time), _) => time.as_nanos().to_string(),
+        (Setting::Rate(rate), _) => unscaled(rate.bps(), 6),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use airpath_base::{Duration, Rate};
+use airpath_base::{Direction, Duration, Rate};
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Jitter, LossConfig, ServiceConfig, StageConfig,
+    Aqm, DelayConfig, Distribution, Jitter, LossConfig, LossProcess, ServiceConfig, StageConfig,
 };
-use airpath_scenario::{Direction, Parsed, ProgramPlace, Source, TcpConfig, Traffic, parse};
+use airpath_scenario::{Parsed, ProgramPlace, Source, TcpConfig, Traffic, parse};
 use airpath_tcp::{
     AckTrain, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig, EarlyExit,
     HystartConfig, ReaderConfig, RoundStart,
@@ -47,7 +47,7 @@ fn the_shortest_scenario_has_every_default() {
     assert!(!scenario.run.ack_table);
     assert!(scenario.down.is_empty());
     let flow = &scenario.flows[0];
-    assert_eq!((flow.id.as_str(), flow.direction), ("bulk-0", Direction::Down));
+    assert_eq!((flow.id.as_str(), flow.direction), ("bulk-0", Direction::Downlink));
     assert_eq!(flow.start, Duration::ZERO);
     let tcp = tcp(&flow.traffic);
     assert!(tcp.sender_opens);
@@ -75,6 +75,16 @@ fn times_and_rates_are_exact() {
 }
 
 #[test]
+fn loss_may_be_of_given_packets_and_of_large_ones_alone() {
+    let text = format!(
+        "[[path.down]]\nstage = \"loss\"\npackets = \"7, 2-3\"\nmin_packet_bytes = 100\n{TEN_MS}{BULK}"
+    );
+    let process = LossProcess::Numbered { numbers: [2, 3, 7].into() };
+    let loss = StageConfig::Loss(LossConfig { process, min_bytes: 100 });
+    assert_eq!(parsed(&text).scenario.down[0].stage, loss);
+}
+
+#[test]
 fn stages_are_what_they_say() {
     let text = format!(
         "[[path.down]]\nstage = \"link\"\nrate_mbps = 1\naqm = \"codel\"\ncodel_target_ms = 7\n\
@@ -96,14 +106,15 @@ fn stages_are_what_they_say() {
     };
     let delay = DelayConfig { base: Duration::from_millis(1), jitter: Some(jitter) };
     assert_eq!(down[1].stage, StageConfig::Delay(delay));
-    assert_eq!(down[2].stage, StageConfig::Loss(LossConfig::Periodic { period: 100 }));
-    let chain = LossConfig::GilbertElliott {
+    let loss = |process| StageConfig::Loss(LossConfig { process, min_bytes: 0 });
+    assert_eq!(down[2].stage, loss(LossProcess::Periodic { period: 100 }));
+    let chain = LossProcess::GilbertElliott {
         good_to_bad: 0.1,
         bad_to_good: 1.0,
         loss_good: 0.0,
         loss_bad: 1.0,
     };
-    assert_eq!(down[3].stage, StageConfig::Loss(chain));
+    assert_eq!(down[3].stage, loss(chain));
     assert_eq!(down[3].name, "down.3.gilbert-elliott");
     let interval = Duration::from_micros(2500);
     assert_eq!(down[4].stage, StageConfig::Batch { interval });
@@ -118,7 +129,11 @@ fn flows_have_the_defaults_of_their_kind() {
     let ids: Vec<_> = flows.iter().map(|flow| (flow.id.as_str(), flow.direction)).collect();
     assert_eq!(
         ids,
-        [("ping-0", Direction::Up), ("file-1", Direction::Down), ("udp-2", Direction::Down)]
+        [
+            ("ping-0", Direction::Uplink),
+            ("file-1", Direction::Downlink),
+            ("udp-2", Direction::Downlink)
+        ]
     );
     let interval = Duration::from_secs(1);
     assert_eq!(flows[0].traffic, Traffic::Ping { interval, packet_bytes: 84, count: None });
@@ -132,7 +147,7 @@ fn flows_have_the_defaults_of_their_kind() {
 #[test]
 fn a_profile_is_derived_and_a_flow_overrides_it() {
     let text = "[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n\
-                [profile.\"b-1.0\"]\nbase = \"a\"\nsack = false\n\
+                [profile.\"b-1.0\"]\nbase = \"a\"\noptions.sack = false\n\
                 [profile.a]\nbase = \"macos-10.5\"\nwindow_bytes = 100000\n\
                 [[flow]]\nkind = \"bulk\"\nprofile = \"b-1.0\"\nreceive_buffer_bytes = 50000\n\
                 [[flow]]\nkind = \"bulk\"\nprofile = \"a\"\ncongestion = \"cubic\"\n\
@@ -184,8 +199,8 @@ fn slow_start_has_versions_and_switches() {
     // Both changes of 4.19.
     let fixed = exit(&[
         "slow_start=hystart-4.19",
-        "hystart_falling_minimum_exits=false",
-        "hystart_late_reset=false",
+        "hystart.falling_minimum_exits=false",
+        "hystart.late_reset=false",
     ]);
     let expected = HystartConfig {
         falling_minimum_exits: false,
@@ -194,7 +209,7 @@ fn slow_start_has_versions_and_switches() {
     };
     assert_eq!(fixed, EarlyExit::Hystart(expected));
     // hystart_detect = 2
-    let delay_only = exit(&["profile=linux-6.1", "hystart_ack_train=false"]);
+    let delay_only = exit(&["profile=linux-6.1", "hystart.ack_train=false"]);
     let expected = HystartConfig { ack_train: AckTrain::Off, ..HystartConfig::LINUX_5_16 };
     assert_eq!(delay_only, EarlyExit::Hystart(expected));
 }
@@ -286,7 +301,10 @@ fn a_flow_reads_as_it_says_whatever_its_profile_does() {
         tcp(&parsed(&text).scenario.flows[0].traffic).receiver.reader
     };
     assert_eq!(reader(""), ReaderConfig::Rate(Rate::from_bps(8_000_000).unwrap()));
-    assert_eq!(reader("read_delay_ms = 2\n"), ReaderConfig::After(Duration::from_millis(2)));
+    assert_eq!(
+        reader("application.read_delay_ms = 2\n"),
+        ReaderConfig::After(Duration::from_millis(2))
+    );
 }
 
 #[test]

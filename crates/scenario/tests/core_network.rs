@@ -2,9 +2,9 @@
 
 use airpath_base::{Duration, Instant, Rate};
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Excess, GateConfig, GateKind, GateSide, GateTimer, GtpuConfig,
-    HostConfig, LinkConfig, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig,
-    Stalls, TooBig, TunnelEnd,
+    Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, LinkConfig, MiddleboxConfig,
+    MiddleboxKind, MiddleboxSide, MiddleboxTimer, OuterIp, PolicerConfig, QueueConfig,
+    ServiceConfig, StageConfig, Stalls, TooBig, TunnelEnd,
 };
 use airpath_scenario::{NamedStage, Scenario, Source, Traffic, parse};
 
@@ -65,24 +65,24 @@ fn a_shaper_is_a_link_and_a_policer_is_not() {
 }
 
 #[test]
-fn gates_have_their_timer_in_the_direction_that_opens_them() {
+fn middleboxes_have_their_timer_in_the_direction_that_opens_them() {
     let scenario = scenario(
         "[[path.up]]\nstage = \"nat\"\n\
          [[path.up]]\nstage = \"firewall\"\ntimeout_s = 60\ninward_refreshes = false\n\
          [[path.down]]\nstage = \"firewall\"\n[[path.down]]\nstage = \"nat\"\n",
     );
-    let gate = |kind, side| StageConfig::Gate(GateConfig { kind, side });
+    let middlebox = |kind, side| StageConfig::Middlebox(MiddleboxConfig { kind, side });
     let timer = |s, inward_refreshes| {
-        GateSide::Outward(GateTimer { timeout: Duration::from_secs(s), inward_refreshes })
+        MiddleboxSide::Outward(MiddleboxTimer { timeout: Duration::from_secs(s), inward_refreshes })
     };
     let stages = |named: Vec<NamedStage>| named.into_iter().map(|named| named.stage);
     let up: Vec<_> = stages(scenario.up).collect();
     // RFC 4787 REQ-5 c): five minutes.
-    let nat = gate(GateKind::Nat, timer(300, true));
-    assert_eq!(up, [nat, gate(GateKind::Firewall, timer(60, false))]);
+    let nat = middlebox(MiddleboxKind::Nat, timer(300, true));
+    assert_eq!(up, [nat, middlebox(MiddleboxKind::Firewall, timer(60, false))]);
     let down: Vec<_> = stages(scenario.down).collect();
-    let inward = |kind| gate(kind, GateSide::Inward);
-    assert_eq!(down, [inward(GateKind::Firewall), inward(GateKind::Nat)]);
+    let inward = |kind| middlebox(kind, MiddleboxSide::Inward);
+    assert_eq!(down, [inward(MiddleboxKind::Firewall), inward(MiddleboxKind::Nat)]);
 }
 
 #[test]

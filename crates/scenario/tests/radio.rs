@@ -3,25 +3,25 @@
 use std::path::Path;
 
 use airpath_base::{Duration, Rate};
-use airpath_path::radio::adaptation::{McsMode, Threshold};
-use airpath_path::radio::cell::{
+use airpath_radio::adaptation::{McsMode, Threshold};
+use airpath_radio::bearer::Forwarding;
+use airpath_radio::buffer::{Discipline, EcnCapable, Isolation};
+use airpath_radio::cell::{
     Access, CellConfig, LteCarrier, LteDuplex, NrCarrier, UeConfig, UeIndex, UmtsDownlink,
     UmtsUplink,
 };
-use airpath_path::radio::channel::{AtEnd, ChannelConfig, PathLoss, Quality};
-use airpath_path::radio::harq::{Combining, Decoding, HarqTiming};
-use airpath_path::radio::mac::Occasions;
-use airpath_path::radio::mac::bsr::Piggyback;
-use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
-use airpath_path::radio::ran::{CellIndex, PlannedHandover};
-use airpath_path::radio::rlc::{
-    Discipline, EcnCapable, Forwarding, Isolation, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn,
-    Release, RlcConfig, UmtsPdu,
-};
-use airpath_path::radio::rrc::umts::{PchConfig, SetupState};
-use airpath_path::radio::rrc::{RrcConfig, RrcState};
-use airpath_path::radio::scheduler::{Policy, RateCap};
-use airpath_path::radio::umts::{EdchCategory, EdchTti, HsdpaCategory};
+use airpath_radio::channel::{AtEnd, ChannelConfig, PathLoss, Quality};
+use airpath_radio::harq::{Combining, Decoding, HarqTiming};
+use airpath_radio::mac::Occasions;
+use airpath_radio::mac::bsr::Piggyback;
+use airpath_radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
+use airpath_radio::pdcp::Release;
+use airpath_radio::ran::{CellIndex, PlannedHandover};
+use airpath_radio::rlc::{LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, RlcConfig, UmtsPdu};
+use airpath_radio::rrc::umts::{PchConfig, SetupState};
+use airpath_radio::rrc::{RrcConfig, RrcState};
+use airpath_radio::scheduler::{Policy, RateCap};
+use airpath_radio::umts::{EdchCategory, EdchTti, HsdpaCategory};
 use airpath_scenario::{Parsed, RadioConfig, Source, parse, radio_presets};
 
 const PING: &str = "[[flow]]\nkind = \"ping\"\n";
@@ -410,7 +410,7 @@ fn uplink_access_is_what_it_says() {
     assert_eq!((ue.bsr.periodic, ue.bsr.retransmission), (None, ms(640)));
     assert_eq!((ue.bsr.request_delay, ue.bsr.channels[0].delays_request), (ms(20), true));
     assert_eq!(ue.bsr.piggyback, Piggyback::Always);
-    assert_eq!(ue.believed.request_grant, 32);
+    assert_eq!(ue.estimate.request_grant, 32);
     let grant = ue.proactive.unwrap();
     assert_eq!(grant.occasions, Occasions::new(ms(10), ms(3)));
     assert_eq!((grant.bytes, grant.keep, ue.configured), (200, Some(ms(100)), None));

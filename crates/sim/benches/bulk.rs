@@ -6,12 +6,12 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
-use airpath_base::{Duration, Rate};
+use airpath_base::{Direction, Duration, Rate};
 use airpath_path::{
-    Aqm, DelayConfig, LinkConfig, LossConfig, QueueConfig, ServiceConfig, StageConfig,
+    Aqm, DelayConfig, LinkConfig, LossConfig, LossProcess, QueueConfig, ServiceConfig, StageConfig,
 };
 use airpath_scenario::{
-    Direction, EmulationConfig, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
+    EmulationConfig, FlowConfig, NamedStage, RunConfig, Scenario, TcpConfig, Traffic,
 };
 use airpath_tcp::{
     BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig, DelayedAckConfig, EndpointConfig,
@@ -194,13 +194,20 @@ impl Arguments {
         let mut down = vec![named("down.0.link", link)];
         if self.loss_percent > 0 {
             let probability = self.loss_percent as f64 / 100.0;
-            down.push(named("down.1.loss", StageConfig::Loss(LossConfig::Random { probability })));
+            down.push(named(
+                "down.1.loss",
+                StageConfig::Loss(LossConfig {
+                    process: LossProcess::Random { probability },
+                    min_bytes: 0,
+                }),
+            ));
         }
         down.push(named("down.1.delay", delay()));
         let flow = |index: u64| FlowConfig {
             index: index as usize,
+            group: None,
             id: format!("bulk-{index}"),
-            direction: Direction::Down,
+            direction: Direction::Downlink,
             start: Duration::ZERO,
             ue: 0,
             traffic: Traffic::Bulk {

@@ -19,9 +19,9 @@ fn main() {
     let (mut from, mut until) = (None, None);
     let before = cpu_seconds();
     let outcome = airpath_sim::simulate(&scenario, 1, &mut |now| {
-        let look = (now, cpu_seconds());
-        until = Some(look);
-        from = from.or((now >= warm).then_some(look));
+        let reading = (now, cpu_seconds());
+        until = Some(reading);
+        from = from.or((now >= warm).then_some(reading));
         true
     });
     let cpu = cpu_seconds() - before;
@@ -30,7 +30,7 @@ fn main() {
         (Some((from, before)), Some((until, after))) if from < until => {
             (after - before) / (until - from).as_secs_f64()
         }
-        _ => cpu / summary.simulated_s,
+        _ => cpu / summary.duration_s,
     };
     let flows = &summary.flows;
     let segments: u64 = flows.iter().map(|flow| flow.bytes_delivered / MSS).sum();

@@ -5,15 +5,17 @@
 use std::collections::BTreeMap;
 
 use airpath_base::{DropReason, Duration, Instant, Packet};
-use airpath_network::{Goes, HOPS, Hops, Network, RADIO};
-use airpath_record::{DropSummary, FairnessSummary, Name, RunSummary, Tables};
+use airpath_metrics::fairness;
+use airpath_network::{Destination, Hop, HopSet, Network};
+use airpath_record::{DropSummary, Name, RunSummary, Tables};
 use airpath_scenario::Scenario;
 
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use crate::flow::{Context, Flow, Summary};
+use crate::goodput::Goodputs;
 
-/// Sources of the agenda: the network's hops, the sampler, then the flows.
-const SAMPLER: usize = HOPS;
+/// Sources of events: the network's hops, the sampler, then the flows.
+const SAMPLER: usize = Hop::ALL.len();
 const FIRST_FLOW: usize = SAMPLER + 1;
 
 /// Events, some hundredths of a second of work, after which `progress` is told at the latest.
@@ -25,7 +27,7 @@ pub(crate) struct World {
     end: Instant,
     sample_interval: Duration,
     ack_table: bool,
-    agenda: Agenda,
+    queue: EventQueue,
     network: Network,
     flows: Vec<Flow>,
     tables: Tables,
@@ -34,10 +36,13 @@ pub(crate) struct World {
     sampled_at: Instant,
     events: u64,
     seed: u64,
+    /// What the path could have carried, where somebody accounts for it.
+    goodputs: Option<Box<Goodputs>>,
 }
 
 impl World {
-    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
+    /// `accounted`: also says where packets spend their time. Nothing else changes.
+    pub(crate) fn new(scenario: &Scenario, seed: u64, accounted: bool) -> Self {
         let mut tables = Tables::default();
         let proxy = scenario.proxy.as_ref();
         // Flows are looked up by their names' places.
@@ -51,21 +56,25 @@ impl World {
                 Flow::new(config, index, ue, proxy, seed, &mut tables.names)
             })
             .collect();
-        let mut network = Network::new(scenario, seed, &mut tables.names);
+        let mut network = if accounted {
+            Network::accounted(scenario, seed, &mut tables.names)
+        } else {
+            Network::new(scenario, seed, &mut tables.names)
+        };
         for (index, flow) in (0..).zip(&scenario.flows) {
             network.add_flow(Name(index), flow.ue);
         }
-        let mut agenda = Agenda::new(FIRST_FLOW + flows.len());
+        let mut queue = EventQueue::new(FIRST_FLOW + flows.len());
         for (index, flow) in flows.iter().enumerate() {
-            agenda.arm(FIRST_FLOW + index, flow.next_wake());
+            queue.arm(FIRST_FLOW + index, flow.next_wake());
         }
-        agenda.arm(SAMPLER, Some(Instant::ZERO + scenario.run.sample_interval));
+        queue.arm(SAMPLER, Some(Instant::ZERO + scenario.run.sample_interval));
         Self {
             now: Instant::ZERO,
             end: Instant::ZERO + scenario.run.duration,
             sample_interval: scenario.run.sample_interval,
             ack_table: scenario.run.ack_table,
-            agenda,
+            queue,
             network,
             flows,
             tables,
@@ -73,13 +82,14 @@ impl World {
             sampled_at: Instant::ZERO,
             events: 0,
             seed,
+            goodputs: accounted.then(|| Goodputs::new(&scenario.flows)).flatten().map(Box::new),
         }
     }
 
     /// Runs until the scenario's end, or until every flow is done. `progress` is told the time at
     /// every sample and now and then between; false stops the run: the result is then `false`.
     pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Instant) -> bool) -> bool {
-        while let Some((source, at)) = self.agenda.first() {
+        while let Some((source, at)) = self.queue.first() {
             if at > self.end {
                 break;
             }
@@ -89,10 +99,10 @@ impl World {
             if self.events.is_multiple_of(PROGRESS_EVENTS) && !progress(at) {
                 return false;
             }
-            match source {
-                0..RADIO => self.run_path(source),
-                RADIO => self.run_radio(),
-                SAMPLER => {
+            match Hop::ALL.get(source) {
+                Some(Hop::Radio) => self.run_radio(),
+                Some(&path) => self.run_path(path),
+                None if source == SAMPLER => {
                     self.sample();
                     if !progress(at) {
                         return false;
@@ -100,9 +110,9 @@ impl World {
                     if self.flows.iter().all(Flow::is_done) {
                         return true;
                     }
-                    self.agenda.rearm(SAMPLER, at + self.sample_interval);
+                    self.queue.rearm(SAMPLER, at + self.sample_interval);
                 }
-                flow => self.run_flow(flow - FIRST_FLOW),
+                None => self.run_flow(source - FIRST_FLOW),
             }
         }
         self.now = self.end;
@@ -114,13 +124,13 @@ impl World {
 
     /// Something leaves a path, or happens in it.
     #[inline]
-    fn run_path(&mut self, path: usize) {
-        let mut sent = Hops::default();
+    fn run_path(&mut self, path: Hop) {
+        let mut sent = HopSet::default();
         let next = loop {
             let Some(ref departure) = self.network.poll_path(path, self.now) else {
                 break self.network.next_of(path);
             };
-            self.go_on(path, self.network.after_path(path), &departure.packet, &mut sent);
+            self.go_on(self.network.after_path(path), &departure.packet, &mut sent);
             let next = self.network.next_of(path);
             if next.is_none_or(|at| at > self.now) {
                 break next;
@@ -131,30 +141,34 @@ impl World {
 
     /// Something leaves the radio, or happens in it.
     fn run_radio(&mut self) {
-        let mut sent = Hops::default();
+        let mut sent = HopSet::default();
         while let Some(ref departure) = self.network.poll_radio(self.now) {
-            let goes = self.network.after_radio(departure.direction);
-            self.go_on(RADIO, goes, &departure.packet, &mut sent);
+            let to = self.network.after_radio(departure.direction);
+            self.go_on(to, &departure.packet, &mut sent);
         }
-        self.rearm(RADIO, self.network.next_of(RADIO), sent);
+        self.rearm(Hop::Radio, self.network.next_of(Hop::Radio), sent);
     }
 
-    /// A packet that left a hop goes where it goes.
+    /// A packet that left a hop goes on.
     #[inline(always)]
-    fn go_on(&mut self, hop: usize, goes: Goes, packet: &Packet, sent: &mut Hops) {
+    fn go_on(&mut self, to: Destination, packet: &Packet, sent: &mut HopSet) {
         let index = packet.flow.0 as usize;
         let flow = &mut self.flows[index];
-        match goes {
-            Goes::On(next) => {
-                self.network.pass(self.now, next, *packet);
+        match to {
+            Destination::Hop(next) => {
+                self.network.forward(self.now, next, *packet);
                 sent.add(next);
             }
-            Goes::ToProxy(next) if flow.passes_proxy() => {
-                self.network.pass(self.now, next, *packet);
+            Destination::Proxy(direction) if flow.ignores_proxy() => {
+                let next = Hop::from_proxy(direction);
+                self.network.forward(self.now, next, *packet);
                 sent.add(next);
             }
-            Goes::ToProxy(_) | Goes::Out(_) => {
-                let path = if let Goes::Out(path) = goes { path } else { hop };
+            Destination::Proxy(direction) | Destination::Endpoint(direction) => {
+                let at_proxy = matches!(to, Destination::Proxy(_));
+                if let Some(goodputs) = self.goodputs.as_mut().filter(|_| !at_proxy) {
+                    goodputs.on_arrival(direction, packet);
+                }
                 let mut context = Context {
                     now: self.now,
                     network: &mut self.network,
@@ -162,19 +176,26 @@ impl World {
                     ack_table: self.ack_table,
                     sent: *sent,
                 };
-                flow.on_packet(path, packet, &mut context);
+                if at_proxy {
+                    flow.on_packet_at_proxy(direction, packet, &mut context);
+                } else {
+                    flow.on_packet(direction, packet, &mut context);
+                }
                 *sent = context.sent;
-                arm_earlier(&mut self.agenda, FIRST_FLOW + index, flow.next_wake());
+                if let Some(goodputs) = &mut self.goodputs {
+                    goodputs.follow(self.now, index, flow.is_measured(), &mut self.network);
+                }
+                arm_earlier(&mut self.queue, FIRST_FLOW + index, flow.next_wake());
             }
         }
     }
 
     /// A hop is done for now, and others have something new.
     #[inline]
-    fn rearm(&mut self, hop: usize, next: Option<Instant>, sent: Hops) {
-        self.agenda.rearm(hop, next.unwrap_or(Instant::MAX));
+    fn rearm(&mut self, hop: Hop, next: Option<Instant>, sent: HopSet) {
+        self.queue.rearm(hop.index(), next.unwrap_or(Instant::MAX));
         for other in sent.iter().filter(|&other| other != hop) {
-            self.agenda.arm(other, self.network.next_of(other));
+            self.queue.arm(other.index(), self.network.next_of(other));
         }
     }
 
@@ -184,29 +205,35 @@ impl World {
             network: &mut self.network,
             tables: &mut self.tables,
             ack_table: self.ack_table,
-            sent: Hops::default(),
+            sent: HopSet::default(),
         };
         let flow = &mut self.flows[index];
         // Timers are re-armed lazily: this may be early, and then only sets the next wake.
         flow.on_wake(&mut context);
         let sent = context.sent;
-        self.agenda.rearm(FIRST_FLOW + index, flow.next_wake().unwrap_or(Instant::MAX));
+        if let Some(goodputs) = &mut self.goodputs {
+            goodputs.follow(self.now, index, flow.is_measured(), &mut self.network);
+        }
+        self.queue.rearm(FIRST_FLOW + index, flow.next_wake().unwrap_or(Instant::MAX));
         for hop in sent.iter() {
-            self.agenda.arm(hop, self.network.next_of(hop));
+            self.queue.arm(hop.index(), self.network.next_of(hop));
         }
     }
 
     fn sample(&mut self) {
         self.sampled_at = self.now;
-        let Self { now, network, tables, flows, ack_table, drops, .. } = self;
+        let Self { now, network, tables, flows, ack_table, drops, goodputs, .. } = self;
         network.drain_drops(&mut |_, place, drop| {
             let flow = drop.packet.flow.0;
             flows[flow as usize].on_drop(&drop.packet);
             *drops.entry((place, drop.reason, Name(flow))).or_default() += 1;
         });
         network.sample(*now, tables);
+        if let Some(goodputs) = goodputs {
+            goodputs.mark(*now, network);
+        }
         for flow in flows.iter_mut() {
-            let (now, ack_table, sent) = (*now, *ack_table, Hops::default());
+            let (now, ack_table, sent) = (*now, *ack_table, HopSet::default());
             let mut context = Context { now, network, tables, ack_table, sent };
             flow.sample(&mut context);
         }
@@ -216,7 +243,7 @@ impl World {
     pub(crate) fn finish(mut self) -> (RunSummary, Tables) {
         let mut summary = RunSummary {
             seed: self.seed,
-            simulated_s: self.now.as_secs_f64(),
+            duration_s: self.now.as_secs_f64(),
             events: self.events,
             ..RunSummary::default()
         };
@@ -230,9 +257,15 @@ impl World {
                 packets,
             })
             .collect();
-        let Self { now, mut network, mut tables, ack_table, flows, .. } = self;
+        let Self { now, mut network, mut tables, ack_table, flows, mut goodputs, .. } = self;
+        if let Some(goodputs) = &mut goodputs {
+            goodputs.mark(now, &mut network);
+        }
+        let activities: Vec<_> = flows.iter().map(Flow::activities).collect();
+        let mut name = |place| Some(tables.names.name(network.place(place)?).to_owned());
+        summary.breakdowns = flows.iter().flat_map(|flow| flow.breakdowns(&mut name)).collect();
         for (index, flow) in (0..).zip(flows) {
-            let (network, tables, sent) = (&mut network, &mut tables, Hops::default());
+            let (network, tables, sent) = (&mut network, &mut tables, HopSet::default());
             let mut context = Context { now, network, tables, ack_table, sent };
             match flow.finish(&mut context) {
                 Summary::Flow(flow) => {
@@ -250,30 +283,33 @@ impl World {
                 }
             }
         }
-        Self::summarise_fairness(&mut summary);
-        (summary, tables)
-    }
-
-    /// TCP flows that ran, by direction.
-    fn summarise_fairness(summary: &mut RunSummary) {
-        for direction in ["down", "up"] {
-            let goodputs: Vec<f64> = summary
-                .flows
-                .iter()
-                .filter(|flow| flow.direction == direction && flow.congestion.is_some())
-                .filter_map(|flow| flow.goodput_mbps)
-                .collect();
-            summary.fairness.extend(FairnessSummary::of(direction, &goodputs));
+        summary.fairness = fairness(&summary.flows);
+        if let Some(goodputs) = &goodputs {
+            let mut name = |place| Some(tables.names.name(network.place(place)?).to_owned());
+            for (index, activities) in activities.iter().enumerate() {
+                let id = tables.names.name(Name(index as u32));
+                let flow = summary.flows.iter().find(|flow| flow.id == id);
+                let goodput = flow.and_then(|flow| flow.goodput_mbps);
+                let Some((goodput, activities)) = goodput.zip(activities.as_ref()) else {
+                    continue;
+                };
+                let known = summary.breakdowns.iter_mut().find(|breakdown| breakdown.id == id);
+                if let Some(breakdown) = known {
+                    breakdown.goodput_mbps =
+                        goodputs.breakdown(index, goodput, activities, &mut name);
+                }
+            }
         }
+        (summary, tables)
     }
 }
 
 /// A timer may be re-armed to an earlier time only: a later one is noticed when it fires.
 #[inline]
-fn arm_earlier(agenda: &mut Agenda, source: usize, at: Option<Instant>) {
+fn arm_earlier(queue: &mut EventQueue, source: usize, at: Option<Instant>) {
     if let Some(at) = at
-        && at < agenda.due(source)
+        && at < queue.due(source)
     {
-        agenda.arm(source, Some(at));
+        queue.arm(source, Some(at));
     }
 }

@@ -1,38 +1,11 @@
 //! Nothing is allocated per packet in steady state.
 
-#![allow(unsafe_code, reason = "a global allocator is unsafe by its trait")]
-
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: as the caller promised.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: as the caller promised.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
+use airpath_testing::{CountingAllocator, allocations};
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[test]
 fn a_longer_run_allocates_no_more_per_packet() {
@@ -68,12 +41,12 @@ rate_mbps = 5
 
 fn no_more_per_packet(text: &str) {
     let measure = |seconds: u32| {
-        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let before = allocations();
         let summary = common::run(text, &[&format!("run.duration_s={seconds}")]);
         let flows = summary.flows.iter().map(|flow| flow.segments_sent);
         let proxies = summary.proxies.iter().map(|proxy| proxy.segments_sent);
         let packets: u64 = flows.chain(proxies).sum();
-        (ALLOCATIONS.load(Ordering::Relaxed) - before, packets)
+        (allocations() - before, packets)
     };
     let (short, packets) = measure(20);
     let (long, more_packets) = measure(80);

@@ -42,7 +42,7 @@ profile = \"{profile}\"
 congestion = \"{congestion}\"
 send_buffer_bytes = 4000000000
 receive_buffer_bytes = 1000000000
-initial_receive_buffer_bytes = 0
+buffer.initial_receive_bytes = 0
 ",
             self.seconds,
             self.mbps,
@@ -56,7 +56,7 @@ initial_receive_buffer_bytes = 0
         flow(&text, &[])
     }
 
-    /// Share of what the link can carry, start included.
+    /// OtherWork of what the link can carry, start included.
     fn used(&self, flow: &FlowSummary) -> f64 {
         let payload = self.mbps as f64 * 1448.0 / 1500.0;
         flow.goodput_mbps.expect("it has run") / payload

@@ -2,11 +2,12 @@
 
 mod common;
 
-use airpath_base::FlowId;
-use airpath_base::{Datagram, Duration, Ecn, Histogram, Instant, Packet, Payload, Tunnel};
-use airpath_network::{FROM_SERVER, FROM_UE, Network, NetworkLook};
+use airpath_base::{
+    Datagram, Direction, Duration, Ecn, FlowId, Histogram, Instant, Packet, Payload, Tunnel,
+};
+use airpath_network::{Hop, Network, NetworkSnapshot};
 use airpath_record::{Quantiles, RunSummary, Tables};
-use airpath_scenario::{Direction, Scenario, Source, Traffic, parse, shipped};
+use airpath_scenario::{Scenario, Source, Traffic, parse, shipped};
 
 const PINGS: &str = "
 [[flow]]
@@ -28,29 +29,29 @@ struct Echoes {
     sent: Vec<u64>,
     rtts: Vec<Histogram>,
     /// Filled in whenever anything happens.
-    look: Option<NetworkLook>,
+    snapshot: Option<NetworkSnapshot>,
 }
 
 impl Echoes {
     fn of(scenario: &Scenario, seed: u64) -> Self {
-        Self::watched(scenario, seed, false)
+        Self::observed(scenario, seed, false)
     }
 
-    fn watched(scenario: &Scenario, seed: u64, watched: bool) -> Self {
+    fn observed(scenario: &Scenario, seed: u64, observed: bool) -> Self {
         let mut tables = Tables::default();
         let names: Vec<_> = scenario.flows.iter().map(|f| tables.names.add(&f.id)).collect();
         let mut network = Network::new(scenario, seed, &mut tables.names);
         for (name, flow) in names.into_iter().zip(&scenario.flows) {
             network.add_flow(name, flow.ue);
         }
-        let look = watched.then(|| network.look(Instant::ZERO, &tables.names));
+        let snapshot = observed.then(|| network.snapshot(Instant::ZERO, &tables.names));
         let flows = scenario.flows.len();
         let mut echoes = Self {
             network,
             next: vec![Instant::ZERO; flows],
             sent: vec![0; flows],
             rtts: vec![Histogram::new(); flows],
-            look,
+            snapshot,
         };
         echoes.run(scenario);
         echoes
@@ -71,16 +72,13 @@ impl Echoes {
                 if datagram.reply {
                     self.rtts[flow].record(arrival.at - datagram.sent_at);
                 } else {
-                    let back = match scenario.flows[flow].direction {
-                        Direction::Down => FROM_UE,
-                        Direction::Up => FROM_SERVER,
-                    };
+                    let back = Hop::from_endpoint(scenario.flows[flow].direction.reverse());
                     let payload = Payload::Datagram(Datagram { reply: true, ..datagram });
                     self.network.enter(arrival.at, back, Packet { payload, ..arrival.packet });
                 }
             }
-            if let Some(look) = &mut self.look {
-                self.network.update(now, look);
+            if let Some(snapshot) = &mut self.snapshot {
+                self.network.update(now, snapshot);
             }
             for (index, flow) in scenario.flows.iter().enumerate() {
                 if self.next[index] == now {
@@ -98,13 +96,10 @@ impl Echoes {
             size: packet_bytes,
             ecn: Ecn::NotEct,
             tunnel: Tunnel::default(),
+            journey: None,
             payload: Payload::Datagram(datagram),
         };
-        let path = match direction {
-            Direction::Down => FROM_SERVER,
-            Direction::Up => FROM_UE,
-        };
-        self.network.enter(now, path, packet);
+        self.network.enter(now, Hop::from_endpoint(direction), packet);
         self.sent[index] += 1;
         self.next[index] = now + interval;
     }
@@ -138,36 +133,40 @@ fn looking_changes_nothing_and_sees_what_the_summary_sums_up() {
         let mut scenario = parse(&source, &[]).unwrap_or_else(|error| panic!("{error}")).scenario;
         scenario.flows = common::scenario(PINGS, &[]).flows;
         scenario.run.duration = Duration::from_secs(2);
-        let mut watched = Echoes::watched(&scenario, 3, true);
+        let mut observed = Echoes::observed(&scenario, 3, true);
         let alone = Echoes::of(&scenario, 3);
-        for (one, other) in watched.rtts.iter().zip(&alone.rtts) {
+        for (one, other) in observed.rtts.iter().zip(&alone.rtts) {
             let all = |rtts: &Histogram| (rtts.count(), rtts.mean(), rtts.deviation(), rtts.max());
             assert_eq!(all(one), all(other), "{name}");
         }
         let end = Instant::ZERO + scenario.run.duration;
-        let mut look = watched.look.take().expect("it was watched");
-        watched.network.update(end, &mut look);
-        let mut summary = RunSummary { simulated_s: 2.0, ..RunSummary::default() };
-        watched.network.summarise(end, &mut summary);
+        let mut snapshot = observed.snapshot.take().expect("it was watched");
+        observed.network.update(end, &mut snapshot);
+        let mut summary = RunSummary { duration_s: 2.0, ..RunSummary::default() };
+        observed.network.summarise(end, &mut summary);
         let bytes = |id: &str| {
             let link =
                 summary.links.iter().find(|link| link.id == id).expect("a link of this name");
             (link.throughput_mbps * 1e6 / 8.0 * 2.0).round() as u64
         };
-        for link in &look.links {
+        for link in &snapshot.links {
             assert_eq!(link.bytes, bytes(&link.id), "{name}: {}", link.id);
         }
         // The first UE has all pings.
-        let Some(ue) = look.ues.first() else { continue };
-        for (side, radio) in ["down", "up"].into_iter().zip(&ue.radio) {
-            let id = format!("{}.{side}", ue.id);
+        let Some(ue) = snapshot.ues.first() else { continue };
+        for (direction, radio) in Direction::BOTH.into_iter().zip(&ue.radio) {
+            let id = format!("{}.{}", ue.id, direction.name());
             let whole = summary.radio.iter().find(|entry| entry.id == id).expect("a UE with flows");
             assert_eq!(radio.bytes, bytes(&format!("radio.{id}")), "{name}: {id}");
             assert_eq!(radio.harq_retransmissions, whole.harq_retransmissions, "{name}: {id}");
             assert_eq!(radio.prbs, (whole.prbs_per_s * 2.0).round() as u64, "{name}: {id}");
         }
-        let prbs = |side: usize| look.ues.iter().map(|ue| ue.radio[side].prbs).sum::<u64>();
-        let used = |side: usize| look.cells.iter().map(|cell| cell.prbs[side]).sum::<u64>();
-        assert_eq!([prbs(0), prbs(1)], [used(0), used(1)], "{name}");
+        let prbs = |direction: Direction| {
+            snapshot.ues.iter().map(|ue| ue.radio[direction].prbs).sum::<u64>()
+        };
+        let used = |direction: Direction| {
+            snapshot.cells.iter().map(|cell| cell.prbs[direction]).sum::<u64>()
+        };
+        assert_eq!(Direction::BOTH.map(prbs), Direction::BOTH.map(used), "{name}");
     }
 }

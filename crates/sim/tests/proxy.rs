@@ -249,7 +249,7 @@ size_bytes = 3000000
 }
 
 /// A NAT between server and proxy, a firewall between proxy and UE: what follows adds the flow.
-const GATES: &str = "
+const MIDDLEBOXES: &str = "
 [[path.down]]
 stage = \"nat\"
 [[path.down]]
@@ -278,8 +278,8 @@ stage = \"nat\"
 ";
 
 #[test]
-fn a_gate_on_either_side_wants_tcp_opened_by_the_ue() {
-    let text = format!("{GATES}[[flow]]\nkind = \"bulk\"\n");
+fn a_middlebox_on_either_side_wants_tcp_opened_by_the_ue() {
+    let text = format!("{MIDDLEBOXES}[[flow]]\nkind = \"bulk\"\n");
     let delivered = |sets: &[&str]| run(&text, sets).flows[0].bytes_delivered;
     assert_eq!(delivered(&["run.duration_s=5"]), 0);
     let opened = delivered(&["run.duration_s=5", "flow.0.opened_by=receiver"]);
@@ -291,8 +291,8 @@ fn a_gate_on_either_side_wants_tcp_opened_by_the_ue() {
 }
 
 #[test]
-fn a_gate_asks_its_counterpart_on_its_side_of_the_proxy() {
-    // Only the first datagram goes up. The gate that forgets it first drops all that follow, and
+fn a_middlebox_asks_its_counterpart_on_its_side_of_the_proxy() {
+    // Only the first datagram goes up. The middlebox that forgets it first drops all that follow, and
     // says so by its own reason.
     let udp = "[[flow]]\nkind = \"udp\"\nrate_mbps = 1\nopened_by = \"receiver\"\n";
     let dropped = |nat_s: u32, firewall_s: u32| {
@@ -303,7 +303,7 @@ fn a_gate_asks_its_counterpart_on_its_side_of_the_proxy() {
             "path.up.1.inward_refreshes=false".to_owned(),
             "path.up.4.inward_refreshes=false".to_owned(),
         ];
-        let text = format!("{GATES}{udp}");
+        let text = format!("{MIDDLEBOXES}{udp}");
         let scenario = common::scenario(&text, &sets.each_ref().map(String::as_str));
         let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).expect("not stopped");
         let tables = outcome.tables.finish(false);
@@ -337,7 +337,7 @@ proptest! {
         };
         let keys = format!(
             "congestion = \"{congestion}\"\nreceive_buffer_bytes = {}\nsend_buffer_bytes = {}\n\
-             initial_receive_buffer_bytes = 0\n",
+             buffer.initial_receive_bytes = 0\n",
             buffers[0], buffers[1]
         );
         let route = Route {
@@ -360,7 +360,7 @@ proptest! {
             (flow.bytes_delivered, proxy.bytes_received, proxy.bytes_acked),
             (size, size, size)
         );
-        prop_assert!(summary.simulated_s < 600.0, "the connections were not closed");
+        prop_assert!(summary.duration_s < 600.0, "the connections were not closed");
         prop_assert!(proxy.buffered_bytes_max <= buffers[0] + buffers[1]);
         let again = run(&text, &sets);
         prop_assert_eq!(serde_json::to_string(&summary).ok(), serde_json::to_string(&again).ok());

@@ -17,9 +17,9 @@ delay_ms = 50
 [[flow]]
 kind = \"bulk\"
 window_bytes = 1000000000
-slow_start_limit_segments = 0
-delayed_ack_segments = 1
-min_rto_ms = 1000
+cwnd.slow_start_limit_segments = 0
+ack.delayed_segments = 1
+rto.min_ms = 1000
 ";
 
 /// RFC 6928, RFC 5681: IW10, no delayed acknowledgements, no loss: 10, 30, 70, … segments after
@@ -35,11 +35,25 @@ fn slow_start_doubles_every_round_trip_from_ten_segments() {
     }
 }
 
+/// An application that writes three parts of three segments: each arrives half a round trip later, the
+/// first after the round trip of the handshake.
+#[test]
+fn an_application_writes_at_given_times() {
+    let sets = ["flow.0.kind=file", "flow.0.size_bytes=13032", "flow.0.opened_by=sender"];
+    let delivered = |seconds: &str| {
+        let duration = format!("run.duration_s={seconds}");
+        let times = "flow.0.write_times_s=0, 0.3, 1";
+        flow(LONG_WIRE, &[sets[0], sets[1], sets[2], times, &duration]).bytes_delivered
+    };
+    let seen = ["0.149", "0.151", "0.349", "0.351", "1.049", "1.051"].map(delivered);
+    assert_eq!(seen, [0, 4344, 4344, 8688, 8688, 13_032]);
+}
+
 /// RFC 5681 (2) as BSD does it, one segment for each acknowledgement, with delayed
 /// acknowledgements of every second segment: growth by a half.
 #[test]
 fn slow_start_with_delayed_acks_and_byte_counting_off_grows_by_half() {
-    let sets = ["flow.0.slow_start_limit_segments=1", "flow.0.delayed_ack_segments=2"];
+    let sets = ["flow.0.cwnd.slow_start_limit_segments=1", "flow.0.ack.delayed_segments=2"];
     for (round, segments) in (1..).zip([10, 25, 47, 80u64]) {
         let seconds = 0.1 + 0.1 * f64::from(round) - 0.01;
         let duration = format!("run.duration_s={seconds:.3}");
@@ -108,12 +122,12 @@ delay_ms = 75
 kind = \"bulk\"
 profile = \"linux-6.1\"
 window_bytes = 100000000
-header_bytes = 66
+options.header_bytes = 66
 ";
     for (version, published, reason) in
         [("hystart-5.16", 516.0, "delay"), ("hystart-6.14", 632.0, "ack_train")]
     {
-        for acknowledgements in ["flow.0.delayed_ack_segments=1", "flow.0.delayed_ack_segments=2"] {
+        for acknowledgements in ["flow.0.ack.delayed_segments=1", "flow.0.ack.delayed_segments=2"] {
             let slow_start = format!("flow.0.slow_start={version}");
             let exit = flow(text, &[&slow_start, acknowledgements]).slow_start_exit;
             let exit = exit.expect("slow start ends");

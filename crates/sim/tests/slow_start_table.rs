@@ -18,7 +18,7 @@ const VERSIONS: [(&str, &str); 8] = [
     (
         "4.19, both changes",
         "slow_start = \"hystart-4.19\"\nhystart_falling_minimum_exits = false\n\
-         hystart_late_reset = false",
+         hystart.late_reset = false",
     ),
     ("5.6", "slow_start = \"hystart-5.6\""),
     ("5.8", "slow_start = \"hystart-5.8\""),
@@ -66,15 +66,15 @@ const INTRODUCTION: &str = "\
 
 # Where slow start ends
 
-One download, profile `linux-6.1`, whose slow start alone differs; a buffer of 10 BDP. The
-acknowledgements' way is clean, or delays each by a uniform time of up to 4, 8 or 16 ms (order
-kept), or lets them go in batches, each 5 to 40 ms. No other traffic, and no queue but the flow's
-own: the earlier an exit below 1 BDP, the longer congestion avoidance has to make up for it.
+Each case is one download with profile `linux-6.1`, of which only slow start differs, and a buffer of 10
+BDP (bandwidth-delay products). The way of the acknowledgements is clean, or it delays each by a uniform time of up to 4,
+8 or 16 ms (their order stays), or it lets them go in batches every 5 to 40 ms. There is no other traffic and no
+queue except the flow's own. The further below 1 BDP an exit is, the longer congestion avoidance takes to make up for it.
 
-A cell: cwnd in BDP (rate × RTT without jitter or batches), cwnd in segments, time since the SYN,
-reason. With jitter the median of 15 seeds (5 from 1,000 segments of BDP on) by cwnd, the smallest
-and the largest in parentheses, and how often each reason was, where there are several. \"4.19, both changes\" has neither the exit by a falling minimum nor
-the late reset.
+A cell of a table has cwnd in BDP (rate × RTT without jitter or batches), cwnd in segments, the time since the SYN, and
+the reason. With jitter it has the median of 15 seeds by cwnd (5 seeds from a BDP of 1,000 segments on), the smallest
+and the largest in parentheses, and how often each reason occurred if there are several. \"4.19, both changes\" has
+neither the exit by a falling minimum nor the late reset.
 ";
 
 fn section(document: &mut String, mbps: f64, rtt_ms: f64) {

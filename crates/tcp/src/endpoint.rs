@@ -1,22 +1,17 @@
 //! One end of a connection: handshake, a sending and a receiving half, three verbs.
 
-use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, SackBlocks, Segment};
+use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment, Timestamps};
 
+use crate::event::{Event, EventKind};
 use crate::receiver::{CeCounters, MAX_WINDOW_SCALE, Receiver};
-use crate::sender::{LimitTimes, Sender, SenderCounters, timestamp};
-use crate::{EcnConfig, EndpointConfig, Window};
+use crate::sender::{self, Activity, LimitTimes, Sender, SenderCounters};
+use crate::timestamp::timestamp;
+use crate::{CongestionControl, EcnConfig, EndpointConfig, Window};
 
 /// Options of a SYN: MSS, SACK permitted, timestamps, window scale (RFC 9293, 2018, 7323).
 const SYN_OPTIONS: u32 = 20;
 /// IPv4 and TCP headers without options.
 const BASE_HEADER: u32 = 40;
-
-/// On a SYN: "SACK permitted" (RFC 2018 2). An option on the wire; a segment of the model carries
-/// it beside the flags.
-pub const SACK_PERMITTED: Flags = Flags(1 << 7);
-
-/// The segment was sent before. Nothing on the wire: for drivers and captures.
-pub const RETRANSMISSION: Flags = Flags(1 << 6);
 
 /// What a SYN says that asks for ECN (RFC 3168 6.1.1).
 const ECN_SETUP: Flags = Flags::ECE.with(Flags::CWR);
@@ -41,6 +36,7 @@ pub struct Endpoint {
     /// The SYN's retransmission timer.
     handshake_timer: Option<Instant>,
     syn_sent_at: Instant,
+    first_syn_at: Instant,
     syns_sent: u32,
     syn_pending: bool,
     /// A SYN without ECN was sent: no data of ours is marked (RFC 3168 6.1.1).
@@ -72,10 +68,20 @@ impl Endpoint {
             peer_scale: 0,
             handshake_timer: None,
             syn_sent_at: now,
+            first_syn_at: now,
             syns_sent: 0,
             syn_pending: false,
             plain_syn: false,
         }
+    }
+
+    /// Replaces the congestion control that the configuration names by one of the caller's. To be
+    /// called before anything else. cwnd begins at the initial window, without an ssthresh.
+    #[must_use]
+    pub fn with_congestion_control(mut self, algorithm: Box<dyn CongestionControl>) -> Self {
+        let window = Window::initial(self.config.initial_window);
+        self.sender = Sender::with(&self.config, algorithm, window);
+        self
     }
 
     /// The application offers `bytes` more to send; `u64::MAX` is "as much as TCP takes".
@@ -97,7 +103,7 @@ impl Endpoint {
     /// Both ends understand ECN, as if the handshake had said so.
     #[doc(hidden)]
     pub fn assume_ecn(&mut self) {
-        self.sender.ecn = true;
+        self.sender.ecn = sender::Ecn::Negotiated;
     }
 
     /// A segment arrived in a packet with this ECN codepoint.
@@ -161,8 +167,8 @@ impl Endpoint {
     fn learn(&mut self, now: Instant, segment: &Segment) {
         let config = &mut self.config;
         config.window_scaling &= segment.window_scale.is_some();
-        config.timestamps &= segment.ts_val != 0;
-        config.sack &= segment.flags.has(SACK_PERMITTED);
+        config.timestamps &= segment.timestamps.is_some();
+        config.sack &= segment.sack_permitted;
         // RFC 3168 6.1.1: a SYN has both flags, a SYN+ACK the first only.
         let asks = match segment.flags.has(Flags::ACK) {
             true => segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR),
@@ -184,7 +190,9 @@ impl Endpoint {
     fn established(&mut self, now: Instant, segment: &Segment) {
         self.state = State::Established;
         self.receiver.on_established(now);
-        self.sender.ecn = self.ecn_negotiated();
+        if self.ecn_negotiated() {
+            self.sender.ecn = sender::Ecn::Negotiated;
+        }
         self.handshake_timer = None;
         self.sender.account_limit(now, Some(now));
         let timeouts = self.sender.rtt.backoff();
@@ -198,10 +206,17 @@ impl Endpoint {
         }
         self.sender.rtt.end_back_off();
         self.sender.update_pacing();
-        if timeouts > 1 {
+        if timeouts > 1 && !self.first_syn_arrived(segment) {
             self.sender.start_after_syn_loss();
         }
         self.sender.events.push_back(Event { at: now, kind: EventKind::Established });
+    }
+
+    /// The peer answers the first SYN: the others were sent for nothing (RFC 3522 3.2, RFC 4015 3.1).
+    fn first_syn_arrived(&self, segment: &Segment) -> bool {
+        self.config.recovery.undo_by_timestamps
+            && self.config.timestamps
+            && segment.echo() == Some(timestamp(self.first_syn_at))
     }
 
     /// The next segment to send at `now`; call until `None`.
@@ -210,23 +225,25 @@ impl Endpoint {
         if self.state != State::Established {
             return self.poll_handshake(now);
         }
-        let (seq, len, flags) = match self.sender.poll(now) {
-            Some(piece) => (piece.seq, piece.len, piece.flags()),
-            None if self.receiver.wants_ack() => (self.sender.next(), 0, Flags::NONE),
+        let (seq, len, flags, retransmission) = match self.sender.poll(now) {
+            Some(piece) => (piece.seq, piece.len, piece.flags(), piece.again),
+            None if self.receiver.wants_ack() => (self.sender.next(), 0, Flags::NONE, false),
             None => return None,
         };
         let ack = self.receiver.acknowledge(now);
-        let ts_val = if self.config.timestamps { timestamp(now) } else { 0 };
+        let stamps = Timestamps { value: timestamp(now), echo: Some(ack.ts_ecr) };
+        let timestamps = self.config.timestamps.then_some(stamps);
         let flags = flags.with(ack.flags);
         let build = |sack| Segment {
             seq,
             ack: ack.ack,
             len,
-            ts_val,
-            ts_ecr: ack.ts_ecr,
+            timestamps,
             window: ack.window,
             flags,
             window_scale: None,
+            sack_permitted: false,
+            retransmission,
             sack,
         };
         // Two ways, so that the usual one writes each field once.
@@ -243,6 +260,9 @@ impl Endpoint {
             return None;
         }
         self.syn_sent_at = now;
+        if self.syns_sent == 0 {
+            self.first_syn_at = now;
+        }
         self.syns_sent += 1;
         self.handshake_timer = Some(now + self.sender.rtt.rto());
         let mut segment = self.blank(now);
@@ -259,9 +279,7 @@ impl Endpoint {
             // RFC 3168 6.1.1.1: the path may drop what asks for ECN.
             self.plain_syn = true;
         }
-        if self.config.sack {
-            segment.flags = segment.flags.with(SACK_PERMITTED);
-        }
+        segment.sack_permitted = self.config.sack;
         segment.window = self.receiver.syn_window();
         segment.window_scale = self.config.window_scaling.then(|| self.receiver.scale());
         Some(segment)
@@ -272,11 +290,15 @@ impl Endpoint {
             seq: 0,
             ack: 0,
             len: 0,
-            ts_val: if self.config.timestamps { timestamp(now) } else { 0 },
-            ts_ecr: 0,
+            timestamps: self
+                .config
+                .timestamps
+                .then(|| Timestamps { value: timestamp(now), echo: None }),
             window: 0,
             flags: Flags::NONE,
             window_scale: None,
+            sack_permitted: false,
+            retransmission: false,
             sack: SackBlocks::NONE,
         }
     }
@@ -349,7 +371,7 @@ impl Endpoint {
     /// (RFC 3168 6.1.1, 6.1.4, 6.1.5).
     #[inline]
     pub fn ecn_codepoint(&self, segment: &Segment) -> Ecn {
-        let new = segment.len > 0 && !segment.flags.has(RETRANSMISSION);
+        let new = segment.len > 0 && !segment.retransmission;
         if new && self.ecn_negotiated() { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
@@ -423,6 +445,11 @@ impl Endpoint {
     /// Totals of the sending half.
     pub fn counters(&self) -> SenderCounters {
         self.sender.counters
+    }
+
+    /// What the sender is doing.
+    pub fn activity(&self) -> Activity {
+        self.sender.activity()
     }
 
     /// How long each limit held the sender back, until `now`.

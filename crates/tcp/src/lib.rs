@@ -1,30 +1,35 @@
 //! TCP endpoints as pure state machines: no sockets, no clock, no scenario files.
 //!
 //! [`Endpoint`] is one end of a connection. Inside, a sending half (window, scoreboard,
-//! retransmission timer) and a receiving half (reassembly, acknowledgements) do the work;
-//! [`CongestionControl`] is the short trait behind which algorithms live, one file each.
+//! retransmission timer) and a receiving half (reassembly, acknowledgements) do the work.
+//! [`CongestionControl`] is the short trait that each algorithm implements, one file each. A driver
+//! hands in segments and times, and polls for segments and timers.
+//!
+//! It may use: `base`. Start reading at [`Endpoint`].
 
 mod config;
 mod congestion;
 mod endpoint;
+mod event;
 mod ranges;
 mod receiver;
 mod rtt;
 mod sender;
+mod timestamp;
 
 pub use config::{
-    AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
-    DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, GrowthUnit, Halved, IdleRestart,
-    LossDetection, OffloadConfig, PacingConfig, ReaderConfig, RecoveryConfig, Reduction,
-    RenoConfig, RightSizing, RtoConfig, RtoEstimator, SackCompressionConfig, SlowStartConfig,
-    ValidationConfig,
+    AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
+    DelayedAckConfig, EarlyExit, EcnConfig, EndpointConfig, GrowthUnit, Halved, HystartClock,
+    HystartConfig, IdleRestart, LossDetection, OffloadConfig, PacingConfig, ReaderConfig,
+    RecoveryConfig, Reduction, RenoConfig, RightSizing, RoundStart, RtoConfig, RtoEstimator,
+    SackCompressionConfig, SendMemoryConfig, SlowStartConfig, ValidationConfig,
 };
 pub use congestion::{
-    AckSample, AckTrain, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, HystartClock,
-    HystartConfig, LinuxCubic, LostSegment, RateSample, Reno, RoundStart, SlowStartExit, State,
-    Window,
+    AckSample, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, LinuxCubic, LostSegment,
+    RateSample, Reno, SlowStartExit, State, Window,
 };
-pub use endpoint::{Endpoint, RETRANSMISSION, SACK_PERMITTED};
+pub use endpoint::Endpoint;
+pub use event::{Event, EventKind, SendLimit, SlowStartExitReason, UndoReason};
 pub use receiver::CeCounters;
 pub use rtt::RttEstimator;
-pub use sender::{LimitTimes, SenderCounters};
+pub use sender::{Activity, LimitTimes, SenderCounters};

@@ -1,16 +1,18 @@
 //! What tests of several crates share, and no crate ships: tests that the machine may not let judge.
 //!
-//! Rust's harness knows passed, failed and ignored. What is none of these, a line of JSON in the file
-//! that `AIRPATH_OUTCOMES` names says; `make test` prints it at the end. Without the variable it goes
-//! to standard error. `tests/python/real_clock.py` does the same for pytest; docs/adr/0029 says why.
+//! It may use: nothing of airpath. Start reading at [`real_clock`], and at docs/adr/0029.
 //!
-//! - [`real_clock`]: the test was wrong, but the machine was busy with other work;
-//! - [`has`]: a program or a device that the test needs is missing.
+//! - [`real_clock`]: the test failed, but the machine was busy with other work;
+//! - [`has`]: a program or a device that the test needs is missing;
+//! - [`replay`] runs what the fuzzers found;
+//! - [`allocations`] counts how often a thread asks for memory.
 //!
-//! [`replay`] runs what the fuzzers found.
-//!
-//! Tests that need root are `#[ignore = "needs root"]`; `make test` runs them where it is root.
+//! Rust's harness knows passed, failed and ignored. A test that is none of these writes a line of JSON
+//! to the file that `AIRPATH_OUTCOMES` names, and `make test` prints these lines at the end. Without
+//! the variable the line goes to standard error. `tests/python/real_clock.py` does the same for pytest.
+//! Tests that need root are `#[ignore = "needs root"]`; `make test` runs them if it is root.
 
+mod allocations;
 mod corpus;
 mod machine;
 
@@ -21,8 +23,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+pub use allocations::{CountingAllocator, allocations};
 pub use corpus::replay;
-pub use machine::{Share, Usage};
+pub use machine::{OtherWork, Usage};
 
 /// How often a test that came too late is tried again.
 pub const RETRIES: usize = 3;
@@ -37,7 +40,7 @@ pub const RETRIES: usize = 3;
 pub fn real_clock<T>(name: &str, timed: impl Fn() -> T) -> Option<T> {
     let (too_late, ended) = attempt(&timed, || {
         let before = Usage::now();
-        move || Share::since(&before).busy()
+        move || OtherWork::since(&before).busy()
     });
     let mut line = json!({ "suite": "rust", "test": name, "outcome": "passed" });
     line["real_clock"] = json!({ "too_late": too_late });
@@ -74,16 +77,16 @@ enum Ended<T> {
 
 /// Why attempts did not count, and how the last one ended.
 ///
-/// `watch` begins to look at the machine; what it returns says why that was busy, if it was.
-fn attempt<T, Looks: FnOnce() -> Option<String>>(
+/// `begin` begins to measure the machine; what it returns says why that was busy, if it was.
+fn attempt<T, Busy: FnOnce() -> Option<String>>(
     timed: &impl Fn() -> T,
-    watch: impl Fn() -> Looks,
+    begin: impl Fn() -> Busy,
 ) -> (Vec<String>, Ended<T>) {
     let mut too_late = Vec::new();
     loop {
-        let looks = watch();
+        let is_busy = begin();
         let result = catch_unwind(AssertUnwindSafe(timed));
-        let (Err(panic), Some(busy)) = (&result, looks()) else {
+        let (Err(panic), Some(busy)) = (&result, is_busy()) else {
             return (too_late, Ended::OnTime(result));
         };
         let because = format!("{busy}: {}", first_line(panic.as_ref()));

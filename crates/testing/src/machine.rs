@@ -21,7 +21,7 @@ pub struct Usage {
 
 /// What went to others during a test, as shares of the machine's processor time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share {
+pub struct OtherWork {
     others: f64,
     stolen: f64,
 }
@@ -56,7 +56,7 @@ impl Usage {
     }
 }
 
-impl Share {
+impl OtherWork {
     /// From then until now.
     pub fn since(before: &Usage) -> Self {
         Self::between(before, &Usage::now())
@@ -70,7 +70,7 @@ impl Share {
 
     /// Why the machine was busy; `None` if it was not.
     pub fn busy(&self) -> Option<String> {
-        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        let percent = |work: f64| format!("{:.0} %", 100.0 * work);
         if self.others > OTHERS {
             return Some(format!("other work took {} of the processors", percent(self.others)));
         }
@@ -100,15 +100,15 @@ mod tests {
                        cpu2 0 0 0 1000 0 0 0 0 0 0\ncpu3 0 0 0 1000 0 0 0 0 0 0\nintr 1 2 3\n";
         let process = "77 (a (b) c) S 1 1 1 0 -1 4 1 2 3 4 10 20 30 40 20 0 1 0 9 9 9\n";
         let idle = Usage { whole: 0.0, busy: 0.0, stolen: 0.0, own: 0.0 };
-        let share = Share::between(&idle, &Usage::of(machine, process, status));
+        let work = OtherWork::between(&idle, &Usage::of(machine, process, status));
         // 150 ticks of work, 100 of them ours, and 30 stolen.
-        assert_eq!(share, Share { others: 50.0 / 3000.0, stolen: 30.0 / 3000.0 });
-        assert_eq!(share.busy(), None);
+        assert_eq!(work, OtherWork { others: 50.0 / 3000.0, stolen: 30.0 / 3000.0 });
+        assert_eq!(work.busy(), None);
     }
 
     #[test]
     fn others_or_the_hypervisor_make_it_busy() {
-        let busy = |others, stolen| Share { others, stolen }.busy();
+        let busy = |others, stolen| OtherWork { others, stolen }.busy();
         assert_eq!(busy(0.05, 0.02), None);
         assert_eq!(busy(0.31, 0.0).as_deref(), Some("other work took 31 % of the processors"));
         assert_eq!(busy(0.0, 0.03).as_deref(), Some("the hypervisor took 3 % of the processors"));

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from airpath.cli import doctor, emulate, metrics, report, reproduce, run, scenario, subscriber, twin
-from airpath.cli.console import guarded, open_what_is_closed
+from airpath.cli import (
+    doctor,
+    emulate,
+    metrics,
+    report,
+    reproduce,
+    run,
+    scenario,
+    subscriber,
+    twin,
+    whatif,
+)
+from airpath.cli.console import guarded, narrate_warnings, open_what_is_closed
 
 app = typer.Typer(
     name="airpath",
@@ -15,14 +26,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run", short_help="Simulate a scenario.")(run.command)
+app.command("run", short_help="Simulate scenarios.")(run.command)
+app.command("whatif", short_help="Compare variants of a scenario on common seeds.")(whatif.command)
 app.command("emulate", short_help="Run a command inside a scenario's network.")(emulate.command)
-app.command("twin", short_help="Simulate and emulate a scenario, and compare.")(twin.command)
-app.command("reproduce", short_help="Run published studies and judge each figure.")(
+app.command("twin", short_help="Simulate and emulate a scenario and compare both.")(twin.command)
+app.command("reproduce", short_help="Run published studies again and judge each figure.")(
     reproduce.command
 )
-app.command("report", short_help="Write one self-contained HTML report.")(report.command)
-app.command("doctor", short_help="What this machine can do, and what is missing.")(doctor.command)
+app.command("report", short_help="Write a self-contained HTML report.")(report.command)
+app.command("doctor", short_help="Say what this machine can do and what is missing.")(
+    doctor.command
+)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(metrics.app, name="metrics")
 app.add_typer(subscriber.app, name="subscriber")
@@ -57,4 +71,5 @@ def main() -> None:
     if the two differ, 3 if none counts.
     """
     open_what_is_closed()
+    narrate_warnings()
     raise SystemExit(guarded(lambda: app(prog_name="airpath", standalone_mode=False)))

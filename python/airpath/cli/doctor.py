@@ -13,7 +13,8 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what this machine can do, what is missing and how to get it."""
-    from airpath import doctor, summary
+    from airpath.emulation import doctor
+    from airpath.runs import summary
 
     findings = doctor.examine()
     if json:
@@ -26,7 +27,7 @@ def command(
         if found.found:
             continue
         indent = f"     {'':{width}}  "
-        output(f"{indent}for {found.needed_for}")
-        output(f"{indent}without: {found.cost or 'it does not work'}")
-        remedy = found.remedy or "nothing helps"
+        output(f"{indent}needed for: {found.needed_for}")
+        output(f"{indent}without: {found.cost or 'this does not work'}")
+        remedy = found.remedy or "none is known"
         output(f"{indent}remedy: " + remedy.rstrip().replace("\n", f"\n{indent}"))

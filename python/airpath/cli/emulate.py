@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from airpath.cli.console import narrate, output, progress_bar
-from airpath.cli.run import Out, Scenario, Sets
+from airpath.cli.run import Explain, Out, Scenario, Sets
+
+if TYPE_CHECKING:
+    from airpath import _core
+    from airpath.emulation import printed
+    from airpath.runs.results import Run
 
 
 def command(
@@ -18,7 +24,8 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="COMMAND",
-            help="Program and arguments, after --. [default: the scenario's programs, or a shell]",
+            help="A program and its arguments, after --. [default: the scenario's programs, or a "
+            "shell]",
             show_default=False,
         ),
     ] = None,
@@ -28,8 +35,8 @@ def command(
         typer.Option(
             "--server",
             metavar="LINE",
-            help="Shell command at the server's end, started before COMMAND and waited for until "
-            "somebody listens there. Repeatable.",
+            help="A shell command that starts at the server's end before COMMAND. airpath waits "
+            "until something listens there. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -37,7 +44,7 @@ def command(
         str | None,
         typer.Option(
             metavar="END",
-            help="Where COMMAND runs: server, ue, or a UE's name. [default: ue]",
+            help="The end at which COMMAND runs: server, ue, or a UE's name. [default: ue]",
             show_default=False,
         ),
     ] = None,
@@ -45,16 +52,16 @@ def command(
         bool,
         typer.Option(
             "--flows",
-            help="The kernel's sockets run the scenario's flows: until the scenario's end, or "
-            "beside COMMAND until that ends.",
+            help="Run the scenario's flows over the kernel's sockets. They end with COMMAND, or "
+            "without one at the scenario's end.",
         ),
     ] = False,
     user: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="As whom programs run; root: with all its rights. [default: who called sudo, else "
-            "root without its capabilities]",
+            help="The user that programs run as; root keeps all its rights. [default: who called "
+            "sudo, else root without its capabilities]",
             show_default=False,
         ),
     ] = None,
@@ -63,7 +70,7 @@ def command(
         typer.Option(
             metavar="N",
             min=0,
-            help="Seed of the model. [default: the scenario's]",
+            help="The seed of the model. [default: the scenario's]",
             show_default=False,
         ),
     ] = None,
@@ -71,14 +78,15 @@ def command(
     capture: Annotated[
         bool,
         typer.Option(
-            "--capture", help="Also write capture.pcapng: every packet at each end and at the cell."
+            "--capture",
+            help="Also write capture.pcapng with every packet at each end and at the cell.",
         ),
     ] = False,
     live: Annotated[
         bool | None,
         typer.Option(
             "--live/--no-live",
-            help="Show rates, queues, states and lateness while it runs. [default: on a terminal, "
+            help="Show rates, queues, states and lateness during the run. [default: on a terminal, "
             "unless COMMAND is a shell]",
             show_default=False,
         ),
@@ -89,43 +97,55 @@ def command(
             metavar="PORT",
             min=1,
             max=65535,
-            help="Answer Prometheus at http://127.0.0.1:PORT/metrics while it runs.",
+            help="Answer Prometheus at http://127.0.0.1:PORT/metrics during the run.",
             show_default=False,
         ),
     ] = None,
     json: Annotated[
         bool,
-        typer.Option("--json", help="Print one JSON document; COMMAND's output goes to stderr."),
+        typer.Option(
+            "--json", help="Print one JSON document. COMMAND's output then goes to stderr."
+        ),
     ] = False,
+    explain: Annotated[
+        Explain,
+        typer.Option(
+            help="How much is tried to find out what held the flows back: they are simulated over "
+            "the same path, and causes are taken away there."
+        ),
+    ] = Explain.quick,
 ) -> None:
     """Run a command inside a scenario's network, over the kernel's own TCP.
 
-    COMMAND runs at the UE's end, called ue; the other end is called server, and with --user root
-    "ip netns exec server" runs something there. The scenario's [[program]] tables run beside it,
-    and with --flows its flows; then COMMAND is optional. The exit code is COMMAND's, without one
-    that of the first program that failed, or 3 if that is 0 and the machine was too late for the
-    run to count.
-    Without root it runs inside a user namespace.
+    COMMAND runs at the UE's end, which is called ue; the other end is called server. With --user
+    root, "ip netns exec server" runs a program there. The programs of the scenario run beside
+    COMMAND, and with --flows its flows too; COMMAND is then optional. The exit code is that of
+    COMMAND, or without one that of the first program that failed. If that is 0, it is 3 for a run
+    whose packets were too late to count, and 1 for a run from which something is missing.
+
+    Without root everything runs inside a user namespace.
     """
     from airpath.emulation import rootless
 
     # Before anything starts a thread.
     if rootless.enter():
         narrate(f"without root: {rootless.LIMITS}")
-    from airpath import describe, provenance, summary
     from airpath import scenario as scenarios
-    from airpath.emulation import emulate, watching
+    from airpath.drivers import emulate
+    from airpath.emulation import monitoring
     from airpath.errors import InputError
+    from airpath.runs import describe, provenance, summary
 
     if flows and not words and (server or at):
-        raise InputError("--server and --at are for a COMMAND, and --flows alone has none")
+        raise InputError("--server and --at need a COMMAND")
     loaded = scenarios.load(scenario, sets)
     chosen = words or ([] if flows or loaded.programs else emulate.shell())
     # A table tells more; a command has the terminal to itself.
-    bar = not chosen and not loaded.programs and not watching.is_shown(chosen, live)
+    bar = not chosen and not loaded.programs and not monitoring.is_shown(chosen, live)
     with (
-        watching.watched(loaded, chosen, live=live, port=metrics, quiet=json) as watch,
+        monitoring.monitored(loaded, chosen, live=live, port=metrics, quiet=json) as monitored,
         progress_bar("emulating") if bar else nullcontext() as progress,
+        _kept(chosen, monitored.streams.output, quiet=json) as (descriptor, written),
     ):
         run = emulate.emulate(
             loaded,
@@ -136,23 +156,63 @@ def command(
             out=out,
             quiet=json,
             capture=capture,
-            monitor=watch.monitor,
-            output=watch.streams.output,
-            error=watch.streams.error,
+            monitor=monitored.monitor,
+            output=descriptor,
+            error=monitored.streams.error,
+            written=written,
             flows=flows,
             progress=progress,
             user=user,
             command_line=provenance.command_line(),
         )
+    if explain is not Explain.off:
+        _explain(run, loaded, explain, flows)
     if json:
         output(summary.to_json(run.summary))
     else:
         if flows:
-            for sentence in describe.sentences(run.summary):
-                output(sentence)
+            for line in describe.sentences(run.summary) + describe.answer(run.summary):
+                output(line)
+        else:
+            # Standard output is COMMAND's.
+            for line in describe.answer(run.summary):
+                narrate(line)
         for sentence in emulate.sentences(run):
             narrate(sentence)
     narrate(f"run directory: {run.directory}")
     sys.stdout.flush()
     # Not through Typer, for which some codes mean something.
     raise SystemExit(emulate.exit_code(run))
+
+
+@contextmanager
+def _kept(
+    command: list[str], descriptor: int | None, *, quiet: bool
+) -> Iterator[tuple[int | None, printed.CommandOutput | None]]:
+    """Where the command's output goes, and what is kept of it: that of ping and iperf3."""
+    from airpath.emulation import printed
+
+    if not printed.is_read(command):
+        yield descriptor, None
+        return
+    with printed.kept(printed.target(quiet) if descriptor is None else descriptor) as both:
+        yield both
+
+
+def _explain(run: Run, loaded: _core.Scenario, budget: Explain, own_flows: bool) -> None:
+    """Explain the run; Ctrl-C keeps it as it is."""
+    from airpath.diagnose import emulated
+    from airpath.drivers.stopping import StoppedError
+
+    try:
+        with progress_bar("explaining") as bar:
+
+            def told(ended: int) -> bool:
+                bar(min(0.95, ended / 25))
+                return True
+
+            emulated.add(run, loaded, budget.value, own_flows=own_flows, progress=told)
+    except KeyboardInterrupt:
+        if run.directory is None:
+            raise
+        raise StoppedError(run.directory, run.partial, "but was not explained") from None

@@ -7,7 +7,7 @@ import typer
 from airpath.cli.console import output
 
 app = typer.Typer(
-    help="What `airpath emulate --metrics PORT` tells Prometheus.",
+    help="The metrics of `airpath emulate --metrics PORT`.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -22,8 +22,8 @@ def _group() -> None:
 
 @app.command("dashboard")
 def dashboard() -> None:
-    """Print a Grafana dashboard, to be imported there."""
-    from airpath import summary
+    """Print a dashboard to import into Grafana."""
     from airpath.emulation.dashboard import dashboard as made
+    from airpath.runs import summary
 
     output(summary.to_json(made()))

@@ -15,12 +15,12 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Run directories; several are compared. [default: the newest in runs]",
+            help="Run directories; several are shown side by side. [default: the newest in runs]",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file.")
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
     ] = Path("report.html"),
     figures: Annotated[
         Path | None,
@@ -31,17 +31,19 @@ def command(
     format_: Annotated[
         str,
         typer.Option(
-            "--format", metavar="LIST", help="Formats of the figures: png, svg, pdf, with commas."
+            "--format",
+            metavar="LIST",
+            help="Formats of these files: png, svg, pdf, separated by commas.",
         ),
     ] = "svg",
 ) -> None:
     """Write one self-contained HTML file about one run, or about several side by side.
 
-    The file needs no network and prints well.
+    The file loads nothing from the network, and it prints well.
     """
     from airpath.report import write_figures, write_report
-    from airpath.results import Run
-    from airpath.rundir import check_file_target, newest_run
+    from airpath.runs.directories import check_file_target, newest_run
+    from airpath.runs.results import Run
 
     check_file_target(output)
     formats = _formats(format_)

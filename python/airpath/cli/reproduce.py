@@ -13,22 +13,25 @@ from airpath.cli.run import Sets, Workers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airpath.reproduce import Outcome
-    from airpath.study import Study
+    from airpath.study.definition import Study
+    from airpath.study.reproduce import Outcome
 
 
 def command(
     studies: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[STUDY]...", help="Studies by name. [default: all]", show_default=False
+            metavar="[STUDY]...", help="Names of studies. [default: all]", show_default=False
         ),
     ] = None,
     sets: Sets = None,
     repeat: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Seeds a figure. [default: the study's]", show_default=False
+            metavar="N",
+            min=1,
+            help="Number of seeds for each figure. [default: the study's]",
+            show_default=False,
         ),
     ] = None,
     workers: Workers = None,
@@ -36,21 +39,22 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also write an HTML page, with the effect of every assumption.",
+            help="Also write an HTML page that shows the effect of every assumption.",
             show_default=False,
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Run published studies and compare each figure with what was published.
+    """Run published studies again and compare each figure with what was published.
 
-    Verdicts: reproduced (within the tolerance), under-specified (the source leaves out what
-    decides the figure; the note names it and the range), not reproduced.
+    A figure is reproduced if it is within its tolerance. It is under-specified if the source leaves
+    out what decides it; the note then names the choice and its range. Otherwise it is not
+    reproduced.
     """
-    from airpath import summary
-    from airpath.reproduce import document, reproduce
-    from airpath.rundir import check_file_target
-    from airpath.study import load_study, study_names
+    from airpath.runs import summary
+    from airpath.runs.directories import check_file_target
+    from airpath.study.definition import load_study, study_names
+    from airpath.study.reproduce import document, reproduce
 
     if report is not None:
         check_file_target(report)
@@ -76,7 +80,7 @@ def command(
 
 def table(study: Study, outcomes: Sequence[Outcome]) -> str:
     """Published against obtained, as aligned text."""
-    from airpath.text import digits
+    from airpath.base.text import digits
 
     rows = [("figure", "published", "obtained", "95 % CI", "tolerance", "verdict")]
     for outcome in outcomes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +13,11 @@ from airpath.cli.console import narrate, output, progress_bar
 
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.results import Run
+    from airpath.runs.results import Run
 
-_SHOWN_FINDINGS = 3
+_FIRST_SENTENCES = 4
+"""Flows that are told before the causes; the others follow."""
+_USUAL_RUNS = 25
 
 
 def shipped_names(incomplete: str) -> list[str]:
@@ -27,7 +31,7 @@ Scenario = Annotated[
     str,
     typer.Argument(
         metavar="SCENARIO",
-        help="A scenario file, or the name of a shipped one.",
+        help="A scenario file, or the name of a shipped scenario.",
         autocompletion=shipped_names,
         show_default=False,
     ),
@@ -37,7 +41,7 @@ Sets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Set a scenario key by its dotted path, e.g. flow.0.window_bytes=65536. Repeatable.",
+        help="Set a scenario key by its dotted path: flow.0.window_bytes=65536. Repeatable.",
         show_default=False,
     ),
 ]
@@ -45,7 +49,7 @@ Out = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Run directory; must be new or empty. [default: runs/NAME-DATE-ID]",
+        help="The run directory, which must be new or empty. [default: runs/NAME-DATE-ID]",
         show_default=False,
     ),
 ]
@@ -55,7 +59,8 @@ Workers = Annotated[
         "--workers",
         metavar="N",
         min=1,
-        help="Threads for several seeds. Results do not depend on it. [default: all cores]",
+        help="Number of threads for several seeds. Results do not depend on it. "
+        "[default: all cores]",
         show_default=False,
     ),
 ]
@@ -65,11 +70,19 @@ Scenarios = Annotated[
     list[str],
     typer.Argument(
         metavar="SCENARIO...",
-        help="Scenario files, or names of shipped ones.",
+        help="Scenario files, or names of shipped scenarios.",
         autocompletion=shipped_names,
         show_default=False,
     ),
 ]
+
+
+class Explain(str, Enum):
+    """How much is tried."""
+
+    quick = "quick"
+    full = "full"
+    off = "off"
 
 
 def command(
@@ -78,10 +91,12 @@ def command(
     seed: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, help="First seed. [default: the scenario's]", show_default=False
+            metavar="N", min=0, help="The first seed. [default: the scenario's]", show_default=False
         ),
     ] = None,
-    repeat: Annotated[int, typer.Option(metavar="N", min=1, help="Number of seeds: N, N+1, …")] = 1,
+    repeat: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of seeds, counted up from --seed.")
+    ] = 1,
     workers: Workers = None,
     out: Out = None,
     report: Annotated[
@@ -89,29 +104,41 @@ def command(
         typer.Option(metavar="FILE", help="Also write the HTML report.", show_default=False),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    explain: Annotated[
+        Explain,
+        typer.Option(
+            help="How much is tried to find out what holds the run back: quick tries at most 12 "
+            "changes of the scenario, full all that are known, off none."
+        ),
+    ] = Explain.quick,
 ) -> None:
-    """Simulate scenarios and keep their tables in run directories.
+    """Simulate scenarios, find what holds them back, and keep their tables in run directories.
 
-    Prints one sentence a flow and the most certain findings, or with --json one document
-    with stable keys; of several scenarios a document with a list of "runs". With --repeat every
-    figure is the mean over the seeds and has a 95 % confidence interval. The report compares
-    several scenarios.
+    Prints one line for each flow, then the largest cause with its advice and what the advice
+    obtained. A cause is found by running the scenario again without it (--explain). With --json it
+    prints one document with stable keys instead; for several scenarios the document has a list
+    "runs". With --repeat every figure is the mean over the seeds and has a 95 % confidence
+    interval, and the findings are about all seeds, up to ten. The report compares several
+    scenarios.
     """
-    from airpath import execute, provenance, summary
     from airpath import scenario as scenarios
+    from airpath.drivers import simulate
     from airpath.errors import InputError
-    from airpath.rundir import check_file_target
+    from airpath.runs import provenance, summary
+    from airpath.runs.directories import check_file_target
 
     if report is not None:
         check_file_target(report)
     if out is not None and len(scenario) > 1:
-        raise InputError("--out is for one scenario; several have a directory each in runs")
+        raise InputError(
+            "--out is for one scenario; several scenarios get a directory each in runs"
+        )
     # What is wrong with the last one is said before the first one runs.
     loaded = [scenarios.load(one, sets) for one in scenario]
     runs = []
     for one in loaded:
         with progress_bar("simulating") as progress:
-            run = execute.execute(
+            run = simulate.execute(
                 one,
                 seed=seed,
                 repeat=repeat,
@@ -123,7 +150,11 @@ def command(
             )
         runs.append(run)
         if not json:
-            _say(run, scenarios.stem(one) if len(loaded) > 1 else None)
+            _say_flows(run, scenarios.stem(one) if len(loaded) > 1 else None)
+        if explain is not Explain.off:
+            _explain(run, one, explain, workers)
+        if not json:
+            _say_answer(run)
         _narrate(run, one)
     if json:
         documents = [run.summary for run in runs]
@@ -140,19 +171,46 @@ def command(
         raise typer.Exit(1)
 
 
-def _say(run: Run, name: str | None) -> None:
-    from airpath import describe
+def _say_flows(run: Run, name: str | None) -> None:
+    from airpath.runs import describe
 
     if name is not None:
         output(f"{name}:")
-    for sentence in describe.sentences(run.summary):
+    for sentence in describe.sentences(run.summary)[:_FIRST_SENTENCES]:
         output(sentence)
-    for finding in run.findings[:_SHOWN_FINDINGS]:
-        output("\n".join(describe.finding_lines(finding)))
+    sys.stdout.flush()
+
+
+def _say_answer(run: Run) -> None:
+    from airpath.runs import describe
+
+    for line in describe.answer(run.summary) + describe.sentences(run.summary)[_FIRST_SENTENCES:]:
+        output(line)
+    for line in describe.breakdowns(run.summary):
+        output(line)
+
+
+def _explain(run: Run, loaded: _core.Scenario, budget: Explain, workers: int | None) -> None:
+    """Explain the run; Ctrl-C keeps it as it is."""
+    from airpath import diagnose
+    from airpath.drivers.stopping import StoppedError
+
+    try:
+        with progress_bar("explaining") as bar:
+
+            def told(ended: int) -> bool:
+                bar(min(0.95, ended / _USUAL_RUNS))
+                return True
+
+            diagnose.add(run, loaded, budget.value, workers=workers, progress=told)
+    except KeyboardInterrupt:
+        if run.directory is None:
+            raise
+        raise StoppedError(run.directory, run.partial, "but was not explained") from None
 
 
 def _narrate(run: Run, loaded: _core.Scenario) -> None:
-    from airpath import describe
+    from airpath.runs import describe
 
     if loaded.programs:
         narrate(f"not simulated, `airpath emulate` runs them: {', '.join(loaded.programs)}")

@@ -10,7 +10,7 @@ from airpath.cli.console import complain, output
 from airpath.cli.run import Scenario, Sets
 
 app = typer.Typer(
-    help="Shipped scenarios; check one; the format.",
+    help="List, show and check scenarios; print their format.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -19,7 +19,7 @@ app = typer.Typer(
 
 @app.command("list")
 def list_() -> None:
-    """List the shipped scenarios and the radio presets, one a line: name and title."""
+    """List the shipped scenarios and radio presets with their titles."""
     from airpath.scenario import parse, radio_presets, shipped_scenarios
 
     shipped, presets = shipped_scenarios(), radio_presets()
@@ -35,7 +35,7 @@ def list_() -> None:
 def show(
     scenario: Scenario,
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="Write out every default and every --set.")
+        bool, typer.Option("--resolved", help="Write out every default, and every --set.")
     ] = False,
     sets: Sets = None,
 ) -> None:
@@ -51,11 +51,17 @@ def show(
 @app.command()
 def check(
     scenario: Annotated[
-        list[str], typer.Argument(metavar="SCENARIO...", help="Scenario files, or shipped names.")
+        list[str],
+        typer.Argument(
+            metavar="SCENARIO...", help="Scenario files, or names of shipped scenarios."
+        ),
     ],
     sets: Sets = None,
 ) -> None:
-    """Check scenarios; every fault is named with its place. Exit code 2 if there is any."""
+    """Check scenarios and name every fault with its place.
+
+    The exit code is 2 if there is a fault.
+    """
     from airpath import scenario as scenarios
     from airpath.errors import InputError
 

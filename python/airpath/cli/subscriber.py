@@ -10,7 +10,7 @@ import typer
 from airpath.cli.console import narrate, output
 
 app = typer.Typer(
-    help="Who may attach to the core network of an emulation.",
+    help="Edit the subscribers of an emulation's core network.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -18,7 +18,7 @@ app = typer.Typer(
 
 Imsi = Annotated[str, typer.Argument(metavar="IMSI", help="14 or 15 digits.")]
 Database = Annotated[
-    Path, typer.Option("--db", metavar="FILE", help="The file with the subscribers.")
+    Path, typer.Option("--db", metavar="FILE", help="The file that holds the subscribers.")
 ]
 _FILE = Path("subscribers.db")
 
@@ -30,7 +30,7 @@ def add(
         str | None,
         typer.Option(
             metavar="HEX",
-            help="K: 32 hexadecimal digits. Others see it in the list of processes.",
+            help="K: 32 hexadecimal digits. Other users can see it in the list of processes.",
             show_default=False,
         ),
     ] = None,
@@ -42,25 +42,31 @@ def add(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="File with lines of IMSI, K and OPc, instead of --key and --opc; - is standard "
-            "input.",
+            help="A file with lines of IMSI, K and OPc, in place of --key and --opc. A - is "
+            "standard input.",
             show_default=False,
         ),
     ] = None,
-    apn: Annotated[str, typer.Option(metavar="NAME", help="APN or DNN.")] = "internet",
-    qci: Annotated[int, typer.Option(metavar="N", help="QCI or 5QI.")] = 9,
-    qfi: Annotated[int, typer.Option(metavar="N", help="NR's QoS flow, 1 to 63.")] = 9,
+    apn: Annotated[str, typer.Option(metavar="NAME", help="APN (LTE) or DNN (NR).")] = "internet",
+    qci: Annotated[int, typer.Option(metavar="N", help="QCI (LTE) or 5QI (NR).")] = 9,
+    qfi: Annotated[
+        int, typer.Option(metavar="N", help="QFI, the number of NR's QoS flow: 1 to 63.")
+    ] = 9,
     ambr_down: Annotated[
         float | None,
-        typer.Option(metavar="MBPS", help="UE-AMBR down. [default: no limit]", show_default=False),
+        typer.Option(
+            metavar="MBPS", help="UE-AMBR of the downlink. [default: no limit]", show_default=False
+        ),
     ] = None,
     ambr_up: Annotated[
         float | None,
-        typer.Option(metavar="MBPS", help="UE-AMBR up. [default: no limit]", show_default=False),
+        typer.Option(
+            metavar="MBPS", help="UE-AMBR of the uplink. [default: no limit]", show_default=False
+        ),
     ] = None,
     db: Database = _FILE,
 ) -> None:
-    """Add a subscriber; makes the file if it is not there."""
+    """Add a subscriber. If the file does not exist, it is made."""
     from airpath.emulation import keys as files
     from airpath.emulation import subscribers
     from airpath.errors import InputError
@@ -81,12 +87,12 @@ def add(
 @app.command("list")
 def list_(
     db: Database = _FILE,
-    keys: Annotated[bool, typer.Option("--keys", help="Show K and OPc too.")] = False,
+    keys: Annotated[bool, typer.Option("--keys", help="Also show K and OPc.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """List the subscribers, one a line, without their keys."""
-    from airpath import summary
+    """List the subscribers without their keys, one on each line."""
     from airpath.emulation import subscribers
+    from airpath.runs import summary
 
     found = [subscribers.shown(each, keys=keys) for each in subscribers.read(db)]
     if json:

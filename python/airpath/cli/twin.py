@@ -27,15 +27,15 @@ def command(
         bool,
         typer.Option(
             "--own-profiles",
-            help="Simulate each flow with its own profile, not the running kernel's; TCP's figures "
-            "are then not comparable.",
+            help="Simulate each flow with its own profile instead of the running kernel's. TCP's "
+            "figures are then not comparable.",
         ),
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Directory of the twin; what is complete there is kept, the rest is done. "
+            help="The twin's directory. Complete runs in it are kept, missing ones are made. "
             "[default: runs/twin-NAME-ID]",
             show_default=False,
         ),
@@ -46,33 +46,34 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Run a scenario both ways, simulated and over the kernel's TCP, and compare them.
+    """Run a scenario both ways, simulated and over the kernel's TCP, and compare the two.
 
-    Limits: goodput 5 %, median RTT 10 %, its 95th percentile 20 %, the end of slow start one
-    round in time and 20 % in cwnd. The emulated packets, played again on the virtual clock, must
-    leave at the same times. The exit code is 0 if all agrees, 1 if something differs, 3 if the
-    machine was too late for every run. Needs root, for the time of the runs.
+    The limits are 5 % for goodput, 10 % for the median RTT, 20 % for its 95th percentile, and for
+    the end of slow start one base RTT in time and 20 % in cwnd. The emulated packets, played again
+    on the virtual clock, must leave at the same times. The exit code is 0 if everything agrees, 1
+    if something differs, and 3 if the machine was too late in every run. Run it as root: without
+    root most runs are too late.
     """
     from airpath.emulation import rootless
 
     # Before anything starts a thread.
     if rootless.enter():
         narrate(f"without root: {rootless.LIMITS}")
-    from airpath import provenance, summary
-    from airpath.rundir import check_file_target
+    from airpath.runs import provenance, summary
+    from airpath.runs.directories import check_file_target
     from airpath.twin import compare as comparison
-    from airpath.twin.like import like_with_like
+    from airpath.twin.comparable import make_comparable
     from airpath.twin.runs import default_directory, run
 
     if report is not None:
         check_file_target(report)
-    likeness = like_with_like(scenario, sets, own_profiles=own_profiles)
-    if likeness.profile is not None:
-        narrate(f"kernel {likeness.kernel}; simulated endpoints: {likeness.profile}")
+    comparable = make_comparable(scenario, sets, own_profiles=own_profiles)
+    if comparable.profile is not None:
+        narrate(f"kernel {comparable.kernel}; simulated endpoints: {comparable.profile}")
     try:
         with progress_bar("twin") as progress:
             done = run(
-                likeness,
+                comparable,
                 seeds=seeds,
                 out=out,
                 progress=progress,
@@ -80,8 +81,8 @@ def command(
                 command=provenance.command_line(),
             )
     except KeyboardInterrupt:
-        kept = out or default_directory(likeness)
-        narrate(f"interrupted; complete runs are kept, the same command goes on: {kept}")
+        kept = out or default_directory(comparable)
+        narrate(f"interrupted; the complete runs are kept, and the same command continues: {kept}")
         raise SystemExit(130) from None
     figures = comparison.compare(done)
     verdict = comparison.overall(done, figures)
@@ -108,7 +109,7 @@ def table(twin: Twin, figures: Sequence[Figure], verdict: str) -> str:
     rows = [("flow", "figure", "simulated", "emulated", "difference", "limit", "verdict")]
     rows += [row(figure) for figure in figures]  # type: ignore[misc]
     widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
-    lines = [f"{twin.likeness.scenario.name}: {verdict}"]
+    lines = [f"{twin.comparable.scenario.name}: {verdict}"]
     for index, cells in enumerate(rows):
         shown = [
             cell.rjust(width) if 2 <= column <= 5 else cell.ljust(width)

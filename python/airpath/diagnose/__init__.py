@@ -1,6 +1,5 @@
-"""Findings: what held a run back, with evidence, advice and the gain from removing the cause."""
+"""Findings: what held a run back, by taking it away and running again; advice that was tried."""
 
-from airpath.diagnose.facts import Finding
-from airpath.diagnose.rules import combine, diagnose
+from airpath.diagnose.explain import BUDGETS, Progress, add, check
 
-__all__ = ["Finding", "combine", "diagnose"]
+__all__ = ["BUDGETS", "Progress", "add", "check"]

@@ -46,13 +46,6 @@ class Session:
         del document["index"]
         return document
 
-    def for_driver(self) -> tuple[int, int, int, float, float, int, int]:
-        """As ``_core.emulate`` takes it; no limit is 0."""
-        rates = [round((rate or 0) * 1e6) for rate in (self.ambr_down_mbps, self.ambr_up_mbps)]
-        address = int(ipaddress.IPv4Address(self.address))
-        times = (self.attached_ms, self.established_ms)
-        return (self.index, address, self.qfi or 9, *times, rates[0], rates[1])
-
 
 @dataclass(frozen=True)
 class _Words:

@@ -11,7 +11,6 @@ import pwd
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from airpath.emulation.machine import Machine
 from airpath.errors import InputError
@@ -29,14 +28,6 @@ class Identity:
     become: tuple[int, int, list[int]] | None = None
     """User, group and other groups; None: as this process."""
     environment: dict[str, str] = field(default_factory=dict)
-
-    def for_driver(self) -> dict[str, Any]:
-        """Return what the driver has to know."""
-        return {
-            "user": self.become,
-            "limited": self.limited,
-            "environment": list(self.environment.items()),
-        }
 
     def document(self) -> dict[str, object]:
         """Return what the summary says."""

@@ -33,7 +33,9 @@ def read(file: str) -> dict[str, tuple[str, str]]:
                 "twice 32 hexadecimal digits"
             )
         if words[0] in keys:
-            raise InputError(f"{_name(file)}, line {number}: IMSI {words[0]} is there already")
+            raise InputError(
+                f"{_name(file)}, line {number}: IMSI {words[0]} is already in the file"
+            )
         keys[words[0]] = (words[1].lower(), words[2].lower())
     return keys
 

@@ -12,7 +12,7 @@ import struct
 import sys
 import termios
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from airpath import _core
+    from airpath.emulation.document import Snapshot
 
-Snapshot = dict[str, Any]
 REFRESH_S = 0.5
 MOST_FLOWS = 8
 MOST_UES = 20
@@ -54,10 +54,10 @@ def shown(
     console = Console(stderr=True)
     with Live(console=console, auto_refresh=False, transient=True) as live:
         stop = threading.Event()
-        watcher = threading.Thread(
-            target=_watch, args=(monitor, live, stop, title, bound_us), daemon=True
+        refresher = threading.Thread(
+            target=_refresh, args=(monitor, live, stop, title, bound_us), daemon=True
         )
-        watcher.start()
+        refresher.start()
         try:
             if redirect:
                 with _relayed(console) as terminal:
@@ -69,7 +69,7 @@ def shown(
                 yield Streams()
         finally:
             stop.set()
-            watcher.join()
+            refresher.join()
 
 
 def view(before: Snapshot | None, now: Snapshot, title: str, bound_us: float) -> Group:
@@ -91,10 +91,19 @@ def view(before: Snapshot | None, now: Snapshot, title: str, bound_us: float) ->
 
 
 def _nothing() -> Snapshot:
-    return {"time_s": 0.0, "directions": [], "links": [], "cells": [], "ues": [], "flows": []}
+    return {
+        "time_s": 0.0,
+        "directions": [],
+        "links": [],
+        "cells": [],
+        "ues": [],
+        "mobility": [],
+        "flows": [],
+        "other_flows": 0,
+    }
 
 
-def _rate(entries: list[Any], index: int, now: Any, seconds: float, *keys: Any) -> float:
+def _rate(entries: Sequence[Any], index: int, now: Any, seconds: float, *keys: Any) -> float:
     """Difference of a counter over the seconds; what is new began at 0."""
     old = entries[index] if index < len(entries) else None
     for key in keys:
@@ -125,8 +134,8 @@ def _cells(then: Snapshot, now: Snapshot, seconds: float) -> Table:
     table = _table("cell", "PRBs down", "PRBs up")
     for index, cell in enumerate(now["cells"]):
         used = [
-            _rate(then["cells"], index, cell, seconds, "prbs", way) / room if room else None
-            for way, room in enumerate(cell["prbs_per_s"])
+            _rate(then["cells"], index, cell, seconds, "prbs", direction) / room if room else None
+            for direction, room in enumerate(cell["prbs_per_s"])
         ]
         table.add_row(cell["id"], *("" if share is None else f"{share:.0%}" for share in used))
     return table
@@ -139,7 +148,8 @@ def _ues(then: Snapshot, now: Snapshot, seconds: float) -> Table:
     for index, ue in enumerate(now["ues"][:MOST_UES]):
         down, up = ue["radio"]
         rate = [
-            _mbps(_rate(then["ues"], index, ue, seconds, "radio", way, "bytes")) for way in (0, 1)
+            _mbps(_rate(then["ues"], index, ue, seconds, "radio", direction, "bytes"))
+            for direction in (0, 1)
         ]
         blocks, errors, mcs = (
             _rate(then["ues"], index, ue, 1.0, "radio", 0, key)
@@ -213,7 +223,7 @@ def _table(first: str, *others: str) -> Table:
     return table
 
 
-def _watch(
+def _refresh(
     monitor: _core.Monitor, live: Live, stop: threading.Event, title: str, bound_us: float
 ) -> None:
     before: Snapshot | None = None

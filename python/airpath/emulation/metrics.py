@@ -6,7 +6,7 @@ blocks, packets and segments are counted. Scraped from 127.0.0.1 only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from airpath.errors import AirpathError, reason
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-Snapshot = dict[str, Any]
+    from airpath.emulation.document import Snapshot
+
 Source = Callable[[], "Snapshot | None"]
 
 ADDRESS = "127.0.0.1"
@@ -72,7 +73,7 @@ class Collector:
         yield GaugeMetricFamily(
             "airpath_up", "1 while packets are forwarded.", value=float(snapshot is not None)
         )
-        yield InfoMetricFamily("airpath_run", "What runs.", value=self._labels)
+        yield InfoMetricFamily("airpath_run", "The run.", value=self._labels)
         if snapshot is None:
             return
         yield GaugeMetricFamily(
@@ -92,7 +93,7 @@ class Collector:
             ("entered", "entered_packets", "Packets that entered the network."),
             ("left", "left_packets", "Packets that left the network."),
             ("left_bytes", "left_bytes", "Bytes of packets that left the network."),
-            ("refused", "refused_packets", "Packets that the kernel would not take."),
+            ("refused", "refused_packets", "Packets that the kernel did not take."),
         ):
             counter = _counter(name, text, ["direction"])
             for direction, entry in _both(snapshot["directions"]):
@@ -114,7 +115,7 @@ class Collector:
         yield late
         yield GaugeMetricFamily(
             "airpath_lateness_bound_seconds",
-            "What 99 % of the packets may be late.",
+            "How late 99 % of the packets may be at most.",
             value=self._bound_s,
         )
 
@@ -179,8 +180,8 @@ def served(port: int, collector: Collector) -> Iterator[None]:
 
 def _links(snapshot: Snapshot) -> Iterator[Metric]:
     sent = _counter("link_bytes", "Bytes that left a link of the path.", ["link"])
-    queued = _gauge("link_queue_bytes", "Bytes that wait.", ["link"])
-    packets = _gauge("link_queue_packets", "Packets that wait.", ["link"])
+    queued = _gauge("link_queue_bytes", "Bytes waiting.", ["link"])
+    packets = _gauge("link_queue_packets", "Packets waiting.", ["link"])
     for link in snapshot["links"]:
         sent.add_metric([link["id"]], link["bytes"])
         queued.add_metric([link["id"]], link["queue_bytes"])
@@ -200,7 +201,9 @@ def _cells(snapshot: Snapshot) -> Iterator[Metric]:
         here = [ue["rrc"] for ue in snapshot["ues"] if ue["cell"] == cell["id"]]
         for state in RRC_STATES:
             ues.add_metric([cell["id"], state], here.count(state))
-    moved = _counter("mobility_events", "Handovers, their failures, failures of links.", ["event"])
+    moved = _counter(
+        "mobility_events", "Handovers, failed handovers and radio link failures.", ["event"]
+    )
     for event, count in snapshot["mobility"]:
         moved.add_metric([event], count)
     yield from (used, room, ues, moved)
@@ -227,10 +230,11 @@ def _ues(snapshot: Snapshot) -> Iterator[Metric]:
     for key, text in _ACCESS.items():
         counter = _counter(f"ue_{key}", text, ["ue"])
         for ue in ues:
-            counter.add_metric([ue["id"]], ue["radio"][1][key])
+            up: Mapping[str, Any] = ue["radio"][1]
+            counter.add_metric([ue["id"]], up[key])
         yield counter
-    queued = _gauge("ue_queue_bytes", "Bytes that wait in the RLC buffer.", labels)
-    packets = _gauge("ue_queue_packets", "Packets that wait in the RLC buffer.", labels)
+    queued = _gauge("ue_queue_bytes", "Bytes waiting in the RLC buffer.", labels)
+    packets = _gauge("ue_queue_packets", "Packets waiting in the RLC buffer.", labels)
     dropped = _counter("ue_dropped_packets", "Packets dropped by the radio.", [*labels, "reason"])
     for ue in ues:
         for direction, radio in _both(ue["radio"]):
@@ -257,7 +261,7 @@ def _flows(snapshot: Snapshot) -> Iterator[Metric]:
     yield from (payload, again, rtt, cwnd)
 
 
-def _both(entries: list[Any]) -> Iterator[tuple[str, Any]]:
+def _both(entries: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     return iter(zip(DIRECTIONS, entries, strict=True))
 
 

@@ -12,10 +12,10 @@ from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError, reason
 
 LIMITS = (
-    "inside a user namespace: no BPF, no settings of the whole machine, and what belongs to others "
-    "belongs to nobody"
+    "airpath runs inside a user namespace, without BPF and without settings of the whole machine; "
+    "other users' files belong to nobody there"
 )
-NO_PRIORITY = "no real-time priority: other programs may delay the forwarder by milliseconds"
+NO_PRIORITY = "there is no real-time priority, so other programs may delay packets by milliseconds"
 
 APPARMOR = """\
 abi <abi/4.0>,
@@ -31,9 +31,9 @@ user namespaces."""
 
 
 def enter(machine: Machine | None = None) -> bool:
-    """Go into a user namespace if this process may not make the others; whether it did.
+    """Enter a user namespace if this process may not make the others; return whether it did.
 
-    To be called before there is a second thread.
+    Call this before there is a second thread.
     """
     from airpath import _core
 
@@ -54,23 +54,24 @@ def refusal(machine: Machine, error: OSError | None = None) -> tuple[str, str]:
     if limit == "0" or (error is not None and error.errno == errno.ENOSPC):
         return (
             f"user.max_user_namespaces is {limit}",
-            "run it as root, or: sudo sysctl user.max_user_namespaces=15000",
+            "run airpath as root, or: sudo sysctl user.max_user_namespaces=15000",
         )
     if machine.sysctl("kernel.unprivileged_userns_clone") == "0":
         return (
             "kernel.unprivileged_userns_clone is 0",
-            "run it as root, or: sudo sysctl kernel.unprivileged_userns_clone=1",
+            "run airpath as root, or: sudo sysctl kernel.unprivileged_userns_clone=1",
         )
     if machine.sysctl("kernel.apparmor_restrict_unprivileged_userns") == "1":
         profile = APPARMOR.format(python=machine.python())
         return (
             "AppArmor allows user namespaces only to programs with a profile "
             "(kernel.apparmor_restrict_unprivileged_userns is 1)",
-            "run it as root, or put this into /etc/apparmor.d/airpath and load it with "
+            "run airpath as root, or put this into /etc/apparmor.d/airpath and load it with "
             f"`sudo apparmor_parser -r /etc/apparmor.d/airpath`:\n{profile}",
         )
     said = reason(error) if error is not None else "not allowed"
     return (
-        f"a user namespace: {said}",
-        "run it as root; in a container, with --privileged or --security-opt seccomp=unconfined",
+        f"no user namespace: {said}",
+        "run airpath as root; in a container, start the container with --privileged or "
+        "--security-opt seccomp=unconfined",
     )

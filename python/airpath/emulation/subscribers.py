@@ -12,7 +12,7 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
 from airpath.errors import AirpathError, InputError
-from airpath.rundir import cannot_write
+from airpath.runs.directories import cannot_write
 
 DEFAULT_FILE = Path("subscribers.db")
 _FORMAT = 1
@@ -133,7 +133,7 @@ def _make(file: Path) -> None:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise InputError(f"{file} is no regular file")
+            raise InputError(f"{file} is not a regular file")
         if found.st_size == 0:
             os.fchmod(descriptor, 0o600)
     finally:
@@ -154,4 +154,4 @@ def _check(database: sqlite3.Connection, file: Path) -> None:
         return
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if (application, version) != (_APPLICATION, _FORMAT):
-        raise InputError(f"{file} is no subscribers file of this version of airpath")
+        raise InputError(f"{file} is not a subscribers file of this version of airpath")

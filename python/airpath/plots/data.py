@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from airpath.analysis.thin import POINTS_PER_SERIES, thin
+from airpath.analysis.downsample import POINTS_PER_SERIES, downsample
 from airpath.plots.figure import Series
 from airpath.plots.theme import SERIES
-from airpath.tables import NS_PER_S
+from airpath.runs.tables import NS_PER_S
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from airpath.results import Run
+    from airpath.runs.document import LinkFigures
+    from airpath.runs.results import Run
 
 MOST_SERIES = 12
 """More flows than this are not drawn: those with the least goodput go."""
@@ -51,8 +52,8 @@ class Comparison:
     labels: list[str] = field(default_factory=list)
     series: list[Flow] = field(default_factory=list)
     left_out: int = 0
-    thinned: bool = False
-    """Whether any data has been thinned to its peaks so far."""
+    downsampled: bool = False
+    """Whether any data has been downsampled to its peaks so far."""
     _made: dict[str, list[Series]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -70,7 +71,7 @@ class Comparison:
     @property
     def duration_s(self) -> float:
         """End of the longest run on the simulated clock, in seconds."""
-        return max(float(run.summary["run"]["simulated_s"]) / len(run.seeds) for run in self.runs)
+        return max(float(run.summary["run"]["duration_s"]) / len(run.seeds) for run in self.runs)
 
     def of_kind(self, *kinds: str) -> list[Flow]:
         """Series of these kinds of flow."""
@@ -153,7 +154,7 @@ class Comparison:
         return frame
 
     def compact(self, frames: Sequence[pl.DataFrame], peaks: Sequence[str]) -> list[Series]:
-        """Series of frames with ``t`` and ``s``: thinned to the peaks of these columns, rounded."""
+        """Series of frames with ``t`` and ``s``, rounded; the peaks of these columns are kept."""
         import polars as pl
         import polars.selectors as cs
 
@@ -161,8 +162,8 @@ class Comparison:
         if frame.is_empty():
             return []
         limit = min(POINTS_PER_SERIES, max(400, 24_000 // frame["s"].n_unique()))
-        kept, thinned = thin(frame, "t", peaks, ["s"], limit)
-        self.thinned |= thinned
+        kept, downsampled = downsample(frame, "t", peaks, ["s"], limit)
+        self.downsampled |= downsampled
         rounded = kept.with_columns(cs.float().exclude("t").round_sig_figs(4), pl.col("t").round(4))
         return [
             {
@@ -232,8 +233,9 @@ def busiest_link(run: Run) -> str | None:
     """The link with the longest mean queue delay."""
     links = run.summary["links"]
 
-    def delay(link: dict[str, Any]) -> float:
-        return float((link.get("queue_delay_ms") or {}).get("mean") or 0.0)
+    def delay(link: LinkFigures) -> float:
+        waited = link["queue_delay_ms"]
+        return waited["mean"] if waited else 0.0
 
     return str(max(links, key=delay)["id"]) if links else None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from airpath.errors import InputError
 from airpath.plots.figure import Figure, Spec, rows
 from airpath.plots.theme import LIGHT, coloured
-from airpath.rundir import cannot_write, replaced_file
+from airpath.runs.directories import cannot_write, replaced_file
 
 FORMATS = ("png", "svg", "pdf")
 _PNG_SCALE = 2.0
@@ -29,12 +29,12 @@ def export(figures: Sequence[Figure], directory: Path, formats: Sequence[str]) -
         for name in formats:
             path = directory / f"{figure.id}.{name}"
             with replaced_file(path) as aside:
-                aside.write_bytes(_rendered(figure, name))
+                aside.write_bytes(rendered(figure, name))
             written.append(path)
     return written
 
 
-def _rendered(figure: Figure, format_: str) -> bytes:
+def rendered(figure: Figure, format_: str) -> bytes:
     """Render a figure, in the light theme, on white."""
     import vl_convert
 

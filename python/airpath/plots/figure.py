@@ -33,7 +33,7 @@ class Figure:
     data: dict[str, list[Series]]
     """By name; charts of one report share what they can."""
     table: Table
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     """What was left out of it, such as points between peaks."""
     margin: int = 80
     """Pixels that axes and labels need beside the plot."""

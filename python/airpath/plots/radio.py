@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airpath.plots import marks
+from airpath.plots import vega
 from airpath.plots.data import Comparison
 from airpath.plots.figure import Figure, Series, Spec
 
@@ -12,7 +12,7 @@ _PANELS = {
     "prbs": ("PRBs", "PRBs in each interval"),
     "mcs": ("index", "MCS, mean of new blocks"),
     "bler": ("share", "First transmissions that failed"),
-    "queue_bytes": ("bytes", "Bytes that wait"),
+    "queue_bytes": ("bytes", "Bytes waiting"),
     "awake": ("share", "DRX Active Time"),
 }
 
@@ -31,27 +31,29 @@ def radio(runs: Comparison) -> Figure | None:
                 panels.append(_panel(runs, ue, column, mine))
             elif column != "awake":
                 still.append(f"{ue}: {title}")
-    notes = ["Long series are thinned to their peaks."] if runs.thinned else []
+    remarks = ["Long series are downsampled to their peaks."] if runs.downsampled else []
     if still:
-        notes.append(f"0 throughout, not shown: {'; '.join(still)}.")
+        remarks.append(f"Not shown, because they are 0 throughout: {'; '.join(still)}.")
     if len(ues) > _MOST_UES:
-        notes.append(f"{len(ues) - _MOST_UES} more UEs are in the table `radio`, not in the chart.")
+        remarks.append(
+            f"The table `radio` has {len(ues) - _MOST_UES} more UEs, which the chart leaves out."
+        )
     if runs.several:
-        notes.append("Shown is the first run.")
+        remarks.append("The chart shows the first run.")
     return Figure(
         id="radio",
-        title="Radio: what the cell gave and what it cost",
+        title="Radio: what the cell gave each UE",
         how_to_read=(
-            "Down and up share the axis. Few PRBs with bytes that wait: the UE waits for grants, "
-            "sleeps, or others have the cell. PRBs without bytes: padding. A dashed line is where "
-            "the UE goes to another cell."
+            "Downlink and uplink share the axis. If bytes wait and there are few PRBs, the UE "
+            "waits for grants, sleeps, or shares the cell. PRBs without waiting bytes are "
+            "padding. A dashed line marks a change of cell."
         ),
-        spec=marks.stacked(panels, 10),
+        spec=vega.stacked(panels, 10),
         data={"radio": data, "moves": runs.moves()},
-        table=marks.time_table(
+        table=vega.time_table(
             data, runs.duration_s, **{column: title for column, (_, title) in _PANELS.items()}
         ),
-        notes=tuple(notes),
+        remarks=tuple(remarks),
     )
 
 
@@ -78,24 +80,24 @@ def _panel(runs: Comparison, ue: str, column: str, data: list[Series]) -> Spec:
     unit, title = _PANELS[column]
     ways = {"domain": ["down", "up"], "range": ["var(--c0)", "var(--c1)"]}
     line = {"type": "line", "interpolate": "step-before", "strokeWidth": 1.2, "clip": True}
-    top = marks.nice_top(marks.highest(data, column))
+    top = vega.nice_top(vega.highest(data, column))
     return {
         "title": f"{ue}: {title}",
-        "width": marks.WIDTH,
+        "width": vega.WIDTH,
         "height": _HEIGHT,
         "data": {"name": "radio"},
-        "encoding": {"x": marks.time(runs.duration_s)},
+        "encoding": {"x": vega.time(runs.duration_s)},
         "layer": [
             {
                 "name": f"zoom-{column}-{data[0]['k']}",
                 "transform": [{"filter": {"field": "ue", "equal": ue}}],
                 "mark": line,
                 "encoding": {
-                    "y": marks.up_to(column, unit, top),
+                    "y": vega.up_to(column, unit, top),
                     "color": {"field": "way", "type": "nominal", "title": None, "scale": ways},
-                    "tooltip": marks.tips(**{"t": "time (s)", "way": "direction", column: title}),
+                    "tooltip": vega.tips(**{"t": "time (s)", "way": "direction", column: title}),
                 },
             },
-            *marks.moves(ue),
+            *vega.moves(ue),
         ],
     }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from airpath.plots import marks
+from airpath.base.text import count, digits
+from airpath.plots import vega
 from airpath.plots.data import Comparison, Flow
 from airpath.plots.figure import Figure, Series, Spec, Table
-from airpath.text import count, digits
 
 _HEIGHT = 220
 _SLICES = 100
@@ -28,10 +28,10 @@ def rtt_distribution(runs: Comparison) -> Figure | None:
     lowest = min(found[0][0] for found in buckets.values())
     highest = max(found[-1][1] for found in buckets.values())
     log = lowest > 0 and highest / lowest >= _LOG_FROM
-    domain = (lowest * 0.95, highest * 1.05) if log else (0.0, marks.nice_top(highest))
+    domain = (lowest * 0.95, highest * 1.05) if log else (0.0, vega.nice_top(highest))
     steps = [_steps(label, found) for label, found in buckets.items()]
     density = [_density(label, found, domain, log) for label, found in buckets.items()]
-    x = marks.number(
+    x = vega.number(
         "rtt", "RTT (ms)" + (", logarithmic" if log else ""),
         scale={"type": "log" if log else "linear", "domain": list(domain), "nice": False},
         axis={"grid": True, "format": ",.3~f", "tickCount": 8},
@@ -42,11 +42,12 @@ def rtt_distribution(runs: Comparison) -> Figure | None:
         id="rtt",
         title="RTT: distribution",
         how_to_read=(
-            "The height of the upper curve is the share of samples that were as fast or faster: "
-            "upright is steady, a long shoulder to the right is queueing or retransmission. Below, "
-            f"the share in each of {_SLICES} equal slices of the axis."
+            "The height of the upper curve is the share of samples with this RTT or a smaller one. "
+            "A steep curve means a steady RTT; a long shoulder to the right is queueing or "
+            f"retransmission. The lower curve is the share in each of {_SLICES} equal slices of "
+            "the axis."
         ),
-        spec=marks.stacked([_cumulative(runs, steps, x, middle), _slices(runs, density, x)], 12),
+        spec=vega.stacked([_cumulative(runs, steps, x, middle), _slices(runs, density, x)], 12),
         data={"rtt": steps, "density": density},
         table=Table(
             ["", "samples", *(f"{share:.0%} up to (ms)" for share in _SHARES)],
@@ -55,7 +56,7 @@ def rtt_distribution(runs: Comparison) -> Figure | None:
                 for label, found in buckets.items()
             ],
         ),
-        notes=("All seeds together.",) if seeds else (),
+        remarks=("The chart has the samples of all seeds.",) if seeds else (),
     )
 
 
@@ -98,11 +99,11 @@ def _density(label: str, buckets: list[Bucket], domain: tuple[float, float], log
 def _cumulative(runs: Comparison, steps: list[Series], x: Spec, middle: float) -> Spec:
     labels = [each["s"] for each in steps]
     palette = runs.palette(labels)
-    few = len(labels) <= marks.FEW
+    few = len(labels) <= vega.FEW
     pings = {series.label for series in runs.of_kind("ping")} if runs.several else set()
     dashes = [[5, 3] if label in pings else [1, 0] for label in labels]
     axis = {"format": "%", "values": [0, 0.25, 0.5, 0.75, 1]}
-    y = marks.number("share", "share of samples", scale={"domain": [0, 1]}, axis=axis)
+    y = vega.number("share", "share of samples", scale={"domain": [0, 1]}, axis=axis)
     line = {
         "mark": {"type": "line", "strokeWidth": 1.6, "clip": True},
         "encoding": {
@@ -112,7 +113,7 @@ def _cumulative(runs: Comparison, steps: list[Series], x: Spec, middle: float) -
                 "field": "s", "type": "nominal", "legend": None,
                 "scale": {"domain": labels, "range": dashes},
             },
-            "tooltip": marks.tips(s="flow", rtt="RTT (ms)", share="share up to it"),
+            "tooltip": vega.tips(s="flow", rtt="RTT (ms)", share="share up to it"),
         },
     }  # fmt: skip
     # Names beside the curves, each at its own height, so that they cannot touch: right of a curve
@@ -121,13 +122,13 @@ def _cumulative(runs: Comparison, steps: list[Series], x: Spec, middle: float) -
     for place, (each, shade) in enumerate(zip(steps, palette, strict=True)):
         height = 0.84 - 0.15 * place
         at = next(r for r, share in zip(each["rtt"], each["share"], strict=True) if share >= height)
-        name = marks.label(each["s"], shade, x, y, left=at > middle)
+        name = vega.label(each["s"], shade, x, y, left=at > middle)
         beside.append({**name, "data": {"values": [{"rtt": at, "share": height}]}})
     return {
-        "width": marks.WIDTH,
+        "width": vega.WIDTH,
         "height": _HEIGHT,
         "data": {"name": "rtt"},
-        "encoding": {"x": x, "color": marks.colour(labels, palette, legend=not few)},
+        "encoding": {"x": x, "color": vega.colour(labels, palette, legend=not few)},
         "layer": [line, *(beside if few else [])],
     }
 
@@ -137,16 +138,16 @@ def _slices(runs: Comparison, density: list[Series], x: Spec) -> Spec:
     axis = {"format": "%", "tickCount": 3}
     return {
         "title": "Density",
-        "width": marks.WIDTH,
+        "width": vega.WIDTH,
         "height": _HEIGHT // 3,
         "data": {"name": "density"},
         "mark": {"type": "area", "line": True, "interpolate": "step-after", "fillOpacity": 0.2,
                  "clip": True},
         "encoding": {
             "x": x,
-            "y": marks.number("share", "share", stack=None, axis=axis),
-            "color": {**marks.colour(labels, runs.palette(labels)), "legend": None},
-            "tooltip": marks.tips(s="flow", rtt="from (ms)", share="share"),
+            "y": vega.number("share", "share", stack=None, axis=axis),
+            "color": {**vega.colour(labels, runs.palette(labels)), "legend": None},
+            "tooltip": vega.tips(s="flow", rtt="from (ms)", share="share"),
         },
     }  # fmt: skip
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from airpath.plots import marks
+from airpath.base.text import digits
+from airpath.plots import vega
 from airpath.plots.data import Comparison
 from airpath.plots.figure import Figure, Series, Spec, Table
-from airpath.text import digits
 
 
 def seeds(runs: Comparison) -> Figure | None:
@@ -26,9 +26,7 @@ def seeds(runs: Comparison) -> Figure | None:
     if not dots:
         return None
     labels = [each["s"] for each in dots]
-    x = marks.number(
-        "v", "goodput (Mb/s)", scale={"zero": False, "nice": True}, axis={"grid": True}
-    )
+    x = vega.number("v", "goodput (Mb/s)", scale={"zero": False, "nice": True}, axis={"grid": True})
     axis = {"labelColor": "var(--ink)", "labelLimit": 200}
     bar: Spec = {
         "mark": {"type": "rule", "strokeWidth": 2, "color": "var(--ink)"},
@@ -36,7 +34,7 @@ def seeds(runs: Comparison) -> Figure | None:
     }
     tick = {"type": "tick", "thickness": 2, "size": 16, "color": "var(--ink)"}
     spec = {
-        "width": marks.WIDTH - 60,
+        "width": vega.WIDTH - 60,
         "height": {"step": 30},
         "encoding": {
             "y": {"field": "s", "type": "nominal", "title": None, "sort": labels, "axis": axis}
@@ -47,8 +45,8 @@ def seeds(runs: Comparison) -> Figure | None:
                 "mark": {"type": "point", "size": 40, "opacity": 0.6, "filled": True},
                 "encoding": {
                     "x": x,
-                    "color": {**marks.colour(labels, runs.palette(labels)), "legend": None},
-                    "tooltip": marks.tips(s="flow", v="goodput (Mb/s)", seed="seed"),
+                    "color": {**vega.colour(labels, runs.palette(labels)), "legend": None},
+                    "tooltip": vega.tips(s="flow", v="goodput (Mb/s)", seed="seed"),
                 },
             },
             {"data": {"name": "means"}, **bar},
@@ -59,10 +57,10 @@ def seeds(runs: Comparison) -> Figure | None:
         id="seeds",
         title="Goodput by seed",
         how_to_read=(
-            "One dot a seed; the mark is their mean and the bar its 95 % confidence interval: "
-            "bars that do not overlap differ by more than chance."
+            "Each dot is one seed. The mark is their mean, and the bar is its 95 % confidence "
+            "interval. If two bars do not overlap, the difference is more than chance."
         ),
-        spec=marks.finished(spec),
+        spec=vega.finished(spec),
         data={"seeds": dots, "means": means},
         table=Table(
             ["", "seed", "goodput (Mb/s)"],
@@ -72,5 +70,5 @@ def seeds(runs: Comparison) -> Figure | None:
                 for seed, value in zip(each["seed"], each["v"], strict=True)
             ],
         ),
-        margin=marks.margin(labels, axis=20),
+        margin=vega.margin(labels, axis=20),
     )

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from airpath.plots import marks
+from airpath.base.text import count
+from airpath.plots import vega
 from airpath.plots.data import Comparison, busiest_link
 from airpath.plots.figure import Figure, Series, Spec
 from airpath.plots.theme import LINKS, SERIES
-from airpath.text import count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,70 +42,72 @@ def timeline(runs: Comparison) -> Figure:
         id="timeline",
         title="What happened, over time",
         how_to_read=(
-            "Read down: a queue that fills raises the RTT above it, a full one drops, the drop "
-            "halves cwnd, and goodput shows whether it mattered. Drag to pan, Ctrl + wheel to "
-            "zoom, double-click to reset; all panels follow."
+            "All panels share the time axis. A queue that fills raises the RTT; a full queue drops "
+            "packets; a drop reduces cwnd; goodput shows whether that mattered. Drag to pan, use "
+            "Ctrl + wheel to zoom, and double-click to reset."
         ),
-        spec=marks.stacked(panels, 14),
+        spec=vega.stacked(panels, 14),
         data=maker.data,
-        table=marks.time_table(
+        table=vega.time_table(
             runs.flows(), runs.duration_s, goodput_mbps="goodput (Mb/s)", rtt_ms="RTT (ms)",
             cwnd_segments="cwnd (segments)",
         ),
-        notes=tuple(maker.notes()),
-        margin=marks.margin(maker.end_labels),
+        remarks=tuple(maker.remarks()),
+        margin=vega.margin(maker.end_labels),
     )  # fmt: skip
 
 
 class _Timeline:
     def __init__(self, runs: Comparison) -> None:
         self.runs = runs
-        self.legend = len(runs.series) > marks.FEW
+        self.legend = len(runs.series) > vega.FEW
         self.end_labels: list[str] = []
         self.above: list[str] = []
         self.data: dict[str, list[Series]] = {"flows": runs.flows()}
 
-    def notes(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """What the figure leaves out."""
-        notes = []
+        remarks = []
         if self.above:
             windows = ", ".join(self.above)
-            notes.append(f"Above the chart most of the time is the receive window of {windows}.")
-        if self.runs.thinned:
-            notes.append(
-                "Long series are thinned: lowest and highest value of each slice of time are kept."
+            remarks.append(f"Most of the time the receive window of {windows} is above the chart.")
+        if self.runs.downsampled:
+            remarks.append(
+                "Long series are downsampled: a slice of time keeps its lowest and highest value."
             )
         if self.runs.left_out:
-            notes.append(f"{self.runs.left_out} more flows are in the tables, not in the charts.")
+            remarks.append(
+                f"The tables have {self.runs.left_out} more flows, which the charts leave out."
+            )
         if any(len(run.seeds) > 1 for run in self.runs.runs):
-            notes.append("Shown is the first seed.")
-        return notes
+            remarks.append("The chart shows the first seed.")
+        return remarks
 
     def goodput(self) -> Spec | None:
-        top = marks.nice_top(marks.highest(self.runs.flows(), "smooth") * 1.15)
-        thin = _line("goodput_mbps", "Mb/s", top, strokeWidth=0.7, opacity=0.4)
+        top = vega.nice_top(vega.highest(self.runs.flows(), "smooth") * 1.15)
+        fine = _line("goodput_mbps", "Mb/s", top, strokeWidth=0.7, opacity=0.4)
         return self._panel(
-            "smooth", "Mb/s", "Goodput: bold over 1 s, thin each interval",
-            self._labels("bulk", "file", "udp"), top, below=[thin], over=self._moves(),
+            "smooth", "Mb/s", "Goodput: bold over 1 s, thin over each interval",
+            self._labels("bulk", "file", "udp"), top, below=[fine], over=self._moves(),
             legend=self.legend,
         )  # fmt: skip
 
     def rtt(self) -> Spec | None:
-        top = marks.nice_top(marks.highest(self.runs.flows(), "rtt_ms"))
+        top = vega.nice_top(vega.highest(self.runs.flows(), "rtt_ms"))
         pings: Spec = {
             "transform": [{"filter": "datum.ping"}],
             "mark": {"type": "point", "filled": True, "size": 9, "opacity": 0.55, "clip": True},
             "encoding": {
-                "y": marks.up_to("rtt_ms", "ms", top),
-                "tooltip": marks.tips(t="time (s)", rtt_ms="RTT (ms)", s="ping"),
+                "y": vega.up_to("rtt_ms", "ms", top),
+                "tooltip": vega.tips(t="time (s)", rtt_ms="RTT (ms)", s="ping"),
             },
         }
         below = [pings] if self.runs.of_kind("ping") else []
-        title = "Round-trip time: lines from TCP's samples" + (", dots from pings" if below else "")
+        title = "Round-trip time: lines are TCP's samples" + (", dots are pings" if below else "")
         return self._panel("rtt_ms", "ms", title, self._labels(), top, below=below)
 
     def cwnd(self) -> Spec | None:
-        top = marks.nice_top(marks.highest(self.runs.flows(), "cwnd_segments") * 1.2)
+        top = vega.nice_top(vega.highest(self.runs.flows(), "cwnd_segments") * 1.2)
         below = [
             _line("inflight_segments", "segments", top, strokeWidth=0.8, opacity=0.55),
             _line("ssthresh_segments", "segments", top, strokeDash=[4, 3], strokeWidth=1,
@@ -131,7 +133,7 @@ class _Timeline:
             busiest = {(index, busiest_link(run)) for index, run in enumerate(self.runs.runs)}
             links = [each for each in links if each[:2] in busiest]
             title = "Queue delay of the link with the longest queue"
-        links = links[: marks.FEW]
+        links = links[: vega.FEW]
         self.data["links"] = self.runs.links()
         return self._panel(
             "queue_delay_ms", "ms", f"{title}; ticks along the top are drops",
@@ -144,7 +146,7 @@ class _Timeline:
 
     def _moves(self) -> list[Spec]:
         self.data["moves"] = self.runs.moves()
-        return marks.moves("") if self.data["moves"] else []
+        return vega.moves("") if self.data["moves"] else []
 
     def _labels(self, *kinds: str) -> list[str]:
         return [each.label for each in self.runs.series if not kinds or each.kind in kinds]
@@ -168,26 +170,26 @@ class _Timeline:
         shown = [each for each in self.data[data] if each["s"] in labels and column in each]
         if not shown:
             return None
-        top = marks.nice_top(marks.highest(shown, column)) if top is None else top
+        top = vega.nice_top(vega.highest(shown, column)) if top is None else top
         shades = self.runs.palette(labels) if palette is None else palette
         line = _line(column, unit, top, strokeWidth=1.6)
         line["name"] = f"zoom-{column}"
         line["transform"] = [{"filter": "!datum.ping"}]
-        hover = marks.hover_rule(shown, column, unit)
+        hover = vega.hover_rule(shown, column, unit)
         beside = []
         if not self.legend or palette is not None:
             self.end_labels += labels
-            beside = marks.end_labels(
+            beside = vega.end_labels(
                 shown, column, dict(zip(labels, shades, strict=True)), top, height
             )
         return {
             "title": title,
-            "width": marks.WIDTH,
+            "width": vega.WIDTH,
             "height": height,
             "data": {"name": data},
             "encoding": {
-                "x": marks.time(self.runs.duration_s),
-                "color": marks.colour(labels, shades, legend=legend),
+                "x": vega.time(self.runs.duration_s),
+                "color": vega.colour(labels, shades, legend=legend),
             },
             "layer": [*below, line, *over, hover, *beside],
         }
@@ -213,7 +215,7 @@ class _Timeline:
                 "data": {"name": "events"},
                 "mark": {**mark, "stroke": "var(--page)"},
                 "encoding": {
-                    "y": marks.up_to("cwnd_segments", "segments", top),
+                    "y": vega.up_to("cwnd_segments", "segments", top),
                     "shape": {
                         "field": "what",
                         "type": "nominal",
@@ -228,7 +230,7 @@ class _Timeline:
                         "condition": {"test": "datum.what == 'slow start ends'", "value": 150},
                         "value": 45,
                     },
-                    "tooltip": marks.tips(
+                    "tooltip": vega.tips(
                         t="time (s)", what="event", reason="reason",
                         cwnd_segments="cwnd (segments)", s="flow",
                     ),
@@ -267,7 +269,7 @@ class _Timeline:
                 "encoding": {
                     "y": {"value": 5},
                     "color": {"value": "var(--bad)"},
-                    "tooltip": marks.tips(
+                    "tooltip": vega.tips(
                         t="time (s)", packets="packets dropped", reason="reason", link="at"
                     ),
                 },
@@ -278,5 +280,5 @@ class _Timeline:
 def _line(column: str, unit: str, top: float, **mark: Any) -> Spec:
     return {
         "mark": {"type": "line", "clip": True, **mark},
-        "encoding": {"y": marks.up_to(column, unit, top)},
+        "encoding": {"y": vega.up_to(column, unit, top)},
     }

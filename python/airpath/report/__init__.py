@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from airpath.results import Run
+    from airpath.runs.results import Run
 
 
 def write_report(runs: Sequence[Run], path: Path) -> None:
     """Write the report; an existing file is replaced only by a complete one."""
     from airpath.report.render import page
     from airpath.report.view import context
-    from airpath.rundir import replaced_file
+    from airpath.runs.directories import replaced_file
 
     text = page("run.html.j2", **context(runs))
     with replaced_file(path) as aside:
-        aside.write_text(text, encoding="utf-8")
+        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_figures(runs: Sequence[Run], directory: Path, formats: Sequence[str]) -> list[Path]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airpath.base.text import count, digits, milliseconds, percent, rate
 from airpath.plots.figure import Table
-from airpath.text import count, digits, milliseconds, percent, rate
+from airpath.runs.summary import entries as entries_of
 
 if TYPE_CHECKING:
-    from airpath.results import Run
+    from airpath.runs.results import Run
 
 Entry = Mapping[str, Any]
 _WIDEST = 4
@@ -40,7 +41,7 @@ _FIGURES: dict[str, tuple[tuple[str, str, Callable[[Any], str]], ...]] = {
     "flows": (
         ("goodput", "goodput_mbps", rate),
         ("goodput, steady", "steady_mbps", rate),
-        ("complete after", "completed_s", _seconds),
+        ("completed after", "completed_s", _seconds),
         *_RTT,
         ("one-way delay, median", "delay_ms.p50", milliseconds),
         ("one-way delay, 95 %", "delay_ms.p95", milliseconds),
@@ -48,7 +49,12 @@ _FIGURES: dict[str, tuple[tuple[str, str, Callable[[Any], str]], ...]] = {
         ("packets lost", "packets_lost", count),
         ("segments sent again", "retransmitted_segments", count),
         ("time-outs (RTO)", "rto_count", count),
-        ("slow start ended", "slow_start_exit", _exit),
+        ("end of slow start", "slow_start_exit", _exit),
+    ),
+    "groups": (
+        ("streams", "streams", count),
+        ("goodput", "goodput_mbps", rate),
+        ("Jain's index", "jain_index", digits),
     ),
     "pings": (("sent", "sent", count), ("lost", "lost", count), *_RTT),
     "links": (
@@ -62,7 +68,7 @@ _FIGURES: dict[str, tuple[tuple[str, str, Callable[[Any], str]], ...]] = {
     ),
     "radio": (
         ("throughput", "throughput_mbps", rate),
-        ("PRBs in a second", "prbs_per_s", digits),
+        ("PRBs per second", "prbs_per_s", digits),
         ("MCS, mean", "mcs_mean", digits),
         ("BLER", "bler", percent),
         ("HARQ retransmissions", "harq_retransmissions", count),
@@ -77,8 +83,9 @@ _FIGURES: dict[str, tuple[tuple[str, str, Callable[[Any], str]], ...]] = {
     "fairness": (("Jain's index", "jain_index", digits),),
 }
 _COMPARED = {
-    "flows": ("goodput", "complete after", "RTT, median", "RTT, 99 %", "one-way delay, median",
+    "flows": ("goodput", "completed after", "RTT, median", "RTT, 99 %", "one-way delay, median",
               "packets lost", "segments sent again", "time-outs (RTO)"),
+    "groups": ("goodput", "Jain's index"),
     "pings": ("RTT, median", "RTT, 99 %", "lost"),
     "fairness": ("Jain's index",),
 }  # fmt: skip
@@ -87,8 +94,8 @@ _COMPARED = {
 def tables(run: Run) -> list[Table]:
     """Every figure of every flow, ping, link and UE: one column each, or one row."""
     made = []
-    for section in ("flows", "pings", "links", "radio"):
-        entries = [e for e in run.summary.get(section, []) if section != "flows" or _carries(e)]
+    for section in ("flows", "groups", "pings", "links", "radio"):
+        entries = [e for e in entries_of(run.summary, section) if section != "flows" or _carries(e)]
         if entries:
             heads = [str(entry["id"]) for entry in entries]
             made.append(_table(section, heads, _rows(section, [*entries])))
@@ -99,7 +106,7 @@ def compared(runs: Sequence[Run], labels: Sequence[str]) -> Table:
     """What matters of each flow and ping, one column a run."""
     rows = []
     for section, wanted in _COMPARED.items():
-        by_run = [{str(e["id"]): e for e in run.summary.get(section, [])} for run in runs]
+        by_run = [{str(e["id"]): e for e in entries_of(run.summary, section)} for run in runs]
         for name in dict.fromkeys(name for entries in by_run for name in entries):
             same = [entries.get(name) for entries in by_run]
             if section == "flows" and not any(map(_carries, same)):

@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from airpath import text
+from airpath.base import text
 from airpath.errors import AirpathError
 from airpath.plots.figure import Figure
 from airpath.plots.theme import style
-from airpath.rundir import replaced_file
+from airpath.runs.directories import replaced_file
 
 _HERE = Path(__file__).parent
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airpath.text import count, digits, exact_size, plural
-from airpath.toml import parse_toml
+from airpath.base.text import count, digits, exact_size, plural
+from airpath.base.toml import parse_toml
 
 if TYPE_CHECKING:
-    from airpath.results import Run
+    from airpath.runs.results import Run
 
 _UNITS = {
     "mbps": "Mb/s", "ms": "ms", "s": "s", "packets": "packets", "segments": "segments",

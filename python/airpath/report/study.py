@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath.base.text import digits
 from airpath.report.render import page
-from airpath.rundir import replaced_file
-from airpath.text import digits
+from airpath.runs.directories import replaced_file
 
 if TYPE_CHECKING:
-    from airpath.reproduce import Outcome
-    from airpath.study import Figure, Study, Value
+    from airpath.study.definition import Figure, Study, Value
+    from airpath.study.reproduce import Outcome
 
 
 def write_study_report(results: Sequence[tuple[Study, Sequence[Outcome]]], path: Path) -> None:
@@ -23,7 +23,7 @@ def write_study_report(results: Sequence[tuple[Study, Sequence[Outcome]]], path:
     title = studies[0]["title"] if len(studies) == 1 else "Published studies"
     text = page("study.html.j2", title=title, studies=studies, version=_core.__version__)
     with replaced_file(path) as aside:
-        aside.write_text(text, encoding="utf-8")
+        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:

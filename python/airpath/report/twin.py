@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airpath.report.render import charts_json, page
 from airpath.report.setup import given
-from airpath.rundir import replaced_file
+from airpath.runs.directories import replaced_file
 
 if TYPE_CHECKING:
     from airpath.twin.compare import Figure
@@ -25,13 +25,13 @@ def write_twin_report(twin: Twin, figures: Sequence[Figure], verdict: str, path:
     drawn = []
     if pair is not None:
         drawn = charts([pair.simulated, pair.emulated])
-    likeness = twin.likeness
+    comparable = twin.comparable
     text = page(
         "twin.html.j2",
-        title=likeness.scenario.title or likeness.scenario.name,
+        title=comparable.scenario.title or comparable.scenario.name,
         version=_core.__version__,
-        kernel=likeness.kernel,
-        profile=likeness.profile,
+        kernel=comparable.kernel,
+        profile=comparable.profile,
         verdict=verdict,
         rows=[(row(figure), figure.note) for figure in figures],
         seeds=[
@@ -50,8 +50,8 @@ def write_twin_report(twin: Twin, figures: Sequence[Figure], verdict: str, path:
         ],
         figures=drawn,
         charts=charts_json(drawn),
-        given_toml=given(likeness.scenario.resolved_toml),
-        scenario_toml=likeness.scenario.resolved_toml,
+        given_toml=given(comparable.scenario.resolved_toml),
+        scenario_toml=comparable.scenario.resolved_toml,
     )
     with replaced_file(path) as aside:
-        aside.write_text(text, encoding="utf-8")
+        aside.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airpath import describe
+from airpath.base.text import count, digits, milliseconds, plural
 from airpath.plots import figures
 from airpath.plots.data import run_labels
 from airpath.plots.figure import Table
 from airpath.report.entries import compared, tables
 from airpath.report.render import charts_json
 from airpath.report.setup import differences, given, parameters
-from airpath.tables import NS_PER_S
-from airpath.text import count, digits, milliseconds, plural
+from airpath.runs import describe
+from airpath.runs.tables import NS_PER_S
 
 if TYPE_CHECKING:
-    from airpath.results import Run
+    from airpath.runs.document import RunDocument
+    from airpath.runs.results import Run
 
 MOST_EVENTS = 100
 """Events listed for each run; the tables have them all."""
@@ -49,7 +50,7 @@ def _run(run: Run, label: str) -> dict[str, Any]:
         "version": record["version"],
         "seeds": str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}",
         "count": len(seeds),
-        "simulated": f"{digits(summary['run']['simulated_s'] / len(seeds))} s",
+        "lasted": f"{digits(summary['run']['duration_s'] / len(seeds))} s {_driver(record)}",
         "partial": describe.partial(summary),
         "sentences": [sentence.partition(": ")[::2] for sentence in describe.sentences(summary)],
         "findings": [
@@ -57,11 +58,17 @@ def _run(run: Run, label: str) -> dict[str, Any]:
                 **finding,
                 "name": _sentence(finding["cause"].replace("-", " ")),
                 "evidence": _sentence(finding["evidence"]),
-                "advice": _sentence(finding["advice"]),
-                "gain": describe.gain_text(finding),
+                "bars": describe.before_and_after(finding, summary.get("tried", [])),
+                "sets": describe.set_options(finding["set"] or []),
+                "costs": [
+                    f"{describe.gain_name(cost)}: {describe.gain_text(cost)}"
+                    for cost in finding["costs"]
+                ],
             }
             for finding in summary["findings"]
         ],
+        "explained": summary.get("explained"),
+        "tried": _tried(summary),
         "parameters": parameters(run.scenario_toml, short),
         "tables": tables(run),
         **_events(run),
@@ -69,6 +76,14 @@ def _run(run: Run, label: str) -> dict[str, Any]:
         "given_toml": short,
         "scenario_toml": run.scenario_toml,
     }
+
+
+def _tried(summary: RunDocument) -> Table:
+    rows = [
+        [one["cause"], one["subject"], " ".join(one["set"]), one["outcome"]]
+        for one in summary.get("tried", [])
+    ]
+    return Table(["tried for", "at", "change", "what came of it"], rows)
 
 
 def _sentence(text: str) -> str:
@@ -129,3 +144,8 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
         ("platform", " ".join(str(value) for value in machine.values() if value)),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def _driver(provenance: dict[str, Any]) -> str:
+    """What happened to the scenario; old runs without the word were simulated."""
+    return "emulated" if provenance.get("driver") == "emulate" else "simulated"

@@ -10,18 +10,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from airpath.tables import NS_PER_S
-from airpath.text import digits
+from airpath.base.text import digits
+from airpath.runs.summary import entries
+from airpath.runs.tables import NS_PER_S
 
 if TYPE_CHECKING:
-    from airpath.results import Run
+    from airpath.runs.results import Run
     from airpath.twin.runs import Counted, Twin
 
 GOODPUT = 0.05
 RTT_MEDIAN = 0.10
 RTT_P95 = 0.20
-EXIT_ROUNDS = 1.0
+EXIT_BASE_RTTS = 1.0
 EXIT_CWND = 0.20
+
+EXIT = "slow-start exit"
+"""The figure whose difference is counted in base RTTs: the shortest one of the simulated run."""
 
 AGREES, DIFFERS = "agrees", "differs"
 NOT_COMPARABLE, NO_LIMIT, INVALID = "not comparable", "no limit", "invalid"
@@ -39,7 +43,7 @@ class Figure:
     simulated: tuple[Value, ...]
     emulated: tuple[Value, ...]
     difference: Value
-    """Relative; of the exit's time in rounds."""
+    """Relative; of the exit's time in base RTTs."""
     limit: Value
     verdict: str
     note: str = ""
@@ -60,12 +64,17 @@ class Figure:
         }
 
     def difference_text(self) -> str:
-        """``+1.2 %``, ``-0.3 rounds``; empty without one."""
+        """``+1.2 %``, ``-0.3 base RTT``; empty without one."""
         if self.difference is None:
             return ""
-        if self.name == "slow-start exit":
-            return f"{self.difference:+.1f} rounds"
-        return f"{100 * self.difference:+.1f} %"
+        return distance_text(self.name, self.difference, "+")
+
+
+def distance_text(figure: str, distance: float, sign: str = "") -> str:
+    """``1.2 %``, or ``0.3 base RTT`` for the end of slow start; ``sign`` as in Python's formats."""
+    if figure == EXIT:
+        return f"{distance:{sign}.1f} base RTT"
+    return f"{100 * distance:{sign}.1f} %"
 
 
 def compare(twin: Twin) -> list[Figure]:
@@ -80,7 +89,7 @@ def compare(twin: Twin) -> list[Figure]:
         if flow["kind"] == "udp":
             figures += _datagrams(pairs, name)
         else:
-            reason = twin.likeness.reasons.get(name)
+            reason = twin.comparable.reasons.get(name)
             figures += [_unless(reason, figure) for figure in _transfer(pairs, name)]
     for ping in first["pings"]:
         figures += _round_trips(pairs, str(ping["id"]), "pings")
@@ -103,14 +112,14 @@ def parity(emulated: Run) -> dict[str, Any]:
 
 def document(twin: Twin, figures: Sequence[Figure]) -> dict[str, Any]:
     """Document of ``twin --json``."""
-    likeness = twin.likeness
+    comparable = twin.comparable
     return {
         "twin": {
             "id": twin.id,
-            "scenario": likeness.scenario.name,
-            "scenario_sha256": likeness.scenario.sha256,
-            "kernel": likeness.kernel,
-            "profile": likeness.profile,
+            "scenario": comparable.scenario.name,
+            "scenario_sha256": comparable.scenario.sha256,
+            "kernel": comparable.kernel,
+            "profile": comparable.profile,
             "seeds": [pair.seed for pair in twin.pairs],
             "valid_seeds": [pair.seed for pair in twin.valid],
             "invalid": {str(pair.seed): pair.invalid for pair in twin.pairs if pair.invalid},
@@ -170,7 +179,7 @@ def _round_trips(pairs: Sequence[Counted], flow: str, section: str) -> list[Figu
 
 
 def _slow_start(pairs: Sequence[Counted], flow: str) -> list[Figure]:
-    """Time and window of the first exit. A round is the smoothed RTT at the simulated one."""
+    """Time and window of the first exit: both sides leave slow start, or neither."""
     exits = [
         tuple(_of("flows", flow, "slow_start_exit")(run) for run in (pair.simulated, pair.emulated))
         for pair in pairs
@@ -186,15 +195,14 @@ def _slow_start(pairs: Sequence[Counted], flow: str) -> list[Figure]:
         note = f"for another reason: {_words(ours)} simulated, {_words(kernels)} emulated"
     if any(None in pair for pair in exits):
         text = "one side did not leave slow start"
-        return [Figure(flow, "slow-start exit", "s", simulated, emulated, None, 1.0, DIFFERS, text)]
-    rounds = statistics.fmean(
-        (theirs - ours) / _round_s(pair.simulated, flow)
-        for pair, (ours, theirs) in zip(pairs, times, strict=True)
+        return [Figure(flow, EXIT, "s", simulated, emulated, None, 1.0, DIFFERS, text)]
+    base_rtts = [pair[0]["min_rtt_ms"] / 1e3 for pair in exits if pair[0] is not None]
+    apart = statistics.fmean(
+        (theirs - ours) / base_rtt
+        for base_rtt, (ours, theirs) in zip(base_rtts, times, strict=True)
     )
-    verdict = AGREES if abs(rounds) <= EXIT_ROUNDS else DIFFERS
-    at = Figure(
-        flow, "slow-start exit", "s", simulated, emulated, rounds, EXIT_ROUNDS, verdict, note
-    )
+    verdict = AGREES if abs(apart) <= EXIT_BASE_RTTS else DIFFERS
+    at = Figure(flow, EXIT, "s", simulated, emulated, apart, EXIT_BASE_RTTS, verdict, note)
     windows = [tuple(side["cwnd_segments"] for side in pair) for pair in exits]
     simulated, emulated = zip(*windows, strict=True)
     return [at, _judged(flow, "exit cwnd", "segments", simulated, emulated, EXIT_CWND)]
@@ -202,15 +210,6 @@ def _slow_start(pairs: Sequence[Counted], flow: str) -> list[Figure]:
 
 def _words(reasons: Sequence[str | None]) -> str:
     return ", ".join(sorted({str(reason).replace("_", " ") for reason in reasons}))
-
-
-def _round_s(run: Run, flow: str) -> float:
-    import polars as pl
-
-    events = run.events.filter((pl.col("flow") == flow) & (pl.col("kind") == "slow_start_exit"))
-    srtt = events["value"].drop_nulls()
-    rtt = _of("flows", flow, "rtt_ms", "p50")(run)
-    return float(srtt[0] if len(srtt) else rtt or 1.0) / 1e3
 
 
 def window_error(simulated: Run, emulated: Run, flow: str) -> Value:
@@ -308,7 +307,9 @@ def _of(section: str, identifier: str, *path: str) -> Callable[[Run], Any]:
     """Take a value out of a run's summary."""
 
     def take(run: Run) -> Any:
-        place: Any = next((one for one in run.summary[section] if one["id"] == identifier), None)
+        place: Any = next(
+            (one for one in entries(run.summary, section) if one["id"] == identifier), None
+        )
         for key in path:
             place = None if place is None else place.get(key)
         return place
@@ -325,8 +326,8 @@ def row(figure: Figure) -> tuple[str, ...]:
     )
     limit = ""
     if figure.limit is not None:
-        exact = figure.name == "slow-start exit"
-        limit = f"{figure.limit:g} round" if exact else f"{figure.limit:.0%}".replace("%", " %")
+        exact = figure.name == EXIT
+        limit = f"{figure.limit:g} base RTT" if exact else f"{figure.limit:.0%}".replace("%", " %")
     return (
         figure.flow,
         figure.name,

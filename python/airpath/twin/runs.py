@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airpath import execute
-from airpath import provenance as prov
 from airpath import scenario as scenarios
-from airpath.emulation import emulate
+from airpath.drivers import emulate, simulate
+from airpath.drivers.emulate import CAPTURE
 from airpath.errors import InputError
-from airpath.partial import remove_leftovers
-from airpath.results import Run
-from airpath.rundir import cannot_write, replaced_file
-from airpath.summary import to_json
-from airpath.twin.like import Likeness
+from airpath.runs import provenance as prov
+from airpath.runs.construction import remove_leftovers
+from airpath.runs.directories import cannot_write, replaced_file
+from airpath.runs.results import Run
+from airpath.runs.summary import to_json
+from airpath.twin.comparable import Comparable
 
 if TYPE_CHECKING:
     from airpath import _core
@@ -27,6 +27,9 @@ ATTEMPTS = 3
 """An emulated run that was too late is done again, up to this often."""
 
 PLAN = "twin.json"
+
+Judge = Callable[[Run], str | None]
+"""Says why an emulated run does not count; None: it does."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Twin:
     """All seeds of a scenario."""
 
     id: str
-    likeness: Likeness
+    comparable: Comparable
     pairs: Sequence[Pair]
     directory: Path
 
@@ -68,35 +71,38 @@ class Twin:
         ]
 
 
-def default_directory(likeness: Likeness) -> Path:
+def default_directory(comparable: Comparable) -> Path:
     """Where a twin is kept if nobody says: the same again for the same scenario."""
-    return Path("runs") / f"twin-{scenarios.stem(likeness.scenario)}-{identifier(likeness)}"
+    return Path("runs") / f"twin-{scenarios.stem(comparable.scenario)}-{identifier(comparable)}"
 
 
-def identifier(likeness: Likeness) -> str:
+def identifier(comparable: Comparable) -> str:
     """Twelve hexadecimal digits: equal for equal scenario, core and kernel."""
-    parts = (likeness.scenario.sha256, str(prov._core_hash()), likeness.kernel)
+    parts = (comparable.scenario.sha256, str(prov._core_hash()), comparable.kernel)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
 def run(
-    likeness: Likeness,
+    comparable: Comparable,
     *,
     seeds: int = 1,
     out: Path | None = None,
     progress: Callable[[float], None] | None = None,
     say: Callable[[str], None] = lambda _: None,
     command: list[str] | None = None,
+    judge: Judge | None = None,
 ) -> Twin:
     """Do what is missing of a twin.
 
     ``out`` is kept: if it holds a part of this twin, the rest is done; another one is refused.
+    ``judge`` may refuse an emulated run that the lateness bound lets pass; it finds a capture in
+    the run's directory, which is removed afterwards.
     """
-    if not 1 <= seeds <= execute.MOST_SEEDS:
-        raise InputError(f"seeds must be from 1 to {execute.MOST_SEEDS}")
-    out = out or default_directory(likeness)
-    _claim(out, likeness)
-    first = likeness.scenario.seed
+    if not 1 <= seeds <= simulate.MOST_SEEDS:
+        raise InputError(f"seeds must be from 1 to {simulate.MOST_SEEDS}")
+    out = out or default_directory(comparable)
+    _claim(out, comparable)
+    first = comparable.scenario.seed
     pairs = []
     for index in range(seeds):
 
@@ -105,9 +111,9 @@ def run(
                 progress((done + share) / seeds)
 
         place = out / f"seed-{first + index}"
-        both = likeness.of_seed(index)
-        pairs.append(_pair(both, first + index, place, tick, say, command))
-    return Twin(identifier(likeness), likeness, pairs, out)
+        both = comparable.of_seed(index)
+        pairs.append(_pair(both, first + index, place, tick, say, command, judge))
+    return Twin(identifier(comparable), comparable, pairs, out)
 
 
 def _pair(
@@ -117,11 +123,12 @@ def _pair(
     tick: Callable[[float], None],
     say: Callable[[str], None],
     command: list[str] | None,
+    judge: Judge | None,
 ) -> Pair:
     remove_leftovers(place)
     simulated, emulated = place / "simulated", place / "emulated"
     if not simulated.exists():
-        execute.execute(both[0], seed=seed, out=simulated, command=command)
+        simulate.execute(both[0], seed=seed, out=simulated, command=command)
     reasons: list[str] = []
     while not emulated.exists() and len(reasons) < ATTEMPTS:
         done = emulate.emulate(
@@ -131,10 +138,14 @@ def _pair(
             out=place / "attempt",
             flows=True,
             parity=True,
+            capture=judge is not None,
             progress=tick,
             command_line=command,
         )
         why = done.summary["emulation"]["invalid_because"]
+        if judge is not None:
+            why = why or judge(done)
+            (place / "attempt" / CAPTURE).unlink(missing_ok=True)
         _keep(place, emulated if why is None else _unused(place))
         if why is not None:
             say(f"seed {seed}: a run does not count: {why}")
@@ -158,14 +169,14 @@ def _unused(place: Path) -> Path:
     return place / f"invalid-{number}"
 
 
-def _claim(out: Path, likeness: Likeness) -> None:
+def _claim(out: Path, comparable: Comparable) -> None:
     """Make the directory of a twin, or make sure that it is this one's."""
     plan: dict[str, Any] = {
-        "id": identifier(likeness),
-        "scenario": likeness.scenario.name,
-        "scenario_sha256": likeness.scenario.sha256,
-        "kernel": likeness.kernel,
-        "profile": likeness.profile,
+        "id": identifier(comparable),
+        "scenario": comparable.scenario.name,
+        "scenario_sha256": comparable.scenario.sha256,
+        "kernel": comparable.kernel,
+        "profile": comparable.profile,
     }
     file = out / PLAN
     try:

@@ -12,14 +12,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 pub(crate) use messages::{MOST_MESSAGES, prepare_tunnel_socket, receive_many, send_many};
 pub(crate) use process::{
-    Child, Container, Credentials, Failed, Program, RUNNING, Streams, Told, What, spawn_contained,
+    Child, Container, Credentials, Failed, Program, ProgramEvent, ProgramEventKind, RUNNING,
+    Streams, spawn_contained,
 };
 pub(crate) use ring::{
     Cut, LARGEST, Ring, is_down, is_gone, packet_socket, ring_blocks, take_dropped,
 };
 pub(crate) use signals::Signals;
 pub(crate) use socket::{
-    TcpInfo, set_largest_segment, set_mark, set_window_clamp, tcp_info, window_clamp,
+    TcpInfo, send_queue, set_largest_segment, set_mark, set_window_clamp, tcp_info, unsent,
+    window_clamp,
 };
 
 /// Bytes of an interface name, the final zero included (IFNAMSIZ).

@@ -6,81 +6,31 @@
 
 mod first;
 mod rights;
+mod shared;
 
-use std::ffi::CString;
 use std::io::{self, PipeReader, PipeWriter, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::ptr::null;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use libc::{c_char, c_int, c_void, pid_t};
+use libc::{c_int, pid_t};
 
 use self::first::first_process;
 use self::rights::Rights;
-
-/// What runs inside.
-pub(crate) struct Program {
-    /// Program and arguments.
-    pub(crate) words: Vec<CString>,
-    /// The network namespace that it is in.
-    pub(crate) network: RawFd,
-    /// When it starts, after [`Container::origin_ns`].
-    pub(crate) start_ns: u64,
-    /// Nothing starts after it until it listens for TCP connections, or for so long. Nobody waits
-    /// for its end.
-    pub(crate) service: bool,
-    /// The first of these to end is the end of all.
-    pub(crate) ends_run: bool,
-    pub(crate) streams: Streams,
-}
-
-/// Descriptors; those that are missing are the calling process's own.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Streams {
-    /// It can read from the terminal; else there is nothing to read.
-    pub(crate) input: bool,
-    pub(crate) output: Option<RawFd>,
-    pub(crate) error: Option<RawFd>,
-}
-
-/// As whom programs run.
-#[derive(Debug)]
-pub(crate) struct Credentials {
-    /// User, group, other groups; `None`: as this process.
-    pub(crate) user: Option<(u32, u32, Vec<u32>)>,
-    /// They have no capabilities but those that ping, and whoever gives up root, need.
-    pub(crate) limited: bool,
-    /// `NAME=value`.
-    pub(crate) environment: Vec<CString>,
-}
-
-/// Everything that the first process needs; nothing is allocated after `clone`.
-pub(crate) struct Container<'a> {
-    /// In order of their start.
-    pub(crate) programs: &'a [Program],
-    pub(crate) credentials: &'a Credentials,
-    /// Of these, the one that has the terminal.
-    pub(crate) command: Option<usize>,
-    /// CLOCK_MONOTONIC at the start of the run.
-    pub(crate) origin_ns: u64,
-    /// Network namespaces by the file under `/run/netns` that leads to them.
-    pub(crate) names: &'a [(CString, RawFd)],
-    /// What `/etc/hosts` says.
-    pub(crate) hosts: &'a [u8],
-    /// What `/etc/gai.conf` says, if something else than the host's: it has to be there.
-    pub(crate) address_order: Option<&'a [u8]>,
-}
+pub(crate) use self::shared::{Container, Credentials, Program, Streams};
+use self::shared::{
+    ENDED, LISTENS, Pipes, Prepared, Record, SILENT, STARTED, STOPPED, copy, exit_code,
+};
 
 /// What happened to a program: its place in the list, and CLOCK_MONOTONIC in ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ProgramEvent {
     pub(crate) program: usize,
     pub(crate) at_ns: u64,
-    pub(crate) what: What,
+    pub(crate) kind: ProgramEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum What {
+pub(crate) enum ProgramEventKind {
     Started,
     /// A service does what it is for.
     Listens,
@@ -119,17 +69,6 @@ const STEPS: [&str; 11] = [
     "becoming the user of the programs (--user)",
     "mounting /etc/gai.conf",
 ];
-
-/// What is told to the parent: a kind, a program, a value, a time.
-type Record = [i64; 4];
-const FAILED: i64 = 0;
-const STARTED: i64 = 1;
-const LISTENS: i64 = 2;
-const SILENT: i64 = 3;
-const ENDED: i64 = 4;
-const STOPPED: i64 = 5;
-/// The first process itself.
-const NOBODY: usize = 0;
 
 /// Starts the programs.
 ///
@@ -177,7 +116,7 @@ impl Child {
     /// # Errors
     ///
     /// What failed before a program ran, and which one.
-    pub(crate) fn wait(&mut self) -> Result<(i32, Vec<Told>), Failed> {
+    pub(crate) fn wait(&mut self) -> Result<(i32, Vec<ProgramEvent>), Failed> {
         let mut status = 0;
         // SAFETY: waits for a child of ours, once.
         unsafe {
@@ -194,12 +133,12 @@ impl Child {
                 .map(|word| i64::from_ne_bytes(word.try_into().expect("chunks have eight bytes")));
             let [kind, program, value, at] = std::array::from_fn(|_| words.next().unwrap_or(0));
             let program = program as usize;
-            let what = match kind {
-                STARTED => What::Started,
-                LISTENS => What::Listens,
-                SILENT => What::Silent,
-                ENDED => What::Ended(value as i32),
-                STOPPED => What::Stopped,
+            let kind = match kind {
+                STARTED => ProgramEventKind::Started,
+                LISTENS => ProgramEventKind::Listens,
+                SILENT => ProgramEventKind::Silent,
+                ENDED => ProgramEventKind::Ended(value as i32),
+                STOPPED => ProgramEventKind::Stopped,
                 _ => {
                     let step = STEPS.get((value >> 32) as usize).copied();
                     return Err(Failed {
@@ -209,7 +148,7 @@ impl Child {
                     });
                 }
             };
-            all.push(Told { program, at_ns: at as u64, what });
+            all.push(ProgramEvent { program, at_ns: at as u64, kind });
         }
         Ok((exit_code(status), all))
     }
@@ -234,45 +173,4 @@ impl Drop for Child {
             let _ = self.wait();
         }
     }
-}
-
-fn exit_code(status: c_int) -> i32 {
-    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) }
-}
-
-/// A program as `execvp` wants it, and how it is.
-struct Prepared<'a> {
-    words: Vec<*const c_char>,
-    program: &'a Program,
-    /// 0: not started.
-    pid: pid_t,
-    ended: bool,
-}
-
-impl<'a> Prepared<'a> {
-    fn new(program: &'a Program) -> Self {
-        let mut words: Vec<*const c_char> =
-            program.words.iter().map(|word| word.as_ptr()).collect();
-        words.push(null());
-        Self { words, program, pid: 0, ended: false }
-    }
-
-    fn runs(&self) -> bool {
-        self.pid > 0 && !self.ended
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Pipes {
-    tell: RawFd,
-    alive: RawFd,
-}
-
-/// The system call behind `fork`: without CLONE_VM and with no stack of its own the child goes on
-/// with a copy of everything. The library's `fork` takes locks, which in a copy of a process of
-/// several threads may never be free.
-unsafe fn copy(flags: c_int, pidfd: *mut c_int) -> pid_t {
-    let (flags, none) = (libc::c_long::from(flags), null::<c_void>());
-    // SAFETY: the caller sees to what the child does.
-    unsafe { libc::syscall(libc::SYS_clone, flags, none, pidfd, none, none) as pid_t }
 }

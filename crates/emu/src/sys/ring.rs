@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use libc::{c_int, c_uint, c_void};
 
 use super::checked;
-use crate::packet::OFFLOAD_BYTES;
+use crate::wire::packet::OFFLOAD_BYTES;
 
 /// What one frame takes: [`LARGEST`], and what stands before it.
 const FRAME: usize = 9_360;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use libc::{c_int, c_void, siginfo_t};
 
-const PASSED_ON: [c_int; 6] =
+const FORWARDED: [c_int; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
 /// At once, in threads of one process.
@@ -21,14 +21,14 @@ static TO: [AtomicI32; MOST] = [const { AtomicI32::new(-1) }; MOST];
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
 static HANDLER: Mutex<Handler> =
-    Mutex::new(Handler { wanted: 0, before: [const { MaybeUninit::uninit() }; PASSED_ON.len()] });
+    Mutex::new(Handler { wanted: 0, before: [const { MaybeUninit::uninit() }; FORWARDED.len()] });
 
 /// The one of this process.
 struct Handler {
     /// So many catch signals.
     wanted: usize,
     /// What was there before the first of them.
-    before: [MaybeUninit<libc::sigaction>; PASSED_ON.len()],
+    before: [MaybeUninit<libc::sigaction>; FORWARDED.len()],
 }
 
 /// Catches signals until it is dropped. Each of several gets them all.
@@ -91,7 +91,7 @@ impl Drop for Signals {
 
 impl Handler {
     fn install(&mut self) {
-        for (signal, before) in PASSED_ON.into_iter().zip(&mut self.before) {
+        for (signal, before) in FORWARDED.into_iter().zip(&mut self.before) {
             // SAFETY: the handler does only what a handler may do, and `before` has room.
             unsafe {
                 let mut action: libc::sigaction = zeroed();
@@ -104,7 +104,7 @@ impl Handler {
     }
 
     fn remove(&self) {
-        for (signal, before) in PASSED_ON.into_iter().zip(&self.before) {
+        for (signal, before) in FORWARDED.into_iter().zip(&self.before) {
             // SAFETY: `install` has filled it.
             unsafe { libc::sigaction(signal, before.as_ptr(), std::ptr::null_mut()) };
         }
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    fn heard(signals: &mut Signals) -> Option<c_int> {
+    fn caught(signals: &mut Signals) -> Option<c_int> {
         let mut wanted = [PollFd::new(&*signals, PollFlags::IN)];
         let second = Timespec { tv_sec: 1, tv_nsec: 0 };
         let any = poll(&mut wanted, Some(&second)).unwrap() > 0;
@@ -165,10 +165,10 @@ mod tests {
         let mut first = Signals::catch().unwrap();
         let mut second = Signals::catch().unwrap();
         send(libc::SIGUSR1);
-        assert_eq!([&mut first, &mut second].map(heard), [Some(libc::SIGUSR1); 2]);
+        assert_eq!([&mut first, &mut second].map(caught), [Some(libc::SIGUSR1); 2]);
         drop(first);
         send(libc::SIGUSR2);
-        assert_eq!(heard(&mut second), Some(libc::SIGUSR2));
+        assert_eq!(caught(&mut second), Some(libc::SIGUSR2));
         drop(second);
         assert_eq!(action(libc::SIGUSR1), before);
     }

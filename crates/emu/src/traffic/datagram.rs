@@ -10,10 +10,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketType, ipproto, recvfrom, sendto};
 
 use super::pace::{Pace, Woken};
-use super::tcp::Opened;
-use super::{End, Failure, Job, identifier, start_of};
-use crate::packet::{fold, sum};
+use super::{End, Failure, Job, Opened, identifier, start_of};
 use crate::sys::ordinary_priority;
+use crate::wire::packet::{fold, sum};
 
 /// IPv4 and ICMP or UDP headers.
 pub(super) const HEADER_BYTES: u32 = 28;
@@ -147,7 +146,7 @@ fn patience(lasted: Duration) -> Duration {
 const HOPELESS: Duration = Duration::from_millis(100);
 
 /// How often a sender that is late looks for the end of the run.
-const LOOK: Duration = Duration::from_millis(1);
+const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A sender that is behind.
 #[derive(Default)]
@@ -160,7 +159,7 @@ impl Late {
     /// Whether it is time to look for the end: who waits for its time sees it anyway.
     fn is_to_be_looked_at(&mut self, now: Instant, due: Instant) -> bool {
         let behind = now.saturating_since(due);
-        if behind < LOOK || now.saturating_since(self.looked) < LOOK {
+        if behind < CHECK_INTERVAL || now.saturating_since(self.looked) < CHECK_INTERVAL {
             return false;
         }
         self.looked = now;

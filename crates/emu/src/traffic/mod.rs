@@ -1,11 +1,11 @@
 //! The scenario's own flows over the kernel's TCP: sockets at both ends, threads of this process.
 //!
 //! A socket belongs to the network namespace in which it was made, so nothing is started inside.
-//! What passes is counted by the forwarder, in the flow's [`Account`]; a sender tells it what only
+//! What passes is counted by the forwarder, in [`ScheduledMeters`]; a sender tells it what only
 //! the kernel knows.
 
-mod account;
 mod datagram;
+mod meters;
 mod options;
 mod pace;
 mod tcp;
@@ -18,20 +18,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use airpath_base::Instant;
-use airpath_scenario::{Direction, FlowConfig, Scenario, Traffic as Kind};
+use airpath_base::{Direction, Instant};
+use airpath_scenario::{FlowConfig, Scenario, Traffic as Kind};
+use airpath_tcp::ReaderConfig;
 use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, bind, ipproto, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::Serialize;
 
-use crate::flows::Key;
-use crate::namespace::Namespace;
-use crate::packet::{ICMP_V4, TCP, UDP};
-use crate::profile::KernelProfile;
+use crate::host::namespace::Namespace;
+use crate::host::profile::KernelProfile;
+use crate::wire::flows::Key;
+use crate::wire::packet::{ICMP_V4, TCP, UDP};
 use crate::{Clock, EmuError, real_time_priority};
 
-pub(crate) use account::Ledger;
-pub use options::{FlowSockets, SocketFacts};
+pub(crate) use meters::ScheduledMeters;
+pub use options::{FlowSockets, SocketState};
 pub(crate) use tcp::{SenderState, SenderWindow};
 
 use pace::Pace;
@@ -54,6 +55,18 @@ pub(crate) struct Scheduled {
     pub(crate) key: Key,
     /// What its sending socket says.
     pub(crate) sender: Arc<Mutex<SenderState>>,
+}
+
+impl Scheduled {
+    /// It is a TCP flow whose reader takes what there is.
+    pub(crate) fn reads_at_once(&self) -> bool {
+        match &self.config.traffic {
+            Kind::Bulk { tcp, .. } | Kind::File { tcp, .. } => {
+                matches!(tcp.receiver.reader, ReaderConfig::AtOnce)
+            }
+            Kind::Ping { .. } | Kind::Udp { .. } => false,
+        }
+    }
 }
 
 /// Sockets that are open, and what is to be done with them.
@@ -95,6 +108,9 @@ struct Job {
     work: Option<Work>,
 }
 
+/// What was opened, or the step that failed and what the kernel said.
+type Opened<T> = Result<T, (&'static str, io::Error)>;
+
 type Work = Box<dyn FnOnce(&Pace) -> Result<(), Failure> + Send>;
 
 /// Why a flow did not do what it was to do.
@@ -104,7 +120,7 @@ enum Failure {
     #[error("{0}: {1}")]
     Step(&'static str, #[source] io::Error),
     /// What a connection has is not what was asked for.
-    #[error("{option}: {asked} was asked for, the kernel has {got}")]
+    #[error("{option}: {asked} was asked for, but the kernel has {got}")]
     Differs { option: &'static str, asked: String, got: String },
     /// The machine is too slow.
     #[error("rate not reached: {got_mbps:.3} of {asked_mbps} Mb/s were sent")]
@@ -202,13 +218,13 @@ impl Traffic {
         let ports = (SERVER_PORT + index, UE_PORT + index);
         let end = |place: usize, port| {
             let (namespace, profile) = &ends[place];
-            let address = SocketAddrV4::new(namespace.place.v4(), port);
+            let address = SocketAddrV4::new(namespace.role.v4(), port);
             End { namespace, profile, address }
         };
         let (server, phone) = (end(0, ports.0), end(place, ports.1));
         let [sender, receiver] = match config.direction {
-            Direction::Down => [server, phone],
-            Direction::Up => [phone, server],
+            Direction::Downlink => [server, phone],
+            Direction::Uplink => [phone, server],
         };
         let state = Arc::new(Mutex::new(SenderState::default()));
         let (protocol, jobs) = match &config.traffic {
@@ -287,7 +303,14 @@ impl Running {
         tcp.map(|flow| {
             let state = flow.sender.lock().unwrap_or_else(PoisonError::into_inner);
             let [sender, receiver] = state.sockets.clone();
-            FlowSockets { id: flow.config.id.clone(), sender, receiver }
+            let waited = |of: usize| state.waited[of].map(|time| time.as_secs_f64() * 1e3);
+            FlowSockets {
+                id: flow.config.id.clone(),
+                sender,
+                receiver,
+                sender_waited_ms: waited(0),
+                receiver_waited_ms: waited(1),
+            }
         })
         .collect()
     }

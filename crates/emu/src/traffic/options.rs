@@ -12,8 +12,7 @@ use airpath_tcp::EndpointConfig;
 use rustix::net::sockopt;
 use serde::Serialize;
 
-use super::tcp::Opened;
-use super::{End, Failure};
+use super::{End, Failure, Opened};
 use crate::sys::{set_largest_segment, set_mark, set_window_clamp, tcp_info, window_clamp};
 
 /// IPv4 and TCP headers without options.
@@ -25,12 +24,12 @@ const HAS_TIMESTAMPS: u8 = 1;
 
 /// What the kernel says of one end's connection, just after its handshake.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct SocketFacts {
+pub struct SocketState {
     /// TCP_CONGESTION.
     pub congestion: String,
     /// The segments that it offers to take, TCP options included.
     pub mss_bytes: u32,
-    /// cwnd, in segments.
+    /// The congestion window that it begins with.
     pub cwnd_segments: u32,
     /// SO_RCVBUF, as the kernel counts it: twice what was asked for.
     pub receive_buffer_bytes: usize,
@@ -46,9 +45,14 @@ pub struct FlowSockets {
     /// Its name.
     pub id: String,
     /// Null: it had no connection.
-    pub sender: Option<SocketFacts>,
+    pub sender: Option<SocketState>,
     /// See `sender`.
-    pub receiver: Option<SocketFacts>,
+    pub receiver: Option<SocketState>,
+    /// How long the thread that writes was ready to run while others had the processor; null if the
+    /// kernel does not say.
+    pub sender_waited_ms: Option<f64>,
+    /// Of the thread that reads.
+    pub receiver_waited_ms: Option<f64>,
 }
 
 /// What a socket was told. Missing: the kernel decides.
@@ -111,19 +115,19 @@ impl Asked {
     /// # Errors
     ///
     /// The first thing that differs.
-    pub(super) fn on(&self, connection: &OwnedFd) -> Result<SocketFacts, Failure> {
+    pub(super) fn on(&self, connection: &OwnedFd) -> Result<SocketState, Failure> {
         let failed = |step| move |error: io::Error| Failure::Step(step, error);
         // Not the congestion control: a connection that BBR has begun stays paced with another one.
         self.hold_window(connection)?;
-        let read = || SocketFacts::of(connection).map_err(failed("asking the connection"));
-        let mut facts = read()?;
-        if self.window_clamp.is_some_and(|most| most != facts.window_clamp_bytes) {
+        let read = || SocketState::of(connection).map_err(failed("asking the connection"));
+        let mut state = read()?;
+        if self.window_clamp.is_some_and(|most| most != state.window_clamp_bytes) {
             // The first segment came in between.
             self.hold_window(connection)?;
-            facts = read()?;
+            state = read()?;
         }
-        self.compare(&facts)?;
-        Ok(facts)
+        self.compare(&state)?;
+        Ok(state)
     }
 
     /// Tells the window again: Linux since 6.8 forgets it when it sees how large segments are.
@@ -136,25 +140,25 @@ impl Asked {
         set_window_clamp(connection, most).map_err(failed)
     }
 
-    fn compare(&self, facts: &SocketFacts) -> Result<(), Failure> {
+    fn compare(&self, state: &SocketState) -> Result<(), Failure> {
         let same = |option, asked: Option<u64>, got: u64| match asked {
             Some(asked) if asked != got => Err(Failure::differs(option, asked, got)),
             _ => Ok(()),
         };
-        if self.congestion != facts.congestion {
-            return Err(Failure::differs("TCP_CONGESTION", &self.congestion, &facts.congestion));
+        if self.congestion != state.congestion {
+            return Err(Failure::differs("TCP_CONGESTION", &self.congestion, &state.congestion));
         }
-        same("TCP_MAXSEG", self.mss.map(u64::from), facts.mss_bytes.into())?;
+        same("TCP_MAXSEG", self.mss.map(u64::from), state.mss_bytes.into())?;
         let clamp = self.window_clamp.map(u64::from);
-        same("TCP_WINDOW_CLAMP", clamp, facts.window_clamp_bytes.into())?;
+        same("TCP_WINDOW_CLAMP", clamp, state.window_clamp_bytes.into())?;
         let buffer = |bytes: usize| bytes as u64;
-        let [receive, send] = [facts.receive_buffer_bytes, facts.send_buffer_bytes].map(buffer);
+        let [receive, send] = [state.receive_buffer_bytes, state.send_buffer_bytes].map(buffer);
         same("SO_RCVBUF", self.receive_buffer.map(buffer), receive)?;
         same("SO_SNDBUF", self.send_buffer.map(buffer), send)
     }
 }
 
-impl SocketFacts {
+impl SocketState {
     fn of(connection: &OwnedFd) -> io::Result<Self> {
         let info = tcp_info(connection)?;
         let timestamps = info.tcpi_options & HAS_TIMESTAMPS > 0;
@@ -182,11 +186,11 @@ mod tests {
         let _other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let connection = OwnedFd::from(listener.accept().unwrap().0);
         let reno = Asked { congestion: "reno".to_owned(), ..Asked::default() };
-        let facts = reno.on(&connection).unwrap();
-        assert_eq!(facts.congestion, "reno");
+        let state = reno.on(&connection).unwrap();
+        assert_eq!(state.congestion, "reno");
         let said = |asked: Asked| asked.on(&connection).unwrap_err().to_string();
         let cubic = Asked { congestion: "cubic".to_owned(), ..reno.clone() };
-        assert_eq!(said(cubic), "TCP_CONGESTION: cubic was asked for, the kernel has reno");
+        assert_eq!(said(cubic), "TCP_CONGESTION: cubic was asked for, but the kernel has reno");
         let small = Asked { mss: Some(536), ..reno.clone() };
         assert!(said(small).starts_with("TCP_MAXSEG: 536 was asked for"));
         let large = Asked { receive_buffer: Some(1), ..reno.clone() };

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use airpath_base::Instant;
+use airpath_base::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -36,7 +36,8 @@ pub(super) enum Woken {
 impl Pace {
     /// Waits until `at`; false if the run is over before.
     pub(super) fn until(&self, at: Instant) -> io::Result<bool> {
-        while self.clock.now() < at {
+        // Before time 0 the clock says 0: who sent then would have a longer round trip than the model.
+        while self.clock.now() < at || self.clock.before_zero() > Duration::ZERO {
             if self.wait(None::<(&io::PipeReader, PollFlags)>, Some(at))? == Woken::Over {
                 return Ok(false);
             }
@@ -66,7 +67,8 @@ impl Pace {
     ) -> io::Result<Woken> {
         let mut wanted = vec![PollFd::new(&*self.over, PollFlags::IN)];
         wanted.extend(socket.map(|(socket, flags)| PollFd::new(socket, flags)));
-        let time = until.map(|at| timespec(at.saturating_since(self.clock.now())));
+        let time = until
+            .map(|at| timespec(at.saturating_since(self.clock.now()) + self.clock.before_zero()));
         match poll(&mut wanted, time.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -77,5 +79,21 @@ impl Pace {
             (_, Some(true)) => Woken::Ready,
             _ => Woken::Time,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_begins_before_time_0() {
+        let (over, _stop) = io::pipe().unwrap();
+        let ending = Arc::new(AtomicBool::new(false));
+        let clock = Clock::ahead(Duration::from_millis(5));
+        let pace = Pace { clock, over: Arc::new(over), ending };
+        assert!(clock.before_zero() > Duration::ZERO);
+        assert!(pace.until(Instant::ZERO).unwrap());
+        assert_eq!(clock.before_zero(), Duration::ZERO);
     }
 }

@@ -17,11 +17,11 @@ use rustix::net::{
     shutdown, sockopt,
 };
 
-use super::options::{Asked, SocketFacts, socket};
+use super::options::{Asked, SocketState, socket};
 use super::pace::{Pace, Woken};
-use super::{End, Failure, Job, start_of};
-use crate::emulation::counters;
-use crate::sys::{TcpInfo, tcp_info};
+use super::{End, Failure, Job, Opened, start_of};
+use crate::host::counters::{counters, waited_to_run};
+use crate::sys::{TcpInfo, send_queue, tcp_info, unsent};
 
 /// Written at once; more would hold the socket for longer.
 static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
@@ -29,8 +29,14 @@ static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
 /// Read at once.
 const READ_BYTES: usize = 1 << 20;
 
-/// How often the sender's socket is looked at.
-const LOOK: Duration = Duration::from_millis(1);
+/// How often the sender's socket is polled_at at.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Acknowledgements of one burst are no further apart: the kernel takes some 6 us for each.
+const BETWEEN_ACKS: Duration = Duration::from_micros(40);
+
+/// A sender gets ready so long before its flow starts.
+const BEFORE_START: Duration = Duration::from_millis(2);
 
 /// ssthresh before the first congestion (TCP_INFINITE_SSTHRESH).
 const NO_SSTHRESH: u32 = 0x7fff_ffff;
@@ -48,7 +54,9 @@ pub(crate) struct SenderState {
     /// Bytes that the application has written.
     pub(crate) written: u64,
     /// Of the sender's connection and the receiver's.
-    pub(crate) sockets: [Option<SocketFacts>; 2],
+    pub(crate) sockets: [Option<SocketState>; 2],
+    /// How long the thread that writes and the one that reads were ready to run and did not.
+    pub(crate) waited: [Option<Duration>; 2],
 }
 
 /// A sender's window at one time.
@@ -72,8 +80,6 @@ enum Opening {
     Listens,
 }
 
-pub(super) type Opened<T> = Result<T, (&'static str, io::Error)>;
-
 /// Opens both ends.
 pub(super) fn open(
     flow: &FlowConfig,
@@ -92,22 +98,38 @@ pub(super) fn open(
         listen(&writes, 1).map_err(|error| ("listen", error.into()))?;
         (Opening::Listens, Opening::Connects(sender.address))
     };
-    let (stop, size) = match flow.traffic {
-        Traffic::Bulk { duration, .. } => (duration.map(|duration| start + duration), None),
-        Traffic::File { size, .. } => (None, Some(size)),
-        Traffic::Ping { .. } | Traffic::Udp { .. } => (None, None),
+    let work = match &flow.traffic {
+        Traffic::Bulk { duration, .. } => {
+            Work { stop: duration.map(|duration| start + duration), ..Work::default() }
+        }
+        Traffic::File { size, writes, .. } => {
+            let writes = writes.iter().map(|&after| start + after).collect();
+            Work { size: Some(*size), writes, ..Work::default() }
+        }
+        Traffic::Ping { .. } | Traffic::Udp { .. } => Work::default(),
     };
     let (state, other) = (Arc::clone(state), Arc::clone(state));
     let write = move |pace: &Pace| {
+        // The counters take a while to read: after the handshake the first data would be late.
+        if let Some(ready) = start.checked_sub(BEFORE_START)
+            && !pace.until(ready).map_err(|error| Failure::Step("waiting", error))?
+        {
+            return Ok(());
+        }
+        let hystart = HyStart::count();
         let Some(socket) = sends.connection(writes, start, pace)? else { return Ok(()) };
         note(&state, SENDER, of_sender.on(&socket)?);
-        Sender::new(socket, state, start, pace).run(stop, size)
+        let done = Sender::new(socket, Arc::clone(&state), start, pace, hystart).run(&work);
+        note_wait(&state, SENDER);
+        done
     };
     let reader = tcp.receiver.reader;
     let read = move |pace: &Pace| {
         let Some(socket) = receives.connection(reads, start, pace)? else { return Ok(()) };
         note(&other, RECEIVER, of_receiver.on(&socket)?);
-        receive(&socket, reader, &of_receiver, pace)
+        let done = receive(&socket, reader, &of_receiver, pace);
+        note_wait(&other, RECEIVER);
+        done
     };
     Ok(vec![Job::new(flow, sender, true, write)?, Job::new(flow, receiver, true, read)?])
 }
@@ -116,8 +138,13 @@ pub(super) fn open(
 const SENDER: usize = 0;
 const RECEIVER: usize = 1;
 
-fn note(state: &Mutex<SenderState>, end: usize, facts: SocketFacts) {
-    state.lock().unwrap_or_else(PoisonError::into_inner).sockets[end] = Some(facts);
+fn note(state: &Mutex<SenderState>, end: usize, socket: SocketState) {
+    state.lock().unwrap_or_else(PoisonError::into_inner).sockets[end] = Some(socket);
+}
+
+/// Of the calling thread, which has done its work.
+fn note_wait(state: &Mutex<SenderState>, end: usize) {
+    state.lock().unwrap_or_else(PoisonError::into_inner).waited[end] = waited_to_run();
 }
 
 impl Opening {
@@ -159,14 +186,37 @@ impl Opening {
     }
 }
 
+/// What the application writes.
+#[derive(Default)]
+struct Work {
+    /// Nothing more from then on.
+    stop: Option<Instant>,
+    /// So many bytes.
+    size: Option<u64>,
+    /// An equal part of them at each of these times, the last with what is left; empty: at once.
+    writes: Vec<Instant>,
+}
+
+impl Work {
+    /// Bytes that may have been written by `now`, and when that becomes more.
+    fn due(&self, now: Instant) -> (u64, Option<Instant>) {
+        let size = self.size.unwrap_or(u64::MAX);
+        let begun = self.writes.partition_point(|&at| at <= now);
+        match self.writes.get(begun) {
+            None => (size, None),
+            Some(&next) => (size / self.writes.len() as u64 * begun as u64, Some(next)),
+        }
+    }
+}
+
 struct Sender<'a> {
     socket: OwnedFd,
     state: Arc<Mutex<SenderState>>,
     start: Instant,
     pace: &'a Pace,
     written: u64,
-    /// When the socket was last looked at, and what it said.
-    looked: Instant,
+    /// When the socket was last polled_at at, and what it said.
+    polled_at: Instant,
     last: Option<SenderWindow>,
     exited: bool,
     hystart: HyStart,
@@ -175,8 +225,8 @@ struct Sender<'a> {
 /// Exits of HyStart that the namespace has counted.
 #[derive(Clone, Copy, Default)]
 struct HyStart {
-    trains: u64,
-    delays: u64,
+    train_exits: u64,
+    delay_exits: u64,
 }
 
 impl<'a> Sender<'a> {
@@ -185,45 +235,73 @@ impl<'a> Sender<'a> {
         state: Arc<Mutex<SenderState>>,
         start: Instant,
         pace: &'a Pace,
+        hystart: HyStart,
     ) -> Self {
-        let (looked, hystart) = (Instant::ZERO, HyStart::count());
-        Self { socket, state, start, pace, written: 0, looked, last: None, exited: false, hystart }
+        let polled_at = Instant::ZERO;
+        Self {
+            socket,
+            state,
+            start,
+            pace,
+            written: 0,
+            polled_at,
+            last: None,
+            exited: false,
+            hystart,
+        }
     }
 
-    /// Writes until `stop`, or `size` bytes, or until the run is over; then closes.
-    fn run(mut self, stop: Option<Instant>, size: Option<u64>) -> Result<(), Failure> {
-        let done =
-            self.write(stop, size).and_then(|goes_on| if goes_on { self.close() } else { Ok(()) });
+    /// Writes what it has to, or until the run is over; then closes.
+    fn run(mut self, work: &Work) -> Result<(), Failure> {
+        let done = self.write(work).and_then(|goes_on| Ok(goes_on && self.drain()?));
+        let done = done.and_then(|goes_on| if goes_on { self.close() } else { Ok(()) });
         // With the run the network ends: nobody waits for what is still in the buffer.
         let _ = sockopt::set_socket_linger(&self.socket, Some(StdDuration::ZERO));
         done
     }
 
     /// False: the run is over.
-    fn write(&mut self, stop: Option<Instant>, size: Option<u64>) -> Result<bool, Failure> {
-        let size = size.unwrap_or(u64::MAX);
+    fn write(&mut self, work: &Work) -> Result<bool, Failure> {
+        let (stop, size) = (work.stop, work.size.unwrap_or(u64::MAX));
         while self.written < size {
             let now = self.pace.clock.now();
             if stop.is_some_and(|stop| now >= stop) {
                 break;
             }
-            let room = (size - self.written).min(CHUNK.len() as u64) as usize;
+            let (due, next) = work.due(now);
+            if let Some(next) = next.filter(|_| self.written >= due) {
+                let woken = self.pace.until(next.min(now + POLL_INTERVAL));
+                if !woken.map_err(|error| Failure::Step("waiting", error))? {
+                    return Ok(false);
+                }
+                self.poll_kernel()?;
+                continue;
+            }
+            let room = (due - self.written).min(CHUNK.len() as u64) as usize;
             match send(&self.socket, &CHUNK[..room], SendFlags::NOSIGNAL) {
                 Ok(bytes) => self.written += bytes as u64,
                 Err(Errno::AGAIN | Errno::INTR) => {
-                    let until = stop.map_or(now + LOOK, |stop| stop.min(now + LOOK));
-                    let goes_on = match self.pause(PollFlags::OUT, until)? {
-                        Woken::Over => false,
-                        Woken::Time => true,
-                        Woken::Ready => self.let_pass()?,
-                    };
-                    if !goes_on {
+                    if !self.wait_for_room(stop)? {
                         return Ok(false);
                     }
                 }
                 Err(error) => return Err(Failure::Step("sending", error.into())),
             }
-            self.look()?;
+            self.poll_kernel()?;
+        }
+        Ok(true)
+    }
+
+    /// Waits until everything was sent once. A socket that is closed says nothing of its acknowledgements
+    /// (tracepoint `tcp:tcp_probe`), and a file may fit into the buffer long before. False: the run is
+    /// over.
+    fn drain(&mut self) -> Result<bool, Failure> {
+        while unsent(&self.socket).map_err(|error| Failure::Step("SIOCOUTQNSD", error))? > 0 {
+            let woken = self.pace.until(self.pace.clock.now() + POLL_INTERVAL);
+            if !woken.map_err(|error| Failure::Step("waiting", error))? {
+                return Ok(false);
+            }
+            self.poll_kernel()?;
         }
         Ok(true)
     }
@@ -238,22 +316,53 @@ impl<'a> Sender<'a> {
                 Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(failed(error)),
             }
-            let until = self.pace.clock.now() + LOOK;
+            let until = self.pace.clock.now() + POLL_INTERVAL;
             if self.pause(PollFlags::IN, until)? == Woken::Over {
                 return Ok(());
             }
-            self.look()?;
+            self.poll_kernel()?;
+        }
+    }
+
+    /// Until the kernel wakes a writer, at a third of the buffer free, or `stop`; who writes before, as
+    /// there is some room, has the socket while acknowledgements arrive. False: the run is over.
+    fn wait_for_room(&mut self, stop: Option<Instant>) -> Result<bool, Failure> {
+        loop {
+            let next = self.pace.clock.now() + POLL_INTERVAL;
+            let until = stop.map_or(next, |stop| stop.min(next));
+            match self.pause(PollFlags::OUT, until)? {
+                Woken::Over => return Ok(false),
+                Woken::Ready => return self.await_burst(),
+                Woken::Time if stop.is_some_and(|stop| self.pace.clock.now() >= stop) => {
+                    return Ok(true);
+                }
+                Woken::Time => self.poll_kernel()?,
+            }
         }
     }
 
     /// There is room again, hence acknowledgements are arriving. Those that come while the program
-    /// writes are put together (TCPBacklogCoalesce): it waits until the burst is over, but for a part
-    /// of a round trip only, of which the buffer holds two. False: the run is over.
-    fn let_pass(&self) -> Result<bool, Failure> {
+    /// writes are put together (TCPBacklogCoalesce): it waits until none has come for a while, but for a
+    /// part of a round trip only, of which the buffer holds two. False: the run is over.
+    fn await_burst(&self) -> Result<bool, Failure> {
         let srtt = self.last.map_or(0.0, |window| window.srtt_ms);
-        let most = Duration::from_nanos((srtt * 1e6 / 8.0) as u64).min(LOOK);
-        let woken = self.pace.until(self.pace.clock.now() + most);
-        woken.map_err(|error| Failure::Step("waiting", error))
+        let most = Duration::from_nanos((srtt * 1e6 / 8.0) as u64).min(POLL_INTERVAL);
+        let until = self.pace.clock.now() + most;
+        let outstanding =
+            || send_queue(&self.socket).map_err(|error| Failure::Step("SIOCOUTQ", error));
+        let mut before = outstanding()?;
+        loop {
+            let now = self.pace.clock.now();
+            let woken = self.pace.until(until.min(now + BETWEEN_ACKS));
+            if !woken.map_err(|error| Failure::Step("waiting", error))? {
+                return Ok(false);
+            }
+            let after = outstanding()?;
+            if after == before || now + BETWEEN_ACKS >= until {
+                return Ok(true);
+            }
+            before = after;
+        }
     }
 
     fn pause(&self, flags: PollFlags, until: Instant) -> Result<Woken, Failure> {
@@ -262,12 +371,12 @@ impl<'a> Sender<'a> {
     }
 
     /// Asks the kernel, if it is time to.
-    fn look(&mut self) -> Result<(), Failure> {
+    fn poll_kernel(&mut self) -> Result<(), Failure> {
         let now = self.pace.clock.now();
-        if now.saturating_since(self.looked) < LOOK {
+        if now.saturating_since(self.polled_at) < POLL_INTERVAL {
             return Ok(());
         }
-        self.looked = now;
+        self.polled_at = now;
         let info = tcp_info(&self.socket).map_err(|error| Failure::Step("TCP_INFO", error))?;
         let window = SenderWindow::of(&info);
         let exit = (window.ssthresh_segments.is_some() && !self.exited).then(|| {
@@ -286,10 +395,10 @@ impl<'a> Sender<'a> {
 
     /// Slow start has ended since the last look.
     fn exit(&self, now: Instant, info: &TcpInfo, window: &SenderWindow) -> Exit {
-        let HyStart { trains, delays } = HyStart::count();
-        let reason = if trains > self.hystart.trains {
+        let HyStart { train_exits, delay_exits } = HyStart::count();
+        let reason = if train_exits > self.hystart.train_exits {
             "ack_train"
-        } else if delays > self.hystart.delays {
+        } else if delay_exits > self.hystart.delay_exits {
             "delay"
         } else if info.tcpi_ca_state >= CWR || info.tcpi_total_retrans > 0 {
             "loss"
@@ -333,7 +442,7 @@ impl HyStart {
     fn count() -> Self {
         let counters = counters();
         let of = |name| counters.get(name).copied().unwrap_or(0);
-        Self { trains: of("TCPHystartTrainDetect"), delays: of("TCPHystartDelayDetect") }
+        Self { train_exits: of("TCPHystartTrainDetect"), delay_exits: of("TCPHystartDelayDetect") }
     }
 }
 
@@ -359,7 +468,7 @@ fn receive(
             allowed.saturating_sub(read).min(READ_BYTES as u64) as usize
         });
         if most == 0 {
-            if !pace.until(pace.clock.now() + LOOK).map_err(failed)? {
+            if !pace.until(pace.clock.now() + POLL_INTERVAL).map_err(failed)? {
                 return Ok(());
             }
             continue;
@@ -385,5 +494,21 @@ fn receive(
             Err(Errno::INTR) => {}
             Err(error) => return Err(failed(error.into())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_that_writes_at_times_has_an_equal_part_for_each() {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let work = Work { size: Some(100), writes: vec![at(10), at(20), at(20)], stop: None };
+        assert_eq!(work.due(at(9)), (0, Some(at(10))));
+        assert_eq!(work.due(at(10)), (33, Some(at(20))));
+        assert_eq!(work.due(at(20)), (100, None));
+        assert_eq!(Work { size: Some(7), ..Work::default() }.due(at(0)), (7, None));
+        assert_eq!(Work::default().due(at(0)), (u64::MAX, None));
     }
 }

@@ -4,67 +4,120 @@ use airpath_record::FlowSummary;
 use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
 use airpath_tcp::{CongestionConfig, ReaderConfig};
 
-use super::{bytes, mbps, ms, percent, set};
+use super::{bytes, mbps, ms, percent, seconds, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::facts::{Facts, direction_name};
+use crate::observed::{Observed, direction_name};
 
 /// A limit that held for less of the time is not worth a run.
 const SELDOM: f64 = 0.03;
 
-pub(super) fn add(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
-    for (config, tcp) in facts.tcp_flows() {
-        let Some(flow) = facts.flow(config) else { continue };
-        windows(facts, config, flow, all);
+pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    for (config, tcp) in observed.tcp_flows() {
+        let Some(flow) = observed.flow(config) else { continue };
+        windows(observed, config, tcp, flow, all);
         reader(config, tcp, all);
-        slow_start(facts, config, flow, all);
-        duration(facts, config, flow, all);
+        writer(config, all);
+        slow_start(observed, config, flow, all);
+        duration(observed, config, flow, all);
     }
-    congestion(facts, all);
+    shared(all);
+    congestion(observed, all);
 }
 
+/// What holds several flows back in the same way is taken away from all of them at once.
+fn shared(all: &mut Vec<Candidate>) {
+    const ALIKE: &[Cause] = &[
+        Cause::ReceiveWindow,
+        Cause::SendBuffer,
+        Cause::ApplicationLimited,
+        Cause::SlowStartExit,
+        Cause::SlowStart,
+    ];
+    let mut kept: Vec<Candidate> = Vec::new();
+    let mut more: Vec<usize> = Vec::new();
+    for candidate in all.drain(..) {
+        let like = |one: &Candidate| {
+            one.cause == candidate.cause && one.removals.len() == candidate.removals.len()
+        };
+        match kept.iter().position(like).filter(|_| ALIKE.contains(&candidate.cause)) {
+            Some(at) => {
+                more[at] += 1;
+                for (sets, other) in kept[at].removals.iter_mut().zip(candidate.removals) {
+                    sets.extend(other);
+                }
+            }
+            None => {
+                kept.push(candidate);
+                more.push(0);
+            }
+        }
+    }
+    for (candidate, more) in kept.iter_mut().zip(more).filter(|&(_, more)| more > 0) {
+        candidate.evidence.push_str(&format!(" So it is with {more} more."));
+    }
+    *all = kept;
+}
+
+/// A transfer that takes fewer round trips is over before its window has opened.
+const FEW_ROUNDS: u32 = 20;
+
 /// Time that a flow lived, s.
-fn lived_s(facts: &Facts<'_>, flow: &FlowSummary) -> f64 {
-    let end = flow.end_ns.map_or(facts.run.simulated_s, |end| end as f64 / 1e9);
+fn lived_s(observed: &Observed<'_>, flow: &FlowSummary) -> f64 {
+    let end = flow.end_ns.map_or(observed.run.duration_s, |end| end as f64 / 1e9);
     (end - flow.start_ns as f64 / 1e9).max(1e-3)
 }
 
-fn windows(facts: &Facts<'_>, config: &FlowConfig, flow: &FlowSummary, all: &mut Vec<Candidate>) {
+fn windows(
+    observed: &Observed<'_>,
+    config: &FlowConfig,
+    tcp: &TcpConfig,
+    flow: &FlowSummary,
+    all: &mut Vec<Candidate>,
+) {
     let Some(limited) = &flow.limited_s else { return };
-    let lived = lived_s(facts, flow);
+    let lived = lived_s(observed, flow);
     let path = format!("flow.{}", config.index);
-    let bdp = facts.bdp_bytes(direction_name(config.direction)).unwrap_or(0.0);
-    let large = (8.0 * bdp).clamp(f64::from(1 << 26), f64::from(1 << 29)).round();
-    let removals = vec![
-        vec![
-            set(format!("{path}.receive_buffer_bytes"), large),
-            set(format!("{path}.send_buffer_bytes"), large),
-            set(format!("{path}.window_scaling"), true),
-        ],
-        vec![
-            set(format!("{path}.window_bytes"), large),
-            set(format!("{path}.window_scaling"), true),
-        ],
-    ];
-    let (received, sent) = (limited.receive_window / lived, limited.send_buffer / lived);
-    let (cause, share, what) = if received >= sent {
-        (Cause::ReceiveWindow, received, "receiver's window")
-    } else {
-        (Cause::SendBuffer, sent, "send buffer")
+    let bdp = observed.bdp_bytes(direction_name(config.direction)).unwrap_or(0.0);
+    // Where the application reads slowly, a large buffer would only hide that.
+    let large = match tcp.receiver.reader {
+        ReaderConfig::AtOnce | ReaderConfig::Driver => {
+            (8.0 * bdp).clamp(f64::from(1 << 26), f64::from(1 << 29)).round()
+        }
+        ReaderConfig::Rate(_) | ReaderConfig::After(_) => (2.0 * bdp).max(65_536.0).round(),
     };
-    if share > SELDOM {
-        all.push(Candidate {
-            cause,
-            subject: config.id.clone(),
-            evidence: format!(
-                "The {what} held {} back for {} of its time; the path holds {}.",
-                config.id,
-                percent(share),
-                bytes(bdp)
-            ),
-            removals,
-        });
+    let scaled = set(format!("{path}.options.window_scaling"), true);
+    let both = vec![set(format!("{path}.window_bytes"), large), scaled.clone()];
+    let of_receiver = vec![set(format!("{path}.receive_buffer_bytes"), large), scaled];
+    let of_sender = vec![set(format!("{path}.send_buffer_bytes"), large)];
+    let (received, sent) = (limited.receive_window / lived, limited.send_buffer / lived);
+    let sizes = (tcp.receiver.receive_buffer.max, tcp.sender.send_buffer);
+    // Of two equal ones the sender sees its own first; the window is what people know.
+    let of_window = received >= sent || sizes.0 == sizes.1;
+    let (cause, share, what, mut removal, other) = if of_window {
+        (Cause::ReceiveWindow, received.max(sent), "receiver's window", of_receiver, of_sender)
+    } else {
+        (Cause::SendBuffer, sent, "send buffer", of_sender, of_receiver)
+    };
+    if share <= SELDOM {
+        return;
     }
+    // One that is hardly larger than the other would hold back as much.
+    let (own, next) = if of_window { sizes } else { (sizes.1, sizes.0) };
+    if next < 2 * own {
+        removal.extend(other);
+    }
+    all.push(Candidate {
+        cause,
+        subject: config.id.clone(),
+        evidence: format!(
+            "The {what} held {} back for {} of its time; the path holds {}.",
+            config.id,
+            percent(share),
+            bytes(bdp)
+        ),
+        removals: vec![removal, both],
+    });
 }
 
 fn reader(config: &FlowConfig, tcp: &TcpConfig, all: &mut Vec<Candidate>) {
@@ -76,7 +129,7 @@ fn reader(config: &FlowConfig, tcp: &TcpConfig, all: &mut Vec<Candidate>) {
         ),
         ReaderConfig::After(delay) => (
             format!("reads {} late", ms(delay.as_millis_f64())),
-            set(format!("{path}.read_delay_ms"), 0),
+            set(format!("{path}.application.read_delay_ms"), 0),
         ),
         ReaderConfig::AtOnce | ReaderConfig::Driver => return,
     };
@@ -88,8 +141,24 @@ fn reader(config: &FlowConfig, tcp: &TcpConfig, all: &mut Vec<Candidate>) {
     });
 }
 
+/// An application that has not all to send at once.
+fn writer(config: &FlowConfig, all: &mut Vec<Candidate>) {
+    let Traffic::File { writes, .. } = &config.traffic else { return };
+    let Some(last) = writes.last().filter(|last| last.as_nanos() > 0) else { return };
+    all.push(Candidate {
+        cause: Cause::ApplicationLimited,
+        subject: config.id.clone(),
+        evidence: format!(
+            "The application of {} writes its last part {} after its start.",
+            config.id,
+            ms(last.as_millis_f64())
+        ),
+        removals: vec![vec![set(format!("flow.{}.write_times_s", config.index), "\"0\"")]],
+    });
+}
+
 fn slow_start(
-    facts: &Facts<'_>,
+    observed: &Observed<'_>,
     config: &FlowConfig,
     flow: &FlowSummary,
     all: &mut Vec<Candidate>,
@@ -109,31 +178,64 @@ fn slow_start(
             ),
             removals: vec![vec![set(format!("{path}.slow_start"), "\"none\"")]],
         });
-    } else if let Traffic::File { size, .. } = config.traffic
+    }
+    let rtt_s = flow.rtt_ms.as_ref().map_or(0.1, |rtt| rtt.min / 1e3);
+    if let Traffic::File { size, .. } = config.traffic
         && let Some(completed) = flow.completed_s
-        && flow.slow_start_exit.as_ref().is_none_or(|exit| exit.time_s > completed / 2.0)
+        && flow.slow_start_exit.as_ref().is_none_or(|exit| {
+            exit.time_s > completed / 2.0 || completed < f64::from(FEW_ROUNDS) * rtt_s
+        })
     {
-        let bdp = facts.bdp_bytes(direction_name(config.direction)).unwrap_or(1e6);
+        let bdp = observed.bdp_bytes(direction_name(config.direction)).unwrap_or(1e6);
         let segments = (bdp.min(size as f64) / 1448.0).ceil().clamp(20.0, 1000.0);
         all.push(Candidate {
             cause: Cause::SlowStart,
             subject: config.id.clone(),
-            evidence: format!("{} spent most of its time in slow start.", config.id),
-            removals: vec![vec![set(format!("{path}.initial_window_segments"), segments)]],
+            evidence: format!(
+                "{} was complete after {:.0} round trips: its window was still growing.",
+                config.id,
+                (completed / rtt_s).ceil()
+            ),
+            // The receiver's first window is to hold the sender's.
+            removals: vec![
+                vec![
+                    set(format!("{path}.initial_window_segments"), segments),
+                    set(format!("{path}.buffer.initial_receive_bytes"), 4000.0 * segments),
+                ],
+                vec![set(format!("{path}.initial_window_segments"), segments)],
+            ],
         });
     }
 }
 
+/// The ramp of a test with fewer round trips is a good part of it.
+const FEW_ROUNDS_OF_TEST: f64 = 150.0;
+
 /// The ramp's share of a test.
-fn duration(facts: &Facts<'_>, config: &FlowConfig, flow: &FlowSummary, all: &mut Vec<Candidate>) {
+fn duration(
+    observed: &Observed<'_>,
+    config: &FlowConfig,
+    flow: &FlowSummary,
+    all: &mut Vec<Candidate>,
+) {
     let Traffic::Bulk { duration, .. } = &config.traffic else { return };
-    let (Some(steady), Some(goodput)) = (flow.steady_mbps, flow.goodput_mbps) else { return };
-    if steady < 1.05 * goodput {
-        return;
-    }
+    let Some(goodput) = flow.goodput_mbps else { return };
+    let lived = lived_s(observed, flow);
+    let rounds = lived * 1e3 / flow.rtt_ms.as_ref().map_or(100.0, |rtt| rtt.p50);
+    let evidence = match flow.steady_mbps {
+        Some(steady) if steady > 1.05 * goodput => format!(
+            "{} reached {} in its second half and {} on average.",
+            config.id,
+            mbps(steady),
+            mbps(goodput)
+        ),
+        None if rounds < FEW_ROUNDS_OF_TEST => {
+            format!("{} lasted {}, which is {rounds:.0} round trips.", config.id, seconds(lived))
+        }
+        _ => return,
+    };
     let longer = 4.0;
-    let end = facts.scenario.run.duration.as_secs_f64();
-    let lived = lived_s(facts, flow);
+    let end = observed.scenario.run.duration.as_secs_f64();
     let mut sets = vec![set("run.duration_s", (end + (longer - 1.0) * lived).ceil())];
     if let Some(duration) = duration {
         let lasts = (longer * duration.as_secs_f64()).ceil();
@@ -142,19 +244,14 @@ fn duration(facts: &Facts<'_>, config: &FlowConfig, flow: &FlowSummary, all: &mu
     all.push(Candidate {
         cause: Cause::TestTooShort,
         subject: config.id.clone(),
-        evidence: format!(
-            "{} reached {} in its second half and {} on average.",
-            config.id,
-            mbps(steady),
-            mbps(goodput)
-        ),
+        evidence,
         removals: vec![sets],
     });
 }
 
 /// All TCP flows with another control, or with one and the same.
-fn congestion(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
-    let flows: Vec<_> = facts.tcp_flows().collect();
+fn congestion(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let flows: Vec<_> = observed.tcp_flows().collect();
     let Some((first, tcp)) = flows.first() else { return };
     let used = |tcp: &TcpConfig| tcp.sender.congestion.name();
     let with = |control: &str| -> Vec<String> {
@@ -168,9 +265,20 @@ fn congestion(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
         CongestionConfig::Bbr1 { .. } | CongestionConfig::Bbr3 { .. } => "cubic",
         _ => "bbr",
     };
-    let (cause, evidence, removals) = if mixed {
+    // A window without control: as much as the path holds.
+    let fixed = |(config, tcp): &(&FlowConfig, &TcpConfig)| {
+        let control = matches!(tcp.sender.congestion, CongestionConfig::Fixed { .. });
+        let bdp = observed.bdp_bytes(direction_name(config.direction)).unwrap_or(1e6);
+        let segments = (1.25 * bdp / f64::from(tcp.sender.mss)).ceil().max(10.0);
+        control.then(|| set(format!("flow.{}.fixed_window_segments", config.index), segments))
+    };
+    let windows: Vec<String> = flows.iter().filter_map(fixed).collect();
+    let (cause, evidence, removals) = if !windows.is_empty() {
+        let evidence = format!("{} has a fixed window and no congestion control.", first.id);
+        (Cause::CongestionControl, evidence, windows)
+    } else if mixed {
         let names: Vec<_> = flows.iter().map(|(_, tcp)| used(tcp)).collect();
-        let evidence = format!("Flows share the path with {}.", names.join(" and "));
+        let evidence = format!("Flows that share the path run {}.", names.join(" and "));
         (Cause::CongestionMix, evidence, with("cubic"))
     } else {
         let evidence = format!("{} runs {}.", first.id, used(tcp));

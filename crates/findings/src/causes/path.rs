@@ -1,49 +1,49 @@
 //! What stands on the path between UE and server.
 
 use airpath_path::{
-    Aqm, Excess, GateKind, GateSide, LinkConfig, StageConfig, Stalls, TooBig, TunnelEnd,
+    Aqm, Excess, LinkConfig, MiddleboxKind, MiddleboxSide, StageConfig, Stalls, TooBig, TunnelEnd,
 };
 use airpath_scenario::NamedStage;
 
-use super::{bytes, mbps, ms, percent, set};
+use super::{bytes, count, mbps, ms, percent, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::facts::{Facts, direction_name, direction_of, is_shaper, path_of};
+use crate::observed::{Observed, direction_name, direction_of, is_shaper, path_of};
 
 /// Bytes of the largest packet that airpath sends, where nothing is said.
 const PACKET: f64 = 1500.0;
 
-pub(super) fn add(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
-    gates(facts, all);
-    for (path, stage) in facts.stages() {
+pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    middleboxes(observed, all);
+    for (path, stage) in observed.stages() {
         let off = vec![vec![set(format!("{path}.enabled"), false)]];
         let mut try_without = |cause, evidence: String| {
             let subject = stage.name.clone();
             all.push(Candidate { cause, subject, evidence, removals: off.clone() });
         };
-        let lost = |reason| facts.dropped(&stage.name, reason);
+        let lost = |reason| observed.dropped(&stage.name, reason);
         match &stage.stage {
             StageConfig::Loss(_) if lost("loss") > 0 => try_without(
                 Cause::RandomLoss,
-                format!("{} lost {} packets.", stage.name, lost("loss")),
+                format!("{} lost {}.", stage.name, observed.lost_by(&[&stage.name], &["loss"])),
             ),
             StageConfig::Policer(policer) => {
                 let excess = policer.excess;
                 if lost("policed") > 0 || excess == Excess::Mark {
                     let rate = mbps(policer.rate.bps() as f64 / 1e6);
-                    let dropped = lost("policed");
+                    let dropped = observed.lost_by(&[&stage.name], &["policed"]);
                     try_without(
                         Cause::Policer,
-                        format!("{} lets {rate} pass and dropped {dropped} packets.", stage.name),
+                        format!("{} lets {rate} pass and dropped {dropped}.", stage.name),
                     );
                 }
             }
             StageConfig::Mtu { bytes } if lost("too_big") > 0 => try_without(
                 Cause::Mtu,
                 format!(
-                    "{} dropped {} packets that were larger than {bytes} bytes.",
+                    "{} dropped {}, which were larger than {bytes} bytes.",
                     stage.name,
-                    lost("too_big")
+                    observed.lost_by(&[&stage.name], &["too_big"])
                 ),
             ),
             StageConfig::Batch { interval } => try_without(
@@ -54,7 +54,7 @@ pub(super) fn add(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
                     ms(interval.as_millis_f64())
                 ),
             ),
-            StageConfig::Link(link) => self::link(facts, &path, stage, link, all),
+            StageConfig::Link(link) => self::link(observed, &path, stage, link, all),
             StageConfig::Gtpu(TunnelEnd::Enter(tunnel)) => {
                 if let Some(mtu) = tunnel.mtu {
                     let cause = match tunnel.too_big {
@@ -62,7 +62,11 @@ pub(super) fn add(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
                         TooBig::Drop => Cause::Mtu,
                         TooBig::Fragment => Cause::Fragmentation,
                     };
-                    let evidence = format!("Outer packets of {} may have {mtu} bytes.", stage.name);
+                    let evidence = format!(
+                        "Outer packets of {} may have at most {} bytes.",
+                        stage.name,
+                        count(f64::from(mtu))
+                    );
                     all.push(Candidate {
                         cause,
                         subject: stage.name.clone(),
@@ -84,20 +88,26 @@ pub(super) fn add(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
             _ => {}
         }
     }
-    stalls(facts, all);
-    servers(facts, all);
-    proxy(facts, all);
+    stalls(observed, all);
+    servers(observed, all);
+    proxy(observed, all);
 }
+
+/// A queue is too short if it holds less than this share of what the path, or a first window, holds.
+const SHORTER: f64 = 0.9;
+
+/// A queue is too long if it holds more than so many times what the path holds.
+pub(super) const LONGER: f64 = 1.15;
 
 /// A link's queue, too short or too long; a shaper's rate.
 fn link(
-    facts: &Facts<'_>,
+    observed: &Observed<'_>,
     path: &str,
     stage: &NamedStage,
     link: &LinkConfig,
     all: &mut Vec<Candidate>,
 ) {
-    let Some(seen) = facts.link(&stage.name) else { return };
+    let Some(seen) = observed.link(&stage.name) else { return };
     let subject = stage.name.clone();
     if is_shaper(link) && seen.utilisation > 0.5 {
         all.push(Candidate {
@@ -115,9 +125,10 @@ fn link(
     let in_bytes = queue.bytes.map(|bytes| bytes as f64);
     let in_packets = queue.packets.map(|packets| f64::from(packets) * PACKET);
     let limit = in_bytes.into_iter().chain(in_packets).min_by(f64::total_cmp);
-    let full = facts.dropped(&stage.name, "queue_full");
-    let bdp = seen.capacity_mbps * 1e6 / 8.0 * facts.base_rtt_ms().unwrap_or(100.0) / 1e3;
-    if let Some(limit) = limit.filter(|&limit| full > 0 && limit < 1.5 * bdp.max(10.0 * PACKET)) {
+    let full = observed.dropped(&stage.name, "queue_full");
+    let bdp = seen.capacity_mbps * 1e6 / 8.0 * observed.base_rtt_ms().unwrap_or(100.0) / 1e3;
+    if let Some(limit) = limit.filter(|&limit| full > 0 && limit < SHORTER * bdp.max(10.0 * PACKET))
+    {
         let wanted = (2.0 * bdp).max(4.0 * limit).max(30.0 * PACKET);
         let mut sets = Vec::new();
         if queue.bytes.is_some() {
@@ -130,27 +141,35 @@ fn link(
             cause: Cause::ShortQueue,
             subject: subject.clone(),
             evidence: format!(
-                "The queue of {subject} holds {}, the path {}; {full} packets found it full.",
+                "The queue of {subject} holds {}, the path {}; {} packets found it full.",
                 bytes(limit),
-                bytes(bdp)
+                bytes(bdp),
+                count(full as f64)
             ),
             removals: vec![sets],
         });
     }
     let wait = seen.queue_delay_ms.as_ref().map_or(0.0, |delay| delay.p95);
-    if queue.aqm == Aqm::DropTail && wait > 0.1 * facts.late_rtt_ms().unwrap_or(f64::MAX) {
+    let long = limit.is_none_or(|limit| limit > LONGER * bdp.max(10.0 * PACKET));
+    if long && queue.aqm == Aqm::DropTail && wait > 0.1 * observed.late_rtt_ms().unwrap_or(f64::MAX)
+    {
         all.push(Candidate {
             cause: Cause::Bufferbloat,
             subject: subject.clone(),
-            evidence: format!("Packets wait up to {} (p95) in {subject}.", ms(wait)),
-            removals: vec![vec![set(format!("{path}.aqm"), "\"codel\"")]],
+            evidence: format!("One packet in twenty waits {} or longer in {subject}.", ms(wait)),
+            removals: vec![managed(
+                path,
+                "codel",
+                seen.capacity_mbps,
+                observed.base_rtt_ms().unwrap_or(0.0),
+            )],
         });
     }
     let back = direction_of(&stage.name);
     let forth = if back == "up" { "down" } else { "up" };
-    let data = facts.tcp_flows().any(|(flow, _)| direction_name(flow.direction) == forth);
+    let data = observed.tcp_flows().any(|(flow, _)| direction_name(flow.direction) == forth);
     if data
-        && seen.utilisation > 0.8
+        && seen.utilisation > 0.5
         && matches!(link.service, airpath_path::ServiceConfig::Rate(_))
     {
         all.push(Candidate {
@@ -165,18 +184,33 @@ fn link(
     }
 }
 
+/// A queue with this management. On a slow link a packet alone takes longer than CoDel's usual target of
+/// 5 ms (RFC 8289 4.4).
+/// The interval is no shorter than a round trip (RFC 8289 4.3).
+pub(crate) fn managed(path: &str, aqm: &str, rate_mbps: f64, rtt_ms: f64) -> Vec<String> {
+    let packet_ms = PACKET * 8.0 / 1e3 / rate_mbps.max(1e-3);
+    let mut sets = vec![set(format!("{path}.aqm"), format!("\"{aqm}\""))];
+    let target = (1.5 * packet_ms).max(rtt_ms / 20.0).ceil();
+    if target > 5.0 {
+        let interval = (10.0 * target).max(rtt_ms).round();
+        sets.push(set(format!("{path}.codel_target_ms"), target));
+        sets.push(set(format!("{path}.codel_interval_ms"), interval.max(100.0)));
+    }
+    sets
+}
+
 /// NATs and firewalls stand in both directions: the first one of the uplink is the last of the
 /// downlink.
-fn gates(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
-    let of = |stages: &[NamedStage], wanted: GateKind| -> Vec<(String, NamedStage)> {
-        let gates = stages
-            .iter()
-            .filter(|stage| matches!(&stage.stage, StageConfig::Gate(gate) if gate.kind == wanted));
-        gates.map(|stage| (path_of(&stage.name), stage.clone())).collect()
+fn middleboxes(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let of = |stages: &[NamedStage], wanted: MiddleboxKind| -> Vec<(String, NamedStage)> {
+        let middleboxes = stages.iter().filter(
+            |stage| matches!(&stage.stage, StageConfig::Middlebox(middlebox) if middlebox.kind == wanted),
+        );
+        middleboxes.map(|stage| (path_of(&stage.name), stage.clone())).collect()
     };
-    for kind in [GateKind::Firewall, GateKind::Nat] {
-        let up = of(&facts.scenario.up, kind);
-        let down = of(&facts.scenario.down, kind);
+    for kind in [MiddleboxKind::Firewall, MiddleboxKind::Nat] {
+        let up = of(&observed.scenario.up, kind);
+        let down = of(&observed.scenario.down, kind);
         let both_off = |index: usize| {
             let mirror = down.len().checked_sub(1 + index).and_then(|at| down.get(at));
             let both = up.get(index).into_iter().chain(mirror);
@@ -186,7 +220,8 @@ fn gates(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
             let mirror = down.len().checked_sub(1 + index).and_then(|at| down.get(at));
             let both = up.get(index).into_iter().chain(mirror);
             both.map(|(_, stage)| {
-                facts.dropped(&stage.name, "no_binding") + facts.dropped(&stage.name, "blocked")
+                observed.dropped(&stage.name, "no_binding")
+                    + observed.dropped(&stage.name, "blocked")
             })
             .sum::<u64>()
         };
@@ -195,8 +230,15 @@ fn gates(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
             if lost == 0 {
                 continue;
             }
-            let evidence = format!("{} let {lost} packets from outside not pass.", stage.name);
-            if kind == GateKind::Firewall {
+            let mirror = down.len().checked_sub(1 + index).and_then(|at| down.get(at));
+            let both: Vec<&str> = [Some(stage), mirror.map(|(_, stage)| stage)]
+                .into_iter()
+                .flatten()
+                .map(|stage| stage.name.as_str())
+                .collect();
+            let whose = observed.lost_by(&both, &["no_binding", "blocked"]);
+            let evidence = format!("{} did not let in {whose}.", stage.name);
+            if kind == MiddleboxKind::Firewall {
                 all.push(Candidate {
                     cause: Cause::OneWayPath,
                     subject: stage.name.clone(),
@@ -213,8 +255,8 @@ fn gates(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
                     removals: vec![both_off(index)],
                 });
             }
-            if let StageConfig::Gate(gate) = &stage.stage
-                && let GateSide::Outward(timer) = gate.side
+            if let StageConfig::Middlebox(middlebox) = &stage.stage
+                && let MiddleboxSide::Outward(timer) = middlebox.side
             {
                 all.push(Candidate {
                     cause: Cause::NatBinding,
@@ -231,21 +273,22 @@ fn gates(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
 }
 
 /// Hosts that stand still stand for one machine: all are tried together.
-fn stalls(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
-    let stalling: Vec<(String, &NamedStage)> = (facts.stages().into_iter())
+fn stalls(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let stalling: Vec<(String, &NamedStage)> = (observed.stages().into_iter())
         .filter(|(_, stage)| {
             matches!(&stage.stage, StageConfig::Host(host)
-                if host.stalls != Stalls::None || facts.dropped(&stage.name, "ring_full") > 0)
+                if host.stalls != Stalls::None || observed.dropped(&stage.name, "ring_full") > 0)
         })
         .collect();
     let Some((_, first)) = stalling.first() else { return };
-    let lost: u64 = stalling.iter().map(|(_, one)| facts.dropped(&one.name, "ring_full")).sum();
+    let lost: u64 = stalling.iter().map(|(_, one)| observed.dropped(&one.name, "ring_full")).sum();
     all.push(Candidate {
         cause: Cause::StallingHost,
         subject: first.name.clone(),
         evidence: format!(
-            "The host of {} stands still now and then; its ring lost {lost} packets.",
-            first.name
+            "The host of {} stands still now and then; its ring lost {} packets.",
+            first.name,
+            count(lost as f64)
         ),
         removals: vec![
             stalling.iter().map(|(path, _)| set(format!("{path}.enabled"), false)).collect(),
@@ -254,8 +297,8 @@ fn stalls(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
 }
 
 /// The way between the UPF and the server.
-fn servers(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
-    let far: Vec<(String, &NamedStage, f64)> = (facts.stages().into_iter())
+fn servers(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let far: Vec<(String, &NamedStage, f64)> = (observed.stages().into_iter())
         .filter_map(|(path, stage)| match &stage.stage {
             StageConfig::Delay(delay) if stage.name.ends_with(".server") => {
                 Some((path, stage, delay.base.as_millis_f64()))
@@ -265,22 +308,23 @@ fn servers(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
         .collect();
     let away: f64 = far.iter().map(|(_, _, delay)| delay).sum();
     let Some((_, first, _)) =
-        far.first().filter(|_| away >= 0.1 * facts.base_rtt_ms().unwrap_or(10.0))
+        far.first().filter(|_| away >= 0.1 * observed.base_rtt_ms().unwrap_or(10.0))
     else {
         return;
     };
     all.push(Candidate {
         cause: Cause::Placement,
         subject: first.name.clone(),
-        evidence: format!("The server is {} of RTT away from the UPF.", ms(away)),
+        evidence: format!("The way from the UPF to the server and back takes {}.", ms(away)),
         removals: vec![
+            far.iter().map(|(path, _, _)| set(format!("{path}.place"), "\"upf\"")).collect(),
             far.iter().map(|(path, _, _)| set(format!("{path}.enabled"), false)).collect(),
         ],
     });
 }
 
-fn proxy(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
-    let Some(proxy) = &facts.scenario.proxy else { return };
+fn proxy(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let Some(proxy) = &observed.scenario.proxy else { return };
     let names = [&proxy.down.name, &proxy.up.name];
     all.push(Candidate {
         cause: Cause::Proxy,

@@ -1,159 +1,282 @@
 //! The radio link: buffers, DRX, uplink access, HARQ and RLC, RRC, changes of cell.
 
-use super::{bytes, ms, percent, set};
+use super::{bytes, count, ms, percent, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::facts::{Facts, direction_of};
+use airpath_radio::buffer::{BufferConfig, Discipline};
+use airpath_radio::cell::Access;
+use airpath_record::LinkSummary;
+use airpath_scenario::RadioConfig;
 
-pub(super) fn add(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
-    let Some(radio) = &facts.scenario.radio else { return };
+use super::path::LONGER;
+use crate::observed::{Observed, direction_of};
+
+pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let Some(radio) = &observed.scenario.radio else { return };
+    buffers(observed, all);
     let mut push = |cause, subject: &str, evidence: String, sets: &[(&str, String)]| {
-        let removals = everywhere(facts, sets);
+        let removals = everywhere(observed, sets);
         all.push(Candidate { cause, subject: subject.to_owned(), evidence, removals });
     };
-    buffers(facts, &mut push);
-    let asleep = facts.run.radio.iter().map(|side| side.awake).fold(1.0, f64::min);
+    let asleep = observed.run.radio.iter().map(|side| side.awake).fold(1.0, f64::min);
     if asleep < 1.0 {
         let evidence = format!("The UE was awake for {} of the time.", percent(asleep));
         push(Cause::Drx, "radio.drx", evidence, &[("drx.enabled", "false".to_owned())]);
     }
-    let requests: u64 = facts.run.radio.iter().map(|side| side.scheduling_requests).sum();
+    let requests: u64 = observed.run.radio.iter().map(|side| side.scheduling_requests).sum();
     if requests > 0 {
-        push(
-            Cause::UplinkAccess,
-            "radio.grants",
-            format!("UEs sent {requests} scheduling requests before they could send."),
-            &[
-                ("grants.proactive_period_ms", "1".to_owned()),
-                ("grants.proactive_bytes", "200".to_owned()),
-            ],
+        let evidence = format!(
+            "UEs sent {} scheduling requests, which are rarer, slower or less sure than usual (every \
+             {USUAL_SR_MS} ms).",
+            count(requests as f64)
         );
+        let removals = usual_requests(observed);
+        let subject = "radio.grants".to_owned();
+        all.push(Candidate { cause: Cause::UplinkAccess, subject, evidence, removals });
     }
-    blocks(facts, &mut push);
-    let promoted: u64 = facts.run.radio.iter().map(|side| side.random_accesses).sum();
+    rate_caps(observed, all);
+    blocks(observed, all);
+    let mut push = |cause, subject: &str, evidence: String, sets: &[(&str, String)]| {
+        let removals = everywhere(observed, sets);
+        all.push(Candidate { cause, subject: subject.to_owned(), evidence, removals });
+    };
     push(
         Cause::RrcPromotion,
         "radio.rrc",
-        format!("UEs connect before they send ({promoted} random accesses)."),
+        "A UE that is idle has to connect before anything is sent.".to_owned(),
         &[("rrc.enabled", "false".to_owned())],
     );
     if radio.cells.len() > 1 {
-        all.push(Candidate {
-            cause: Cause::Handover,
-            subject: "radio.mobility".to_owned(),
-            evidence: format!(
-                "UEs change between {} cells; each change takes {}.",
-                radio.cells.len(),
-                ms(radio.ran.handover.interruption.as_millis_f64())
-            ),
-            removals: vec![vec![
-                set("radio.mobility.interruption_ms", 0),
-                set("radio.mobility.forwarding", "\"all\""),
-                set("radio.mobility.forwarding_delay_ms", 0),
-                set("radio.mobility.path_switch_ms", 0),
-            ]],
-        });
+        handovers(observed, radio, all);
     }
-    let lost = facts.dropped_anywhere("radio_link");
+    let lost = observed.dropped_anywhere("radio_link");
     if radio.ran.measurements.as_ref().is_some_and(|measured| measured.failure.is_some()) {
         all.push(Candidate {
             cause: Cause::RadioLinkFailure,
             subject: "radio.mobility".to_owned(),
-            evidence: format!("A radio link that is bad is given up; {lost} packets went with it."),
+            evidence: match lost {
+                0 => "UEs give up a radio link that is bad, and look for another one.".to_owned(),
+                _ => format!("UEs give up a radio link that is bad; {lost} packets went with it."),
+            },
             removals: vec![vec![set("radio.mobility.link_failure", false)]],
         });
     }
 }
 
+/// Scheduling requests as they usually are: what they cost then belongs to the radio.
+fn usual_requests(observed: &Observed<'_>) -> Vec<Vec<String>> {
+    let usual = [
+        ("sr.period_ms", USUAL_SR_MS.to_string()),
+        ("sr.miss_probability", "0".to_owned()),
+        ("sr.preparation_ms", "0".to_owned()),
+        ("bsr.sr_delay_timer_ms", "\"none\"".to_owned()),
+        ("grants.request_grant_bytes", USUAL_GRANT_BYTES.to_string()),
+    ];
+    // NR and LTE have different names for the same timer.
+    let prohibit = [
+        ("sr.prohibit_timer_ms", "\"none\"".to_owned()),
+        ("sr.prohibit_timer_periods", "0".to_owned()),
+    ];
+    let with = |timer: (&'static str, String)| {
+        let sets: Vec<_> = usual.iter().cloned().chain([timer]).collect();
+        everywhere(observed, &sets)
+    };
+    prohibit.into_iter().flat_map(with).collect()
+}
+
+/// Changes of cell that interrupt nothing, lose nothing and come in time.
+fn handovers(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) {
+    let of = |keys: &[(&str, &str)]| -> Vec<String> {
+        keys.iter().map(|(key, value)| set(format!("radio.mobility.{key}"), value)).collect()
+    };
+    let seamless = of(&[
+        ("interruption_ms", "0"),
+        ("forwarding", "\"all\""),
+        ("forwarding_delay_ms", "0"),
+        ("path_switch_ms", "0"),
+    ]);
+    // Event A3 waits until the other cell has been better for a while.
+    let in_time = of(&[
+        ("preparation_ms", "0"),
+        ("a3_offset_db", "0"),
+        ("a3_hysteresis_db", "0"),
+        ("time_to_trigger_ms", "0"),
+        ("filter_coefficient", "0"),
+    ]);
+    let lost = observed.dropped_anywhere("handover");
+    let evidence = format!(
+        "UEs change between {} cells; each change interrupts for {}, and {lost} packets were lost by that.",
+        radio.cells.len(),
+        ms(radio.ran.handover.interruption.as_millis_f64())
+    );
+    let removals = match radio.ran.planned.is_empty() {
+        true => vec![[&seamless[..], &in_time].concat(), seamless],
+        false => vec![seamless],
+    };
+    let (cause, subject) = (Cause::Handover, "radio.mobility".to_owned());
+    all.push(Candidate { cause, subject, evidence, removals });
+}
+
+/// The aggregate maximum bit rates of UEs, which the scheduler keeps.
+fn rate_caps(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let free = |keys: &[&'static str]| {
+        let sets: Vec<_> = keys.iter().map(|&key| (key, "\"unlimited\"".to_owned())).collect();
+        everywhere(observed, &sets)
+    };
+    // UMTS and EV-DO have none up.
+    let removals = [free(&["ambr.down_mbps", "ambr.up_mbps"]), free(&["ambr.down_mbps"])].concat();
+    let evidence = "The base station keeps UEs at their aggregate maximum bit rates.".to_owned();
+    let (cause, subject) = (Cause::Shaper, "radio.ambr".to_owned());
+    all.push(Candidate { cause, subject, evidence, removals });
+}
+
+/// The default of `radio.grants.request_grant_bytes`.
+const USUAL_GRANT_BYTES: u32 = 100;
+
+/// The default of `radio.sr.period_ms`.
+const USUAL_SR_MS: u32 = 10;
+
 /// More blocks than these fail the first time where all is well: the usual target is 0.1.
 const OFTEN: f64 = 0.15;
 
-/// Blocks that fail: tried with the mean MCS and none failing, so that the rate stays what it is.
-fn blocks(facts: &Facts<'_>, push: &mut impl FnMut(Cause, &str, String, &[(&str, String)])) {
-    let failing = facts.run.radio.iter().filter(|side| {
+/// The usual target of link adaptation.
+const USUAL_BLER: f64 = 0.1;
+
+/// Blocks that fail: tried with the mean MCS, no more than the usual tenth failing the first time, and none
+/// the second time, so that the rate stays what it is.
+fn blocks(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let cells = observed.scenario.radio.iter().flat_map(|radio| &radio.ran.cells);
+    // In EV-DO the first parts of a packet are meant to fail.
+    if cells.clone().any(|cell| matches!(cell.access, Access::Evdo)) {
+        return;
+    }
+    let failing = observed.run.radio.iter().filter(|side| {
         let bler = side.bler.unwrap_or(0.0);
         bler > OFTEN || side.lost_blocks > 0 || side.rlc_retransmissions > 0
     });
-    let (mut given_up, mut sets) = (0, Vec::new());
+    let (mut seen, mut sets, mut fixed) = (Vec::new(), Vec::new(), Vec::new());
     for side in failing {
         let Some(mcs) = side.mcs_mean else { continue };
-        let part = if side.id.ends_with(".up") { "link_adaptation_up" } else { "link_adaptation" };
-        given_up += side.lost_blocks;
-        sets.push((format!("{part}.fixed_mcs"), mcs.floor().to_string()));
-        sets.push((format!("{part}.fixed_bler"), "0".to_owned()));
+        let up = side.id.ends_with(".up");
+        let part = |name: &str| if up { format!("{name}_up") } else { name.to_owned() };
+        seen.push(format!(
+            "{} of the blocks of {} failed the first time; HARQ gave up {}, and RLC sent {} PDUs again",
+            percent(side.bler.unwrap_or(0.0)),
+            side.id,
+            side.lost_blocks,
+            side.rlc_retransmissions
+        ));
+        let adaptation = part("link_adaptation");
+        fixed.push((format!("{adaptation}.fixed_mcs"), mcs.floor().to_string()));
+        let bler = side.bler.unwrap_or(0.0).min(USUAL_BLER);
+        sets.push((format!("{adaptation}.fixed_bler"), format!("{bler:.4}")));
+        sets.push((format!("{adaptation}.fixed_bler_retransmission"), "0".to_owned()));
+        sets.push((format!("{}.nack_to_ack", part("harq")), "0".to_owned()));
+        sets.push((format!("{}.max_transmissions", part("harq")), "4".to_owned()));
     }
     if sets.is_empty() {
         return;
     }
-    let sets: Vec<_> = sets.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
-    let evidence = format!("Many blocks fail; HARQ gave {given_up} up.");
-    push(Cause::RadioLoss, "radio.harq", evidence, &sets);
+    let of = |sets: &[(String, String)]| {
+        let sets: Vec<_> = sets.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+        everywhere(observed, &sets)
+    };
+    // Where the outer loop has settings of its own, the MCS stays adaptive.
+    let removals = [of(&[&fixed[..], &sets].concat()), of(&sets)].concat();
+    let (cause, subject) = (Cause::RadioLoss, "radio.harq".to_owned());
+    let evidence = format!("{}.", seen.join(". "));
+    all.push(Candidate { cause, subject, evidence, removals });
 }
 
 /// Buffers of the base station and of the UEs.
-fn buffers(facts: &Facts<'_>, push: &mut impl FnMut(Cause, &str, String, &[(&str, String)])) {
-    let late = facts.late_rtt_ms().unwrap_or(f64::MAX);
-    for link in facts.run.links.iter().filter(|link| link.id.starts_with("radio.")) {
+fn buffers(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let late = observed.late_rtt_ms().unwrap_or(f64::MAX);
+    let mut links: Vec<_> =
+        observed.run.links.iter().filter(|link| link.id.starts_with("radio.")).collect();
+    let waited = |link: &LinkSummary| link.queue_delay_ms.as_ref().map_or(0.0, |delay| delay.p95);
+    // What is set is set for every UE: the worst buffer stands for all.
+    links.sort_by(|one, other| waited(other).total_cmp(&waited(one)));
+    for link in links {
         let part = if direction_of(&link.id) == "up" { "rlc_up" } else { "rlc" };
-        let wait = link.queue_delay_ms.as_ref().map_or(0.0, |delay| delay.p95);
-        if wait > 0.1 * late && facts.dropped(&link.id, "aqm") == 0 {
-            let evidence = format!("Packets wait up to {} (p95) in {}.", ms(wait), link.id);
+        let wait = waited(link);
+        let bdp = link.capacity_mbps * 1e6 / 8.0 * observed.base_rtt_ms().unwrap_or(50.0) / 1e3;
+        let long = room(observed, &link.id) > LONGER * bdp && !has_aqm(observed, &link.id);
+        if long && wait > 0.1 * late && observed.dropped(&link.id, "aqm") == 0 {
+            let evidence =
+                format!("One packet in twenty waits {} or longer in {}.", ms(wait), link.id);
             let key = format!("{part}.aqm");
             // Requests, grants and HARQ take longer than CoDel's usual 5 ms.
             let (target, interval) =
                 (format!("{part}.codel_target_ms"), format!("{part}.codel_interval_ms"));
-            push(
-                Cause::Bufferbloat,
-                &link.id,
-                evidence,
-                &[
-                    (&key, "\"codel\"".to_owned()),
-                    (&target, "30".to_owned()),
-                    (&interval, "150".to_owned()),
-                ],
-            );
+            let mut sets: Vec<(&str, String)> = vec![
+                (key.as_str(), "\"codel\"".to_owned()),
+                (&target, "30".to_owned()),
+                (&interval, "150".to_owned()),
+            ];
+            let mut removals = Vec::new();
+            // `rlc_up` is what `rlc` is where it says nothing itself.
+            if part == "rlc" {
+                sets.push(("rlc_up.aqm", "\"drop-tail\"".to_owned()));
+                removals = everywhere(observed, &sets);
+                sets.pop();
+            }
+            removals.extend(everywhere(observed, &sets));
+            let (cause, subject) = (Cause::Bufferbloat, link.id.clone());
+            all.push(Candidate { cause, subject, evidence, removals });
         }
-        let full = facts.dropped(&link.id, "queue_full");
-        let bdp = link.capacity_mbps * 1e6 / 8.0 * facts.base_rtt_ms().unwrap_or(50.0) / 1e3;
-        if full > 0 && room(facts, &link.id) < 2.0 * bdp {
-            let wanted = (4.0 * bdp).max(200_000.0).max(4.0 * room(facts, &link.id)).round();
-            let evidence =
-                format!("{full} packets found {} full; the path holds {}.", link.id, bytes(bdp));
+        let full = observed.dropped(&link.id, "queue_full");
+        if full > 0 && room(observed, &link.id) < 2.0 * bdp {
+            let wanted = (4.0 * bdp).max(200_000.0).max(4.0 * room(observed, &link.id)).round();
+            let evidence = format!(
+                "{} packets found {} full; the path holds {}.",
+                count(full as f64),
+                link.id,
+                bytes(bdp)
+            );
             let (in_bytes, in_packets) =
                 (format!("{part}.buffer_bytes"), format!("{part}.buffer_packets"));
-            push(
-                Cause::ShortQueue,
-                &link.id,
-                evidence,
-                &[(&in_bytes, wanted.to_string()), (&in_packets, "\"unlimited\"".to_owned())],
-            );
+            let sets =
+                [(&*in_bytes, wanted.to_string()), (&*in_packets, "\"unlimited\"".to_owned())];
+            let (cause, subject) = (Cause::ShortQueue, link.id.clone());
+            let removals = everywhere(observed, &sets);
+            all.push(Candidate { cause, subject, evidence, removals });
         }
     }
 }
 
+/// An AQM looks after a radio buffer already.
+fn has_aqm(observed: &Observed<'_>, buffer: &str) -> bool {
+    limits(observed, buffer).is_some_and(|limits| limits.discipline != Discipline::DropTail)
+}
+
 /// Bytes that a radio buffer holds, packets at 1,500 bytes.
-fn room(facts: &Facts<'_>, buffer: &str) -> f64 {
+fn room(observed: &Observed<'_>, buffer: &str) -> f64 {
+    let Some(limits) = limits(observed, buffer) else { return f64::MAX };
+    let packets = limits.packets.map(|packets| f64::from(packets) * 1500.0);
+    let all = packets.into_iter().chain(limits.bytes.map(|bytes| bytes as f64));
+    all.min_by(f64::total_cmp).unwrap_or(f64::MAX)
+}
+
+/// The configuration of a radio buffer.
+fn limits<'a>(observed: &Observed<'a>, buffer: &str) -> Option<&'a BufferConfig> {
     let of_ue = |(index, name): (usize, &String)| {
         let up = match buffer.strip_prefix("radio.")?.strip_prefix(name.as_str())? {
             ".up" => true,
             ".down" => false,
             _ => return None,
         };
-        let ue = facts.scenario.radio.as_ref()?.ran.ues.get(index)?.in_cell.first()?;
-        let limit = if up { &ue.uplink.bearer.buffer } else { &ue.downlink.bearer.buffer };
-        let packets = limit.packets.map(|packets| f64::from(packets) * 1500.0);
-        let limits = packets.into_iter().chain(limit.bytes.map(|bytes| bytes as f64));
-        limits.min_by(f64::total_cmp)
+        let ue = observed.scenario.radio.as_ref()?.ran.ues.get(index)?.in_cell.first()?;
+        Some(if up { &ue.uplink.bearer.buffer } else { &ue.downlink.bearer.buffer })
     };
-    let radio = facts.scenario.radio.iter().flat_map(|radio| radio.ues.iter().enumerate());
-    radio.filter_map(of_ue).next().unwrap_or(f64::MAX)
+    let radio = observed.scenario.radio.iter().flat_map(|radio| radio.ues.iter().enumerate());
+    radio.filter_map(of_ue).next()
 }
 
 /// A setting of `[radio]` also in every UE's own table, where UEs have tables; else in `[radio]`.
-pub(crate) fn everywhere(facts: &Facts<'_>, sets: &[(&str, String)]) -> Vec<Vec<String>> {
+pub(crate) fn everywhere(observed: &Observed<'_>, sets: &[(&str, String)]) -> Vec<Vec<String>> {
     let of_ue =
         |ue: usize| sets.iter().map(move |(key, value)| set(format!("radio.ue.{ue}.{key}"), value));
-    let own = (0..facts.ue_tables).flat_map(of_ue).collect();
+    let own = (0..observed.ue_tables).flat_map(of_ue).collect();
     let shared = sets.iter().map(|(key, value)| set(format!("radio.{key}"), value)).collect();
     vec![own, shared]
 }

@@ -5,16 +5,23 @@ use airpath_scenario::Traffic;
 use super::{mbps, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::facts::Facts;
+use crate::observed::{Observed, direction_name};
+
+/// Below this no link has too little for all. A radio that grants coarsely is full from here on.
+const BUSY: f64 = 0.4;
 
 /// UDP does not give way: beside other traffic it is cross traffic. TCP that shares is not.
-pub(super) fn add(facts: &Facts<'_>, all: &mut Vec<Candidate>) {
+pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let datagrams = |traffic: &Traffic| matches!(traffic, Traffic::Udp { .. });
-    if facts.scenario.flows.iter().all(|flow| datagrams(&flow.traffic)) {
+    if observed.scenario.flows.iter().all(|flow| datagrams(&flow.traffic)) {
         return;
     }
-    for flow in &facts.scenario.flows {
+    for flow in &observed.scenario.flows {
         let Traffic::Udp { rate, .. } = &flow.traffic else { continue };
+        let way = direction_name(flow.direction);
+        if observed.links(way).all(|link| link.utilisation < BUSY) {
+            continue;
+        }
         all.push(Candidate {
             cause: Cause::CrossTraffic,
             subject: flow.id.clone(),

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Rate, Tunnel};
 use airpath_path::{
     Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, Jitter, LinkConfig, LossConfig,
-    OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig, Trace,
-    TunnelEnd,
+    LossProcess, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig,
+    Trace, TunnelEnd,
 };
 use proptest::prelude::*;
 
 pub(crate) fn packet(flow: u32, size: u32, ecn: Ecn, id: u64) -> Packet {
     let payload = Payload::Opaque(id);
-    Packet { flow: FlowId(flow), size, ecn, tunnel: Tunnel::default(), payload }
+    Packet { flow: FlowId(flow), size, ecn, tunnel: Tunnel::default(), journey: None, payload }
 }
 
 pub(crate) fn millis() -> impl Strategy<Value = Duration> {
@@ -74,19 +74,24 @@ pub(crate) fn service() -> impl Strategy<Value = ServiceConfig> {
 pub(crate) fn stage() -> impl Strategy<Value = StageConfig> {
     let link = (service(), queue())
         .prop_map(|(service, queue)| StageConfig::Link(LinkConfig { service, queue }));
-    let loss = prop_oneof![
-        (0.0..0.5).prop_map(|probability| LossConfig::Random { probability }),
-        (1u64..20).prop_map(|period| LossConfig::Periodic { period }),
+    let numbered = proptest::collection::btree_set(1u64..200, 0..20).prop_map(|numbers| {
+        LossProcess::Numbered { numbers: numbers.into_iter().collect::<Vec<_>>().into() }
+    });
+    let process = prop_oneof![
+        numbered,
+        (0.0..0.5).prop_map(|probability| LossProcess::Random { probability }),
+        (1u64..20).prop_map(|period| LossProcess::Periodic { period }),
         (0.0..0.3, 0.1..1.0, 0.0..0.1, 0.3..1.0).prop_map(
-            |(good_to_bad, bad_to_good, loss_good, loss_bad)| LossConfig::GilbertElliott {
+            |(good_to_bad, bad_to_good, loss_good, loss_bad)| LossProcess::GilbertElliott {
                 good_to_bad,
                 bad_to_good,
                 loss_good,
                 loss_bad,
             }
         ),
-    ]
-    .prop_map(StageConfig::Loss);
+    ];
+    let loss = (process, prop_oneof![Just(0u32), 0u32..1600])
+        .prop_map(|(process, min_bytes)| StageConfig::Loss(LossConfig { process, min_bytes }));
     let batch =
         (1u64..30_000).prop_map(|us| StageConfig::Batch { interval: Duration::from_micros(us) });
     prop_oneof![2 => delay(), 3 => link, 1 => loss, 1 => batch, 1 => policer(), 2 => host(), 1 => gtpu()]

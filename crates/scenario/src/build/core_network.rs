@@ -1,88 +1,100 @@
 //! Stages of the core network and beyond.
 
-use airpath_base::{Duration, Instant};
+use airpath_base::{Direction, Duration, Instant};
 use airpath_path::{
-    DelayConfig, Distribution, Excess, GateConfig, GateKind, GateSide, GateTimer, GtpuConfig,
-    HostConfig, OuterIp, PolicerConfig, StageConfig, Stalls, TooBig, TunnelEnd,
+    DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, MiddleboxConfig, MiddleboxKind,
+    MiddleboxSide, MiddleboxTimer, OuterIp, PolicerConfig, StageConfig, Stalls, TooBig, TunnelEnd,
 };
 
-use super::Get;
-use crate::pairs::is_outward;
-use crate::spec::PLACES;
+use crate::get::{Get, narrow};
+use crate::spec::{
+    OuterHeader, PolicerExcess, ServerSite, StallDistribution, StallTimes, TooBigPacket, TunnelSide,
+};
+use crate::stage::is_outward;
 
-pub(super) fn stage_config(direction: &str, get: &Get<'_>) -> StageConfig {
-    match get.variant() {
-        "policer" => StageConfig::Policer(PolicerConfig {
-            rate: get.rate("rate_mbps"),
-            burst: get.count("burst_bytes"),
-            excess: match get.text("excess") {
-                "mark" => Excess::Mark,
-                _ => Excess::Drop,
-            },
-        }),
-        "gtpu" => StageConfig::Gtpu(tunnel_end(get)),
-        "mtu" => StageConfig::Mtu { bytes: get.narrow("mtu_bytes") },
-        "host" => StageConfig::Host(HostConfig {
-            stalls: stalls(get),
-            processing: get.time("processing_ms"),
-            coalescing: get.time("coalescing_ms"),
-            ring_packets: get.0.count("ring_packets").map(super::narrow),
-            cpu: get.0.text("cpu").map(str::to_owned),
-        }),
-        "server" => StageConfig::Delay(DelayConfig { base: place(get), jitter: None }),
-        kind => StageConfig::Gate(GateConfig {
-            kind: if kind == "nat" { GateKind::Nat } else { GateKind::Firewall },
-            side: if is_outward(direction) {
-                GateSide::Outward(GateTimer {
-                    timeout: get.time("timeout_s"),
-                    inward_refreshes: get.flag("inward_refreshes"),
-                })
-            } else {
-                GateSide::Inward
-            },
-        }),
-    }
+pub(super) fn policer(get: &Get<'_>) -> StageConfig {
+    StageConfig::Policer(PolicerConfig {
+        rate: get.rate("rate_mbps"),
+        burst: get.count("burst_bytes"),
+        excess: match get.chosen() {
+            PolicerExcess::Mark => Excess::Mark,
+            PolicerExcess::Drop => Excess::Drop,
+        },
+    })
 }
 
-fn tunnel_end(get: &Get<'_>) -> TunnelEnd {
-    if get.text("end") == "leave" {
-        return TunnelEnd::Leave;
+pub(super) fn host(get: &Get<'_>) -> StageConfig {
+    StageConfig::Host(HostConfig {
+        stalls: stalls(get),
+        processing: get.time("processing_ms"),
+        coalescing: get.time("coalescing_ms"),
+        ring_packets: get.0.count("ring_packets").map(narrow),
+        cpu: get.0.text("cpu").map(str::to_owned),
+    })
+}
+
+/// One side of a NAT or a firewall; the outward side has the timer.
+pub(super) fn middlebox(kind: MiddleboxKind, direction: Direction, get: &Get<'_>) -> StageConfig {
+    let side = if is_outward(direction) {
+        MiddleboxSide::Outward(MiddleboxTimer {
+            timeout: get.time("timeout_s"),
+            inward_refreshes: get.flag("inward_refreshes"),
+        })
+    } else {
+        MiddleboxSide::Inward
+    };
+    StageConfig::Middlebox(MiddleboxConfig { kind, side })
+}
+
+pub(super) fn tunnel_end(get: &Get<'_>) -> TunnelEnd {
+    match get.chosen() {
+        TunnelSide::Leave => return TunnelEnd::Leave,
+        TunnelSide::Enter => {}
     }
     TunnelEnd::Enter(GtpuConfig {
-        outer_ip: match get.text("outer_ip") {
-            "ipv6" => OuterIp::V6,
-            _ => OuterIp::V4,
+        outer_ip: match get.chosen() {
+            OuterHeader::Ipv6 => OuterIp::V6,
+            OuterHeader::Ipv4 => OuterIp::V4,
         },
         pdu_session_container: get.flag("pdu_session_container"),
-        mtu: get.0.count("mtu_bytes").map(super::narrow),
-        too_big: match get.0.text("too_big") {
-            Some("drop") => TooBig::Drop,
-            _ => TooBig::Fragment,
+        mtu: get.0.count("mtu_bytes").map(narrow),
+        too_big: match get.0.chosen() {
+            Some(TooBigPacket::Drop) => TooBig::Drop,
+            // Without an MTU nothing is too big.
+            Some(TooBigPacket::Fragment) | None => TooBig::Fragment,
         },
     })
 }
 
 fn stalls(get: &Get<'_>) -> Stalls {
-    match get.text("stalls") {
-        "at-intervals" => Stalls::Periodic {
+    match get.chosen() {
+        StallTimes::AtIntervals => Stalls::Periodic {
             offset: Instant::ZERO + get.time("stall_offset_ms"),
             period: get.time("stall_period_ms"),
             duration: get.time("stall_ms"),
         },
-        "at-random" => Stalls::Random {
+        StallTimes::AtRandom => Stalls::Random {
             mean_between: get.time("stall_mean_between_ms"),
-            duration: match get.text("stall_distribution") {
-                "uniform" => Distribution::Uniform { max: get.time("stall_ms") },
-                _ => Distribution::Exponential { mean: get.time("stall_ms") },
+            duration: match get.chosen() {
+                StallDistribution::Uniform => Distribution::Uniform { max: get.time("stall_ms") },
+                StallDistribution::Exponential => {
+                    Distribution::Exponential { mean: get.time("stall_ms") }
+                }
             },
         },
-        _ => Stalls::None,
+        StallTimes::Never => Stalls::None,
     }
 }
 
-fn place(get: &Get<'_>) -> Duration {
-    let name = get.text("place");
-    let place = PLACES.iter().find(|place| place.0 == name);
-    let delay = place.expect("every choice has its delay");
-    Duration::from_micros(delay.1)
+/// One-way delay to where the server stands. Light in fibre takes 5 us a km (group index 1.47);
+/// distances, and what switches and detours add, are assumptions.
+pub(super) fn server(get: &Get<'_>) -> StageConfig {
+    let micros = match get.chosen() {
+        ServerSite::Upf => 50,
+        ServerSite::Campus => 200,
+        ServerSite::Edge => 1_000,
+        ServerSite::Region => 6_000,
+        ServerSite::Ocean => 40_000,
+    };
+    StageConfig::Delay(DelayConfig { base: Duration::from_micros(micros), jitter: None })
 }

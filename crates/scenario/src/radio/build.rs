@@ -6,20 +6,21 @@ mod channel;
 mod mobility;
 mod procedures;
 
-use airpath_path::radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
-use airpath_path::radio::cell::{Access, CellConfig, UeConfig, UeLinkConfig, UeProcessing};
-use airpath_path::radio::channel::ChannelTrace;
-use airpath_path::radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
-use airpath_path::radio::mac::grants::{BelievedConfig, PeriodicGrant};
-use airpath_path::radio::ran::{MobileConfig, RanConfig};
-use airpath_path::radio::scheduler::RateCap;
+use airpath_radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
+use airpath_radio::cell::{Access, CellConfig, UeConfig, UeLinkConfig, UeProcessing};
+use airpath_radio::channel::ChannelTrace;
+use airpath_radio::harq::{Combining, Decoding, HarqConfig, HarqTiming};
+use airpath_radio::ran::{MobileConfig, RanConfig};
+use airpath_radio::scheduler::RateCap;
+use airpath_radio::scheduler::grants::{EstimateConfig, PeriodicGrant};
 use std::sync::Arc;
 
 use super::layers::Tables;
 use super::{Radio, preset_name};
-use crate::build::Get;
+use crate::get::Get;
 use crate::model::RadioConfig;
 use crate::read::Fields;
+use crate::spec::HarqCombining;
 
 /// The configuration of tables without problems.
 pub(super) fn radio(radio: &Radio) -> RadioConfig {
@@ -80,7 +81,7 @@ fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {
         let rrc = Get(ue.part("rrc"));
         let rrc = match access {
             Access::Umts(_) => procedures::umts_states(&rrc, &downlink.bearer.rlc),
-            _ => procedures::rrc(&rrc),
+            Access::Nr(_) | Access::Lte(_) | Access::Evdo => procedures::rrc(&rrc),
         };
         return UeConfig { downlink, uplink, configured, rrc, processing, ..plain };
     }
@@ -90,7 +91,7 @@ fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {
         uplink,
         sr: procedures::sr(ue.part("sr"), config),
         bsr: procedures::bsr(&Get(ue.part("bsr")), plain.bsr),
-        believed: BelievedConfig {
+        estimate: EstimateConfig {
             request_grant: grants.narrow("request_grant_bytes"),
             forget_after: grants.0.time("forget_after_ms"),
         },
@@ -158,17 +159,19 @@ fn harq(harq: &Get<'_>, adaptation: &Get<'_>, plain: &HarqConfig) -> HarqConfig 
             }
             (timing, _) => timing,
         },
-        decoding: match adaptation.0.share("fixed_bler") {
+        decoding: match adaptation.0.fraction("fixed_bler") {
             Some(initial) => Decoding::Fixed {
                 initial,
-                retransmission: adaptation.share("fixed_bler_retransmission"),
+                retransmission: adaptation.fraction("fixed_bler_retransmission"),
             },
-            None => Decoding::Curve(match harq.text("combining") {
-                "discard" => Combining::Discard,
-                "chase" => Combining::Chase,
-                _ => Combining::IncrementalRedundancy { mother_rate: harq.real("mother_rate") },
+            None => Decoding::Curve(match harq.chosen() {
+                HarqCombining::Discard => Combining::Discard,
+                HarqCombining::Chase => Combining::Chase,
+                HarqCombining::IncrementalRedundancy => {
+                    Combining::IncrementalRedundancy { mother_rate: harq.real("mother_rate") }
+                }
             }),
         },
-        nack_to_ack: harq.share("nack_to_ack"),
+        nack_to_ack: harq.fraction("nack_to_ack"),
     }
 }

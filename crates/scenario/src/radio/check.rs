@@ -3,13 +3,14 @@
 mod cell;
 
 use airpath_base::Duration;
-use airpath_path::radio::enumerations::sr_periods;
+use airpath_radio::rrc::enumerations::sr_periods;
 
 use super::layers::Tables;
 use super::{Radio, Ue, neighbours, timers};
 use crate::decimal::unscaled;
 use crate::problem::Problems;
 use crate::read::Fields;
+use crate::spec::{AccessKind, Chosen, LteMcsTable, NrMcsTable, RlcMode};
 use crate::suggest::list;
 
 pub(super) use cell::{edch_tti, numerology, resource_blocks, tdd_pattern};
@@ -40,7 +41,7 @@ fn tables(ue: &Tables, cell: &Fields, any: bool, problems: &mut Problems) {
         rlc(ue.part(part), problems);
     }
     rrc(ue.part("rrc"), any, problems);
-    if matches!(cell.variant, Some("umts" | "evdo")) {
+    if matches!(cell.selected(), Some(AccessKind::Umts | AccessKind::Evdo)) {
         return;
     }
     sr(ue, cell, any, problems);
@@ -65,19 +66,21 @@ pub(super) fn names(others: &[Ue], ue: &Ue, problems: &mut Problems) {
 
 fn link_adaptation(fields: &Fields, cell: &Fields, part: &str, problems: &mut Problems) {
     if let Some(mcs) = fields.count("fixed_mcs") {
-        if matches!(cell.variant, Some("umts" | "evdo")) {
+        if matches!(cell.selected(), Some(AccessKind::Umts | AccessKind::Evdo)) {
             // What is above the last row counts as that.
             return;
         }
         let up = part.ends_with("_up");
-        let table = match (cell.variant, up) {
-            (Some("lte"), true) => "qam64",
+        let lte = cell.selected() == Some(AccessKind::Lte);
+        let table = match (lte, up) {
+            (true, true) => LteMcsTable::Qam64.text(),
             (_, true) => cell.text("mcs_table_up").unwrap_or_default(),
             (_, false) => cell.text("mcs_table_down").unwrap_or_default(),
         };
         // TS 38.214 tables 5.1.3.1-1 to -3, TS 36.213 tables 7.1.7.1-1 and -1A: the others are
         // reserved
-        let highest = if table == "qam256" { 27 } else { 28 };
+        let qam256 = [NrMcsTable::Qam256.text(), LteMcsTable::Qam256.text()].contains(&table);
+        let highest = if qam256 { 27 } else { 28 };
         if mcs > highest {
             problems.add_with_help(
                 fields.origin_of("fixed_mcs"),
@@ -103,7 +106,7 @@ fn link_adaptation(fields: &Fields, cell: &Fields, part: &str, problems: &mut Pr
 }
 
 fn rlc(fields: &Fields, problems: &mut Problems) {
-    let um = fields.text("mode") == Some("um");
+    let um = fields.chosen() == Some(RlcMode::Um);
     let infinite = fields.text("t_reordering_ms") == Some("infinity");
     // TS 38.331 PDCP-Config: t-Reordering
     if infinite && um && fields.flag("out_of_order_delivery") == Some(false) {
@@ -115,9 +118,9 @@ fn rlc(fields: &Fields, problems: &mut Problems) {
         );
     }
     // UMTS's has 12 bits, and no key.
-    let allowed: &[u64] = match (fields.variant, um) {
-        (Some("lte"), true) => &[5, 10],
-        (Some("lte"), false) => &[10],
+    let allowed: &[u64] = match (fields.selected(), um) {
+        (Some(AccessKind::Lte), true) => &[5, 10],
+        (Some(AccessKind::Lte), false) => &[10],
         (_, true) => &[6, 12],
         (_, false) => &[12, 18],
     };
@@ -145,8 +148,8 @@ fn sr(ue: &Tables, cell: &Fields, any: bool, problems: &mut Problems) {
         }
         return;
     };
-    let (periods, specification): (Vec<u64>, _) = match cell.variant {
-        Some("lte") => (
+    let (periods, specification): (Vec<u64>, _) = match cell.selected() {
+        Some(AccessKind::Lte) => (
             [1, 2, 5, 10, 20, 40, 80].map(|ms| ms * 1_000_000).to_vec(),
             "TS 36.213 table 10.1.5-1",
         ),
@@ -218,11 +221,11 @@ fn rrc(fields: &Fields, any: bool, problems: &mut Problems) {
     const UMTS: &[u64] = &[80, 160, 320, 640, 1280, 2560, 5120];
     // TS 38.331, TS 36.331 PCCH-Config: rf32, rf64, rf128, rf256
     const OTHERS: &[u64] = &[320, 640, 1280, 2560];
-    let allowed = match fields.variant {
-        Some("umts") => UMTS,
+    let allowed = match fields.selected() {
+        Some(AccessKind::Umts) => UMTS,
         // C.S0024-A: slot cycles from 4 slots to 1.2 hours
-        Some("evdo") => return,
-        _ => OTHERS,
+        Some(AccessKind::Evdo) => return,
+        Some(AccessKind::Nr | AccessKind::Lte) | None => OTHERS,
     };
     for name in ["paging_cycle_ms", "inactive_paging_cycle_ms"] {
         if let Some(cycle) = fields.time(name)

@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use airpath_path::radio::channel::{ChannelTrace, LogColumn, Missing};
+use airpath_radio::channel::{ChannelTrace, LogColumn, Missing};
 
-use super::part_keys;
-use super::presets::Preset;
+use super::parts::part_keys;
 use crate::node::{Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
-use crate::spec::PARTS;
+use crate::spec::{MissingValue, PARTS, SignalColumn};
 use crate::traces::{ChannelFile, Traces};
 use crate::value::Setting;
 
@@ -49,7 +48,7 @@ impl Layer {
     }
 
     /// What is wrong with each of them over the preset alone.
-    pub(super) fn check_alone(&self, preset: &Preset, problems: &mut Problems) {
+    pub(super) fn check_alone(&self, preset: &Layer, problems: &mut Problems) {
         for part in PARTS {
             for (name, up) in [(Some(part.name), None), (part.up, part.up)] {
                 if let Some(own) = name.and_then(|name| self.get(name)) {
@@ -59,7 +58,7 @@ impl Layer {
                     {
                         own.layer(down);
                     }
-                    preset.tables.inherited_by(&mut own, part.name, up);
+                    preset.inherited_by(&mut own, part.name, up);
                     own.complete(problems);
                 }
             }
@@ -113,7 +112,7 @@ impl Tables {
 }
 
 /// The tables that these layers, the nearest first, and a preset come to.
-pub(super) fn combine(layers: &[&Layer], preset: &Preset, problems: &mut Problems) -> Tables {
+pub(super) fn combine(layers: &[&Layer], preset: &Layer, problems: &mut Problems) -> Tables {
     let mut parts = Vec::new();
     for part in PARTS {
         for (key, up) in [(Some(part.name), None), (part.up, part.up)] {
@@ -129,7 +128,7 @@ pub(super) fn combine(layers: &[&Layer], preset: &Preset, problems: &mut Problem
             for layer in found {
                 fields.layer(layer);
             }
-            preset.tables.inherited_by(&mut fields, part.name, up);
+            preset.inherited_by(&mut fields, part.name, up);
             fields.complete(problems);
             parts.push((key, fields));
         }
@@ -145,13 +144,14 @@ fn load_channel(
 ) -> Option<Arc<ChannelTrace>> {
     let file = ChannelFile {
         file: channel.text("file")?.to_owned(),
-        column: match channel.text("log_column") {
-            Some("cqi") => LogColumn::Cqi,
-            _ => LogColumn::Snr,
+        column: match channel.chosen() {
+            Some(SignalColumn::Cqi) => LogColumn::Cqi,
+            // Without a value something else is wrong, and known.
+            Some(SignalColumn::Snr) | None => LogColumn::Snr,
         },
-        missing: match channel.text("missing") {
-            Some("outage") => Missing::Outage,
-            _ => Missing::Hold,
+        missing: match channel.chosen() {
+            Some(MissingValue::Outage) => Missing::Outage,
+            Some(MissingValue::Hold) | None => Missing::Hold,
         },
     };
     let loaded = traces.load_channel(file, directory);

@@ -8,7 +8,7 @@ use super::{Radio, find_preset, preset_name, read_cell};
 use crate::node::{Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
-use crate::spec::{HANDOVER, MOBILITY, NEIGHBOUR};
+use crate::spec::{Chosen, HANDOVER, MOBILITY, NEIGHBOUR};
 use crate::suggest::unknown_name;
 use crate::traces::Traces;
 use crate::value::Setting;
@@ -56,10 +56,10 @@ pub(super) fn read(
         let table = Node { value: Value::Table(entries.to_vec()), origin: origin.clone() };
         let name = preset_name(&fields);
         let cell = read_cell(&table, "[radio.neighbour.cell]", &own, name, problems);
-        let layer = Layer::read(&table, "radio.neighbour", own.access, problems);
+        let layer = Layer::read(&table, "radio.neighbour", own.access.text(), problems);
         let mut combined = match own.access == preset.access {
-            true => layers::combine(&[&layer, tables], &own, problems),
-            false => layers::combine(&[&layer], &own, problems),
+            true => layers::combine(&[&layer, tables], &own.tables, problems),
+            false => layers::combine(&[&layer], &own.tables, problems),
         };
         combined.load_channels(directory, traces, problems);
         let names = neighbours.iter().map(|other| &other.fields).chain([radio]);

@@ -1,11 +1,11 @@
 //! The built-in presets of the radio, as data.
 
 use super::layers::{self, Layer};
-use super::part_keys;
+use super::parts::part_keys;
 use crate::node::{Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
-use crate::spec::CELL;
+use crate::spec::{AccessKind, CELL, Chosen};
 
 macro_rules! presets {
     ($($name:literal),* $(,)?) => {
@@ -43,7 +43,7 @@ pub fn radio_presets() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// A preset, not complete: what it does not say has the keys' defaults.
 pub(crate) struct Preset {
     /// The cell's `access`, which decides what keys there are.
-    pub(super) access: &'static str,
+    pub(super) access: AccessKind,
     /// `[cell]`.
     pub(super) cell: Fields,
     /// The other tables.
@@ -56,7 +56,7 @@ pub(super) fn find(name: &str) -> Option<Preset> {
 }
 
 /// Names of those with this `access`.
-pub(super) fn with(access: &str) -> impl Iterator<Item = &'static str> {
+pub(super) fn with(access: AccessKind) -> impl Iterator<Item = &'static str> {
     BUILT_IN
         .iter()
         .filter(move |(name, text)| built_in(name, text).access == access)
@@ -68,21 +68,21 @@ fn built_in(name: &str, text: &str) -> Preset {
     let mut problems = Problems::default();
     let root = Node::parse(&format!("preset {name}"), text, &mut problems);
     let cell = root.get("cell");
-    let access = match cell.and_then(|cell| cell.get("access")).map(|access| &access.value) {
-        Some(Value::Text(access)) if access == "lte" => "lte",
-        Some(Value::Text(access)) if access == "umts" => "umts",
-        Some(Value::Text(access)) if access == "evdo" => "evdo",
-        _ => "nr",
+    let access = match cell.and_then(|cell| cell.get(AccessKind::KEY)).map(|access| &access.value) {
+        Some(Value::Text(access)) => AccessKind::of(access),
+        _ => None,
     };
+    let access = access.unwrap_or_else(|| panic!("preset {name} has no access"));
+    let variant = access.text();
     let (origin, entries) = root.table("cell", "[cell]", &mut problems);
-    let mut cell = Fields::read_variant(&CELL, access, "[cell]", origin, entries, &mut problems);
+    let mut cell = Fields::read_variant(&CELL, variant, "[cell]", origin, entries, &mut problems);
     layers::expand_mu(&mut cell, &mut problems);
     for entry in root.entries() {
         if entry.key != "cell" && !part_keys().any(|(known, _)| known == entry.key) {
             problems.add(&entry.origin, format!("a preset has no table `{}`", entry.key));
         }
     }
-    let tables = Layer::read(&root, "", access, &mut problems);
+    let tables = Layer::read(&root, "", variant, &mut problems);
     if let Err(error) = problems.finish() {
         panic!("preset {name}: {error}");
     }

@@ -1,6 +1,6 @@
 //! What the model itself refuses, with its place in the file.
 
-use airpath_path::radio::cell::CellConfigError;
+use airpath_radio::cell::CellConfigError;
 
 use super::Radio;
 use super::layers::Tables;

@@ -1,14 +1,14 @@
 //! Timers and counters of RRC have the values of the specification's enumerations.
 
-use airpath_path::radio::Generation;
-use airpath_path::radio::enumerations::{Enumeration, Unit, allowed};
+use airpath_radio::Generation;
+use airpath_radio::rrc::enumerations::{Enumeration, Unit, allowed};
 
 use crate::problem::Problems;
 use crate::read::Fields;
-use crate::resolve::toml_value;
-use crate::spec::Key;
+use crate::spec::{AccessKind, Key};
 use crate::suggest::list;
 use crate::value::Setting;
+use crate::value::toml_value;
 
 /// Reports those of a complete table that no RRC can configure.
 pub(super) fn check(fields: &Fields, problems: &mut Problems) {
@@ -39,10 +39,11 @@ pub(super) fn check(fields: &Fields, problems: &mut Problems) {
 
 /// Whose RRC has the table's parameters; none of which values are known.
 fn generation(fields: &Fields) -> Option<Generation> {
-    match fields.variant {
-        Some("lte") => Some(Generation::Lte),
-        Some("umts" | "evdo") => None,
-        _ => Some(Generation::Nr),
+    match fields.selected() {
+        Some(AccessKind::Lte) => Some(Generation::Lte),
+        Some(AccessKind::Umts | AccessKind::Evdo) => None,
+        // A table without variants is the same in both.
+        Some(AccessKind::Nr) | None => Some(Generation::Nr),
     }
 }
 
@@ -95,18 +96,20 @@ fn written(key: &Key, value: u64, unit: Unit) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::PARTS;
+    use crate::spec::{Chosen, PARTS};
 
     /// A name that is misspelt in the tables would check nothing.
     #[test]
     fn every_enumeration_exists() {
         let mut found = 0;
         for part in PARTS {
-            for (access, generation) in [("nr", Generation::Nr), ("lte", Generation::Lte)] {
-                for key in part.table.keys(Some(access)) {
+            for (access, generation) in
+                [(AccessKind::Nr, Generation::Nr), (AccessKind::Lte, Generation::Lte)]
+            {
+                for key in part.table.keys(Some(access.text())) {
                     let Some(name) = key.enumeration else { continue };
                     // In a table of both technologies the names are the same in both.
-                    assert!(allowed(generation, name).is_some(), "{access} {}: {name}", key.name);
+                    assert!(allowed(generation, name).is_some(), "{access:?} {}: {name}", key.name);
                     found += 1;
                 }
             }

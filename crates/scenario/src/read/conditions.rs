@@ -2,10 +2,10 @@
 
 use super::Fields;
 use crate::problem::Problems;
-use crate::resolve::toml_value;
 use crate::spec::{Default, Key, Need};
 use crate::suggest::list;
 use crate::value::Setting;
+use crate::value::toml_value;
 
 impl Fields {
     pub(super) fn check_needs(&self, problems: &mut Problems) {

@@ -1,7 +1,7 @@
 //! Keys of the stages of the core network and beyond.
 
 use super::{
-    Default, Key, Kind, LONGEST_NS, MS, MS_ABOVE_0, MS_FROM_0, Need, TimeUnit, Unit, choice, count,
+    Chosen, Default, Key, Kind, LONGEST_NS, MS, MS_ABOVE_0, MS_FROM_0, Need, TimeUnit, Unit, count,
 };
 
 /// A tenth of a millisecond at the least: time must get on between stalls.
@@ -20,38 +20,29 @@ pub(super) const BUCKET: &[Key] = &[
         "burst_bytes",
         count(Unit::Bytes, 1, 1 << 40),
         Default::Required,
-        "Bytes of tokens that the bucket holds; it starts full.",
+        "Bytes of tokens that the bucket holds. It is full at the start.",
     ),
 ];
 
 pub(super) const POLICER: &[Key] = &[Key::new(
-    "excess",
-    Kind::Choice(&[
-        choice("drop", "It is dropped."),
-        choice("mark", "It is marked (RFC 3168), and dropped if its endpoints do not use ECN."),
-    ]),
+    PolicerExcess::KEY,
+    Kind::Choice(PolicerExcess::CHOICES),
     Default::Value("\"drop\""),
-    "What becomes of a packet for which there are not enough tokens.",
+    "What happens to a packet for which there are not enough tokens.",
 )];
 
 const ENTER: Need = Need::Is("end", "enter");
 
 pub(super) const GTPU: &[Key] = &[
     Key::new(
-        "end",
-        Kind::Choice(&[
-            choice("enter", "From here on packets are in the tunnel."),
-            choice("leave", "From here on they are not."),
-        ]),
+        TunnelSide::KEY,
+        Kind::Choice(TunnelSide::CHOICES),
         Default::Required,
         "Which end of the tunnel this is.",
     ),
     Key::new(
-        "outer_ip",
-        Kind::Choice(&[
-            choice("ipv4", "20 bytes."),
-            choice("ipv6", "40 bytes; 48 in a fragment (RFC 8200 4.5)."),
-        ]),
+        OuterHeader::KEY,
+        Kind::Choice(OuterHeader::CHOICES),
         Default::Value("\"ipv4\""),
         "Version of the outer IP header; 8 bytes of UDP and 8 of GTP-U follow it (TS 29.281 5.1).",
     )
@@ -60,7 +51,8 @@ pub(super) const GTPU: &[Key] = &[
         "pdu_session_container",
         Kind::Flag,
         Default::Value("true"),
-        "8 bytes more for the extension header of NR's N3 (TS 38.415 5.5.2); LTE's S1-U has none.",
+        "Whether there are 8 more bytes for the extension header of NR's N3 (TS 38.415 5.5.2). \
+         LTE's S1-U has none.",
     )
     .needs(ENTER),
     Key::new(
@@ -71,21 +63,10 @@ pub(super) const GTPU: &[Key] = &[
     )
     .needs(ENTER),
     Key::new(
-        "too_big",
-        Kind::Choice(&[
-            choice(
-                "fragment",
-                "The outer packet is fragmented (RFC 791 3.2): its fragments travel one after \
-                 another, cost a header each, and are lost one by one.",
-            ),
-            choice(
-                "drop",
-                "It is dropped. Nobody is told: ICMP (RFC 1191) is not modelled, so TCP sends it \
-                 again at the same size.",
-            ),
-        ]),
+        TooBigPacket::KEY,
+        Kind::Choice(TooBigPacket::CHOICES),
         Default::Value("\"fragment\""),
-        "What becomes of a packet that with its headers is larger than `mtu_bytes`.",
+        "What happens to a packet that is larger than `mtu_bytes` with its outer headers.",
     )
     .needs(Need::Given("mtu_bytes")),
 ];
@@ -97,19 +78,20 @@ pub(super) const MTU: &[Key] = &[Key::new(
     "Largest packet that passes.",
 )];
 
-pub(super) const GATE: &[Key] = &[
+pub(super) const MIDDLEBOX: &[Key] = &[
     Key::new(
         "timeout_s",
         Kind::Time { unit: TimeUnit::S, min_ns: 1, max_ns: LONGEST_NS },
         Default::Derived("300 (RFC 4787 REQ-5 c)"),
-        "In [[path.up]] only: how long after the last packet that refreshed it a flow is forgotten.",
+        "Time after the last packet that refreshed a flow until the flow is forgotten. In \
+         [[path.up]] only.",
     ),
     Key::new(
         "inward_refreshes",
         Kind::Flag,
         Default::Derived("true"),
-        "In [[path.up]] only: packets down refresh the flow too (RFC 4787 REQ-6 a allows it), not \
-         only packets up.",
+        "Whether packets down refresh a flow too (RFC 4787 REQ-6 a allows it), and not only \
+         packets up. In [[path.up]] only.",
     ),
 ];
 
@@ -122,43 +104,41 @@ pub(super) const HOST: &[Key] = &[
         "processing_ms",
         Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1000 * MS },
         Default::Value("0"),
-        "CPU time that each packet takes, one after another.",
+        "CPU time that each packet takes. Packets are processed one after another.",
     ),
     Key::new(
         "coalescing_ms",
         MS_FROM_0,
         Default::Value("0"),
-        "Interrupt coalescing: time from the first packet that finds the CPU idle until it starts.",
+        "Interrupt coalescing: time from the first packet that arrives at an idle CPU until the \
+         CPU starts.",
     ),
     Key::new(
         "ring_packets",
         count(Unit::Packets, 1, u32::MAX as u64),
         Default::Absent("no limit"),
-        "Packets that the receive ring holds; the one being processed is not in it.",
+        "Number of packets that the receive ring holds. The packet that is being processed is not \
+         in it.",
     ),
     Key::new(
-        "stalls",
-        Kind::Choice(&[
-            choice("never", "It is always there."),
-            choice("at-intervals", "At regular times."),
-            choice("at-random", "After exponentially distributed times."),
-        ]),
+        StallTimes::KEY,
+        Kind::Choice(StallTimes::CHOICES),
         Default::Value("\"never\""),
-        "When the CPU is taken away; what comes meanwhile waits in the ring.",
+        "When the CPU is taken away. Packets that arrive meanwhile wait in the ring.",
     ),
     Key::new(
         "stall_ms",
         MS_ABOVE_0,
         Default::Required,
-        "Length of a stall: of each (at intervals), the mean (exponential) or the maximum \
-         (uniform).",
+        "Length of a stall: of each stall (at intervals), or the mean (exponential) or the \
+         maximum (uniform).",
     )
     .needs(STALLS),
     Key::new(
         "stall_period_ms",
         BETWEEN_STALLS,
         Default::Required,
-        "From the start of a stall to the start of the next.",
+        "Time from the start of a stall to the start of the next.",
     )
     .needs(AT_INTERVALS),
     Key::new("stall_offset_ms", MS_FROM_0, Default::Value("0"), "Start of the first stall.")
@@ -171,11 +151,8 @@ pub(super) const HOST: &[Key] = &[
     )
     .needs(AT_RANDOM),
     Key::new(
-        "stall_distribution",
-        Kind::Choice(&[
-            choice("exponential", "Exponential with mean `stall_ms`."),
-            choice("uniform", "Uniform from 0 to `stall_ms`."),
-        ]),
+        StallDistribution::KEY,
+        Kind::Choice(StallDistribution::CHOICES),
         Default::Value("\"exponential\""),
         "How the length of a stall is distributed.",
     )
@@ -184,29 +161,69 @@ pub(super) const HOST: &[Key] = &[
         "cpu",
         Kind::Name,
         Default::Absent("a CPU of its own"),
-        "Stages with the same name here, in either direction, are stalled at the same random times \
-         if their stall keys agree.",
+        "Name of the CPU. Stages with the same name, in either direction, are stalled at the same \
+         random times if their stall keys agree.",
     )
     .needs(AT_RANDOM),
 ];
 
-/// Name and one-way delay in us. Light in fibre takes 5 us a km (group index 1.47); distances, and
-/// what switches and detours add, are assumptions.
-pub(crate) const PLACES: &[(&str, u64)] =
-    &[("upf", 50), ("campus", 200), ("edge", 1_000), ("region", 6_000), ("ocean", 40_000)];
-
 pub(super) const SERVER: &[Key] = &[Key::new(
-    "place",
-    Kind::Choice(&[
-        choice("upf", "Beside the UPF, behind a switch: 0.05 ms (assumed)."),
-        choice("campus", "On the same site, behind its routers: 0.2 ms (assumed)."),
-        choice(
-            "edge",
-            "In the same city: 1 ms (100 km of fibre at 5 us a km, and 0.5 ms assumed).",
-        ),
-        choice("region", "In the same country: 6 ms (1,000 km, and 1 ms assumed)."),
-        choice("ocean", "Across the Atlantic: 40 ms (7,500 km, and 2.5 ms assumed)."),
-    ]),
+    ServerSite::KEY,
+    Kind::Choice(ServerSite::CHOICES),
     Default::Required,
-    "Where the server stands; the delay of one direction.",
+    "Where the server stands. This decides the delay of one direction.",
 )];
+
+choices! {
+    /// Values of `excess`.
+    PolicerExcess("excess") {
+        Drop = "drop": "The packet is dropped.",
+        Mark = "mark": "The packet is marked (RFC 3168), or dropped if its endpoints do not use \
+                        ECN.",
+    }
+
+    /// Values of `end`.
+    TunnelSide("end") {
+        Enter = "enter": "After this stage packets are in the tunnel.",
+        Leave = "leave": "After this stage packets are no longer in the tunnel.",
+    }
+
+    /// Values of `outer_ip`.
+    OuterHeader("outer_ip") {
+        Ipv4 = "ipv4": "20 bytes.",
+        Ipv6 = "ipv6": "40 bytes; 48 in a fragment (RFC 8200 4.5).",
+    }
+
+    /// Values of `too_big`.
+    TooBigPacket("too_big") {
+        Fragment = "fragment":
+            "The outer packet is fragmented (RFC 791 3.2): its fragments travel one after \
+             another, cost a header each, and are lost one by one.",
+        Drop = "drop":
+            "The packet is dropped. The sender is not told, because ICMP (RFC 1191) is not \
+             modelled, so TCP sends it again at the same size.",
+    }
+
+    /// Values of `stalls`.
+    StallTimes("stalls") {
+        Never = "never": "The CPU is never taken away.",
+        AtIntervals = "at-intervals": "At regular times.",
+        AtRandom = "at-random": "After exponentially distributed times.",
+    }
+
+    /// Values of `stall_distribution`.
+    StallDistribution("stall_distribution") {
+        Exponential = "exponential": "Exponential with mean `stall_ms`.",
+        Uniform = "uniform": "Uniform from 0 to `stall_ms`.",
+    }
+
+    /// Values of `place`.
+    ServerSite("place") {
+        Upf = "upf": "Beside the UPF, behind a switch: 0.05 ms (assumed).",
+        Campus = "campus": "On the same site, behind its routers: 0.2 ms (assumed).",
+        Edge = "edge":
+            "In the same city: 1 ms (100 km of fibre at 5 us a km, and 0.5 ms assumed).",
+        Region = "region": "In the same country: 6 ms (1,000 km, and 1 ms assumed).",
+        Ocean = "ocean": "Across the Atlantic: 40 ms (7,500 km, and 2.5 ms assumed).",
+    }
+}

@@ -1,6 +1,6 @@
 //! `[[program]]`.
 
-use super::{Default, ENABLED, Group, Key, Kind, Rule, S_FROM_0, Table, choice};
+use super::{Chosen, Default, ENABLED, Group, Key, Kind, Rule, S_FROM_0, Table};
 
 /// `[[program]]`.
 pub(crate) static PROGRAM: Table = Table {
@@ -16,8 +16,8 @@ pub(crate) static PROGRAM: Table = Table {
                 "name",
                 Kind::Name,
                 Default::Derived("`program-0`, `program-1`, …"),
-                "Unique name, used in results: what it writes is kept in `programs/NAME.stdout` and \
-                 `programs/NAME.stderr` of the run directory.",
+                "Unique name, used in results. The program's output is kept in \
+                 `programs/NAME.stdout` and `programs/NAME.stderr` of the run directory.",
             ),
             ENABLED,
             Key::new(
@@ -30,36 +30,40 @@ pub(crate) static PROGRAM: Table = Table {
                 "command",
                 Kind::Text,
                 Default::Required,
-                "A line for `/bin/sh`. `exec` spares the shell's own process.",
+                "Command line for `/bin/sh`. With `exec` the shell does not stay as a process of \
+                 its own.",
             ),
             Key::new(
                 "start_s",
                 S_FROM_0,
                 Default::Value("0"),
-                "When it starts, counted from the start of the run. Those of the same time start in \
-                 the order of the file.",
+                "When the program starts, counted from the start of the run. Programs with the \
+                 same time start in the order of the file.",
             ),
             Key::new(
-                "wait_for",
-                Kind::Choice(&[
-                    choice("nothing", "The next one starts at its own time."),
-                    choice(
-                        "listen",
-                        "The next one starts when one more TCP port is listened on at this place, \
-                         when this program has ended, or after 5 s, which is reported. Such a \
-                         program is a service: the run does not wait for its end.",
-                    ),
-                ]),
+                WaitFor::KEY,
+                Kind::Choice(WaitFor::CHOICES),
                 Default::Value("\"nothing\""),
-                "What has to happen before the next program, and a COMMAND, starts.",
+                "What has to happen before the next program, or a COMMAND, starts.",
             ),
             Key::new(
                 "ends_run",
                 Kind::Flag,
                 Default::Value("false"),
-                "The run ends when this program does. Without such a program, and without a \
-                 COMMAND, it ends when all have ended that are not services.",
+                "The run ends when this program ends. If no program has this, and there is no \
+                 COMMAND, the run ends when all programs that are not services have ended.",
             ),
         ],
     }],
 };
+
+choices! {
+    /// Values of `wait_for`.
+    WaitFor("wait_for") {
+        Nothing = "nothing": "The next program starts at its own time.",
+        Listen = "listen":
+            "The next program starts when one more TCP port is open for connections at this \
+             place, when this program has ended, or after 5 s, which is reported. This program is \
+             then a service: the run does not wait for its end.",
+    }
+}

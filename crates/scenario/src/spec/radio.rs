@@ -9,8 +9,18 @@ mod link;
 mod mobility;
 mod state;
 
-pub(crate) use cell::CELL;
-pub(crate) use mobility::{HANDOVER, MOBILITY, NEIGHBOUR};
+pub(crate) use access::BsrPiggyback;
+pub(crate) use bearer::{BufferAqm, RlcMode};
+pub(crate) use cell::{
+    AccessKind, BlerCurve, CELL, Duplex, Frequencies, LteMcsTable, NrMcsTable, Scheduler, UmtsDown,
+    UmtsUp,
+};
+pub(crate) use channel::{
+    ChannelModel, Fading, MissingValue, PathLossModel, SignalColumn, TraceEnd,
+};
+pub(crate) use link::HarqCombining;
+pub(crate) use mobility::{DataForwarding, HANDOVER, MOBILITY, NEIGHBOUR};
+pub(crate) use state::{InitialRrc, InitialUmts, UmtsSetup};
 
 use super::{Default, Group, Key, Kind, MS, Rule, Table, TimeUnit, Unit, count};
 
@@ -45,11 +55,11 @@ pub(crate) static PARTS: &[Part] = &[
 pub(crate) static RADIO: Table = Table {
     header: "[radio]",
     path: "radio",
-    doc: "A cell and its UEs. What a file does not say is the preset's. A table of a direction \
-          (`channel`, `link_adaptation`, `harq`, `rlc`) holds for both; the same with `_up` says \
-          what is different in the uplink. The nearest counts: a UE's own tables before those of \
-          `[radio]`, those before the preset's; within each, for the uplink, `_up` before the \
-          other.",
+    doc: "A cell and its UEs. The preset gives every value that the file does not give. A table \
+          of a direction (`channel`, `link_adaptation`, `harq`, `rlc`) holds for both directions; \
+          the table with `_up` says what is different in the uplink. A UE's own tables come \
+          before those of `[radio]`, and those come before the preset's. Within each, the table \
+          with `_up` comes first for the uplink.",
     selector: None,
     groups: &[
         Group {
@@ -72,24 +82,24 @@ pub(crate) static RADIO: Table = Table {
                     "any_timer_value",
                     Kind::Flag,
                     Default::Value("false"),
-                    "Timers and counters of RRC may have values that TS 36.331 and TS 38.331 do \
-                     not have.",
+                    "Whether timers and counters of RRC may have values that TS 36.331 and TS \
+                     38.331 do not have.",
                 ),
                 Key::new(
                     "host_delay_ms",
                     Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1_000 * MS },
                     Default::Value("0"),
-                    "From a UE's radio to its TCP: interrupt, driver, wake-up, or the USB of a \
-                     tethered modem. In a simulation nothing else there takes time, and what \
-                     comes in a slot is answered before its end; in an emulation it adds to the \
-                     machine's own.",
+                    "Time from a UE's radio to its TCP: interrupt, driver, wake-up, or the USB of \
+                     a tethered modem. In a simulation nothing else in the UE's host takes time, \
+                     and a packet that arrives in a slot is answered before the slot's end. In an \
+                     emulation this adds to the machine's own time.",
                 ),
                 Key::new(
                     "host_jitter_ms",
                     Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1_000 * MS },
                     Default::Value("0"),
-                    "Mean of an exponential time on top of it: what comes in a slot has the same, \
-                     and the order is kept.",
+                    "Mean of an exponential time that is added to `host_delay_ms`. All packets of \
+                     a slot have the same, and the order is kept.",
                 ),
                 part("cell", "The cell: `[radio.cell]`."),
             ],
@@ -132,7 +142,8 @@ pub(crate) static RADIO: Table = Table {
 pub(crate) static UE: Table = Table {
     header: "[[radio.ue]]",
     path: "radio.ue.N",
-    doc: "A UE with one bearer, or several alike. Its own tables come before those of `[radio]`.",
+    doc: "A UE with one bearer, or several equal UEs. Its own tables come before those of \
+          `[radio]`.",
     selector: None,
     groups: &[
         Group {
@@ -149,7 +160,7 @@ pub(crate) static UE: Table = Table {
                     "count",
                     count(Unit::Plain, 1, 10_000),
                     Default::Absent("one of this name"),
-                    "That many alike: NAME-0, NAME-1 and so on.",
+                    "Number of equal UEs. They are named NAME-0, NAME-1 and so on.",
                 ),
             ],
         },
@@ -159,23 +170,27 @@ pub(crate) static UE: Table = Table {
 };
 
 const PART_KEYS: &[Key] = &[
-    part("channel", "What the radio is worth."),
-    part("channel_up", "What of it is different in the uplink."),
-    part("link_adaptation", "How an MCS is chosen."),
-    part("link_adaptation_up", "What of it is different in the uplink."),
+    part("channel", "The quality of the radio."),
+    part("channel_up", "What is different in the uplink."),
+    part("link_adaptation", "How the MCS is chosen."),
+    part("link_adaptation_up", "What is different in the uplink."),
     part("harq", "HARQ."),
-    part("harq_up", "What of it is different in the uplink."),
+    part("harq_up", "What is different in the uplink."),
     part("rlc", "The bearer: RLC, PDCP and its buffer."),
-    part("rlc_up", "What of it is different in the uplink."),
+    part("rlc_up", "What is different in the uplink."),
     part("sr", "Scheduling request."),
     part("bsr", "Buffer status report."),
-    part("grants", "What the base station grants unasked, and what for a mere request."),
+    part(
+        "grants",
+        "What the base station grants without a request, and what it grants for a \
+                    request.",
+    ),
     part("rach", "Random access."),
     part("time_alignment", "Time alignment."),
     part("drx", "Discontinuous reception."),
     part("rrc", "RRC states."),
     part("ambr", "Rate caps of the UE."),
-    part("processing", "How long the UE thinks."),
+    part("processing", "Processing times of the UE."),
 ];
 
 const fn part(name: &'static str, doc: &'static str) -> Key {

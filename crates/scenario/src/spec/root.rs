@@ -1,14 +1,12 @@
 //! The top level, `[run]` and `[path]`.
 
-use super::{
-    Choice, Default, Group, Key, Kind, MS, Rule, S_ABOVE_0, Table, TimeUnit, Unit, choice, count,
-};
+use super::{Chosen, Default, Group, Key, Kind, MS, Rule, S_ABOVE_0, Table, TimeUnit, Unit, count};
 
 /// The file itself.
 pub(crate) static ROOT: Table = Table {
     header: "the top level",
     path: "",
-    doc: "What the file holds.",
+    doc: "The tables and keys that a scenario file holds.",
     selector: None,
     groups: &[Group {
         variants: &[],
@@ -20,7 +18,13 @@ pub(crate) static ROOT: Table = Table {
                 Default::Derived("the file's name without `.toml`"),
                 "Short name, used in tables and directory names.",
             ),
-            Key::new("title", Kind::Text, Default::Derived("the name"), "One line for people."),
+            Key::new(
+                "title",
+                Kind::Text,
+                Default::Derived("the name"),
+                "A title of one line, for \
+                                                                         people.",
+            ),
             Key::new(
                 "run",
                 Kind::Table,
@@ -83,7 +87,7 @@ pub(crate) static RUN: Table = Table {
                 "duration_s",
                 S_ABOVE_0,
                 Default::Value("30"),
-                "The run ends then, at the latest.",
+                "Length of the run. It can end earlier, when every flow is done.",
             ),
             Key::new(
                 "seed",
@@ -96,21 +100,22 @@ pub(crate) static RUN: Table = Table {
                 "sample_interval_ms",
                 Kind::Time { unit: TimeUnit::Ms, min_ns: MS / 10, max_ns: super::LONGEST_NS },
                 Default::Value("100"),
-                "Interval of the `samples` and `links` tables; at most 10 million intervals a run.",
+                "Interval of the tables `samples` and `links`. A run has at most 10 million \
+                 intervals.",
             ),
             Key::new(
                 "ack_table",
                 Kind::Flag,
                 Default::Value("false"),
-                "Write the `acks` table: one row for each acknowledgement.",
+                "Whether the table `acks` is written. It has a row for each acknowledgement.",
             ),
             Key::new(
                 "radio_log",
                 Kind::Flag,
                 Default::Value("false"),
-                "Write the `radio_log` table: one row for each block, grant, request, report and \
-                 change of state of the radio, and for each packet that enters or leaves it. For \
-                 short runs.",
+                "Whether the table `radio_log` is written. It has a row for each block, grant, \
+                 request, report and change of state of the radio, and for each packet that \
+                 enters or leaves it. It is meant for short runs.",
             ),
         ],
     }],
@@ -120,7 +125,7 @@ pub(crate) static RUN: Table = Table {
 pub(crate) static PATH: Table = Table {
     header: "[path]",
     path: "path",
-    doc: "Two lists of stages; an empty or missing list is an ideal wire.",
+    doc: "Two lists of stages. An empty or missing list is an ideal wire.",
     selector: None,
     groups: &[Group {
         variants: &[],
@@ -142,22 +147,6 @@ pub(crate) static PATH: Table = Table {
     }],
 };
 
-const WATCHES: &[Choice] = &[
-    choice("auto", "`bpf` if it is there and allowed, else `poll`"),
-    choice("bpf", "every acknowledgement and every change of state; root"),
-    choice("poll", "TCP_INFO every `watch_poll_ms`"),
-    choice("none", "not at all"),
-];
-
-const SLOW_STARTS_OF: &[Choice] = &[
-    choice("kernel", "the kernel's own, whatever the flow says"),
-    choice(
-        "profile",
-        "the flow's `slow_start`, by a congestion control loaded into the kernel for the run, where \
-         the kernel's own is another; its arithmetic is Linux's; needs BPF",
-    ),
-];
-
 /// `[emulation]`.
 pub(crate) static EMULATION: Table = Table {
     header: "[emulation]",
@@ -176,27 +165,37 @@ pub(crate) static EMULATION: Table = Table {
                  this after their logical time.",
             ),
             Key::new(
+                "host_bound_ms",
+                super::MS_ABOVE_0,
+                Default::Value("0.5"),
+                "A run is invalid if in one direction more than 1 % of the acknowledgements came \
+                 back later than this after TCP data was handed to the kernel, or if a thread of a \
+                 flow waited for a processor for more than 2 % of the time: then the machine, and \
+                 not TCP, made the round trips.",
+            ),
+            Key::new(
                 "coalesce_bytes",
                 count(Unit::Bytes, 0, 65_535),
                 Default::Value("65535"),
-                "Segments of one connection that leave together are handed to the kernel as one, up \
-                 to this size with its IP header, as receive offload does: the receiver then sends \
-                 fewer acknowledgements. 0: each packet alone.",
+                "Segments of one connection that leave together are handed to the kernel as one, \
+                 up to this size with its IP header, as receive offload does. The receiver then \
+                 sends fewer acknowledgements. 0 means that each packet is handed over alone.",
             ),
             Key::new(
                 "spin_ms",
                 Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: MS },
                 Default::Value("0.06"),
-                "The forwarder sleeps until this long before a departure, then asks the clock again \
-                 and again: longer is more punctual, and takes more of a processor.",
+                "The forwarder sleeps until this long before a departure, and then reads the \
+                 clock without pause. A longer time makes departures more punctual and uses more \
+                 of a processor.",
             ),
             Key::new(
                 "keep_awake",
                 Kind::Flag,
                 Default::Value("true"),
-                "During the run no idle processor of the machine sleeps (/dev/cpu_dma_latency at 0; \
-                 needs root): packets do not wait for one to wake up. It takes the power of all of \
-                 them.",
+                "Idle processors of the machine do not sleep during the run (/dev/cpu_dma_latency \
+                 at 0), so that no packet waits for one to wake up. This needs root, and costs \
+                 the power of all processors.",
             ),
             Key::new(
                 "gtpu",
@@ -213,37 +212,62 @@ pub(crate) static EMULATION: Table = Table {
                     "`mtu_bytes` of the gtpu stage of [[path.down]]; else room for the largest \
                      packet",
                 ),
-                "MTU of the link between both: the kernel fragments larger outer packets.",
+                "MTU of the link between gateway and base station. The kernel fragments larger \
+                 outer packets.",
             )
             .needs(super::Need::On("gtpu")),
             Key::new(
-                "io",
-                Kind::Choice(&[
-                    choice("auto", "TUN where it can be had, else packet sockets."),
-                    choice("tun", "TUN devices: /dev/net/tun must be there and allowed."),
-                    choice("packet", "Packet sockets (AF_PACKET) on veth pairs; slower."),
-                ]),
+                Io::KEY,
+                Kind::Choice(Io::CHOICES),
                 Default::Value("\"auto\""),
                 "How packets get from the kernel and back.",
             ),
             Key::new(
-                "watch",
-                Kind::Choice(WATCHES),
+                Observer::KEY,
+                Kind::Choice(Observer::CHOICES),
                 Default::Value("\"auto\""),
-                "How the kernel's TCP senders are watched; the result says it too.",
-            ),
+                "How the kernel's TCP senders are observed. The result says which way was used.",
+            )
+            .was("watch"),
             Key::new(
-                "watch_poll_ms",
+                "observer_poll_ms",
                 Kind::Time { unit: TimeUnit::Ms, min_ns: MS / 10, max_ns: 1_000 * MS },
                 Default::Value("5"),
-                "Time between two looks of `watch = \"poll\"`.",
-            ),
+                "Time between two readings with `observer = \"poll\"`.",
+            )
+            .was("watch_poll_ms"),
             Key::new(
-                "slow_start",
-                Kind::Choice(SLOW_STARTS_OF),
+                SlowStartSource::KEY,
+                Kind::Choice(SlowStartSource::CHOICES),
                 Default::Value("\"kernel\""),
                 "Whose slow start CUBIC has.",
             ),
         ],
     }],
 };
+
+choices! {
+    /// Values of `slow_start`.
+    SlowStartSource("slow_start") {
+        Kernel = "kernel": "The kernel's own, whatever the flow says.",
+        Profile = "profile":
+            "The flow's `slow_start`. Where the kernel's own differs, a congestion control with \
+             it is loaded into the kernel for the run; its arithmetic is Linux's. This needs BPF.",
+    }
+
+    /// Values of `observer`.
+    Observer("observer") {
+        Auto = "auto": "`bpf` if the host has it and allows it, otherwise `poll`.",
+        Bpf = "bpf": "BPF programs see every acknowledgement and every change of state. This \
+                      needs root.",
+        Poll = "poll": "TCP_INFO is read every `observer_poll_ms`.",
+        None = "none": "The senders are not observed.",
+    }
+
+    /// Values of `io`.
+    Io("io") {
+        Auto = "auto": "TUN devices where they are available, otherwise packet sockets.",
+        Tun = "tun": "TUN devices. /dev/net/tun must exist and be accessible.",
+        Packet = "packet": "Packet sockets (AF_PACKET) on veth pairs. They are slower.",
+    }
+}

@@ -1,9 +1,9 @@
 //! `[[path.down]]` and `[[path.up]]`.
 
 use super::core_network;
-use super::flow::{ENDPOINT, RECEIVER, SENDER};
+use super::tcp::ENDPOINT;
 use super::{
-    Default, ENABLED, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, Table, Unit, choice,
+    Chosen, Default, ENABLED, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, Table, Unit,
     count,
 };
 
@@ -19,70 +19,10 @@ pub(crate) static STAGE: Table = Table {
             rule: Rule::Each,
             keys: &[
                 Key::new(
-                    "stage",
-                    Kind::Choice(&[
-                        choice("link", "A server with a constant rate and a queue."),
-                        choice("trace", "A server that follows a recorded trace, with a queue."),
-                        choice("delay", "A delay that does not depend on load."),
-                        choice(
-                            "batch",
-                            "Departures at multiples of an interval only: a grant period, an \
-                         interrupt timer.",
-                        ),
-                        choice("loss", "Loss, independent or periodic."),
-                        choice(
-                            "gilbert-elliott",
-                            "Bursty loss: a two-state Markov chain that makes one step a packet.",
-                        ),
-                        choice(
-                            "shaper",
-                            "A token bucket with a queue: a burst passes at once, the rest at the rate.",
-                        ),
-                        choice(
-                            "policer",
-                            "A token bucket without a queue: drops or marks the excess.",
-                        ),
-                        choice(
-                            "gtpu",
-                            "One end of a GTP-U tunnel (TS 29.281): between `end = \"enter\"` and `end = \
-                         \"leave\"` packets have outer headers.",
-                        ),
-                        choice(
-                            "mtu",
-                            "A hop that drops what is larger than its MTU, outer headers included. \
-                         Nobody is told: ICMP (RFC 1191) is not modelled.",
-                        ),
-                        choice(
-                            "nat",
-                            "A NAT: stands once in each direction; what goes up makes a flow's binding, \
-                         what comes down without one is dropped. Only its timer is modelled, not \
-                         addresses or a full table.",
-                        ),
-                        choice(
-                            "firewall",
-                            "A stateful firewall: like `nat`, what comes down passes only after \
-                         something of its flow went up.",
-                        ),
-                        choice(
-                            "host",
-                            "A host that forwards in software: a receive ring, interrupts, and a CPU \
-                         that a hypervisor takes away now and then.",
-                        ),
-                        choice(
-                            "server",
-                            "The way between the UPF and the server, as a place with a name: a delay.",
-                        ),
-                        choice(
-                            "proxy",
-                            "A TCP proxy (RFC 3135 2.4): ends the TCP connections that cross it and \
-                         opens others in their place. It stands in both directions, once in each: \
-                         what a list has before it lies between the sending side and the proxy. \
-                         Its keys in [[path.down]] hold for TCP flows down, those in [[path.up]] \
-                         for flows up. Datagrams pass unchanged.",
-                        ),
-                    ]),
+                    StageKind::KEY,
+                    Kind::Choice(StageKind::CHOICES),
                     Default::Required,
-                    "What it is.",
+                    "Kind of stage.",
                 ),
                 ENABLED,
             ],
@@ -117,20 +57,18 @@ pub(crate) static STAGE: Table = Table {
                     "queue_packets",
                     count(Unit::Packets, 1, u32::MAX as u64),
                     Default::Absent("no limit in packets"),
-                    "Packets that may wait; the one being sent no longer waits.",
+                    "Number of packets that may wait. The packet that is being sent does not \
+                     count.",
                 ),
                 Key::new(
                     "queue_bytes",
                     count(Unit::Bytes, 1, 1 << 50),
                     Default::Absent("no limit in bytes"),
-                    "Bytes that may wait.",
+                    "Number of bytes that may wait.",
                 ),
                 Key::new(
-                    "aqm",
-                    Kind::Choice(&[
-                        choice("drop-tail", "Drops what arrives at a full queue."),
-                        choice("codel", "CoDel (RFC 8289), besides the limits."),
-                    ]),
+                    LinkAqm::KEY,
+                    Kind::Choice(LinkAqm::CHOICES),
                     Default::Value("\"drop-tail\""),
                     "Active queue management.",
                 ),
@@ -159,19 +97,13 @@ pub(crate) static STAGE: Table = Table {
                     "jitter_ms",
                     MS_FROM_0,
                     Default::Value("0"),
-                    "Random delay on top, drawn for each packet: the maximum (uniform), the mean \
-                     (exponential) or the standard deviation (half-normal); 0 is none.",
+                    "Additional random delay, drawn for each packet. The value is its maximum \
+                     (uniform), its mean (exponential) or its standard deviation (half-normal). 0 \
+                     means none.",
                 ),
                 Key::new(
-                    "jitter_distribution",
-                    Kind::Choice(&[
-                        choice("uniform", "Uniform from 0 to `jitter_ms`."),
-                        choice("exponential", "Exponential with mean `jitter_ms`."),
-                        choice(
-                            "half-normal",
-                            "The absolute value of a normal with standard deviation `jitter_ms`.",
-                        ),
-                    ]),
+                    JitterDistribution::KEY,
+                    Kind::Choice(JitterDistribution::CHOICES),
                     Default::Value("\"uniform\""),
                     "How the random delay is distributed.",
                 )
@@ -180,7 +112,7 @@ pub(crate) static STAGE: Table = Table {
                     "keep_order",
                     Kind::Flag,
                     Default::Value("true"),
-                    "True: a packet waits for the one before it; false: it may overtake.",
+                    "True: a packet waits for the one before it. False: it may overtake.",
                 )
                 .needs(Need::Given("jitter_ms")),
             ],
@@ -192,9 +124,9 @@ pub(crate) static STAGE: Table = Table {
                 "interval_ms",
                 MS_ABOVE_0,
                 Default::Required,
-                "All packets that came since the last multiple of this time, counted from the \
-                 run's start, leave together at the next; one that comes at a multiple waits for \
-                 the one after.",
+                "All packets that arrived since the last multiple of this time, counted from the \
+                 start of the run, leave together at the next multiple. A packet that arrives at \
+                 a multiple waits for the one after it.",
             )],
         },
         Group {
@@ -203,7 +135,7 @@ pub(crate) static STAGE: Table = Table {
             keys: &[
                 Key::new(
                     "probability",
-                    Kind::Share,
+                    Kind::Fraction,
                     Default::Absent("not random"),
                     "Probability with which each packet is lost, independently.",
                 ),
@@ -211,9 +143,26 @@ pub(crate) static STAGE: Table = Table {
                     "period",
                     count(Unit::Packets, 1, i64::MAX as u64),
                     Default::Absent("not periodic"),
-                    "One packet of this many is lost, the last.",
+                    "One packet in this many is lost: the last of them.",
+                ),
+                Key::new(
+                    "packets",
+                    Kind::Text,
+                    Default::Absent("not of given packets"),
+                    "The packets that are lost, by number, the first is 1: e.g. \"1, 40-45\".",
                 ),
             ],
+        },
+        Group {
+            variants: &["loss", "gilbert-elliott"],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "min_packet_bytes",
+                count(Unit::Bytes, 0, 1 << 20),
+                Default::Value("0"),
+                "Packets smaller than this pass and do not count: with 100, acknowledgements \
+                 without data.",
+            )],
         },
         Group {
             variants: &["gilbert-elliott"],
@@ -221,27 +170,27 @@ pub(crate) static STAGE: Table = Table {
             keys: &[
                 Key::new(
                     "good_to_bad",
-                    Kind::Share,
+                    Kind::Fraction,
                     Default::Required,
-                    "Probability, for each packet, to go from good to bad.",
+                    "Probability that the state changes from good to bad, for each packet.",
                 ),
                 Key::new(
                     "bad_to_good",
-                    Kind::Share,
+                    Kind::Fraction,
                     Default::Required,
-                    "Probability, for each packet, to go from bad to good.",
+                    "Probability that the state changes from bad to good, for each packet.",
                 ),
                 Key::new(
                     "loss_good",
-                    Kind::Share,
+                    Kind::Fraction,
                     Default::Value("0"),
-                    "Loss probability while good.",
+                    "Loss probability in the good state.",
                 ),
                 Key::new(
                     "loss_bad",
-                    Kind::Share,
+                    Kind::Fraction,
                     Default::Value("1"),
-                    "Loss probability while bad.",
+                    "Loss probability in the bad state.",
                 ),
             ],
         },
@@ -250,7 +199,7 @@ pub(crate) static STAGE: Table = Table {
         Group { variants: &["policer"], rule: Rule::Each, keys: core_network::POLICER },
         Group { variants: &["gtpu"], rule: Rule::Each, keys: core_network::GTPU },
         Group { variants: &["mtu"], rule: Rule::Each, keys: core_network::MTU },
-        Group { variants: &["nat", "firewall"], rule: Rule::Each, keys: core_network::GATE },
+        Group { variants: &["nat", "firewall"], rule: Rule::Each, keys: core_network::MIDDLEBOX },
         Group { variants: &["host"], rule: Rule::Each, keys: core_network::HOST },
         Group { variants: &["server"], rule: Rule::Each, keys: core_network::SERVER },
         Group {
@@ -260,12 +209,67 @@ pub(crate) static STAGE: Table = Table {
                 "profile",
                 Kind::Profile,
                 Default::Value("\"linux-6.1\""),
-                "The profile of both of its ends: the one that receives what comes in this \
-                 direction, and the one that sends it on.",
+                "Profile of both ends of the proxy: the end that receives what comes in this \
+                 direction, and the end that sends it on.",
             )],
         },
         Group { variants: &["proxy"], rule: Rule::Each, keys: ENDPOINT },
-        Group { variants: &["proxy"], rule: Rule::Each, keys: SENDER },
-        Group { variants: &["proxy"], rule: Rule::Each, keys: RECEIVER },
     ],
 };
+
+choices! {
+    /// Values of `stage`.
+    StageKind("stage") {
+        Link = "link": "A server with a constant rate and a queue.",
+        Trace = "trace": "A server that follows a recorded trace, with a queue.",
+        Delay = "delay": "A delay that does not depend on load.",
+        Batch = "batch":
+            "Packets leave only at multiples of an interval, as with a grant period or an \
+             interrupt timer.",
+        Loss = "loss": "Loss: independent, periodic, or of given packets.",
+        GilbertElliott = "gilbert-elliott":
+            "Bursty loss: a two-state Markov chain that makes one step a packet.",
+        Shaper = "shaper":
+            "A token bucket with a queue. A burst passes at once, and the rest passes at the \
+             rate.",
+        Policer = "policer": "A token bucket without a queue. It drops or marks the excess.",
+        Gtpu = "gtpu":
+            "One end of a GTP-U tunnel (TS 29.281): between `end = \"enter\"` and `end = \
+             \"leave\"` packets have outer headers.",
+        Mtu = "mtu":
+            "A hop that drops packets larger than its MTU, outer headers included. The sender is \
+             not told, because ICMP (RFC 1191) is not modelled.",
+        Nat = "nat":
+            "A NAT. It stands once in each direction. A packet up makes the binding of its flow; \
+             a packet down without a binding is dropped. Only the timer is modelled, not \
+             addresses or a full table.",
+        Firewall = "firewall":
+            "A stateful firewall. As with `nat`, packets down pass only after a packet of their \
+             flow went up.",
+        Host = "host":
+            "A host that forwards in software. It has a receive ring, interrupts, and a CPU that \
+             a hypervisor takes away at times.",
+        Server = "server":
+            "The delay between the UPF and the server, chosen by where the server stands.",
+        Proxy = "proxy":
+            "A TCP proxy (RFC 3135 2.4): ends the TCP connections that cross it and opens \
+             others in their place. It stands in both directions, once in each: what a list has \
+             before it lies between the sending side and the proxy. Its keys in [[path.down]] \
+             hold for TCP flows down, those in [[path.up]] for flows up. Datagrams pass \
+             unchanged.",
+    }
+
+    /// Values of `aqm`.
+    LinkAqm("aqm") {
+        DropTail = "drop-tail": "A packet that arrives at a full queue is dropped.",
+        Codel = "codel": "CoDel (RFC 8289), in addition to the limits.",
+    }
+
+    /// Values of `jitter_distribution`.
+    JitterDistribution("jitter_distribution") {
+        Uniform = "uniform": "Uniform from 0 to `jitter_ms`.",
+        Exponential = "exponential": "Exponential with mean `jitter_ms`.",
+        HalfNormal = "half-normal":
+            "The absolute value of a normal with standard deviation `jitter_ms`.",
+    }
+}

@@ -9,9 +9,9 @@ const STEP: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 60_000 * 
 pub(crate) static CORE: Table = Table {
     header: "[core]",
     path: "core",
-    doc: "A core network that lets in only whom it knows: with `airpath emulate`, each UE attaches \
-          and gets a session before anything else happens. A simulation does not read it: there \
-          every UE is attached.",
+    doc: "A core network that admits known subscribers only. With `airpath emulate`, each UE \
+          attaches and gets a session before anything else happens. A simulation does not read \
+          this table: in it every UE is attached.",
     selector: None,
     groups: &[Group {
         variants: &[],
@@ -21,48 +21,50 @@ pub(crate) static CORE: Table = Table {
                 "subscribers",
                 Kind::File,
                 Default::Required,
-                "Database of the subscribers, made by `airpath subscriber add`; a relative file is \
-                 in the scenario's directory, one of a shipped scenario in the current one.",
+                "Database of the subscribers, made by `airpath subscriber add`. A relative file \
+                 name is relative to the scenario's directory, and of a shipped scenario to the \
+                 current directory.",
             ),
             Key::new(
                 "keys",
                 Kind::File,
                 Default::Absent("none: the UEs have them"),
-                "File with the keys of the UEs, one a line: IMSI, K and OPc; \"-\" is standard \
-                 input. Where a UE has a hash, the file's key must have that hash. Found as \
-                 `subscribers` is; a resolved scenario does not name it.",
+                "File with the keys of the UEs: a line with IMSI, K and OPc for each. \"-\" means \
+                 standard input. Where a UE has a hash, the key in the file must have that hash. \
+                 The file is found as `subscribers` is. A resolved scenario does not name it.",
             )
-            .private(Privacy::Place),
+            .private(Privacy::Location),
             Key::new(
                 "pool",
                 Kind::Text,
                 Default::Value("\"10.45.0.0/24\""),
-                "IPv4 network of the UEs' addresses; the first address is the gateway's.",
+                "IPv4 network of the UEs' addresses. The gateway has the first address.",
             ),
             Key::new(
                 "apn",
                 Kind::Name,
                 Default::Value("\"internet\""),
-                "The data network there is: the APN of LTE, the DNN of NR.",
+                "Name of the data network: the APN of LTE, the DNN of NR.",
             ),
             Key::new(
                 "rrc_setup_ms",
                 STEP,
                 Default::Value("50"),
-                "From idle until the RRC connection is there (TR 36.912 B.1.1.1 has 50 ms).",
+                "Time from idle until the RRC connection exists (TR 36.912 B.1.1.1 has 50 ms).",
             ),
             Key::new(
                 "attach_ms",
                 STEP,
                 Default::Value("200"),
-                "Attach (LTE) or registration (NR), with authentication and security mode \
-                 (assumed).",
+                "Time for attach (LTE) or registration (NR), with authentication and security \
+                 mode (assumed).",
             ),
             Key::new(
                 "session_ms",
                 STEP,
                 Default::Value("100"),
-                "Default bearer (LTE) or PDU session (NR), radio bearer included (assumed).",
+                "Time for the default bearer (LTE) or the PDU session (NR), radio bearer included \
+                 (assumed).",
             ),
         ],
     }],
@@ -77,7 +79,7 @@ pub(super) const USIM: Group = Group {
             "imsi",
             Kind::Text,
             Default::Absent("none: needed with `[core]`"),
-            "Who it is: 14 or 15 digits, MCC and MNC first (TS 23.003 2.2).",
+            "IMSI of the UE: 14 or 15 digits, MCC and MNC first (TS 23.003 2.2).",
         ),
         Key::new(
             "key",
@@ -97,7 +99,7 @@ pub(super) const USIM: Group = Group {
             "apn",
             Kind::Name,
             Default::Absent("that of `[core]`"),
-            "The data network that it asks for.",
+            "The data network that the UE asks for.",
         ),
     ],
 };

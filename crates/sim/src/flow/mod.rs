@@ -1,70 +1,25 @@
 //! Traffic: what sends and receives at the two ends of the path, and at a proxy between them.
 
-mod notes;
+mod context;
 mod ping;
+mod sender;
+mod spent;
 mod split;
 mod tcp;
 mod udp;
 
-use airpath_base::{FlowId, Instant, Packet};
-use airpath_network::{FROM_SERVER, FROM_UE, Hops, Network};
-use airpath_record::{FlowSummary, Name, Names, PingSummary, ProxySummary, Tables};
-use airpath_scenario::{Direction, FlowConfig, ProxyConfig, Traffic};
+use airpath_base::{Direction, FlowId, Instant, Packet, Site};
+use airpath_record::{Breakdown, Name, Names};
+use airpath_scenario::{FlowConfig, ProxyConfig, Traffic};
 
-use ping::Ping;
-use split::SplitFlow;
-use tcp::TcpFlow;
-use udp::{Opening, Udp};
+pub(crate) use self::context::{Context, Identity, Summary};
 
-/// The path that begins where data of `direction` does.
-pub(crate) const fn index(direction: Direction) -> usize {
-    match direction {
-        Direction::Down => FROM_SERVER,
-        Direction::Up => FROM_UE,
-    }
-}
+use crate::goodput::Activities;
 
-/// What every flow knows of itself.
-#[derive(Clone, Debug)]
-pub(crate) struct Identity {
-    pub(crate) flow: FlowId,
-    pub(crate) name: Name,
-    pub(crate) id: String,
-    /// The way of the data: the path on which it begins.
-    pub(crate) forward: usize,
-    pub(crate) direction: &'static str,
-    pub(crate) kind: &'static str,
-    /// Name of its UE.
-    pub(crate) ue: Option<String>,
-    pub(crate) start: Instant,
-}
-
-/// What a flow may do to the world.
-pub(crate) struct Context<'a> {
-    pub(crate) now: Instant,
-    pub(crate) network: &'a mut Network,
-    pub(crate) tables: &'a mut Tables,
-    pub(crate) ack_table: bool,
-    /// Hops into which a packet was sent.
-    pub(crate) sent: Hops,
-}
-
-impl Context<'_> {
-    /// Sends a packet into the path that begins here.
-    #[inline]
-    pub(crate) fn send(&mut self, path: usize, packet: Packet) {
-        self.sent.add(self.network.enter(self.now, path, packet));
-    }
-}
-
-/// One flow's results for the summary.
-pub(crate) enum Summary {
-    Flow(Box<FlowSummary>),
-    /// And the proxy's on its way.
-    Split(Box<FlowSummary>, Option<Box<ProxySummary>>),
-    /// Its row of the `flows` table as well.
-    Ping(PingSummary, Box<FlowSummary>),
-}
+use self::ping::Ping;
+use self::split::SplitFlow;
+use self::tcp::TcpFlow;
+use self::udp::{Opening, Udp};
 
 /// A flow, both of its ends.
 pub(crate) enum Flow {
@@ -88,18 +43,16 @@ impl Flow {
             flow: FlowId(index),
             name: Name(index),
             id: config.id.clone(),
-            forward: self::index(config.direction),
-            direction: match config.direction {
-                Direction::Down => "down",
-                Direction::Up => "up",
-            },
+            direction: config.direction,
             kind: config.traffic.kind(),
             ue: ue.cloned(),
             start: Instant::ZERO + config.start,
         };
         let flow = match &config.traffic {
             Traffic::Bulk { tcp, duration } => TcpFlow::bulk(identity, tcp, seed, *duration),
-            Traffic::File { tcp, size } => TcpFlow::file(identity, tcp, seed, *size),
+            Traffic::File { tcp, size, writes } => {
+                TcpFlow::file(identity, tcp, seed, *size, writes)
+            }
             Traffic::Ping { interval, packet_bytes, count } => {
                 let ping = Ping::new(identity, *interval, *packet_bytes, *count);
                 return Self::Ping(Box::new(ping));
@@ -114,8 +67,8 @@ impl Flow {
             None => Self::Tcp(Box::new(flow)),
             Some(proxy) => {
                 let ends = match config.direction {
-                    Direction::Down => &proxy.down,
-                    Direction::Up => &proxy.up,
+                    Direction::Downlink => &proxy.down,
+                    Direction::Uplink => &proxy.up,
                 };
                 let name = names.add(&format!("{}@proxy", config.id));
                 Self::Split(Box::new(SplitFlow::new(flow, ends, name, seed)))
@@ -123,20 +76,37 @@ impl Flow {
         }
     }
 
-    /// A packet of this flow reached the end of `path`.
+    /// A packet of this flow that goes in `direction` reached the proxy.
+    pub(crate) fn on_packet_at_proxy(
+        &mut self,
+        direction: Direction,
+        packet: &Packet,
+        context: &mut Context<'_>,
+    ) {
+        if let Self::Split(flow) = self {
+            flow.on_packet_at_proxy(direction, packet, context);
+        }
+    }
+
+    /// A packet of this flow reached the endpoint to which `direction` leads.
     #[inline]
-    pub(crate) fn on_packet(&mut self, path: usize, packet: &Packet, context: &mut Context<'_>) {
+    pub(crate) fn on_packet(
+        &mut self,
+        direction: Direction,
+        packet: &Packet,
+        context: &mut Context<'_>,
+    ) {
         match self {
-            Self::Tcp(flow) => flow.on_packet(path, packet, context),
-            Self::Split(flow) => flow.on_packet(path, packet, context),
-            Self::Ping(flow) => flow.on_packet(path % 2, packet, context),
+            Self::Tcp(flow) => flow.on_packet(direction, packet, context),
+            Self::Split(flow) => flow.on_packet(direction, packet, context),
+            Self::Ping(flow) => flow.on_packet(direction, packet, context),
             Self::Udp(flow) => flow.on_packet(packet, context),
         }
     }
 
-    /// Its packets pass a proxy as if it were not there.
+    /// Its packets go through a proxy as if it were not there.
     #[inline]
-    pub(crate) fn passes_proxy(&self) -> bool {
+    pub(crate) fn ignores_proxy(&self) -> bool {
         !matches!(self, Self::Split(_))
     }
 
@@ -187,6 +157,38 @@ impl Flow {
             Self::Split(flow) => flow.sample(context),
             Self::Ping(_) => {}
             Self::Udp(flow) => flow.sample(context),
+        }
+    }
+
+    /// Where its time went, and its proxy's; nothing where nobody accounts for it.
+    pub(crate) fn breakdowns(
+        &self,
+        name: &mut dyn FnMut(Site) -> Option<String>,
+    ) -> Vec<Breakdown> {
+        match self {
+            Self::Tcp(flow) => flow.breakdown(name).into_iter().collect(),
+            Self::Split(flow) => flow.breakdowns(name),
+            Self::Ping(flow) => flow.breakdown(name).into_iter().collect(),
+            Self::Udp(flow) => flow.breakdown(name).into_iter().collect(),
+        }
+    }
+
+    /// The end of a transfer's measurement is known.
+    #[inline]
+    pub(crate) fn is_measured(&self) -> bool {
+        match self {
+            Self::Tcp(flow) => flow.is_measured(),
+            Self::Split(flow) => flow.is_measured(),
+            Self::Ping(_) | Self::Udp(_) => false,
+        }
+    }
+
+    /// What a transfer's senders did; nothing where nobody accounts for it.
+    pub(crate) fn activities(&self) -> Option<Activities> {
+        match self {
+            Self::Tcp(flow) => flow.activities(),
+            Self::Split(flow) => flow.activities(),
+            Self::Ping(_) | Self::Udp(_) => None,
         }
     }
 

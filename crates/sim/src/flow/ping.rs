@@ -1,16 +1,16 @@
 //! Echo requests at an interval, answered at once at the other end.
 
-use airpath_base::{Datagram, Duration, Ecn, Histogram, Instant, Packet, Payload, Tunnel};
-use airpath_record::{FlowSummary, PingRow, PingSummary, Quantiles};
+use std::collections::BTreeMap;
 
-use super::{Context, Identity, Summary};
+use airpath_base::{
+    Datagram, Direction, Duration, Ecn, Instant, Journey, Packet, Payload, Site, Tunnel,
+};
+use airpath_metrics::EchoMeter;
+use airpath_network::Hop;
+use airpath_record::Breakdown;
 
-#[derive(Clone, Copy)]
-struct Probe {
-    sent_at: Instant,
-    rtt: Option<Duration>,
-    lost: bool,
-}
+use super::context::{Context, Identity, Summary};
+use super::spent::TimeSpent;
 
 pub(crate) struct Ping {
     identity: Identity,
@@ -18,9 +18,11 @@ pub(crate) struct Ping {
     packet_bytes: u32,
     count: Option<u64>,
     next: Option<Instant>,
-    probes: Vec<Probe>,
-    answered: usize,
-    rtt: Histogram,
+    meter: EchoMeter,
+    /// Where the time went, and the way of requests whose replies are under way, where somebody
+    /// accounts for it.
+    spent: TimeSpent,
+    answered: BTreeMap<u64, Journey>,
 }
 
 impl Ping {
@@ -31,9 +33,8 @@ impl Ping {
         count: Option<u64>,
     ) -> Self {
         let next = (count != Some(0)).then_some(identity.start);
-        let probes = Vec::new();
-        let rtt = Histogram::new();
-        Self { identity, interval, packet_bytes, count, next, probes, answered: 0, rtt }
+        let (meter, spent, answered) = (EchoMeter::new(), TimeSpent::default(), BTreeMap::new());
+        Self { identity, interval, packet_bytes, count, next, meter, spent, answered }
     }
 
     pub(crate) fn next_wake(&self) -> Option<Instant> {
@@ -44,85 +45,75 @@ impl Ping {
         if self.next.is_none_or(|at| at > context.now) {
             return;
         }
-        let datagram =
-            Datagram { sequence: self.probes.len() as u64, sent_at: context.now, reply: false };
-        self.send(self.identity.forward, datagram, context);
-        self.probes.push(Probe { sent_at: context.now, rtt: None, lost: false });
-        let more = self.count.is_none_or(|count| (self.probes.len() as u64) < count);
+        let datagram = Datagram { sequence: self.meter.sent(), sent_at: context.now, reply: false };
+        self.send(self.identity.direction, datagram, context);
+        self.meter.on_sent(context.now);
+        let more = self.count.is_none_or(|count| self.meter.sent() < count);
         self.next = more.then(|| context.now + self.interval);
     }
 
-    fn send(&self, direction: usize, datagram: Datagram, context: &mut Context<'_>) {
+    fn send(&self, direction: Direction, datagram: Datagram, context: &mut Context<'_>) {
         let packet = Packet {
             flow: self.identity.flow,
             size: self.packet_bytes,
             ecn: Ecn::NotEct,
             tunnel: Tunnel::default(),
+            journey: None,
             payload: Payload::Datagram(datagram),
         };
-        context.send(direction, packet);
+        context.send(Hop::from_endpoint(direction), packet);
     }
 
     pub(crate) fn on_packet(
         &mut self,
-        direction: usize,
+        direction: Direction,
         packet: &Packet,
         context: &mut Context<'_>,
     ) {
         let Payload::Datagram(datagram) = packet.payload else {
             return;
         };
+        let journey = context.end_journey(packet);
         if !datagram.reply {
-            self.send(1 - direction, Datagram { reply: true, ..datagram }, context);
+            if let Some(journey) = journey {
+                self.answered.insert(datagram.sequence, journey);
+            }
+            self.send(direction.reverse(), Datagram { reply: true, ..datagram }, context);
             return;
         }
-        let rtt = context.now - datagram.sent_at;
-        self.rtt.record(rtt);
-        self.probes[datagram.sequence as usize].rtt = Some(rtt);
-        self.answered += 1;
+        if let Some(journey) = journey
+            && let Some(request) = self.answered.remove(&datagram.sequence)
+        {
+            let rtt = context.now.saturating_since(datagram.sent_at);
+            self.spent.add(rtt, &[&request, &journey], Duration::ZERO);
+        }
+        self.meter.on_reply(datagram.sequence, context.now);
+    }
+
+    /// Where its time went.
+    pub(super) fn breakdown(
+        &self,
+        name: &mut dyn FnMut(Site) -> Option<String>,
+    ) -> Option<Breakdown> {
+        let rtt_ms = Some(self.spent.breakdown(name)?);
+        Some(Breakdown { id: self.identity.id.clone(), rtt_ms, delay_ms: None, goodput_mbps: None })
     }
 
     pub(crate) fn on_drop(&mut self, packet: &Packet) {
         if let Payload::Datagram(datagram) = packet.payload {
-            self.probes[datagram.sequence as usize].lost = true;
+            self.meter.on_lost(datagram.sequence);
         }
-    }
-
-    fn lost(&self) -> usize {
-        self.probes.iter().filter(|probe| probe.lost).count()
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        // Drops are only noticed at sample intervals: until then a lost probe is waited for.
-        self.next.is_none() && self.answered + self.lost() >= self.probes.len()
+        // Drops are only noticed at sample intervals: until then a lost request is waited for.
+        self.next.is_none() && self.meter.is_settled()
     }
 
     pub(crate) fn finish(self, context: &mut Context<'_>) -> Summary {
-        for (sequence, probe) in self.probes.iter().enumerate() {
-            context.tables.ping(PingRow {
-                flow: self.identity.name,
-                sequence: sequence as u64,
-                sent_ns: probe.sent_at.as_nanos() as i64,
-                rtt_ms: probe.rtt.map(Duration::as_millis_f64),
-                lost: probe.lost,
-            });
-        }
-        super::notes::record_histogram(&self.rtt, self.identity.name, context);
-        let (sent, lost) = (self.probes.len() as u64, self.lost() as u64);
-        let rtt_ms = Quantiles::of(&self.rtt);
-        let flow = FlowSummary {
-            id: self.identity.id.clone(),
-            kind: self.identity.kind,
-            ue: self.identity.ue.clone(),
-            direction: self.identity.direction,
-            start_ns: self.identity.start.as_nanos() as i64,
-            end_ns: Some(context.now.as_nanos() as i64),
-            rtt_ms: rtt_ms.clone(),
-            segments_sent: sent,
-            packets_sent: Some(sent),
-            packets_lost: Some(lost),
-            ..FlowSummary::default()
-        };
-        Summary::Ping(PingSummary { id: self.identity.id, sent, lost, rtt_ms }, Box::new(flow))
+        let Self { identity, meter, .. } = self;
+        let Context { now, tables, .. } = context;
+        let (ping, flow) = meter.finish(*now, identity.name, identity.summary(), tables);
+        Summary::Ping(ping, Box::new(flow))
     }
 }

@@ -1,14 +1,16 @@
 //! A TCP flow that crosses a proxy: two connections, end to proxy and proxy to end (RFC 3135 2.4).
 
-use airpath_base::{Duration, Instant, Packet, Payload, Stream};
-use airpath_network::beyond_proxy;
-use airpath_record::{Name, ProxyRow, ProxySummary, Quantiles};
+use airpath_base::{Direction, Duration, Instant, Packet, Payload, Site, Stream};
+use airpath_network::Hop;
+use airpath_record::{Breakdown, Name, ProxyRow, ProxySummary, Quantiles};
 use airpath_scenario::ProxyEnds;
-use airpath_tcp::Endpoint;
+use airpath_tcp::{Activity, Endpoint};
 
-use super::notes::{Notes, Subject, limit_seconds, ssthresh, transmit};
+use super::context::{Context, Identity};
+use super::sender::{RecordedSender, SenderRecorder, limit_seconds, ssthresh, transmit};
+use super::spent::RoundTrips;
 use super::tcp::TcpFlow;
-use super::{Context, Identity};
+use crate::goodput::Activities;
 
 /// The flow's own two ends, and the proxy's two between them.
 pub(crate) struct SplitFlow {
@@ -18,7 +20,9 @@ pub(crate) struct SplitFlow {
     name: Name,
     /// From the first segment that reaches the proxy.
     relay: Option<Relay>,
-    notes: Notes,
+    recorder: SenderRecorder,
+    /// Of the proxy's sender; `None`: nobody accounts for them, or none has begun.
+    round_trips: Option<Box<RoundTrips>>,
 }
 
 /// The proxy's ends of one flow.
@@ -41,31 +45,51 @@ impl SplitFlow {
         let stream = format!("flow.{}.proxy.congestion", flow.identity().id);
         let drawn = Stream::new(seed, &stream).bits();
         ends.endpoint.congestion = ends.endpoint.congestion.with_seed(drawn);
-        Self { flow, ends, name, relay: None, notes: Notes::new() }
+        let recorder = SenderRecorder::new();
+        Self { flow, ends, name, relay: None, recorder, round_trips: None }
     }
 
-    /// A packet left a path: at the proxy after the stages before it, else at the flow's ends.
+    /// A packet reached one of the flow's own ends.
     #[inline]
-    pub(crate) fn on_packet(&mut self, path: usize, packet: &Packet, context: &mut Context<'_>) {
-        match path {
-            0 | 1 => self.at_proxy(path, packet, context),
-            _ => self.flow.on_packet(path - 2, packet, context),
+    pub(crate) fn on_packet(
+        &mut self,
+        direction: Direction,
+        packet: &Packet,
+        context: &mut Context<'_>,
+    ) {
+        if direction == self.flow.identity().direction
+            && let (Payload::Tcp(segment), Some(journey)) =
+                (&packet.payload, context.end_journey(packet))
+        {
+            self.round_trips.get_or_insert_default().on_arrival(segment, journey);
         }
+        self.flow.on_packet(direction, packet, context);
     }
 
-    fn at_proxy(&mut self, direction: usize, packet: &Packet, context: &mut Context<'_>) {
+    /// A packet reached the proxy.
+    pub(crate) fn on_packet_at_proxy(
+        &mut self,
+        direction: Direction,
+        packet: &Packet,
+        context: &mut Context<'_>,
+    ) {
         let Payload::Tcp(segment) = &packet.payload else {
             return;
         };
-        let with_data = direction == self.flow.identity().forward;
+        let with_data = direction == self.flow.identity().direction;
         let now = context.now;
         let relay = self.relay.get_or_insert_with(|| Relay::new(now, &self.ends, with_data));
         if with_data {
+            self.flow.on_arrival_at_proxy(packet, context);
             relay.inlet.on_segment(now, segment, packet.ecn);
         } else {
             relay.outlet.on_segment(now, segment, packet.ecn);
-            if let Some(rtt) = relay.outlet.take_rtt_sample() {
-                self.notes.rtt(rtt);
+            let rtt = relay.outlet.take_rtt_sample();
+            if let Some(rtt) = rtt {
+                self.recorder.rtt(rtt);
+            }
+            if let Some(journey) = context.end_journey(packet) {
+                self.round_trips.get_or_insert_default().on_ack(segment, &journey, rtt);
             }
         }
         self.go_on(context);
@@ -80,18 +104,47 @@ impl SplitFlow {
         }
     }
 
-    /// Passes data on and sends what is to be sent.
+    /// Copies data from one connection to the other and sends what is to be sent.
     fn go_on(&mut self, context: &mut Context<'_>) {
         let Some(relay) = &mut self.relay else {
             return;
         };
-        relay.pass_on(context.now);
+        relay.copy(context.now);
         let identity = self.flow.identity();
-        let (there, back) = (identity.forward, 1 - identity.forward);
-        transmit(&mut relay.outlet, identity, beyond_proxy(there), context);
-        transmit(&mut relay.inlet, identity, beyond_proxy(back), context);
-        let subject = Subject::new(identity, self.name, beyond_proxy(there), &self.ends.endpoint);
-        self.notes.events(&mut relay.outlet, subject, context);
+        let there = Hop::from_proxy(identity.direction);
+        let back = Hop::from_proxy(identity.direction.reverse());
+        transmit(&mut relay.outlet, identity, there, context);
+        transmit(&mut relay.inlet, identity, back, context);
+        let recorded = RecordedSender::new(identity, self.name, there, &self.ends.endpoint);
+        self.recorder.events(&mut relay.outlet, recorded, context);
+        self.note_activity(context.now);
+    }
+
+    /// Where the flow is accounted for: what the proxy's sender does, unless it waits for data.
+    fn note_activity(&mut self, now: Instant) {
+        if self.round_trips.is_none() {
+            return;
+        }
+        let Some(relay) = &self.relay else { return };
+        let activity = match relay.outlet.activity() {
+            Activity::Application | Activity::Handshake => self.flow.activity(),
+            other => Some(other),
+        };
+        if let Some(activity) = activity {
+            self.flow.note_proxy_activity(now, activity);
+        }
+    }
+
+    /// The end of its measurement is known.
+    pub(super) const fn is_measured(&self) -> bool {
+        self.flow.is_measured()
+    }
+
+    /// What its senders did; nothing where nobody accounts for it.
+    pub(super) fn activities(&self) -> Option<Activities> {
+        let mut activities = self.flow.activities()?;
+        activities.time_outs.extend(&self.recorder.time_outs);
+        Some(activities)
     }
 
     #[inline]
@@ -120,34 +173,48 @@ impl SplitFlow {
             cwnd_segments: window.segments(),
             ssthresh_segments: ssthresh(&window),
             srtt_ms: relay.outlet.srtt().map(Duration::as_millis_f64),
-            rtt_ms: self.notes.take_mean_rtt_ms(),
+            rtt_ms: self.recorder.take_mean_rtt_ms(),
             inflight_segments: relay.outlet.in_flight(),
         });
     }
 
+    /// Where the time of the flow's sender and of the proxy's went.
+    pub(super) fn breakdowns(
+        &self,
+        name: &mut dyn FnMut(Site) -> Option<String>,
+    ) -> Vec<Breakdown> {
+        let proxy = self.round_trips.as_ref().map(|trips| Breakdown {
+            id: format!("{}@proxy", self.flow.identity().id),
+            rtt_ms: trips.spent().breakdown(name),
+            delay_ms: None,
+            goodput_mbps: None,
+        });
+        self.flow.breakdown(name).into_iter().chain(proxy).collect()
+    }
+
     /// The flow, and what the proxy has to say of it; nothing if no segment reached it.
     pub(crate) fn finish(self, now: Instant) -> (TcpFlow, Option<ProxySummary>) {
-        let Self { flow, ends, relay, notes, .. } = self;
+        let Self { flow, ends, relay, recorder, .. } = self;
         let Identity { id, direction, .. } = flow.identity();
         let summary = relay.map(|relay| {
             let counters = relay.outlet.counters();
             ProxySummary {
                 id: id.clone(),
                 proxy: ends.name,
-                direction,
+                direction: direction.name(),
                 congestion: ends.endpoint.congestion.name(),
                 profile: ends.profile,
                 bytes_received: relay.inlet.delivered(),
                 bytes_acked: relay.outlet.acknowledged(),
                 buffered_bytes_max: relay.most_buffered,
-                rtt_ms: Quantiles::of(&notes.rtt),
+                rtt_ms: Quantiles::of(&recorder.rtt),
                 segments_sent: counters.segments,
                 retransmitted_segments: counters.retransmitted,
                 rto_count: counters.timeouts,
                 undo_count: counters.undos,
                 tail_loss_probes: counters.probes,
                 ecn_reductions: counters.ecn_reductions,
-                slow_start_exit: notes.exit,
+                slow_start_exit: recorder.exit,
                 limited_s: limit_seconds(&relay.outlet, now),
             }
         });
@@ -167,7 +234,7 @@ impl Relay {
 
     /// Offers the outlet what has arrived, and takes from the inlet what the outlet's send buffer
     /// has room for. The rest stays in the receive buffer, so that its window closes: back-pressure.
-    fn pass_on(&mut self, now: Instant) {
+    fn copy(&mut self, now: Instant) {
         self.most_buffered = self.most_buffered.max(self.buffered());
         // Nobody can write before the connection stands.
         if !self.outlet.is_established() {

@@ -1,21 +1,37 @@
 //! A TCP flow: two endpoints, an application that writes for a time or a number of bytes.
 
-use airpath_base::{Duration, Instant, Packet, Payload, Stream};
-use airpath_network::{mbps, steady};
-use airpath_record::{AckRow, FlowSummary, Quantiles, SampleRow};
-use airpath_scenario::TcpConfig;
-use airpath_tcp::Endpoint;
+use std::collections::VecDeque;
 
-use super::notes::{Notes, Subject, limit_seconds, record_histogram, ssthresh, transmit};
-use super::{Context, Identity};
+use airpath_base::{Direction, Duration, Instant, Packet, Payload, Site, Stream};
+use airpath_metrics::{TransferMeter, write_histogram};
+use airpath_network::Hop;
+use airpath_record::{AckRow, Breakdown, FlowSummary, Quantiles, SampleRow};
+use airpath_scenario::TcpConfig;
+use airpath_tcp::{Activity, Endpoint};
+
+use super::context::{Context, Identity};
+use super::sender::{RecordedSender, SenderRecorder, limit_seconds, ssthresh, transmit};
+use super::spent::RoundTrips;
+use crate::goodput::Activities;
 
 /// What the application does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Work {
     /// Writes until `stop`, or until the run ends.
     Bulk { stop: Option<Instant> },
-    /// Writes this many bytes.
-    File { size: u64 },
+    /// Writes these bytes at these times, the earliest first.
+    File { writes: VecDeque<(Instant, u64)> },
+}
+
+impl Work {
+    /// When it has something to do next.
+    fn due(&self) -> Instant {
+        let due = match self {
+            Self::Bulk { stop } => *stop,
+            Self::File { writes } => writes.front().map(|&(at, _)| at),
+        };
+        due.unwrap_or(Instant::MAX)
+    }
 }
 
 pub(crate) struct TcpFlow {
@@ -25,11 +41,21 @@ pub(crate) struct TcpFlow {
     ends: Option<Ends>,
     /// The application has stopped writing.
     stopped: bool,
-    /// End of the measurement, and what was delivered and written then.
-    measured: Option<Measured>,
-    notes: Notes,
-    /// Cumulative delivery at each sample: end of the interval, bytes.
-    delivery: Vec<(Instant, u64)>,
+    meter: TransferMeter,
+    recorder: SenderRecorder,
+    /// `None`: nobody accounts for them, or none has begun.
+    round_trips: Option<Box<RoundTrips>>,
+}
+
+/// The application writes what is due at `now`; after the last it closes.
+fn write_due(writes: &mut VecDeque<(Instant, u64)>, now: Instant, sender: &mut Endpoint) {
+    while let Some(&(_, bytes)) = writes.front().filter(|(at, _)| *at <= now) {
+        writes.pop_front();
+        sender.offer(bytes);
+        if writes.is_empty() {
+            sender.close_when_written();
+        }
+    }
 }
 
 /// The two endpoints of a flow that has started.
@@ -39,13 +65,8 @@ struct Ends {
     /// Their next timers.
     sender_due: Instant,
     receiver_due: Instant,
-}
-
-#[derive(Clone, Copy)]
-struct Measured {
-    end: Instant,
-    delivered: u64,
-    written: u64,
+    /// [`Work::due`].
+    application_due: Instant,
 }
 
 impl TcpFlow {
@@ -56,14 +77,41 @@ impl TcpFlow {
         duration: Option<Duration>,
     ) -> Self {
         let stop = duration.map(|duration| identity.start + duration);
-        Self::new(identity, tcp, seed, Work::Bulk { stop })
+        let meter = TransferMeter::bulk(identity.start, duration);
+        Self::new(identity, tcp, seed, Work::Bulk { stop }, meter)
     }
 
-    pub(crate) fn file(identity: Identity, tcp: &TcpConfig, seed: u64, size: u64) -> Self {
-        Self::new(identity, tcp, seed, Work::File { size })
+    /// `writes`: see [`airpath_scenario::Traffic::File`].
+    pub(crate) fn file(
+        identity: Identity,
+        tcp: &TcpConfig,
+        seed: u64,
+        size: u64,
+        writes: &[Duration],
+    ) -> Self {
+        let meter = TransferMeter::file(identity.start, size);
+        let parts = writes.len().max(1) as u64;
+        let first = [Duration::ZERO];
+        let times = if writes.is_empty() { &first[..] } else { writes };
+        let mut left = size;
+        let writes = (1..)
+            .zip(times)
+            .map(|(number, &after)| {
+                let bytes = if number == parts { left } else { size / parts };
+                left -= bytes;
+                (identity.start + after, bytes)
+            })
+            .collect();
+        Self::new(identity, tcp, seed, Work::File { writes }, meter)
     }
 
-    fn new(identity: Identity, tcp: &TcpConfig, seed: u64, work: Work) -> Self {
+    fn new(
+        identity: Identity,
+        tcp: &TcpConfig,
+        seed: u64,
+        work: Work,
+        meter: TransferMeter,
+    ) -> Self {
         let mut config = tcp.clone();
         let mut random = Stream::new(seed, &format!("flow.{}.congestion", identity.id));
         config.sender.congestion = config.sender.congestion.with_seed(random.bits());
@@ -73,9 +121,9 @@ impl TcpFlow {
             work,
             ends: None,
             stopped: false,
-            measured: None,
-            notes: Notes::new(),
-            delivery: Vec::new(),
+            meter,
+            recorder: SenderRecorder::new(),
+            round_trips: None,
         }
     }
 
@@ -86,54 +134,91 @@ impl TcpFlow {
     fn start(&mut self, context: &mut Context<'_>) {
         let TcpConfig { sender, receiver, sender_opens, .. } = &self.config;
         let now = context.now;
-        let (mut sender, receiver) = if *sender_opens {
+        let (sender, receiver) = if *sender_opens {
             (Endpoint::connect(now, sender), Endpoint::listen(now, receiver))
         } else {
             (Endpoint::listen(now, sender), Endpoint::connect(now, receiver))
         };
-        match self.work {
-            Work::Bulk { .. } => sender.offer(u64::MAX),
-            Work::File { size } => {
-                sender.offer(size);
-                sender.close_when_written();
-            }
-        }
         let (sender_due, receiver_due) = (Instant::MAX, Instant::MAX);
-        let ends = self.ends.insert(Ends { sender, receiver, sender_due, receiver_due });
+        let application_due = Instant::MAX;
+        let ends = Ends { sender, receiver, sender_due, receiver_due, application_due };
+        let ends = self.ends.insert(ends);
+        match &mut self.work {
+            Work::Bulk { .. } => ends.sender.offer(u64::MAX),
+            Work::File { writes } => write_due(writes, now, &mut ends.sender),
+        }
+        ends.application_due = self.work.due();
         ends.transmit(&self.identity, context);
     }
 
     #[inline]
     pub(crate) fn on_packet(
         &mut self,
-        direction: usize,
+        direction: Direction,
         packet: &Packet,
         context: &mut Context<'_>,
     ) {
         let (Payload::Tcp(segment), Some(ends)) = (&packet.payload, &mut self.ends) else {
             return;
         };
-        if direction == self.identity.forward {
-            ends.receiver.on_segment(context.now, segment, packet.ecn);
-            ends.receiver_due =
-                transmit(&mut ends.receiver, &self.identity, 1 - direction, context);
-            let complete = matches!(self.work, Work::File { size }
-                if self.measured.is_none() && ends.receiver.delivered() >= size);
-            if complete {
-                self.measure(context.now);
+        let back = Hop::from_endpoint(direction.reverse());
+        let journey = context.end_journey(packet);
+        if direction == self.identity.direction {
+            if let Some(journey) = journey {
+                self.round_trips.get_or_insert_default().on_arrival(segment, journey);
             }
+            ends.receiver.on_segment(context.now, segment, packet.ecn);
+            ends.receiver_due = transmit(&mut ends.receiver, &self.identity, back, context);
+            self.meter.on_delivered(context.now, ends.receiver.delivered());
             return;
         }
         ends.sender.on_segment(context.now, segment, packet.ecn);
         let rtt = ends.sender.take_rtt_sample();
         if let Some(rtt) = rtt {
-            self.notes.rtt(rtt);
+            self.recorder.rtt(rtt);
         }
-        ends.sender_due = transmit(&mut ends.sender, &self.identity, 1 - direction, context);
+        if let Some(journey) = journey {
+            self.round_trips.get_or_insert_default().on_ack(segment, &journey, rtt);
+        }
+        ends.sender_due = transmit(&mut ends.sender, &self.identity, back, context);
         if context.ack_table {
             self.record_ack(rtt, context);
         }
         self.record_events(context);
+        self.note_activity(context.now);
+    }
+
+    /// Where the flow is accounted for: notes what its sender does.
+    #[inline]
+    fn note_activity(&mut self, now: Instant) {
+        if let (Some(trips), Some(ends)) = (&mut self.round_trips, &self.ends) {
+            trips.activities.note(now, ends.sender.activity());
+        }
+    }
+
+    /// What the flow's sender does.
+    pub(super) fn activity(&self) -> Option<Activity> {
+        Some(self.ends.as_ref()?.sender.activity())
+    }
+
+    /// The proxy's sender does something else than to wait for the flow's.
+    pub(super) fn note_proxy_activity(&mut self, now: Instant, activity: Activity) {
+        if let Some(trips) = &mut self.round_trips {
+            trips.activities.note(now, activity);
+        }
+    }
+
+    /// The end of its measurement is known.
+    #[inline]
+    pub(crate) const fn is_measured(&self) -> bool {
+        self.meter.is_measured()
+    }
+
+    /// What its sender did; nothing where nobody accounts for it.
+    pub(super) fn activities(&self) -> Option<Activities> {
+        let mut activities = self.round_trips.as_ref()?.activities.clone();
+        activities.time_outs.clone_from(&self.recorder.time_outs);
+        Some(activities)
     }
 
     pub(crate) fn on_wake(&mut self, context: &mut Context<'_>) {
@@ -144,21 +229,29 @@ impl TcpFlow {
             }
             return;
         }
-        if let Work::Bulk { stop: Some(stop) } = self.work
-            && !self.stopped
+        if let &Work::Bulk { stop: Some(stop) } = &self.work
             && now >= stop
         {
-            self.measure(now);
             self.stopped = true;
-            self.ends.iter_mut().for_each(|ends| ends.sender.close());
+            self.work = Work::Bulk { stop: None };
+            if let Some(ends) = &mut self.ends {
+                self.meter.on_written(ends.sender.written());
+                ends.sender.close();
+            }
+            self.meter.on_stop(now);
         }
         let Some(ends) = &mut self.ends else {
             return;
         };
+        if let Work::File { writes } = &mut self.work {
+            write_due(writes, now, &mut ends.sender);
+        }
+        ends.application_due = self.work.due();
         ends.sender.on_timer(now);
         ends.receiver.on_timer(now);
         ends.transmit(&self.identity, context);
         self.record_events(context);
+        self.note_activity(now);
     }
 
     #[inline]
@@ -166,11 +259,7 @@ impl TcpFlow {
         let Some(ends) = &self.ends else {
             return Some(self.identity.start);
         };
-        let stop = match self.work {
-            Work::Bulk { stop } if !self.stopped => stop,
-            Work::Bulk { .. } | Work::File { .. } => None,
-        };
-        let due = ends.sender_due.min(ends.receiver_due).min(stop.unwrap_or(Instant::MAX));
+        let due = ends.sender_due.min(ends.receiver_due).min(ends.application_due);
         (due < Instant::MAX).then_some(due)
     }
 
@@ -178,37 +267,23 @@ impl TcpFlow {
         self.ends.as_ref().is_some_and(|ends| ends.sender.is_finished())
     }
 
-    fn measure(&mut self, now: Instant) {
-        if let Some(ends) = &self.ends {
-            self.measured = Some(Measured {
-                end: now,
-                delivered: ends.receiver.delivered(),
-                written: ends.sender.written(),
-            });
-        }
-    }
-
     pub(crate) fn sample(&mut self, context: &mut Context<'_>) {
         let Some(ends) = &self.ends else {
             return;
         };
-        let (since, before) = self.delivery.last().copied().unwrap_or((self.identity.start, 0));
-        let delivered = ends.receiver.delivered();
-        let seconds = context.now.saturating_since(since).as_secs_f64();
-        let Some(goodput_mbps) = mbps(delivered - before, seconds) else {
+        let Some(goodput_mbps) = self.meter.sample(context.now) else {
             return;
         };
-        self.delivery.push((context.now, delivered));
         let window = ends.sender.window();
         context.tables.sample(SampleRow {
             time_ns: context.now.as_nanos() as i64,
             flow: self.identity.name,
             goodput_mbps,
-            delivered_bytes: delivered,
+            delivered_bytes: self.meter.delivered(),
             cwnd_segments: Some(window.segments()),
             ssthresh_segments: ssthresh(&window),
             srtt_ms: ends.sender.srtt().map(Duration::as_millis_f64),
-            rtt_ms: self.notes.take_mean_rtt_ms(),
+            rtt_ms: self.recorder.take_mean_rtt_ms(),
             inflight_segments: Some(ends.sender.in_flight()),
             receive_window_segments: Some(ends.sender.peer_window_segments()),
         });
@@ -233,66 +308,63 @@ impl TcpFlow {
 
     #[inline]
     fn record_events(&mut self, context: &mut Context<'_>) {
-        let Self { identity, config, notes, ends: Some(ends), .. } = self else {
+        let Self { identity, config, recorder, ends: Some(ends), .. } = self else {
             return;
         };
-        let subject = Subject::new(identity, identity.name, identity.forward, &config.sender);
-        notes.events(&mut ends.sender, subject, context);
+        let recorded =
+            RecordedSender::new(identity, identity.name, identity.forward(), &config.sender);
+        recorder.events(&mut ends.sender, recorded, context);
     }
 
-    pub(crate) fn finish(mut self, context: &mut Context<'_>) -> FlowSummary {
-        let now = context.now;
-        let complete = self.measured.is_some();
-        if !complete {
-            self.measure(now);
+    /// A segment of the flow's sender ended its way at the proxy.
+    pub(super) fn on_arrival_at_proxy(&mut self, packet: &Packet, context: &mut Context<'_>) {
+        if let (Payload::Tcp(segment), Some(journey)) =
+            (&packet.payload, context.end_journey(packet))
+        {
+            self.round_trips.get_or_insert_default().on_arrival(segment, journey);
         }
-        record_histogram(&self.notes.rtt, self.identity.name, context);
-        let started = self.ends.is_some();
-        let measured = self.measured.filter(|measured| measured.end > self.identity.start);
-        let seconds = measured.map_or(0.0, |measured| {
-            measured.end.saturating_since(self.identity.start).as_secs_f64()
-        });
-        let end = measured.map_or(now, |measured| measured.end);
-        let steady = steady(self.identity.start, end, &self.delivery);
-        let ends = self.ends.as_ref();
-        let counters = ends.map(|ends| ends.sender.counters()).unwrap_or_default();
-        let rtt = Quantiles::of(&self.notes.rtt);
-        let goodput_mbps = measured.and_then(|measured| mbps(measured.delivered, seconds));
-        FlowSummary {
-            id: self.identity.id,
-            kind: self.identity.kind,
-            ue: self.identity.ue,
-            direction: self.identity.direction,
-            congestion: Some(self.config.sender.congestion.name()),
-            profile: Some(self.config.profile),
-            start_ns: self.identity.start.as_nanos() as i64,
-            end_ns: measured.map(|measured| measured.end.as_nanos() as i64),
-            bytes_delivered: ends.map_or(0, |ends| ends.receiver.delivered()),
-            goodput_mbps,
-            written_mbps: measured.and_then(|measured| mbps(measured.written, seconds)),
-            self_inflicted_delay_ms: rtt.as_ref().map(|rtt| rtt.p95 - rtt.min),
-            power: goodput_mbps.zip(rtt.as_ref()).map(|(rate, rtt)| rate / (rtt.mean / 1e3)),
-            rtt_ms: rtt,
+    }
+
+    /// Where its time went.
+    pub(super) fn breakdown(
+        &self,
+        name: &mut dyn FnMut(Site) -> Option<String>,
+    ) -> Option<Breakdown> {
+        let rtt_ms = self.round_trips.as_ref()?.spent().breakdown(name);
+        Some(Breakdown { id: self.identity.id.clone(), rtt_ms, delay_ms: None, goodput_mbps: None })
+    }
+
+    pub(crate) fn finish(self, context: &mut Context<'_>) -> FlowSummary {
+        let Self { identity, config, ends, stopped, mut meter, recorder, .. } = self;
+        let now = context.now;
+        write_histogram(&recorder.rtt, identity.name, context.tables);
+        if let Some(ends) = ends.as_ref().filter(|_| !stopped) {
+            meter.on_written(ends.sender.written());
+        }
+        let started = ends.is_some();
+        let counters = ends.as_ref().map(|ends| ends.sender.counters()).unwrap_or_default();
+        let flow = FlowSummary {
+            congestion: Some(config.sender.congestion.name()),
+            profile: Some(config.profile),
+            rtt_ms: Quantiles::of(&recorder.rtt),
             segments_sent: counters.segments,
             retransmitted_segments: started.then_some(counters.retransmitted),
             rto_count: started.then_some(counters.timeouts),
             undo_count: started.then_some(counters.undos),
             tail_loss_probes: started.then_some(counters.probes),
             ecn_reductions: started.then_some(counters.ecn_reductions),
-            steady_mbps: steady.map(|(rate, _)| rate),
-            converged_after_s: steady.and_then(|(_, after)| after),
-            completed_s: (complete && matches!(self.work, Work::File { .. })).then_some(seconds),
-            slow_start_exit: self.notes.exit,
+            slow_start_exit: recorder.exit,
             limited_s: ends.map(|ends| limit_seconds(&ends.sender, now)),
-            ..FlowSummary::default()
-        }
+            ..identity.summary()
+        };
+        meter.summarise(now, flow)
     }
 }
 
 impl Ends {
     /// Sends all that both have to send now.
     fn transmit(&mut self, identity: &Identity, context: &mut Context<'_>) {
-        self.sender_due = transmit(&mut self.sender, identity, identity.forward, context);
-        self.receiver_due = transmit(&mut self.receiver, identity, 1 - identity.forward, context);
+        self.sender_due = transmit(&mut self.sender, identity, identity.forward(), context);
+        self.receiver_due = transmit(&mut self.receiver, identity, identity.back(), context);
     }
 }

@@ -1,10 +1,11 @@
 //! Datagrams at a constant rate.
 
-use airpath_base::{Datagram, Duration, Ecn, Histogram, Instant, Packet, Payload, Rate, Tunnel};
-use airpath_network::mbps;
-use airpath_record::{FlowSummary, Quantiles, SampleRow};
+use airpath_base::{Datagram, Duration, Ecn, Instant, Packet, Payload, Rate, Site, Tunnel};
+use airpath_metrics::DatagramMeter;
+use airpath_record::{Breakdown, FlowSummary, SampleRow};
 
-use super::{Context, Identity};
+use super::context::{Context, Identity};
+use super::spent::TimeSpent;
 
 /// IPv4 and UDP headers.
 const HEADER_BYTES: u32 = 28;
@@ -28,17 +29,9 @@ pub(crate) struct Udp {
     stop: Option<Instant>,
     next: Option<Instant>,
     carried: u64,
-    sent: u64,
-    received: u64,
-    /// Of these, before `stop`.
-    received_in_time: u64,
-    lost: u64,
-    /// Received until the last sample.
-    sampled: (Instant, u64),
-    delay: Histogram,
-    last_delay: Option<Duration>,
-    /// RFC 3550 6.4.1, in nanoseconds.
-    jitter: f64,
+    meter: DatagramMeter,
+    /// Where the time of what arrived went, where somebody accounts for it.
+    spent: TimeSpent,
 }
 
 impl Udp {
@@ -50,6 +43,7 @@ impl Udp {
         opening: Opening,
     ) -> Self {
         let start = identity.start;
+        let payload_bytes = packet_bytes.saturating_sub(HEADER_BYTES);
         Self {
             identity,
             opening,
@@ -58,14 +52,8 @@ impl Udp {
             stop: duration.map(|duration| start + duration),
             next: Some(start),
             carried: 0,
-            sent: 0,
-            received: 0,
-            received_in_time: 0,
-            lost: 0,
-            sampled: (start, 0),
-            delay: Histogram::new(),
-            last_delay: None,
-            jitter: 0.0,
+            meter: DatagramMeter::new(start, duration, payload_bytes),
+            spent: TimeSpent::default(),
         }
     }
 
@@ -81,12 +69,12 @@ impl Udp {
             self.opening = Opening::Asked;
             self.next = None;
             let packet = self.packet(context.now, true);
-            context.send(1 - self.identity.forward, packet);
+            context.send(self.identity.back(), packet);
             return;
         }
         let packet = self.packet(context.now, false);
-        context.send(self.identity.forward, packet);
-        self.sent += 1;
+        context.send(self.identity.forward(), packet);
+        self.meter.on_sent();
         let (gap, carried) = self.rate.transmission_time(self.packet_bytes, self.carried);
         self.carried = carried;
         let next = context.now + gap;
@@ -95,12 +83,13 @@ impl Udp {
 
     /// The next datagram of the stream, or the receiver's that asks for it.
     fn packet(&self, now: Instant, asks: bool) -> Packet {
-        let datagram = Datagram { sequence: self.sent, sent_at: now, reply: asks };
+        let datagram = Datagram { sequence: self.meter.sent(), sent_at: now, reply: asks };
         Packet {
             flow: self.identity.flow,
             size: self.packet_bytes,
             ecn: Ecn::NotEct,
             tunnel: Tunnel::default(),
+            journey: None,
             payload: Payload::Datagram(datagram),
         }
     }
@@ -113,57 +102,50 @@ impl Udp {
         let Payload::Datagram(datagram) = packet.payload else {
             return;
         };
+        let journey = context.end_journey(packet);
         if datagram.reply {
             self.opening = Opening::Done;
             self.next = self.before_stop(context.now);
             return;
         }
-        let delay = context.now - datagram.sent_at;
-        self.received += 1;
-        self.received_in_time += u64::from(self.stop.is_none_or(|stop| context.now <= stop));
-        self.delay.record(delay);
-        if let Some(last) = self.last_delay {
-            let difference = delay.as_nanos().abs_diff(last.as_nanos()) as f64;
-            self.jitter += (difference - self.jitter) / 16.0;
+        if let Some(journey) = journey {
+            let delay = context.now.saturating_since(datagram.sent_at);
+            self.spent.add(delay, &[&journey], Duration::ZERO);
         }
-        self.last_delay = Some(delay);
+        self.meter.on_received(context.now, Some(datagram.sent_at));
+    }
+
+    /// Where its time went.
+    pub(super) fn breakdown(
+        &self,
+        name: &mut dyn FnMut(Site) -> Option<String>,
+    ) -> Option<Breakdown> {
+        let delay_ms = Some(self.spent.breakdown(name)?);
+        Some(Breakdown { id: self.identity.id.clone(), rtt_ms: None, delay_ms, goodput_mbps: None })
     }
 
     pub(crate) fn on_drop(&mut self, packet: &Packet) {
         match packet.payload {
             // Nobody will ask again.
             Payload::Datagram(Datagram { reply: true, .. }) => self.opening = Opening::Done,
-            _ => self.lost += 1,
+            _ => self.meter.on_lost(),
         }
     }
 
     pub(crate) fn is_done(&self) -> bool {
         let sent = self.next.is_none() && self.opening == Opening::Done;
-        sent && self.received + self.lost >= self.sent
-    }
-
-    fn payload(&self, packets: u64) -> u64 {
-        packets * u64::from(self.packet_bytes.saturating_sub(HEADER_BYTES))
-    }
-
-    fn delivered_bytes(&self) -> u64 {
-        self.payload(self.received)
+        sent && self.meter.is_settled()
     }
 
     pub(crate) fn sample(&mut self, context: &mut Context<'_>) {
-        let (since, before) = self.sampled;
-        let Some(goodput_mbps) = mbps(
-            self.delivered_bytes() - before,
-            context.now.saturating_since(since).as_secs_f64(),
-        ) else {
+        let Some(goodput_mbps) = self.meter.sample(context.now) else {
             return;
         };
-        self.sampled = (context.now, self.delivered_bytes());
         context.tables.sample(SampleRow {
             time_ns: context.now.as_nanos() as i64,
             flow: self.identity.name,
             goodput_mbps,
-            delivered_bytes: self.delivered_bytes(),
+            delivered_bytes: self.meter.delivered(),
             cwnd_segments: None,
             ssthresh_segments: None,
             srtt_ms: None,
@@ -174,23 +156,6 @@ impl Udp {
     }
 
     pub(crate) fn finish(self, now: Instant) -> FlowSummary {
-        let end = self.stop.map_or(now, |stop| stop.min(now));
-        let seconds = end.saturating_since(self.identity.start).as_secs_f64();
-        FlowSummary {
-            bytes_delivered: self.delivered_bytes(),
-            goodput_mbps: mbps(self.payload(self.received_in_time), seconds),
-            id: self.identity.id,
-            kind: self.identity.kind,
-            ue: self.identity.ue,
-            direction: self.identity.direction,
-            start_ns: self.identity.start.as_nanos() as i64,
-            end_ns: (end > self.identity.start).then_some(end.as_nanos() as i64),
-            segments_sent: self.sent,
-            packets_sent: Some(self.sent),
-            packets_lost: Some(self.lost),
-            delay_ms: Quantiles::of(&self.delay),
-            jitter_ms: self.last_delay.map(|_| self.jitter / 1e6),
-            ..FlowSummary::default()
-        }
+        self.meter.summarise(now, self.identity.summary())
     }
 }

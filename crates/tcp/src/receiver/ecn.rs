@@ -14,7 +14,7 @@ pub(super) struct Echo {
 /// 3.2.1), from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CeCounters {
-    /// Packets.
+    /// How many arrived marked (r.cep).
     pub packets: u64,
     /// Their payload bytes.
     pub bytes: u64,

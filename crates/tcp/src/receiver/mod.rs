@@ -88,8 +88,8 @@ impl Receiver {
     pub(crate) fn on_syn(&mut self, now: Instant, segment: &Segment) {
         self.reassembly.nxt = segment.end();
         self.window.begin(now, segment.end());
-        if self.timestamps {
-            self.ts_recent = segment.ts_val;
+        if let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps) {
+            self.ts_recent = timestamps.value;
             self.ts_recent_at = now;
         }
     }
@@ -292,12 +292,13 @@ impl Receiver {
     /// not with what the clock has outrun.
     #[inline]
     pub(crate) fn note_timestamp(&mut self, now: Instant, segment: &Segment) {
-        if !self.timestamps || segment.seq > self.last_ack_sent {
+        let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps) else { return };
+        if segment.seq > self.last_ack_sent {
             return;
         }
         let outdated = now.saturating_since(self.ts_recent_at) > TIMESTAMP_HORIZON;
-        if outdated || segment.ts_val.wrapping_sub(self.ts_recent) as i32 >= 0 {
-            self.ts_recent = segment.ts_val;
+        if outdated || timestamps.value.wrapping_sub(self.ts_recent) as i32 >= 0 {
+            self.ts_recent = timestamps.value;
             self.ts_recent_at = now;
         }
     }
@@ -407,7 +408,9 @@ impl Receiver {
     pub(crate) fn fill_syn_ack(&mut self, segment: &mut Segment) {
         segment.flags = segment.flags.with(Flags::ACK);
         segment.ack = self.reassembly.nxt;
-        segment.ts_ecr = self.ts_recent;
+        if let Some(timestamps) = &mut segment.timestamps {
+            timestamps.echo = Some(self.ts_recent);
+        }
         self.last_ack_sent = self.reassembly.nxt;
         self.acks_sent += 1;
     }

@@ -2,7 +2,7 @@
 
 use airpath_base::{Duration, Instant, Rate, Segment};
 
-use crate::sender::timestamp;
+use crate::timestamp::timestamp;
 use crate::{BufferConfig, EndpointConfig, ReaderConfig, RightSizing};
 
 /// The receive buffer and the window that it allows.
@@ -339,7 +339,7 @@ struct Tuning {
     /// As the receiver sees it.
     rtt: Option<Duration>,
     /// Timestamp echoed last, in its unit: the first segment that echoes another one is a measurement.
-    echo: u32,
+    echo: Option<u32>,
     /// Without timestamps: a right edge and the time at which it was known.
     edge: (u64, Instant),
     /// When the round began, and what was read by then.
@@ -361,7 +361,7 @@ impl Tuning {
             rule: config.right_sizing,
             timestamps: config.timestamps,
             rtt: None,
-            echo: u32::MAX,
+            echo: None,
             edge: (0, Instant::ZERO),
             round: (Instant::ZERO, 0),
             copied: start.min(initial).max(1),
@@ -384,12 +384,10 @@ impl Tuning {
         idle: bool,
     ) {
         if self.timestamps {
-            if !full || segment.ts_ecr == 0 {
-                return;
-            }
+            let Some(echo) = segment.echo().filter(|_| full) else { return };
             match self.rule {
-                RightSizing::Linux4_19 => self.take_echo(now, segment.ts_ecr),
-                RightSizing::Linux6_16 => self.take_ticks(now, segment.ts_ecr, idle),
+                RightSizing::Linux4_19 => self.take_echo(now, echo),
+                RightSizing::Linux6_16 => self.take_ticks(now, echo, idle),
             }
         } else if nxt >= self.edge.0 {
             // A sender that did not fill the window took longer: the shortest time counts.
@@ -400,10 +398,10 @@ impl Tuning {
     }
 
     fn take_echo(&mut self, now: Instant, echo: u32) {
-        if echo == self.echo {
+        if self.echo == Some(echo) {
             return;
         }
-        self.echo = echo;
+        self.echo = Some(echo);
         let elapsed = timestamp(now).wrapping_sub(echo);
         self.smooth(Duration::from_micros(u64::from(elapsed)));
     }
@@ -413,10 +411,10 @@ impl Tuning {
     /// while something is unread.
     fn take_ticks(&mut self, now: Instant, echo: u32, idle: bool) {
         let tick = echo / TICK_US;
-        if tick == self.echo {
+        if self.echo == Some(tick) {
             return;
         }
-        self.echo = tick;
+        self.echo = Some(tick);
         let ticks = (timestamp(now) / TICK_US).wrapping_sub(tick);
         let sample = Duration::from_micros(u64::from(ticks) * u64::from(TICK_US));
         if sample.as_nanos() == 0 {

@@ -1,12 +1,14 @@
 //! What an acknowledgement does to a sender: RTT, scoreboard, recovery, window.
 
-use airpath_base::{Duration, Event, EventKind, Flags, Instant, Segment, SlowStartExitReason};
+use airpath_base::{Duration, Flags, Instant, Segment};
 
 use super::Sender;
-use super::board::{Acked, Arrival};
 use super::recovery::Phase;
+use super::scoreboard::{Acked, Arrival};
 use crate::RtoEstimator;
 use crate::congestion::{AckSample, SlowStartExit, State};
+use crate::event::{Event, EventKind, SlowStartExitReason};
+use crate::timestamp::timestamp;
 
 impl Sender {
     /// Takes the acknowledgement in `segment`; `peer_window` is its window field, scaled.
@@ -30,15 +32,15 @@ impl Sender {
             self.set_peer_window(peer_window);
         }
 
-        let prior_in_flight = self.board.pipe();
+        let prior_in_flight = self.scoreboard.pipe();
         let min_rtt = self.rtt.min().unwrap_or_default();
         let arrival = Arrival { now, min_rtt, loss_point: self.loss_point() };
-        let mut acked = self.board.acknowledge(ack, &arrival);
+        let mut acked = self.scoreboard.acknowledge(ack, &arrival);
         let mut dsack = None;
         if self.sack && !segment.sack.is_empty() {
             dsack = dsack_of(segment);
             for (start, end) in segment.sack.iter(ack).skip(usize::from(dsack.is_some())) {
-                self.board.sack(start, end, &arrival, &mut acked);
+                self.scoreboard.sack(start, end, &arrival, &mut acked);
             }
         }
         let newest = acked.last_sent.or(acked.sacked_sent.map(|(_, last)| last));
@@ -49,11 +51,11 @@ impl Sender {
             self.progress_at = now;
             // RFC 6298 (5.2), (5.3)
             self.timer = None;
-            if !self.board.is_empty() {
+            if !self.scoreboard.is_empty() {
                 self.arm_timer(now);
             }
         }
-        if self.persisting && (advanced || self.peer_window > before) {
+        if self.zero_window.is_persisting() && (advanced || self.peer_window > before) {
             self.stop_persisting(now, before == 0 && self.peer_window > 0);
         }
         if let Some((start, _)) = dsack {
@@ -74,6 +76,7 @@ impl Sender {
         self.reduce_proportionally(acked.delivered, newly_lost, advanced);
         self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight });
         self.largest_window = self.largest_window.max(self.window.cwnd);
+        self.buffer.fill(self.stream());
         self.update_pacing();
         if self.is_finished() && progress {
             self.account_limit(now, None);
@@ -155,7 +158,7 @@ impl Sender {
             rtt: newest.map(|sent| now - sent),
             srtt: self.rtt.srtt().unwrap_or_default(),
             min_rtt,
-            in_flight: self.board.pipe(),
+            in_flight: self.scoreboard.pipe(),
             cwnd_limited: self.was_cwnd_limited(self.una),
             paced: self.bursts.is_paced(),
             state: match self.phase {
@@ -163,7 +166,7 @@ impl Sender {
                 Phase::Recovery(_) | Phase::Reduced(_) => State::Recovery,
                 Phase::Loss(_) => State::Loss,
             },
-            rate: self.board.rate_sample(prior_in_flight, min_rtt),
+            rate: self.scoreboard.rate_sample(prior_in_flight, min_rtt),
         };
         if let Some(exit) = self.congestion.on_ack(&sample, &mut self.window) {
             self.leave_slow_start(now, exit);
@@ -174,8 +177,8 @@ impl Sender {
 
     /// Time since the peer's echo of a timestamp was sent, if there is one (RFC 7323 4.1).
     pub(crate) fn rtt_by_timestamp(&self, now: Instant, segment: &Segment) -> Option<Duration> {
-        let elapsed = timestamp(now).wrapping_sub(segment.ts_ecr);
-        (self.timestamps && segment.ts_ecr != 0).then(|| Duration::from_micros(u64::from(elapsed)))
+        let echo = segment.echo().filter(|_| self.timestamps)?;
+        Some(Duration::from_micros(u64::from(timestamp(now).wrapping_sub(echo))))
     }
 }
 
@@ -197,10 +200,4 @@ fn dsack_of(segment: &Segment) -> Option<(u64, u64)> {
     let (start, end) = blocks.next()?;
     let within = |(other_start, other_end)| start >= other_start && end <= other_end;
     (start < segment.ack || blocks.next().is_some_and(within)).then_some((start, end))
-}
-
-/// A timestamp clock of 1 µs (RFC 7323 5.4 allows 1 ms to 1 s; only differences matter here).
-/// Never 0, which stands for "no timestamp".
-pub(crate) fn timestamp(now: Instant) -> u32 {
-    (now.as_nanos() / 1_000) as u32 | 1
 }

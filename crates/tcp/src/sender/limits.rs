@@ -1,10 +1,11 @@
 //! What keeps a sender from sending, for how long, and what that means for cwnd.
 
-use airpath_base::{Duration, Instant, SendLimit};
+use airpath_base::{Duration, Instant};
 
-use super::Sender;
 use super::recovery::Phase;
+use super::{Sender, ZeroWindow};
 use crate::IdleRestart;
+use crate::event::SendLimit;
 
 /// Time spent at each limit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -58,11 +59,12 @@ impl Sender {
         if limit != SendLimit::Pacing {
             self.bursts.end();
         }
+        self.bursts.pause();
         self.note_usage(now, limit);
         // An application that waits for room in the send buffer has more to send (draft-ietf-ccwg-bbr
         // 4.1.2.4): what is delivered meanwhile tells what the path can do.
         if limit == SendLimit::Application {
-            self.board.limited_by_application();
+            self.scoreboard.limited_by_application();
         }
         if limit != self.limits.current {
             // Once the stream has ended nothing is counted any more.
@@ -70,9 +72,9 @@ impl Sender {
             self.account_limit(now, since);
             self.limits.current = limit;
         }
-        let blocked = limit == SendLimit::ReceiveWindow && self.board.is_empty();
+        let blocked = limit == SendLimit::ReceiveWindow && self.scoreboard.is_empty();
         if blocked && self.timer.is_none() {
-            self.persisting = true;
+            self.zero_window = ZeroWindow::Persisting;
             self.arm_timer(now);
         }
         self.schedule_probe(now);
@@ -103,14 +105,14 @@ impl Sender {
     #[inline]
     fn note_usage(&mut self, now: Instant, limit: SendLimit) {
         let limited = limit == SendLimit::Cwnd
-            || (limit == SendLimit::Pacing && self.board.pipe() >= self.window.segments());
+            || (limit == SendLimit::Pacing && self.scoreboard.pipe() >= self.window.segments());
         if limited {
             self.usage.limited_until = self.nxt;
         }
         if !self.validation.half_used_grows {
             return;
         }
-        let flight = self.board.flight();
+        let flight = self.scoreboard.flight();
         let usage = &mut self.usage;
         if limited || self.una >= usage.round_end || (!usage.limited && flight > usage.most) {
             (usage.limited, usage.most, usage.round_end) = (limited, flight, self.nxt);
@@ -168,6 +170,17 @@ impl Sender {
     /// RFC 2861 3.2: ssthresh keeps three quarters of cwnd in mind.
     fn remember_window(&mut self) {
         self.window.ssthresh = self.window.ssthresh.max((0.75 * self.window.cwnd).floor());
+    }
+}
+
+impl Limits {
+    /// Nothing is counted: the handshake goes on, or the stream has ended.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.since.is_none()
+    }
+
+    pub(super) const fn current(&self) -> SendLimit {
+        self.current
     }
 }
 

@@ -1,29 +1,31 @@
 //! The sending half of an endpoint.
 
 mod ack;
-mod board;
+mod activity;
+mod buffer;
 mod burst;
 mod limits;
 mod probe;
 mod rate;
 mod recovery;
+mod scoreboard;
 
-pub(crate) use ack::timestamp;
+pub use activity::Activity;
 pub use limits::LimitTimes;
 
 use std::collections::VecDeque;
 
-use airpath_base::{Duration, Event, EventKind, Flags, Instant, SendLimit, SlowStartExitReason};
+use airpath_base::{Duration, Flags, Instant};
 
 use crate::congestion::{self, CongestionControl, SlowStartExit, Window};
-use crate::{
-    EndpointConfig, RETRANSMISSION, RecoveryConfig, RtoEstimator, RttEstimator, ValidationConfig,
-};
-use board::{Board, Sent};
+use crate::event::{Event, EventKind, SendLimit, SlowStartExitReason};
+use crate::{EndpointConfig, RecoveryConfig, RtoEstimator, RttEstimator, ValidationConfig};
+use buffer::SendBuffer;
 use burst::Bursts;
 use limits::{Limits, Usage};
 use probe::TailProbe;
 use recovery::{Phase, Prr, Rack, Undo};
+use scoreboard::{Scoreboard, Sent};
 
 /// Largest payload of a window probe (RFC 9293 3.8.6.1: at least one byte).
 const PROBE_BYTES: u64 = 1;
@@ -37,8 +39,7 @@ pub(crate) struct Sender {
     sack: bool,
     timestamps: bool,
     initial_window: u32,
-    send_buffer: u64,
-    send_buffer_factor: Option<u32>,
+    buffer: SendBuffer,
     /// Largest cwnd so far: what a send buffer that grows with it goes by.
     largest_window: f64,
     recovery: RecoveryConfig,
@@ -47,7 +48,7 @@ pub(crate) struct Sender {
     congestion: Box<dyn CongestionControl>,
     model_based: bool,
     pub(crate) window: Window,
-    board: Board,
+    scoreboard: Scoreboard,
     phase: Phase,
     prr: Prr,
     rack: Rack,
@@ -55,19 +56,15 @@ pub(crate) struct Sender {
     tail_probe: TailProbe,
     bursts: Bursts,
     usage: Usage,
-    /// ECN (RFC 3168): negotiated; the next new segment tells that cwnd was reduced.
-    pub(crate) ecn: bool,
-    cwr_pending: bool,
-    /// F-RTO is under way; new data goes before retransmissions (RFC 5682 2.1 (2b)).
-    frto: bool,
-    prefers_new: bool,
+    pub(crate) ecn: Ecn,
+    frto: Frto,
     /// Last transmission of data, and last time that SND.UNA moved.
     last_sent_at: Instant,
     progress_at: Instant,
     /// The next retransmission goes out whatever the pipe holds.
     fast_retransmit: bool,
     /// First byte not acknowledged when the retransmission timer last ran out.
-    timed_out: u64,
+    timed_out: Option<u64>,
     /// First byte not acknowledged (SND.UNA).
     una: u64,
     /// Next byte to send for the first time (SND.NXT).
@@ -82,14 +79,63 @@ pub(crate) struct Sender {
     window_seq: u64,
     /// When the retransmission timer runs out (RFC 6298 5), or the persist timer.
     timer: Option<Instant>,
-    /// It is the persist timer: the peer's window lets nothing out (RFC 9293 3.8.6.1).
-    persisting: bool,
-    probe_pending: bool,
+    zero_window: ZeroWindow,
     limits: Limits,
     pub(crate) counters: SenderCounters,
     last_rtt: Option<Duration>,
     exited_slow_start: bool,
     pub(crate) events: VecDeque<Event>,
+}
+
+/// Explicit congestion notification of the sending half (RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ecn {
+    NotNegotiated,
+    Negotiated,
+    /// The next new segment tells that cwnd was reduced (6.1.2).
+    ReductionToTell,
+}
+
+/// F-RTO (RFC 5682 2.1): whether the last time-out was needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Frto {
+    /// It is known, or nobody asks.
+    Off,
+    /// The next acknowledgement tells.
+    Waiting,
+    /// The same, and new data goes before retransmissions (2b).
+    NewFirst,
+}
+
+/// Probing of a window that lets nothing out (RFC 9293 3.8.6.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ZeroWindow {
+    /// The window lets data out: no probing.
+    Open,
+    /// The timer is the persist timer.
+    Persisting,
+    /// The persist timer ran out: a probe goes out next.
+    ProbeDue,
+    /// The window opened again: what the closed one refused is sent again next, or it were a hole.
+    RepeatDue,
+}
+
+impl ZeroWindow {
+    fn is_persisting(self) -> bool {
+        matches!(self, Self::Persisting | Self::ProbeDue)
+    }
+
+    #[inline]
+    fn is_due(self) -> bool {
+        matches!(self, Self::ProbeDue | Self::RepeatDue)
+    }
+
+    fn after_probe(self) -> Self {
+        match self {
+            Self::Open | Self::RepeatDue => Self::Open,
+            Self::Persisting | Self::ProbeDue => Self::Persisting,
+        }
+    }
 }
 
 /// Totals of the sending half.
@@ -126,21 +172,32 @@ pub(crate) struct Piece {
 impl Sender {
     pub(crate) fn new(config: &EndpointConfig) -> Self {
         let (congestion, window) = congestion::build(config);
+        Self::with(config, congestion, window)
+    }
+
+    /// A sender that this algorithm controls, from this window on.
+    pub(crate) fn with(
+        config: &EndpointConfig,
+        congestion: Box<dyn CongestionControl>,
+        window: Window,
+    ) -> Self {
         Self {
             mss: config.mss,
             sack: config.sack,
             timestamps: config.timestamps,
             initial_window: config.initial_window,
-            send_buffer: config.send_buffer,
-            send_buffer_factor: config
-                .send_buffer_factor
-                .map(|factor| congestion.send_buffer_factor().unwrap_or(factor)),
+            buffer: SendBuffer::new(
+                config,
+                config
+                    .send_buffer_factor
+                    .map(|factor| congestion.send_buffer_factor().unwrap_or(factor)),
+            ),
             largest_window: window.cwnd,
             recovery: config.recovery,
             validation: config.validation,
             rtt: RttEstimator::new(config.rto),
             model_based: congestion.is_model_based(),
-            board: Board::new(congestion.is_model_based()),
+            scoreboard: Scoreboard::new(congestion.is_model_based()),
             congestion,
             window,
             phase: Phase::Open,
@@ -150,14 +207,12 @@ impl Sender {
             tail_probe: TailProbe::default(),
             bursts: Bursts::new(config),
             usage: Usage::default(),
-            ecn: false,
-            cwr_pending: false,
-            frto: false,
-            prefers_new: false,
+            ecn: Ecn::NotNegotiated,
+            frto: Frto::Off,
             last_sent_at: Instant::ZERO,
             progress_at: Instant::ZERO,
             fast_retransmit: false,
-            timed_out: 0,
+            timed_out: None,
             una: 1,
             nxt: 1,
             offered: 1,
@@ -166,8 +221,7 @@ impl Sender {
             max_peer_window: 0,
             window_seq: 0,
             timer: None,
-            persisting: false,
-            probe_pending: false,
+            zero_window: ZeroWindow::Open,
             limits: Limits::default(),
             counters: SenderCounters::default(),
             last_rtt: None,
@@ -193,6 +247,19 @@ impl Sender {
     pub(crate) fn offer(&mut self, bytes: u64) {
         debug_assert!(!self.closed, "offered after close");
         self.offered = self.offered.saturating_add(bytes);
+        self.buffer.fill(self.stream());
+    }
+
+    /// What the send buffer goes by.
+    #[inline]
+    fn stream(&self) -> buffer::Stream {
+        buffer::Stream {
+            una: self.una,
+            nxt: self.nxt,
+            offered: self.offered,
+            bursts: self.scoreboard.bursts(),
+            largest_window: self.largest_window,
+        }
     }
 
     /// The application stops: what the buffer has not taken is withdrawn, the rest ends in a FIN.
@@ -211,20 +278,12 @@ impl Sender {
     /// End of what the send buffer holds.
     #[inline]
     pub(crate) fn written(&self) -> u64 {
-        let buffer = match self.send_buffer_factor {
-            None => self.send_buffer,
-            // Linux: twice cwnd, so that what recovery needs is there; it never shrinks.
-            Some(factor) => {
-                let wanted = self.largest_window as u64 * u64::from(factor) * u64::from(self.mss);
-                self.send_buffer.min(wanted.max(self.nxt - self.una))
-            }
-        };
-        self.offered.min(self.una.saturating_add(buffer))
+        self.buffer.written(self.stream())
     }
 
     /// Bytes in flight by RFC 6675, in segments.
     pub(crate) fn in_flight(&self) -> u32 {
-        self.board.pipe()
+        self.scoreboard.pipe()
     }
 
     /// Payload bytes acknowledged.
@@ -266,7 +325,7 @@ impl Sender {
     /// The next piece to send at `now`, if the windows allow one.
     #[inline(always)]
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Piece> {
-        if std::mem::take(&mut self.probe_pending)
+        if self.zero_window.is_due()
             && let Some(piece) = self.probe(now)
         {
             return Some(piece);
@@ -276,18 +335,18 @@ impl Sender {
         {
             return Some(piece);
         }
-        let (cwnd, pipe) = (self.window.segments(), self.board.pipe());
-        if self.prefers_new {
+        let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+        if self.frto == Frto::NewFirst {
             if let Ok(piece) = self.new_piece(now, cwnd, pipe) {
                 return Some(self.send_new(now, piece));
             }
-            self.prefers_new = false;
             // Nothing new to send: F-RTO cannot tell (RFC 5682 2.1 (2)); but what went out may.
-            self.frto &= self.nxt > self.loss_point();
+            let sent_new = self.loss_point().is_none_or(|point| self.nxt > point);
+            self.frto = if sent_new { Frto::Waiting } else { Frto::Off };
         }
         // RFC 6675 5 (4.3): the first retransmission does not wait for the pipe to drain.
         let room = std::mem::take(&mut self.fast_retransmit) || pipe < cwnd;
-        if self.board.waits_to_resend() {
+        if self.scoreboard.waits_to_resend() {
             if !room {
                 self.note_limit(now, SendLimit::Cwnd);
                 return None;
@@ -296,7 +355,7 @@ impl Sender {
                 self.note_limit(now, SendLimit::Pacing);
                 return None;
             }
-            if let Some(sent) = self.board.resend(now) {
+            if let Some(sent) = self.scoreboard.resend(now) {
                 return Some(self.sent_again(now, &sent));
             }
         }
@@ -357,7 +416,7 @@ impl Sender {
         }
         // Nagle (RFC 9293 3.7.4): a small segment waits while anything is outstanding, unless the
         // stream ends with it.
-        if len < u64::from(self.mss) && !last && !self.board.is_empty() {
+        if len < u64::from(self.mss) && !last && !self.scoreboard.is_empty() {
             let full = written < self.offered;
             return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
         }
@@ -379,18 +438,19 @@ impl Sender {
 
     #[inline(always)]
     fn send_new(&mut self, now: Instant, mut piece: Piece) -> Piece {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.restart(now);
         }
         let end = piece.seq + u64::from(piece.len) + u64::from(piece.fin);
         self.nxt = end;
         self.counters.segments += 1;
-        self.board.push(Sent {
+        self.scoreboard.push(Sent {
             seq: piece.seq,
             end,
             sent_at: now,
             order: 0,
             fin: piece.fin,
+            begins_burst: self.bursts.begins(),
             sacked: false,
             lost: false,
             resent: false,
@@ -401,8 +461,8 @@ impl Sender {
         self.start_timer(now);
         piece.push = self.bursts.pushes();
         self.bursts.sent(now, piece.len);
-        if self.cwr_pending {
-            self.cwr_pending = false;
+        if self.ecn == Ecn::ReductionToTell {
+            self.ecn = Ecn::Negotiated;
             piece.cwr = true;
         }
         piece
@@ -412,10 +472,11 @@ impl Sender {
     /// there is one, as the last probe is until it is acknowledged.
     #[cold]
     fn probe(&mut self, now: Instant) -> Option<Piece> {
-        if self.persisting {
+        self.zero_window = self.zero_window.after_probe();
+        if self.zero_window.is_persisting() {
             self.events.push_back(Event { at: now, kind: EventKind::WindowProbe });
         }
-        if let Some(sent) = self.board.repeat_first(now) {
+        if let Some(sent) = self.scoreboard.repeat_first(now) {
             self.counters.segments += 1;
             self.counters.retransmitted += 1;
             self.arm_timer(now);
@@ -433,10 +494,11 @@ impl Sender {
         self.closed && self.written() == self.offered && self.nxt <= self.offered
     }
 
-    fn loss_point(&self) -> u64 {
+    /// After a time-out: end of what had been sent then.
+    fn loss_point(&self) -> Option<u64> {
         match self.phase {
-            Phase::Loss(point) => point,
-            _ => 0,
+            Phase::Loss(point) => Some(point),
+            Phase::Open | Phase::Reduced(_) | Phase::Recovery(_) => None,
         }
     }
 
@@ -456,13 +518,14 @@ impl Sender {
     /// The peer's window has grown, or took a probe.
     #[cold]
     fn stop_persisting(&mut self, now: Instant, opened: bool) {
-        self.persisting = false;
+        self.zero_window = ZeroWindow::Open;
         self.rtt.end_back_off();
         self.timer = None;
-        if !self.board.is_empty() {
+        if !self.scoreboard.is_empty() {
             self.arm_timer(now);
-            // The probe that a closed window refused would be a hole.
-            self.probe_pending = opened;
+            if opened {
+                self.zero_window = ZeroWindow::RepeatDue;
+            }
         }
     }
 
@@ -493,11 +556,10 @@ impl Sender {
 
     fn on_retransmission_timer(&mut self, now: Instant) {
         self.timer = None;
-        if self.persisting || self.peer_window == 0 {
+        if self.zero_window.is_persisting() || self.peer_window == 0 {
             // RFC 9293 3.8.6.1: no sign of congestion, even if the window shrank with data under way.
-            self.persisting = true;
+            self.zero_window = ZeroWindow::ProbeDue;
             self.rtt.back_off();
-            self.probe_pending = true;
             return;
         }
         self.time_out(now);
@@ -538,7 +600,6 @@ impl Piece {
         when(self.fin, Flags::FIN)
             .with(when(self.cwr, Flags::CWR))
             .with(when(self.push, Flags::PSH))
-            .with(when(self.again, RETRANSMISSION))
     }
 }
 

@@ -1,9 +1,10 @@
 //! Tail loss probes (RFC 8985 7): what is lost at the end of a flight is found in two RTTs.
 
-use airpath_base::{Duration, Event, EventKind, Instant, SlowStartExitReason};
+use airpath_base::{Duration, Instant};
 
 use super::recovery::Phase;
 use super::{Piece, Sender};
+use crate::event::{Event, EventKind, SlowStartExitReason};
 
 /// Longest delay of an acknowledgement that a single segment may meet (RFC 8985 7.2, WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
@@ -13,9 +14,15 @@ pub(super) struct TailProbe {
     /// The probe timer (PTO).
     pub(super) due: Option<Instant>,
     pub(super) pending: bool,
-    /// TLP.end_seq: a probe is outstanding.
-    end: Option<u64>,
-    /// TLP.is_retrans
+    outstanding: Option<Outstanding>,
+}
+
+/// A probe that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    /// `TLP.end_seq`
+    end: u64,
+    /// `TLP.is_retrans`
     is_retransmission: bool,
 }
 
@@ -27,15 +34,20 @@ impl Sender {
         }
         self.tail_probe.due = None;
         let open = matches!(self.phase, Phase::Open | Phase::Reduced(_));
-        let quiet = self.board.sacked() == 0 && !self.board.waits_to_resend();
-        if !self.sack || !open || !quiet || self.persisting || self.board.is_empty() {
+        let quiet = self.scoreboard.sacked() == 0 && !self.scoreboard.waits_to_resend();
+        if !self.sack
+            || !open
+            || !quiet
+            || self.zero_window.is_persisting()
+            || self.scoreboard.is_empty()
+        {
             return;
         }
-        if self.tail_probe.end.is_some() || self.tail_probe.pending {
+        if self.tail_probe.outstanding.is_some() || self.tail_probe.pending {
             return;
         }
         let mut wait = self.rtt.srtt().map_or(Duration::from_secs(1), |srtt| srtt * 2);
-        if self.board.flight() == 1 {
+        if self.scoreboard.flight() == 1 {
             wait += WORST_DELAYED_ACK;
         }
         // Counts from the last transmission or progress; never later than the RTO.
@@ -45,7 +57,7 @@ impl Sender {
 
     pub(super) fn on_probe_timer(&mut self, _now: Instant) {
         self.tail_probe.due = None;
-        self.tail_probe.pending = !self.board.is_empty();
+        self.tail_probe.pending = !self.scoreboard.is_empty();
     }
 
     /// RFC 8985 7.3, TLP_send_probe(): new data if there is any, else the last segment again.
@@ -55,17 +67,17 @@ impl Sender {
         let piece = match self.new_piece(now, u32::MAX, 0) {
             Ok(piece) => self.send_new(now, piece),
             Err(_) => {
-                let Some(sent) = self.board.repeat_last(now) else {
+                let Some(sent) = self.scoreboard.repeat_last(now) else {
                     // A retransmission is under way already: the timer's turn.
-                    self.tail_probe.end = Some(self.nxt);
-                    self.tail_probe.is_retransmission = false;
+                    let probe = Outstanding { end: self.nxt, is_retransmission: false };
+                    self.tail_probe.outstanding = Some(probe);
                     return None;
                 };
                 self.sent_again(now, &sent)
             }
         };
-        self.tail_probe.end = Some(self.nxt);
-        self.tail_probe.is_retransmission = piece.again;
+        let probe = Outstanding { end: self.nxt, is_retransmission: piece.again };
+        self.tail_probe.outstanding = Some(probe);
         self.counters.probes += 1;
         self.arm_timer(now);
         self.events.push_back(Event { at: now, kind: EventKind::TailLossProbe });
@@ -80,19 +92,19 @@ impl Sender {
         pure_duplicate: bool,
         dsack: bool,
     ) {
-        if let Some(end) = self.tail_probe.end
-            && self.una >= end
+        if let Some(probe) = self.tail_probe.outstanding
+            && self.una >= probe.end
         {
-            self.end_probe(now, end, pure_duplicate, dsack);
+            self.end_probe(now, probe, pure_duplicate, dsack);
         }
     }
 
     #[cold]
-    fn end_probe(&mut self, now: Instant, end: u64, pure_duplicate: bool, dsack: bool) {
-        if !self.tail_probe.is_retransmission || dsack {
-            self.tail_probe.end = None;
-        } else if self.una > end {
-            self.tail_probe.end = None;
+    fn end_probe(&mut self, now: Instant, probe: Outstanding, pure_duplicate: bool, dsack: bool) {
+        if !probe.is_retransmission || dsack {
+            self.tail_probe.outstanding = None;
+        } else if self.una > probe.end {
+            self.tail_probe.outstanding = None;
             if self.phase == Phase::Open {
                 self.leave_slow_start_by(now, SlowStartExitReason::Loss);
                 self.reduce(now, false);
@@ -103,7 +115,7 @@ impl Sender {
             }
         } else if pure_duplicate {
             // Both arrived: nothing was lost.
-            self.tail_probe.end = None;
+            self.tail_probe.outstanding = None;
         }
     }
 

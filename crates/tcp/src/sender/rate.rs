@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 
 use airpath_base::{Duration, Instant};
 
-use super::board::Sent;
 use crate::congestion::{LostSegment, RateSample};
 
 /// Keeps, beside the scoreboard, the connection's delivery state at each transmission.
@@ -18,12 +17,12 @@ pub(crate) struct RateSampler {
     delivered_at: Instant,
     first_sent_at: Instant,
     lost: u64,
-    /// C.app_limited: the bubble is gone when more than this is delivered; 0 is none.
-    app_limited_until: u64,
+    /// C.app_limited: the bubble is gone when more than this is delivered.
+    app_limited_until: Option<u64>,
     /// Of this acknowledgement: the snapshot of the segment sent last, and its transmission time.
     newest: Option<(Snapshot, Instant)>,
     /// Marked lost, not yet told.
-    untold: VecDeque<LostSegment>,
+    unreported: VecDeque<LostSegment>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +60,7 @@ impl RateSampler {
             first_sent_at: self.first_sent_at,
             lost: self.lost,
             in_flight: in_flight + 1,
-            app_limited: self.app_limited_until != 0,
+            app_limited: self.app_limited_until.is_some(),
         }
     }
 
@@ -83,14 +82,14 @@ impl RateSampler {
         }
     }
 
-    /// The segment at `index` is marked lost.
-    pub(crate) fn lose(&mut self, index: usize, segment: &Sent) {
+    /// The segment at `index`, bytes `[seq, end)`, is marked lost.
+    pub(crate) fn lose(&mut self, index: usize, (seq, end): (u64, u64)) {
         self.lost += 1;
         let Some(snapshot) = self.sent.get(index) else { return };
-        self.untold.push_back(LostSegment {
+        self.unreported.push_back(LostSegment {
             now: Instant::ZERO,
-            seq: segment.seq,
-            end: segment.end,
+            seq,
+            end,
             tx_in_flight: snapshot.in_flight,
             app_limited: snapshot.app_limited,
             total_delivered: self.delivered,
@@ -101,19 +100,17 @@ impl RateSampler {
 
     /// The next loss that the congestion control has not been told of.
     pub(crate) fn next_lost(&mut self, now: Instant) -> Option<LostSegment> {
-        self.untold.pop_front().map(|lost| LostSegment { now, ..lost })
+        self.unreported.pop_front().map(|lost| LostSegment { now, ..lost })
     }
 
     /// The application, not the network, is the limit; `in_flight` are those under way.
     pub(crate) fn limited_by_application(&mut self, in_flight: u32) {
-        self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
+        self.app_limited_until = Some((self.delivered + u64::from(in_flight)).max(1));
     }
 
     /// What the acknowledgement that was handed in segment by segment says.
     pub(crate) fn take(&mut self, prior_in_flight: u32, min_rtt: Duration) -> Option<RateSample> {
-        if self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
-        }
+        self.app_limited_until = self.app_limited_until.filter(|&until| self.delivered <= until);
         let (snapshot, sent_at) = self.newest.take()?;
         self.first_sent_at = sent_at;
         let sending = sent_at.saturating_since(snapshot.first_sent_at);

@@ -1,11 +1,12 @@
 //! Recovery: its phases, how cwnd comes down, and how a needless reduction is taken back.
 
-use airpath_base::UndoReason;
-use airpath_base::{Duration, Event, EventKind, Flags, Instant, Segment, SlowStartExitReason};
+use airpath_base::{Duration, Flags, Instant, Segment};
 
-use super::board::{Acked, DUP_THRESH};
-use super::{Sender, timestamp};
+use super::scoreboard::{Acked, DUP_THRESH};
+use super::{Ecn, Frto, Sender};
 use crate::congestion::Congestion;
+use crate::event::{Event, EventKind, SlowStartExitReason, UndoReason};
+use crate::timestamp::timestamp;
 use crate::{LossDetection, Reduction};
 
 /// RFC 5681's states of a sender.
@@ -80,8 +81,8 @@ impl Sender {
         if self.sack {
             return match self.recovery.detection {
                 LossDetection::Sack => {
-                    self.board.detect_lost_retransmissions();
-                    self.board.detect_loss(self.mss)
+                    self.scoreboard.detect_lost_retransmissions();
+                    self.scoreboard.detect_loss(self.mss)
                 }
                 LossDetection::Rack => self.detect_loss_by_time(now),
             };
@@ -91,19 +92,20 @@ impl Sender {
             let partial = matches!(self.phase, Phase::Recovery(point) if self.una < point);
             if partial {
                 // RFC 6582 3.2 (5): all of these but the retransmission were duplicates before.
-                self.board.duplicates = self.board.duplicates.saturating_sub(acked - 1);
-                self.board.rewind_resend();
+                self.scoreboard.duplicates = self.scoreboard.duplicates.saturating_sub(acked - 1);
+                self.scoreboard.rewind_resend();
                 self.fast_retransmit = true;
-                return u32::from(self.board.mark_first_lost());
+                return u32::from(self.scoreboard.mark_first_lost());
             }
-            self.board.duplicates = 0;
-        } else if duplicate && !self.board.is_empty() && !matches!(self.phase, Phase::Loss(_)) {
-            let limit = self.board.flight().saturating_sub(1);
-            self.board.duplicates = (self.board.duplicates + 1).min(limit);
-            if self.board.duplicates == DUP_THRESH
+            self.scoreboard.duplicates = 0;
+        } else if duplicate && !self.scoreboard.is_empty() && !matches!(self.phase, Phase::Loss(_))
+        {
+            let limit = self.scoreboard.flight().saturating_sub(1);
+            self.scoreboard.duplicates = (self.scoreboard.duplicates + 1).min(limit);
+            if self.scoreboard.duplicates == DUP_THRESH
                 && matches!(self.phase, Phase::Open | Phase::Reduced(_))
             {
-                return u32::from(self.board.mark_first_lost());
+                return u32::from(self.scoreboard.mark_first_lost());
             }
         }
         0
@@ -112,7 +114,7 @@ impl Sender {
     /// Tells a model-based congestion control of each loss.
     #[inline]
     pub(super) fn tell_losses(&mut self, now: Instant) {
-        while let Some(lost) = self.board.next_lost(now) {
+        while let Some(lost) = self.scoreboard.next_lost(now) {
             self.congestion.on_lost(&lost, &mut self.window);
         }
     }
@@ -120,7 +122,7 @@ impl Sender {
     /// RFC 8985 6.2 step 5, and its timer.
     fn detect_loss_by_time(&mut self, now: Instant) -> u32 {
         let window = self.reordering_window();
-        let (lost, wait) = self.board.detect_loss_by_time(now, window);
+        let (lost, wait) = self.scoreboard.detect_loss_by_time(now, window);
         self.rack.due = wait.map(|wait| self.reordering_timer(now, wait));
         lost
     }
@@ -139,9 +141,9 @@ impl Sender {
 
     /// RFC 8985 6.2 step 4, RACK_update_reo_wnd().
     fn reordering_window(&self) -> Duration {
-        if !self.board.reordering_seen()
+        if !self.scoreboard.reordering_seen()
             && (matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
-                || self.board.sacked() >= DUP_THRESH)
+                || self.scoreboard.sacked() >= DUP_THRESH)
         {
             return Duration::ZERO;
         }
@@ -183,7 +185,7 @@ impl Sender {
             self.follow_phase(now, segment, acked);
         }
         // What is lost at the end of a recovery was sent during it: the next window's loss.
-        if self.board.lost() > 0 && matches!(self.phase, Phase::Open | Phase::Reduced(_)) {
+        if self.scoreboard.lost() > 0 && matches!(self.phase, Phase::Open | Phase::Reduced(_)) {
             self.enter_recovery(now);
         }
     }
@@ -207,7 +209,7 @@ impl Sender {
             }
             Phase::Recovery(point) => {
                 let whole = progress && self.una >= point;
-                if (whole || self.board.resent() == 0)
+                if (whole || self.scoreboard.resent() == 0)
                     && let Some(by) = self.undone_by(segment, progress)
                 {
                     self.take_back(now, by);
@@ -231,20 +233,21 @@ impl Sender {
     /// F-RTO (RFC 5682 3.1, with SACK): new data after the first retransmission; if then something
     /// arrives that was sent once, the time-out was spurious.
     fn spurious_by_frto(&mut self, acked: &Acked) -> bool {
-        self.prefers_new = false;
-        if !self.frto {
+        if self.frto == Frto::Off {
             return false;
         }
+        self.frto = Frto::Waiting;
         if acked.original {
             return true;
         }
         let Phase::Loss(point) = self.phase else { return false };
-        if self.nxt > point || acked.segments == 0 || self.una >= point {
+        let sent_new = self.nxt > point;
+        self.frto = if sent_new || acked.segments == 0 || self.una >= point {
             // New data was sent already, or this is a duplicate: the loss was real (3a).
-            self.frto = false;
+            Frto::Off
         } else {
-            self.prefers_new = true;
-        }
+            Frto::NewFirst
+        };
         false
     }
 
@@ -260,7 +263,7 @@ impl Sender {
         let kind = EventKind::RecoveryStart {
             cwnd,
             ssthresh: self.window.ssthresh as u32,
-            lost: self.board.lost(),
+            lost: self.scoreboard.lost(),
         };
         self.events.push_back(Event { at: now, kind });
         self.phase = Phase::Recovery(self.nxt);
@@ -309,8 +312,7 @@ impl Sender {
     fn end_recovery(&mut self, now: Instant) {
         let reduced = self.phase;
         self.phase = Phase::Open;
-        self.frto = false;
-        self.prefers_new = false;
+        self.frto = Frto::Off;
         if self.recovery.reduction == Reduction::Prr
             && !self.model_based
             && !matches!(reduced, Phase::Loss(_))
@@ -338,8 +340,12 @@ impl Sender {
         let undo = self.undo?;
         let config = &self.recovery;
         // RFC 3522 3.2 (5): what is acknowledged was sent before the first retransmission.
-        if config.undo_by_timestamps && self.timestamps && progress && segment.ts_ecr != 0 {
-            let before = |at| (segment.ts_ecr.wrapping_sub(timestamp(at)) as i32) < 0;
+        if config.undo_by_timestamps
+            && self.timestamps
+            && progress
+            && let Some(echo) = segment.echo()
+        {
+            let before = |at| (echo.wrapping_sub(timestamp(at)) as i32) < 0;
             if undo.first_at.is_some_and(before) {
                 return Some(UndoReason::Timestamp);
             }
@@ -363,10 +369,9 @@ impl Sender {
         if self.phase == Phase::Open {
             return;
         }
-        self.board.unmark_lost();
+        self.scoreboard.unmark_lost();
         self.rtt.end_back_off();
-        self.frto = false;
-        self.prefers_new = false;
+        self.frto = Frto::Off;
         self.fast_retransmit = false;
         self.phase = Phase::Open;
         self.events.push_back(Event { at: now, kind: EventKind::RecoveryEnd { cwnd } });
@@ -385,7 +390,7 @@ impl Sender {
     #[cold]
     fn reduce_by(&mut self, delivered: u32, lost: u32, advanced: bool) {
         self.prr.delivered += delivered;
-        let (pipe, ssthresh) = (self.board.pipe(), self.window.ssthresh as u32);
+        let (pipe, ssthresh) = (self.scoreboard.pipe(), self.window.ssthresh as u32);
         let (received, sent) = (u64::from(self.prr.delivered), u64::from(self.prr.sent));
         let allowed = if pipe > ssthresh {
             // In proportion: so that cwnd is ssthresh when all has been delivered.
@@ -409,7 +414,7 @@ impl Sender {
             self.leave_slow_start_by(now, SlowStartExitReason::Ecn);
             self.reduce(now, true);
             self.counters.ecn_reductions += 1;
-            self.cwr_pending = true;
+            self.ecn = Ecn::ReductionToTell;
         }
     }
 
@@ -417,7 +422,7 @@ impl Sender {
     pub(super) fn time_out(&mut self, now: Instant) {
         let rto = self.rtt.rto();
         self.counters.timeouts += 1;
-        let again = std::mem::replace(&mut self.timed_out, self.una) == self.una;
+        let again = self.timed_out.replace(self.una) == Some(self.una);
         self.rtt.back_off();
         let backoff = self.rtt.backoff();
         self.events
@@ -435,25 +440,25 @@ impl Sender {
             self.congestion.on_timeout(&congestion, &mut self.window);
         }
         let window = self.reordering_window();
-        self.board.mark_lost_by_timeout(now, by_time.then_some(window));
+        self.scoreboard.mark_lost_by_timeout(now, by_time.then_some(window));
         self.tell_losses(now);
         if !self.model_based {
             let least = self.congestion.loss_window();
-            let conserving = f64::from(self.board.pipe() + 1);
+            let conserving = f64::from(self.scoreboard.pipe() + 1);
             self.window.cwnd = if by_time { least.max(conserving) } else { least };
         }
         self.phase = Phase::Loss(self.nxt);
-        self.prefers_new = false;
-        self.frto = self.recovery.frto && (was_open || again);
+        let asks = self.recovery.frto && (was_open || again);
+        self.frto = if asks { Frto::Waiting } else { Frto::Off };
     }
 
     /// RFC 5681's FlightSize, of which what limited transmit sent above cwnd is no part (3.2 (2)).
     fn congestion_now(&self, now: Instant) -> Congestion {
-        Congestion { now, flight: self.board.flight().min(self.window.segments()) }
+        Congestion { now, flight: self.scoreboard.flight().min(self.window.segments()) }
     }
 
     /// The acknowledgement reports marked packets.
     pub(super) fn has_ecn_echo(&self, segment: &Segment) -> bool {
-        self.ecn && segment.flags.has(Flags::ECE)
+        self.ecn != Ecn::NotNegotiated && segment.flags.has(Flags::ECE)
     }
 }

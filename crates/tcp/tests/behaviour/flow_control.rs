@@ -1,7 +1,7 @@
 //! The application's side: send buffer, Nagle, closing; the peer's window and its probes.
 
 use airpath_base::{Duration, Flags, Segment};
-use airpath_tcp::{LimitTimes, RETRANSMISSION};
+use airpath_tcp::{LimitTimes, SendMemoryConfig};
 
 use crate::script::*;
 
@@ -18,6 +18,53 @@ fn the_send_buffer_limits_what_is_outstanding() {
     end.send(ack(1));
     end.recv_segments([3]);
     assert_eq!(end.written(), 4 * FULL);
+}
+
+#[test]
+fn a_writer_that_waits_is_woken_when_a_third_is_free() {
+    // Linux 6.18, SIOCOUTQ and SK_MEMINFO: between two thirds of the buffer and all of it.
+    let mut config = config();
+    (config.initial_window, config.send_buffer) = (40, 30 * FULL);
+    config.send_memory =
+        Some(SendMemoryConfig { burst_overhead: 0, segment: MSS, wake_divisor: 3 });
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..30);
+    end.tick(RTT);
+    end.send(ack(9));
+    end.recv_nothing();
+    assert_eq!(end.written(), 30 * FULL);
+    end.send(ack(10));
+    end.recv_segments(30..40);
+    assert_eq!(end.written(), 40 * FULL);
+}
+
+#[test]
+fn the_overhead_of_each_burst_takes_of_the_send_buffer() {
+    let mut config = config();
+    (config.initial_window, config.send_buffer) = (40, 30 * FULL);
+    config.send_memory =
+        Some(SendMemoryConfig { burst_overhead: 500, segment: MSS, wake_divisor: 3 });
+    let mut end = Script::bulk(&config);
+    // Written at once, with one overhead; each segment that is sent is a burst with its own.
+    end.recv_segments(0..29);
+    end.tick(RTT);
+    let written = end.written();
+    assert!((29 * FULL..30 * FULL).contains(&written), "{written}");
+    // 30,000 - (29,771 + 30 x 500 - n x 1,500) is a third of 30,000 with n = 17.
+    end.send(ack(16));
+    assert_eq!(end.written(), written);
+    end.send(ack(17));
+    assert!(end.written() > written);
+}
+
+#[test]
+fn the_send_buffer_grows_by_the_memory_of_a_segment() {
+    // Linux 6.18: SO_SNDBUF is 2 x 2,304 bytes for each segment of cwnd.
+    let mut config = config();
+    config.send_buffer_factor = Some(2);
+    config.send_memory =
+        Some(SendMemoryConfig { burst_overhead: 0, segment: 2304, wake_divisor: 3 });
+    assert_eq!(Script::bulk(&config).written(), 10 * 2 * 2304);
 }
 
 #[test]
@@ -103,8 +150,7 @@ fn a_lost_fin_is_sent_again() {
     end.close();
     let fin = end.recv();
     end.tick(RTO);
-    let again = fin.flags.with(RETRANSMISSION);
-    assert_eq!(end.recv(), Segment { flags: again, ..fin });
+    assert_eq!(end.recv(), Segment { retransmission: true, ..fin });
     // With data: the two go again together.
     let mut end = Script::open(&config());
     end.offer(50);
@@ -115,8 +161,7 @@ fn a_lost_fin_is_sent_again() {
     assert_eq!((last.seq, last.len, last.flags.has(Flags::FIN)), (51, 30, true));
     end.send(Segment { ack: 51, ..ack(0) });
     end.tick(ms(1000));
-    let again = last.flags.with(RETRANSMISSION);
-    assert_eq!(end.recv(), Segment { flags: again, ..last });
+    assert_eq!(end.recv(), Segment { retransmission: true, ..last });
 }
 
 #[test]

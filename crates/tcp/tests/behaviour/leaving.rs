@@ -110,6 +110,23 @@ fn a_small_burst_waits_for_a_third_of_the_window_if_the_last_is_recent() {
 }
 
 #[test]
+fn what_one_acknowledgement_lets_out_waits_or_does_not() {
+    let mut config = config();
+    config.offload = Some(OffloadConfig { time: ms(1), ..OFFLOAD });
+    config.congestion = CongestionConfig::Fixed { segments: 30 };
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..30);
+    end.tick(RTT);
+    // Bursts of two. The last was sent a round trip ago: the third segment does not wait either.
+    end.send(ack(3));
+    end.recv_segments(30..33);
+    // The last was sent just before: the third waits.
+    end.tick(Duration::from_micros(500));
+    end.send(ack(6));
+    end.recv_segments(33..35);
+}
+
+#[test]
 fn a_burst_that_waits_is_limited_by_the_smaller_window() {
     // The peer offers 40 segments for ever. A burst that waits for a larger one is no sign that cwnd
     // is the limit: cwnd must not grow without bound (RFC 9438 5.8, RFC 7661).

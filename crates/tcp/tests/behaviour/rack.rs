@@ -1,7 +1,6 @@
 //! RACK-TLP (RFC 8985): losses by time, probes for the tail.
 
-use airpath_base::EventKind;
-use airpath_tcp::{EndpointConfig, LossDetection, RecoveryConfig};
+use airpath_tcp::{EndpointConfig, EventKind, LossDetection, RecoveryConfig};
 
 use crate::script::*;
 

@@ -164,14 +164,14 @@ fn tuned(timestamps: bool) -> EndpointConfig {
 fn slow_start(config: &EndpointConfig, rounds: u32) -> Vec<u64> {
     let mut end = Script::accepted(config);
     let scale = 6; // 4,000,000 / 65,535
-    let ts_val = u32::from(config.timestamps);
+    let stamped = |echo| if config.timestamps { stamps(1, echo) } else { None };
     // The SYN+ACK went out at 0.
     let (mut segment, mut echo, mut windows) = (0, 1, Vec::new());
     for round in 0..rounds {
         let flight = 10 << round;
         let next = end.ts_val();
         for _ in 0..flight {
-            end.send(Segment { ts_val, ts_ecr: echo * ts_val, ..data(segment) });
+            end.send(Segment { timestamps: stamped(echo), ..data(segment) });
             segment += 1;
             end.tick(RTT / flight);
         }
@@ -205,7 +205,7 @@ fn the_window_keeps_its_size_when_no_more_is_read() {
     for round in 0..20 {
         let next = end.ts_val();
         for segment in 0..10 {
-            end.send(Segment { ts_val: 1, ts_ecr: echo, ..data(10 * round + segment) });
+            end.send(Segment { timestamps: stamps(1, echo), ..data(10 * round + segment) });
             end.tick(RTT / 10);
         }
         echo = next;
@@ -377,14 +377,14 @@ fn after_a_round(early: u64, late: u64) -> u64 {
     config.right_sizing = RightSizing::Linux6_16;
     config.reader = ReaderConfig::After(ms(1) / 10);
     let mut end = Script::listen(&config);
-    end.send(Segment { ts_val: 1, ts_ecr: 0, window_scale: Some(14), ..syn() });
-    let echo = end.recv().ts_val;
+    end.send(Segment { timestamps: stamps(1, 0), window_scale: Some(14), ..syn() });
+    let echo = value_of(&end.recv());
     end.tick(RTT);
-    end.send(Segment { ts_val: 1, ts_ecr: echo, ..ack(0) });
+    end.send(Segment { timestamps: stamps(1, echo), ..ack(0) });
     let mut sent = 0;
     let mut send = |end: &mut Script, count| {
         for _ in 0..count {
-            end.send(Segment { ts_val: 1, ts_ecr: echo, ..data(sent) });
+            end.send(Segment { timestamps: stamps(1, echo), ..data(sent) });
             sent += 1;
         }
     };

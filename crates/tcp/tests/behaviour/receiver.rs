@@ -201,13 +201,13 @@ fn a_timestamp_is_echoed_from_the_segment_that_an_acknowledgement_waits_for() {
     let mut config = config();
     config.timestamps = true;
     let mut end = Script::accepted(&config);
-    end.send(Segment { ts_val: 100, ..data(0) });
-    end.send(Segment { ts_val: 200, ..data(1) });
-    assert_eq!(end.recv_ack(at(2)).ts_ecr, 100);
-    end.send(Segment { ts_val: 300, ..data(3) });
-    assert_eq!(end.recv_ack(at(2)).ts_ecr, 100);
-    end.send(Segment { ts_val: 400, ..data(2) });
-    assert_eq!(end.recv_ack(at(4)).ts_ecr, 400);
+    end.send(Segment { timestamps: stamp(100), ..data(0) });
+    end.send(Segment { timestamps: stamp(200), ..data(1) });
+    assert_eq!(end.recv_ack(at(2)).echo(), Some(100));
+    end.send(Segment { timestamps: stamp(300), ..data(3) });
+    assert_eq!(end.recv_ack(at(2)).echo(), Some(100));
+    end.send(Segment { timestamps: stamp(400), ..data(2) });
+    assert_eq!(end.recv_ack(at(4)).echo(), Some(400));
 }
 
 #[test]
@@ -256,19 +256,19 @@ fn an_old_duplicate_does_not_turn_the_echoed_timestamp_back() {
     let mut config = config();
     config.timestamps = true;
     let mut end = Script::accepted(&config);
-    end.send(Segment { ts_val: 200, ..data(0) });
-    end.send(Segment { ts_val: 300, ..data(1) });
+    end.send(Segment { timestamps: stamp(200), ..data(0) });
+    end.send(Segment { timestamps: stamp(300), ..data(1) });
     end.recv();
-    end.send(Segment { ts_val: 100, ..data(0) });
-    assert_eq!(end.recv_ack(at(2)).ts_ecr, 200);
+    end.send(Segment { timestamps: stamp(100), ..data(0) });
+    assert_eq!(end.recv_ack(at(2)).echo(), Some(200));
     // The clock wraps; after an hour of silence it cannot be compared (5.5).
     for ts_val in [0x7000_0000, 0xe000_0000, 7] {
-        end.send(Segment { ts_val, ..data(0) });
-        assert_eq!(end.recv_ack(at(2)).ts_ecr, ts_val);
+        end.send(Segment { timestamps: stamp(ts_val), ..data(0) });
+        assert_eq!(end.recv_ack(at(2)).echo(), Some(ts_val));
     }
     end.tick(ms(3_600_000));
-    end.send(Segment { ts_val: 3_600_000_000, ..data(0) });
-    assert_eq!(end.recv_ack(at(2)).ts_ecr, 3_600_000_000);
+    end.send(Segment { timestamps: stamp(3_600_000_000), ..data(0) });
+    assert_eq!(end.recv_ack(at(2)).echo(), Some(3_600_000_000));
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn of_two_duplicate_parts_the_first_is_reported() {
 #[test]
 fn duplicates_are_not_reported_unless_configured_and_agreed() {
     // RFC 2883 5: they need SACK-permitted.
-    let plain = Segment { flags: Flags::SYN, ..syn() };
+    let plain = Segment { sack_permitted: false, ..syn() };
     for (config, syn) in [(config(), syn()), (dsack(), plain)] {
         let mut end = Script::listen(&config);
         end.send(syn);
@@ -387,14 +387,14 @@ fn the_timestamp_of_a_bare_acknowledgement_is_echoed_too() {
     let config = EndpointConfig { timestamps: true, header: 52, ..config() };
     let mut end = Script::open(&config);
     end.offer(20_000);
-    assert_eq!(end.recv().ts_ecr, 1);
+    assert_eq!(end.recv().echo(), Some(1));
     end.recv_count();
-    let ts_ecr = end.ts_val();
+    let echo = end.ts_val();
     end.tick(RTT);
-    end.send(Segment { ts_val: 50, ts_ecr, ..ack(2) });
-    assert_eq!(end.recv().ts_ecr, 50);
+    end.send(Segment { timestamps: stamps(50, echo), ..ack(2) });
+    assert_eq!(end.recv().echo(), Some(50));
     // One that is older than what was seen is late, and says nothing.
     end.recv_count();
-    end.send(Segment { ts_val: 40, ts_ecr, ..ack(4) });
-    assert_eq!(end.recv().ts_ecr, 50);
+    end.send(Segment { timestamps: stamps(40, echo), ..ack(4) });
+    assert_eq!(end.recv().echo(), Some(50));
 }

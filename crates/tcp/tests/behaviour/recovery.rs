@@ -1,8 +1,9 @@
 //! Loss detection and fast recovery: RFC 6675 with SACK, RFC 6582 without.
 
-use airpath_base::{EventKind, Segment};
+use airpath_base::Segment;
 
 use crate::script::*;
+use airpath_tcp::EventKind;
 
 #[test]
 fn two_sacked_segments_are_not_a_loss() {

@@ -1,7 +1,7 @@
 //! How cwnd comes down: PRR (RFC 9937), ECN (RFC 3168).
 
-use airpath_base::{EventKind, Flags, Segment};
-use airpath_tcp::{EndpointConfig, RecoveryConfig, Reduction};
+use airpath_base::{Flags, Segment};
+use airpath_tcp::{EndpointConfig, EventKind, RecoveryConfig, Reduction};
 
 use crate::script::*;
 

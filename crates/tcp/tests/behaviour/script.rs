@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, SackBlocks, Segment};
+use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment, Timestamps};
 use airpath_tcp::{
-    BufferConfig, CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, RtoConfig,
-    RtoEstimator, SACK_PERMITTED,
+    BufferConfig, CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, Event, EventKind,
+    RtoConfig, RtoEstimator,
 };
 
 pub(crate) const MSS: u32 = 1000;
@@ -100,13 +100,13 @@ impl Script {
         let syn = script.recv();
         assert!(syn.flags.has(Flags::SYN));
         script.tick(RTT);
-        let ts_ecr = syn.ts_val;
-        let ts_val = u32::from(config.timestamps);
-        script.send(Segment { ts_ecr, ts_val, ..syn_ack() });
+        let stamped = |echo| if config.timestamps { stamps(1, echo) } else { None };
+        let echo = syn.timestamps.map_or(0, |own| own.value);
+        script.send(Segment { timestamps: stamped(echo), ..syn_ack() });
         script.recv_ack(1);
         script.recv_nothing();
         // The window of the SYN was not scaled: say the whole one.
-        script.send(Segment { ts_ecr: script.ts_val(), ts_val, ..ack(0) });
+        script.send(Segment { timestamps: stamped(script.ts_val()), ..ack(0) });
         script.events();
         script
     }
@@ -114,11 +114,11 @@ impl Script {
     /// An open connection at 100 ms, opened by the peer.
     pub(crate) fn accepted(config: &EndpointConfig) -> Self {
         let mut script = Self::listen(config);
-        let ts_val = u32::from(config.timestamps);
-        script.send(Segment { ts_val, ..syn() });
+        let offered = if config.timestamps { stamp(1) } else { None };
+        script.send(Segment { timestamps: offered, ..syn() });
         script.recv();
         script.tick(RTT);
-        script.send(Segment { ts_val, ts_ecr: 1, ..ack(0) });
+        script.send(Segment { timestamps: offered.and(stamps(1, 1)), ..ack(0) });
         script.recv_nothing();
         script.events();
         script
@@ -249,18 +249,40 @@ const BLANK: Segment = Segment {
     seq: 1,
     ack: 0,
     len: 0,
-    ts_val: 0,
-    ts_ecr: 0,
+    timestamps: None,
     window: PEER_WINDOW,
     flags: Flags::NONE,
     window_scale: None,
+    sack_permitted: false,
+    retransmission: false,
     sack: SackBlocks::NONE,
 };
 
+/// A timestamps option that echoes nothing.
+pub(crate) const fn stamp(value: u32) -> Option<Timestamps> {
+    Some(Timestamps { value, echo: None })
+}
+
+/// A timestamps option.
+pub(crate) const fn stamps(value: u32, echo: u32) -> Option<Timestamps> {
+    Some(Timestamps { value, echo: Some(echo) })
+}
+
+/// The timestamp that a segment has.
+#[track_caller]
+pub(crate) fn value_of(segment: &Segment) -> u32 {
+    segment.timestamps.expect("a segment with timestamps").value
+}
+
 /// The peer's SYN.
 pub(crate) fn syn() -> Segment {
-    let flags = Flags::SYN.with(SACK_PERMITTED);
-    Segment { seq: 0, flags, window_scale: Some(PEER_SCALE), ..BLANK }
+    Segment {
+        seq: 0,
+        flags: Flags::SYN,
+        window_scale: Some(PEER_SCALE),
+        sack_permitted: true,
+        ..BLANK
+    }
 }
 
 /// The peer's SYN+ACK.

@@ -1,9 +1,9 @@
 //! Slow start that ends before a loss: Linux's HyStart through time, HyStart++ (RFC 9406).
 
-use airpath_base::{Duration, EventKind, SlowStartExitReason};
+use airpath_base::Duration;
 use airpath_tcp::{
-    CongestionConfig, CubicArithmetic, CubicConfig, EarlyExit, EndpointConfig, HystartConfig,
-    RoundStart,
+    CongestionConfig, CubicArithmetic, CubicConfig, EarlyExit, EndpointConfig, EventKind,
+    HystartConfig, RoundStart, SlowStartExitReason,
 };
 
 use crate::script::*;

@@ -1,7 +1,7 @@
 //! The retransmission timer (RFC 6298).
 
-use airpath_base::{EventKind, Segment};
-use airpath_tcp::{CongestionConfig, RtoEstimator};
+use airpath_base::Segment;
+use airpath_tcp::{CongestionConfig, EventKind, RtoEstimator};
 
 use crate::script::*;
 
@@ -135,9 +135,9 @@ fn timestamps_give_the_rtt_of_a_retransmission() {
     let mut end = Script::bulk(&config);
     end.tick(RTO);
     end.recv_count();
-    let ts_ecr = end.ts_val();
+    let echo = end.ts_val();
     end.tick(ms(100));
-    end.send(Segment { ts_val: 7, ts_ecr, ..ack(1) });
+    end.send(Segment { timestamps: stamps(7, echo), ..ack(1) });
     assert_eq!(end.end.take_rtt_sample(), Some(ms(100)));
 }
 
@@ -226,9 +226,9 @@ fn timestamps_end_the_back_off_with_the_first_progress() {
     let mut end = Script::bulk(&config);
     end.tick(RTO);
     end.tick(RTO * 2);
-    let ts_ecr = end.ts_val();
+    let echo = end.ts_val();
     end.tick(RTT);
-    end.send(Segment { ts_val: 7, ts_ecr, ..ack(1) });
+    end.send(Segment { timestamps: stamps(7, echo), ..ack(1) });
     assert!(end.next_timer().unwrap() - end.now < RTO);
 }
 

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::{Duration, Ecn, Event, EventKind, Flags, Instant, Rate, Segment, Stream};
+use airpath_base::{Duration, Ecn, Flags, Instant, Rate, Segment, Stream};
 use airpath_tcp::{
     AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
-    DelayedAckConfig, EarlyExit, EcnConfig, Endpoint, EndpointConfig, GrowthUnit, Halved,
-    HystartConfig, IdleRestart, LimitTimes, LossDetection, OffloadConfig, PacingConfig,
+    DelayedAckConfig, EarlyExit, EcnConfig, Endpoint, EndpointConfig, Event, EventKind, GrowthUnit,
+    Halved, HystartConfig, IdleRestart, LimitTimes, LossDetection, OffloadConfig, PacingConfig,
     ReaderConfig, RecoveryConfig, Reduction, RenoConfig, RightSizing, RtoConfig, RtoEstimator,
-    SackCompressionConfig, SlowStartConfig, ValidationConfig,
+    SackCompressionConfig, SendMemoryConfig, SlowStartConfig, ValidationConfig,
 };
 use proptest::prelude::*;
 
@@ -386,10 +386,10 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
         estimator,
     });
     let options = (any::<bool>(), proptest::bool::weighted(0.7), any::<bool>());
-    let buffers = (buffer(), buffer(), proptest::option::of(1u32..4));
+    let buffers = (buffer(), buffer(), proptest::option::of(1u32..4), send_memory());
     (sizes, congestion, rto, options, buffers, recovery(), leaving(), receiving()).prop_map(
         |(sizes, congestion, rto, options, buffers, recovery, leaving, receiving)| {
-            let (send_buffer, receive_buffer, send_buffer_factor) = buffers;
+            let (send_buffer, receive_buffer, send_buffer_factor, send_memory) = buffers;
             let (pacing, offload, validation) = leaving;
             let (acks, aggregation, (dsack, ecn), initial, reader) = receiving;
             let (delayed_ack, sack_compression) = acks;
@@ -422,6 +422,7 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                     false => RightSizing::Linux4_19,
                 },
                 send_buffer_factor,
+                send_memory,
                 recovery,
                 pacing,
                 offload,
@@ -485,6 +486,17 @@ fn leaving()
         },
     );
     (pacing, proptest::option::of(offload), validation)
+}
+
+/// A send buffer counted in memory, or not.
+fn send_memory() -> impl Strategy<Value = Option<SendMemoryConfig>> {
+    proptest::option::of((0u32..3000, 1u32..5000, 1u32..6).prop_map(
+        |(burst_overhead, segment, wake_divisor)| SendMemoryConfig {
+            burst_overhead,
+            segment,
+            wake_divisor,
+        },
+    ))
 }
 
 type Acks = (DelayedAckConfig, SackCompressionConfig);

@@ -1,8 +1,10 @@
 //! Reductions for nothing are taken back: Eifel (RFC 3522, RFC 4015), D-SACK (RFC 3708), F-RTO
 //! (RFC 5682).
 
-use airpath_base::{EventKind, Segment, UndoReason};
-use airpath_tcp::{EndpointConfig, LossDetection, RecoveryConfig, Reduction};
+use airpath_base::Segment;
+use airpath_tcp::{
+    EndpointConfig, EventKind, LossDetection, RecoveryConfig, Reduction, UndoReason,
+};
 
 use crate::script::*;
 
@@ -30,10 +32,10 @@ fn an_old_timestamp_tells_that_the_original_arrived() {
     let first_sent = end.ts_val();
     end.recv_segments(0..10);
     end.tick(RTT);
-    end.send(Segment { ts_val: 1, ts_ecr: first_sent, ..sack(0, &[(1, 5)]) });
+    end.send(Segment { timestamps: stamps(1, first_sent), ..sack(0, &[(1, 5)]) });
     assert_eq!(end.recv().seq, at(0));
     assert!(end.cwnd() < 10);
-    end.send(Segment { ts_val: 1, ts_ecr: first_sent, ..ack(10) });
+    end.send(Segment { timestamps: stamps(1, first_sent), ..ack(10) });
     assert_eq!(undos(&mut end), [(10, UndoReason::Timestamp)]);
     assert!(end.window().ssthresh.is_infinite());
 }
@@ -47,10 +49,10 @@ fn a_new_timestamp_tells_that_it_did_not() {
     let first_sent = end.ts_val();
     end.recv_segments(0..10);
     end.tick(RTT);
-    end.send(Segment { ts_val: 1, ts_ecr: first_sent, ..sack(0, &[(1, 5)]) });
+    end.send(Segment { timestamps: stamps(1, first_sent), ..sack(0, &[(1, 5)]) });
     let again = end.recv();
     end.tick(RTT);
-    end.send(Segment { ts_val: 1, ts_ecr: again.ts_val, ..ack(10) });
+    end.send(Segment { timestamps: stamps(1, value_of(&again)), ..ack(10) });
     assert_eq!(undos(&mut end), []);
     assert_eq!(end.window().ssthresh, 5.0);
 }

@@ -8,9 +8,10 @@ use std::ptr::{null, null_mut};
 
 use libc::{c_char, c_int, pid_t};
 
-use super::{
-    Container, ENDED, FAILED, LISTENS, NOBODY, Pipes, Prepared, Record, Rights, SILENT, STARTED,
-    STOPPED, Streams, copy, exit_code,
+use super::rights::Rights;
+use super::shared::{
+    Container, ENDED, FAILED, LISTENS, NOBODY, Pipes, Prepared, Record, SILENT, STARTED, STOPPED,
+    Streams, copy, exit_code,
 };
 
 /// Directory of `ip netns`.
@@ -20,8 +21,8 @@ const ORDER: &CStr = c"/run/netns/.gai.conf";
 const MS: u64 = 1_000_000;
 /// How long a service may take to listen.
 const PATIENCE: u64 = 5_000 * MS;
-/// How often it is looked after.
-const LOOK: u64 = 5 * MS;
+/// How often it is polled_at after.
+const POLL_INTERVAL: u64 = 5 * MS;
 /// How long the others may take to end when the run is over.
 const FAREWELL: u64 = 1_000 * MS;
 
@@ -75,7 +76,7 @@ pub(super) unsafe fn first_process(
                 finish(programs, pipes);
             }
             let pause = match (wait, programs.get(next)) {
-                (Some(_), _) => LOOK,
+                (Some(_), _) => POLL_INTERVAL,
                 (None, Some(due)) if !stopping => {
                     (container.origin_ns + due.program.start_ns).saturating_sub(now())
                 }
@@ -84,7 +85,7 @@ pub(super) unsafe fn first_process(
             match next_signal(&raw const all, pause) {
                 Some((libc::SIGCHLD, _)) => reap(programs, pipes, ENDED),
                 Some((signal, from_kernel)) => {
-                    stopping |= pass_on(container, programs, signal, from_kernel);
+                    stopping |= forward_signal(container, programs, signal, from_kernel);
                 }
                 None => {}
             }
@@ -128,7 +129,7 @@ fn is_over(programs: &[Prepared<'_>], started: usize, stopping: bool) -> bool {
 
 /// Passes a signal on to the command, or to all without one. What a terminal sends, it sends to
 /// them too. True: nothing is to start any more.
-unsafe fn pass_on(
+unsafe fn forward_signal(
     container: &Container<'_>,
     programs: &[Prepared<'_>],
     signal: c_int,

@@ -5,7 +5,7 @@ use std::ptr::null;
 
 use libc::{c_char, c_int, c_long, c_ulong};
 
-use super::Credentials;
+use super::shared::Credentials;
 
 /// linux/capability.h.
 const CAP_SETGID: c_ulong = 6;

@@ -1,20 +1,24 @@
 //! `[radio.rlc]`.
 
-use airpath_path::radio::rlc::{
-    ArqConfig, BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig, Isolation, LteMode,
-    LteUmSn, NrAmSn, NrMode, NrUmSn, OneWayConfig, PdcpConfig, Release, RlcConfig, StatusReport,
-    UmtsAm, UmtsPdu,
+use airpath_radio::bearer::OneWayConfig;
+use airpath_radio::buffer::{
+    BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig, Isolation,
+};
+use airpath_radio::pdcp::{PdcpConfig, Release, StatusReport};
+use airpath_radio::rlc::{
+    ArqConfig, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, RlcConfig, UmtsAm, UmtsPdu,
 };
 
-use crate::build::Get;
+use crate::get::Get;
+use crate::spec::{AccessKind, BufferAqm, Chosen, RlcMode};
 
 /// One direction of the bearer.
 pub(super) fn bearer(get: &Get<'_>, plain: &RlcConfig) -> OneWayConfig {
     OneWayConfig {
-        rlc: match get.variant() {
-            "lte" => RlcConfig::Lte(lte_mode(get)),
-            "umts" | "evdo" => RlcConfig::Umts(umts_am(get, plain)),
-            _ => RlcConfig::Nr { mode: nr_mode(get), release: release(get) },
+        rlc: match AccessKind::of(get.variant()).expect("the variant is a value of `access`") {
+            AccessKind::Lte => RlcConfig::Lte(lte_mode(get)),
+            AccessKind::Umts | AccessKind::Evdo => RlcConfig::Umts(umts_am(get, plain)),
+            AccessKind::Nr => RlcConfig::Nr { mode: nr_mode(get), release: release(get) },
         },
         pdcp: PdcpConfig {
             header_bytes: get.narrow("pdcp_header_bytes"),
@@ -42,12 +46,12 @@ pub(super) fn bearer(get: &Get<'_>, plain: &RlcConfig) -> OneWayConfig {
 
 fn nr_mode(get: &Get<'_>) -> NrMode {
     let (bits, t_reassembly) = (get.0.count("sn_bits"), get.time("t_reassembly_ms"));
-    match get.text("mode") {
-        "um" => NrMode::Um {
+    match get.chosen() {
+        RlcMode::Um => NrMode::Um {
             sn: if bits == Some(6) { NrUmSn::Bits6 } else { NrUmSn::Bits12 },
             t_reassembly,
         },
-        _ => NrMode::Am {
+        RlcMode::Am => NrMode::Am {
             sn: if bits == Some(12) { NrAmSn::Bits12 } else { NrAmSn::Bits18 },
             t_reassembly,
             arq: arq(get),
@@ -57,12 +61,12 @@ fn nr_mode(get: &Get<'_>) -> NrMode {
 
 fn lte_mode(get: &Get<'_>) -> LteMode {
     let t_reordering = get.time("t_reordering_ms");
-    match get.text("mode") {
-        "um" => LteMode::Um {
+    match get.chosen() {
+        RlcMode::Um => LteMode::Um {
             sn: if get.0.count("sn_bits") == Some(5) { LteUmSn::Bits5 } else { LteUmSn::Bits10 },
             t_reordering,
         },
-        _ => LteMode::Am { t_reordering, arq: arq(get) },
+        RlcMode::Am => LteMode::Am { t_reordering, arq: arq(get) },
     }
 }
 
@@ -110,9 +114,9 @@ fn discipline(get: &Get<'_>) -> Discipline {
         target: get.time("codel_target_ms"),
         interval: get.time("codel_interval_ms"),
     };
-    match get.text("aqm") {
-        "codel" => Discipline::CoDel(codel()),
-        "fq_codel" => Discipline::FqCoDel {
+    match get.chosen() {
+        BufferAqm::Codel => Discipline::CoDel(codel()),
+        BufferAqm::FqCodel => Discipline::FqCoDel {
             codel: codel(),
             quantum: get.narrow("fq_codel_quantum_bytes"),
             isolation: match get.0.count("fq_codel_queues") {
@@ -121,6 +125,6 @@ fn discipline(get: &Get<'_>) -> Discipline {
                 None => Isolation::Perfect,
             },
         },
-        _ => Discipline::DropTail,
+        BufferAqm::DropTail => Discipline::DropTail,
     }
 }

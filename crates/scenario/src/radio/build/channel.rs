@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use airpath_path::radio::channel::{
+use airpath_radio::channel::{
     AtEnd, ChannelConfig, ChannelTrace, FadingConfig, Heights, LinkBudget, Movement, PathLoss,
     ProcessConfig, Quality, ShadowingConfig,
 };
 
 use super::cell::bandwidth_hz;
-use crate::build::Get;
+use crate::get::Get;
 use crate::read::Fields;
+use crate::spec::{ChannelModel, Fading, PathLossModel, TraceEnd};
 
 /// The channel of one direction.
 pub(super) fn channel(
@@ -17,22 +18,28 @@ pub(super) fn channel(
     cell: &Fields,
     trace: Option<&Arc<ChannelTrace>>,
 ) -> ChannelConfig {
-    match get.text("model") {
-        "trace" => ChannelConfig::Trace {
+    match get.chosen() {
+        ChannelModel::Trace => ChannelConfig::Trace {
             trace: trace.cloned().expect("loaded, or a problem"),
-            at_end: match get.text("at_end") {
-                "hold" => AtEnd::Hold,
-                _ => AtEnd::Loop,
+            at_end: match get.chosen() {
+                TraceEnd::Hold => AtEnd::Hold,
+                TraceEnd::Loop => AtEnd::Loop,
             },
         },
-        "process" => ChannelConfig::Process(process(get, cell)),
-        _ => ChannelConfig::Constant(Quality::Sinr(get.real("sinr_db"))),
+        ChannelModel::Process => ChannelConfig::Process(process(get, cell)),
+        ChannelModel::Constant => ChannelConfig::Constant(Quality::Sinr(get.real("sinr_db"))),
     }
 }
 
 fn process(get: &Get<'_>, cell: &Fields) -> ProcessConfig {
     let metres_per_second = |kmh: f64| kmh / 3.6;
     let speed = metres_per_second(get.real("speed_kmh"));
+    let fading = |rician_k_db| FadingConfig {
+        speed_mps: get.0.real("fading_kmh").map_or(speed, metres_per_second),
+        // The key's range ends at 64.
+        branches: get.narrow("fading_branches") as u8,
+        rician_k_db,
+    };
     let (start, turn) = (get.real("distance_m"), get.0.real("turn_m"));
     ProcessConfig {
         carrier_hz: get.real("carrier_mhz") * 1e6,
@@ -63,14 +70,10 @@ fn process(get: &Get<'_>, cell: &Fields) -> ProcessConfig {
             }),
             _ => None,
         },
-        fading: match get.text("fading") {
-            "none" => None,
-            kind => Some(FadingConfig {
-                speed_mps: get.0.real("fading_kmh").map_or(speed, metres_per_second),
-                // The key's range ends at 64.
-                branches: get.narrow("fading_branches") as u8,
-                rician_k_db: (kind == "rician").then(|| get.real("rician_k_db")),
-            }),
+        fading: match get.chosen() {
+            Fading::None => None,
+            Fading::Rayleigh => Some(fading(None)),
+            Fading::Rician => Some(fading(Some(get.real("rician_k_db")))),
         },
         step: get.time("step_ms"),
         sinr_ceiling_db: get.0.real("sinr_ceiling_db"),
@@ -78,14 +81,14 @@ fn process(get: &Get<'_>, cell: &Fields) -> ProcessConfig {
 }
 
 fn path_loss(get: &Get<'_>) -> PathLoss {
-    match get.text("path_loss") {
-        "uma_los" => PathLoss::UrbanMacroLos,
-        "uma_nlos" => PathLoss::UrbanMacroNlos,
-        "umi_los" => PathLoss::UrbanMicroLos,
-        "umi_nlos" => PathLoss::UrbanMicroNlos,
-        "inh_los" => PathLoss::IndoorOfficeLos,
-        "inh_nlos" => PathLoss::IndoorOfficeNlos,
-        _ => PathLoss::Exponent {
+    match get.chosen() {
+        PathLossModel::UmaLos => PathLoss::UrbanMacroLos,
+        PathLossModel::UmaNlos => PathLoss::UrbanMacroNlos,
+        PathLossModel::UmiLos => PathLoss::UrbanMicroLos,
+        PathLossModel::UmiNlos => PathLoss::UrbanMicroNlos,
+        PathLossModel::InhLos => PathLoss::IndoorOfficeLos,
+        PathLossModel::InhNlos => PathLoss::IndoorOfficeNlos,
+        PathLossModel::Exponent => PathLoss::Exponent {
             reference_db: get.real("path_loss_at_1_m_db"),
             exponent: get.real("path_loss_exponent"),
         },

@@ -1,15 +1,16 @@
 //! `[radio.mobility]` and `[[radio.handover]]`.
 
 use airpath_base::Duration;
-use airpath_path::radio::cell::UeIndex;
-use airpath_path::radio::ran::{
+use airpath_radio::bearer::Forwarding;
+use airpath_radio::cell::UeIndex;
+use airpath_radio::ran::{
     A3Config, CellIndex, FailureConfig, HandoverConfig, MeasurementConfig, PlannedHandover,
 };
-use airpath_path::radio::rlc::Forwarding;
 
 use super::super::Radio;
-use crate::build::Get;
+use crate::get::Get;
 use crate::read::Fields;
+use crate::spec::DataForwarding;
 
 /// How a change of cell goes.
 pub(super) fn handover(mobility: Option<&Fields>) -> HandoverConfig {
@@ -18,9 +19,9 @@ pub(super) fn handover(mobility: Option<&Fields>) -> HandoverConfig {
     HandoverConfig {
         preparation: get.time("preparation_ms"),
         interruption: get.time("interruption_ms"),
-        forwarding: match get.text("forwarding") {
-            "none" => Forwarding::Nothing,
-            _ => Forwarding::Buffer,
+        forwarding: match get.chosen() {
+            DataForwarding::None => Forwarding::Nothing,
+            DataForwarding::All => Forwarding::Buffer,
         },
         forwarding_delay: get.time("forwarding_delay_ms"),
         path_switch: get.time("path_switch_ms"),

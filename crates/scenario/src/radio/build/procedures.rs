@@ -1,23 +1,24 @@
 //! The UE's MAC procedures and RRC states.
 
 use airpath_base::Duration;
-use airpath_path::radio::cell::{Access, AlignmentConfig, CellConfig, LteDuplex};
-use airpath_path::radio::lte::{self, tdd};
-use airpath_path::radio::mac::Occasions;
-use airpath_path::radio::mac::bsr::{BsrConfig, LogicalChannel, Piggyback};
-use airpath_path::radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
-use airpath_path::radio::mac::grants::PeriodicGrant;
-use airpath_path::radio::mac::rach::RachConfig;
-use airpath_path::radio::mac::sr::SrConfig;
-use airpath_path::radio::nr::SYMBOLS_PER_SLOT;
-use airpath_path::radio::rlc::RlcConfig;
-use airpath_path::radio::rrc::connection::{ConnectionConfig, InactiveConfig};
-use airpath_path::radio::rrc::umts::{Fach, PchConfig, SetupState, UmtsConfig};
-use airpath_path::radio::rrc::{RrcConfig, RrcState};
-use airpath_path::radio::umts;
+use airpath_radio::cell::{Access, AlignmentConfig, CellConfig, LteDuplex};
+use airpath_radio::lte::{self, tdd};
+use airpath_radio::mac::Occasions;
+use airpath_radio::mac::bsr::{BsrConfig, LogicalChannel, Piggyback};
+use airpath_radio::mac::drx::{DrxConfig, ShortCycle, UplinkStart};
+use airpath_radio::mac::rach::RachConfig;
+use airpath_radio::mac::sr::SrConfig;
+use airpath_radio::nr::SYMBOLS_PER_SLOT;
+use airpath_radio::rlc::RlcConfig;
+use airpath_radio::rrc::connection::{ConnectionConfig, InactiveConfig};
+use airpath_radio::rrc::umts::{Fach, PchConfig, SetupState, UmtsConfig};
+use airpath_radio::rrc::{RrcConfig, RrcState};
+use airpath_radio::scheduler::grants::PeriodicGrant;
+use airpath_radio::umts;
 
-use crate::build::Get;
+use crate::get::Get;
 use crate::read::Fields;
+use crate::spec::{BsrPiggyback, InitialRrc, InitialUmts, UmtsSetup};
 
 /// `[radio.sr]`.
 pub(super) fn sr(fields: &Fields, cell: &CellConfig) -> SrConfig {
@@ -34,7 +35,7 @@ pub(super) fn sr(fields: &Fields, cell: &CellConfig) -> SrConfig {
         },
         transmissions_max: get.narrow("trans_max"),
         preparation: get.time("preparation_ms"),
-        miss_probability: get.share("miss_probability"),
+        miss_probability: get.fraction("miss_probability"),
     }
 }
 
@@ -53,9 +54,9 @@ pub(super) fn bsr(get: &Get<'_>, plain: BsrConfig) -> BsrConfig {
         periodic: get.0.time("periodic_timer_ms"),
         retransmission: get.time("retx_timer_ms"),
         request_delay: delay.unwrap_or(Duration::ZERO),
-        piggyback: match get.text("piggyback") {
-            "always" => Piggyback::Always,
-            _ => Piggyback::Padding,
+        piggyback: match get.chosen() {
+            BsrPiggyback::Always => Piggyback::Always,
+            BsrPiggyback::Padding => Piggyback::Padding,
         },
     }
 }
@@ -85,8 +86,8 @@ pub(super) fn random_access(get: &Get<'_>) -> Option<RachConfig> {
         resolution_delay: get.time("resolution_delay_ms"),
         backoff: get.time("backoff_ms"),
         preambles_max: get.narrow("preambles_max"),
-        miss_probability: get.share("miss_probability"),
-        contention_probability: get.share("contention_probability"),
+        miss_probability: get.fraction("miss_probability"),
+        contention_probability: get.fraction("contention_probability"),
     })
 }
 
@@ -184,9 +185,9 @@ pub(super) fn rrc(get: &Get<'_>) -> Option<RrcConfig> {
     }
     let offset = get.time("paging_offset_ms");
     Some(RrcConfig::Connection(ConnectionConfig {
-        initial: match get.text("initial") {
-            "connected" => RrcState::Connected,
-            _ => RrcState::Idle,
+        initial: match get.chosen() {
+            InitialRrc::Connected => RrcState::Connected,
+            InitialRrc::Idle => RrcState::Idle,
         },
         setup: get.time("setup_ms"),
         inactivity: get.0.time("inactivity_ms"),
@@ -211,16 +212,16 @@ pub(super) fn umts_states(get: &Get<'_>, rlc: &RlcConfig) -> Option<RrcConfig> {
     let frames = (bits / get.real("fach_kbps") / 10.0).round().max(1.0) as u64;
     let (block, rach) = (umts::FRAME * frames, get.time("rach_ms"));
     Some(RrcConfig::Umts(UmtsConfig {
-        initial: match get.text("initial_state") {
-            "cell_pch" => RrcState::CellPch,
-            "cell_fach" => RrcState::CellFach,
-            "cell_dch" => RrcState::CellDch,
-            _ => RrcState::Idle,
+        initial: match get.chosen() {
+            InitialUmts::CellPch => RrcState::CellPch,
+            InitialUmts::CellFach => RrcState::CellFach,
+            InitialUmts::CellDch => RrcState::CellDch,
+            InitialUmts::Idle => RrcState::Idle,
         },
         setup: get.time("setup_ms"),
-        setup_state: match get.text("setup_state") {
-            "cell_fach" => SetupState::Fach,
-            _ => SetupState::Dch,
+        setup_state: match get.chosen() {
+            UmtsSetup::CellFach => SetupState::Fach,
+            UmtsSetup::CellDch => SetupState::Dch,
         },
         pch_to_fach: get.time("pch_to_fach_ms"),
         fach_to_dch: get.time("fach_to_dch_ms"),

@@ -1,26 +1,25 @@
 //! `[radio.cell]`.
 
 use airpath_base::Duration;
-use airpath_path::radio::lte;
-use airpath_path::radio::nr::{
-    self, FrequencyRange, McsTable, Numerology, SYMBOLS_PER_SLOT, TddPattern,
-};
+use airpath_radio::lte;
+use airpath_radio::nr::{self, FrequencyRange, McsTable, Numerology, SYMBOLS_PER_SLOT, TddPattern};
 
-use airpath_path::radio::umts::{DchRate, EdchCategory, EdchTti, HsdpaCategory};
+use airpath_radio::umts::{DchRate, EdchCategory, EdchTti, HsdpaCategory};
 
 use crate::decimal::unscaled;
 use crate::problem::Problems;
 use crate::read::Fields;
+use crate::spec::{AccessKind, Duplex, Frequencies, NrMcsTable};
 use crate::suggest::list;
 
 /// What is wrong with a complete table.
 pub(super) fn check(cell: &Fields, problems: &mut Problems) {
     blocks(cell, problems);
-    match cell.variant {
-        Some("umts") => umts_carrier(cell, problems),
-        Some("evdo") => {}
-        Some("lte") => lte_carrier(cell, problems),
-        _ => nr_carrier(cell, problems),
+    match cell.selected() {
+        Some(AccessKind::Umts) => umts_carrier(cell, problems),
+        Some(AccessKind::Lte) => lte_carrier(cell, problems),
+        Some(AccessKind::Nr) => nr_carrier(cell, problems),
+        Some(AccessKind::Evdo) | None => {}
     }
 }
 
@@ -32,7 +31,7 @@ pub(in crate::radio) fn numerology(cell: &Fields) -> Option<Numerology> {
 /// N_RB of the bandwidth, if there is such a channel.
 pub(in crate::radio) fn resource_blocks(cell: &Fields) -> Option<u32> {
     let khz = bandwidth_khz(cell)?;
-    if cell.variant == Some("lte") {
+    if cell.selected() == Some(AccessKind::Lte) {
         return lte::resource_blocks(khz);
     }
     let whole = khz.is_multiple_of(1000).then_some(khz / 1000)?;
@@ -41,7 +40,7 @@ pub(in crate::radio) fn resource_blocks(cell: &Fields) -> Option<u32> {
 
 /// The pattern of an NR TDD cell, if it is one.
 pub(in crate::radio) fn tdd_pattern(cell: &Fields) -> Option<TddPattern> {
-    (cell.text("duplex")? == "tdd").then_some(())?;
+    (cell.chosen::<Duplex>()? == Duplex::Tdd).then_some(())?;
     cell.text("tdd_pattern")?.parse().ok()
 }
 
@@ -51,16 +50,16 @@ fn bandwidth_khz(cell: &Fields) -> Option<u32> {
 }
 
 fn range(cell: &Fields) -> FrequencyRange {
-    match cell.text("frequency_range") {
-        Some("fr2") => FrequencyRange::Fr2,
-        _ => FrequencyRange::Fr1,
+    match cell.chosen() {
+        Some(Frequencies::Fr2) => FrequencyRange::Fr2,
+        Some(Frequencies::Fr1) | None => FrequencyRange::Fr1,
     }
 }
 
 fn blocks(cell: &Fields, problems: &mut Problems) {
     let Some(bandwidth) = cell.real("bandwidth_mhz") else { return };
     let Some(most) = resource_blocks(cell) else {
-        if cell.variant == Some("lte") {
+        if cell.selected() == Some(AccessKind::Lte) {
             problems.add(
                 cell.origin_of("bandwidth_mhz"),
                 format!("`bandwidth_mhz` is {bandwidth}, but LTE has 1.4, 3, 5, 10, 15 and 20"),
@@ -110,7 +109,7 @@ fn nr_carrier(cell: &Fields, problems: &mut Problems) {
             );
         }
     }
-    if cell.text("duplex") == Some("tdd")
+    if cell.chosen::<Duplex>() == Some(Duplex::Tdd)
         && let Some(text) = cell.text("tdd_pattern")
     {
         let judged = text.parse::<TddPattern>().and_then(|pattern| {
@@ -160,10 +159,10 @@ fn data_slots(cell: &Fields, problems: &mut Problems) {
 /// Bytes of a block of all resource blocks at MCS 0.
 fn nr_block(cell: &Fields, suffix: &str, symbols: u32) -> Option<u32> {
     let count = |name: &str| Some(cell.count(&format!("{name}_{suffix}"))? as u32);
-    let table = match cell.text(&format!("mcs_table_{suffix}"))? {
-        "qam64" => McsTable::Qam64,
-        "qam64_low_se" => McsTable::Qam64LowSe,
-        _ => McsTable::Qam256,
+    let table = match cell.choice_of(&format!("mcs_table_{suffix}"))? {
+        NrMcsTable::Qam64 => McsTable::Qam64,
+        NrMcsTable::Qam64LowSe => McsTable::Qam64LowSe,
+        NrMcsTable::Qam256 => McsTable::Qam256,
     };
     let allocation = nr::Allocation {
         prbs: count("prbs").or(resource_blocks(cell))?,

@@ -2,7 +2,7 @@
 //! `[radio.time_alignment]`.
 
 use super::super::{
-    Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or,
+    Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
 };
 use super::{LTE, NR, NR_LTE, UMTS_EVDO, each};
 
@@ -20,16 +20,16 @@ pub(super) static SR: Table = Table {
                     "period_ms",
                     or("none", &MS_ABOVE_0),
                     Default::Value("10"),
-                    "Period of the PUCCH resource; \"none\": there is none, every request is \
-                     random access. NR has it in slots (TS 38.331 \
+                    "Period of the PUCCH resource. With \"none\" there is no resource, and every \
+                     request is a random access. NR has the period in slots (TS 38.331 \
                      SchedulingRequestResourceConfig), LTE in TS 36.213 table 10.1.5-1.",
                 ),
                 Key::new(
                     "offset_ms",
                     MS_FROM_0,
                     Default::Derived("4 (modulo the period), or the next slot with uplink"),
-                    "The first occasion; counts modulo the period. Occasions in slots without \
-                     uplink are none (TS 38.213 9.2.4, TS 36.213 10.1.5).",
+                    "Time of the first occasion, modulo the period. A slot without uplink has no \
+                     occasion (TS 38.213 9.2.4, TS 36.213 10.1.5).",
                 )
                 .needs(Need::Not("period_ms", "none")),
             ],
@@ -69,11 +69,11 @@ pub(super) static SR: Table = Table {
                     "preparation_ms",
                     MS_FROM_0,
                     Default::Value("0"),
-                    "From the trigger to the first occasion that the UE can still use.",
+                    "Time from the trigger to the first occasion that the UE can use.",
                 ),
                 Key::new(
                     "miss_probability",
-                    Kind::Share,
+                    Kind::Fraction,
                     Default::Value("0"),
                     "Probability that the base station does not see a request.",
                 ),
@@ -83,7 +83,8 @@ pub(super) static SR: Table = Table {
 };
 
 const TRANSMISSIONS: Kind = count(Unit::Plain, 1, 1 << 20);
-const MOST: &str = "Transmissions of a request; after them random access.";
+const MOST: &str = "Largest number of transmissions of a request. After them the UE uses random \
+                    access.";
 
 /// Buffer status report.
 pub(super) static BSR: Table = Table {
@@ -118,11 +119,8 @@ pub(super) static BSR: Table = Table {
         each(
             NR_LTE,
             &[Key::new(
-                "piggyback",
-                Kind::Choice(&[
-                    choice("padding", "In padding only, as specified."),
-                    choice("always", "In every transport block that can hold one."),
-                ]),
+                BsrPiggyback::KEY,
+                Kind::Choice(BsrPiggyback::CHOICES),
                 Default::Value("\"padding\""),
                 "When a report goes out although nothing has triggered one.",
             )],
@@ -143,8 +141,8 @@ const fn retransmission(default: &'static str) -> Key {
 pub(super) static GRANTS: Table = Table {
     header: "[radio.grants]",
     path: "radio.grants or radio.ue.N.grants",
-    doc: "What the base station grants for a mere request, and unasked. In UMTS and EV-DO every UE has a \
-          standing grant, and asks for nothing.",
+    doc: "What the base station grants for a scheduling request, and without one. In UMTS and \
+          EV-DO every UE has a standing grant and sends no request.",
     selector: Some("access"),
     groups: &[
         each(
@@ -155,51 +153,53 @@ pub(super) static GRANTS: Table = Table {
                     // A report and some data must fit.
                     count(Unit::Bytes, 16, 1 << 20),
                     Default::Value("100"),
-                    "Grant for a UE of which nothing is known but its scheduling request.",
+                    "Size of a grant for a UE that has only sent a scheduling request.",
                 ),
                 Key::new(
                     "forget_after_ms",
                     or("never", &MS_ABOVE_0),
                     Default::Value("\"never\""),
-                    "After this long without a word from the UE its last report no longer counts.",
+                    "Time after the UE's last transmission until its last report no longer \
+                     counts.",
                 ),
                 Key::new(
                     "proactive_period_ms",
                     or("none", &MS_ABOVE_0),
                     Default::Value("\"none\""),
-                    "Grants that the base station gives unasked. Unused, they are wasted.",
+                    "Period of grants that the base station gives without a request. A grant that \
+                     is not used is wasted.",
                 ),
                 Key::new(
                     "proactive_offset_ms",
                     MS_FROM_0,
                     Default::Value("0"),
-                    "The first one; counts modulo the period.",
+                    "Time of the first grant, modulo the period.",
                 )
                 .needs(PROACTIVE),
-                Key::new("proactive_bytes", GRANT, Default::Value("100"), "Size of each.")
+                Key::new("proactive_bytes", GRANT, Default::Value("100"), "Size of each grant.")
                     .needs(PROACTIVE),
                 Key::new(
                     "proactive_keep_ms",
                     or("always", &MS_ABOVE_0),
                     Default::Value("\"always\""),
-                    "They are given only this long after the UE last sent something.",
+                    "Time after the UE's last transmission for which these grants are given.",
                 )
                 .needs(PROACTIVE),
                 Key::new(
                     "configured_period_ms",
                     or("none", &MS_ABOVE_0),
                     Default::Value("\"none\""),
-                    "Configured grant, type 1 (TS 38.321 5.8.2): no PDCCH, and no transmission where \
-                 the UE has nothing.",
+                    "Period of the configured grant, type 1 (TS 38.321 5.8.2). It needs no PDCCH, \
+                     and a UE without data sends nothing.",
                 ),
                 Key::new(
                     "configured_offset_ms",
                     MS_FROM_0,
                     Default::Value("0"),
-                    "The first one; counts modulo the period.",
+                    "Time of the first grant, modulo the period.",
                 )
                 .needs(CONFIGURED),
-                Key::new("configured_bytes", GRANT, Default::Value("100"), "Size of each.")
+                Key::new("configured_bytes", GRANT, Default::Value("100"), "Size of each grant.")
                     .needs(CONFIGURED),
             ],
         ),
@@ -233,12 +233,12 @@ const fn rach(name: &'static str, default: &'static str, doc: &'static str) -> K
 }
 
 const WINDOW: &str = "ra-ResponseWindow.";
-const TO_WINDOW: &str = "From the end of the preamble to the beginning of ra-ResponseWindow.";
-const TO_RESPONSE: &str = "From the beginning of the window to the end of the response.";
-const TO_MSG3: &str = "From the end of the response to the end of Msg3.";
+const TO_WINDOW: &str = "Time from the end of the preamble to the beginning of ra-ResponseWindow.";
+const TO_RESPONSE: &str = "Time from the beginning of the window to the end of the response.";
+const TO_MSG3: &str = "Time from the end of the response to the end of Msg3.";
 const PREAMBLE: &str = "Length of the preamble.";
 const CONTENTION: &str = "ra-ContentionResolutionTimer.";
-const TO_RESOLUTION: &str = "From the end of Msg3 to the end of what resolves the contention.";
+const TO_RESOLUTION: &str = "Time from the end of Msg3 to the end of the contention resolution.";
 
 /// Random access.
 pub(super) static RACH: Table = Table {
@@ -251,11 +251,14 @@ pub(super) static RACH: Table = Table {
         each(
             NR_LTE,
             &[
-                enabled("False: a UE whose scheduling request fails sends it again and again."),
+                enabled(
+                    "Whether there is random access. Without it, a UE whose scheduling \
+                         request fails repeats the request.",
+                ),
                 Key::new("period_ms", MS_ABOVE_0, Default::Value("10"), "Period of PRACH.")
                     .needs(ON),
-                rach("offset_ms", "1", "The first occasion; counts modulo the period."),
-                rach("preparation_ms", "1", "From the trigger to the first usable occasion."),
+                rach("offset_ms", "1", "Time of the first occasion, modulo the period."),
+                rach("preparation_ms", "1", "Time from the trigger to the first usable occasion."),
             ],
         ),
         // TS 36.321 5.1.4: the window begins 3 subframes after the preamble; TS 36.213 6.1.1:
@@ -297,14 +300,14 @@ pub(super) static RACH: Table = Table {
                 .needs(ON),
                 Key::new(
                     "miss_probability",
-                    Kind::Share,
+                    Kind::Fraction,
                     Default::Value("0"),
                     "Probability that the base station does not see a preamble.",
                 )
                 .needs(ON),
                 Key::new(
                     "contention_probability",
-                    Kind::Share,
+                    Kind::Fraction,
                     Default::Value("0"),
                     "Probability that another UE has sent the same preamble and wins.",
                 )
@@ -324,7 +327,10 @@ pub(super) static TIME_ALIGNMENT: Table = Table {
     groups: &[each(
         NR_LTE,
         &[
-            enabled("False: always aligned. It needs `[radio.rach]`."),
+            enabled(
+                "Whether time alignment can be lost. Without this the UE is always aligned. \
+                     It needs `[radio.rach]`.",
+            ),
             Key::new(
                 "timer_ms",
                 or("infinity", &MS_ABOVE_0),
@@ -337,10 +343,18 @@ pub(super) static TIME_ALIGNMENT: Table = Table {
                 "command_every_ms",
                 MS_ABOVE_0,
                 Default::Value("1000"),
-                "The least time between two Timing Advance Commands, which go with downlink \
+                "Least time between two Timing Advance Commands. They are sent with downlink \
                  blocks.",
             )
             .needs(ON),
         ],
     )],
 };
+
+choices! {
+    /// Values of `piggyback`.
+    BsrPiggyback("piggyback") {
+        Padding = "padding": "A report goes out only in padding, as specified.",
+        Always = "always": "A report goes out in every transport block that can hold one.",
+    }
+}

@@ -1,7 +1,7 @@
 //! `[radio.rlc]` and `[radio.rlc_up]`.
 
 use super::super::{
-    Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or,
+    Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
 };
 use super::{ALL, LTE, NR, NR_LTE, UMTS, UMTS_EVDO, each};
 
@@ -17,11 +17,8 @@ pub(super) static RLC: Table = Table {
         each(
             NR_LTE,
             &[Key::new(
-                "mode",
-                Kind::Choice(&[
-                    choice("am", "Acknowledged: what HARQ loses is sent again."),
-                    choice("um", "Unacknowledged: what HARQ loses is lost."),
-                ]),
+                RlcMode::KEY,
+                Kind::Choice(RlcMode::CHOICES),
                 Default::Value("\"am\""),
                 "RLC mode.",
             )],
@@ -54,15 +51,15 @@ const NR_KEYS: &[Key] = &[
         "t_reordering_ms",
         or("infinity", &MS_FROM_0),
         Default::Value("100"),
-        "t-Reordering of PDCP (TS 38.323 7.3): how long a gap holds up what follows it. \
-         \"infinity\" in AM only.",
+        "t-Reordering of PDCP (TS 38.323 7.3): how long a gap delays the packets after it. \
+         \"infinity\" is possible in AM only.",
     )
     .values_of("t-Reordering"),
     Key::new(
         "out_of_order_delivery",
         Kind::Flag,
         Default::Value("false"),
-        "outOfOrderDelivery: PDCP hands packets up as they come.",
+        "outOfOrderDelivery: PDCP delivers packets as they arrive.",
     ),
 ];
 
@@ -77,7 +74,7 @@ const LTE_KEYS: &[Key] = &[
         "t_reordering_ms",
         MS_FROM_0,
         Default::Value("50"),
-        "t-Reordering of RLC (TS 36.322 7.3): how long a gap holds up what follows it.",
+        "t-Reordering of RLC (TS 36.322 7.3): how long a gap delays the packets after it.",
     )
     .values_of("t-Reordering"),
 ];
@@ -150,7 +147,8 @@ const UMTS_KEYS: &[Key] = &[
         "t_reordering_ms",
         MS_FROM_0,
         Default::Value("60"),
-        "T1 of MAC-hs, MAC-es: how long a gap is left to HARQ (TS 25.321 11.6.2.1, 11.8.3.2).",
+        "T1 of MAC-hs and MAC-es: how long HARQ may take to fill a gap (TS 25.321 11.6.2.1, \
+         11.8.3.2).",
     ),
     Key::new(
         "t_poll_retransmit_ms",
@@ -191,7 +189,7 @@ const PDCP: &[Key] = &[
         "status_report_required",
         Kind::Flag,
         Default::Value("true"),
-        "statusReportRequired: after a handover only what is missing is sent again.",
+        "statusReportRequired: after a handover only missing packets are sent again.",
     ),
 ];
 
@@ -203,21 +201,17 @@ const BUFFER: &[Key] = &[
         "buffer_packets",
         or("unlimited", &PACKETS),
         Default::Value("\"unlimited\""),
-        "Packets that may wait.",
+        "Number of packets that may wait.",
     ),
     Key::new(
         "buffer_bytes",
         or("unlimited", &BYTES),
         Default::Value("3000000"),
-        "Bytes of packets that may wait.",
+        "Number of bytes that may wait.",
     ),
     Key::new(
-        "aqm",
-        Kind::Choice(&[
-            choice("drop-tail", "Drops what arrives at a full buffer."),
-            choice("codel", "CoDel (RFC 8289)."),
-            choice("fq_codel", "Flow queues, each with CoDel (RFC 8290)."),
-        ]),
+        BufferAqm::KEY,
+        Kind::Choice(BufferAqm::CHOICES),
         Default::Value("\"drop-tail\""),
         "Active queue management.",
     ),
@@ -246,7 +240,7 @@ const BUFFER: &[Key] = &[
         "fq_codel_queues",
         or("one_per_flow", &QUEUES),
         Default::Value("1024"),
-        "Queues; flows that hash alike share one (RFC 8290 4.1.1).",
+        "Number of queues. Flows with the same hash share one (RFC 8290 4.1.1).",
     )
     .needs(FQ),
     Key::new(
@@ -260,7 +254,22 @@ const BUFFER: &[Key] = &[
         "l4s_step_ms",
         or("off", &MS_FROM_0),
         Default::Value("\"off\""),
-        "L4S: packets with ECT(1) that waited longer are marked, and CoDel leaves them alone \
-         (TS 23.501 5.37.3).",
+        "L4S: packets with ECT(1) that waited longer than this are marked, and CoDel does not act \
+         on them (TS 23.501 5.37.3).",
     ),
 ];
+
+choices! {
+    /// Values of `mode`.
+    RlcMode("mode") {
+        Am = "am": "Acknowledged mode: data that HARQ loses is sent again.",
+        Um = "um": "Unacknowledged mode: data that HARQ loses is lost.",
+    }
+
+    /// Values of `aqm`.
+    BufferAqm("aqm") {
+        DropTail = "drop-tail": "A packet that arrives at a full buffer is dropped.",
+        Codel = "codel": "CoDel (RFC 8289).",
+        FqCodel = "fq_codel": "A queue for each flow, each with CoDel (RFC 8290).",
+    }
+}

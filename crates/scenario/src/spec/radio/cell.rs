@@ -1,7 +1,7 @@
 //! `[radio.cell]`.
 
 use super::super::{
-    Choice, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or, real,
+    Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or, real,
 };
 use super::{ALL, EVDO, LTE, NR, NR_LTE, UMTS, each};
 
@@ -9,7 +9,7 @@ use super::{ALL, EVDO, LTE, NR, NR_LTE, UMTS, each};
 pub(crate) static CELL: Table = Table {
     header: "[radio.cell]",
     path: "radio.cell",
-    doc: "Radio technology, resources, scheduler, and how long the base station thinks.",
+    doc: "Radio technology, resources, scheduler and processing times of the base station.",
     selector: Some("access"),
     groups: &[
         each(ALL, ACCESS),
@@ -28,23 +28,18 @@ pub(crate) static CELL: Table = Table {
 };
 
 const ACCESS: &[Key] = &[Key::new(
-    "access",
-    Kind::Choice(&[
-        choice("nr", "NR."),
-        choice("lte", "LTE."),
-        choice("umts", "UMTS FDD."),
-        choice("evdo", "EV-DO Rev. A."),
-    ]),
+    AccessKind::KEY,
+    Kind::Choice(AccessKind::CHOICES),
     Default::Preset,
-    "Radio technology. It is the preset's, and decides which keys there are.",
+    "Radio technology. The preset decides it, and it decides which keys there are.",
 )];
 
 const CARRIER: &[Key] = &[
     Key::new(
-        "duplex",
-        Kind::Choice(&[choice("fdd", "By frequency."), choice("tdd", "By time.")]),
+        Duplex::KEY,
+        Kind::Choice(Duplex::CHOICES),
         Default::Preset,
-        "How the directions are kept apart.",
+        "How the two directions are separated.",
     ),
     Key::new(
         "bandwidth_mhz",
@@ -62,7 +57,7 @@ const CARRIER: &[Key] = &[
         "prbs_up",
         BLOCKS,
         Default::Derived("all of the bandwidth"),
-        "Resource blocks for uplink data: what PUCCH takes is left out.",
+        "Resource blocks for uplink data, without those of PUCCH.",
     ),
     Key::new("layers_down", LAYERS, Default::Preset, "Downlink layers; LTE has 1 or 2 here."),
 ];
@@ -76,10 +71,10 @@ const TDD: Need = Need::Is("duplex", "tdd");
 const NR_CARRIER: &[Key] = &[
     Key::new("layers_up", count(Unit::Plain, 1, 4), Default::Preset, "Uplink layers."),
     Key::new(
-        "frequency_range",
-        Kind::Choice(&[choice("fr1", "Below 7.125 GHz."), choice("fr2", "Above 24.25 GHz.")]),
+        Frequencies::KEY,
+        Kind::Choice(Frequencies::CHOICES),
         Default::Value("\"fr1\""),
-        "Frequency range (TS 38.104 5.1): it decides how many PRBs the bandwidth has.",
+        "Frequency range (TS 38.104 5.1). It decides how many PRBs the bandwidth has.",
     ),
     Key::new(
         "scs_khz",
@@ -106,13 +101,13 @@ const NR_CARRIER: &[Key] = &[
         "mcs_table_down",
         NR_MCS_TABLES,
         Default::Value("\"qam256\""),
-        "What a downlink MCS means (TS 38.214 5.1.3.1).",
+        "MCS table of the downlink (TS 38.214 5.1.3.1).",
     ),
     Key::new(
         "mcs_table_up",
         NR_MCS_TABLES,
         Default::Value("\"qam64\""),
-        "What an uplink MCS means (TS 38.214 6.1.4.1), without transform precoding.",
+        "MCS table of the uplink (TS 38.214 6.1.4.1), without transform precoding.",
     ),
     Key::new(
         "dmrs_down",
@@ -120,7 +115,13 @@ const NR_CARRIER: &[Key] = &[
         Default::Value("12"),
         "N_DMRS: resource elements of a PRB for PDSCH DM-RS (TS 38.214 5.1.3.2).",
     ),
-    Key::new("dmrs_up", ELEMENTS, Default::Value("12"), "The same for PUSCH (TS 38.214 6.1.4.2)."),
+    Key::new(
+        "dmrs_up",
+        ELEMENTS,
+        Default::Value("12"),
+        "N_DMRS: resource elements of a PRB for \
+                                                         PUSCH DM-RS (TS 38.214 6.1.4.2).",
+    ),
     Key::new(
         "overhead_down",
         OVERHEAD,
@@ -143,47 +144,46 @@ const NR_CARRIER: &[Key] = &[
         "feedback_symbols",
         count(Unit::Symbols, 0, 13),
         Default::Value("0"),
-        "Symbols of PUCCH at the end of a slot with uplink; 0 where PUCCH has PRBs of its own.",
+        "Symbols of PUCCH at the end of a slot with uplink. 0 means that PUCCH has PRBs of its \
+         own.",
     ),
     Key::new(
         "least_symbols_down",
         count(Unit::Symbols, 1, 14),
         Default::Value("4"),
-        "A slot with fewer downlink symbols beside control carries no data.",
+        "Smallest number of downlink symbols for data. A slot with fewer, control not counted, \
+         carries none.",
     ),
     Key::new(
         "least_symbols_up",
         count(Unit::Symbols, 1, 14),
         Default::Value("4"),
-        "A slot with fewer uplink symbols beside feedback carries no data.",
+        "Smallest number of uplink symbols for data. A slot with fewer, feedback not counted, \
+         carries none.",
     ),
     Key::new(
         "k0_slots",
         count(Unit::Slots, 0, 32),
         Default::Value("0"),
-        "K_0: from a DCI to its PDSCH (TS 38.214 5.1.2.1).",
+        "K_0: slots from a DCI to its PDSCH (TS 38.214 5.1.2.1).",
     ),
     Key::new(
         "k1_slots",
         count(Unit::Slots, 0, 15),
         Default::Derived("the least that UE processing capability 1 allows"),
-        "K_1: from a PDSCH to its feedback, at least; with TDD in the next slot with uplink \
-         (TS 38.213 9.2.3).",
+        "K_1: the least number of slots from a PDSCH to its feedback. With TDD the feedback is in \
+         the next slot with uplink (TS 38.213 9.2.3).",
     ),
     Key::new(
         "k2_slots",
         count(Unit::Slots, 0, 32),
         Default::Derived("the least that UE processing capability 1 allows"),
-        "K_2: from a grant to its PUSCH, at least; with TDD in the next slot with uplink \
-         (TS 38.214 6.1.2.1).",
+        "K_2: the least number of slots from a grant to its PUSCH. With TDD the PUSCH is in the \
+         next slot with uplink (TS 38.214 6.1.2.1).",
     ),
 ];
 
-const NR_MCS_TABLES: Kind = Kind::Choice(&[
-    choice("qam64", "Up to 64QAM (table 5.1.3.1-1)."),
-    choice("qam256", "Up to 256QAM (table 5.1.3.1-2)."),
-    choice("qam64_low_se", "Up to 64QAM, low spectral efficiency (table 5.1.3.1-3)."),
-]);
+const NR_MCS_TABLES: Kind = Kind::Choice(NrMcsTable::CHOICES);
 const ELEMENTS: Kind = count(Unit::Plain, 0, 72);
 const OVERHEAD: Kind = count(Unit::Plain, 0, 18);
 
@@ -203,13 +203,10 @@ const LTE_CARRIER: &[Key] = &[
     )
     .needs(TDD),
     Key::new(
-        "mcs_table_down",
-        Kind::Choice(&[
-            choice("qam64", "Up to 64QAM (table 7.1.7.1-1)."),
-            choice("qam256", "Up to 256QAM (table 7.1.7.1-1A)."),
-        ]),
+        LteMcsTable::KEY,
+        Kind::Choice(LteMcsTable::CHOICES),
         Default::Value("\"qam64\""),
-        "What a downlink MCS means (TS 36.213 7.1.7.1).",
+        "MCS table of the downlink (TS 36.213 7.1.7.1).",
     ),
     Key::new(
         "cfi",
@@ -231,11 +228,8 @@ const DCH_KBPS: Kind = count(Unit::Plain, 64, 384);
 
 const UMTS_CARRIER: &[Key] = &[
     Key::new(
-        "downlink",
-        Kind::Choice(&[
-            choice("hs_dsch", "HSDPA: one UE has a TTI of 2 ms."),
-            choice("dch", "Each UE has a dedicated channel."),
-        ]),
+        UmtsDown::KEY,
+        Kind::Choice(UmtsDown::CHOICES),
         Default::Preset,
         "What carries the downlink in CELL_DCH.",
     ),
@@ -246,8 +240,14 @@ const UMTS_CARRIER: &[Key] = &[
         "HS-DSCH category of the UEs: 5 to 10, 12 to 14 (TS 25.306 table 5.1a).",
     )
     .needs(HSDPA),
-    Key::new("hs_codes", count(Unit::Plain, 1, 15), Default::Value("15"), "HS-PDSCHs of the cell.")
-        .needs(HSDPA),
+    Key::new(
+        "hs_codes",
+        count(Unit::Plain, 1, 15),
+        Default::Value("15"),
+        "Number of HS-PDSCHs of \
+                                                                           the cell.",
+    )
+    .needs(HSDPA),
     Key::new(
         "dch_down_kbps",
         DCH_KBPS,
@@ -256,11 +256,8 @@ const UMTS_CARRIER: &[Key] = &[
     )
     .needs(Need::Is("downlink", "dch")),
     Key::new(
-        "uplink",
-        Kind::Choice(&[
-            choice("e_dch", "HSUPA: each UE sends what its serving grant allows."),
-            choice("dch", "Each UE has a dedicated channel."),
-        ]),
+        UmtsUp::KEY,
+        Kind::Choice(UmtsUp::CHOICES),
         Default::Preset,
         "What carries the uplink in CELL_DCH.",
     ),
@@ -275,7 +272,7 @@ const UMTS_CARRIER: &[Key] = &[
         "edch_tti_ms",
         MS_ABOVE_0,
         Default::Value("2"),
-        "TTI of the E-DCH: 2 or 10; not every category has 2.",
+        "TTI of the E-DCH: 2 or 10. Not every category has 2.",
     )
     .needs(HSUPA),
     Key::new(
@@ -289,43 +286,55 @@ const UMTS_CARRIER: &[Key] = &[
 
 /// Where the time goes between the core and the air.
 const UMTS_TIMES: &[Key] = &[
-    Key::new("iub_ms", MS_FROM_0, Default::Value("5"), "Iub: from RNC to Node B, and back."),
+    Key::new(
+        "iub_ms",
+        MS_FROM_0,
+        Default::Value("5"),
+        "Delay of the Iub, between RNC and Node B, \
+                                                        in each direction.",
+    ),
     Key::new(
         "rnc_ms",
         MS_FROM_0,
         Default::Value("3"),
-        "What a packet waits in the RNC, each way, beside its queue.",
+        "Time of a packet in the RNC, in each direction, without its queue.",
     ),
-    Key::new("node_b_ms", MS_FROM_0, Default::Value("2"), "What it waits in the Node B, each way."),
+    Key::new(
+        "node_b_ms",
+        MS_FROM_0,
+        Default::Value("2"),
+        "Time of a packet in the Node B, in \
+                                                           each direction.",
+    ),
 ];
 
 const EVDO_TIMES: &[Key] = &[Key::new(
     "access_network_ms",
     MS_FROM_0,
     Default::Value("10"),
-    "What a packet takes through base station, controller and the link between them, each way, \
-     beside its queue.",
+    "Time of a packet through base station, controller and the link between them, in each \
+     direction, without its queue.",
 )];
 
 const SCHEDULER: &[Key] = &[Key::new(
-    "scheduler",
-    Kind::Choice(SCHEDULERS),
+    Scheduler::KEY,
+    Kind::Choice(Scheduler::CHOICES),
     Default::Value("\"proportional_fair\""),
-    "Who gets the PRBs of a slot.",
+    "Which UE gets the PRBs of a slot.",
 )];
 
 const SCHEDULER_UP: &[Key] = &[Key::new(
     "scheduler_up",
-    Kind::Choice(SCHEDULERS),
+    Kind::Choice(Scheduler::CHOICES),
     Default::Derived("as `scheduler`"),
-    "The same for the uplink.",
+    "Which UE gets the PRBs of an uplink slot.",
 )];
 
 const FAIRNESS: &[Key] = &[Key::new(
     "proportional_fair_ms",
     MS_ABOVE_0,
     Default::Value("100"),
-    "Time over which proportional fair's average forgets.",
+    "Time constant of the average rate in proportional fair.",
 )];
 
 const REST: &[Key] = &[
@@ -333,51 +342,109 @@ const REST: &[Key] = &[
         "ues_per_slot",
         or("unlimited", &UES),
         Default::Value("\"unlimited\""),
-        "Most UEs with a PDCCH of one direction in one slot.",
+        "Largest number of UEs with a PDCCH of one direction in one slot.",
     ),
     Key::new(
         "processing_down_ms",
         MS_FROM_0,
         Default::Derived("0.5 in NR, 1 in LTE"),
-        "From a downlink packet's arrival until the scheduler can put it into a block.",
+        "Time from the arrival of a downlink packet until the scheduler can put it into a block.",
     ),
     Key::new(
         "processing_up_ms",
         MS_FROM_0,
         Default::Derived("0.5 in NR, 1.5 in LTE"),
-        "From the end of a slot with an uplink block until its packets leave the base station.",
+        "Time from the end of a slot with an uplink block until its packets leave the base \
+         station.",
     ),
     Key::new(
         "processing_grant_ms",
         MS_FROM_0,
         Default::Derived("0.5 in NR, 3 in LTE"),
-        "From the end of a slot with a scheduling request, or with a buffer status report, until \
-         a grant can take it into account.",
+        "Time from the end of a slot with a scheduling request, or with a buffer status report, \
+         until a grant can take it into account.",
     ),
 ];
 
 const BLER: &[Key] = &[
     Key::new(
-        "bler_curve",
-        Kind::Choice(&[
-            choice("published", "Through published 10 % points of CQI 1 to 15."),
-            choice("shannon_gap", "At a distance from Shannon's bound."),
-        ]),
+        BlerCurve::KEY,
+        Kind::Choice(BlerCurve::CHOICES),
         Default::Value("\"published\""),
-        "At which SINR a block fails with 10 %.",
+        "The SINR at which 10 % of the blocks fail.",
     ),
-    Key::new("shannon_gap_db", real("dB", 0.0, 20.0), Default::Value("3"), "That distance.")
-        .needs(Need::Is("bler_curve", "shannon_gap")),
+    Key::new(
+        "shannon_gap_db",
+        real("dB", 0.0, 20.0),
+        Default::Value("3"),
+        "Distance from \
+                                                                            Shannon's bound.",
+    )
+    .needs(Need::Is("bler_curve", "shannon_gap")),
     Key::new(
         "bler_steepness_per_db",
         real("1/dB", 0.1, 100.0),
         Default::Value("12"),
-        "How steep the curves are: 12 is from 90 % to 10 % within 0.37 dB.",
+        "Steepness of the curves. With 12 they fall from 90 % to 10 % within 0.37 dB.",
     ),
 ];
 
-const SCHEDULERS: &[Choice] = &[
-    choice("round_robin", "Equal PRBs for all."),
-    choice("proportional_fair", "Highest rate over average rate first."),
-    choice("max_rate", "Highest rate first (max C/I)."),
-];
+choices! {
+    /// Values of `scheduler`.
+    Scheduler("scheduler") {
+        RoundRobin = "round_robin": "Equal PRBs for all.",
+        ProportionalFair = "proportional_fair": "Highest rate over average rate first.",
+        MaxRate = "max_rate": "Highest rate first (max C/I).",
+    }
+
+    /// Values of `mcs_table_down`.
+    NrMcsTable("mcs_table_down") {
+        Qam64 = "qam64": "Up to 64QAM (table 5.1.3.1-1).",
+        Qam256 = "qam256": "Up to 256QAM (table 5.1.3.1-2).",
+        Qam64LowSe = "qam64_low_se": "Up to 64QAM, low spectral efficiency (table 5.1.3.1-3).",
+    }
+
+    /// Values of `access`.
+    AccessKind("access") {
+        Nr = "nr": "NR.",
+        Lte = "lte": "LTE.",
+        Umts = "umts": "UMTS FDD.",
+        Evdo = "evdo": "EV-DO Rev. A.",
+    }
+
+    /// Values of `duplex`.
+    Duplex("duplex") {
+        Fdd = "fdd": "By frequency.",
+        Tdd = "tdd": "By time.",
+    }
+
+    /// Values of `frequency_range`.
+    Frequencies("frequency_range") {
+        Fr1 = "fr1": "Below 7.125 GHz.",
+        Fr2 = "fr2": "Above 24.25 GHz.",
+    }
+
+    /// Values of `mcs_table_down`.
+    LteMcsTable("mcs_table_down") {
+        Qam64 = "qam64": "Up to 64QAM (table 7.1.7.1-1).",
+        Qam256 = "qam256": "Up to 256QAM (table 7.1.7.1-1A).",
+    }
+
+    /// Values of `downlink`.
+    UmtsDown("downlink") {
+        HsDsch = "hs_dsch": "HSDPA: one UE has a TTI of 2 ms.",
+        Dch = "dch": "Each UE has a dedicated channel.",
+    }
+
+    /// Values of `uplink`.
+    UmtsUp("uplink") {
+        EDch = "e_dch": "HSUPA: each UE sends what its serving grant allows.",
+        Dch = "dch": "Each UE has a dedicated channel.",
+    }
+
+    /// Values of `bler_curve`.
+    BlerCurve("bler_curve") {
+        Published = "published": "Curves through published 10 % points of CQI 1 to 15.",
+        ShannonGap = "shannon_gap": "Curves at a distance from Shannon's bound.",
+    }
+}

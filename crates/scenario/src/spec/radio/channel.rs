@@ -1,14 +1,14 @@
 //! `[radio.channel]` and `[radio.channel_up]`.
 
-use super::super::{Default, Key, Kind, MS_ABOVE_0, Need, Table, Unit, choice, count, or, real};
+use super::super::{Chosen, Default, Key, Kind, MS_ABOVE_0, Need, Table, Unit, count, or, real};
 use super::{ALL, each};
 
 /// The channel of one direction.
 pub(crate) static CHANNEL: Table = Table {
     header: "[radio.channel] and [radio.channel_up]",
     path: "radio.channel or radio.channel_up or radio.ue.N.channel",
-    doc: "What the radio is worth. A table that has `sinr_db`, `file` or `distance_m` need not say \
-          `model`.",
+    doc: "The quality of the radio. A table that has `sinr_db`, `file` or `distance_m` does not \
+          need `model`.",
     selector: None,
     groups: &[each(ALL, KEYS)],
 };
@@ -25,20 +25,16 @@ const KMH: Kind = real("km/h", 0.0, 2_000.0);
 
 const KEYS: &[Key] = &[
     Key::new(
-        "model",
-        Kind::Choice(&[
-            choice("constant", "The same SINR at all times."),
-            choice("trace", "A recording."),
-            choice("process", "Path loss, shadowing and fading of a UE that may move."),
-        ]),
+        ChannelModel::KEY,
+        Kind::Choice(ChannelModel::CHOICES),
         Default::Value("\"constant\""),
-        "Where the quality comes from.",
+        "Where the channel's quality comes from.",
     ),
     Key::new(
         "sinr_db",
         real("dB", -30.0, 100.0),
         Default::Value("30"),
-        "Signal to interference and noise ratio, of each layer.",
+        "Signal to interference and noise ratio of each layer.",
     )
     .needs(CONSTANT),
     Key::new(
@@ -50,46 +46,29 @@ const KEYS: &[Key] = &[
     )
     .needs(TRACE),
     Key::new(
-        "log_column",
-        Kind::Choice(&[
-            choice("snr", "`SNR`; of a non-standalone 5G connection the LTE anchor's."),
-            choice("cqi", "`CQI`."),
-        ]),
+        SignalColumn::KEY,
+        Kind::Choice(SignalColumn::CHOICES),
         Default::Value("\"snr\""),
-        "Which column of a G-NetTrack Pro log counts.",
+        "Which column of a G-NetTrack Pro log is used.",
     )
     .needs(TRACE),
     Key::new(
-        "missing",
-        Kind::Choice(&[
-            choice("hold", "The value before it holds."),
-            choice("outage", "There is no channel: nothing that is sent arrives."),
-        ]),
+        MissingValue::KEY,
+        Kind::Choice(MissingValue::CHOICES),
         Default::Value("\"hold\""),
         "What a row without a value means.",
     )
     .needs(TRACE),
     Key::new(
-        "at_end",
-        Kind::Choice(&[
-            choice("loop", "It starts again."),
-            choice("hold", "The last value stays."),
-        ]),
+        TraceEnd::KEY,
+        Kind::Choice(TraceEnd::CHOICES),
         Default::Value("\"loop\""),
-        "What follows the recording's end.",
+        "What follows the end of the recording.",
     )
     .needs(TRACE),
     Key::new(
-        "path_loss",
-        Kind::Choice(&[
-            choice("uma_los", "Urban macro, line of sight."),
-            choice("uma_nlos", "Urban macro, no line of sight."),
-            choice("umi_los", "Urban micro, line of sight."),
-            choice("umi_nlos", "Urban micro, no line of sight."),
-            choice("inh_los", "Indoor office, line of sight."),
-            choice("inh_nlos", "Indoor office, no line of sight."),
-            choice("exponent", "`path_loss_at_1_m_db` + 10 `path_loss_exponent` log10(d / 1 m)."),
-        ]),
+        PathLossModel::KEY,
+        Kind::Choice(PathLossModel::CHOICES),
         Default::Value("\"uma_nlos\""),
         "Mean loss over distance (TR 38.901 table 7.4.1-1).",
     )
@@ -119,8 +98,8 @@ const KEYS: &[Key] = &[
         "distance_m",
         PLACE,
         Default::Value("200"),
-        "Where the UE starts on its straight road, from the point nearest to the base station; \
-         negative: before it.",
+        "Where the UE starts on its straight road, measured from the point that is nearest to the \
+         base station. A negative value is before that point.",
     )
     .needs(PROCESS),
     Key::new(
@@ -134,15 +113,16 @@ const KEYS: &[Key] = &[
         "speed_kmh",
         KMH,
         Default::Value("0"),
-        "How fast the UE drives: towards larger distances, until it turns.",
+        "Speed of the UE. It moves towards larger distances until it turns.",
     )
     .needs(PROCESS),
     Key::new(
         "turn_m",
         or("never", &PLACE),
         Default::Value("\"never\""),
-        "Where on the road it turns, drives back to where it started, and turns again; less than \
-         `distance_m`: it drives towards the base station first.",
+        "Point of the road at which the UE turns. It then moves back to where it started, and \
+         turns again. If this is less than `distance_m`, the UE moves towards the base station \
+         first.",
     )
     .needs(PROCESS),
     Key::new(
@@ -158,7 +138,7 @@ const KEYS: &[Key] = &[
         "transmit_dbm",
         real("dBm", -50.0, 100.0),
         Default::Value("46"),
-        "Transmit power, all of it in the carrier's bandwidth; 23 is a UE's (TS 38.101-1 6.2.1).",
+        "Transmit power in the whole bandwidth of the carrier. A UE has 23 (TS 38.101-1 6.2.1).",
     )
     .needs(PROCESS),
     Key::new(
@@ -179,30 +159,27 @@ const KEYS: &[Key] = &[
         "interference_db",
         real("dB", 0.0, 100.0),
         Default::Value("0"),
-        "Interference and noise over noise alone.",
+        "Ratio of interference and noise to noise alone.",
     )
     .needs(PROCESS),
     Key::new(
         "shadowing_db",
         real("dB", 0.0, 50.0),
         Default::Value("0"),
-        "Standard deviation of the shadowing (TR 38.901 table 7.4.1-1); 0: none.",
+        "Standard deviation of the shadowing (TR 38.901 table 7.4.1-1). 0 means no shadowing.",
     )
     .needs(PROCESS),
     Key::new(
         "shadowing_correlation_m",
         real("metres", 0.1, 10_000.0),
         Default::Value("50"),
-        "Distance over which its autocorrelation falls to 1/e (TR 38.901 table 7.5-6).",
+        "Distance over which the autocorrelation of the shadowing falls to 1/e (TR 38.901 table \
+         7.5-6).",
     )
     .needs(PROCESS),
     Key::new(
-        "fading",
-        Kind::Choice(&[
-            choice("none", "None."),
-            choice("rayleigh", "No direct path."),
-            choice("rician", "A direct path, `rician_k_db` stronger than the others."),
-        ]),
+        Fading::KEY,
+        Kind::Choice(Fading::CHOICES),
         Default::Value("\"none\""),
         "Fading by multipath.",
     )
@@ -211,7 +188,7 @@ const KEYS: &[Key] = &[
         "fading_kmh",
         KMH,
         Default::Derived("`speed_kmh`"),
-        "Speed of the UE, or of what moves around it, that makes it fade.",
+        "Speed that causes the fading: the UE's, or that of objects around it.",
     )
     .needs(PROCESS),
     Key::new(
@@ -230,13 +207,58 @@ const KEYS: &[Key] = &[
          table 7.5-6: 9 in UMa and UMi, 7 indoors).",
     )
     .needs(PROCESS),
-    Key::new("step_ms", MS_ABOVE_0, Default::Value("1"), "The channel is constant for this long.")
+    Key::new("step_ms", MS_ABOVE_0, Default::Value("1"), "Time for which the channel is constant.")
         .needs(PROCESS),
     Key::new(
         "sinr_ceiling_db",
         or("none", &CEILING),
         Default::Value("\"none\""),
-        "Upper bound by what the transmitter distorts.",
+        "Upper bound of the SINR, from distortion in the transmitter.",
     )
     .needs(PROCESS),
 ];
+
+choices! {
+    /// Values of `model`.
+    ChannelModel("model") {
+        Constant = "constant": "The SINR is the same at all times.",
+        Trace = "trace": "The quality follows a recording.",
+        Process = "process": "Path loss, shadowing and fading of a UE that may move.",
+    }
+
+    /// Values of `log_column`.
+    SignalColumn("log_column") {
+        Snr = "snr": "`SNR`. In a non-standalone 5G connection it is the LTE anchor's.",
+        Cqi = "cqi": "`CQI`.",
+    }
+
+    /// Values of `missing`.
+    MissingValue("missing") {
+        Hold = "hold": "The value before it holds.",
+        Outage = "outage": "There is no channel: nothing that is sent arrives.",
+    }
+
+    /// Values of `at_end`.
+    TraceEnd("at_end") {
+        Loop = "loop": "The recording starts again.",
+        Hold = "hold": "The last value stays.",
+    }
+
+    /// Values of `path_loss`.
+    PathLossModel("path_loss") {
+        UmaLos = "uma_los": "Urban macro, line of sight.",
+        UmaNlos = "uma_nlos": "Urban macro, no line of sight.",
+        UmiLos = "umi_los": "Urban micro, line of sight.",
+        UmiNlos = "umi_nlos": "Urban micro, no line of sight.",
+        InhLos = "inh_los": "Indoor office, line of sight.",
+        InhNlos = "inh_nlos": "Indoor office, no line of sight.",
+        Exponent = "exponent": "`path_loss_at_1_m_db` + 10 `path_loss_exponent` log10(d / 1 m).",
+    }
+
+    /// Values of `fading`.
+    Fading("fading") {
+        None = "none": "None.",
+        Rayleigh = "rayleigh": "No direct path.",
+        Rician = "rician": "A direct path, `rician_k_db` stronger than the others.",
+    }
+}

@@ -1,7 +1,7 @@
 //! `[radio.link_adaptation]`, `[radio.harq]` and `[radio.ambr]`.
 
 use super::super::{
-    Choice, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, choice, count, or, real,
+    Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or, real,
 };
 use super::{ALL, EVDO, LTE, NR, NR_LTE, UMTS, each};
 
@@ -9,8 +9,8 @@ use super::{ALL, EVDO, LTE, NR, NR_LTE, UMTS, each};
 pub(super) static LINK_ADAPTATION: Table = Table {
     header: "[radio.link_adaptation] and [radio.link_adaptation_up]",
     path: "radio.link_adaptation or radio.link_adaptation_up or radio.ue.N.link_adaptation",
-    doc: "How an MCS is chosen, and when the base station learns about the channel. In the uplink \
-          it measures itself.",
+    doc: "How the MCS is chosen, and when the base station learns about the channel. In the \
+          uplink the base station measures it.",
     selector: Some("access"),
     groups: &[
         each(
@@ -20,54 +20,56 @@ pub(super) static LINK_ADAPTATION: Table = Table {
                     "fixed_mcs",
                     or("adaptive", &MCS),
                     Default::Value("\"adaptive\""),
-                    "Always this MCS.",
+                    "The MCS of every block.",
                 ),
                 Key::new(
                     "bler_target",
                     real("", 0.000_001, 0.9),
                     Default::Value("0.1"),
-                    "Share of first transmissions that may fail, at which the outer loop aims.",
+                    "Target of the outer loop: the share of first transmissions that fail.",
                 )
                 .needs(ADAPTIVE),
                 Key::new(
                     "outer_loop_step_db",
                     real("dB", 0.0, 10.0),
                     Default::Value("0.5"),
-                    "What a NACK takes off the outer loop's offset; 0: no outer loop.",
+                    "Amount by which a NACK lowers the offset of the outer loop. 0 means no outer \
+                     loop.",
                 )
                 .needs(ADAPTIVE),
                 Key::new(
                     "outer_loop_start_db",
                     OFFSET,
                     Default::Value("0"),
-                    "The offset at the start.",
+                    "Offset of the outer loop at the start.",
                 )
                 .needs(ADAPTIVE),
                 Key::new(
                     "outer_loop_lowest_db",
                     OFFSET,
                     Default::Value("-15"),
-                    "The smallest offset.",
+                    "Smallest offset of the outer loop.",
                 )
                 .needs(ADAPTIVE),
                 Key::new(
                     "outer_loop_highest_db",
                     OFFSET,
                     Default::Value("15"),
-                    "The largest offset.",
+                    "Largest offset of the outer loop.",
                 )
                 .needs(ADAPTIVE),
                 Key::new(
                     "fixed_bler",
-                    or("from_sinr", &Kind::Share),
+                    or("from_sinr", &Kind::Fraction),
                     Default::Value("\"from_sinr\""),
                     "Probability that a first transmission fails, whatever the channel.",
                 ),
                 Key::new(
                     "fixed_bler_retransmission",
-                    Kind::Share,
+                    Kind::Fraction,
                     Default::Value("0"),
-                    "Probability that a retransmission fails after all before it have.",
+                    "Probability that a retransmission fails after all earlier transmissions \
+                     failed.",
                 )
                 .needs(Need::Not("fixed_bler", "from_sinr")),
             ],
@@ -93,14 +95,14 @@ const fn period(default: &'static str) -> Key {
 }
 
 const OFFSET_MS: Key =
-    Key::new("cqi_offset_ms", MS_FROM_0, Default::Value("0"), "The first measurement.");
+    Key::new("cqi_offset_ms", MS_FROM_0, Default::Value("0"), "Time of the first measurement.");
 
 const fn delay(default: &'static str) -> Key {
     Key::new(
         "cqi_delay_ms",
         MS_FROM_0,
         Default::Value(default),
-        "From a measurement until the scheduler uses it.",
+        "Time from a measurement until the scheduler uses it.",
     )
 }
 
@@ -120,7 +122,7 @@ pub(super) static HARQ: Table = Table {
                     "processes",
                     count(Unit::Plain, 1, 32),
                     Default::Value("16"),
-                    "Processes (TS 38.214 5.1, 6.1).",
+                    "Number of HARQ processes (TS 38.214 5.1, 6.1).",
                 ),
                 Key::new("max_transmissions", TRANSMISSIONS, Default::Value("4"), MOST),
             ],
@@ -138,8 +140,8 @@ pub(super) static HARQ: Table = Table {
                     "processing_ms",
                     MS_FROM_0,
                     Default::Derived("a slot in NR, 3 in LTE"),
-                    "From the feedback's arrival to the earliest slot that can answer it, where \
-                     HARQ is asynchronous.",
+                    "Time from the arrival of the feedback to the earliest slot that can answer \
+                     it, where HARQ is asynchronous.",
                 ),
                 combining("\"incremental_redundancy\""),
                 mother_rate("0.3333333333333333"),
@@ -151,21 +153,22 @@ pub(super) static HARQ: Table = Table {
             ALL,
             &[Key::new(
                 "nack_to_ack",
-                Kind::Share,
+                Kind::Fraction,
                 Default::Value("0"),
-                "Probability that a NACK is taken for an ACK: the block is lost to HARQ.",
+                "Probability that a NACK is received as an ACK. HARQ then loses the block.",
             )],
         ),
     ],
 };
 
 const TRANSMISSIONS: Kind = count(Unit::Plain, 1, 28);
-const UMTS_MOST: &str = "Most transmissions of a block, the first included. A DCH has one.";
+const UMTS_MOST: &str = "Largest number of transmissions of a block, the first included. A DCH \
+                         has one.";
 
 const fn combining(default: &'static str) -> Key {
     Key::new(
-        "combining",
-        Kind::Choice(COMBININGS),
+        HarqCombining::KEY,
+        Kind::Choice(HarqCombining::CHOICES),
         Default::Value(default),
         "What the receiver does with the transmissions of one block.",
     )
@@ -177,24 +180,19 @@ const fn mother_rate(default: &'static str) -> Key {
         real("", 0.05, 1.0),
         // TS 36.212 5.1.3.2, TS 38.212 5.3.2
         Default::Value(default),
-        "Lowest code rate, below which bits repeat: 1/3 of LTE's turbo code and NR's base graph 1, \
-         1/5 of base graph 2 and of EV-DO's turbo code.",
+        "Lowest code rate. Below it bits are repeated. It is 1/3 for LTE's turbo code and NR's \
+         base graph 1, and 1/5 for base graph 2 and EV-DO's turbo code.",
     )
     .needs(Need::Is("combining", "incremental_redundancy"))
 }
 
-const COMBININGS: &[Choice] = &[
-    choice("incremental_redundancy", "Each transmission brings new bits."),
-    choice("chase", "Equal transmissions add up."),
-    choice("discard", "What failed is forgotten."),
-];
-const MOST: &str = "Most transmissions of a block, the first included.";
+const MOST: &str = "Largest number of transmissions of a block, the first included.";
 
 /// Rate caps.
 pub(super) static AMBR: Table = Table {
     header: "[radio.ambr]",
     path: "radio.ambr or radio.ue.N.ambr",
-    doc: "UE-AMBR (TS 23.501 5.7.2.6), kept by the scheduler: packets wait.",
+    doc: "UE-AMBR (TS 23.501 5.7.2.6). The scheduler enforces it, so packets wait.",
     selector: Some("access"),
     groups: &[
         each(
@@ -203,7 +201,7 @@ pub(super) static AMBR: Table = Table {
                 "down_mbps",
                 or("unlimited", &Kind::Rate),
                 Default::Value("\"unlimited\""),
-                "Cap of the downlink.",
+                "Largest rate of the downlink.",
             )],
         ),
         each(
@@ -212,7 +210,8 @@ pub(super) static AMBR: Table = Table {
                 "up_mbps",
                 or("unlimited", &Kind::Rate),
                 Default::Value("\"unlimited\""),
-                "Cap of the uplink. In UMTS and EV-DO it is the serving grant.",
+                "Largest rate of the uplink. In UMTS and EV-DO the serving grant limits it \
+                 instead.",
             )],
         ),
         each(
@@ -221,8 +220,18 @@ pub(super) static AMBR: Table = Table {
                 "bucket_bytes",
                 count(Unit::Bytes, 1, 1 << 40),
                 Default::Value("100000"),
-                "What may pass at once after a pause; over the rate, it is the averaging window.",
+                "Bytes that may pass at once after a pause. Divided by the rate it is the \
+                 averaging window.",
             )],
         ),
     ],
 };
+
+choices! {
+    /// Values of `combining`.
+    HarqCombining("combining") {
+        IncrementalRedundancy = "incremental_redundancy": "Each transmission brings new bits.",
+        Chase = "chase": "Equal transmissions are added.",
+        Discard = "discard": "A failed transmission is discarded.",
+    }
+}

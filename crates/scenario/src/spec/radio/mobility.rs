@@ -1,8 +1,8 @@
 //! `[[radio.neighbour]]`, `[[radio.handover]]` and `[radio.mobility]`.
 
 use super::super::{
-    Choice, Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, S_ABOVE_0, S_FROM_0,
-    Table, Unit, choice, count, real,
+    Chosen, Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, S_ABOVE_0, S_FROM_0,
+    Table, Unit, count, real,
 };
 use super::{PART_KEYS, part};
 
@@ -11,10 +11,9 @@ pub(crate) static NEIGHBOUR: Table = Table {
     header: "[[radio.neighbour]]",
     path: "radio.neighbour.N",
     doc: "Another cell, into which UEs can move. It starts from its own preset. With the same \
-          `access` as the first cell it has what stands in `[radio]`, and over that its own \
-          tables; what single UEs have of their own holds in the first cell only. Beside LTE, a \
-          neighbour of NR is the leg that is added and dropped (EN-DC): the bearer is in one or \
-          the other.",
+          `access` as the first cell it has the tables of `[radio]`, and its own tables come \
+          before those. Tables of single UEs hold in the first cell only. Beside LTE, a neighbour \
+          of NR is the leg that is added and dropped (EN-DC): the bearer is in one or the other.",
     selector: None,
     groups: &[
         Group {
@@ -44,7 +43,7 @@ pub(crate) static NEIGHBOUR: Table = Table {
 pub(crate) static HANDOVER: Table = Table {
     header: "[[radio.handover]]",
     path: "radio.handover.N",
-    doc: "A change of cell at a fixed time. A UE that is there already stays.",
+    doc: "A change of cell at a fixed time. A UE that is already in that cell stays.",
     selector: None,
     groups: &[Group {
         variants: &[],
@@ -54,23 +53,21 @@ pub(crate) static HANDOVER: Table = Table {
                 "at_s",
                 S_FROM_0,
                 Default::Required,
-                "When the UE is told; one that is between two cells goes as soon as it can.",
+                "When the UE gets the command. A UE that is between two cells goes as soon as it \
+                 can.",
             ),
-            Key::new("every_s", S_ABOVE_0, Default::Absent("once"), "Again after each of these."),
-            Key::new("ue", Kind::Name, Default::Absent("all"), "Which UE."),
-            Key::new("to", Kind::Name, Default::Required, "Name of the cell that it goes to."),
+            Key::new(
+                "every_s",
+                S_ABOVE_0,
+                Default::Absent("once"),
+                "Period with which the \
+                                                                     handover is repeated.",
+            ),
+            Key::new("ue", Kind::Name, Default::Absent("all"), "Name of the UE."),
+            Key::new("to", Kind::Name, Default::Required, "Name of the cell that the UE goes to."),
         ],
     }],
 };
-
-const FORWARDING: &[Choice] = &[
-    choice(
-        "all",
-        "what waits there and what still comes is forwarded; in AM nothing is lost (TS 38.300 \
-         9.2.3.2.2).",
-    ),
-    choice("none", "it is lost, until the path is switched."),
-];
 
 const DECIBELS: Kind = real("dB", -30.0, 30.0);
 
@@ -78,9 +75,9 @@ const DECIBELS: Kind = real("dB", -30.0, 30.0);
 pub(crate) static MOBILITY: Table = Table {
     header: "[radio.mobility]",
     path: "radio.mobility",
-    doc: "How a change of cell goes (TS 36.300 10.1.2.1, TS 38.300 9.2.3.2), and what UEs measure \
-          and report. Without it, neighbours and handovers a UE stays where it is, and keeps a \
-          link that has failed.",
+    doc: "How a change of cell takes place (TS 36.300 10.1.2.1, TS 38.300 9.2.3.2), and what UEs \
+          measure and report. Without this table, without neighbours and without handovers a UE \
+          stays in its cell and keeps a link that has failed.",
     selector: None,
     groups: &[
         Group {
@@ -91,19 +88,19 @@ pub(crate) static MOBILITY: Table = Table {
                     "interruption_ms",
                     MS_FROM_0,
                     Default::Value("50"),
-                    "From the command until the UE can send and receive in the target, random \
-                     access included (TR 36.881 5.2.2: about 49.5 ms); not less than \
+                    "Time from the command until the UE can send and receive in the target, \
+                     random access included (TR 36.881 5.2.2: about 49.5 ms). It is not less than \
                      `forwarding_delay_ms`.",
                 ),
                 Key::new(
                     "preparation_ms",
                     MS_FROM_0,
                     Default::Value("50"),
-                    "From a measurement report to the command; data goes on.",
+                    "Time from a measurement report to the command. Data continues to flow.",
                 ),
                 Key::new(
-                    "forwarding",
-                    Kind::Choice(FORWARDING),
+                    DataForwarding::KEY,
+                    Kind::Choice(DataForwarding::CHOICES),
                     Default::Value("\"all\""),
                     "What the old base station does with downlink packets.",
                 ),
@@ -111,13 +108,13 @@ pub(crate) static MOBILITY: Table = Table {
                     "forwarding_delay_ms",
                     MS_FROM_0,
                     Default::Value("5"),
-                    "From one base station to the other (X2, Xn).",
+                    "Delay between the base stations (X2, Xn).",
                 ),
                 Key::new(
                     "path_switch_ms",
                     MS_FROM_0,
                     Default::Value("20"),
-                    "From the UE's arrival until the core sends to the target.",
+                    "Time from the UE's arrival until the core sends to the target.",
                 ),
                 Key::new(
                     "measurement_period_ms",
@@ -135,30 +132,32 @@ pub(crate) static MOBILITY: Table = Table {
                     "a3",
                     Kind::Flag,
                     Default::Derived("true with neighbours and without `[[radio.handover]]`"),
-                    "A UE starts in the best cell and moves by event A3: a neighbour is better \
-                     than the serving cell (TS 36.331 and TS 38.331 5.5.4.4), by SINR.",
+                    "Whether UEs start in the best cell and move by event A3: the SINR of a \
+                     neighbour is better than that of the serving cell (TS 36.331 and TS 38.331 \
+                     5.5.4.4).",
                 ),
                 Key::new("a3_offset_db", DECIBELS, Default::Value("3"), "a3-Offset.").needs(A3),
                 Key::new(
                     "a3_hysteresis_db",
                     real("dB", 0.0, 15.0),
                     Default::Value("1"),
-                    "Hysteresis: above the offset to begin with, below it to end.",
+                    "Hysteresis of event A3: the event begins this much above the offset, and \
+                     ends this much below it.",
                 )
                 .needs(A3),
                 Key::new(
                     "time_to_trigger_ms",
                     MS_FROM_0,
                     Default::Value("160"),
-                    "timeToTrigger: how long it has to be better.",
+                    "timeToTrigger: how long the neighbour has to be better.",
                 )
                 .needs(A3),
                 Key::new(
                     "filter_coefficient",
                     count(Unit::Plain, 0, 19),
                     Default::Value("4"),
-                    "k of the layer 3 filter: the newest of samples 200 ms apart has the weight \
-                     2^(-k/4) (TS 36.331, TS 38.331 5.5.3.2).",
+                    "k of the layer 3 filter. Samples are 200 ms apart, and the newest has the \
+                     weight 2^(-k/4) (TS 36.331, TS 38.331 5.5.3.2).",
                 )
                 .needs(A3),
             ],
@@ -171,8 +170,9 @@ pub(crate) static MOBILITY: Table = Table {
                     "link_failure",
                     Kind::Flag,
                     Default::Value("true"),
-                    "A link fails by T310 or when RLC has retransmitted as often as it may (TS \
-                     36.331 5.3.11, TS 38.331 5.3.10); the UE connects again in the best cell.",
+                    "Whether a link can fail: by T310, or when RLC reaches its largest number of \
+                     retransmissions (TS 36.331 5.3.11, TS 38.331 5.3.10). The UE then connects \
+                     again in the best cell.",
                 ),
                 Key::new(
                     "q_out_db",
@@ -185,39 +185,45 @@ pub(crate) static MOBILITY: Table = Table {
                     "q_in_db",
                     DECIBELS,
                     Default::Value("-6"),
-                    "One above this is in sync (TR 36.839 5.2.1.3).",
+                    "A measurement above this SINR is in sync (TR 36.839 5.2.1.3).",
                 )
                 .needs(FAILS),
                 Key::new(
                     "n310",
                     count(Unit::Plain, 1, 20),
                     Default::Value("1"),
-                    "Out of sync in a row that start T310.",
+                    "Number of consecutive measurements out of sync that start T310.",
                 )
                 .needs(FAILS),
                 Key::new(
                     "n311",
                     count(Unit::Plain, 1, 10),
                     Default::Value("1"),
-                    "In sync in a row that stop it.",
+                    "Number of consecutive measurements in sync that stop T310.",
                 )
                 .needs(FAILS),
-                Key::new("t310_ms", MS_FROM_0, Default::Value("1000"), "Its end is a failure.")
-                    .needs(FAILS),
+                Key::new(
+                    "t310_ms",
+                    MS_FROM_0,
+                    Default::Value("1000"),
+                    "T310. When it expires, \
+                                                                        the link has failed.",
+                )
+                .needs(FAILS),
                 Key::new(
                     "t304_ms",
                     MS_FROM_0,
                     Default::Value("500"),
-                    "A handover to a cell that is out of sync has failed this long after the \
-                     command.",
+                    "T304: time after the command until a handover to a cell that is out of sync \
+                     has failed.",
                 )
                 .needs(FAILS),
                 Key::new(
                     "reestablishment_ms",
                     MS_ABOVE_0,
                     Default::Value("200"),
-                    "From a failure until the UE is connected again; assumed. While no cell is \
-                     in sync it tries again for as long.",
+                    "Time from a failure until the UE is connected again (assumed). While no cell \
+                     is in sync, the UE tries again after each such time.",
                 )
                 .needs(FAILS),
             ],
@@ -227,3 +233,13 @@ pub(crate) static MOBILITY: Table = Table {
 
 const A3: Need = Need::On("a3");
 const FAILS: Need = Need::On("link_failure");
+
+choices! {
+    /// Values of `forwarding`.
+    DataForwarding("forwarding") {
+        All = "all":
+            "Packets that wait there or still arrive are forwarded. In AM nothing is lost (TS \
+             38.300 9.2.3.2.2).",
+        None = "none": "Packets are lost until the path is switched.",
+    }
+}

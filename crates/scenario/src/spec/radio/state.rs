@@ -1,7 +1,7 @@
 //! `[radio.drx]`, `[radio.rrc]` and `[radio.processing]`.
 
 use super::super::{
-    Default, Key, Kind, MS, MS_ABOVE_0, MS_FROM_0, Need, Table, TimeUnit, Unit, choice, count, or,
+    Chosen, Default, Key, Kind, MS, MS_ABOVE_0, MS_FROM_0, Need, Table, TimeUnit, Unit, count, or,
     real,
 };
 use super::{ALL, LTE, NR, NR_LTE, NR_LTE_EVDO, UMTS, each};
@@ -20,7 +20,7 @@ pub(super) static DRX: Table = Table {
           is there is enabled unless it says otherwise. LTE's timers are counted in ms, not in PDCCH subframes, also with TDD.",
     selector: Some("access"),
     groups: &[
-        each(NR_LTE, &[enabled("False: the UE is always awake.")]),
+        each(NR_LTE, &[enabled("Whether the UE uses DRX. Without it the UE is always awake.")]),
         each(NR, NR_TIMERS),
         each(LTE, LTE_TIMERS),
         each(
@@ -30,7 +30,7 @@ pub(super) static DRX: Table = Table {
                     "start_offset_ms",
                     MS_FROM_0,
                     Default::Value("0"),
-                    "drx-StartOffset: where in the long cycle the on-duration begins, in whole \
+                    "drx-StartOffset: where the on-duration begins in the long cycle, in whole \
                      ms.",
                 )
                 .needs(ON),
@@ -38,9 +38,9 @@ pub(super) static DRX: Table = Table {
                     "uplink_waits_for_on_duration",
                     Kind::Flag,
                     Default::Value("false"),
-                    "Not 3GPP: uplink data waits for the on-duration, as an account of a \
-                     measurement has it. False, as specified: a scheduling request may be sent at \
-                     any time, and a pending one is Active Time.",
+                    "True: uplink data waits for the on-duration. This is not 3GPP; a published \
+                     measurement was explained so. False: a scheduling request may be sent at any \
+                     time, and a pending request is Active Time, as specified.",
                 )
                 .needs(ON),
             ],
@@ -50,11 +50,11 @@ pub(super) static DRX: Table = Table {
 
 const SHORT: Kind = or("none", &MS_ABOVE_0);
 const SHORT_TIMER: Kind = count(Unit::Plain, 1, 16);
-const SHORT_DOC: &str = "The short cycle; it divides the long one.";
-const SHORT_TIMER_DOC: &str = "Short cycles until the long cycle is used.";
+const SHORT_DOC: &str = "Short cycle. The long cycle is a multiple of it.";
+const SHORT_TIMER_DOC: &str = "Number of short cycles before the long cycle is used.";
 const TIMER_DOC: &str = "How long the UE stays awake after a PDCCH with new data.";
 const ON_DOC: &str = "How long the UE is awake in each cycle.";
-const LONG_DOC: &str = "The long cycle.";
+const LONG_DOC: &str = "Long cycle.";
 const DOWN_DOC: &str = "How long the UE waits for a downlink retransmission.";
 const UP_DOC: &str = "How long the UE waits for the grant of an uplink retransmission.";
 
@@ -136,13 +136,10 @@ pub(super) static RRC: Table = Table {
         each(
             NR_LTE_EVDO,
             &[
-                enabled("False: the UE is always connected."),
+                enabled("Whether the UE has RRC states. Without them it is always connected."),
                 Key::new(
-                    "initial",
-                    Kind::Choice(&[
-                        choice("idle", "RRC_IDLE."),
-                        choice("connected", "RRC_CONNECTED."),
-                    ]),
+                    InitialRrc::KEY,
+                    Kind::Choice(InitialRrc::CHOICES),
                     Default::Value("\"idle\""),
                     "The state at the start.",
                 )
@@ -151,14 +148,14 @@ pub(super) static RRC: Table = Table {
                     "setup_ms",
                     MS_FROM_0,
                     Default::Value("80"),
-                    "From idle to connected, random access included.",
+                    "Time from idle to connected, random access included.",
                 )
                 .needs(ON),
                 Key::new(
                     "inactivity_ms",
                     or("never", &MS_ABOVE_0),
                     Default::Value("10000"),
-                    "The network releases the connection this long after the last data.",
+                    "Time after the last data until the network releases the connection.",
                 )
                 .needs(ON),
                 Key::new(
@@ -173,15 +170,15 @@ pub(super) static RRC: Table = Table {
                     "paging_offset_ms",
                     MS_FROM_0,
                     Default::Value("9"),
-                    "The UE's occasion; counts modulo the cycle.",
+                    "Time of the UE's paging occasion, modulo the cycle.",
                 )
                 .needs(ON),
                 Key::new(
                     "paging_delay_ms",
                     MS_FROM_0,
                     Default::Value("0"),
-                    "From a downlink packet's arrival at the user plane to the base station's \
-                     being ready to page.",
+                    "Time from the arrival of a downlink packet at the user plane until the base \
+                     station can page.",
                 )
                 .needs(ON),
             ],
@@ -193,21 +190,21 @@ pub(super) static RRC: Table = Table {
                     "inactive",
                     Kind::Flag,
                     Default::Value("false"),
-                    "A release leads to RRC_INACTIVE.",
+                    "Whether a release leads to RRC_INACTIVE.",
                 )
                 .needs(ON),
                 Key::new(
                     "resume_ms",
                     MS_FROM_0,
                     Default::Value("20"),
-                    "From inactive to connected, random access included (TS 38.331 5.3.13).",
+                    "Time from inactive to connected, random access included (TS 38.331 5.3.13).",
                 )
                 .needs(Need::On("inactive")),
                 Key::new(
                     "inactive_idle_after_ms",
                     or("never", &MS_ABOVE_0),
                     Default::Value("\"never\""),
-                    "From inactive to idle, this long after the release.",
+                    "Time after the release until the UE goes from inactive to idle.",
                 )
                 .needs(Need::On("inactive")),
                 Key::new(
@@ -227,15 +224,10 @@ const TIMER: Kind = or("never", &MS_ABOVE_0);
 const THRESHOLD: Kind = count(Unit::Bytes, 0, 1 << 20);
 
 const UMTS_STATES: &[Key] = &[
-    enabled("False: the UE is always in CELL_DCH."),
+    enabled("Whether the UE has RRC states. Without them it is always in CELL_DCH."),
     Key::new(
-        "initial_state",
-        Kind::Choice(&[
-            choice("idle", "Idle."),
-            choice("cell_pch", "CELL_PCH or URA_PCH."),
-            choice("cell_fach", "CELL_FACH."),
-            choice("cell_dch", "CELL_DCH."),
-        ]),
+        InitialUmts::KEY,
+        Kind::Choice(InitialUmts::CHOICES),
         Default::Value("\"idle\""),
         "The state at the start.",
     )
@@ -244,68 +236,74 @@ const UMTS_STATES: &[Key] = &[
         "setup_ms",
         MS_FROM_0,
         Default::Value("2000"),
-        "From idle to `setup_state`, random access included.",
+        "Time from idle to `setup_state`, random access included.",
     )
     .needs(ON),
     Key::new(
-        "setup_state",
-        Kind::Choice(&[choice("cell_dch", "CELL_DCH."), choice("cell_fach", "CELL_FACH.")]),
+        UmtsSetup::KEY,
+        Kind::Choice(UmtsSetup::CHOICES),
         Default::Value("\"cell_dch\""),
-        "Where a connection begins.",
+        "The state in which a connection begins.",
     )
     .needs(ON),
     Key::new(
         "pch_to_fach_ms",
         MS_FROM_0,
         Default::Value("200"),
-        "From CELL_PCH to CELL_FACH: a cell update.",
+        "Time from CELL_PCH to CELL_FACH, by a cell update.",
     )
     .needs(ON),
     Key::new(
         "fach_to_dch_ms",
         MS_FROM_0,
         Default::Value("1500"),
-        "From CELL_FACH to CELL_DCH, the time to trigger included.",
+        "Time from CELL_FACH to CELL_DCH, the time to trigger included.",
     )
     .needs(ON),
     Key::new(
         "uplink_threshold_bytes",
         THRESHOLD,
         Default::Value("256"),
-        "More than this in the UE's buffer leads from CELL_FACH to CELL_DCH: event 4a \
-         (TS 25.331 14.4.2.1).",
+        "Threshold of event 4a: more bytes than this in the UE's buffer lead from CELL_FACH to \
+         CELL_DCH (TS 25.331 14.4.2.1).",
     )
     .needs(ON),
     Key::new(
         "downlink_threshold_bytes",
         THRESHOLD,
         Default::Value("256"),
-        "The same for the RNC's buffer.",
+        "More bytes than this in the RNC's buffer lead from CELL_FACH to CELL_DCH.",
     )
     .needs(ON),
     Key::new(
         "dch_inactivity_ms",
         MS_ABOVE_0,
         Default::Value("5000"),
-        "T1: from CELL_DCH to CELL_FACH, this long after the last data.",
+        "T1: time after the last data until the UE goes from CELL_DCH to CELL_FACH.",
     )
     .needs(ON),
     Key::new(
         "fach_inactivity_ms",
         MS_ABOVE_0,
         Default::Value("12000"),
-        "T2: from CELL_FACH to CELL_PCH, or to idle, this long after the last data.",
+        "T2: time after the last data until the UE goes from CELL_FACH to CELL_PCH, or to idle.",
     )
     .needs(ON),
     Key::new(
         "pch",
         Kind::Flag,
         Default::Value("false"),
-        "CELL_FACH ends in CELL_PCH (or URA_PCH), not in idle.",
+        "Whether the UE goes from CELL_FACH to CELL_PCH (or URA_PCH) instead of to idle.",
     )
     .needs(ON),
-    Key::new("pch_idle_after_ms", TIMER, Default::Value("\"never\""), "From CELL_PCH to idle.")
-        .needs(Need::On("pch")),
+    Key::new(
+        "pch_idle_after_ms",
+        TIMER,
+        Default::Value("\"never\""),
+        "Time in CELL_PCH until the \
+                                                                       UE goes to idle.",
+    )
+    .needs(Need::On("pch")),
     Key::new(
         "paging_cycle_ms",
         MS_ABOVE_0,
@@ -317,14 +315,14 @@ const UMTS_STATES: &[Key] = &[
         "paging_offset_ms",
         MS_FROM_0,
         Default::Value("9"),
-        "The UE's occasion; counts modulo the cycle.",
+        "Time of the UE's paging occasion, modulo the cycle.",
     )
     .needs(ON),
     Key::new(
         "paging_delay_ms",
         MS_FROM_0,
         Default::Value("0"),
-        "From a downlink packet's arrival at the user plane to the RNC's being ready to page.",
+        "Time from the arrival of a downlink packet at the user plane until the RNC can page.",
     )
     .needs(ON),
     Key::new(
@@ -338,8 +336,8 @@ const UMTS_STATES: &[Key] = &[
         "rach_ms",
         MS_ABOVE_0,
         Default::Value("40"),
-        "Time that one transmission on the PRACH takes, preambles included; it carries one RLC \
-         PDU, and the next begins when it has ended.",
+        "Time of one transmission on the PRACH, preambles included. It carries one RLC PDU, and \
+         the next transmission begins when it has ended.",
     )
     .needs(ON),
 ];
@@ -348,7 +346,7 @@ const UMTS_STATES: &[Key] = &[
 pub(super) static PROCESSING: Table = Table {
     header: "[radio.processing]",
     path: "radio.processing or radio.ue.N.processing",
-    doc: "How long the UE thinks; the base station's times are in `[radio.cell]`.",
+    doc: "Processing times of the UE. Those of the base station are in `[radio.cell]`.",
     selector: None,
     groups: &[each(
         ALL,
@@ -357,15 +355,37 @@ pub(super) static PROCESSING: Table = Table {
                 "down_ms",
                 MS_FROM_0,
                 Default::Derived("a slot in NR, 1.5 in LTE, 4 in UMTS, 5 in EV-DO"),
-                "From the end of a slot with a downlink block until its packets are above the \
+                "Time from the end of a slot with a downlink block until its packets leave the \
                  radio.",
             ),
             Key::new(
                 "up_ms",
                 MS_FROM_0,
                 Default::Derived("a slot in NR, 1 in LTE, 2 in UMTS and EV-DO"),
-                "From an uplink packet's arrival until a block can hold it.",
+                "Time from the arrival of an uplink packet until a block can hold it.",
             ),
         ],
     )],
 };
+
+choices! {
+    /// Values of `initial`.
+    InitialRrc("initial") {
+        Idle = "idle": "RRC_IDLE.",
+        Connected = "connected": "RRC_CONNECTED.",
+    }
+
+    /// Values of `initial_state`.
+    InitialUmts("initial_state") {
+        Idle = "idle": "Idle.",
+        CellPch = "cell_pch": "CELL_PCH or URA_PCH.",
+        CellFach = "cell_fach": "CELL_FACH.",
+        CellDch = "cell_dch": "CELL_DCH.",
+    }
+
+    /// Values of `setup_state`.
+    UmtsSetup("setup_state") {
+        CellDch = "cell_dch": "CELL_DCH.",
+        CellFach = "cell_fach": "CELL_FACH.",
+    }
+}

@@ -73,21 +73,22 @@ impl Round {
 /// (draft-06 5.3.4.3, draft-00 4.3.5). Kept here because only the algorithm knows.
 #[derive(Clone, Copy, Debug, Default)]
 struct LowRate {
-    since: u64,
-    until: u64,
+    /// What was delivered when it began, and what will be when its effect has passed.
+    delivered: Option<(u64, u64)>,
 }
 
 impl LowRate {
     fn mark(&mut self, delivered: u64, in_flight: u32) {
-        if delivered > self.until {
-            self.since = delivered;
-        }
-        self.until = delivered + u64::from(in_flight).max(1);
+        let since = match self.delivered {
+            Some((since, until)) if delivered <= until => since,
+            _ => delivered,
+        };
+        self.delivered = Some((since, delivered + u64::from(in_flight).max(1)));
     }
 
     /// The segment was sent while the mark was up.
     fn covers(&self, rate: &RateSample) -> bool {
-        (self.since..=self.until).contains(&rate.prior_delivered) && self.until > 0
+        self.delivered.is_some_and(|(since, until)| (since..=until).contains(&rate.prior_delivered))
     }
 }
 

@@ -2,9 +2,11 @@
 //! trip, one of the delay, one of the length of the train of acknowledgements. What Linux changed
 //! over the years is data: [`HystartConfig`].
 
-use airpath_base::{Duration, Instant, SlowStartExitReason};
+use airpath_base::{Duration, Instant};
 
 use crate::congestion::{AckSample, SlowStartExit, Window};
+use crate::event::SlowStartExitReason;
+use crate::{AckTrain, HystartClock, HystartConfig, RoundStart};
 
 /// cwnd in segments from which the tests are made.
 const LOW_WINDOW: f64 = 16.0;
@@ -19,79 +21,6 @@ const MAX_THRESHOLD: Duration = Duration::from_millis(16);
 /// Four bursts of segmentation offload at the pacing rate, up to 1 ms.
 const CUSHION_BYTES: f64 = 4.0 * 65_536.0;
 const MAX_CUSHION: Duration = Duration::from_millis(1);
-
-/// A generation of HyStart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HystartConfig {
-    /// Resolution of time.
-    pub clock: HystartClock,
-    /// The test of the train of acknowledgements.
-    pub ack_train: AckTrain,
-    /// The test of the delay.
-    pub delay: bool,
-    /// True: the first eight samples of a round make its RTT, so that slow start ends when the
-    /// minimum RTT falls later in the round. False: every sample may lower it.
-    pub falling_minimum_exits: bool,
-    /// Where a round begins.
-    pub round_start: RoundStart,
-}
-
-/// Resolution of time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HystartClock {
-    /// 1 ms; RTT samples in eighths of it.
-    Millisecond,
-    /// 1 µs.
-    Microsecond,
-}
-
-/// How long a train of acknowledgements may be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AckTrain {
-    /// No test.
-    Off,
-    /// Half of the minimum RTT.
-    Half,
-    /// The minimum RTT and a cushion for segmentation offload; half of it if the sender does not
-    /// pace.
-    Cushioned,
-}
-
-/// Where a round begins: at the first acknowledgement beyond what had been sent when the one before
-/// it began, and
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RoundStart {
-    /// after that acknowledgement's sample has gone to the old round, and only if cwnd may grow.
-    Late,
-    /// before its sample, and only once cwnd has the size from which the tests are made: the first
-    /// round begins amid a flight.
-    FromLowWindow,
-    /// before its sample.
-    Prompt,
-}
-
-impl HystartConfig {
-    /// Until Linux 5.5; 4.19 until 4.19.130, 5.4 until 5.4.49.
-    pub const LINUX_4_19: Self = Self {
-        clock: HystartClock::Millisecond,
-        ack_train: AckTrain::Half,
-        delay: true,
-        falling_minimum_exits: true,
-        round_start: RoundStart::Late,
-    };
-    /// From Linux 5.6: microseconds, and an ACK train that knows pacing.
-    pub const LINUX_5_6: Self = Self {
-        clock: HystartClock::Microsecond,
-        ack_train: AckTrain::Cushioned,
-        ..Self::LINUX_4_19
-    };
-    /// From Linux 5.8: a falling minimum does not end slow start.
-    pub const LINUX_5_8: Self = Self { falling_minimum_exits: false, ..Self::LINUX_5_6 };
-    /// From Linux 5.16: rounds go on where cwnd is not the limit.
-    pub const LINUX_5_16: Self = Self { round_start: RoundStart::FromLowWindow, ..Self::LINUX_5_8 };
-    /// From Linux 6.14: rounds of a small cwnd count too.
-    pub const LINUX_6_14: Self = Self { round_start: RoundStart::Prompt, ..Self::LINUX_5_16 };
-}
 
 /// HyStart of one connection.
 #[derive(Clone, Debug)]

@@ -1,10 +1,11 @@
 //! HyStart++ (RFC 9406): a rise of the round's RTT first slows growth down (conservative slow
 //! start, CSS); slow start ends only if it lasts.
 
-use airpath_base::{Duration, SlowStartExitReason};
+use airpath_base::Duration;
 
-use super::Pace;
+use super::pace::Pace;
 use crate::congestion::{AckSample, SlowStartExit};
+use crate::event::SlowStartExitReason;
 
 /// RFC 9406 4.3
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);

@@ -2,14 +2,14 @@
 
 mod hystart;
 mod hystart_pp;
+mod pace;
 
 use super::{AckSample, SlowStartExit, Window};
 use crate::{EarlyExit, SlowStartConfig};
 
-pub use hystart::{AckTrain, HystartClock, HystartConfig, RoundStart};
-
 use hystart::Hystart;
 use hystart_pp::HystartPlusPlus;
+use pace::Pace;
 
 /// Grows cwnd below ssthresh.
 #[derive(Clone, Debug)]
@@ -92,24 +92,5 @@ impl SlowStart {
             Detector::PlusPlus(hystart) if hystart.is_conservative() => "css",
             _ => "",
         }
-    }
-}
-
-/// How fast cwnd grows in slow start.
-#[derive(Clone, Copy, Debug)]
-struct Pace {
-    /// Most segments for one acknowledgement.
-    limit: Option<u32>,
-    divisor: f64,
-}
-
-impl Pace {
-    /// Grows the window for `acked` segments; returns those left over for congestion avoidance.
-    fn grow(self, acked: u32, window: &mut Window) -> u32 {
-        // RFC 5681 (2): by at most the limit per acknowledgement.
-        let room = window.ssthresh - window.cwnd;
-        let step = f64::from(acked.min(self.limit.unwrap_or(u32::MAX))) / self.divisor;
-        window.cwnd += step.min(room);
-        if step > room { (step - room) as u32 } else { 0 }
     }
 }

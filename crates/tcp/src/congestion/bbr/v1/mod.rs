@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use airpath_base::{Duration, Instant, SlowStartExitReason, Stream};
+use airpath_base::{Duration, Instant, Stream};
 
 use super::aggregation::AckAggregation;
 use super::filter::{TwoPeriods, WindowedMax};
@@ -21,6 +21,7 @@ use crate::EndpointConfig;
 use crate::congestion::{
     AckSample, Congestion, CongestionControl, RateSample, SlowStartExit, State, Window,
 };
+use crate::event::SlowStartExitReason;
 
 /// 2/ln 2: the smallest gain that doubles the rate each round (draft 4.3.2.1 `BBRHighGain`).
 const HIGH_GAIN: f64 = 2.0 / core::f64::consts::LN_2;
@@ -32,6 +33,8 @@ const CWND_GAIN: f64 = 2.0;
 const BW_ROUNDS: u64 = 10;
 /// Age at which the smallest RTT is measured again (draft 4.1.2.2 `RTpropFilterLen`).
 const MIN_RTT_AGE: Duration = Duration::from_secs(10);
+/// Linux counts the SYN among what was delivered.
+const SYN: f64 = 1.0;
 /// Linux: rounds of each of the two periods of which the largest aggregate is remembered.
 const EXTRA_ACKED_ROUNDS: u32 = 5;
 /// Linux: what is added to cwnd for aggregation at most, in seconds at the bandwidth.
@@ -238,6 +241,13 @@ impl Bbr1 {
     /// Draft 4.1.2.3 `BBRUpdateRTprop()`, 4.3.5 `BBRCheckProbeRTT()`
     fn update_min_rtt(&mut self, ack: &AckSample, window: &mut Window) {
         let now = ack.now;
+        if self.min_rtt.is_none()
+            && let Some(rtt) = ack.rtt
+        {
+            // Seen with Linux 6.18: the handshake's RTT, of segments without data, is the first one.
+            // This data was sent when it was over.
+            self.min_rtt = now.checked_sub(rtt).map(|at| MinRtt { rtt: ack.min_rtt, at });
+        }
         let expired = self.min_rtt.is_some_and(|min| min.is_older(now, MIN_RTT_AGE));
         if let Some(rtt) = ack.rtt
             && (expired || self.min_rtt.is_none_or(|min| rtt < min.rtt))
@@ -303,7 +313,7 @@ impl Bbr1 {
                 let total = ack.rate.map_or(0, |rate| rate.total_delivered) as f64;
                 if self.full_pipe.reached {
                     window.cwnd = (window.cwnd + delivered).min(target);
-                } else if window.cwnd < target || total < self.initial_window {
+                } else if window.cwnd < target || total + SYN < self.initial_window {
                     window.cwnd += delivered;
                 }
                 window.cwnd = window.cwnd.max(MIN_PIPE_CWND);

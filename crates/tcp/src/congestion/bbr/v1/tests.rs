@@ -2,6 +2,7 @@
 
 use super::super::link::{Loop, MSS, Path};
 use super::*;
+use crate::congestion::cubic::tests::sample;
 
 const PATH: Path = Path {
     rate: 2_000.0,
@@ -373,4 +374,43 @@ fn a_policer_is_found() {
 fn random_loss_is_no_policer() {
     let mut flow = start(Path { loss: 0.1, ..PATH });
     flow.run(20.0, |flow| assert!(flow.bbr.policer.rate().is_none()));
+}
+
+/// An acknowledgement of one segment 100 ms after the handshake, with this many delivered since then.
+fn early(total_delivered: u64) -> AckSample {
+    let now = Instant::ZERO + Duration::from_millis(100);
+    let rate = RateSample {
+        total_delivered,
+        prior_delivered: 0,
+        interval: Some(Duration::from_millis(90)),
+        app_limited: false,
+        prior_in_flight: 10,
+        tx_in_flight: 10,
+        total_lost: 0,
+        prior_lost: 0,
+    };
+    let (rtt, min_rtt) = (Duration::from_millis(28), Duration::from_millis(22));
+    AckSample { min_rtt, rate: Some(rate), ..sample(now, 1, rtt) }
+}
+
+/// Linux 6.18 with 1.91 Mb/s and 21.7 ms: target cwnds of 10 and 18, as of the handshake's 22 ms and
+/// not of the data's 28 ms.
+#[test]
+fn the_handshake_is_the_first_min_rtt() {
+    let mut bbr = start(PATH).bbr;
+    bbr.on_ack(&early(1), &mut Window { cwnd: 10.0, ssthresh: f64::INFINITY });
+    let min = bbr.min_rtt.unwrap();
+    assert_eq!(min.rtt, Duration::from_millis(22));
+    assert_eq!(min.at, Instant::ZERO + Duration::from_millis(72));
+}
+
+/// Seen with Linux 6.18: cwnd grows with the first eight segments whatever the target is.
+#[test]
+fn the_syn_counts_as_delivered() {
+    let grows = |total_delivered| {
+        let mut window = Window { cwnd: 18.0, ssthresh: f64::INFINITY };
+        start(PATH).bbr.on_ack(&early(total_delivered), &mut window);
+        window.cwnd
+    };
+    assert_eq!((grows(8), grows(9)), (19.0, 18.0));
 }

@@ -12,7 +12,7 @@ mod probe_bw;
 #[cfg(test)]
 mod tests;
 
-use airpath_base::{Duration, Instant, SlowStartExitReason, Stream};
+use airpath_base::{Duration, Instant, Stream};
 
 use super::aggregation::AckAggregation;
 use super::filter::{TwoPeriods, WindowedMax};
@@ -24,6 +24,7 @@ use crate::EndpointConfig;
 use crate::congestion::{
     AckSample, Congestion, CongestionControl, LostSegment, RateSample, SlowStartExit, State, Window,
 };
+use crate::event::SlowStartExitReason;
 use loss::{Latest, Undo};
 use probe_bw::Probe;
 

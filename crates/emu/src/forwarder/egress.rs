@@ -1,0 +1,140 @@
+//! Out: from the model to a device, or dropped.
+
+use std::hint::black_box;
+
+use airpath_base::{Direction, Ecn, FlowId, Instant, Packet, Payload};
+use airpath_network::{Destination, Hop, HopDeparture};
+
+use super::{End, Forwarder, Left, direction_from};
+use crate::observation::journal::Entry;
+use crate::offload::coalescer::Writing;
+use crate::wire::header;
+use crate::wire::packet::complete;
+
+impl Forwarder {
+    /// Lets out what is due.
+    #[inline]
+    pub(super) fn deliver(&mut self, now: Instant) {
+        if let Some(journal) = &mut self.journal {
+            journal.asked(now);
+        }
+        self.let_out(now);
+        for index in 0..self.left.len() {
+            let Left { at, direction, end, flow, slot } = self.left[index];
+            let counts = &mut self.counts[direction];
+            counts.note_slot(self.slot, at, now);
+            let End { tun, coalescer, .. } = &mut self.ends[end];
+            let (clock, slab, written) = (&self.clock, &mut self.slab, &mut counts.written);
+            coalescer.push(flow, slot, at, &mut Writing { tun, clock, slab, written });
+        }
+        for (end, End { tun, coalescer, .. }) in self.ends.iter_mut().enumerate() {
+            let written = &mut self.counts[direction_from(end).reverse()].written;
+            let (clock, slab) = (&self.clock, &mut self.slab);
+            coalescer.flush(&mut Writing { tun, clock, slab, written });
+        }
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.flush(&self.clock, &mut self.slab);
+        }
+        self.count_out();
+        self.drain_drops();
+        debug_assert_eq!(
+            self.slab.occupied() as u64,
+            self.network.load().packets,
+            "what is in the slab is inside the network"
+        );
+    }
+
+    /// Takes what is due out of the model.
+    #[inline]
+    fn let_out(&mut self, now: Instant) {
+        while let Some((direction, HopDeparture { at, packet, .. })) = self.poll(now) {
+            let Payload::Opaque(handle) = packet.payload else { continue };
+            let (slot, flow) = (handle as u32, packet.flow);
+            if packet.ecn == Ecn::Ce {
+                self.counts[direction].marked += u64::from(header::mark(self.slab.packet(slot)));
+            }
+            if let Some(journal) = &mut self.journal {
+                let size = packet.size;
+                journal.push(Entry::Left { at, direction, flow, size });
+            }
+            let end = match direction {
+                Direction::Uplink => 0,
+                Direction::Downlink => self.flow_ends[flow.0 as usize].into(),
+            };
+            if let Some(capture) = &mut self.capture {
+                let copy = capture.packet(end, at, self.slab.bytes(slot));
+                complete(copy, self.slab.checksum(slot));
+            }
+            self.left.push(Left { at, direction, end, flow, slot });
+        }
+        // They have long left the cache. In a loop of its own, headers come side by side.
+        for left in &self.left {
+            black_box(self.slab.bytes(left.slot)[0]);
+        }
+    }
+
+    /// What is only counted comes after writing.
+    #[inline]
+    fn count_out(&mut self) {
+        if self.left.is_empty() {
+            return;
+        }
+        let handed = self.clock.now();
+        let Self { meters, scheduled, slab, counts, .. } = self;
+        for Left { at, direction, flow: FlowId(flow), slot, .. } in self.left.drain(..) {
+            let bytes = slab.bytes(slot);
+            counts[direction].left_bytes += bytes.len() as u64;
+            meters.on_left(flow, direction, (at, handed), bytes);
+            scheduled.on_left(flow, direction, at, bytes, || meters.delivered(flow, direction));
+            slab.release(slot);
+        }
+    }
+
+    /// The next packet that has reached an end, and in which direction it went. What goes from
+    /// hop to hop goes on, or into the tunnel.
+    #[inline]
+    fn poll(&mut self, now: Instant) -> Option<(Direction, HopDeparture)> {
+        loop {
+            let departure = self.network.poll_departure(now)?;
+            let hop = match departure.to {
+                Destination::Endpoint(direction) => return Some((direction, departure)),
+                Destination::Hop(hop) => hop,
+                Destination::Proxy(direction) => Hop::from_proxy(direction),
+            };
+            if self.tunnel.is_some() {
+                self.hand(departure.at, hop, &departure.packet);
+            } else {
+                self.capture_at_cell(departure.at, &departure.packet);
+                self.network.forward(departure.at, hop, departure.packet);
+            }
+        }
+    }
+
+    /// A packet passes the base station.
+    #[inline]
+    pub(super) fn capture_at_cell(&mut self, at: Instant, packet: &Packet) {
+        let (Some(capture), Payload::Opaque(slot)) = (&mut self.capture, packet.payload) else {
+            return;
+        };
+        let slot = slot as u32;
+        let copy = capture.packet(self.ends.len(), at, self.slab.bytes(slot));
+        complete(copy, self.slab.checksum(slot));
+    }
+
+    /// Takes note of what the model has dropped.
+    pub(super) fn drain_drops(&mut self) {
+        let Self { network, slab, journal, counts, meters, scheduled, .. } = self;
+        network.drain_drops(&mut |direction, _, drop| {
+            let Payload::Opaque(handle) = drop.packet.payload else { return };
+            let (slot, reason) = (handle as u32, drop.reason);
+            if let Some(journal) = journal {
+                let (flow, size) = (drop.packet.flow, drop.packet.size);
+                journal.push(Entry::Dropped { at: drop.at, direction, flow, size, reason });
+            }
+            meters.on_drop(drop.packet.flow.0, direction);
+            scheduled.on_drop(drop.packet.flow.0, direction, slab.bytes(slot));
+            *counts[direction].dropped.entry(reason).or_default() += 1;
+            slab.release(slot);
+        });
+    }
+}

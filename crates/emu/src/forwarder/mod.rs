@@ -1,0 +1,377 @@
+//! One thread between the TUN devices of a server and of UEs.
+
+mod counts;
+mod egress;
+mod ingress;
+mod results;
+mod tunnelled;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use airpath_base::{Direction, Duration, FlowId, Instant};
+use airpath_capture::{Captured, Writer};
+use airpath_network::Network;
+use airpath_record::{Name, Tables};
+use airpath_scenario::{EmulationConfig, PacketIo, Scenario};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use self::counts::DirectionCounts;
+use crate::clock::timespec;
+use crate::device::slab::Slab;
+use crate::device::tun::READ_BYTES;
+use crate::host::cpu_yield::CpuYield;
+use crate::host::session::UeSession;
+use crate::host::tunnel::{Batch, Tunnel};
+use crate::observation::flow_meters::FlowMeters;
+use crate::observation::journal::Journal;
+use crate::observation::live::Live;
+use crate::offload::coalescer::Coalescer;
+use crate::traffic::{Scheduled, ScheduledMeters};
+use crate::wire::flows::{Flows, MOST_FLOWS};
+use crate::{Clock, EmuError, Port};
+
+/// How a forwarder works.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Sleeps until this long before a departure, then asks again and again. Waking up took up to
+    /// 50 us on the machines that were measured.
+    pub spin: Duration,
+    /// Idle processors do not sleep meanwhile, if that is allowed; see [`CpuLatency`](crate::CpuLatency).
+    pub keep_awake: bool,
+    /// Packets for which there is room from the start.
+    pub slots: u32,
+    /// Bytes of what is handed to the kernel at once, IP header included, when segments of one
+    /// connection leave together; 0: each packet alone.
+    pub coalesce_bytes: usize,
+    /// Keeps a [`Journal`].
+    pub journal: bool,
+    /// How packets come and go.
+    pub io: PacketIo,
+    /// Runs the scenario's flows; an [`Emulation`](crate::Emulation) does.
+    pub flows: bool,
+    /// No model: what is read at one end is written at the other as it is. For comparison.
+    pub bare: bool,
+}
+
+/// A UE's end of the network.
+#[derive(Debug)]
+pub struct UeEnd {
+    /// Its name in tables.
+    pub name: String,
+    /// Its device.
+    pub tun: Port,
+    /// Its place in the scenario.
+    pub ue: usize,
+    /// What leads to it. If there is one UE, everything does.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Moves packets between the server's device and those of UEs through a scenario's network, on the
+/// real clock.
+///
+/// The model decides about logical times: a packet enters when it was read, and is written as
+/// soon as possible after its departure. What the forwarder does late does not change what the
+/// model does next, but for what the endpoints make of it.
+pub struct Forwarder {
+    clock: Clock,
+    /// The server's, then those of the UEs.
+    ends: Vec<End>,
+    /// Ends of the UEs by address.
+    routes: BTreeMap<IpAddr, usize>,
+    network: Network,
+    /// Between the path and the cell, if packets travel there for real.
+    tunnel: Option<Tunnel>,
+    flows: Flows,
+    /// Ends of the UEs by flow.
+    flow_ends: Vec<u16>,
+    meters: FlowMeters,
+    /// In tables: flows that have no row of their own.
+    others: Option<Name>,
+    /// Of the scenario's flows, if they run.
+    scheduled: ScheduledMeters,
+    counts: [DirectionCounts; 2],
+    slab: Slab,
+    /// Out of the model, not yet written or accounted for.
+    left: Vec<Left>,
+    tables: Tables,
+    sample_interval: Duration,
+    sampled_at: Instant,
+    /// Of the cell.
+    slot: Option<Duration>,
+    journal: Option<Journal>,
+    capture: Option<Writer>,
+    live: Option<Live>,
+    published_at: Instant,
+    /// The clock runs.
+    begun: bool,
+    settings: Settings,
+    seed: u64,
+}
+
+/// A packet that left the model.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    at: Instant,
+    direction: Direction,
+    /// Place of the end that it goes to.
+    end: usize,
+    flow: FlowId,
+    slot: u32,
+}
+
+/// One end.
+struct End {
+    tun: Port,
+    coalescer: Coalescer,
+    name: String,
+    ue: usize,
+    /// Since when its device is not there any more.
+    gone: Option<Instant>,
+    /// When it went down last.
+    down: Option<Instant>,
+}
+
+impl Settings {
+    /// As a scenario says.
+    pub fn of(config: &EmulationConfig) -> Self {
+        let coalesce_bytes = config.coalesce_bytes as usize;
+        let EmulationConfig { spin, keep_awake, io, .. } = *config;
+        Self { spin, keep_awake, coalesce_bytes, io, ..Self::default() }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            spin: Duration::from_micros(60),
+            keep_awake: true,
+            slots: 8192,
+            coalesce_bytes: 0,
+            journal: false,
+            io: PacketIo::Auto,
+            flows: false,
+            bare: false,
+        }
+    }
+}
+
+impl Forwarder {
+    /// Between a server and UEs, one at least.
+    ///
+    /// # Errors
+    ///
+    /// A TCP proxy in the path: the kernel's packets would have to be answered by our endpoints.
+    pub fn new(
+        server: impl Into<Port>,
+        ues: Vec<UeEnd>,
+        scenario: &Scenario,
+        seed: u64,
+        settings: &Settings,
+    ) -> Result<Self, EmuError> {
+        refuse_proxy(scenario)?;
+        let end = |tun, name: &str, ue| {
+            let coalescer = Coalescer::new(settings.coalesce_bytes);
+            End { tun, coalescer, name: name.to_owned(), ue, gone: None, down: None }
+        };
+        let mut ends = vec![end(server.into(), "server", 0)];
+        let mut routes = BTreeMap::new();
+        for UeEnd { name, tun, ue, addresses } in ues {
+            routes.extend(addresses.into_iter().map(|address| (address, ends.len())));
+            ends.push(end(tun, &name, ue));
+        }
+        let mut tables = Tables::default();
+        let mut network = Network::new(scenario, seed, &mut tables.names);
+        network.reserve_flows(MOST_FLOWS as usize);
+        Ok(Self {
+            clock: Clock::new(),
+            ends,
+            routes,
+            network,
+            tunnel: None,
+            flows: Flows::default(),
+            flow_ends: Vec::with_capacity(MOST_FLOWS as usize),
+            others: None,
+            meters: FlowMeters::default(),
+            scheduled: ScheduledMeters::default(),
+            counts: [DirectionCounts::new(), DirectionCounts::new()],
+            slab: Slab::new(settings.slots),
+            left: Vec::with_capacity(settings.slots as usize),
+            tables,
+            sample_interval: scenario.run.sample_interval,
+            sampled_at: Instant::ZERO,
+            slot: scenario
+                .radio
+                .as_ref()
+                .and_then(|radio| radio.ran.cells.iter().map(|cell| cell.access.slot()).min()),
+            journal: settings.journal.then(Journal::default),
+            capture: None,
+            live: None,
+            published_at: Instant::ZERO,
+            begun: false,
+            settings: *settings,
+            seed,
+        })
+    }
+
+    /// UEs have attached before time 0: their names, and what they got.
+    pub(crate) fn note_sessions<'a>(
+        &mut self,
+        sessions: impl Iterator<Item = (&'a str, &'a UeSession)> + Clone,
+    ) {
+        let zero = sessions.clone().map(|(_, session)| session.established).max();
+        let zero = zero.unwrap_or(Duration::ZERO);
+        sessions.for_each(|(ue, session)| session.write(ue, zero, &mut self.tables));
+    }
+
+    /// Between path and cell packets go through a tunnel, and come back from it.
+    pub(crate) fn set_tunnel(&mut self, tunnel: Tunnel) {
+        self.tunnel = Some(tunnel);
+    }
+
+    /// Writes what passes to a pcapng file: at each end; what enters and leaves the cell at the base
+    /// station (`radio`); and in the tunnel (`n3` or `s1u`).
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be made.
+    pub fn capture(&mut self, file: &Path, tunnel: Option<&str>) -> Result<(), EmuError> {
+        let mut places: Vec<String> = self.ends.iter().map(|end| end.name.clone()).collect();
+        if self.slot.is_some() {
+            places.push("radio".to_owned());
+        }
+        places.extend(tunnel.map(str::to_owned));
+        let name = file.display().to_string();
+        let failed = |source| EmuError::Capture { file: name, source };
+        self.capture = Some(Writer::create(file, &places).map_err(failed)?);
+        Ok(())
+    }
+
+    /// Shows what happens there, from now on.
+    pub fn show(&mut self, live: Live) {
+        self.live = Some(live);
+    }
+
+    /// Ends the capture, if there is one; what it came to.
+    pub fn end_capture(&mut self) -> Option<Captured> {
+        self.capture.take().map(Writer::finish)
+    }
+
+    /// The scenario's flows will run: they are known before their first packet.
+    pub(crate) fn schedule(&mut self, scheduled: Vec<Scheduled>) {
+        for flow in &scheduled {
+            let numbered = self.flows.number(flow.key);
+            self.add_flow(numbered.flow, flow.key, Some(flow.config.id.clone()), true);
+            if flow.reads_at_once() {
+                self.meters.measure_host(numbered.flow.0);
+            }
+            if let Some(journal) = &mut self.journal {
+                journal.schedule(self.ends[flow.key.end].ue);
+            }
+        }
+        self.scheduled = ScheduledMeters::new(scheduled);
+    }
+
+    /// Starts the clock: time 0 is that far ahead, and up to 20 ms more.
+    pub(crate) fn begin(&mut self, ahead: Duration) -> Clock {
+        self.clock = Clock::ahead(ahead);
+        self.begun = true;
+        if let Some(capture) = &mut self.capture {
+            capture.begin(self.clock.epoch_nanos());
+        }
+        self.clock
+    }
+
+    /// Forwards for `duration`, or until `stop` can be read or is closed. Time 0 is now or
+    /// up to 20 ms later, unless the clock runs already.
+    ///
+    /// # Errors
+    ///
+    /// When waiting fails. Without its device an end is silent, and the others go on.
+    pub fn run(&mut self, stop: &impl AsFd, duration: Duration) -> Result<(), EmuError> {
+        let files: Vec<_> = self.ends.iter().map(|end| end.tun.file()).collect();
+        let mut wanted: Vec<_> =
+            files.iter().map(|file| PollFd::new(file, PollFlags::IN)).collect();
+        wanted.push(PollFd::new(stop, PollFlags::IN));
+        let sockets = self.tunnel.as_ref().map(Tunnel::sockets).transpose()?;
+        let sockets = sockets.iter().flatten();
+        wanted.extend(sockets.map(|socket| PollFd::new(socket, PollFlags::IN)));
+        // Instead of a device that is gone.
+        let (never, _nobody) = io::pipe().map_err(EmuError::Wait)?;
+        let mut batch = Batch::new();
+        let mut buffer = vec![0; READ_BYTES];
+        if !self.begun {
+            self.begin(Duration::ZERO);
+        }
+        let end = self.clock.now() + duration;
+        let (mut cpu_yield, mut awake_since) = (CpuYield::default(), self.clock.now());
+        loop {
+            let now = self.clock.now();
+            self.deliver(now);
+            if self.tunnel.as_ref().is_some_and(Tunnel::expects_any) {
+                self.receive(&mut batch);
+            }
+            self.sample_if_due(now);
+            if now >= end {
+                return Ok(());
+            }
+            let due = self.network.next_event().unwrap_or(end).min(end);
+            let due = due.min(self.sampled_at + self.sample_interval);
+            let before = self.clock.now();
+            let pause = due.saturating_since(before).saturating_sub(self.settings.spin);
+            match poll(&mut wanted, Some(&timespec(pause))) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(EmuError::Wait(error.into())),
+            }
+            let after = self.clock.now();
+            cpu_yield.worked(before.saturating_since(awake_since));
+            cpu_yield.waited(after.saturating_since(before), pause);
+            if cpu_yield.is_due() {
+                Clock::sleep(cpu_yield.take());
+            }
+            awake_since = self.clock.now();
+            if wanted[self.ends.len() + 1..].iter().any(|socket| !socket.revents().is_empty()) {
+                self.receive(&mut batch);
+            }
+            for (place, wanted) in wanted.iter_mut().enumerate() {
+                if wanted.revents().is_empty() {
+                    continue;
+                }
+                match place.cmp(&self.ends.len()) {
+                    Ordering::Less => self.admit(place, &mut buffer),
+                    Ordering::Equal => {
+                        // What is in the tunnel is in no buffer of the model.
+                        self.receive(&mut batch);
+                        return Ok(());
+                    }
+                    Ordering::Greater => {}
+                }
+                let Some(end) = self.ends.get_mut(place) else { continue };
+                if wanted.revents().contains(PollFlags::ERR) && end.tun.went_down() {
+                    end.down = Some(after);
+                }
+                if end.gone.is_some() {
+                    wanted.set_fd(&never);
+                }
+            }
+        }
+    }
+}
+
+/// In which direction packets go that come from an end: the first one is the server's.
+const fn direction_from(end: usize) -> Direction {
+    if end == 0 { Direction::Downlink } else { Direction::Uplink }
+}
+
+/// A scenario that no forwarder can run.
+pub(crate) fn refuse_proxy(scenario: &Scenario) -> Result<(), EmuError> {
+    match &scenario.proxy {
+        Some(proxy) => Err(EmuError::Proxy { stage: proxy.down.name.clone() }),
+        None => Ok(()),
+    }
+}

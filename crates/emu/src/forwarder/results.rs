@@ -1,0 +1,151 @@
+//! What is told: tables and snapshots while the forwarder runs, a report and a summary at its end.
+
+use std::collections::BTreeMap;
+
+use airpath_base::{Direction, Duration, Instant};
+use airpath_metrics::fairness;
+use airpath_network::Hop;
+use airpath_record::{RunSummary, Tables};
+
+use super::ingress::OTHERS;
+use super::{Forwarder, direction_from};
+use crate::observation::flow_meters::Metered;
+use crate::observation::journal::Journal;
+use crate::observation::live::Snapshot;
+use crate::run::report::{AckGaps, LinkReport, Report};
+
+/// Snapshots are no closer together: nobody who shows them needs more.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(100);
+
+impl Forwarder {
+    /// Fills in rows of the tables, once in a sample interval.
+    pub(super) fn sample_if_due(&mut self, now: Instant) {
+        if now.saturating_since(self.sampled_at) >= self.sample_interval {
+            self.sample(now);
+        }
+    }
+
+    fn sample(&mut self, now: Instant) {
+        self.publish(now);
+        let since = std::mem::replace(&mut self.sampled_at, now);
+        self.network.sample(now, &mut self.tables);
+        for (flow, window) in self.scheduled.sample(now) {
+            self.meters.sender(flow, window);
+        }
+        self.meters.sample(now, since);
+    }
+
+    fn publish(&mut self, now: Instant) {
+        if now.saturating_since(self.published_at) < SNAPSHOT_INTERVAL {
+            return;
+        }
+        let Some(live) = &self.live else { return };
+        self.published_at = now;
+        let Self { network, tables, meters, counts, .. } = self;
+        live.publish(|snapshot| {
+            let shown = snapshot.get_or_insert_with(|| Snapshot {
+                network: network.snapshot(now, &tables.names),
+                ..Snapshot::default()
+            });
+            shown.time_s = now.as_secs_f64();
+            network.update(now, &mut shown.network);
+            meters.update(&mut shown.flows);
+            shown.other_flows = meters.others();
+            for (counts, shown) in counts.iter().zip(&mut shown.directions) {
+                counts.update(shown);
+            }
+        });
+    }
+
+    /// What has happened so far.
+    pub fn report(&mut self) -> Report {
+        let now = self.clock.now();
+        self.drain_drops();
+        for (number, end) in self.ends.iter_mut().enumerate() {
+            let counts = &mut self.counts[direction_from(number)];
+            counts.overrun += end.tun.take_dropped();
+            let (packets, largest) = end.tun.take_cut();
+            counts.refuse(packets, largest);
+            if end.gone.is_none() && end.tun.is_gone() {
+                end.gone = end.down.or(Some(now));
+            }
+        }
+        let mut links = Vec::new();
+        for path in [Hop::FromServer, Hop::FromUe] {
+            self.network.observe(path, now, &mut |meter| {
+                links.push(LinkReport {
+                    id: meter.name.clone(),
+                    packets: meter.departed.packets,
+                    bytes: meter.departed.bytes,
+                    capacity_bytes: meter.capacity_bytes,
+                });
+            });
+        }
+        Report {
+            elapsed_s: now.as_secs_f64(),
+            clock_origin_ns: self.clock.origin_nanos(),
+            directions: by_name(|direction| {
+                self.counts[direction].report(&self.meters.host_shares()[direction])
+            }),
+            tunnel: self
+                .tunnel
+                .as_ref()
+                .map(|tunnel| by_name(|direction| tunnel.report(direction))),
+            inside: self.network.load().packets,
+            flows: self.flows.given() as usize,
+            other_flows: self.meters.others(),
+            more_flows: self.flows.is_full(),
+            missed_rtts: self.meters.missed_rtts(),
+            gone: {
+                let gone = self.ends.iter().filter_map(|end| Some((&end.name, end.gone?)));
+                gone.map(|(name, at)| (name.clone(), at.as_secs_f64())).collect()
+            },
+            links,
+            ack_gaps: {
+                let gaps = self.scheduled.ack_gaps().into_iter();
+                gaps.map(|(id, gap_ms)| AckGaps { id, gap_ms }).collect()
+            },
+        }
+    }
+
+    /// The journal, if one was ordered.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
+    /// Ends the run: its tables and its summary.
+    pub fn finish(self) -> (RunSummary, Tables) {
+        let (summary, mut tables, metered) = self.end();
+        metered.record(&summary, &mut tables);
+        (summary, tables)
+    }
+
+    /// Ends the run; flows and samples are not in the tables yet.
+    pub(crate) fn end(mut self) -> (RunSummary, Tables, Metered) {
+        let now = self.clock.now();
+        self.drain_drops();
+        self.sample(now);
+        let entered = self.counts.iter().map(|counts| counts.entered).sum();
+        let mut summary = RunSummary {
+            seed: self.seed,
+            duration_s: now.as_secs_f64(),
+            events: entered,
+            ..RunSummary::default()
+        };
+        self.network.summarise(now, &mut summary);
+        let Self { meters, scheduled, tables, flows, others, .. } = &mut self;
+        let others =
+            (meters.others() > 0).then(|| *others.get_or_insert_with(|| tables.names.add(OTHERS)));
+        let mut complete = |flow, seen| scheduled.complete(flow, now, seen);
+        let metered =
+            meters.summarise(&mut summary, others, flows.is_full(), tables, &mut complete);
+        summary.fairness = fairness(&summary.flows);
+        scheduled.finish_pings(now, &meters.names(), &mut summary, tables);
+        (summary, self.tables, metered)
+    }
+}
+
+/// One for each direction, by its name.
+fn by_name<T>(of: impl Fn(Direction) -> T) -> BTreeMap<&'static str, T> {
+    Direction::BOTH.into_iter().map(|direction| (direction.name(), of(direction))).collect()
+}

@@ -1,0 +1,73 @@
+//! A UE's session: what it got from the core network when it attached.
+
+use std::net::Ipv4Addr;
+
+use airpath_base::{Duration, Rate};
+use airpath_radio::cell::UeLinkConfig;
+use airpath_radio::scheduler::RateCap;
+use airpath_record::{EventRow, Tables};
+use airpath_scenario::Scenario;
+
+/// What the core network gave a UE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UeSession {
+    /// Place in the scenario.
+    pub ue: usize,
+    /// Its address, out of the pool.
+    pub address: Ipv4Addr,
+    /// QoS flow of NR; 1 to 63 (TS 23.501 5.7.1.1).
+    pub qfi: u8,
+    /// From the start until it is attached (LTE) or registered (NR).
+    pub attached: Duration,
+    /// From the start until the default bearer or the PDU session is there.
+    pub established: Duration,
+    /// UE-AMBR down and up (TS 23.501 5.7.2.6), kept by the cell; `None`: no limit.
+    pub ambr: [Option<Rate>; 2],
+}
+
+impl UeSession {
+    /// Caps the UE's rates in every cell. Where the scenario has a cap too, the lower one counts.
+    pub(crate) fn cap(&self, scenario: &mut Scenario) {
+        let ues = scenario.radio.iter_mut().flat_map(|radio| radio.ran.ues.get_mut(self.ue));
+        for config in ues.flat_map(|ue| &mut ue.in_cell) {
+            let [down, up] = self.ambr;
+            limit(&mut config.downlink, down);
+            limit(&mut config.uplink, up);
+        }
+    }
+
+    /// Writes what happened to the UE of that name, so long before time 0.
+    pub(crate) fn write(&self, ue: &str, zero: Duration, tables: &mut Tables) {
+        let name = tables.names.add(ue);
+        let session = tables.names.add(&format!("{ue} {}", self.address));
+        let steps = [
+            (Duration::ZERO, "attach_start", name),
+            (self.attached, "attach_complete", name),
+            (self.established, "session_established", session),
+        ];
+        for (after, kind, link) in steps {
+            tables.event(EventRow {
+                time_ns: after.as_nanos() as i64 - zero.as_nanos() as i64,
+                flow: None,
+                link: Some(link),
+                kind,
+                reason: None,
+                cwnd_segments: None,
+                value: None,
+                packets: None,
+                cell: None,
+            });
+        }
+    }
+}
+
+/// Bytes that may pass at once after a pause, where the scenario does not say.
+const BUCKET_BYTES: u64 = 100_000;
+
+fn limit(link: &mut UeLinkConfig, ambr: Option<Rate>) {
+    let Some(rate) = ambr else { return };
+    let bucket_bytes = link.cap.as_ref().map_or(BUCKET_BYTES, |cap| cap.bucket_bytes);
+    if link.cap.as_ref().is_none_or(|cap| rate < cap.rate) {
+        link.cap = Some(RateCap { rate, bucket_bytes });
+    }
+}

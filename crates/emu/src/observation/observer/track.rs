@@ -1,0 +1,389 @@
+//! One sender, from its first sign to its last.
+
+use airpath_base::Duration;
+
+use super::observed::{Kind, Observation, State, What};
+
+/// What of a sender is kept in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keep {
+    /// Every acknowledgement.
+    pub(crate) acks: bool,
+    /// Smallest distance of the points that are kept for samples, in nanoseconds.
+    pub(crate) spacing_ns: u64,
+}
+
+impl Keep {
+    /// For samples at that interval: each has the state of a twentieth of it before at the latest, so
+    /// that a long run needs memory as its samples do.
+    pub(crate) fn for_samples(interval: Duration, acks: bool) -> Self {
+        Self { acks, spacing_ns: (interval.as_nanos() / 20).max(1_000_000) }
+    }
+}
+
+/// `tcpi_ca_state` (RFC 5681, RFC 3168, RFC 6298)
+const OPEN: u8 = 0;
+const DISORDER: u8 = 1;
+const CWR: u8 = 2;
+const RECOVERY: u8 = 3;
+const LOSS: u8 = 4;
+
+/// A sender.
+#[derive(Debug)]
+pub(super) struct Track {
+    /// As it was first seen; a closed socket has no port.
+    pub(super) first: Observation,
+    pub(super) congestion: &'static str,
+    /// Every acknowledgement, if asked for.
+    pub(super) acks: Option<Vec<Point>>,
+    /// As far apart as [`Keep`] has it.
+    pub(super) points: Vec<Point>,
+    pub(super) events: Vec<Happened>,
+    pub(super) exit: Option<SlowStartExit>,
+    pub(super) timeouts: u64,
+    pub(super) undos: u64,
+    /// ssthresh of a reduction that may be taken back.
+    reduced_to: Option<u32>,
+    /// An acknowledgement whose effect is not known yet.
+    pending_ns: Option<u64>,
+    pub(super) last: State,
+    pub(super) last_ns: u64,
+    /// Its handshake is over, or was before anybody looked.
+    established: bool,
+    /// The connection is closed.
+    pub(super) ended: bool,
+    spacing_ns: u64,
+}
+
+/// The state at a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    pub(super) time_ns: u64,
+    pub(super) state: State,
+    /// The acknowledgement's own RTT, if it had one.
+    pub(super) rtt_us: Option<u32>,
+}
+
+/// An event as tables have it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Happened {
+    pub(super) time_ns: u64,
+    pub(super) kind: &'static str,
+    pub(super) reason: Option<&'static str>,
+    pub(super) cwnd: Option<u32>,
+    pub(super) value: Option<f64>,
+    pub(super) packets: Option<u64>,
+}
+
+/// How the first slow start ended.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct SlowStartExit {
+    pub(super) time_ns: u64,
+    pub(super) cwnd: u32,
+    pub(super) reason: &'static str,
+    pub(super) min_rtt_us: u32,
+    pub(super) round_rtt_us: Option<u32>,
+}
+
+impl Track {
+    pub(super) fn new(first: &Observation, keep: Keep) -> Self {
+        Self {
+            first: first.clone(),
+            congestion: first.congestion,
+            acks: keep.acks.then(Vec::new),
+            points: Vec::new(),
+            events: Vec::new(),
+            exit: None,
+            timeouts: 0,
+            undos: 0,
+            reduced_to: None,
+            pending_ns: None,
+            last: first.state,
+            last_ns: first.time_ns,
+            established: !matches!(first.kind, Kind::Begin | Kind::Congestion { .. })
+                || first.state.acked_bytes > 0,
+            ended: false,
+            spacing_ns: keep.spacing_ns,
+        }
+    }
+
+    pub(super) fn note(&mut self, seen: &Observation) {
+        match seen.kind {
+            Kind::Begin => {
+                self.event(seen.time_ns, "established");
+                self.established = true;
+                // What a lost SYN does to ssthresh is gone with the first acknowledgement.
+                let state = State { ssthresh: None, ..seen.state };
+                self.settle(&Observation { state, ..seen.clone() });
+            }
+            // Amid the work on an acknowledgement, or by a timer.
+            Kind::Congestion { before, after } if self.established => {
+                self.change(seen, before, after);
+            }
+            Kind::Congestion { .. } => {}
+            Kind::Ack | Kind::Poll | Kind::End => self.settle(seen),
+        }
+        (self.last, self.last_ns) = (seen.state, seen.time_ns);
+        self.ended |= seen.kind == Kind::End;
+        self.congestion = seen.congestion;
+    }
+
+    /// What is seen now is what the acknowledgement before, if there was one, has left.
+    fn settle(&mut self, seen: &Observation) {
+        let pending = self.pending_ns.take();
+        if seen.kind == Kind::Ack {
+            self.pending_ns = Some(seen.time_ns);
+        }
+        let (time_ns, state) = (pending.unwrap_or(seen.time_ns), seen.state);
+        if seen.kind == Kind::Poll {
+            self.poll_kernel(seen);
+        }
+        self.check_for_undo(time_ns, &state);
+        self.check_for_exit(time_ns, seen);
+        let rtt_us = state.rtt_us.filter(|_| self.last.delivered != state.delivered);
+        let point = Point { time_ns, state, rtt_us };
+        if self.points.last().is_none_or(|last| time_ns >= last.time_ns + self.spacing_ns) {
+            self.points.push(point);
+        }
+        let polled = seen.kind == Kind::Poll && self.last.acked_bytes != state.acked_bytes;
+        if let Some(acks) = self.acks.as_mut().filter(|_| pending.is_some() || polled) {
+            acks.push(point);
+        }
+    }
+
+    /// The congestion state changes; windows have been reduced already.
+    fn change(&mut self, seen: &Observation, before: u8, after: u8) {
+        let (time_ns, state) = (seen.time_ns, &seen.state);
+        match after {
+            OPEN | DISORDER => {
+                self.check_for_undo(time_ns, state);
+                if matches!(before, RECOVERY | LOSS) {
+                    self.event(time_ns, "recovery_end").cwnd = Some(state.cwnd);
+                }
+            }
+            CWR => self.reduce("reduction", seen),
+            RECOVERY => self.reduce("recovery_start", seen),
+            LOSS => {
+                self.timeouts += 1;
+                self.reduce("retransmission_timeout", seen);
+            }
+            _ => {}
+        }
+    }
+
+    fn reduce(&mut self, kind: &'static str, seen: &Observation) {
+        let state = &seen.state;
+        let cwnd = if state.prior_cwnd > 0 { state.prior_cwnd } else { self.last.cwnd };
+        self.reduced_to = state.ssthresh;
+        if self.exit.is_none() && state.ssthresh.is_some() && seen.congestion != "bbr" {
+            self.leave(seen.time_ns, cwnd, "loss", seen);
+        }
+        let event = self.event(seen.time_ns, kind);
+        if kind == "retransmission_timeout" {
+            event.value = Some(state.rto_ms);
+        } else {
+            (event.cwnd, event.value) = (Some(cwnd), state.ssthresh.map(f64::from));
+            event.packets = (kind == "recovery_start").then_some(u64::from(state.lost));
+        }
+    }
+
+    /// Changes between two looks, of which nobody told.
+    fn poll_kernel(&mut self, seen: &Observation) {
+        let (before, after) = (self.last.congestion_state, seen.state.congestion_state);
+        let timed_out = seen.state.timeouts.saturating_sub(self.last.timeouts);
+        for _ in 0..timed_out {
+            self.change(seen, before, LOSS);
+        }
+        if before != after && !(after == LOSS && timed_out > 0) {
+            self.change(seen, before, after);
+        }
+    }
+
+    /// Only taking a reduction back raises ssthresh without another one.
+    fn check_for_undo(&mut self, time_ns: u64, state: &State) {
+        let Some(reduced_to) = self.reduced_to else { return };
+        if state.ssthresh.is_none_or(|ssthresh| ssthresh > reduced_to) {
+            self.reduced_to = None;
+            self.undos += 1;
+            self.event(time_ns, "undo").cwnd = Some(state.cwnd);
+        }
+    }
+
+    fn check_for_exit(&mut self, time_ns: u64, seen: &Observation) {
+        let Some(ssthresh) = seen.state.ssthresh.filter(|_| self.exit.is_none()) else { return };
+        let (cwnd, reason) = match (seen.found.what, seen.congestion) {
+            // HyStart sets ssthresh to cwnd.
+            (What::Exit(reason), _) => (ssthresh, reason),
+            (What::Something, _) => (ssthresh, hystart_reason(seen)),
+            (What::Nothing, "bbr") => (seen.state.cwnd, "full_pipe"),
+            // TCP_INFO does not tell which of its tests it was.
+            (What::Nothing, _) => (ssthresh, "hystart"),
+        };
+        self.leave(time_ns, cwnd, reason, seen);
+    }
+
+    /// Slow start ends for the first time.
+    fn leave(&mut self, time_ns: u64, cwnd: u32, reason: &'static str, seen: &Observation) {
+        let hystart = seen.found.what != What::Nothing && reason != "loss";
+        let base = seen.found.base_rtt_us.filter(|_| hystart).or(seen.state.min_rtt_us);
+        let round_rtt_us =
+            seen.found.round_rtt_us.filter(|_| hystart && !matches!(reason, "ack_train"));
+        let min_rtt_us = base.unwrap_or(0);
+        self.exit = Some(SlowStartExit { time_ns, cwnd, reason, min_rtt_us, round_rtt_us });
+        let event = self.event(time_ns, "slow_start_exit");
+        event.reason = Some(reason);
+        event.cwnd = Some(cwnd);
+        event.value = seen.state.srtt_us.map(|srtt| f64::from(srtt) / 1e3);
+    }
+
+    fn event(&mut self, time_ns: u64, kind: &'static str) -> &mut Happened {
+        let (reason, cwnd, value, packets) = (None, None, None, None);
+        self.events.push(Happened { time_ns, kind, reason, cwnd, value, packets });
+        self.events.last_mut().expect("it was pushed")
+    }
+}
+
+/// The kernel's CUBIC tells that HyStart ended slow start, not by which test: it was the delay if the
+/// round's RTT is above the smallest one by an eighth, at least 4 and at most 16 ms (Ha and Rhee 2011).
+fn hystart_reason(seen: &Observation) -> &'static str {
+    let highest = |base: u32| base.saturating_add((base / 8).clamp(4_000, 16_000));
+    match (seen.found.base_rtt_us, seen.found.round_rtt_us) {
+        (Some(base), Some(round)) if round > highest(base) => "delay",
+        _ => "ack_train",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::observation::observer::observed::Found;
+
+    const MS: u64 = 1_000_000;
+
+    fn seen(ms: u64, kind: Kind, cwnd: u32, ssthresh: Option<u32>) -> Observation {
+        Observation {
+            time_ns: ms * MS,
+            end: 0,
+            cookie: 1,
+            kind,
+            v6: false,
+            local_port: 1,
+            remote_port: 2,
+            remote: Ipv4Addr::LOCALHOST.into(),
+            congestion: "cubic",
+            state: State { cwnd, ssthresh, delivered: ms as u32, ..State::default() },
+            found: Found::default(),
+        }
+    }
+
+    fn found(what: What, base: u32, round: u32, seen: Observation) -> Observation {
+        let found = Found { what, base_rtt_us: Some(base), round_rtt_us: Some(round) };
+        Observation { found, ..seen }
+    }
+
+    fn track(all: &[Observation]) -> Track {
+        let mut track = Track::new(&all[0], Keep { acks: true, spacing_ns: 1_000_000 });
+        all.iter().for_each(|seen| track.note(seen));
+        track
+    }
+
+    fn kinds(track: &Track) -> Vec<(u64, &str)> {
+        track.events.iter().map(|event| (event.time_ns / MS, event.kind)).collect()
+    }
+
+    #[test]
+    fn a_row_has_what_its_acknowledgement_left() {
+        let track = track(&[
+            seen(1, Kind::Begin, 10, None),
+            seen(5, Kind::Ack, 10, None),
+            seen(6, Kind::Ack, 12, None),
+            seen(9, Kind::End, 14, None),
+        ]);
+        let rows: Vec<_> =
+            track.acks.iter().flatten().map(|row| (row.time_ns / MS, row.state.cwnd)).collect();
+        assert_eq!(rows, [(5, 12), (6, 14)]);
+    }
+
+    #[test]
+    fn memory_is_for_samples_not_for_acknowledgements() {
+        let interval = Duration::from_millis(100);
+        let all: Vec<_> = (0..2_000).map(|ms| seen(ms, Kind::Ack, 10, None)).collect();
+        let mut track = Track::new(&all[0], Keep::for_samples(interval, false));
+        all.iter().for_each(|seen| track.note(seen));
+        assert_eq!((track.points.len(), track.acks.is_none()), (400, true));
+    }
+
+    #[test]
+    fn an_exit_belongs_to_the_acknowledgement_before_and_to_its_test() {
+        let exit = |base, round| {
+            let ack = |ms, cwnd, ssthresh| seen(ms, Kind::Ack, cwnd, ssthresh);
+            let after = found(What::Something, base, round, ack(7, 102, Some(100)));
+            track(&[ack(5, 90, None), ack(6, 100, None), after]).exit.unwrap()
+        };
+        // An eighth of 40 ms is 5 ms.
+        let delay = exit(40_000, 45_001);
+        assert_eq!((delay.time_ns, delay.cwnd, delay.reason), (6 * MS, 100, "delay"));
+        assert_eq!((delay.min_rtt_us, delay.round_rtt_us), (40_000, Some(45_001)));
+        let train = exit(40_000, 45_000);
+        assert_eq!((train.reason, train.round_rtt_us), ("ack_train", None));
+        // At least 4 ms, at most 16 ms.
+        assert_eq!(
+            (exit(8_000, 12_000).reason, exit(8_000, 12_001).reason),
+            ("ack_train", "delay")
+        );
+        assert_eq!(exit(400_000, 416_001).reason, "delay");
+    }
+
+    #[test]
+    fn a_reduction_that_is_taken_back_is_an_undo() {
+        let to = |before, after| Kind::Congestion { before, after };
+        let reduced = [
+            seen(1, Kind::Ack, 100, None),
+            seen(2, to(OPEN, RECOVERY), 100, Some(70)),
+            seen(4, Kind::Ack, 71, Some(70)),
+        ];
+        let lost = track(&[&reduced[..], &[seen(8, to(RECOVERY, OPEN), 70, Some(70))]].concat());
+        assert_eq!(
+            kinds(&lost),
+            [(2, "slow_start_exit"), (2, "recovery_start"), (8, "recovery_end")]
+        );
+        assert_eq!((lost.exit.unwrap().reason, lost.undos), ("loss", 0));
+        let spurious = track(&[&reduced[..], &[seen(8, to(RECOVERY, OPEN), 100, None)]].concat());
+        assert_eq!((kinds(&spurious)[2], spurious.undos), ((8, "undo"), 1));
+    }
+
+    #[test]
+    fn a_lost_syn_ends_no_slow_start() {
+        let to = |before, after| Kind::Congestion { before, after };
+        let track = track(&[
+            seen(1000, to(OPEN, LOSS), 1, Some(7)),
+            seen(1050, to(LOSS, OPEN), 1, Some(7)),
+            seen(1050, Kind::Begin, 10, Some(7)),
+            seen(1100, Kind::Ack, 10, None),
+            seen(1101, Kind::Ack, 11, None),
+            seen(1500, to(OPEN, RECOVERY), 20, Some(14)),
+        ]);
+        assert_eq!(
+            kinds(&track),
+            [(1050, "established"), (1500, "slow_start_exit"), (1500, "recovery_start")]
+        );
+        assert_eq!((track.timeouts, track.undos), (0, 0));
+    }
+
+    #[test]
+    fn every_timeout_counts_also_between_two_looks() {
+        let again = Kind::Congestion { before: LOSS, after: LOSS };
+        let begun = seen(1, Kind::Ack, 10, None);
+        assert_eq!(track(&[begun.clone(), seen(2, again, 1, Some(5))]).timeouts, 1);
+        let reading = |timeouts, congestion_state, ms| {
+            let mut reading = seen(ms, Kind::Poll, 10, Some(5));
+            (reading.state.timeouts, reading.state.congestion_state) = (timeouts, congestion_state);
+            reading
+        };
+        let polled = track(&[reading(0, OPEN, 1), reading(2, LOSS, 5), reading(2, OPEN, 9)]);
+        assert_eq!(polled.timeouts, 2);
+        assert_eq!(kinds(&polled)[3], (9, "recovery_end"));
+    }
+}

@@ -1,0 +1,454 @@
+//! A command inside a scenario's network: namespaces, forwarder and programs, and nothing left of
+//! them afterwards.
+
+use std::path::PathBuf;
+
+use airpath_base::{Duration, Instant};
+use airpath_record::{RunSummary, Tables};
+use airpath_scenario::{EmulationConfig, PacketIo, ProgramConfig, Scenario};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::environment::Environment;
+use super::forwarder_thread::{Forwarded, ForwarderThread};
+use super::topology::Topology;
+use crate::clock::timespec;
+use crate::device::port::Io;
+use crate::forwarder::refuse_proxy;
+use crate::host::congestion::SlowStarts;
+use crate::host::core_network::{CoreNetwork, refuse_names};
+use crate::host::namespace::{Namespace, Role};
+use crate::host::nat;
+use crate::host::profile::KernelProfile;
+use crate::host::session::UeSession;
+use crate::host::tunnel::TunnelSetup;
+use crate::observation::observer::{Keep, Run, SenderObserver, Shown};
+use crate::run::programs::{ProgramReport, Session};
+use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
+use crate::traffic::{Running, Traffic};
+use crate::{
+    EmuError, FailedFlow, FlowSockets, Forwarder, Journal, Live, Plan, Report, Settings, UeEnd,
+};
+
+/// From the start of the clock to time 0: flows and programs have that long to get ready.
+const AHEAD: Duration = Duration::from_millis(20);
+
+/// Share of the time that a flow's thread may wait for a processor. On a busy machine, two processors
+/// and ten compilations of lower priority, it was 0.7 % at most.
+const MOST_WAITED: f64 = 0.02;
+
+/// How often somebody is told how far a run is.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// Addresses 10.77.1.1 to 10.77.1.254.
+const MOST_UES: usize = 254;
+
+/// Who watches a run.
+#[derive(Clone, Debug, Default)]
+pub struct Observers {
+    /// A pcapng file to be made.
+    pub capture: Option<PathBuf>,
+    /// Is told what happens.
+    pub live: Option<Live>,
+}
+
+/// A run that is over.
+pub struct Ended {
+    /// The command's exit code, or that of the first program that failed.
+    pub code: i32,
+    /// What ran inside.
+    pub programs: Vec<ProgramReport>,
+    /// Links, radio.
+    pub summary: RunSummary,
+    /// Their tables.
+    pub tables: Tables,
+    /// What the forwarder counted.
+    pub report: Report,
+    /// What is needed to understand the result.
+    pub environment: Environment,
+    /// Every packet, if asked for.
+    pub journal: Option<Journal>,
+    /// What of the scenario the model was; the rest was the kernel's.
+    pub model: Scenario,
+    /// Flows of the scenario that could not do what they were to do.
+    pub failed: Vec<FailedFlow>,
+    /// Why the result is partial, a sentence each; none: it is whole.
+    pub partial: Vec<String>,
+    /// What the kernel said of the scenario's TCP flows.
+    pub sockets: Vec<FlowSockets>,
+}
+
+impl Ended {
+    /// Why the run does not count; `None`: it does.
+    pub fn invalid(&self, bounds: &EmulationConfig) -> Option<String> {
+        let ends = self.environment.ends.iter().map(|end| (end.queue_dropped, &end.name));
+        let nats = self.environment.nats.iter().map(|nat| (nat.queue_dropped, &nat.name));
+        let lost = ends.chain(nats).find(|&(packets, _)| packets > 0);
+        let lost = lost.map(|(packets, name)| {
+            format!("{packets} packets of `{name}` were dropped before they could be read")
+        });
+        lost.or_else(|| self.report.too_late(bounds.lateness_bound))
+            .or_else(|| self.report.too_slow_a_host(bounds.host_bound))
+            .or_else(|| starved(&self.sockets, self.report.elapsed_s))
+    }
+}
+
+/// Namespaces that are set up, and the forwarder between them.
+pub struct Emulation {
+    topology: Topology,
+    tunnel: Option<TunnelSetup>,
+    /// What of the scenario is the model's.
+    model: Scenario,
+    forwarder: ForwarderThread,
+    observer: SenderObserver,
+    slow_starts: SlowStarts,
+    /// The scenario's flows, if they are to run.
+    traffic: Option<Traffic>,
+    duration: Duration,
+    settings: Settings,
+    /// The scenario's.
+    programs: Vec<ProgramConfig>,
+    io: PacketIo,
+}
+
+impl Emulation {
+    /// Sets up the scenario's ends, and starts to forward. Time 0 is now.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be emulated, or is not allowed.
+    pub fn new(scenario: &Scenario, seed: u64, settings: &Settings) -> Result<Self, EmuError> {
+        Self::observed(scenario, seed, settings, Observers::default())
+    }
+
+    /// Like `new`, with somebody who observes the run.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be emulated, or is not allowed.
+    pub fn observed(
+        scenario: &Scenario,
+        seed: u64,
+        settings: &Settings,
+        observers: Observers,
+    ) -> Result<Self, EmuError> {
+        Self::attached(scenario, seed, settings, observers, &[])
+    }
+
+    /// Like `observed`, with UEs that have attached: one session for each that has an end, or none.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be emulated, or is not allowed.
+    pub fn attached(
+        scenario: &Scenario,
+        seed: u64,
+        settings: &Settings,
+        observers: Observers,
+        sessions: &[UeSession],
+    ) -> Result<Self, EmuError> {
+        refuse_proxy(scenario)?;
+        let mut model = scenario.clone();
+        let nats = nat::take_out(&mut model)?;
+        let ues = ues(scenario);
+        refuse_names(scenario, &ues, nats.len())?;
+        sessions.iter().for_each(|session| session.cap(&mut model));
+        let session = |ue: usize| sessions.iter().find(|session| session.ue == ue);
+        if ues.len() > MOST_UES {
+            return Err(EmuError::Ues { ues: ues.len(), most: MOST_UES });
+        }
+        let slow_starts = SlowStarts::load(scenario.emulation.slow_start)?;
+        let names = slow_starts.names();
+        let profile = KernelProfile::of(scenario, None, names)?;
+        let profiles = ues.iter().map(|(ue, _)| KernelProfile::of(scenario, Some(*ue), names));
+        let profiles = profiles.collect::<Result<Vec<_>, EmuError>>()?;
+        let mtu = profiles.iter().fold(profile.mtu, |mtu, profile| mtu.max(profile.mtu));
+        let io = Io { wanted: settings.io, ends: ues.len() + 1 };
+        let core = CoreNetwork::new(scenario, nats, &profile, (mtu, io), &ues, sessions)?;
+        let CoreNetwork { server, server_port, nats, nodes, tunnel, tunnel_setup } = core;
+        // All ends alike.
+        let io = Io { wanted: server_port.io(), ..io };
+        let mut ends = vec![(server, profile)];
+        let mut ue_ends = Vec::new();
+        for (index, ((ue, name), profile)) in ues.into_iter().zip(profiles).enumerate() {
+            let index = index as u8;
+            let role =
+                session(ue).map_or(Role::ue(index), |session| Role::Ue(index, session.address));
+            let (mut namespace, tun) = Namespace::new(&name, role, &profile, io)?;
+            namespace.ue = Some(ue);
+            let addresses = vec![role.v4().into(), role.v6().into()];
+            ue_ends.push(UeEnd { name, tun, ue, addresses });
+            ends.push((namespace, profile));
+        }
+        let ipv4_first = scenario.core.is_some() || !nats.is_empty();
+        let topology = Topology { ends, nats, nodes, ipv4_first };
+        let observer = {
+            let emulation = &scenario.emulation;
+            let ends = topology.ends.iter();
+            let namespaces: Vec<&Namespace> = ends.map(|(namespace, _)| namespace).collect();
+            let (wanted, poll) = (emulation.observer, emulation.observer_poll);
+            let keep = Keep::for_samples(scenario.run.sample_interval, scenario.run.ack_table);
+            let addresses = topology.addresses();
+            let shown = observers.live.as_ref().map(Live::windows);
+            let shown = shown.map(|windows| Shown { windows, addresses });
+            SenderObserver::start(wanted, poll, keep, shown, &namespaces)?
+        };
+        let traffic =
+            settings.flows.then(|| Traffic::open(scenario, &topology.ends)).transpose()?;
+        let scheduled = traffic.as_ref().map(Traffic::scheduled);
+        let sessions = sessions.to_vec();
+        // What the UEs need until they have a session passes before time 0.
+        let ahead = AHEAD
+            + sessions.iter().map(|session| session.established).max().unwrap_or(Duration::ZERO);
+        let forwarder =
+            ForwarderThread::start(&model, settings, ahead, move |scenario, settings| {
+                let names: Vec<_> = ue_ends.iter().map(|end| (end.name.clone(), end.ue)).collect();
+                let mut forwarder = Forwarder::new(server_port, ue_ends, scenario, seed, settings)?;
+                forwarder.schedule(scheduled.unwrap_or_default());
+                forwarder.note_sessions(sessions.iter().filter_map(|session| {
+                    let (name, _) = names.iter().find(|(_, ue)| *ue == session.ue)?;
+                    Some((name.as_str(), session))
+                }));
+                let (tunnel, interface) = tunnel.unzip();
+                observers.capture.map_or(Ok(()), |file| forwarder.capture(&file, interface))?;
+                tunnel.into_iter().for_each(|tunnel| forwarder.set_tunnel(tunnel));
+                if let Some(live) = observers.live {
+                    forwarder.show(live);
+                }
+                Ok(forwarder)
+            })?;
+        let (duration, settings) = (scenario.run.duration, *settings);
+        let programs = scenario.programs.clone();
+        Ok(Self {
+            topology,
+            tunnel: tunnel_setup,
+            model,
+            forwarder,
+            observer,
+            slow_starts,
+            traffic,
+            duration,
+            settings,
+            programs,
+            io: io.wanted,
+        })
+    }
+
+    /// Runs the programs until the command ends.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be started, or the forwarder fails.
+    pub fn run(mut self, plan: &Plan) -> Result<Ended, EmuError> {
+        let mut running = self.start_traffic()?;
+        let ran = self.run_programs(plan);
+        self.conclude(ran, running.as_mut())
+    }
+
+    /// Runs the scenario's flows alone, until they are done or the scenario's time is over.
+    /// `progress` is told the time now and then, and stops the run by returning false.
+    ///
+    /// # Errors
+    ///
+    /// When the forwarder fails, or the run was stopped.
+    pub fn run_flows(
+        mut self,
+        progress: &mut dyn FnMut(Instant) -> bool,
+    ) -> Result<Ended, EmuError> {
+        let mut running = self.start_traffic()?;
+        let done = running.as_ref().map_or(Ok(()), |running| self.wait_for(running, progress));
+        self.conclude(done.map(|()| (0, Vec::new())), running.as_mut())
+    }
+
+    fn start_traffic(&mut self) -> Result<Option<Running>, EmuError> {
+        let clock = self.forwarder.clock;
+        self.traffic.take().map(|traffic| traffic.start(clock)).transpose()
+    }
+
+    fn run_programs(&mut self, plan: &Plan) -> Result<(i32, Vec<ProgramReport>), EmuError> {
+        let topology = &self.topology;
+        let command_at = topology.command_at(plan.place.as_deref())?;
+        let mut session =
+            Session::new(plan, &self.programs, command_at, |place| topology.program_at(place))?;
+        let (names, hosts) = (topology.files()?, topology.hosts());
+        let origin_ns = self.forwarder.clock.origin_nanos();
+        let mut outputs = std::mem::take(&mut session.outputs);
+        let container = Container {
+            programs: &session.programs,
+            credentials: &session.credentials,
+            command: session.command,
+            origin_ns,
+            names: &names,
+            hosts: hosts.as_bytes(),
+            address_order: topology.address_order().map(str::as_bytes),
+        };
+        let start = |step: &str, source| EmuError::Start { step: step.to_owned(), source };
+        let mut signals = Signals::catch().map_err(|error| start("a pipe", error))?;
+        let mut child = spawn_contained(&container)
+            .map_err(|error| start("clone (root, or CAP_SYS_ADMIN)", error))?;
+        let mut reading = outputs.start()?;
+        self.wait(&child, &mut signals)?;
+        let (code, told) = child.wait().map_err(|Failed { step, program, error }| match step {
+            RUNNING => start(&format!("running {}", session.command_of(program)), error),
+            step => start(step, error),
+        })?;
+        Ok(session.end(code, &told, origin_ns, reading.finish()))
+    }
+
+    /// Until the first process has ended. Signals are passed on.
+    fn wait(&self, child: &Child, signals: &mut Signals) -> Result<(), EmuError> {
+        loop {
+            let [ended, forwarder, signal] = {
+                let mut wanted = [
+                    PollFd::new(&child.pidfd, PollFlags::IN),
+                    PollFd::new(&self.forwarder.running, PollFlags::IN),
+                    PollFd::new(signals, PollFlags::IN),
+                ];
+                match poll(&mut wanted, None) {
+                    Ok(_) => {}
+                    Err(Errno::INTR) => continue,
+                    Err(error) => return Err(EmuError::Wait(error.into())),
+                }
+                wanted.map(|wanted| !wanted.revents().is_empty())
+            };
+            if ended {
+                return Ok(());
+            }
+            if forwarder {
+                return Err(EmuError::Forwarder);
+            }
+            if signal && let Some(signal) = signals.next() {
+                child.signal(signal);
+            }
+        }
+    }
+
+    /// Until all flows are done, or the time is over.
+    fn wait_for(
+        &self,
+        running: &Running,
+        progress: &mut dyn FnMut(Instant) -> bool,
+    ) -> Result<(), EmuError> {
+        let end = Instant::ZERO + self.duration;
+        loop {
+            let now = self.forwarder.clock.now();
+            if now >= end || running.is_done() {
+                return Ok(());
+            }
+            if !progress(now) {
+                return Err(EmuError::Stopped);
+            }
+            let pause = timespec((end.saturating_since(now)).min(PROGRESS));
+            let mut forwarder = [PollFd::new(&self.forwarder.running, PollFlags::IN)];
+            match poll(&mut forwarder, Some(&pause)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Err(EmuError::Forwarder),
+                Err(error) => return Err(EmuError::Wait(error.into())),
+            }
+        }
+    }
+
+    /// What the run leaves, from the forwarder, the observer, the flows and the machine.
+    fn conclude(
+        mut self,
+        ran: Result<(i32, Vec<ProgramReport>), EmuError>,
+        mut running: Option<&mut Running>,
+    ) -> Result<Ended, EmuError> {
+        if let Some(running) = &mut running {
+            running.brace();
+        }
+        let forwarded = self.forwarder.finish();
+        // After the forwarder: how flows are cut off is not part of the run.
+        let failed = running.as_mut().map_or_else(|| Ok(Vec::new()), |running| running.finish());
+        let sockets = running.map_or_else(Vec::new, |running| running.sockets());
+        // The forwarder's own failure explains the others.
+        let (forwarded, (code, programs), failed) = (forwarded?, ran?, failed?);
+        let Forwarded { mut summary, mut tables, mut metered, report, partial, journal, machine } =
+            forwarded;
+        let ends = &self.topology.ends;
+        let names: Vec<String> = ends.iter().map(|(end, _)| end.name.clone()).collect();
+        let mtu: Vec<u32> = ends.iter().map(|(_, profile)| profile.mtu).collect();
+        let (observed, unobserved) = self.observer.finish();
+        let observer = observed.complete(
+            &Run {
+                origin_ns: report.clock_origin_ns,
+                ends: &names,
+                mtu: &mtu,
+                addresses: &self.topology.addresses(),
+                names: &metered.names,
+                flows: &metered.flows,
+            },
+            &mut metered.samples,
+            &mut summary,
+            &mut tables,
+        );
+        metered.record(&summary, &mut tables);
+        let machine = (machine, self.io.name());
+        let environment = Environment::gather(
+            &self.topology,
+            &self.settings,
+            machine,
+            observer,
+            &self.slow_starts,
+        )?;
+        let environment = Environment { tunnel: self.tunnel, ..environment };
+        let model = self.model;
+        let partial = partial.into_iter().chain(unobserved).collect();
+        Ok(Ended {
+            code,
+            programs,
+            summary,
+            tables,
+            report,
+            environment,
+            journal,
+            model,
+            failed,
+            partial,
+            sockets,
+        })
+    }
+}
+
+/// Why a run does not count of which a flow's thread waited for a processor; `None`: it does.
+fn starved(sockets: &[FlowSockets], seconds: f64) -> Option<String> {
+    sockets.iter().find_map(|flow| {
+        let threads = [("writes", flow.sender_waited_ms), ("reads", flow.receiver_waited_ms)];
+        let (does, waited) = threads
+            .into_iter()
+            .filter_map(|(does, waited)| Some((does, waited? / 1e3)))
+            .find(|&(_, waited)| waited > MOST_WAITED * seconds)?;
+        Some(format!(
+            "the thread that {does} for {} waited for a processor for {waited:.2} of {seconds:.1} s",
+            flow.id
+        ))
+    })
+}
+
+/// UEs: place in the scenario, and name. Without a radio there is one.
+fn ues(scenario: &Scenario) -> Vec<(usize, String)> {
+    match &scenario.radio {
+        None => vec![(0, "ue".to_owned())],
+        Some(radio) => radio.ues.iter().cloned().enumerate().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(sender_waited_ms: Option<f64>, receiver_waited_ms: Option<f64>) -> FlowSockets {
+        let (sender, receiver) = (None, None);
+        let id = "download".to_owned();
+        FlowSockets { id, sender, receiver, sender_waited_ms, receiver_waited_ms }
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_processor_spoils_the_run() {
+        let said = |flow| starved(&[flow], 10.0);
+        assert_eq!(said(flow(None, None)), None);
+        assert_eq!(said(flow(Some(199.0), Some(199.0))), None);
+        assert!(said(flow(Some(201.0), None)).unwrap().starts_with("the thread that writes"));
+        assert!(said(flow(Some(1.0), Some(900.0))).unwrap().contains("waited for a processor"));
+    }
+}

@@ -1,0 +1,161 @@
+//! What is needed to understand a run's result: the machine, its kernel, what each end was told and
+//! counted.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde::Serialize;
+
+use super::forwarder_thread::Machine;
+use super::topology::Topology;
+use crate::host::congestion::SlowStarts;
+use crate::host::counters::{counters, queue_dropped, texts};
+use crate::host::namespace::{IPV6_MTU, Namespace};
+use crate::host::nat::{Nat, NatReport};
+use crate::host::profile::KernelProfile;
+use crate::host::tunnel::TunnelSetup;
+use crate::{EmuError, ObserverReport, Settings};
+
+/// The machine, and what it was told.
+#[derive(Clone, Debug, Serialize)]
+pub struct Environment {
+    /// `uname -r`.
+    pub kernel: String,
+    /// How packets came and went: `tun`, `packet`.
+    pub io: &'static str,
+    /// Without root: everything is inside a user namespace.
+    pub user_namespace: bool,
+    /// The forwarder's thread was scheduled first in first out.
+    pub real_time: bool,
+    /// Idle processors did not sleep.
+    pub awake: bool,
+    /// Why they did, although they should not have.
+    pub asleep_because: Option<String>,
+    /// Bytes handed to the kernel at once; see [`Settings`].
+    pub coalesce_bytes: usize,
+    /// See [`Settings`].
+    pub spin_us: f64,
+    /// Parameters of tcp_cubic, the same for the whole machine.
+    pub tcp_cubic: BTreeMap<String, String>,
+    /// How the senders were observed.
+    pub observer: ObserverReport,
+    /// CUBIC with the slow start of a generation, for programs too: names in the kernel.
+    pub slow_starts: Vec<String>,
+    /// Server first.
+    pub ends: Vec<EndEnvironment>,
+    /// GTP-U between gateway and base station.
+    pub tunnel: Option<TunnelSetup>,
+    /// The path's NATs, which the kernel was and not the model, innermost first.
+    pub nats: Vec<NatReport>,
+}
+
+/// The namespace of the server or of a UE, and what the kernel was told there.
+#[derive(Clone, Debug, Serialize)]
+pub struct EndEnvironment {
+    /// Its name, for `ip netns exec` and in `/etc/hosts`.
+    pub name: String,
+    /// IPv4, and IPv6 where the MTU allows it.
+    pub addresses: Vec<String>,
+    /// Of its device.
+    pub mtu: u32,
+    /// Congestion control of its routes.
+    pub congestion: String,
+    /// Other attributes of its routes.
+    pub route: String,
+    /// Sysctls that could not be set, and why.
+    pub refused: BTreeMap<String, String>,
+    /// Packets that the kernel dropped before the forwarder read them: its queue was full.
+    pub queue_dropped: u64,
+    /// net.ipv4.tcp_*, at the end.
+    pub sysctls: BTreeMap<String, String>,
+    /// TCP counters of `nstat`, those that are not 0; they began at 0.
+    pub counters: BTreeMap<String, u64>,
+    /// Of these, slow starts that HyStart ended, by its test, and their cwnd added up; 0 too.
+    pub hystart: BTreeMap<&'static str, u64>,
+}
+
+impl Environment {
+    /// At the end of a run, but for the tunnel's.
+    ///
+    /// # Errors
+    ///
+    /// When a namespace cannot be entered.
+    pub(super) fn gather(
+        topology: &Topology,
+        settings: &Settings,
+        (Machine { real_time, awake }, io): (Machine, &'static str),
+        observer: ObserverReport,
+        slow_starts: &SlowStarts,
+    ) -> Result<Self, EmuError> {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let ends =
+            topology.ends.iter().map(|(namespace, profile)| EndEnvironment::of(namespace, profile));
+        Ok(Self {
+            kernel: read("/proc/sys/kernel/osrelease"),
+            io,
+            user_namespace: in_user_namespace(),
+            real_time,
+            awake: awake == Ok(true),
+            asleep_because: awake.err(),
+            coalesce_bytes: settings.coalesce_bytes,
+            spin_us: settings.spin.as_nanos() as f64 / 1e3,
+            tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
+            observer,
+            slow_starts: slow_starts.names().ours.values().cloned().collect(),
+            ends: ends.collect::<Result<_, EmuError>>()?,
+            tunnel: None,
+            nats: nat_reports(&topology.nats)?,
+        })
+    }
+}
+
+impl EndEnvironment {
+    fn of(namespace: &Namespace, profile: &KernelProfile) -> Result<Self, EmuError> {
+        let (sysctls, counters, queue_dropped) = namespace.within(|| {
+            let mut sysctls = texts("/proc/sys/net/ipv4");
+            sysctls.retain(|name, _| name.starts_with("tcp_"));
+            (sysctls, counters(), queue_dropped())
+        })?;
+        let mut addresses = vec![namespace.role.v4().to_string()];
+        if profile.mtu >= IPV6_MTU {
+            addresses.push(namespace.role.v6().to_string());
+        }
+        Ok(Self {
+            name: namespace.name.clone(),
+            addresses,
+            mtu: profile.mtu,
+            congestion: profile.congestion.clone(),
+            route: profile.route.clone(),
+            refused: namespace.refused.iter().cloned().collect(),
+            queue_dropped,
+            sysctls,
+            hystart: hystart(&counters),
+            counters,
+        })
+    }
+}
+
+fn nat_reports(nats: &[(Namespace, Nat)]) -> Result<Vec<NatReport>, EmuError> {
+    let each = nats.iter().enumerate().map(|(index, (namespace, nat))| {
+        let outermost = index + 1 == nats.len();
+        namespace.within(|| nat.report(index, outermost, queue_dropped()))
+    });
+    each.collect()
+}
+
+/// Whether root here is nobody elsewhere: the first user namespace maps all numbers.
+fn in_user_namespace() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().nth(2).is_some_and(|count| count != "4294967295")
+}
+
+/// The counters of HyStart.
+fn hystart(counters: &BTreeMap<String, u64>) -> BTreeMap<&'static str, u64> {
+    let names = [
+        "TCPHystartTrainDetect",
+        "TCPHystartTrainCwnd",
+        "TCPHystartDelayDetect",
+        "TCPHystartDelayCwnd",
+    ];
+    names.map(|name| (name, counters.get(name).copied().unwrap_or(0))).into()
+}

@@ -1,0 +1,9 @@
+//! A run from its start to its report: namespaces, the forwarder's thread, programs and flows inside.
+
+pub(crate) mod emulation;
+pub(crate) mod environment;
+mod forwarder_thread;
+pub(crate) mod output;
+pub(crate) mod programs;
+pub(crate) mod report;
+mod topology;

@@ -1,0 +1,294 @@
+//! What runs inside: the command, services before it, and the scenario's programs.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{CString, OsString};
+use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use airpath_scenario::{ProgramConfig, ProgramPlace};
+use serde::Serialize;
+
+use crate::EmuError;
+use crate::run::output::{Outputs, Written};
+use crate::sys::{Credentials, Program, ProgramEvent, ProgramEventKind, Streams};
+
+/// What is to run, besides the scenario's programs.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Program and arguments; the run ends with it. Empty: none.
+    pub command: Vec<String>,
+    /// The end where it runs; `None`: the first UE.
+    pub place: Option<String>,
+    /// Shell commands at the server's end, started before.
+    pub servers: Vec<String>,
+    /// The command's standard output goes to standard error.
+    pub quiet: bool,
+    /// Where the command's standard output and standard error go; `None`: where this process's do.
+    pub output: Option<RawFd>,
+    /// See `output`.
+    pub error: Option<RawFd>,
+    /// Directory for what the scenario's programs write; `None`: to standard error.
+    pub files: Option<PathBuf>,
+    /// As whom all of them run.
+    pub identity: Identity,
+}
+
+/// As whom programs run.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    /// User, group and other groups; `None`: as this process.
+    pub user: Option<(u32, u32, Vec<u32>)>,
+    /// They have no capabilities but CAP_NET_RAW; those of root may also give up being root.
+    pub limited: bool,
+    /// Variables that they have otherwise than this process.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Identity {
+    fn credentials(&self) -> Result<Credentials, EmuError> {
+        let mut variables: BTreeMap<OsString, OsString> = env::vars_os().collect();
+        let own = self.environment.iter();
+        variables.extend(own.map(|(name, value)| (name.into(), value.into())));
+        let entry = |(mut name, value): (OsString, OsString)| {
+            name.push("=");
+            name.push(value);
+            let said = name.to_string_lossy().replace('\0', "\\0");
+            CString::new(name.into_vec()).map_err(|_| EmuError::Word(said))
+        };
+        let environment = variables.into_iter().map(entry).collect::<Result<_, _>>()?;
+        Ok(Credentials { user: self.user.clone(), limited: self.limited, environment })
+    }
+}
+
+/// One program, and what became of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProgramReport {
+    /// `command`, `server` (of [`Plan::servers`]), or `program` of the scenario.
+    pub kind: &'static str,
+    /// `command`, `server-0`, or its name in the scenario.
+    pub name: String,
+    /// The end where it ran.
+    pub at: String,
+    /// As it was given.
+    pub command: String,
+    /// Seconds since the start of the run; null: it was over before.
+    pub started_s: Option<f64>,
+    /// When it listened for connections; null: that was not waited for, or in vain.
+    pub listening_s: Option<f64>,
+    /// True: it was waited for, but did not listen in time.
+    pub silent: bool,
+    /// When it ended; null: it was stopped with the run.
+    pub ended_s: Option<f64>,
+    /// Its exit code, or 128 and the number of a signal; null: it was stopped with the run.
+    pub code: Option<i32>,
+    /// Standard output and standard error, where they go to files.
+    pub written: Option<[Written; 2]>,
+    /// The last line of standard error, else of standard output; null: there is none.
+    pub said: Option<String>,
+}
+
+/// All of them, in the order in which they start.
+pub(crate) struct Session {
+    pub(crate) programs: Vec<Program>,
+    /// The command's place among them.
+    pub(crate) command: Option<usize>,
+    pub(crate) credentials: Credentials,
+    reports: Vec<ProgramReport>,
+    /// What programs write, two streams each.
+    pub(crate) outputs: Outputs,
+    /// Those whose output that is.
+    writing: Vec<usize>,
+}
+
+/// An end, and its network namespace.
+pub(crate) struct At {
+    pub(crate) name: String,
+    pub(crate) network: RawFd,
+}
+
+const STANDARD_ERROR: RawFd = 2;
+
+impl Session {
+    /// `at` finds the command's end, the server's, or a UE's.
+    ///
+    /// # Errors
+    ///
+    /// A word that is none; a file that cannot be made; a session that would not end.
+    pub(crate) fn new(
+        plan: &Plan,
+        configs: &[ProgramConfig],
+        command_at: At,
+        at: impl Fn(ProgramPlace) -> Result<At, EmuError>,
+    ) -> Result<Self, EmuError> {
+        let lasts = |config: &ProgramConfig| config.service && !config.ends_run;
+        if plan.command.is_empty() && configs.iter().all(lasts) {
+            return Err(EmuError::Endless);
+        }
+        let mut session = Self {
+            programs: Vec::new(),
+            command: None,
+            credentials: plan.identity.credentials()?,
+            reports: Vec::new(),
+            outputs: Outputs::default(),
+            writing: Vec::new(),
+        };
+        for (index, line) in plan.servers.iter().enumerate() {
+            let output = plan.error.or(Some(STANDARD_ERROR));
+            let streams = Streams { input: false, output, error: plan.error };
+            let at = at(ProgramPlace::Server)?;
+            let program = shell(line, at.network, streams)?;
+            let program = Program { service: true, ..program };
+            let name = format!("server-{index}");
+            session.add(("server", name), at.name, line.clone(), program);
+        }
+        // Of the same time: in the order of the file, the command last.
+        let (first, later): (Vec<_>, Vec<_>) =
+            configs.iter().partition(|config| config.start.as_nanos() == 0);
+        for config in first {
+            session.add_config(config, plan.files.as_deref(), &at)?;
+        }
+        if !plan.command.is_empty() {
+            let quiet = plan.quiet.then_some(STANDARD_ERROR);
+            let streams = Streams { input: true, output: plan.output.or(quiet), error: plan.error };
+            let program = Program {
+                ends_run: true,
+                ..plain(c_strings(&plan.command)?, command_at.network, streams)
+            };
+            session.command = Some(session.programs.len());
+            let name = ("command", "command".to_owned());
+            session.add(name, command_at.name, plan.command.join(" "), program);
+        }
+        let mut later = later;
+        later.sort_by_key(|config| config.start);
+        for config in later {
+            session.add_config(config, plan.files.as_deref(), &at)?;
+        }
+        Ok(session)
+    }
+
+    fn add_config(
+        &mut self,
+        config: &ProgramConfig,
+        files: Option<&Path>,
+        at: &impl Fn(ProgramPlace) -> Result<At, EmuError>,
+    ) -> Result<(), EmuError> {
+        let at = at(config.place)?;
+        let mut streams = Streams { output: Some(STANDARD_ERROR), ..Streams::default() };
+        if let Some(directory) = files {
+            let [output, error] = self.open_outputs(directory, &config.name)?;
+            streams.output = Some(output);
+            streams.error = Some(error);
+        }
+        let program = Program {
+            start_ns: config.start.as_nanos(),
+            service: config.service,
+            ends_run: config.ends_run,
+            ..shell(&config.command, at.network, streams)?
+        };
+        let name = ("program", config.name.clone());
+        self.add(name, at.name, config.command.clone(), program);
+        Ok(())
+    }
+
+    fn open_outputs(&mut self, directory: &Path, name: &str) -> Result<[RawFd; 2], EmuError> {
+        let user = self.credentials.user.as_ref().map(|(user, group, _)| (*user, *group));
+        let mut open =
+            |kind: &str| self.outputs.open(&directory.join(format!("{name}.{kind}")), user);
+        let opened = [open("stdout")?, open("stderr")?];
+        self.writing.push(self.programs.len());
+        Ok(opened)
+    }
+
+    fn add(
+        &mut self,
+        (kind, name): (&'static str, String),
+        at: String,
+        command: String,
+        program: Program,
+    ) {
+        self.programs.push(program);
+        self.reports.push(ProgramReport {
+            kind,
+            name,
+            at,
+            command,
+            started_s: None,
+            listening_s: None,
+            silent: false,
+            ended_s: None,
+            code: None,
+            written: None,
+            said: None,
+        });
+    }
+
+    /// What a program is called that could not be run.
+    pub(crate) fn command_of(&self, program: usize) -> &str {
+        self.reports.get(program).map_or("", |report| &report.command)
+    }
+
+    /// The run is over: its exit code, which is the command's, else that of the first program that
+    /// failed; and what became of each. `code`: of the first process. `written`: of each output.
+    pub(crate) fn end(
+        mut self,
+        code: i32,
+        told: &[ProgramEvent],
+        origin_ns: u64,
+        written: Vec<Written>,
+    ) -> (i32, Vec<ProgramReport>) {
+        let mut written = written.into_iter();
+        for &program in &self.writing {
+            let both = [written.next(), written.next()].map(Option::unwrap_or_default);
+            let [output, error] = &both;
+            let report = &mut self.reports[program];
+            report.said = error.last_line.clone().or_else(|| output.last_line.clone());
+            report.written = Some(both);
+        }
+        let mut failed = None;
+        for ProgramEvent { program, at_ns, kind } in told {
+            let Some(report) = self.reports.get_mut(*program) else { continue };
+            let at = Some(at_ns.saturating_sub(origin_ns) as f64 / 1e9);
+            match *kind {
+                ProgramEventKind::Started => report.started_s = at,
+                ProgramEventKind::Listens => report.listening_s = at,
+                ProgramEventKind::Silent => report.silent = true,
+                ProgramEventKind::Ended(code) => {
+                    report.ended_s = at;
+                    report.code = Some(code);
+                    failed = failed.or(Some(code).filter(|&code| code != 0));
+                }
+                ProgramEventKind::Stopped => {}
+            }
+        }
+        let own = |command: usize| self.reports[command].code;
+        let code = match self.command {
+            _ if code != 0 => code,
+            // A signal came before it could start.
+            Some(command) => own(command).unwrap_or(INTERRUPTED),
+            None => failed.unwrap_or(0),
+        };
+        (code, self.reports)
+    }
+}
+
+/// 128 and SIGINT.
+const INTERRUPTED: i32 = 130;
+
+fn plain(words: Vec<CString>, network: RawFd, streams: Streams) -> Program {
+    Program { words, network, start_ns: 0, service: false, ends_run: false, streams }
+}
+
+fn shell(line: &str, network: RawFd, streams: Streams) -> Result<Program, EmuError> {
+    let words = ["/bin/sh", "-c", line].map(str::to_owned);
+    Ok(plain(c_strings(&words)?, network, streams))
+}
+
+/// As `exec` wants them.
+pub(crate) fn c_strings(words: &[String]) -> Result<Vec<CString>, EmuError> {
+    let word = |word: &String| {
+        CString::new(word.as_str()).map_err(|_| EmuError::Word(word.replace('\0', "\\0")))
+    };
+    words.iter().map(word).collect()
+}

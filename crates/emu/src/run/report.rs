@@ -1,0 +1,173 @@
+//! What a run was like, as one JSON document.
+
+use std::collections::BTreeMap;
+
+use airpath_base::Duration;
+use airpath_record::Quantiles;
+use serde::Serialize;
+
+use crate::observation::lateness::Lateness;
+use crate::offload::segments::MOST_SEGMENTS;
+use crate::{LARGEST_PACKET, TunnelReport};
+
+/// A whole run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Seconds on the clock.
+    pub elapsed_s: f64,
+    /// CLOCK_MONOTONIC, in nanoseconds, at the start of the run.
+    pub clock_origin_ns: u64,
+    /// By direction: `down`, `up`.
+    pub directions: BTreeMap<&'static str, DirectionReport>,
+    /// By direction: GTP-U between gateway and base station, if there was any.
+    pub tunnel: Option<BTreeMap<&'static str, TunnelReport>>,
+    /// Packets inside when the run ended.
+    pub inside: u64,
+    /// Flows that were seen.
+    pub flows: usize,
+    /// Of these, flows of which all or some packets are counted in the row `others`.
+    pub other_flows: u32,
+    /// There were more flows than could be told apart.
+    pub more_flows: bool,
+    /// Ends whose devices are not there any more, and since when, in seconds.
+    pub gone: Vec<(String, f64)>,
+    /// Round trips that are in no flow's distribution: too many flows had some at the same time.
+    pub missed_rtts: u64,
+    /// Links, first direction and first stage first.
+    pub links: Vec<LinkReport>,
+    /// The scenario's TCP flows, if they ran.
+    pub ack_gaps: Vec<AckGaps>,
+}
+
+/// When acknowledgements reached a sender.
+#[derive(Clone, Debug, Serialize)]
+pub struct AckGaps {
+    /// The flow.
+    pub id: String,
+    /// Time between one and the next; null without two.
+    pub gap_ms: Option<Quantiles>,
+}
+
+/// One direction. What entered left, was dropped, or is still inside the network.
+#[derive(Clone, Debug, Serialize)]
+pub struct DirectionReport {
+    /// Packets that entered.
+    pub entered: u64,
+    /// Their bytes.
+    pub entered_bytes: u64,
+    /// Packets that left.
+    pub left: u64,
+    /// Writes to the kernel: fewer, if segments were put together.
+    pub writes: u64,
+    /// Packets that the kernel would not take.
+    pub refused: u64,
+    /// Packets that led nowhere, and never entered: multicast, unknown addresses.
+    pub ignored: u64,
+    /// Packets that never entered because they, or the segments that they stood for, had no room: larger
+    /// than [`LARGEST_PACKET`](crate::LARGEST_PACKET), or cut into thousands.
+    pub oversized: u64,
+    /// Bytes of the largest of these; 0: there were none.
+    pub largest_bytes: usize,
+    /// Packets dropped, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// Packets marked "congestion experienced".
+    pub marked: u64,
+    /// Packets that were dropped before they could be read: the ring of a packet socket was full.
+    pub overrun: u64,
+    /// Slots of the cell after whose end their packets were written.
+    pub missed_slots: u64,
+    /// How late packets left; null if none did.
+    pub lateness_us: Option<Lateness>,
+    /// What the host that receives this direction's data took until its acknowledgement came back;
+    /// null without TCP.
+    pub host_us: Option<Lateness>,
+}
+
+/// What a stage with a rate carried.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkReport {
+    /// Its stage's name.
+    pub id: String,
+    /// Packets that left it.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that it could have carried.
+    pub capacity_bytes: f64,
+}
+
+impl Report {
+    /// What is missing from the run, a sentence each.
+    pub(crate) fn partial(&self) -> Vec<String> {
+        let oversized = self.directions.iter().filter(|(_, report)| report.oversized > 0);
+        let say = |(direction, report): (&&str, &DirectionReport)| {
+            let DirectionReport { oversized, largest_bytes, .. } = report;
+            let packets = if *oversized == 1 { "packet was" } else { "packets were" };
+            format!(
+                "{direction}: {oversized} {packets} refused: the largest, or the largest segment, had \
+                 {largest_bytes} bytes; emulation takes up to {LARGEST_PACKET}, and {MOST_SEGMENTS} \
+                 segments at a time (was an MTU raised inside?)"
+            )
+        };
+        let mut said: Vec<String> = oversized.map(say).collect();
+        said.extend(self.gone.iter().map(|(end, at)| {
+            format!(
+                "the device of `{end}` was gone after {at:.1} s: nothing came from there any more, and \
+                 nothing arrived"
+            )
+        }));
+        if self.missed_rtts > 0 {
+            let missed_rtts = self.missed_rtts;
+            said.push(format!("{missed_rtts} round trips are in no flow's RTT distribution: too many flows had some at the same time"));
+        }
+        said
+    }
+
+    /// Why a run does not count whose hosts may take so long; `None`: it does.
+    pub fn too_slow_a_host(&self, bound: Duration) -> Option<String> {
+        let bound = bound.as_nanos() as f64 / 1e3;
+        self.directions.iter().find_map(|(direction, report)| {
+            let p99 = report.host_us.as_ref()?.p99;
+            (p99 > bound).then(|| {
+                format!(
+                    "{direction}: 99 % of the acknowledgements came back within {p99:.0} us of the \
+                     data; the bound is {bound:.0} us"
+                )
+            })
+        })
+    }
+
+    /// Why a run does not count whose packets may be so late; `None`: it does.
+    pub fn too_late(&self, bound: Duration) -> Option<String> {
+        let bound = bound.as_nanos() as f64 / 1e3;
+        let left = self.directions.iter().map(|(way, report)| (*way, "left", &report.lateness_us));
+        let tunnel = self.tunnel.iter().flatten();
+        let sent =
+            tunnel.clone().map(|(way, report)| (*way, "left for GTP-U", &report.lateness_us));
+        let late: Vec<String> = left
+            .chain(sent)
+            .filter_map(|(direction, left, lateness)| {
+                let p99 = lateness.as_ref()?.p99;
+                (p99 > bound).then(|| {
+                    format!(
+                        "{direction}: 99 % of the packets {left} within {p99:.0} us of their time"
+                    )
+                })
+            })
+            .collect();
+        let lost: u64 =
+            tunnel.map(|(_, one)| one.refused + one.sent.saturating_sub(one.received)).sum();
+        if lost > 0 {
+            return Some(format!("{lost} packets were lost between core and ran"));
+        }
+        let refused: u64 = self.directions.values().map(|report| report.refused).sum();
+        if refused > 0 {
+            return Some(format!("the kernel refused {refused} packets"));
+        }
+        let overrun: u64 = self.directions.values().map(|report| report.overrun).sum();
+        if overrun > 0 {
+            return Some(format!("{overrun} packets were dropped before they could be read"));
+        }
+        (!late.is_empty()).then(|| format!("{}; the bound is {bound:.0} us", late.join(", ")))
+    }
+}

@@ -1,0 +1,148 @@
+//! The namespaces of an emulation, and the names that lead to them.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fs;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
+
+use airpath_scenario::ProgramPlace;
+
+use crate::EmuError;
+use crate::host::namespace::{IPV6_MTU, Namespace};
+use crate::host::nat::{self, Nat};
+use crate::host::profile::KernelProfile;
+use crate::run::programs::{At, c_strings};
+
+/// Ends, and what is between them.
+pub(super) struct Topology {
+    /// Server first.
+    pub(super) ends: Vec<(Namespace, KernelProfile)>,
+    /// Between the forwarder and the server, innermost first.
+    pub(super) nats: Vec<(Namespace, Nat)>,
+    /// Gateway and base station, if GTP-U goes between them.
+    pub(super) nodes: Vec<Namespace>,
+    /// IPv6 goes around the pool's addresses or the NATs.
+    pub(super) ipv4_first: bool,
+}
+
+/// glibc's configuration of getaddrinfo.
+const ADDRESS_ORDER: &str = "/etc/gai.conf";
+
+/// The table of RFC 3484 2.1, which is glibc's own, with IPv4 before IPv6.
+const IPV4_FIRST: &str = "precedence ::1/128 50\nprecedence ::/0 40\nprecedence 2002::/16 30\n\
+                          precedence ::/96 20\nprecedence ::ffff:0:0/96 100\n";
+
+impl Topology {
+    /// Where the command runs: at the first UE unless a name says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// A name that leads nowhere.
+    pub(super) fn command_at(&self, name: Option<&str>) -> Result<At, EmuError> {
+        name.map_or(Ok(&self.ends[1].0), |name| self.named(name)).map(at)
+    }
+
+    /// Where one of the scenario's programs runs.
+    ///
+    /// # Errors
+    ///
+    /// A UE that has no end.
+    pub(super) fn program_at(&self, place: ProgramPlace) -> Result<At, EmuError> {
+        match place {
+            ProgramPlace::Server => Ok(at(&self.ends[0].0)),
+            ProgramPlace::Ue(ue) => {
+                let known = self.ends[1..].iter().find(|(end, _)| end.ue == Some(ue));
+                known.map(|(end, _)| at(end)).ok_or(EmuError::Forwarder)
+            }
+        }
+    }
+
+    /// Files for `ip netns exec`, and the namespaces that they lead to.
+    ///
+    /// # Errors
+    ///
+    /// A name that no file can have.
+    pub(super) fn files(&self) -> Result<Vec<(CString, RawFd)>, EmuError> {
+        let ends = self.ends.iter().enumerate().flat_map(|(index, (namespace, _))| {
+            self.names(index).into_iter().map(move |name| (name, namespace))
+        });
+        let between = self.between().map(|namespace| (namespace.name.clone(), namespace));
+        let files = ends.chain(between).map(|(name, namespace)| {
+            let path = c_strings(&[format!("/run/netns/{name}")])?.remove(0);
+            Ok((path, namespace.file.as_raw_fd()))
+        });
+        files.collect()
+    }
+
+    /// What `/etc/gai.conf` is to say, where it matters which address of a name comes first.
+    pub(super) fn address_order(&self) -> Option<&'static str> {
+        (self.ipv4_first && Path::new(ADDRESS_ORDER).exists()).then_some(IPV4_FIRST)
+    }
+
+    /// `/etc/hosts`: the host's, and the names of the ends. Where IPv4 has to come first and no
+    /// configuration can say so, a name has no other address.
+    pub(super) fn hosts(&self) -> String {
+        let mut hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
+        if !hosts.is_empty() && !hosts.ends_with('\n') {
+            hosts.push('\n');
+        }
+        for (index, (namespace, profile)) in self.ends.iter().enumerate() {
+            let names = self.names(index).join(" ");
+            hosts += &format!("{} {names}\n", namespace.role.v4());
+            let both = !self.ipv4_first || self.address_order().is_some();
+            if profile.mtu >= IPV6_MTU && both {
+                hosts += &format!("{} {names}\n", namespace.role.v6());
+            }
+        }
+        hosts
+    }
+
+    /// The UEs' ends by address. Behind NATs the server sees theirs, which is that of one UE if
+    /// there is no other; it keeps the UE's ports.
+    pub(super) fn addresses(&self) -> BTreeMap<IpAddr, usize> {
+        let Self { ends, nats, .. } = self;
+        let ues = ends.iter().enumerate().skip(1);
+        let alone = !nats.is_empty() && ends.len() == 2;
+        let outermost = alone.then(|| (nat::outermost_v4().into(), 1));
+        let own = ues.flat_map(|(index, (end, _))| {
+            [(end.role.v4().into(), index), (end.role.v6().into(), index)]
+        });
+        own.chain(outermost).collect()
+    }
+
+    /// Names of an end; the first UE is also `ue`, unless another one is.
+    fn names(&self, index: usize) -> Vec<String> {
+        let mut names = vec![self.ends[index].0.name.clone()];
+        if index == 1 && self.ends.iter().all(|(end, _)| end.name != "ue") {
+            names.push("ue".to_owned());
+        }
+        names
+    }
+
+    fn named(&self, name: &str) -> Result<&Namespace, EmuError> {
+        let found = self
+            .ends
+            .iter()
+            .enumerate()
+            .find(|(index, _)| self.names(*index).iter().any(|known| known == name));
+        let between = || self.between().find(|node| node.name == name);
+        let found = found.map(|(_, (end, _))| end).or_else(between);
+        found.ok_or_else(|| {
+            let ends = self.ends.iter().map(|(end, _)| end);
+            let known: Vec<&str> =
+                ends.chain(self.between()).map(|end| end.name.as_str()).collect();
+            EmuError::UnknownEnd { name: name.to_owned(), known: known.join(", ") }
+        })
+    }
+
+    /// What is neither the server nor a UE.
+    fn between(&self) -> impl Iterator<Item = &Namespace> {
+        self.nats.iter().map(|(nat, _)| nat).chain(&self.nodes)
+    }
+}
+
+fn at(namespace: &Namespace) -> At {
+    At { name: namespace.name.clone(), network: namespace.file.as_raw_fd() }
+}

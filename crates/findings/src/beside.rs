@@ -1,0 +1,192 @@
+//! Causes that hide behind others: each is worth something only where another one is away as well.
+
+use airpath_sim::Stopped;
+
+use crate::candidate::{Change, change};
+use crate::cause::{Cause, Class};
+use crate::causes;
+use crate::compare::LEAST;
+use crate::explain::{Lab, Question};
+use crate::measure::Measure;
+use crate::observed::Observed;
+use crate::trial::{Beside, Trial};
+
+/// A scenario with several causes away, and what its first seed came to.
+type Without = (Change, Vec<Vec<Measure>>);
+
+impl Lab<'_, '_> {
+    /// Takes the largest cause away, and tries what the run without it shows. Where nothing is worth
+    /// anything alone, takes all away at once and puts each back.
+    pub(crate) fn hidden(
+        &mut self,
+        causes: &[Trial],
+        rest: &[Trial],
+        before: &[Vec<Measure>],
+        ue_tables: usize,
+    ) -> Result<Vec<Trial>, Stopped> {
+        let fault = |trial: &&Trial| trial.class() == Class::Fault;
+        match causes.iter().find(fault) {
+            Some(largest) => self.behind(largest, causes, ue_tables),
+            None => self.together(&rest.iter().filter(fault).collect::<Vec<_>>(), before),
+        }
+    }
+
+    /// Changes that are left for what hides.
+    fn room(&self) -> usize {
+        let left = self.question.budget.for_causes().saturating_sub(self.changes);
+        // One of them is confirmed, and one advice beside it.
+        let kept = 2 * self.question.seeds.len();
+        left.min(self.affordable().saturating_sub(kept as u64) as usize)
+    }
+
+    fn behind(
+        &mut self,
+        best: &Trial,
+        causes: &[Trial],
+        ue_tables: usize,
+    ) -> Result<Vec<Trial>, Stopped> {
+        let Question { source, sets, .. } = self.question;
+        let (Some(run), Some(measured)) = (&best.run, &best.runs[best.first]) else {
+            return Ok(Vec::new());
+        };
+        let observed = Observed { scenario: &best.change.parsed.scenario, run, ue_tables };
+        let mut behind: Vec<Trial> = Vec::new();
+        for candidate in causes::candidates(&observed) {
+            let same = |trial: &&Trial| {
+                let other = &trial.candidate;
+                other.cause == candidate.cause && other.subject == candidate.subject
+            };
+            let alone = causes.iter().any(|cause| same(&cause));
+            let cured = best.candidate.cause == candidate.cause;
+            // What cures one queue makes the other out of it.
+            let queues = [Cause::ShortQueue, Cause::Bufferbloat];
+            let opposite = queues.contains(&candidate.cause)
+                && queues.contains(&best.candidate.cause)
+                && best.candidate.subject == candidate.subject;
+            if candidate.cause.class() != Class::Fault || alone || cured || opposite {
+                continue;
+            }
+            if behind.len() >= self.room() {
+                break;
+            }
+            let with_best = |sets: &Vec<String>| [&best.change.sets[..], sets].concat();
+            let alternatives: Vec<_> = candidate.removals.iter().map(with_best).collect();
+            let Ok(change) = change(source, sets, &best.change.parsed, &alternatives) else {
+                continue;
+            };
+            if behind.iter().any(|trial| trial.change.parsed.scenario == change.parsed.scenario) {
+                continue;
+            }
+            let mut runs = vec![None; best.runs.len()];
+            runs[best.first] = Some(measured.clone());
+            let mut trial = Trial::new(candidate, change, best.first, best.runs.len());
+            let (change, told) = (best.change.clone(), best.candidate.told());
+            trial.beside = Some(Beside { change, told, runs });
+            behind.push(trial);
+        }
+        self.changes += behind.len();
+        self.screen(&mut behind, &[])?;
+        let (hidden, shown): (Vec<_>, Vec<_>) =
+            behind.into_iter().partition(|trial| trial.score > LEAST);
+        shown.iter().for_each(|trial| self.dismiss(trial));
+        Ok(hidden)
+    }
+
+    fn together(
+        &mut self,
+        faults: &[&Trial],
+        before: &[Vec<Measure>],
+    ) -> Result<Vec<Trial>, Stopped> {
+        if faults.len() < 2 || self.room() < 2 {
+            return Ok(Vec::new());
+        }
+        let Some((all, without_all)) = self.without(faults, before)? else {
+            return Ok(Vec::new());
+        };
+        let worth = crate::compare::score(&crate::compare::effects(&before[..1], &without_all));
+        if worth < LEAST {
+            return Ok(Vec::new());
+        }
+        let mut hidden = Vec::new();
+        for (at, left) in faults.iter().enumerate().take(self.room()) {
+            let others: Vec<&Trial> = faults
+                .iter()
+                .enumerate()
+                .filter(|&(other, _)| other != at)
+                .map(|(_, one)| *one)
+                .collect();
+            let Some((beside, without_others)) = self.without(&others, before)? else { continue };
+            let mut trial =
+                Trial::new(left.candidate.clone(), all.clone(), 0, self.question.seeds.len());
+            let mut runs = vec![None; self.question.seeds.len()];
+            runs[0] = without_others.into_iter().next();
+            trial.runs[0] = without_all.first().cloned();
+            let told =
+                others.iter().map(|other| other.candidate.told()).collect::<Vec<_>>().join(", ");
+            trial.beside = Some(Beside { change: beside, told, runs });
+            trial.judge(&[]);
+            if trial.score > LEAST {
+                hidden.push(trial);
+            }
+        }
+        Ok(hidden)
+    }
+
+    /// The first seed with several taken away at once; `None` where the scenario refuses that.
+    fn without(
+        &mut self,
+        which: &[&Trial],
+        before: &[Vec<Measure>],
+    ) -> Result<Option<Without>, Stopped> {
+        debug_assert!(!before.is_empty(), "there is something to compare with");
+        let Question { source, sets, parsed, .. } = self.question;
+        let both: Vec<String> = which.iter().flat_map(|trial| trial.change.sets.clone()).collect();
+        let Ok(change) = change(source, sets, parsed, &[both]) else { return Ok(None) };
+        self.changes += 1;
+        let result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
+        let measured = self.measured(&change.parsed, &result);
+        Ok(Some((change, measured)))
+    }
+
+    /// The other seeds of what hides, with and without it.
+    pub(crate) fn confirm_hidden(
+        &mut self,
+        hidden: Vec<Trial>,
+        found: &[Trial],
+    ) -> Result<Vec<Trial>, Stopped> {
+        let mut confirmed = Vec::new();
+        for mut trial in hidden {
+            let beside = trial.beside.as_mut().expect("it hides beside something");
+            // Often that ran with all seeds already.
+            let ran = found.iter().find(|one| one.change.sets == beside.change.sets);
+            if let Some(ran) = ran {
+                beside.runs.clone_from(&ran.runs);
+            }
+            let missing = |runs: &[Option<Vec<Measure>>]| {
+                (0..runs.len()).filter(|&at| runs[at].is_none()).collect::<Vec<_>>()
+            };
+            let (with, without) = (missing(&beside.runs), missing(&trial.runs));
+            if !self.affords(with.len() + without.len()) {
+                confirmed.push(trial);
+                continue;
+            }
+            let of = |parsed, seeds: &[usize]| {
+                seeds.iter().map(|&seed| (parsed, seed..seed + 1)).collect::<Vec<_>>()
+            };
+            let (before, after) = (beside.change.parsed.clone(), trial.change.parsed.clone());
+            let wanted = [of(&before, &with), of(&after, &without)].concat();
+            let mut results = self.run_all(&wanted)?.into_iter();
+            for seed in with {
+                let run = results.next().unwrap_or_default();
+                beside.runs[seed] = self.measured(&before, &run).pop();
+            }
+            for seed in without {
+                let run = results.next().unwrap_or_default();
+                trial.runs[seed] = self.measured(&after, &run).pop();
+            }
+            trial.judge(&[]);
+            confirmed.push(trial);
+        }
+        Ok(confirmed)
+    }
+}

@@ -1,0 +1,141 @@
+//! A candidate that changes the scenario, with what became of it.
+
+use airpath_record::RunSummary;
+
+use crate::candidate::{Candidate, Change};
+use crate::cause::{Cause, Class};
+use crate::compare::{Effect, best, effects, score};
+use crate::finding::{Gain, Tried};
+use crate::measure::{Measure, Metric};
+use crate::words;
+
+/// A candidate that is tried.
+pub(crate) struct Trial {
+    pub(crate) candidate: Candidate,
+    pub(crate) change: Change,
+    /// Which seed showed the symptom.
+    pub(crate) first: usize,
+    /// What that seed came to without the candidate.
+    pub(crate) run: Option<RunSummary>,
+    /// By seed, those that it ran with.
+    pub(crate) runs: Vec<Option<Vec<Measure>>>,
+    /// What it is compared with, where that is not the scenario as it is.
+    pub(crate) beside: Option<Beside>,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) score: f64,
+}
+
+/// The scenario without the causes behind which another one hides.
+pub(crate) struct Beside {
+    pub(crate) change: Change,
+    /// Those causes.
+    pub(crate) told: String,
+    /// By seed, those that it ran with.
+    pub(crate) runs: Vec<Option<Vec<Measure>>>,
+}
+
+impl Trial {
+    pub(crate) fn new(candidate: Candidate, change: Change, first: usize, seeds: usize) -> Self {
+        let runs = vec![None; seeds];
+        let (run, beside, effects) = (None, None, Vec::new());
+        Self { candidate, change, first, run, runs, beside, effects, score: 0.0 }
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        self.candidate.cause.class()
+    }
+
+    /// Compares all seeds that ran.
+    pub(crate) fn judge(&mut self, before: &[Vec<Measure>]) {
+        let without = |seed: usize| match &self.beside {
+            Some(beside) => beside.runs[seed].clone(),
+            None => before.get(seed).cloned(),
+        };
+        let ran = self.runs.iter().enumerate();
+        let pairs = ran.filter_map(|(seed, after)| Some((without(seed)?, after.clone()?)));
+        let (before, after): (Vec<_>, Vec<_>) = pairs.unzip();
+        self.effects = effects(&before, &after);
+        // How TCP behaves is a cause where it carries too little. Where it waits in its own queue
+        // the queue is the cause, and another behaviour a cure.
+        // Of flows that share, one's loss is another one's gain.
+        if self.class() == Class::Behaviour {
+            let together = self.effects.iter().any(|effect| effect.metric == Metric::Total);
+            let one_of_many = |metric| together && metric == Metric::Goodput;
+            self.effects
+                .retain(|effect| effect.metric.is_throughput() && !one_of_many(effect.metric));
+        }
+        // A window or an application that is too slow holds back, and delays nothing.
+        if matches!(
+            self.candidate.cause,
+            Cause::ReceiveWindow | Cause::SendBuffer | Cause::ApplicationLimited
+        ) {
+            self.effects.retain(|effect| effect.metric.is_throughput());
+        }
+        // What flows of different controls share unevenly, one has to give to the other.
+        if self.candidate.cause == Cause::CongestionMix {
+            self.effects.retain(|effect| !effect.metric.is_throughput() || effect.mean() > 0.0);
+        }
+        // A queue shows in what waits longest; the median is of what every request waits for.
+        if self.candidate.cause == Cause::Bufferbloat {
+            self.effects.retain(|effect| effect.metric != Metric::MedianPingRtt);
+        }
+        self.score = score(&self.effects);
+    }
+
+    /// That it is a cause, as it stands among what was tried.
+    pub(crate) fn told(&self) -> Tried {
+        let removed = best(&self.effects).map(|(effect, _)| effect);
+        Tried {
+            cause: self.candidate.cause.name(),
+            subject: self.candidate.subject.clone(),
+            set: self.change.sets.clone(),
+            outcome: removed
+                .map_or_else(|| "It is a cause.".to_owned(), |effect| self.without(effect)),
+            score: Some(self.score),
+            gain: removed.map(Gain::of),
+        }
+    }
+
+    /// What the removal does, as a sentence.
+    pub(crate) fn without(&self, effect: &Effect) -> String {
+        let seeds = effect.improvements.len();
+        let behind = self.beside.as_ref().map_or_else(String::new, |beside| {
+            format!("It hides behind {} and counts where that is away. ", beside.told)
+        });
+        format!(
+            "{behind}{}, the {} of {} is {} instead of {} ({} in {} of {seeds} seeds).",
+            words::without(self.candidate.cause),
+            effect.metric.words(),
+            effect.subject,
+            effect.metric.figure(effect.after),
+            effect.metric.figure(effect.before),
+            if effect.mean() > 0.0 { "better" } else { "worse" },
+            (effect.confidence() * seeds as f64).round(),
+        )
+    }
+
+    /// What it promises after one seed, of which half may be noise: what it costs is left out.
+    pub(crate) fn promise(&self) -> f64 {
+        let gain = |effect: &Effect| effect.metric.worth(effect.mean());
+        self.effects.iter().map(gain).fold(0.0, f64::max)
+    }
+
+    /// Something plainer obtains at least half of what this change of behaviour obtains, in the same
+    /// figure.
+    pub(crate) fn explained(&self, plainer: &[(Cause, Vec<Effect>)]) -> bool {
+        let Some((wanted, _)) = best(&self.effects) else { return true };
+        let plainer = plainer.iter().filter(|(cause, _)| match cause.class() {
+            Class::Fault => true,
+            Class::Behaviour => match self.candidate.cause {
+                Cause::CongestionControl => *cause != Cause::CongestionControl,
+                Cause::TestTooShort | Cause::SlowStart => *cause == Cause::SlowStartExit,
+                _ => false,
+            },
+            Class::Bound => false,
+        });
+        plainer.flat_map(|(_, effects)| effects).any(|effect| {
+            let same = effect.subject == wanted.subject && effect.metric == wanted.metric;
+            same && effect.mean() > 0.5 * wanted.mean()
+        })
+    }
+}

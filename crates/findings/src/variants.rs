@@ -1,0 +1,204 @@
+//! Variants of a scenario on common seeds: what each changes, and which is the best where one is
+//! better than noise.
+
+use airpath_scenario::{Parsed, Source, parse};
+use airpath_sim::Stopped;
+use serde::Serialize;
+
+use crate::batch::{self, Job};
+use crate::compare::{half_width, mean};
+use crate::measure::{Measure, Metric, measures};
+
+/// A smaller relative difference is none, even if every seed has it.
+const EVEN: f64 = 0.01;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison<'a> {
+    /// The scenario.
+    pub source: Source<'a>,
+    /// What was set.
+    pub sets: &'a [String],
+    /// The same, parsed.
+    pub parsed: &'a Parsed,
+    /// Settings of each variant, on top of those.
+    pub variants: &'a [Vec<String>],
+    /// Seeds that all run with.
+    pub seeds: &'a [u64],
+    /// Threads; the answer does not depend on it.
+    pub threads: usize,
+}
+
+/// Why nothing was compared.
+#[derive(Debug)]
+pub enum NotCompared {
+    /// A variant is no valid scenario.
+    Invalid(String),
+    /// The progress callback asked for an end before all had run.
+    Stopped,
+}
+
+/// One figure of every variant.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// Id of the flow, or a direction.
+    pub flow: String,
+    /// Its name in `--json`, with its unit.
+    pub metric: &'static str,
+    /// Whether a change upwards is a gain: true of rates, false of times.
+    pub more_is_better: bool,
+    /// The scenario as it is first, then the variants; null where it has no such figure.
+    pub cells: Vec<Option<Cell>>,
+    /// Which is the best: 0 is the scenario as it is. Null where the best does not differ from every
+    /// other by more than noise.
+    pub winner: Option<usize>,
+}
+
+/// A figure of one variant.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Cell {
+    /// Mean over the seeds.
+    pub mean: f64,
+    /// 95 % confidence interval of the mean.
+    pub ci95: [f64; 2],
+    /// By seed.
+    pub values: Vec<f64>,
+    /// Mean change against the scenario as it is, a share of it; null for that one.
+    pub change: Option<f64>,
+    /// Its 95 % confidence interval, from paired seeds.
+    pub change_ci95: Option<[f64; 2]>,
+}
+
+/// Runs every variant with every seed and compares their figures.
+///
+/// # Errors
+///
+/// [`NotCompared`] if a variant is not valid, or `progress` returned false.
+pub fn compare(
+    comparison: &Comparison<'_>,
+    progress: &mut (dyn FnMut(usize) -> bool + Send),
+) -> Result<Vec<Row>, NotCompared> {
+    let Comparison { source, sets, parsed, variants, seeds, threads } = *comparison;
+    let mut scenarios = vec![parsed.scenario.clone()];
+    for variant in variants {
+        let all: Vec<String> = sets.iter().chain(variant).cloned().collect();
+        let parsed =
+            parse(&source, &all).map_err(|error| NotCompared::Invalid(error.to_string()))?;
+        scenarios.push(parsed.scenario);
+    }
+    for scenario in &mut scenarios {
+        scenario.run.ack_table = false;
+        scenario.run.radio_log = false;
+    }
+    let jobs: Vec<Job<'_>> = scenarios
+        .iter()
+        .flat_map(|scenario| {
+            seeds.iter().map(move |&seed| Job { scenario, seed, accounted: false })
+        })
+        .collect();
+    let runs = batch::run(&jobs, threads, progress).map_err(|Stopped| NotCompared::Stopped)?;
+    let measured: Vec<Vec<Vec<Measure>>> = (scenarios.iter())
+        .zip(runs.chunks(seeds.len()))
+        .map(|(scenario, runs)| runs.iter().map(|run| measures(scenario, run)).collect())
+        .collect();
+    Ok(rows(&measured))
+}
+
+/// Figures that any variant has, in order. `measured` is by variant and seed.
+fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
+    let mut known: Vec<(&str, Metric)> = Vec::new();
+    for one in measured.iter().flatten().flatten() {
+        if !known.contains(&(&one.subject, one.metric)) {
+            known.push((&one.subject, one.metric));
+        }
+    }
+    let row = |&(subject, metric): &(&str, Metric)| {
+        let value = |run: &Vec<Measure>| {
+            let same = |one: &&Measure| one.subject == subject && one.metric == metric;
+            run.iter().find(same).map(|one| one.value)
+        };
+        let columns: Vec<Option<Vec<f64>>> =
+            measured.iter().map(|runs| runs.iter().map(value).collect()).collect();
+        let cells = columns.iter().enumerate().map(|(index, values)| {
+            values.as_ref().map(|values| cell(index, values, columns[0].as_deref()))
+        });
+        Row {
+            flow: subject.to_owned(),
+            metric: metric.name(),
+            more_is_better: metric.more_is_better(),
+            cells: cells.collect(),
+            winner: winner(metric, &columns),
+        }
+    };
+    known.iter().map(row).collect()
+}
+
+fn cell(index: usize, values: &[f64], base: Option<&[f64]>) -> Cell {
+    let (centre, half) = (mean(values), half_width(values));
+    let changes: Option<Vec<f64>> = base.filter(|_| index > 0).map(|base| {
+        let pairs = values.iter().zip(base);
+        pairs.map(|(value, base)| value / base.abs().max(1e-9) - 1.0).collect()
+    });
+    let interval = |changes: &Vec<f64>| {
+        let (centre, half) = (mean(changes), half_width(changes));
+        [centre - half, centre + half]
+    };
+    Cell {
+        mean: centre,
+        ci95: [centre - half, centre + half],
+        values: values.to_vec(),
+        change: changes.as_ref().map(|changes| mean(changes)),
+        change_ci95: changes.as_ref().map(interval),
+    }
+}
+
+/// The variant that is better than every other one in paired seeds, by more than the half width of the
+/// 95 % confidence interval and by more than [`EVEN`].
+fn winner(metric: Metric, columns: &[Option<Vec<f64>>]) -> Option<usize> {
+    let all: Vec<&Vec<f64>> = columns.iter().map(Option::as_ref).collect::<Option<_>>()?;
+    let ahead = |one: &[f64], other: &[f64]| {
+        let gains: Vec<f64> =
+            other.iter().zip(one).map(|(&from, &to)| metric.improvement(from, to)).collect();
+        gains.len() > 1 && mean(&gains) > half_width(&gains) && mean(&gains) > EVEN
+    };
+    (0..all.len()).find(|&one| {
+        (0..all.len()).filter(|&other| other != one).all(|other| ahead(all[one], all[other]))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(goodputs: &[f64]) -> Vec<Vec<Measure>> {
+        let of = |&value: &f64| {
+            vec![Measure { subject: "download".to_owned(), metric: Metric::Goodput, value }]
+        };
+        goodputs.iter().map(of).collect()
+    }
+
+    #[test]
+    fn who_is_ahead_in_every_seed_wins() {
+        let rows = rows(&[runs(&[10.0, 12.0, 14.0]), runs(&[11.0, 13.2, 15.4])]);
+        assert_eq!(rows[0].winner, Some(1));
+        let cell = rows[0].cells[1].as_ref().unwrap();
+        assert!((cell.change.unwrap() - 0.1).abs() < 1e-9);
+        assert_eq!(rows[0].cells[0].as_ref().unwrap().change, None);
+    }
+
+    #[test]
+    fn nobody_wins_inside_the_noise() {
+        let noisy = rows(&[runs(&[10.0, 12.0, 14.0]), runs(&[14.0, 9.0, 15.0])]);
+        assert_eq!(noisy[0].winner, None);
+        let same = rows(&[runs(&[10.0, 10.0, 10.0]), runs(&[10.01, 10.01, 10.01])]);
+        assert_eq!(same[0].winner, None);
+        let one_seed = rows(&[runs(&[10.0]), runs(&[20.0])]);
+        assert_eq!(one_seed[0].winner, None);
+    }
+
+    #[test]
+    fn a_figure_that_one_lacks_has_no_winner() {
+        let rows = rows(&[runs(&[10.0, 12.0]), vec![Vec::new(), Vec::new()]]);
+        assert_eq!((rows[0].cells[1].clone(), rows[0].winner), (None, None));
+    }
+}

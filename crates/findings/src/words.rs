@@ -1,0 +1,79 @@
+//! Causes in sentences.
+
+use crate::cause::Cause;
+
+/// How a sentence begins that says what its removal did.
+pub(crate) const fn without(cause: Cause) -> &'static str {
+    match cause {
+        Cause::OneWayPath => "Without the firewall",
+        Cause::DoubleNat => "Without this NAT",
+        Cause::NatBinding => "With a binding that lasts",
+        Cause::Mtu => "With a larger MTU",
+        Cause::Fragmentation => "With an MTU that needs no fragments",
+        Cause::RandomLoss => "Without these losses",
+        Cause::Policer => "Without the policer",
+        Cause::Shaper => "Without the shaper",
+        Cause::Reordering => "With the order kept",
+        Cause::StallingHost => "Without the stalls",
+        Cause::Proxy => "Without the proxy",
+        Cause::CrossTraffic => "Without that traffic",
+        Cause::ReceiveWindow | Cause::SendBuffer => "With large buffers at both ends",
+        Cause::ApplicationLimited => "With an application that reads at once",
+        Cause::ShortQueue => "With a longer queue",
+        Cause::Bufferbloat => "With CoDel in this queue",
+        Cause::AckStarvation => "With ten times the rate on this link",
+        Cause::AckBatching => "Without the batches",
+        Cause::Drx => "Without DRX",
+        Cause::UplinkAccess => "With scheduling requests every 10 ms",
+        Cause::RadioLoss => "Without failed blocks",
+        Cause::RrcPromotion => "With a UE that is always connected",
+        Cause::Handover => "With changes of cell that interrupt and lose nothing",
+        Cause::RadioLinkFailure => "With a link that is never given up",
+        Cause::CongestionMix => "With one congestion control for all",
+        Cause::Placement => "With the server beside the UPF",
+        Cause::EmulationHost => "With packets in time",
+        Cause::SlowStartExit => "With slow start until a loss",
+        Cause::SlowStart => "With a first window as large as the path",
+        Cause::CongestionControl => "With another congestion control",
+        Cause::TestTooShort => "With a test four times as long",
+        Cause::LinkCapacity | Cause::RadioCapacity => "With more capacity",
+    }
+}
+
+/// What to do in the world where no setting of the scenario does it.
+pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
+    match cause {
+        Cause::RandomLoss => "Find and repair what loses packets.",
+        Cause::Policer => "Ask for a higher rate, or for a shaper instead of the policer.",
+        Cause::Shaper => "Ask for a higher rate.",
+        Cause::RadioLoss => {
+            "Improve the coverage: another place, an antenna outdoors, a cell that is nearer."
+        }
+        Cause::ReceiveWindow | Cause::SendBuffer => "Give the flow larger buffers at both ends.",
+        Cause::ApplicationLimited => "Let the application read and write faster.",
+        Cause::ShortQueue => "Lengthen the queue, or pace at the sender.",
+        Cause::Bufferbloat => "Manage or shorten the queue.",
+        Cause::Reordering => "Keep each flow on one path.",
+        Cause::Mtu | Cause::Fragmentation => "Send smaller packets, or raise the MTU.",
+        Cause::OneWayPath => "Open the firewall for what comes from outside.",
+        Cause::NatBinding | Cause::DoubleNat => "Let the UE send keep-alives.",
+        Cause::StallingHost => "Forward with a host that has its CPUs for itself.",
+        Cause::Proxy => "Lead the flow around the proxy.",
+        Cause::CrossTraffic => "Take the other traffic off this path.",
+        Cause::AckStarvation => "Give the way back more rate.",
+        Cause::AckBatching => "Do not batch, or pace at the sender.",
+        Cause::Drx => "Let the UE sleep less.",
+        Cause::UplinkAccess => "Let the UE ask for uplink more often.",
+        Cause::RrcPromotion => "Keep the UE connected.",
+        Cause::Handover => "Interrupt the flow for a shorter time.",
+        Cause::RadioLinkFailure => "Improve the coverage at the edge of the cell.",
+        Cause::CongestionMix => "Give each flow a queue of its own.",
+        Cause::Placement => "Place the server nearer to the UE.",
+        Cause::SlowStartExit | Cause::SlowStart | Cause::CongestionControl => {
+            "Use another congestion control, or another kernel, at the sender."
+        }
+        Cause::TestTooShort => "Test for longer.",
+        Cause::EmulationHost => "Emulate on a machine that has nothing else to do.",
+        Cause::LinkCapacity | Cause::RadioCapacity => "",
+    }
+}

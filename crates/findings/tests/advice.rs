@@ -1,0 +1,278 @@
+//! Advice holds: applied by its own settings on other seeds it obtains what it promised, makes nothing
+//! worse, and does not come again.
+//!
+//! `make findings` follows all advice of every shipped scenario, of every variant of the studies, and of the
+//! planted scenarios that it kept. `ADVICE_ONLY=nsa,5g-drx` follows that of scenarios with one of these
+//! in their names; with `ADVICE_LOG=FILE` what is followed is kept there, and a later call begins where
+//! this one ended.
+#![allow(clippy::print_stdout, clippy::disallowed_methods)]
+
+mod cases;
+
+use std::fs;
+use std::io::Write;
+
+use airpath_findings::batch::{self, Job};
+use airpath_findings::compare::{Effect, effects};
+use airpath_findings::{Budget, Finding, Gain, Measure, Question, explain, measures};
+use airpath_scenario::{Parsed, parse};
+use cases::Case;
+use serde::{Deserialize, Serialize};
+
+/// Seeds that no explanation has seen.
+const OTHERS: [u64; 3] = [1001, 1002, 1003];
+/// So far from what was promised is still as promised.
+const CLOSE: f64 = 0.15;
+/// So much worse is noise.
+const NOISE: f64 = 0.02;
+
+/// What became of one finding.
+#[derive(Serialize, Deserialize)]
+struct Followed {
+    case: String,
+    cause: String,
+    subject: String,
+    advice: String,
+    /// Null where the advice has no settings, and then nothing below is known.
+    set: Option<Vec<String>>,
+    outcome: Option<Outcome>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Outcome {
+    figure: String,
+    before: f64,
+    obtained: f64,
+    promised: f64,
+    ci95: [f64; 2],
+    as_promised: bool,
+    /// The figure itself became worse than it was.
+    worse: bool,
+    again: bool,
+    /// Throughputs that fell, in every seed and by more than noise, and that the costs do not name.
+    harmed: Vec<String>,
+}
+
+impl Outcome {
+    /// Half the interval's width, as a share of what was promised.
+    fn half_width(&self) -> f64 {
+        (self.ci95[1] - self.ci95[0]) / 2.0 / self.promised.max(1e-9)
+    }
+
+    fn holds(&self) -> bool {
+        self.as_promised && !self.worse && !self.again
+    }
+}
+
+impl Followed {
+    fn line(&self) -> String {
+        let head = format!("{:34} {:20} {:18}", self.case, self.cause, self.subject);
+        let Some(outcome) = &self.outcome else {
+            return format!("{head} no settings: {}", self.advice);
+        };
+        let Outcome { figure, before, obtained, promised, ci95: [low, high], .. } = outcome;
+        let mark = |is: bool, words: &'static str| if is { words } else { "" };
+        format!(
+            "{head} {figure:26} {before:9.3} -> {obtained:9.3}, promised {promised:9.3} [{low:.3}, {high:.3}] \
+             ± {:.1} %{}{}{}{}",
+            100.0 * outcome.half_width(),
+            mark(!outcome.as_promised, " NOT AS PROMISED"),
+            mark(outcome.worse, " WORSE"),
+            mark(outcome.again, " AGAIN"),
+            if outcome.harmed.is_empty() {
+                String::new()
+            } else {
+                format!(" HARMS {}", outcome.harmed.join(", "))
+            },
+        )
+    }
+}
+
+fn explained(case: &Case, more: &[String]) -> Vec<Finding> {
+    let sets: Vec<String> = case.sets.iter().chain(more).cloned().collect();
+    let parsed = parse(&case.source(), &sets).expect("what was advised is valid");
+    let question = Question {
+        source: case.source(),
+        sets: &sets,
+        parsed: &parsed,
+        seeds: &Budget::QUICK.seeds_of(parsed.scenario.run.seed, 1),
+        known: &[],
+        budget: Budget::QUICK,
+        threads: 2,
+    };
+    explain(&question, &mut |_| true).expect("not stopped").findings
+}
+
+fn on_other_seeds(case: &Case, more: &[String]) -> Vec<Vec<Measure>> {
+    let sets: Vec<String> = case.sets.iter().chain(more).cloned().collect();
+    let Parsed { mut scenario, .. } = parse(&case.source(), &sets).expect("it is valid");
+    scenario.run.ack_table = false;
+    scenario.run.radio_log = false;
+    let jobs = OTHERS.map(|seed| Job { scenario: &scenario, seed, accounted: false });
+    let runs = batch::run(&jobs, 2, &mut |_| true).expect("not stopped");
+    runs.iter().map(|run| measures(&scenario, run)).collect()
+}
+
+/// The key of `KEY=VALUE`.
+fn key(set: &str) -> &str {
+    set.split_once('=').map_or(set, |(key, _)| key)
+}
+
+/// The same advice for the same cause, be it with another value.
+fn is_again(finding: &Finding, found: &Finding) -> bool {
+    let keys = |one: &Finding| -> Option<Vec<String>> {
+        Some(one.set.as_ref()?.iter().map(|set| key(set).to_owned()).collect())
+    };
+    let same = found.cause == finding.cause && found.subject == finding.subject;
+    found.set.is_some() && (found.set == finding.set || same && keys(found) == keys(finding))
+}
+
+fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outcome {
+    let (before, after) = (on_other_seeds(case, &[]), on_other_seeds(case, sets));
+    let changed = effects(&before, &after);
+    let same = |one: &&Effect| one.subject == gain.flow && one.metric.name() == gain.metric;
+    // Two figures of one flow may have one name: p95 of TCP's RTT and of a ping's.
+    let effect = changed.iter().find(same).expect("what improved is measured on every seed");
+    let inside = gain.ci95[0] <= effect.after && effect.after <= gain.ci95[1];
+    let fell = |effect: &&Effect| {
+        effect.metric.is_throughput()
+            && effect.mean() < -NOISE
+            && effect.improvements.iter().all(|&one| one < 0.0)
+            && !finding
+                .costs
+                .iter()
+                .any(|cost| cost.flow == effect.subject && cost.metric == effect.metric.name())
+    };
+    let harmed = changed.iter().filter(fell).map(|effect| {
+        format!(
+            "{} of {} by {:.1} %",
+            effect.metric.words(),
+            effect.subject,
+            -100.0 * effect.mean()
+        )
+    });
+    let found = explained(case, sets);
+    Outcome {
+        figure: format!("{} {}", gain.metric, gain.flow),
+        before: effect.before,
+        obtained: effect.after,
+        promised: gain.after,
+        ci95: gain.ci95,
+        as_promised: inside || (effect.after / gain.after - 1.0).abs() <= CLOSE,
+        worse: effect.mean() < -NOISE,
+        again: found.iter().any(|found| is_again(finding, found)),
+        harmed: harmed.collect(),
+    }
+}
+
+/// Follows the advice of one scenario.
+fn follow(case: &Case) -> Vec<Followed> {
+    let findings = explained(case, &[]);
+    let causes = findings.iter().filter(|finding| !finding.cause.ends_with("-capacity"));
+    let followed = |finding: &Finding| Followed {
+        case: case.name.clone(),
+        cause: finding.cause.to_owned(),
+        subject: finding.subject.clone(),
+        advice: finding.advice.clone().unwrap_or_default(),
+        set: finding.set.clone(),
+        outcome: (finding.set.as_ref())
+            .zip(finding.gain.as_ref())
+            .map(|(sets, gain)| outcome(case, finding, sets, gain)),
+    };
+    causes.map(followed).collect()
+}
+
+/// What an earlier call followed: the case of each line and what was found.
+fn kept(log: Option<&str>) -> Vec<(String, Vec<Followed>)> {
+    let text = log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).expect("a line of this test")).collect()
+}
+
+/// Follows all advice of these scenarios.
+fn follow_all(cases: &[Case], log: Option<&str>) -> Vec<Followed> {
+    let mut known = kept(log);
+    let mut all = Vec::new();
+    for case in cases {
+        let at = known.iter().position(|(name, _)| *name == case.name);
+        let followed = match at {
+            Some(at) => known.swap_remove(at).1,
+            None => {
+                let followed = follow(case);
+                if let Some(log) = log {
+                    let line = serde_json::to_string(&(&case.name, &followed)).expect("only text");
+                    let file = fs::OpenOptions::new().create(true).append(true).open(log);
+                    writeln!(file.expect("the log can be written"), "{line}").expect("written");
+                }
+                followed
+            }
+        };
+        for one in &followed {
+            println!("  {}", one.line());
+        }
+        if followed.is_empty() {
+            println!("  {:34} no cause", case.name);
+        }
+        all.extend(followed);
+    }
+    tell(&all);
+    all
+}
+
+fn tell(all: &[Followed]) {
+    let outcomes: Vec<&Outcome> = all.iter().filter_map(|one| one.outcome.as_ref()).collect();
+    let mut widths: Vec<f64> = outcomes.iter().map(|one| one.half_width()).collect();
+    widths.sort_by(f64::total_cmp);
+    let count = |of: fn(&Outcome) -> bool| outcomes.iter().filter(|one| of(one)).count();
+    println!(
+        "{} of {} pieces of advice obtain what they promised; {} make it worse, {} harm another flow, {} come \
+         again; the median half-width of the intervals is {:.1} % of the promised figure; {} of {} causes \
+         have advice without settings.",
+        count(|one| one.as_promised),
+        outcomes.len(),
+        count(|one| one.worse),
+        count(|one| !one.harmed.is_empty()),
+        count(|one| one.again),
+        100.0 * widths.get(widths.len() / 2).copied().unwrap_or(0.0),
+        all.len() - outcomes.len(),
+        all.len(),
+    );
+}
+
+#[test]
+fn advice_holds_on_other_seeds() {
+    let names = [
+        "bufferbloat",
+        "small-window",
+        "jitter-reorder",
+        "double-nat",
+        "one-way-firewall",
+        "lte-2012",
+    ];
+    let mut cases = cases::shipped();
+    cases.retain(|case| names.contains(&case.name.as_str()));
+    for followed in follow_all(&cases, None) {
+        assert!(!followed.advice.is_empty(), "{}", followed.line());
+        if let Some(outcome) = &followed.outcome {
+            assert!(outcome.holds() && outcome.harmed.is_empty(), "{}", followed.line());
+        }
+    }
+}
+
+/// `make findings`.
+#[test]
+#[ignore = "takes an hour"]
+fn all_advice_holds() {
+    let mut cases = cases::all();
+    if let Ok(only) = std::env::var("ADVICE_ONLY") {
+        let parts: Vec<&str> = only.split(',').collect();
+        cases.retain(|case| parts.iter().any(|part| case.name.contains(part)));
+    }
+    let log = std::env::var("ADVICE_LOG").ok().filter(|log| !log.is_empty());
+    let all = follow_all(&cases, log.as_deref());
+    let outcomes: Vec<&Outcome> = all.iter().filter_map(|one| one.outcome.as_ref()).collect();
+    let right = outcomes.iter().filter(|one| one.as_promised).count();
+    assert!(right * 100 >= outcomes.len() * 95);
+    assert!(!outcomes.iter().any(|one| one.worse));
+    assert!((all.len() - outcomes.len()) * 100 <= all.len() * 15);
+    assert!(all.iter().all(|one| !one.advice.is_empty()));
+}

@@ -1,0 +1,287 @@
+//! Symptoms that hold nothing back: what each looks like is there, and taking it away changes nothing.
+
+use crate::bases::{ALL, CELLULAR, RADIO, WIRE, codel};
+use crate::draft::{number, quoted, stage};
+use crate::plants::{Plant, datagrams, insert, middlebox, of_flows, two_cells};
+
+pub(crate) const DECOYS: &[Plant] = &[
+    Plant {
+        cause: "random-loss",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, _, _, known| {
+            let window = known.bdp_bytes() / 1448.0;
+            let share = (0.02 / (window * window)).min(2e-5) * random.log(0.2, 1.0);
+            insert(random, true, stage("loss").with("probability", number(share)))
+        },
+    },
+    Plant {
+        cause: "random-loss",
+        into: ALL,
+        flows: 2,
+        up: None,
+        edit: |random, _, _, _| {
+            // Of acknowledgements, of which the next one says as much.
+            insert(random, false, stage("loss").with("probability", "0.02"))
+        },
+    },
+    Plant {
+        cause: "policer",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, _, _, known| {
+            let rate = known.rate_mbps * random.between(1.5, 4.0);
+            insert(
+                random,
+                true,
+                stage("policer")
+                    .with("rate_mbps", number(rate))
+                    .with("burst_bytes", number((2.0 * known.bdp_bytes()).max(100e3).round())),
+            )
+        },
+    },
+    Plant {
+        cause: "shaper",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, _, _, known| {
+            let mut shaper = stage("shaper")
+                .with("rate_mbps", number(known.rate_mbps * random.between(1.3, 3.0)))
+                .with("burst_bytes", "20000");
+            codel(&mut shaper, "", (known.rtt_ms / 5.0).max(5.0));
+            insert(random, true, shaper)
+        },
+    },
+    Plant {
+        cause: "receive-window",
+        into: ALL,
+        flows: 1,
+        up: None,
+        edit: |random, _, _, known| {
+            let bytes = (known.bdp_bytes() * random.between(4.0, 8.0)).max(100e3).round();
+            of_flows("receive_buffer_bytes", number(bytes))
+        },
+    },
+    Plant {
+        cause: "send-buffer",
+        into: ALL,
+        flows: 1,
+        up: None,
+        edit: |random, _, _, known| {
+            let bytes = (known.bdp_bytes() * random.between(8.0, 12.0)).max(200e3).round();
+            of_flows("send_buffer_bytes", number(bytes))
+        },
+    },
+    Plant {
+        cause: "application-limited",
+        into: ALL,
+        flows: 1,
+        up: None,
+        edit: |random, _, _, known| {
+            of_flows("read_rate_mbps", number(known.rate_mbps * random.between(1.2, 2.0)))
+        },
+    },
+    Plant {
+        cause: "reordering",
+        into: ALL,
+        flows: 2,
+        up: None,
+        edit: |random, _, _, _| {
+            insert(
+                random,
+                true,
+                stage("delay")
+                    .with("delay_ms", 0)
+                    .with("jitter_ms", "0.02")
+                    .with("keep_order", false),
+            )
+        },
+    },
+    Plant {
+        cause: "mtu",
+        into: ALL,
+        flows: 2,
+        up: None,
+        edit: |random, _, _, _| insert(random, true, stage("mtu").with("mtu_bytes", 1500)),
+    },
+    Plant {
+        cause: "fragmentation",
+        into: ALL,
+        flows: 2,
+        up: None,
+        edit: |_, _, well, _| {
+            well.there.insert(0, stage("gtpu").with("end", "\"enter\"").with("mtu_bytes", 9000));
+            well.there.insert(1, stage("gtpu").with("end", "\"leave\""));
+            Box::new(|draft| draft.there[0].set("mtu_bytes", 1500))
+        },
+    },
+    Plant {
+        cause: "nat-binding",
+        into: ALL,
+        flows: 2,
+        up: Some(false),
+        edit: |random, _, well, _| {
+            well.transfers().for_each(|flow| flow.set("opened_by", "\"receiver\""));
+            middlebox("nat", random.between(30.0, 300.0), random.chance(0.5))
+        },
+    },
+    Plant {
+        cause: "one-way-path",
+        into: ALL,
+        flows: 1,
+        up: Some(true),
+        edit: |_, _, _, _| {
+            Box::new(|draft| {
+                draft.there.push(stage("firewall"));
+                draft.back.insert(0, stage("firewall"));
+            })
+        },
+    },
+    Plant {
+        cause: "stalling-host",
+        into: ALL,
+        flows: 2,
+        up: None,
+        edit: |random, _, _, known| {
+            insert(
+                random,
+                true,
+                stage("host")
+                    .with("stalls", "\"at-random\"")
+                    .with("stall_ms", number((known.rtt_ms * 0.01).min(0.3)))
+                    .with("stall_mean_between_ms", "300"),
+            )
+        },
+    },
+    Plant {
+        cause: "cross-traffic",
+        into: ALL,
+        flows: 2,
+        up: None,
+        edit: |random, _, _, known| {
+            let rate = known.rate_mbps * random.between(0.005, 0.02);
+            Box::new(move |draft| draft.flows.push(datagrams(rate)))
+        },
+    },
+    Plant {
+        cause: "ack-starvation",
+        into: WIRE,
+        flows: 2,
+        up: None,
+        edit: |random, _, _, known| {
+            let rate = known.rate_mbps / random.between(3.0, 8.0);
+            insert(
+                random,
+                false,
+                stage("link").with("rate_mbps", number(rate)).with("queue_packets", 100),
+            )
+        },
+    },
+    Plant {
+        cause: "ack-batching",
+        into: ALL,
+        flows: 2,
+        up: None,
+        edit: |random, _, _, known| {
+            let interval = number((known.rtt_ms * 0.01).max(0.1));
+            insert(random, false, stage("batch").with("interval_ms", interval))
+        },
+    },
+    Plant {
+        cause: "placement",
+        into: ALL,
+        flows: 2,
+        up: None,
+        edit: |random, _, _, _| {
+            let place = random.one_of(&["upf", "campus"]);
+            Box::new(move |draft| {
+                let server = stage("server").with("place", quoted(place));
+                let (from, to) = if draft.up {
+                    (&mut draft.back, &mut draft.there)
+                } else {
+                    (&mut draft.there, &mut draft.back)
+                };
+                from.insert(0, server.clone());
+                to.push(server);
+            })
+        },
+    },
+    Plant {
+        cause: "drx",
+        into: CELLULAR,
+        flows: 1,
+        up: Some(false),
+        edit: |random, _, _, _| {
+            // Beside a transfer the UE stays awake.
+            let inactivity = random.one_of(&[50, 100, 200]);
+            Box::new(move |draft| {
+                draft.radio("drx").set("enabled", true);
+                draft.radio("drx").set("inactivity_ms", inactivity);
+                draft.radio("drx").set("long_cycle_ms", 320);
+            })
+        },
+    },
+    Plant {
+        cause: "uplink-access",
+        into: CELLULAR,
+        flows: 2,
+        up: Some(true),
+        edit: |_, _, _, _| Box::new(|draft| draft.radio("sr").set("period_ms", 20)),
+    },
+    Plant {
+        cause: "radio-loss",
+        into: CELLULAR,
+        flows: 2,
+        up: None,
+        edit: |_, _, _, _| {
+            Box::new(|draft| {
+                let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
+                draft.radio(name).set("fixed_bler", "0.02");
+            })
+        },
+    },
+    Plant {
+        cause: "rrc-promotion",
+        into: RADIO,
+        flows: 2,
+        up: None,
+        edit: |random, _, _, _| {
+            let setup = random.between(10.0, 80.0).round();
+            Box::new(move |draft| {
+                draft.radio("rrc").set("enabled", true);
+                draft.radio("rrc").set("setup_ms", setup);
+            })
+        },
+    },
+    Plant {
+        cause: "handover",
+        into: CELLULAR,
+        flows: 1,
+        up: None,
+        edit: |random, _, well, _| {
+            two_cells(random, well);
+            well.radio("mobility").set("interruption_ms", 5);
+            well.radio("mobility").set("link_failure", false);
+            Box::new(|draft| draft.radio("mobility").set("interruption_ms", 10))
+        },
+    },
+    Plant {
+        cause: "proxy",
+        into: ALL,
+        flows: 1,
+        up: None,
+        edit: |_, _, well, _| {
+            // Beside the sender.
+            let near = stage("delay").with("delay_ms", 1);
+            well.there.insert(0, near.clone());
+            well.back.push(near);
+            Box::new(|draft| {
+                draft.there.insert(1, stage("proxy").with("window_bytes", 20_000_000));
+                draft.back.insert(draft.back.len() - 1, stage("proxy"));
+            })
+        },
+    },
+];

@@ -1,0 +1,418 @@
+//! Scenarios with a planted cause, drawn at random and verified by taking it away: does the
+//! explanation name it first? Are both of two named? And is nothing named where nothing is wrong, or where
+//! what looks wrong is not? `make findings` draws the whole set, `make test` a minute of it.
+#![allow(clippy::print_stdout, clippy::disallowed_methods)]
+
+mod bases;
+mod decoys;
+mod draft;
+mod outcome;
+mod plants;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use airpath_findings::{Budget, Explanation, Question, explain};
+use airpath_scenario::{Parsed, Source};
+
+use bases::{ALL, Known, WIRE, base};
+use decoys::DECOYS;
+use draft::{Draft, Random};
+use outcome::{SEEDS, worth};
+use plants::{Plant, plants};
+
+/// A cause counts from here on: 15 %.
+const MILD: f64 = 0.14;
+/// It is severe from here on: 50 %.
+const SEVERE: f64 = 0.41;
+/// What taking a decoy away changes at most.
+const NOTHING: f64 = 0.04;
+
+/// A scenario, and what is wrong with it.
+struct Case {
+    ill: Draft,
+    causes: Vec<&'static str>,
+    worth: f64,
+    /// Whose symptom is there without harm.
+    decoy: Option<&'static str>,
+}
+
+/// A base for a plant, and what becomes of it with the plant at a severity.
+struct Ground {
+    plant: &'static Plant,
+    base: Draft,
+    known: Known,
+    seed: u64,
+}
+
+impl Ground {
+    fn drawn(random: &mut Random, plant: &'static Plant) -> Self {
+        let access = random.one_of(plant.into);
+        let (base, known) = base(random, access, plant.flows, plant.up);
+        Self { plant, base, known, seed: random.seed() }
+    }
+
+    /// Without the cause, and with it.
+    fn at(&self, severity: f64) -> (Draft, Draft) {
+        let mut well = self.base.clone();
+        let random = &mut Random::new(self.seed, "edit");
+        let edit = (self.plant.edit)(random, severity, &mut well, &self.known);
+        let mut ill = well.clone();
+        edit(&mut ill);
+        (well, ill)
+    }
+}
+
+/// How TCP and a test behave is judged by what gets through, not by how late it is.
+const BEHAVIOUR: &[&str] = &["slow-start-exit", "test-too-short", "congestion-control"];
+
+/// Draws until the cause does as much harm as it should: mild or severe. Severity is halved in between.
+fn planted(random: &mut Random, plant: &'static Plant, severe: bool) -> Option<Case> {
+    for _ in 0..5 {
+        let ground = Ground::drawn(random, plant);
+        let (mut low, mut high) = (0.0, 1.0);
+        for step in 0..5 {
+            let severity = match (severe, step) {
+                (true, 0) => random.between(0.5, 1.0),
+                _ => (low + high) / 2.0,
+            };
+            let (well, ill) = ground.at(severity);
+            let rates = BEHAVIOUR.contains(&plant.cause);
+            let first = worth(&ill, &well, &SEEDS[..1], rates);
+            if first > 0.5 * MILD {
+                let worth = worth(&ill, &well, &SEEDS, rates);
+                if worth >= if severe { SEVERE } else { MILD } && (severe || worth < SEVERE) {
+                    return Some(Case { ill, causes: vec![plant.cause], worth, decoy: None });
+                }
+            }
+            if first < if severe { SEVERE } else { MILD } {
+                low = severity;
+            } else {
+                high = severity;
+            }
+        }
+    }
+    None
+}
+
+/// Draws until the symptom is harmless.
+fn decoy(random: &mut Random, plant: &'static Plant) -> Option<Case> {
+    for _ in 0..4 {
+        let (well, ill) = Ground::drawn(random, plant).at(0.5);
+        let worth = worth(&ill, &well, &SEEDS, false);
+        if worth < NOTHING {
+            return Some(Case { ill, causes: Vec::new(), worth, decoy: Some(plant.cause) });
+        }
+    }
+    None
+}
+
+/// Causes that can stand beside each other.
+const BESIDE: &[&str] = &[
+    "random-loss",
+    "policer",
+    "shaper",
+    "bufferbloat",
+    "short-queue",
+    "reordering",
+    "stalling-host",
+    "receive-window",
+    "send-buffer",
+    "application-limited",
+    "cross-traffic",
+    "ack-starvation",
+    "ack-batching",
+    "radio-loss",
+    "handover",
+];
+
+/// Two causes, each of which is worth something where the other is, or where the other is not.
+fn two(random: &mut Random) -> Option<Case> {
+    for _ in 0..20 {
+        let access = random.one_of(ALL);
+        let (one, other) = (random.one_of(BESIDE), random.one_of(BESIDE));
+        let fits = |plant: &&Plant, cause| plant.cause == cause && plant.into.contains(&access);
+        let Some(first) = plants().find(|plant| fits(plant, one)) else { continue };
+        let Some(second) = plants().find(|plant| fits(plant, other)) else { continue };
+        // Both want the same place.
+        let places = [["short-queue", "bufferbloat"], ["receive-window", "send-buffer"]];
+        if one == other || places.iter().any(|all| all.contains(&one) && all.contains(&other)) {
+            continue;
+        }
+        let (mut well, known) = base(random, access, 1, None);
+        let mut edit =
+            |plant: &Plant, severity: f64| (plant.edit)(random, severity, &mut well, &known);
+        let first_edit = edit(first, 0.55);
+        let second_edit = edit(second, 0.55);
+        let with = |edits: &[&plants::Edit]| {
+            let mut draft = well.clone();
+            edits.iter().for_each(|edit| edit(&mut draft));
+            draft
+        };
+        let both = with(&[&first_edit, &second_edit]);
+        let counts = |this: &plants::Edit, other: &plants::Edit| {
+            worth(&both, &with(&[other]), &SEEDS, false) > MILD
+                || worth(&with(&[this]), &well, &SEEDS, false) > MILD
+        };
+        let all = worth(&both, &well, &SEEDS, false);
+        if all < 2.0 * MILD
+            || !counts(&first_edit, &second_edit)
+            || !counts(&second_edit, &first_edit)
+        {
+            continue;
+        }
+        return Some(Case { ill: both, causes: vec![one, other], worth: all, decoy: None });
+    }
+    None
+}
+
+fn healthy(random: &mut Random, index: u64) -> Case {
+    let access = ALL[index as usize % ALL.len()];
+    let (mut well, known) = base(random, access, 3, None);
+    if random.chance(0.3) {
+        limited_by_its_application(random, &mut well, &known);
+    }
+    Case { ill: well, causes: Vec::new(), worth: 0.0, decoy: None }
+}
+
+/// A stream or pings that need less than the path has.
+fn limited_by_its_application(random: &mut Random, draft: &mut Draft, known: &Known) {
+    draft.flows = match random.below(3) {
+        0 => vec![plants::ping(random.one_of(&["up", "down"]), 200.0)],
+        1 => vec![plants::datagrams(known.rate_mbps * random.between(0.1, 0.7))],
+        _ => vec![
+            plants::datagrams(known.rate_mbps * random.between(0.1, 0.7)),
+            plants::ping("up", 200.0),
+        ],
+    };
+}
+
+fn explained(draft: &Draft) -> Explanation {
+    let (text, parsed) = (draft.text(), draft.parsed());
+    let source = Source { name: "planted.toml", text: &text, directory: None };
+    explain(&question(source, &parsed, 2), &mut |_| true).expect("not stopped")
+}
+
+/// The causes that were named; the bounds are none.
+fn named(answer: &Explanation) -> Vec<&'static str> {
+    let findings = answer.findings.iter().map(|finding| finding.cause);
+    findings.filter(|cause| !cause.ends_with("-capacity")).collect()
+}
+
+/// What was said of all cases.
+#[derive(Default)]
+struct Tally {
+    /// By cause and what was ranked first.
+    confusion: BTreeMap<(&'static str, &'static str), u32>,
+    /// Right and all: of mild and severe ones, decoys, pairs, healthy ones.
+    mild: [u32; 2],
+    severe: [u32; 2],
+    decoys: [u32; 2],
+    pairs: [u32; 2],
+    healthy: [u32; 2],
+    runs: Vec<usize>,
+}
+
+impl Tally {
+    fn judge(&mut self, case: &Case, healthy: bool) {
+        if !healthy && case.decoy.is_none() {
+            keep(
+                &format!("planted-{:03}-{}", self.runs.len(), case.causes.join("-")),
+                &case.ill.text(),
+            );
+        }
+        let answer = explained(&case.ill);
+        self.runs.push(answer.runs);
+        let said = named(&answer);
+        let first = said.first().copied().unwrap_or("nothing");
+        let right = match case.causes[..] {
+            [] => said.iter().all(|&cause| cause == "application-limited"),
+            [cause] => first == cause,
+            _ => case.causes.iter().all(|cause| said.contains(cause)),
+        };
+        let kind = match case.causes[..] {
+            [] if healthy => &mut self.healthy,
+            [] => &mut self.decoys,
+            [_] if case.worth < SEVERE => &mut self.mild,
+            [_] => &mut self.severe,
+            _ => &mut self.pairs,
+        };
+        kind[0] += u32::from(right);
+        kind[1] += 1;
+        if let [] | [_] = case.causes[..] {
+            let planted = case.causes.first().copied().unwrap_or("nothing");
+            *self.confusion.entry((planted, first)).or_default() += 1;
+        }
+        if !right {
+            tell(case, &answer);
+        }
+    }
+
+    fn tell(&self) {
+        println!("\n| planted | ranked first | times |\n|---|---|--:|");
+        for ((planted, first), times) in &self.confusion {
+            println!("| {planted} | {first} | {times} |");
+        }
+        let of = |what: &str, [right, all]: [u32; 2]| println!("{what}: {right} of {all}");
+        of("mild causes ranked first", self.mild);
+        of("severe causes ranked first", self.severe);
+        of("decoys of which nothing was said", self.decoys);
+        of("pairs of which both were named", self.pairs);
+        of("healthy scenarios of which nothing was said", self.healthy);
+        let all = self.runs.len().max(1);
+        println!("{:.1} simulations each", self.runs.iter().sum::<usize>() as f64 / all as f64);
+    }
+
+    /// Planted causes that were ranked first, decoys of which nothing was said, and all.
+    fn first(&self) -> [u32; 2] {
+        [0, 1].map(|at| self.mild[at] + self.severe[at] + self.decoys[at])
+    }
+}
+
+/// Keeps a scenario for `--test advice`, if somebody asked for it.
+fn keep(name: &str, text: &str) {
+    let Ok(directory) = std::env::var("FINDINGS_KEEP") else { return };
+    let directory = std::path::Path::new(&directory);
+    std::fs::create_dir_all(directory).expect("a directory can be made there");
+    std::fs::write(directory.join(name).with_extension("toml"), text).expect("it can be written");
+}
+
+fn tell(case: &Case, answer: &Explanation) {
+    println!(
+        "\nMISS: {:?} (decoy {:?}, worth {:.2}); said was {:?} after {} runs",
+        case.causes,
+        case.decoy,
+        case.worth,
+        named(answer),
+        answer.runs
+    );
+    for finding in &answer.findings {
+        println!(
+            "   {:.2} {} {}: {}",
+            finding.score, finding.cause, finding.subject, finding.evidence
+        );
+    }
+    for tried in &answer.tried {
+        println!(
+            "   tried {} {} {:?}: {} {:?}",
+            tried.cause, tried.subject, tried.set, tried.outcome, tried.score
+        );
+    }
+    println!("{}", case.ill.text());
+}
+
+/// So many scenarios with one cause, of which a quarter are decoys.
+fn singles(count: u64, seed: u64, tally: &mut Tally) {
+    let causes: BTreeSet<&str> = plants().map(|plant| plant.cause).collect();
+    let causes: Vec<&str> = causes.into_iter().collect();
+    let mut random = Random::new(seed, "planted");
+    for index in 0..count as usize {
+        if index % 4 == 3 {
+            let plant = &DECOYS[(seed as usize * 7 + index / 4) % DECOYS.len()];
+            match decoy(&mut random, plant) {
+                Some(case) => tally.judge(&case, false),
+                None => println!("no decoy of {} was found", plant.cause),
+            }
+            continue;
+        }
+        let turn = index - index / 4;
+        let cause = causes[(turn + seed as usize * 5) % causes.len()];
+        let all: Vec<&Plant> = plants().filter(|plant| plant.cause == cause).collect();
+        let plant = all[random.below(all.len())];
+        let severe = (turn / causes.len() + turn).is_multiple_of(2);
+        match planted(&mut random, plant, severe).or_else(|| planted(&mut random, plant, !severe)) {
+            Some(case) => tally.judge(&case, false),
+            None => println!("no plant of {} had an effect", plant.cause),
+        }
+    }
+}
+
+fn question<'a>(source: Source<'a>, parsed: &'a Parsed, threads: usize) -> Question<'a> {
+    let (sets, known, budget) = (&[], &[], Budget::QUICK);
+    Question { source, sets, parsed, seeds: &SEEDS, known, budget, threads }
+}
+
+#[test]
+fn what_is_planted_is_named_first_and_a_decoy_is_not() {
+    let mut tally = Tally::default();
+    singles(24, 1, &mut tally);
+    tally.tell();
+    let [right, all] = tally.first();
+    assert!(all >= 20, "{all} were drawn");
+    assert!(right * 100 >= all * 90, "{right} of {all}");
+}
+
+#[test]
+fn both_of_two_causes_are_named() {
+    let mut tally = Tally::default();
+    let mut random = Random::new(1, "two");
+    (0..4).filter_map(|_| two(&mut random)).for_each(|case| tally.judge(&case, false));
+    tally.tell();
+    assert!(tally.pairs[0] * 100 >= tally.pairs[1] * 75, "{:?}", tally.pairs);
+}
+
+#[test]
+fn where_nothing_is_wrong_nothing_is_said() {
+    let mut tally = Tally::default();
+    let mut random = Random::new(1, "healthy");
+    (0..6).for_each(|index| tally.judge(&healthy(&mut random, index), true));
+    tally.tell();
+    assert_eq!(tally.healthy[0], tally.healthy[1]);
+}
+
+#[test]
+fn an_explanation_does_not_depend_on_the_number_of_threads() {
+    let (mut draft, _) = base(&mut Random::new(3, "threads"), WIRE[0], 2, None);
+    draft.there.push(draft::stage("loss").with("probability", "0.005"));
+    let (text, parsed) = (draft.text(), draft.parsed());
+    let source = Source { name: "planted.toml", text: &text, directory: None };
+    let with = |threads| {
+        let answer = explain(&question(source, &parsed, threads), &mut |_| true);
+        serde_json::to_string(&answer.expect("not stopped")).expect("strings and numbers")
+    };
+    assert_eq!(with(1), with(7));
+}
+
+#[test]
+fn it_can_be_stopped() {
+    let (draft, _) = base(&mut Random::new(4, "stop"), WIRE[0], 1, None);
+    let (text, parsed) = (draft.text(), draft.parsed());
+    let source = Source { name: "planted.toml", text: &text, directory: None };
+    assert!(explain(&question(source, &parsed, 2), &mut |_| false).is_err());
+}
+
+/// What is drawn by `FINDINGS_COUNT` and `FINDINGS_SEED`, else these.
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |text| text.parse().expect("a whole number"))
+}
+
+/// `make findings`.
+#[test]
+#[ignore = "takes minutes"]
+fn many() {
+    let (count, seed) =
+        (from_environment("FINDINGS_COUNT", 84), from_environment("FINDINGS_SEED", 1));
+    let pairs = from_environment("FINDINGS_PAIRS", 15);
+    let well = from_environment("FINDINGS_HEALTHY", 15);
+    let mut tally = Tally::default();
+    singles(count, seed, &mut tally);
+    let mut random = Random::new(seed, "two");
+    for _ in 0..pairs {
+        if let Some(case) = two(&mut random) {
+            tally.judge(&case, false);
+        }
+    }
+    let mut random = Random::new(seed, "healthy");
+    for index in 0..well {
+        tally.judge(&healthy(&mut random, index), true);
+    }
+    tally.tell();
+    let [right, all] = tally.first();
+    println!(
+        "FINDINGS_SEED={seed} FINDINGS_COUNT={count}: {right} of {all} are ranked first or left alone; both of \
+         two in {} of {}; nothing false on {} of {} healthy ones.",
+        tally.pairs[0], tally.pairs[1], tally.healthy[0], tally.healthy[1]
+    );
+    assert!(right * 100 >= all * 95, "ranked first");
+    assert!(tally.pairs[0] * 100 >= tally.pairs[1] * 80, "both of two");
+    assert!(tally.healthy[0] * 100 >= tally.healthy[1] * 95, "nothing false");
+}

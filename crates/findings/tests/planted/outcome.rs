@@ -1,0 +1,107 @@
+//! What a run came to, and what an edit changed of it: reckoned here, not by what is tested.
+
+use std::collections::BTreeMap;
+
+use airpath_record::RunSummary;
+
+use crate::draft::Draft;
+
+/// Seeds of the run that is explained: what is wrong has to be wrong there.
+pub(crate) const SEEDS: [u64; 3] = [1, 2, 3];
+
+pub(crate) fn simulated(draft: &Draft, seed: u64) -> RunSummary {
+    let parsed = draft.parsed();
+    airpath_sim::simulate(&parsed.scenario, seed, &mut |_| true).expect("not stopped").summary
+}
+
+/// A figure of a run: whose, how much, and whether more is better.
+struct Figure {
+    name: String,
+    value: f64,
+    more_is_better: bool,
+    /// Late packets of a flow that fills its own queue count half.
+    weight: f64,
+}
+
+fn figures(draft: &Draft, run: &RunSummary) -> Vec<Figure> {
+    let mut all = Vec::new();
+    let mut add = |name: String, value: f64, more_is_better, weight| {
+        all.push(Figure { name, value, more_is_better, weight });
+    };
+    for flow in &run.flows {
+        match flow.kind {
+            "file" => {
+                // What is not complete is as late as the run is long, at least.
+                let late = flow.completed_s.unwrap_or(2.0 * draft.seconds);
+                add(format!("{} completed", flow.id), late.max(1e-3), false, 1.0);
+            }
+            _ => {
+                let rate = flow.goodput_mbps.unwrap_or(0.0).max(1e-3);
+                add(format!("{} goodput", flow.id), rate, true, 1.0);
+            }
+        }
+        if let Some(rtt) = &flow.rtt_ms {
+            add(format!("{} rtt", flow.id), rtt.p95, false, 0.5);
+        }
+    }
+    for ping in &run.pings {
+        let answered = 1.0 - ping.lost as f64 / ping.sent.max(1) as f64;
+        add(format!("{} answered", ping.id), answered.max(1e-3), true, 1.0);
+        if let Some(rtt) = &ping.rtt_ms {
+            add(format!("{} rtt", ping.id), rtt.p95, false, 1.0);
+            add(format!("{} mean", ping.id), rtt.mean, false, 1.0);
+        }
+    }
+    // Of several flows that share, the one that has least.
+    let bulk = || run.flows.iter().filter(|flow| flow.kind == "bulk");
+    if bulk().count() > 1 {
+        let least = bulk().map(|flow| flow.goodput_mbps.unwrap_or(0.0)).fold(f64::MAX, f64::min);
+        add("least".to_owned(), least.max(1e-3), true, 1.0);
+        let sum: f64 = bulk().map(|flow| flow.goodput_mbps.unwrap_or(0.0)).sum();
+        add("sum".to_owned(), sum.max(1e-3), true, 1.0);
+    }
+    all
+}
+
+/// What an edit changed of one figure: by seed, the logarithm of the ratio, positive where it is better.
+struct Change {
+    by_seed: Vec<f64>,
+    weight: f64,
+    is_rate: bool,
+}
+
+impl Change {
+    fn mean(&self) -> f64 {
+        self.by_seed.iter().sum::<f64>() / self.by_seed.len() as f64
+    }
+
+    /// It shows on every seed.
+    fn is_steady(&self) -> bool {
+        self.by_seed.iter().all(|&one| one >= 0.4 * self.mean())
+    }
+}
+
+/// How much better `well` is than `ill`: the largest mean logarithm of a figure's ratio over these seeds, of
+/// those that are better on each, less what any rate loses. `rates` leaves out what is late.
+pub(crate) fn worth(ill: &Draft, well: &Draft, seeds: &[u64], rates: bool) -> f64 {
+    let mut changes: BTreeMap<String, Change> = BTreeMap::new();
+    for &seed in seeds {
+        let before = figures(ill, &simulated(ill, seed));
+        let after = figures(well, &simulated(well, seed));
+        for one in &before {
+            let Some(other) = after.iter().find(|other| other.name == one.name) else { continue };
+            let ratio = (other.value / one.value).ln();
+            let (weight, is_rate) = (one.weight, one.more_is_better);
+            let entry = changes.entry(one.name.clone());
+            let change = entry.or_insert(Change { by_seed: Vec::new(), weight, is_rate });
+            change.by_seed.push(if is_rate { ratio } else { -ratio });
+        }
+    }
+    // Where flows share, one gets what another one loses.
+    let shared = changes.contains_key("sum");
+    changes.retain(|name, _| !(shared && name.ends_with("goodput")));
+    let rate = changes.values().filter(|change| change.is_rate);
+    let lost = rate.map(Change::mean).fold(0.0, f64::min);
+    let counts = changes.values().filter(|change| change.is_steady() && (change.is_rate || !rates));
+    counts.map(|change| change.weight * change.mean() + lost).fold(0.0, f64::max)
+}

@@ -1,0 +1,136 @@
+//! How causes are planted: each as an edit of a scenario without it, drawn so that a larger `severity`
+//! (0 to 1) does more harm.
+
+mod hosts;
+mod path;
+mod radio;
+
+use crate::bases::{Access, Known};
+use crate::draft::{Draft, Random, Table, number, quoted, stage};
+
+/// All of them.
+pub(crate) fn plants() -> impl Iterator<Item = &'static Plant> {
+    path::PATH.iter().chain(hosts::ENDS).chain(radio::CELLS)
+}
+
+/// Puts the cause into a scenario.
+pub(crate) type Edit = Box<dyn Fn(&mut Draft)>;
+
+/// What may be planted, and into what.
+pub(crate) struct Plant {
+    pub(crate) cause: &'static str,
+    pub(crate) into: &'static [Access],
+    /// The most flows of the base; and which way its data goes, where only one will do.
+    pub(crate) flows: usize,
+    pub(crate) up: Option<bool>,
+    /// Prepares the base without the cause, and says how the cause is planted.
+    pub(crate) edit: fn(&mut Random, f64, &mut Draft, &Known) -> Edit,
+}
+
+/// From `low` to `high` as severity rises, in equal ratios.
+fn scaled(severity: f64, low: f64, high: f64) -> f64 {
+    (low.ln() + severity * (high.ln() - low.ln())).exp()
+}
+
+/// Somewhere on the way of the data, or on the way back.
+pub(crate) fn insert(random: &mut Random, there: bool, stage: Table) -> Edit {
+    let place = random.between(0.0, 1.0);
+    Box::new(move |draft| {
+        let stages = if there { &mut draft.there } else { &mut draft.back };
+        let at = (place * (stages.len() + 1) as f64) as usize;
+        stages.insert(at.min(stages.len()), stage.clone());
+    })
+}
+
+pub(crate) fn of_flows(key: &'static str, value: String) -> Edit {
+    Box::new(move |draft| draft.transfers().for_each(|flow| flow.set(key, &value)))
+}
+
+/// The link's queue is a plain one of so many bytes.
+fn plain_queue(draft: &mut Draft, bytes: f64) {
+    let keys = ["aqm", "codel_target_ms", "codel_interval_ms"];
+    if draft.radio.is_empty() {
+        let link = draft.there.iter_mut().find(|one| one.get("stage") == Some("\"link\""));
+        let link = link.expect("a wire has a link");
+        keys.iter().for_each(|key| link.remove(key));
+        link.set("queue_bytes", number(bytes.max(1600.0).round()));
+    } else {
+        let buffer = draft.buffer();
+        keys.iter().for_each(|key| buffer.remove(key));
+        buffer.set("aqm", "\"drop-tail\"");
+        buffer.set("buffer_bytes", number(bytes.max(1600.0).round()));
+    }
+}
+
+/// The bottleneck's queue as it should be: what the path holds.
+fn managed_queue(draft: &mut Draft, known: &Known) {
+    plain_queue(draft, known.bdp_bytes().max(30_000.0));
+}
+
+pub(crate) fn only(draft: &mut Draft, flow: Table) {
+    draft.flows = vec![flow];
+}
+
+pub(crate) fn datagrams(rate_mbps: f64) -> Table {
+    Table::of(&[("kind", "\"udp\""), ("rate_mbps", &number(rate_mbps))])
+}
+
+pub(crate) fn ping(direction: &str, interval_ms: f64) -> Table {
+    Table::of(&[
+        ("kind", "\"ping\""),
+        ("direction", &quoted(direction)),
+        ("interval_ms", &number(interval_ms)),
+    ])
+}
+
+pub(crate) fn file(bytes: f64) -> Table {
+    Table::of(&[("kind", "\"file\""), ("profile", "\"linux-6.18\"")])
+        .with("size_bytes", number(bytes.round()))
+        .with("start_s", "0.5")
+}
+
+/// A stream of datagrams from the server that the UE asked for, or that comes unasked.
+fn stream(random: &mut Random, draft: &mut Draft, known: &Known, opened_by: &str) {
+    let rate = known.rate_mbps * random.between(0.1, 0.5);
+    only(draft, datagrams(rate).with("opened_by", quoted(opened_by)));
+}
+
+pub(crate) fn middlebox(kind: &'static str, timeout_s: f64, forgets: bool) -> Edit {
+    Box::new(move |draft| {
+        let mut out = stage(kind).with("timeout_s", number(timeout_s));
+        if forgets {
+            out.set("inward_refreshes", false);
+        }
+        draft.back.push(out);
+        draft.there.insert(0, stage(kind));
+    })
+}
+
+/// Another cell like the first, and a change every few seconds.
+pub(crate) fn two_cells(random: &mut Random, draft: &mut Draft) {
+    draft.radio("").set("name", "\"one\"");
+    let preset = draft.radio("").get("preset").expect("a radio has a preset").to_owned();
+    let mut two = Table::of(&[("name", "\"two\"")]);
+    two.set("preset", preset);
+    for key in ["bandwidth_mhz", "layers_down", "layers_up"] {
+        if let Some(value) = draft.radio("cell").get(key).map(str::to_owned) {
+            two.set(&format!("cell.{key}"), value);
+        }
+    }
+    draft.neighbours = vec![two];
+    let every = random.between(3.0, 5.0);
+    for (to, at) in [("\"two\"", 1.5), ("\"one\"", 1.5 + every / 2.0)] {
+        let change =
+            Table::default().with("at_s", number(at)).with("every_s", number(every)).with("to", to);
+        draft.handovers.push(change);
+    }
+}
+
+/// Blocks fail at a given rate, whatever the MCS, which follows the channel alone.
+fn same_mcs(draft: &mut Draft, bler: &str) {
+    let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
+    draft.radio(name).set("outer_loop_step_db", 0);
+    draft.radio(name).set("fixed_bler", bler);
+}
+
+const DOWN: Option<bool> = Some(false);

@@ -1,0 +1,307 @@
+//! What stands on the way.
+
+use super::{
+    DOWN, Plant, file, insert, managed_queue, middlebox, only, ping, plain_queue, scaled, stream,
+};
+use crate::bases::{ALL, WIRE, codel};
+use crate::draft::{Table, number, quoted, stage};
+
+pub(crate) const PATH: &[Plant] = &[
+    Plant {
+        cause: "random-loss",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, severity, _, known| {
+            // Rates suffer as 1 / (RTT sqrt(p)).
+            let window = known.bdp_bytes() / 1448.0;
+            let worst = (40.0 / (window * window)).clamp(0.002, 0.1);
+            insert(
+                random,
+                true,
+                stage("loss").with("probability", number(scaled(severity, 1e-5, worst))),
+            )
+        },
+    },
+    Plant {
+        cause: "random-loss",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, severity, _, known| {
+            let window = known.bdp_bytes() / 1448.0;
+            let enter = scaled(severity, 1e-5, (40.0 / (window * window)).clamp(0.002, 0.05));
+            let lossy = stage("gilbert-elliott")
+                .with("good_to_bad", number(enter))
+                .with("bad_to_good", "0.3")
+                .with("loss_bad", "0.6");
+            insert(random, true, lossy)
+        },
+    },
+    Plant {
+        cause: "random-loss",
+        into: ALL,
+        flows: 2,
+        up: None,
+        edit: |random, severity, well, known| {
+            stream(random, well, known, "sender");
+            insert(random, true, stage("loss").with("probability", number(0.1 + 0.6 * severity)))
+        },
+    },
+    Plant {
+        cause: "policer",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, severity, _, known| {
+            let rate = known.rate_mbps * (1.15 - 0.95 * severity);
+            let burst = random.log(8e3, 60e3);
+            insert(
+                random,
+                true,
+                stage("policer")
+                    .with("rate_mbps", number(rate))
+                    .with("burst_bytes", number(burst.round())),
+            )
+        },
+    },
+    Plant {
+        cause: "shaper",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, severity, _, known| {
+            let mut shaper = stage("shaper")
+                .with("rate_mbps", number(known.rate_mbps * (0.98 - 0.8 * severity)))
+                .with("burst_bytes", number(random.log(5e3, 50e3).round()));
+            codel(&mut shaper, "", (known.rtt_ms / 5.0).max(5.0));
+            insert(random, true, shaper)
+        },
+    },
+    Plant {
+        cause: "short-queue",
+        into: ALL,
+        flows: 2,
+        up: None,
+        edit: |_, severity, well, known| {
+            managed_queue(well, known);
+            let bytes = known.bdp_bytes() * scaled(severity, 0.6, 0.01);
+            Box::new(move |draft| plain_queue(draft, bytes))
+        },
+    },
+    Plant {
+        cause: "bufferbloat",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |_, severity, well, known| {
+            managed_queue(well, known);
+            let bytes = known.bdp_bytes().max(30_000.0) * scaled(severity, 1.3, 20.0);
+            Box::new(move |draft| plain_queue(draft, bytes))
+        },
+    },
+    Plant {
+        cause: "reordering",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, severity, well, known| {
+            let jitter = (known.rtt_ms * scaled(severity, 0.01, 0.5)).max(0.1);
+            let at = if well.up { 0 } else { well.there.len() };
+            well.there.insert(
+                at,
+                stage("delay").with("delay_ms", 0).with("jitter_ms", number(jitter)).with(
+                    "jitter_distribution",
+                    quoted(random.one_of(&["exponential", "half-normal"])),
+                ),
+            );
+            Box::new(|draft| {
+                let mut stages = draft.there.iter_mut();
+                let jitter = stages.find(|one| one.get("jitter_ms").is_some());
+                jitter.expect("just put there").set("keep_order", false);
+            })
+        },
+    },
+    Plant {
+        cause: "mtu",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, _, _, _| {
+            let bytes = random.between(1280.0, 1490.0).round();
+            if random.chance(0.5) {
+                return insert(random, true, stage("mtu").with("mtu_bytes", bytes));
+            }
+            Box::new(move |draft| {
+                draft.there.insert(
+                    0,
+                    stage("gtpu")
+                        .with("end", "\"enter\"")
+                        .with("mtu_bytes", bytes)
+                        .with("too_big", "\"drop\""),
+                );
+                draft.there.push(stage("gtpu").with("end", "\"leave\""));
+            })
+        },
+    },
+    Plant {
+        cause: "mtu",
+        into: ALL,
+        flows: 1,
+        up: None,
+        edit: |random, _, well, known| {
+            stream(random, well, known, "sender");
+            let bytes = random.between(600.0, 1490.0).round();
+            insert(random, true, stage("mtu").with("mtu_bytes", bytes))
+        },
+    },
+    // A tunnel that loses so few packets that it does not matter, but many times as many fragments.
+    Plant {
+        cause: "fragmentation",
+        into: ALL,
+        flows: 1,
+        up: None,
+        edit: |random, severity, well, known| {
+            let window = (1.5 * known.bdp_bytes() / 1448.0).max(6.0);
+            let share = scaled(severity, 0.03, 0.4) / (window * window);
+            let bytes = random.between(576.0, 800.0).round();
+            well.there.insert(0, stage("gtpu").with("end", "\"enter\"").with("mtu_bytes", 9000));
+            well.there.insert(1, stage("loss").with("probability", number(share.min(0.05))));
+            well.there.insert(2, stage("gtpu").with("end", "\"leave\""));
+            Box::new(move |draft| draft.there[0].set("mtu_bytes", bytes))
+        },
+    },
+    Plant {
+        cause: "one-way-path",
+        into: ALL,
+        flows: 1,
+        up: DOWN,
+        edit: |random, _, well, known| {
+            match random.below(3) {
+                0 => stream(random, well, known, "sender"),
+                1 => only(well, ping("down", 200.0)),
+                _ => {}
+            }
+            middlebox("firewall", 100.0, false)
+        },
+    },
+    Plant {
+        cause: "nat-binding",
+        into: ALL,
+        flows: 1,
+        up: DOWN,
+        edit: |random, severity, well, known| {
+            stream(random, well, known, "receiver");
+            let timeout = well.seconds * (0.9 - 0.8 * severity);
+            middlebox("nat", timeout, true)
+        },
+    },
+    Plant {
+        cause: "double-nat",
+        into: ALL,
+        flows: 1,
+        up: DOWN,
+        edit: |random, severity, well, known| {
+            stream(random, well, known, "receiver");
+            middlebox("nat", 300.0, false)(well);
+            middlebox("nat", well.seconds * (0.9 - 0.8 * severity), true)
+        },
+    },
+    Plant {
+        cause: "stalling-host",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, severity, _, known| {
+            let stall = known.rtt_ms * scaled(severity, 0.05, 3.0);
+            let ring = (known.bdp_bytes() / 1500.0 * random.log(0.1, 1.0)).max(8.0).round();
+            insert(
+                random,
+                true,
+                stage("host")
+                    .with("stalls", "\"at-random\"")
+                    .with("stall_ms", number(stall))
+                    .with("stall_mean_between_ms", number((8.0 * stall).max(50.0)))
+                    .with("ring_packets", ring),
+            )
+        },
+    },
+    Plant {
+        cause: "ack-starvation",
+        into: WIRE,
+        flows: 3,
+        up: None,
+        edit: |random, severity, _, known| {
+            let rate = known.rate_mbps / scaled(severity, 30.0, 300.0);
+            let packets = random.one_of(&[10, 30, 60]);
+            insert(
+                random,
+                false,
+                stage("link").with("rate_mbps", number(rate)).with("queue_packets", packets),
+            )
+        },
+    },
+    Plant {
+        cause: "ack-batching",
+        into: ALL,
+        flows: 3,
+        up: None,
+        edit: |random, severity, _, known| {
+            let interval = (known.rtt_ms * scaled(severity, 0.2, 5.0)).max(3.0);
+            insert(random, false, stage("batch").with("interval_ms", number(interval)))
+        },
+    },
+    Plant {
+        cause: "placement",
+        into: ALL,
+        flows: 1,
+        up: None,
+        edit: |random, severity, well, _| {
+            match random.below(3) {
+                0 => only(well, ping("down", 150.0)),
+                1 => only(well, file(random.log(20e3, 200e3))),
+                _ => only(well, ping("up", 150.0)),
+            }
+            let place = if severity > 0.5 { "ocean" } else { "region" };
+            for stages in [&mut well.there, &mut well.back] {
+                for one in stages.iter_mut().filter(|one| one.get("stage") == Some("\"delay\"")) {
+                    one.set("delay_ms", number(5.0 + 15.0 * (1.0 - severity)));
+                }
+            }
+            Box::new(move |draft| {
+                let server = stage("server").with("place", quoted(place));
+                let (from, to) = if draft.up {
+                    (&mut draft.back, &mut draft.there)
+                } else {
+                    (&mut draft.there, &mut draft.back)
+                };
+                from.insert(0, server.clone());
+                to.push(server);
+            })
+        },
+    },
+    Plant {
+        cause: "proxy",
+        into: ALL,
+        flows: 1,
+        up: None,
+        edit: |_, severity, _, known| {
+            let bytes = (known.bdp_bytes() * scaled(severity, 0.8, 0.08)).max(3000.0).round();
+            Box::new(move |draft| {
+                draft.there.push(stage("proxy").with("window_bytes", bytes));
+                draft.back.insert(0, stage("proxy"));
+                // Half of the way is before it, half behind it.
+                let half =
+                    |stage: &Table| stage.get("delay_ms").and_then(|ms| ms.parse::<f64>().ok());
+                let there = draft.there.iter().find_map(half).unwrap_or(10.0) * 0.8;
+                draft.there.push(stage("delay").with("delay_ms", number(there)));
+                draft.back.insert(0, stage("delay").with("delay_ms", number(there)));
+                for one in draft.there.iter_mut().chain(&mut draft.back) {
+                    if let Some(ms) = half(one).filter(|&ms| ms > there) {
+                        one.set("delay_ms", number(ms - there));
+                    }
+                }
+            })
+        },
+    },
+];

@@ -1,0 +1,16 @@
+//! How evenly the TCP flows of a run share each direction.
+
+use airpath_base::Direction;
+use airpath_record::{FairnessSummary, FlowSummary};
+
+/// Jain's index of the goodputs in each direction that has two or more TCP flows. A flow without a
+/// congestion control is no TCP flow.
+pub fn fairness(flows: &[FlowSummary]) -> Vec<FairnessSummary> {
+    let index = |direction| {
+        let flows = flows.iter().filter(|flow| flow.direction == direction);
+        let tcp = flows.filter(|flow| flow.congestion.is_some());
+        let goodputs: Vec<f64> = tcp.filter_map(|flow| flow.goodput_mbps).collect();
+        FairnessSummary::of(direction, &goodputs)
+    };
+    Direction::BOTH.map(Direction::name).into_iter().filter_map(index).collect()
+}

@@ -1,0 +1,54 @@
+//! The rate at which a flow settles.
+
+use airpath_base::{Duration, Instant};
+
+use crate::mbps;
+
+/// The rate at which a flow settles, and when it got there.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SteadyRate {
+    /// Median, over the second half of the flow's time, of the goodput over the last second.
+    pub mbps: f64,
+    /// First time since the start, in seconds, at which the goodput over the last second is 90 % of
+    /// that or more.
+    pub converged_after_s: Option<f64>,
+}
+
+/// The steady rate of a flow that was measured from `start` to `end`; `None` if that is below 5 s.
+/// `delivery` has the cumulative payload in bytes at each sample.
+pub fn steady_rate(
+    start: Instant,
+    end: Instant,
+    delivery: &[(Instant, u64)],
+) -> Option<SteadyRate> {
+    let length = end.saturating_since(start);
+    if length < Duration::from_secs(5) {
+        return None;
+    }
+    let second = Duration::from_secs(1);
+    let mut windows = Vec::new();
+    let mut first = 0;
+    let origin = [(start, 0)];
+    let points: Vec<_> =
+        origin.iter().chain(delivery).copied().filter(|&(at, _)| at <= end).collect();
+    for &(at, bytes) in &points {
+        while points[first + 1].0 + second <= at {
+            first += 1;
+        }
+        let span = at.saturating_since(points[first].0);
+        if span >= second {
+            windows.push((at, mbps(bytes - points[first].1, span.as_secs_f64())?));
+        }
+    }
+    let middle = start + length / 2;
+    let mut late: Vec<f64> =
+        windows.iter().filter(|(at, _)| *at > middle).map(|&(_, rate)| rate).collect();
+    if late.is_empty() {
+        return None;
+    }
+    let half = late.len() / 2;
+    let (_, &mut steady, _) = late.select_nth_unstable_by(half, f64::total_cmp);
+    let reached = windows.iter().find(|(_, rate)| *rate >= 0.9 * steady);
+    let converged_after_s = reached.map(|(at, _)| at.saturating_since(start).as_secs_f64());
+    Some(SteadyRate { mbps: steady, converged_after_s })
+}

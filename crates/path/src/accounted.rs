@@ -1,0 +1,120 @@
+//! A stage whose packets' time is accounted for.
+
+use airpath_base::{Drop, Duration, Instant, JourneyId, Journeys, Packet, Part, Site};
+use airpath_queue::Load;
+
+use crate::{DelayConfig, Departure, LinkMeter, Path, StageConfig};
+
+/// Where the account of a path is kept, and which place its first stage is.
+#[derive(Clone, Debug)]
+pub struct Accounts {
+    /// The run's journeys.
+    pub journeys: Journeys,
+    /// Site of the first stage; the others count up from there.
+    pub first: Site,
+    /// All stages spend their time on this, whatever they are; `None`: on what each of them is for.
+    pub all: Option<Part>,
+}
+
+/// Writes down what the time in the stage that it wraps was spent on. Nothing else changes: it
+/// holds no packet, and looks only at times of departure.
+#[derive(Debug)]
+pub(crate) struct Accounted<P> {
+    stage: P,
+    spends: Spends,
+    journeys: Journeys,
+    place: Site,
+    /// When the packet before left.
+    last: Instant,
+}
+
+/// What a stage spends time on.
+#[derive(Clone, Copy, Debug)]
+enum Spends {
+    /// One part.
+    On(Part),
+    /// So long on propagation, the rest is random.
+    Random(Duration),
+    /// A packet waits until the one before has left, then is served.
+    Queue,
+}
+
+impl Spends {
+    /// `None`: it takes no time.
+    const fn of(stage: &StageConfig) -> Option<Self> {
+        Some(match stage {
+            StageConfig::Delay(DelayConfig { jitter: None, .. }) => Self::On(Part::Propagation),
+            StageConfig::Delay(DelayConfig { base, jitter: Some(_) }) => Self::Random(*base),
+            StageConfig::Batch { .. } => Self::On(Part::Batching),
+            StageConfig::Link(_) => Self::Queue,
+            StageConfig::Host(_) | StageConfig::Middlebox(_) => Self::On(Part::Host),
+            StageConfig::Loss(_)
+            | StageConfig::Policer(_)
+            | StageConfig::Gtpu(_)
+            | StageConfig::Mtu { .. } => return None,
+        })
+    }
+}
+
+impl Accounts {
+    /// Wraps the `index`-th stage of a direction.
+    pub(crate) fn wrap(
+        &self,
+        stage: Box<dyn Path>,
+        config: &StageConfig,
+        index: u32,
+    ) -> Box<dyn Path> {
+        let Some(spends) = self.all.map(Spends::On).or(Spends::of(config)) else { return stage };
+        let (journeys, place) = (self.journeys.clone(), Site(self.first.0 + index));
+        Box::new(Accounted { stage, spends, journeys, place, last: Instant::ZERO })
+    }
+}
+
+impl<P> Accounted<P> {
+    fn account(&mut self, id: JourneyId, at: Instant) {
+        let Self { ref journeys, place, last, .. } = *self;
+        match self.spends {
+            Spends::On(part) => journeys.until(id, at, part, place),
+            Spends::Random(base) => {
+                let entered = journeys.accounted(id).unwrap_or(at);
+                journeys.until(id, at.min(entered + base), Part::Propagation, place);
+                journeys.until(id, at, Part::Jitter, place);
+            }
+            Spends::Queue => {
+                journeys.until(id, last, Part::Queue, place);
+                journeys.until(id, at, Part::Serialisation, place);
+            }
+        }
+    }
+}
+
+impl<P: Path> Path for Accounted<P> {
+    fn enqueue(&mut self, now: Instant, packet: Packet) {
+        self.stage.enqueue(now, packet);
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.stage.next_event()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        let departure = self.stage.poll(now)?;
+        if let Some(id) = departure.packet.journey {
+            self.account(id, departure.at);
+        }
+        self.last = departure.at;
+        Some(departure)
+    }
+
+    fn poll_drop(&mut self) -> Option<Drop> {
+        self.stage.poll_drop()
+    }
+
+    fn load(&self) -> Load {
+        self.stage.load()
+    }
+
+    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.stage.observe(now, visit);
+    }
+}

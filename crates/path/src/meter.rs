@@ -1,0 +1,23 @@
+//! What a link has done so far.
+
+use airpath_base::{Duration, Histogram};
+use airpath_queue::Load;
+
+/// Counters of a link since its start. Rates and means are differences between two readings.
+#[derive(Clone, Debug)]
+pub struct LinkMeter {
+    /// Name of the stage.
+    pub name: String,
+    /// Its position in its direction of the path.
+    pub stage: u32,
+    /// What left; bytes as they were sent, outer headers of a tunnel included.
+    pub departed: Load,
+    /// What waits, the packet in service not included; bytes likewise.
+    pub queued: Load,
+    /// Sum over what left of the time from arrival to departure.
+    pub sojourn_sum: Duration,
+    /// Distribution of the time from arrival to departure.
+    pub sojourn: Histogram,
+    /// Bytes that the link could have carried since the start.
+    pub capacity_bytes: f64,
+}

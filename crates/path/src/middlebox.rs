@@ -1,0 +1,216 @@
+//! NAT and firewall: what the inside has spoken to may answer.
+//!
+//! A middlebox is one thing in two directions. Its outward side remembers when each flow's packets
+//! passed; its inward side asks about the time at which a packet arrives. For the answer the
+//! outward side first lets through everything that passed until that time, whoever polls it
+//! later: so nothing depends on when either direction is polled.
+//!
+//! The inward side takes [`DECISION`] for each packet: at the instant of the arrival itself
+//! somebody may still send what opens a pinhole.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use airpath_base::{Drop, DropReason, Duration, FlowId, Instant, Packet};
+use airpath_queue::Load;
+
+use crate::{Departure, LinkMeter, MiddleboxKind, MiddleboxTimer, Path};
+
+/// How long the inward side takes: the smallest time there is.
+const DECISION: Duration = Duration::from_nanos(1);
+
+/// The outward side: everything passes.
+///
+/// It is a handle; the inward side holds another one.
+#[derive(Debug)]
+pub struct Outward<P>(Rc<RefCell<Passage<P>>>);
+
+/// The inward side: what belongs to no open flow is dropped.
+#[derive(Debug)]
+pub struct Inward<P, Q> {
+    upstream: P,
+    /// `None`: nothing ever comes out.
+    outward: Option<Rc<RefCell<Passage<Q>>>>,
+    kind: MiddleboxKind,
+    /// For each flow, until when what came in keeps its pinhole open; if that does anything.
+    refreshed: Vec<Option<Instant>>,
+    stage: u32,
+    drops: VecDeque<Drop>,
+}
+
+/// What lies before the outward side, what has passed it, and when.
+#[derive(Debug)]
+struct Passage<P> {
+    upstream: P,
+    timer: MiddleboxTimer,
+    /// Passed, not polled yet.
+    passed: VecDeque<Departure>,
+    /// By flow: when its pinhole was open, newest last.
+    open: Vec<VecDeque<Open>>,
+}
+
+/// A time in which a flow's pinhole was open, both ends included.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    from: Instant,
+    until: Instant,
+}
+
+impl<P: Path> Outward<P> {
+    /// What leaves `upstream` opens a pinhole for its flow.
+    pub fn new(upstream: P, timer: MiddleboxTimer) -> Self {
+        let (passed, open) = (VecDeque::new(), Vec::new());
+        Self(Rc::new(RefCell::new(Passage { upstream, timer, passed, open })))
+    }
+
+    /// Another handle, for the inward side.
+    pub fn handle(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<P: Path, Q: Path> Inward<P, Q> {
+    /// The `stage`-th of its direction: lets in what leaves `upstream` if `outward` is open for
+    /// it.
+    pub fn new(upstream: P, outward: Option<Outward<Q>>, kind: MiddleboxKind, stage: u32) -> Self {
+        let outward = outward.map(|handle| handle.0);
+        Self { upstream, outward, kind, refreshed: Vec::new(), stage, drops: VecDeque::new() }
+    }
+
+    /// Decides about a packet that arrives at `at`.
+    fn admits(&mut self, flow: FlowId, at: Instant) -> bool {
+        let Some(outward) = &self.outward else { return false };
+        let mut outward = outward.borrow_mut();
+        let timer = outward.timer;
+        let index = flow.0 as usize;
+        let kept = self.refreshed.get(index).is_some_and(|until| until.is_some_and(|u| at <= u));
+        // Asked either way, so that it forgets what nobody will ask about again.
+        let open = outward.is_open(flow, at) || kept;
+        if open && timer.inward_refreshes {
+            if index >= self.refreshed.len() {
+                self.refreshed.resize(index + 1, None);
+            }
+            self.refreshed[index] = Some(at + timer.timeout);
+        }
+        open
+    }
+}
+
+impl<P: Path> Passage<P> {
+    /// Something of `flow` passed at `at`, or not longer than the timeout before it.
+    fn is_open(&mut self, flow: FlowId, at: Instant) -> bool {
+        self.pull(at);
+        let Some(open) = self.open.get_mut(flow.0 as usize) else { return false };
+        while open.front().is_some_and(|open| open.until < at) {
+            open.pop_front();
+        }
+        open.front().is_some_and(|open| open.from <= at)
+    }
+
+    fn pull(&mut self, until: Instant) {
+        while let Some(departure) = self.upstream.poll(until) {
+            self.note(departure.packet.flow, departure.at);
+            self.passed.push_back(departure);
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        if self.passed.is_empty() {
+            let departure = self.upstream.poll(now)?;
+            self.note(departure.packet.flow, departure.at);
+            return Some(departure);
+        }
+        if self.passed.front()?.at > now {
+            return None;
+        }
+        self.passed.pop_front()
+    }
+
+    /// One entry for each time without a pause longer than the timeout.
+    fn note(&mut self, FlowId(flow): FlowId, at: Instant) {
+        let index = flow as usize;
+        if index >= self.open.len() {
+            self.open.resize_with(index + 1, VecDeque::new);
+        }
+        let until = at + self.timer.timeout;
+        match self.open[index].back_mut() {
+            Some(open) if at <= open.until => open.until = until,
+            _ => self.open[index].push_back(Open { from: at, until }),
+        }
+    }
+}
+
+impl MiddleboxKind {
+    const fn refuses_as(self) -> DropReason {
+        match self {
+            Self::Nat => DropReason::NoBinding,
+            Self::Firewall => DropReason::Blocked,
+        }
+    }
+}
+
+impl<P: Path> Path for Outward<P> {
+    fn enqueue(&mut self, now: Instant, packet: Packet) {
+        self.0.borrow_mut().upstream.enqueue(now, packet);
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let passage = self.0.borrow();
+        passage.passed.front().map(|first| first.at).or_else(|| passage.upstream.next_event())
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        self.0.borrow_mut().poll(now)
+    }
+
+    fn poll_drop(&mut self) -> Option<Drop> {
+        self.0.borrow_mut().upstream.poll_drop()
+    }
+
+    fn load(&self) -> Load {
+        let passage = self.0.borrow();
+        let mut load = passage.upstream.load();
+        passage.passed.iter().for_each(|departure| load.add(&departure.packet));
+        load
+    }
+
+    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.0.borrow_mut().upstream.observe(now, visit);
+    }
+}
+
+impl<P: Path, Q: Path> Path for Inward<P, Q> {
+    fn enqueue(&mut self, now: Instant, packet: Packet) {
+        self.upstream.enqueue(now, packet);
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        Some(self.upstream.next_event()? + DECISION)
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        loop {
+            let Departure { at, packet } = self.upstream.poll(now.checked_sub(DECISION)?)?;
+            let admitted = self.admits(packet.flow, at);
+            let at = at + DECISION;
+            if admitted {
+                return Some(Departure { at, packet });
+            }
+            let (stage, reason) = (self.stage, self.kind.refuses_as());
+            self.drops.push_back(Drop { at, packet, stage, reason });
+        }
+    }
+
+    fn poll_drop(&mut self) -> Option<Drop> {
+        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
+    }
+
+    fn load(&self) -> Load {
+        self.upstream.load()
+    }
+
+    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.upstream.observe(now, visit);
+    }
+}

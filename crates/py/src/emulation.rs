@@ -1,0 +1,251 @@
+//! Emulation: what it is told in one object, and what it leaves.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use airpath_base::{Duration, Instant, Rate};
+use airpath_emu::{
+    EmuError, Emulation, Ended, Environment, FailedFlow, FlowSockets, Identity, Live, Observers,
+    Parity, Plan, ProgramReport, Report, Settings, UeSession,
+};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::object::object;
+use crate::scenario::PyScenario;
+use crate::simulation::PyResultTables;
+
+/// What one emulation left behind.
+#[pyclass(name = "Emulated", module = "airpath._core", frozen)]
+pub(crate) struct PyEmulated {
+    code: i32,
+    invalid: Option<String>,
+    report: Report,
+    environment: Environment,
+    failed: Vec<FailedFlow>,
+    partial: Vec<String>,
+    sockets: Vec<FlowSockets>,
+    parity: Option<Parity>,
+    programs: Vec<ProgramReport>,
+    result: Py<PyResultTables>,
+}
+
+#[pymethods]
+impl PyEmulated {
+    /// The command's exit code.
+    #[getter]
+    fn code(&self) -> i32 {
+        self.code
+    }
+
+    /// Why the run does not count.
+    #[getter]
+    fn invalid(&self) -> Option<&str> {
+        self.invalid.as_deref()
+    }
+
+    #[getter]
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        object(py, &self.report)
+    }
+
+    #[getter]
+    fn environment<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        object(py, &self.environment)
+    }
+
+    /// Flows of the scenario that failed: `id` and `because`.
+    #[getter]
+    fn failed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        object(py, &self.failed)
+    }
+
+    /// Why the result is partial, a sentence each; empty: it is whole.
+    #[getter]
+    fn partial(&self) -> Vec<String> {
+        self.partial.clone()
+    }
+
+    /// What the kernel said of the scenario's TCP flows: `id`, `sender`, `receiver`.
+    #[getter]
+    fn sockets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        object(py, &self.sockets)
+    }
+
+    /// What the replay on the virtual clock came to; None if it was not asked for.
+    #[getter]
+    fn parity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        object(py, &self.parity)
+    }
+
+    #[getter]
+    fn programs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        object(py, &self.programs)
+    }
+
+    #[getter]
+    fn result(&self, py: Python<'_>) -> Py<PyResultTables> {
+        self.result.clone_ref(py)
+    }
+}
+
+/// Makes this process root in a user namespace of its own.
+#[pyfunction]
+pub(crate) fn enter_user_namespace() -> PyResult<()> {
+    Ok(airpath_emu::enter_user_namespace()?)
+}
+
+/// Sees what an emulation does, from another thread.
+#[pyclass(name = "Monitor", module = "airpath._core", frozen)]
+pub(crate) struct PyMonitor(Live);
+
+#[pymethods]
+impl PyMonitor {
+    #[new]
+    fn new() -> Self {
+        Self(Live::default())
+    }
+
+    /// The newest snapshot; None before the first.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(snapshot) = self.0.snapshot() else { return Ok(None) };
+        object(py, &snapshot).map(Some)
+    }
+}
+
+/// What is to be emulated, as `airpath.emulation.config.EmulationConfig` has it.
+#[derive(FromPyObject)]
+pub(crate) struct PyEmulationConfig {
+    command: Vec<String>,
+    servers: Vec<String>,
+    place: Option<String>,
+    quiet: bool,
+    bare: bool,
+    flows: bool,
+    parity: bool,
+    capture: Option<PathBuf>,
+    files: Option<PathBuf>,
+    output: Option<i32>,
+    error: Option<i32>,
+    monitor: Option<Py<PyMonitor>>,
+    progress: Option<Py<PyAny>>,
+    sessions: Vec<PySession>,
+    identity: Option<PyIdentity>,
+}
+
+/// A UE's session, as `airpath.emulation.attach.Session` has it.
+#[derive(FromPyObject)]
+struct PySession {
+    index: usize,
+    address: String,
+    qfi: Option<u8>,
+    ambr_down_mbps: Option<f64>,
+    ambr_up_mbps: Option<f64>,
+    attached_ms: f64,
+    established_ms: f64,
+}
+
+/// As whom programs run, as `airpath.emulation.identity.Identity` has it.
+#[derive(FromPyObject)]
+struct PyIdentity {
+    #[pyo3(attribute("become"))]
+    user: Option<(u32, u32, Vec<u32>)>,
+    limited: bool,
+    environment: BTreeMap<String, String>,
+}
+
+/// Where no subscription says another, and in LTE.
+const DEFAULT_QFI: u8 = 9;
+
+impl PySession {
+    fn session(&self) -> PyResult<UeSession> {
+        let milliseconds = |ms: f64| Duration::from_nanos((ms * 1e6) as u64);
+        // A rate of 0 is no limit.
+        let rate = |mbps: Option<f64>| Rate::from_bps((mbps.unwrap_or(0.0) * 1e6).round() as u64);
+        let address: Ipv4Addr = self.address.parse().map_err(|_| {
+            PyValueError::new_err(format!("`{}` is no IPv4 address of a UE", self.address))
+        })?;
+        Ok(UeSession {
+            ue: self.index,
+            address,
+            qfi: self.qfi.filter(|&qfi| qfi > 0).unwrap_or(DEFAULT_QFI),
+            attached: milliseconds(self.attached_ms),
+            established: milliseconds(self.established_ms),
+            ambr: [self.ambr_down_mbps, self.ambr_up_mbps].map(rate),
+        })
+    }
+}
+
+impl From<PyIdentity> for Identity {
+    fn from(identity: PyIdentity) -> Self {
+        let PyIdentity { user, limited, environment } = identity;
+        Self { user, limited, environment: environment.into_iter().collect() }
+    }
+}
+
+/// Runs a scenario on the real clock, without the GIL: a command inside its network, its flows, or
+/// both.
+#[pyfunction]
+pub(crate) fn emulate(
+    py: Python<'_>,
+    scenario: &PyScenario,
+    seed: u64,
+    config: PyEmulationConfig,
+) -> PyResult<PyEmulated> {
+    let scenario = &scenario.0.scenario;
+    let PyEmulationConfig { command, servers, place, quiet, bare, flows, parity, .. } = config;
+    let PyEmulationConfig { capture, files, output, error, monitor, progress, .. } = config;
+    let PyEmulationConfig { sessions, identity, .. } = config;
+    let sessions = sessions.iter().map(PySession::session).collect::<PyResult<Vec<_>>>()?;
+    let settings = Settings { bare, flows, journal: parity, ..Settings::of(&scenario.emulation) };
+    let alone = flows && command.is_empty() && scenario.programs.is_empty();
+    let identity = identity.map(Identity::from).unwrap_or_default();
+    let plan = Plan { command, place, servers, quiet, output, error, files, identity };
+    let live = monitor.map(|monitor| monitor.get().0.clone());
+    let observers = Observers { capture, live };
+    let mut raised = None;
+    let mut report = |now: Instant| {
+        let tell = |py: Python<'_>| -> PyResult<bool> {
+            py.check_signals()?;
+            progress
+                .as_ref()
+                .map_or(Ok(true), |tell| tell.call1(py, (now.as_secs_f64(),))?.extract(py))
+        };
+        Python::attach(tell).unwrap_or_else(|error| {
+            raised = Some(error);
+            false
+        })
+    };
+    let run = || -> Result<Ended, EmuError> {
+        let emulation = Emulation::attached(scenario, seed, &settings, observers, &sessions)?;
+        if alone { emulation.run_flows(&mut report) } else { emulation.run(&plan) }
+    };
+    let ended = py.detach(run);
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let mut ended = ended.map_err(|error: EmuError| match error {
+        EmuError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+        error if error.is_bad_use() => PyValueError::new_err(error.to_string()),
+        error => PyOSError::new_err(error.to_string()),
+    })?;
+    airpath_network::summarise_groups(scenario, &mut ended.summary, &mut ended.tables);
+    let replayed = ended.journal.as_ref();
+    let replayed = py.detach(|| replayed.map(|journal| journal.parity(&ended.model, seed)));
+    let invalid = ended.invalid(&scenario.emulation);
+    let observed = ended.environment.observer.by != "none";
+    let tables = ended.tables.finish(scenario.run.ack_table && observed);
+    Ok(PyEmulated {
+        code: ended.code,
+        invalid,
+        report: ended.report,
+        environment: ended.environment,
+        failed: ended.failed,
+        partial: ended.partial,
+        sockets: ended.sockets,
+        parity: replayed,
+        programs: ended.programs,
+        result: Py::new(py, PyResultTables { figures: ended.summary, tables })?,
+    })
+}

@@ -1,0 +1,264 @@
+//! Scenarios: parsed and checked, and what the file can hold.
+
+use std::path::{Path, PathBuf};
+
+use airpath_scenario::{Origin, Parsed, Problem, Source};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+pyo3::create_exception!(
+    airpath._core,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot be run; `problems` lists why."
+);
+
+/// A checked scenario: if it exists, it can be run.
+#[pyclass(name = "Scenario", module = "airpath._core", frozen)]
+pub(crate) struct PyScenario(pub(crate) Parsed, pub(crate) Given);
+
+/// What a scenario was parsed of, so that it can be parsed with more settings.
+pub(crate) struct Given {
+    pub(crate) text: String,
+    pub(crate) name: String,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) sets: Vec<String>,
+}
+
+impl Given {
+    /// The text, to be parsed again.
+    pub(crate) fn source(&self) -> Source<'_> {
+        Source { name: &self.name, text: &self.text, directory: self.directory.as_deref() }
+    }
+}
+
+#[pymethods]
+impl PyScenario {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.scenario.name
+    }
+
+    /// Text, name, directory and sets: what it was parsed of.
+    #[getter]
+    fn given(&self) -> (String, String, Option<String>, Vec<String>) {
+        let Given { text, name, directory, sets } = &self.1;
+        let directory = directory.as_ref().map(|directory| directory.display().to_string());
+        (text.clone(), name.clone(), directory, sets.clone())
+    }
+
+    #[getter]
+    fn title(&self) -> &str {
+        &self.0.scenario.title
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.scenario.run.seed
+    }
+
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.0.scenario.run.duration.as_secs_f64()
+    }
+
+    #[getter]
+    fn coalesce_bytes(&self) -> u32 {
+        self.0.scenario.emulation.coalesce_bytes
+    }
+
+    #[getter]
+    fn sha256(&self) -> &str {
+        &self.0.sha256
+    }
+
+    #[getter]
+    fn resolved_toml(&self) -> &str {
+        &self.0.resolved_toml
+    }
+
+    /// Old spellings of keys that it uses.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.0.warnings.iter().map(ToString::to_string).collect()
+    }
+
+    #[getter]
+    fn lateness_bound_s(&self) -> f64 {
+        self.0.scenario.emulation.lateness_bound.as_secs_f64()
+    }
+
+    /// What `[core]` says, and who the UEs are; None without it.
+    #[getter]
+    fn core<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let scenario = &self.0.scenario;
+        let (Some(core), Some(radio)) = (&scenario.core, &scenario.radio) else {
+            return Ok(None);
+        };
+        let said = PyDict::new(py);
+        said.set_item("subscribers", &core.subscribers)?;
+        said.set_item("keys", &core.keys)?;
+        said.set_item("pool", format!("{}/{}", core.network, core.prefix))?;
+        said.set_item("apn", &core.apn)?;
+        let steps = [
+            ("rrc_setup_ms", core.rrc_setup),
+            ("attach_ms", core.attach),
+            ("session_ms", core.session),
+        ];
+        for (key, step) in steps {
+            said.set_item(key, step.as_millis_f64())?;
+        }
+        said.set_item("access", core.access)?;
+        let ues = PyList::empty(py);
+        for (index, (name, usim)) in radio.ues.iter().zip(&core.usims).enumerate() {
+            let ue = PyDict::new(py);
+            ue.set_item("index", index)?;
+            ue.set_item("name", name)?;
+            ue.set_item("imsi", &usim.imsi)?;
+            ue.set_item("key", &usim.key)?;
+            ue.set_item("opc", &usim.opc)?;
+            ue.set_item("apn", usim.apn.as_ref().unwrap_or(&core.apn))?;
+            ues.append(ue)?;
+        }
+        said.set_item("ues", ues)?;
+        Ok(Some(said))
+    }
+
+    /// Names, ends and command lines of the programs.
+    #[getter]
+    fn program_lines(&self) -> Vec<(&str, &str, &str)> {
+        use airpath_scenario::ProgramPlace;
+        let scenario = &self.0.scenario;
+        let ue = |index: usize| {
+            scenario.radio.as_ref().and_then(|radio| radio.ues.get(index)).map_or("ue", |ue| ue)
+        };
+        let line = |program: &'_ airpath_scenario::ProgramConfig| match program.place {
+            ProgramPlace::Server => "server",
+            ProgramPlace::Ue(index) => ue(index),
+        };
+        let programs = scenario.programs.iter();
+        programs
+            .map(|program| (program.name.as_str(), line(program), program.command.as_str()))
+            .collect()
+    }
+
+    /// Names of the programs.
+    #[getter]
+    fn programs(&self) -> Vec<&str> {
+        self.0.scenario.programs.iter().map(|program| program.name.as_str()).collect()
+    }
+
+    #[getter]
+    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        use airpath_base::Direction;
+        use airpath_scenario::Traffic;
+        let list = PyList::empty(py);
+        for flow in &self.0.scenario.flows {
+            let entry = PyDict::new(py);
+            entry.set_item("index", flow.index)?;
+            entry.set_item("id", &flow.id)?;
+            entry.set_item("kind", flow.traffic.kind())?;
+            let down = flow.direction == Direction::Downlink;
+            entry.set_item("direction", if down { "down" } else { "up" })?;
+            let tcp = match &flow.traffic {
+                Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => Some(tcp),
+                Traffic::Ping { .. } | Traffic::Udp { .. } => None,
+            };
+            entry.set_item("congestion", tcp.map(|tcp| tcp.sender.congestion.name()))?;
+            entry.set_item("profile", tcp.map(|tcp| &tcp.profile))?;
+            let only = self.0.simulated_only.iter().filter(|only| only.flow == flow.index);
+            let only: Vec<_> =
+                only.map(|only| (only.key, &only.value, &only.profile_value)).collect();
+            entry.set_item("simulated_only", only)?;
+            list.append(entry)?;
+        }
+        Ok(list)
+    }
+}
+
+/// Parses and checks a scenario.
+#[pyfunction]
+pub(crate) fn parse(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    directory: Option<&str>,
+    sets: Vec<String>,
+) -> PyResult<PyScenario> {
+    let source = Source { name, text, directory: directory.map(Path::new) };
+    match py.detach(|| airpath_scenario::parse(&source, &sets)) {
+        Ok(parsed) => {
+            let (text, name) = (text.to_owned(), name.to_owned());
+            let directory = directory.map(PathBuf::from);
+            Ok(PyScenario(parsed, Given { text, name, directory, sets }))
+        }
+        Err(error) => {
+            let raised = ScenarioError::new_err(error.to_string());
+            let problems = PyList::empty(py);
+            for problem in &error.problems {
+                problems.append(describe(py, problem)?)?;
+            }
+            raised.value(py).setattr("problems", problems)?;
+            Err(raised)
+        }
+    }
+}
+
+pub(crate) fn describe<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyDict>> {
+    let entry = PyDict::new(py);
+    let (file, line, column, set) = match &problem.origin {
+        Origin::File { name, line, column } => (Some(&**name), Some(*line), Some(*column), None),
+        Origin::Set { text } => (None, None, None, Some(&**text)),
+    };
+    entry.set_item("file", file)?;
+    entry.set_item("line", line)?;
+    entry.set_item("column", column)?;
+    entry.set_item("set", set)?;
+    entry.set_item("message", &problem.message)?;
+    entry.set_item("help", &problem.help)?;
+    entry.set_item("allowed", &problem.allowed)?;
+    Ok(entry)
+}
+
+/// Names and texts of the scenarios that come with airpath.
+#[pyfunction]
+pub(crate) fn shipped() -> Vec<(&'static str, &'static str)> {
+    airpath_scenario::shipped().to_vec()
+}
+
+/// Names of the built-in TCP profiles.
+#[pyfunction]
+pub(crate) fn profiles() -> Vec<&'static str> {
+    airpath_scenario::profiles().collect()
+}
+
+/// Names and descriptions of the radio presets.
+#[pyfunction]
+pub(crate) fn radio_presets() -> Vec<(&'static str, &'static str)> {
+    airpath_scenario::radio_presets().collect()
+}
+
+/// Names of the keys of a UE that are secret.
+#[pyfunction]
+pub(crate) fn secret_keys() -> Vec<&'static str> {
+    airpath_scenario::secret_keys().collect()
+}
+
+/// What stands for a secret in what a run writes.
+#[pyfunction]
+pub(crate) fn secret_hash(key: &str, imsi: &str, value: &str) -> String {
+    airpath_scenario::secret_hash(key, imsi, value)
+}
+
+/// JSON schema of the scenario file.
+#[pyfunction]
+pub(crate) fn schema() -> String {
+    format!("{:#}", airpath_scenario::json_schema())
+}
+
+/// Reference of every scenario key, as Markdown.
+#[pyfunction]
+pub(crate) fn reference() -> String {
+    airpath_scenario::reference_markdown()
+}

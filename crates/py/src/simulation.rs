@@ -1,0 +1,133 @@
+//! Simulation, and the result tables of either clock.
+
+use std::path::PathBuf;
+
+use airpath_base::Instant;
+use airpath_record::RunSummary;
+use arrow::record_batch::RecordBatch;
+use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pyo3_arrow::PyTable;
+
+use crate::object::object;
+use crate::scenario::PyScenario;
+
+/// The figures of one run; small, so that those of many runs can be kept.
+#[pyclass(name = "RunFigures", module = "airpath._core", frozen)]
+pub(crate) struct PyRunFigures(pub(crate) RunSummary);
+
+/// What one simulation left behind.
+#[pyclass(name = "Result", module = "airpath._core", frozen)]
+pub(crate) struct PyResultTables {
+    pub(crate) figures: RunSummary,
+    pub(crate) tables: Vec<(&'static str, RecordBatch)>,
+}
+
+#[pymethods]
+impl PyResultTables {
+    #[getter]
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        object(py, &self.figures)
+    }
+
+    /// The figures without the tables.
+    #[getter]
+    fn figures(&self) -> PyRunFigures {
+        PyRunFigures(self.figures.clone())
+    }
+
+    /// A table by name; shares its memory through the Arrow C stream interface.
+    fn table(&self, name: &str) -> PyResult<PyTable> {
+        let (_, batch) = self.tables.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            let known: Vec<_> = self.tables.iter().map(|(known, _)| *known).collect();
+            PyKeyError::new_err(format!("no table {name:?}; there are {}", known.join(", ")))
+        })?;
+        PyTable::try_new(vec![batch.clone()], batch.schema())
+    }
+
+    /// Names of the tables, in a fixed order.
+    fn table_names(&self) -> Vec<&'static str> {
+        self.tables.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Writes one Parquet file a table into an existing directory. Those that could not be written
+    /// leave no file; their names, each with the reason.
+    fn write_parquet(
+        &self,
+        py: Python<'_>,
+        directory: PathBuf,
+        metadata: &Bound<'_, PyDict>,
+    ) -> PyResult<Vec<(&'static str, String)>> {
+        let mut pairs = Vec::new();
+        for (key, value) in metadata {
+            pairs.push((key.extract::<String>()?, value.extract::<String>()?));
+        }
+        Ok(py.detach(|| {
+            let mut failed = Vec::new();
+            for (name, batch) in &self.tables {
+                let path = directory.join(format!("{name}.parquet"));
+                if let Err(error) = airpath_record::write_parquet(&path, batch, &pairs) {
+                    // A half of it helps nobody, and its space may help the others.
+                    let _ = std::fs::remove_file(&path);
+                    failed.push((*name, error.reason()));
+                }
+            }
+            failed
+        }))
+    }
+}
+
+/// Runs a scenario on the virtual clock, without the GIL. `accounted`: its summary also says where
+/// the time of each flow went.
+#[pyfunction]
+#[pyo3(signature = (scenario, seed, progress=None, accounted=false))]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    scenario: &PyScenario,
+    seed: u64,
+    progress: Option<Py<PyAny>>,
+    accounted: bool,
+) -> PyResult<PyResultTables> {
+    let mut raised = None;
+    let outcome = {
+        let raised = &mut raised;
+        py.detach(move || {
+            let (mut told, mut calls) = (Instant::ZERO, 0u64);
+            let mut report = |now: Instant| match &progress {
+                // Once per simulated second, and now and then where that is long: a call into
+                // Python costs more than a second's work.
+                Some(callback)
+                    if {
+                        calls += 1;
+                        now.as_secs_f64() - told.as_secs_f64() >= 1.0 || calls.is_multiple_of(16)
+                    } =>
+                {
+                    told = now;
+                    Python::attach(|py| -> PyResult<bool> {
+                        py.check_signals()?;
+                        callback.call1(py, (now.as_secs_f64(),))?.extract(py)
+                    })
+                    .unwrap_or_else(|error| {
+                        *raised = Some(error);
+                        false
+                    })
+                }
+                _ => true,
+            };
+            let scenario = &scenario.0.scenario;
+            if accounted {
+                airpath_sim::simulate_accounted(scenario, seed, &mut report)
+            } else {
+                airpath_sim::simulate(scenario, seed, &mut report)
+            }
+        })
+    };
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let outcome = outcome.map_err(|_| PyKeyboardInterrupt::new_err("stopped"))?;
+    let figures = outcome.summary;
+    let acks = scenario.0.scenario.run.ack_table;
+    Ok(PyResultTables { figures, tables: outcome.tables.finish(acks) })
+}

@@ -1,0 +1,16 @@
+//! What a bearer is made of, as plain data.
+
+use crate::buffer::BufferConfig;
+use crate::pdcp::PdcpConfig;
+use crate::rlc::RlcConfig;
+
+/// One direction of a bearer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OneWayConfig {
+    /// The RLC entity, and with it the radio technology.
+    pub rlc: RlcConfig,
+    /// Discard timer, sequence numbers and reordering above it (TS 38.323, TS 36.323).
+    pub pdcp: PdcpConfig,
+    /// Where packets wait for their first transmission.
+    pub buffer: BufferConfig,
+}

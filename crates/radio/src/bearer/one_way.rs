@@ -1,0 +1,417 @@
+//! One direction of a bearer, both ends.
+
+use airpath_base::{Drop, DropReason, Duration, Instant, JourneyId, Journeys, Packet, Site};
+use airpath_queue::Load;
+
+use super::config::OneWayConfig;
+use crate::buffer::{Sdus, Sojourn};
+use crate::pdcp::{Cause, PdcpOrder, PdcpReceiver, PdcpTransmitter, Release};
+use crate::rlc::{
+    Outcome, Receiver, RlcConfig, Status, Technology, Transmitter, TransportBlock, entities,
+    lte_cost, nr_largest_pdu, nr_subheader, sdus_of,
+};
+use crate::wait_meter::{Wait, WaitMeter};
+
+/// One direction of a bearer: the buffer, PDCP and RLC of the transmitter, RLC and PDCP of the
+/// receiver. The two ends share the packets; nothing else passes between them but blocks.
+///
+/// A caller
+/// 1. does [`on_timer`](OneWay::on_timer) at [`next_timer`](OneWay::next_timer), before anything
+///    else at that time;
+/// 2. enqueues packets, [`fill`](OneWay::fill)s blocks, and ends each with exactly one
+///    [`on_block`](OneWay::on_block) or [`on_loss`](OneWay::on_loss), in any order;
+/// 3. in AM, carries [`build_status`](OneWay::build_status) in the other direction and hands it to
+///    [`on_status`](OneWay::on_status).
+///
+/// Every packet is delivered once, or comes out of [`poll_drop`](OneWay::poll_drop), or is in
+/// [`load`](OneWay::load).
+#[derive(Debug)]
+pub struct OneWay {
+    source: PdcpTransmitter,
+    transmitter: Transmitter,
+    receiver: Receiver,
+    pdcp: PdcpReceiver,
+    sdus: Sdus,
+    outcome: Outcome,
+    technology: Technology,
+    /// Of the other direction, whose blocks carry this one's STATUS.
+    status_technology: Technology,
+}
+
+/// What a change of cell does to packets that the old cell did not deliver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Forwarding {
+    /// The buffer goes along, and in AM also what was not confirmed (TS 38.300 9.2.3.2.2).
+    Buffer,
+    /// Nothing: all is lost.
+    Nothing,
+}
+
+/// What a direction has done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Packets marked CE in the buffer.
+    pub marked: u64,
+    /// RLC data PDUs sent again, whole or in part.
+    pub retransmitted_pdus: u64,
+}
+
+impl OneWay {
+    /// An empty bearer direction. Its drops are those of the `stage`-th stage of the path.
+    pub fn new(config: &OneWayConfig, stage: u32) -> Self {
+        let (transmitter, receiver, technology) = entities(&config.rlc);
+        Self {
+            source: PdcpTransmitter::new(&config.buffer, &config.pdcp),
+            transmitter,
+            receiver,
+            pdcp: PdcpReceiver::new(order(&config.rlc)),
+            sdus: Sdus::new(stage),
+            outcome: Outcome::default(),
+            technology,
+            status_technology: technology,
+        }
+    }
+
+    /// The other direction carries this one's STATUS, in PDUs of its own size.
+    pub(crate) fn answer_in(&mut self, other: &Self) {
+        self.status_technology = other.technology;
+    }
+
+    /// Packets with a journey are accounted for from now on.
+    pub(crate) fn account(&mut self, journeys: &Journeys, place: Site) {
+        self.sdus.account = Some(Box::new(WaitMeter::new(journeys.clone(), place)));
+    }
+
+    /// Packets are accounted for.
+    #[inline]
+    pub(crate) const fn is_accounted(&self) -> bool {
+        self.sdus.account.is_some()
+    }
+
+    /// A packet comes to the cell; it may wait for uplink before it is prepared.
+    pub(crate) fn arrive(&mut self, now: Instant, id: JourneyId, waits_at_once: bool) {
+        if let Some(account) = &mut self.sdus.account {
+            account.arrive(now, id, waits_at_once);
+        }
+    }
+
+    /// How long something waited to be sent, until `now`; zero where nobody accounts for it.
+    pub(crate) fn busy(&self, now: Instant) -> Duration {
+        self.sdus.account.as_ref().map_or(Duration::ZERO, |account| account.busy(now))
+    }
+
+    /// From now on packets wait for this.
+    pub(crate) fn wait(&mut self, now: Instant, state: Wait) {
+        if let Some(account) = &mut self.sdus.account {
+            account.wait(now, state);
+        }
+    }
+
+    /// A packet enters the buffer, or is dropped.
+    #[inline]
+    pub fn enqueue(&mut self, now: Instant, packet: Packet) {
+        if let (Some(account), Some(id)) = (&mut self.sdus.account, packet.journey) {
+            account.enter(now, id);
+        }
+        self.sdus.inside.add(&packet);
+        self.source.buffer.push(now, packet, &mut self.sdus);
+        self.guard(now);
+    }
+
+    /// Data available for transmission, in bytes: PDCP and RLC data and what is to be sent again
+    /// (TS 38.322 5.5, TS 38.323 5.6, TS 36.322 4.5, TS 36.323 4.5). PDCP headers count, RLC and
+    /// MAC headers do not (TS 38.321 6.1.3.1, TS 36.321 6.1.3.1). A STATUS is data of the other
+    /// direction: [`status_bytes`](OneWay::status_bytes).
+    #[inline]
+    pub fn buffered_bytes(&self) -> u64 {
+        match &self.transmitter {
+            Transmitter::Um(transmitter) => transmitter.bytes(&self.source),
+            Transmitter::Am(transmitter) => transmitter.bytes(&self.source),
+        }
+    }
+
+    /// A transmission opportunity would be used, whatever the window says of the bytes buffered.
+    pub fn is_ready(&self) -> bool {
+        match &self.transmitter {
+            Transmitter::Um(transmitter) => transmitter.is_ready(&self.source),
+            Transmitter::Am(transmitter) => transmitter.is_ready(&self.source),
+        }
+    }
+
+    /// Puts data PDUs into `room_bytes` of a MAC PDU; returns the bytes used, MAC subheaders
+    /// included. The rest is room for others, or padding.
+    #[inline]
+    pub fn fill(&mut self, now: Instant, room_bytes: u32, block: &mut TransportBlock) -> u32 {
+        block.times.first = now;
+        let begun = self.is_accounted().then(|| self.first_unsent());
+        let (source, sdus) = (&mut self.source, &mut self.sdus);
+        let left = match &mut self.transmitter {
+            Transmitter::Um(transmitter) => transmitter.fill(now, room_bytes, block, source, sdus),
+            Transmitter::Am(transmitter) => transmitter.fill(now, room_bytes, block, source, sdus),
+        };
+        if let Some(begun) = begun {
+            let end = self.first_unsent();
+            self.sdus.sent(now, begun..end);
+            self.sdus.begun(now, end);
+        }
+        let used = room_bytes - left;
+        block.bytes += used;
+        used
+    }
+
+    /// COUNT of the first SDU with bytes that were never sent.
+    fn first_unsent(&self) -> u64 {
+        let open = match &self.transmitter {
+            Transmitter::Um(transmitter) => transmitter.open_count(),
+            Transmitter::Am(transmitter) => transmitter.open_count(),
+        };
+        open.unwrap_or_else(|| self.source.next_count(&self.sdus))
+    }
+
+    /// HARQ delivered a block.
+    #[inline]
+    pub fn on_block(
+        &mut self,
+        now: Instant,
+        block: &TransportBlock,
+        deliver: &mut impl FnMut(Instant, Packet),
+    ) {
+        if self.is_accounted() {
+            self.note_received(now, block);
+        }
+        for pdu in &block.pdus {
+            match &mut self.receiver {
+                Receiver::NrUm(receiver) => receiver.on_pdu(now, pdu, &mut self.outcome),
+                Receiver::LteUm(receiver) => {
+                    receiver.on_pdu(now, pdu, &self.sdus, &mut self.outcome);
+                }
+                Receiver::Am(receiver) => receiver.on_pdu(now, pdu, &self.sdus, &mut self.outcome),
+            }
+            self.hand_up(now, Cause::Reception, deliver);
+        }
+    }
+
+    /// Packets of which a block brings bytes.
+    fn note_received(&mut self, now: Instant, block: &TransportBlock) {
+        let mut counts = Vec::new();
+        for pdu in &block.pdus {
+            sdus_of(pdu, &self.sdus, |count| counts.push(count));
+        }
+        for count in counts {
+            self.sdus.received(now, count, block.times);
+        }
+    }
+
+    /// HARQ gave a block up. In UM its packets are dropped here and now, although the receiver
+    /// learns of it later, if ever; in AM nothing happens.
+    pub fn on_loss(&mut self, now: Instant, block: &TransportBlock) {
+        if matches!(self.transmitter, Transmitter::Am(_)) {
+            return;
+        }
+        for pdu in &block.pdus {
+            sdus_of(pdu, &self.sdus, |count| self.outcome.lost.push(count));
+        }
+        self.drop_lost(now);
+    }
+
+    /// Shows the packets of which a block on its way carries bytes; one that was delivered or
+    /// dropped meanwhile may be left out.
+    pub fn packets(&self, block: &TransportBlock, mut visit: impl FnMut(&Packet)) {
+        for pdu in &block.pdus {
+            sdus_of(pdu, &self.sdus, |count| {
+                if let Some(sdu) = self.sdus.get(count) {
+                    visit(&sdu.packet);
+                }
+            });
+        }
+    }
+
+    /// Length of the STATUS PDU that this direction's receiver wants to send in the other one, in
+    /// bytes; `None` if it does not.
+    pub fn status_bytes(&self, now: Instant) -> Option<u32> {
+        match &self.receiver {
+            Receiver::Am(receiver) => receiver.status_bytes(now),
+            Receiver::NrUm(_) | Receiver::LteUm(_) => None,
+        }
+    }
+
+    /// Writes the STATUS PDU that is due, as much of it as `room_bytes` hold; returns the bytes
+    /// used, the MAC subheader included.
+    pub fn build_status(&mut self, now: Instant, room_bytes: u32, status: &mut Status) -> u32 {
+        let Receiver::Am(receiver) = &mut self.receiver else { return 0 };
+        let most = match self.status_technology {
+            Technology::Nr => nr_largest_pdu(room_bytes),
+            // Data may follow, so its subheader has an L field.
+            Technology::Lte => match room_bytes.saturating_sub(2) {
+                long if long >= 128 => long - 1,
+                short => short,
+            },
+            Technology::Umts(pdu) => pdu.largest(room_bytes, true),
+        };
+        match (receiver.build_status(now, most, status), self.status_technology) {
+            (0, _) => 0,
+            (bytes, Technology::Nr) => bytes + nr_subheader(bytes),
+            (bytes, Technology::Lte) => lte_cost(bytes, room_bytes),
+            (bytes, Technology::Umts(pdu)) => pdu.cost(bytes, true),
+        }
+    }
+
+    /// A STATUS PDU arrived at the transmitter.
+    pub fn on_status(&mut self, now: Instant, status: &Status) {
+        if let Transmitter::Am(transmitter) = &mut self.transmitter {
+            transmitter.on_status(now, status, &self.source, &mut self.sdus);
+        }
+    }
+
+    /// When [`on_timer`](OneWay::on_timer) has something to do.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Instant> {
+        let transmitter = match &self.transmitter {
+            Transmitter::Um(_) => None,
+            Transmitter::Am(transmitter) => transmitter.next_timer(),
+        };
+        Instant::earliest([
+            self.source.buffer.next_discard(),
+            transmitter,
+            self.receiver.next_timer(),
+            self.pdcp.next_timer(),
+        ])
+    }
+
+    /// Does what the timers that ended by `now` ask for, at their own time and in their order.
+    pub fn on_timer(&mut self, now: Instant, deliver: &mut impl FnMut(Instant, Packet)) {
+        while let Some(at) = self.next_timer().filter(|&at| at <= now) {
+            self.source.buffer.discard(at, &mut self.sdus);
+            if let Transmitter::Am(transmitter) = &mut self.transmitter {
+                transmitter.on_timer(at, &self.source);
+            }
+            if self.receiver.next_timer().is_some_and(|due| due <= at) {
+                match &mut self.receiver {
+                    Receiver::NrUm(receiver) => receiver.on_timer(at, &mut self.outcome),
+                    Receiver::LteUm(receiver) => {
+                        receiver.on_timer(at, &self.sdus, &mut self.outcome);
+                    }
+                    Receiver::Am(receiver) => receiver.on_timer(at),
+                }
+                self.hand_up(at, Cause::Reception, deliver);
+            }
+            if self.pdcp.next_timer().is_some_and(|due| due <= at) {
+                self.pdcp.on_timer(at, &mut self.sdus, deliver);
+            }
+            self.guard(at);
+        }
+    }
+
+    /// The next packet that was dropped.
+    pub fn poll_drop(&mut self) -> Option<Drop> {
+        self.sdus.poll_drop()
+    }
+
+    /// What is inside: entered, and neither delivered nor dropped.
+    pub const fn load(&self) -> Load {
+        self.sdus.inside
+    }
+
+    /// Packets that wait for their first transmission.
+    pub const fn queued(&self) -> Load {
+        self.source.buffer.load()
+    }
+
+    /// How long delivered packets were inside.
+    pub const fn sojourn(&self) -> &Sojourn {
+        &self.sdus.sojourn
+    }
+
+    /// Counts since the start.
+    pub fn counters(&self) -> Counters {
+        let retransmitted_pdus = match &self.transmitter {
+            Transmitter::Um(_) => 0,
+            Transmitter::Am(transmitter) => transmitter.retransmitted,
+        };
+        Counters { marked: self.source.buffer.marked(), retransmitted_pdus }
+    }
+
+    /// When RLC said that maxRetxThreshold was reached, which RRC takes for a radio link failure
+    /// (TS 38.331 5.3.10.3, TS 36.331 5.3.11.3). [`reestablish`](OneWay::reestablish) clears it.
+    pub const fn failed_at(&self) -> Option<Instant> {
+        match &self.transmitter {
+            Transmitter::Um(_) => None,
+            Transmitter::Am(transmitter) => transmitter.failed_at,
+        }
+    }
+
+    /// Handover or recovery: RLC is re-established at both ends, PDCP goes on in AM and starts
+    /// anew in UM (TS 38.323 5.1.2, TS 36.323 5.2). Blocks filled before are void: the caller
+    /// forgets them. The exchange of PDCP status reports takes no time here.
+    pub fn reestablish(
+        &mut self,
+        now: Instant,
+        forwarding: Forwarding,
+        deliver: &mut impl FnMut(Instant, Packet),
+    ) {
+        let (next, acknowledged) = match &mut self.transmitter {
+            Transmitter::Um(transmitter) => (transmitter.reestablish(), false),
+            Transmitter::Am(transmitter) => (transmitter.reestablish(), true),
+        };
+        match &mut self.receiver {
+            Receiver::NrUm(receiver) => receiver.reestablish(next),
+            Receiver::LteUm(receiver) => {
+                receiver.reestablish(next, &self.sdus, &mut self.outcome);
+            }
+            Receiver::Am(receiver) => receiver.reestablish(next, &self.sdus, &mut self.outcome),
+        }
+        self.hand_up(now, Cause::Reestablishment, deliver);
+        if acknowledged && forwarding == Forwarding::Buffer {
+            self.source.recover(&mut self.sdus);
+            return;
+        }
+        match forwarding {
+            Forwarding::Buffer => self.source.lose_unconfirmed(now, &mut self.sdus),
+            Forwarding::Nothing => self.source.abandon(now, &mut self.sdus),
+        }
+        self.pdcp.flush(now, &mut self.sdus, deliver);
+    }
+
+    /// Other RLC entities take over, those of another cell; PDCP, its buffer and what is to be sent
+    /// again stay. Only after [`reestablish`](OneWay::reestablish), before anything is filled.
+    pub fn change_to(&mut self, rlc: &RlcConfig) {
+        let retransmitted = self.counters().retransmitted_pdus;
+        (self.transmitter, self.receiver, self.technology) = entities(rlc);
+        if let Transmitter::Am(transmitter) = &mut self.transmitter {
+            transmitter.retransmitted = retransmitted;
+        }
+        self.pdcp.set_order(order(rlc));
+    }
+
+    /// PDCP takes what RLC delivered or gave up.
+    #[inline]
+    fn hand_up(&mut self, now: Instant, cause: Cause, deliver: &mut impl FnMut(Instant, Packet)) {
+        for count in self.outcome.complete.drain(..) {
+            self.pdcp.receive(now, count, cause, &mut self.sdus, deliver);
+        }
+        self.drop_lost(now);
+    }
+
+    fn drop_lost(&mut self, now: Instant) {
+        for count in self.outcome.lost.drain(..) {
+            self.sdus.lose(now, count, DropReason::RadioLink);
+        }
+    }
+
+    fn guard(&mut self, now: Instant) {
+        if let Transmitter::Am(transmitter) = &mut self.transmitter {
+            transmitter.guard(now, &self.source);
+        }
+    }
+}
+
+/// Who restores the order.
+fn order(rlc: &RlcConfig) -> PdcpOrder {
+    match *rlc {
+        RlcConfig::Nr { release: Release::InOrder { t_reordering }, .. } => {
+            PdcpOrder::Restored(t_reordering)
+        }
+        RlcConfig::Nr { release: Release::OutOfOrder, .. } => PdcpOrder::Ignored,
+        RlcConfig::Lte(_) | RlcConfig::Umts(_) => PdcpOrder::FromBelow,
+    }
+}

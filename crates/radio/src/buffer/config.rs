@@ -1,0 +1,76 @@
+//! What a buffer is made of, as plain data.
+
+use airpath_base::Duration;
+
+/// A bearer's buffer. `None` is "no limit".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferConfig {
+    /// Packets that may wait.
+    pub packets: Option<u32>,
+    /// Bytes of packets, headers not counted, that may wait.
+    pub bytes: Option<u64>,
+    /// In what order they leave, and which are dropped early.
+    pub discipline: Discipline,
+    /// Marking.
+    pub ecn: EcnConfig,
+}
+
+/// Order and active queue management.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// First in, first out.
+    DropTail,
+    /// CoDel (RFC 8289).
+    CoDel(CoDelConfig),
+    /// Flow queues, each with CoDel, served by deficit round robin (RFC 8290).
+    FqCoDel {
+        /// CoDel of each queue.
+        codel: CoDelConfig,
+        /// Bytes that a queue may send in its turn (RFC 8290 5.2.3); at least 1.
+        quantum: u32,
+        /// Which flows share a queue.
+        isolation: Isolation,
+    },
+}
+
+/// CoDel's parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelConfig {
+    /// Acceptable standing queue delay.
+    pub target: Duration,
+    /// Time above target before the first drop.
+    pub interval: Duration,
+}
+
+/// How flows are given queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// A queue for each flow.
+    Perfect,
+    /// This many queues; flows that hash alike share one (RFC 8290 4.1.1).
+    Hashed {
+        /// Queues, at least 1 (RFC 8290 5.2.4: 1024).
+        queues: u32,
+    },
+}
+
+/// Who is marked rather than dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct EcnConfig {
+    /// What CoDel does to an ECN-capable packet.
+    pub codel: EcnCapable,
+    /// Packets with ECT(1) that waited longer are marked, and CoDel leaves them alone. A step on
+    /// the sojourn time, without the coupling between two queues of RFC 9332; TS 23.501 5.37.3
+    /// leaves the criterion to the base station. `None`: ECT(1) is as ECT(0).
+    pub l4s_step: Option<Duration>,
+}
+
+/// What CoDel does to a packet of an ECN-capable transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EcnCapable {
+    /// Drops it like any other.
+    #[default]
+    Dropped,
+    /// Marks it instead (RFC 8290 4.2).
+    Marked,
+}

@@ -1,0 +1,155 @@
+//! Where a bearer's packets wait for their first transmission, and what is known of them until their
+//! story ends (`sdus.rs`).
+
+mod config;
+mod flow_queue;
+mod fq_codel;
+mod sdus;
+
+use airpath_base::{DropReason, Duration, Instant, Packet};
+use airpath_queue::Load;
+
+pub use config::{BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig, Isolation};
+use flow_queue::{FlowQueue, Marker};
+use fq_codel::FqCoDel;
+pub use sdus::Sojourn;
+pub(crate) use sdus::{Fate, Sdus, Waiting};
+
+/// A bearer's buffer.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    packet_limit: Option<u32>,
+    byte_limit: Option<u64>,
+    /// discardTimer.
+    discard: Option<Duration>,
+    /// No packet is discarded before this; of no meaning while it is empty.
+    next_discard: Option<Instant>,
+    queues: Queues,
+    load: Load,
+    marker: Marker,
+}
+
+#[derive(Debug)]
+enum Queues {
+    One(FlowQueue),
+    Many(FqCoDel),
+}
+
+impl Buffer {
+    pub(crate) fn new(config: &BufferConfig, discard: Option<Duration>) -> Self {
+        let queues = match config.discipline {
+            Discipline::DropTail => Queues::One(FlowQueue::new(None)),
+            Discipline::CoDel(codel) => Queues::One(FlowQueue::new(Some(&codel))),
+            Discipline::FqCoDel { codel, quantum, isolation } => {
+                Queues::Many(FqCoDel::new(codel, quantum, isolation))
+            }
+        };
+        Self {
+            packet_limit: config.packets,
+            byte_limit: config.bytes,
+            discard,
+            next_discard: None,
+            queues,
+            load: Load::default(),
+            marker: Marker::new(config.ecn),
+        }
+    }
+
+    /// What waits.
+    pub(crate) const fn load(&self) -> Load {
+        self.load
+    }
+
+    /// Packets marked CE so far.
+    pub(crate) const fn marked(&self) -> u64 {
+        self.marker.marked()
+    }
+
+    /// A packet, already counted as inside, enters or is dropped.
+    #[inline]
+    pub(crate) fn push(&mut self, now: Instant, packet: Packet, sdus: &mut Sdus) {
+        if self.load.packets == 0 {
+            self.next_discard = self.discard.map(|discard| now + discard);
+        }
+        match &mut self.queues {
+            Queues::One(queue) => {
+                let mut after = self.load;
+                after.add(&packet);
+                if exceeds(after, self.packet_limit, self.byte_limit) {
+                    sdus.drop(now, packet, DropReason::QueueFull);
+                    return;
+                }
+                self.load = after;
+                queue.push(now, packet);
+            }
+            Queues::Many(queues) => {
+                self.load.add(&packet);
+                queues.push(now, packet);
+                while exceeds(self.load, self.packet_limit, self.byte_limit) {
+                    queues.shorten(now, &mut self.load, sdus);
+                }
+            }
+        }
+    }
+
+    /// Hands the next packet to send, as the discipline says, to `send`.
+    #[inline]
+    pub(crate) fn pop<T>(
+        &mut self,
+        now: Instant,
+        sdus: &mut Sdus,
+        send: impl FnOnce(&Waiting, &mut Sdus) -> T,
+    ) -> Option<T> {
+        if self.load.packets == 0 {
+            return None;
+        }
+        let waiting = match &mut self.queues {
+            Queues::One(queue) if !queue.has_codel() && !self.marker.has_step() => {
+                // Nothing can happen to it here: it is copied once.
+                let head = queue.head()?;
+                let sent = send(head, sdus);
+                self.load.remove(&head.packet);
+                queue.pop_head();
+                return Some(sent);
+            }
+            Queues::One(queue) => queue.pop(now, &mut self.marker, &mut self.load, sdus),
+            Queues::Many(queues) => queues.pop(now, &mut self.marker, &mut self.load, sdus),
+        };
+        waiting.map(|waiting| send(&waiting, sdus))
+    }
+
+    /// When a packet may have to be discarded. It may turn out to have left in time.
+    pub(crate) fn next_discard(&self) -> Option<Instant> {
+        if self.load.packets == 0 { None } else { self.next_discard }
+    }
+
+    /// Drops what has waited for the discard timer's time (TS 38.323 5.3, TS 36.323 5.4).
+    pub(crate) fn discard(&mut self, now: Instant, sdus: &mut Sdus) {
+        let Some(discard) = self.discard else { return };
+        let oldest = match &mut self.queues {
+            Queues::One(queue) => queue.discard(now, discard, &mut self.load, sdus),
+            Queues::Many(queues) => queues.discard(now, discard, &mut self.load, sdus),
+        };
+        self.next_discard = oldest.map(|arrived| arrived + discard);
+    }
+
+    /// Drops everything.
+    pub(crate) fn clear(&mut self, now: Instant, reason: DropReason, sdus: &mut Sdus) {
+        let mut clear = |queue: &mut FlowQueue| {
+            while let Some(packet) = queue.pop_head() {
+                sdus.drop(now, packet, reason);
+            }
+        };
+        match &mut self.queues {
+            Queues::One(queue) => clear(queue),
+            Queues::Many(queues) => queues.each(clear),
+        }
+        self.load = Load::default();
+        self.next_discard = None;
+    }
+}
+
+fn exceeds(load: Load, packets: Option<u32>, bytes: Option<u64>) -> bool {
+    packets.is_some_and(|limit| load.packets > u64::from(limit))
+        || bytes.is_some_and(|limit| load.bytes > limit)
+}

@@ -1,0 +1,277 @@
+//! A UE's connection and uplink access: RRC, DRX, time alignment, random access, scheduling
+//! request, buffer status, and the base station's estimate of it.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Direction, Duration, Instant, Stream};
+
+use super::carrier::Carrier;
+use super::config::{AlignmentConfig, UeConfig};
+use super::meter::AccessCounters;
+use crate::mac::alignment::TimeAlignment;
+use crate::mac::bsr::{BsrFormat, BsrReport, BufferStatus};
+use crate::mac::drx::{Drx, DrxConfig, DrxState, Transmission, TransmissionKind};
+use crate::mac::rach::{Preamble, RandomAccess};
+use crate::mac::sr::SchedulingRequest;
+use crate::rrc::Rrc;
+use crate::rrc::RrcState;
+use crate::rrc::umts::Fach;
+use crate::scheduler::grants::{BufferEstimate, EstimateConfig, PeriodicGrant};
+
+/// Procedures of one UE, and the base station's state about it.
+#[derive(Debug)]
+pub(super) struct UplinkAccess {
+    pub(super) sr: SchedulingRequest,
+    pub(super) bsr: BufferStatus,
+    pub(super) estimate: BufferEstimate,
+    estimate_config: (EstimateConfig, BsrFormat),
+    pub(super) rach: Option<RandomAccess>,
+    /// Why random access was begun.
+    pub(super) rach_kind: Preamble,
+    /// The report of Msg3.
+    pub(super) msg3: Option<(Instant, BsrReport)>,
+    pub(super) alignment: Option<Aligned>,
+    pub(super) drx: Option<Drx>,
+    /// The last DRX state that was logged.
+    pub(super) drx_logged: Option<DrxState>,
+    pub(super) rrc: Option<Rrc>,
+    pub(super) proactive: Option<PeriodicGrant>,
+    /// The next proactive grant: granted in the first slot, sent in the second.
+    pub(super) proactive_next: Option<(u64, u64)>,
+    pub(super) configured: Option<PeriodicGrant>,
+    /// The next slot of the configured grant, while there is something to send.
+    pub(super) configured_next: Option<u64>,
+    /// Slots before have had their chance.
+    pub(super) configured_from: u64,
+    /// When the UE last sent data.
+    pub(super) last_data: Option<Instant>,
+    /// Dynamic grants for new data that are not used yet.
+    pub(super) grants: u32,
+    /// Blocks that the base station has not read yet.
+    pub(super) received: VecDeque<ReceivedBlock>,
+    /// A request has to wait until then (DRX).
+    pub(super) request_wait: Option<Instant>,
+    pub(super) counters: AccessCounters,
+}
+
+/// timeAlignmentTimer, and the commands that keep it running.
+#[derive(Debug)]
+pub(super) struct Aligned {
+    pub(super) timer: TimeAlignment,
+    every: Duration,
+    last: Instant,
+}
+
+/// What a received block tells the base station.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReceivedBlock {
+    /// Its size in bytes.
+    pub(super) size: u32,
+    pub(super) assembled: Instant,
+    pub(super) report: Option<BsrReport>,
+    /// It was granted by a PDCCH, or in advance.
+    pub(super) granted: bool,
+    /// No room was left in it.
+    pub(super) full: bool,
+}
+
+impl UplinkAccess {
+    pub(super) fn new(config: &UeConfig, stream: &impl Fn(&str) -> Stream) -> Self {
+        let processes = config.downlink.harq.processes.max(config.uplink.harq.processes);
+        let drx = |drx: &DrxConfig| {
+            Drx::new(&DrxConfig { harq_processes: processes.max(1), ..drx.clone() })
+        };
+        let estimate_config = (config.estimate, config.bsr.format);
+        Self {
+            sr: SchedulingRequest::new(&config.sr, stream("sr")),
+            bsr: BufferStatus::new(&config.bsr),
+            estimate: BufferEstimate::new(config.estimate, config.bsr.format),
+            estimate_config,
+            rach: config.random_access.as_ref().map(|rach| RandomAccess::new(rach, stream("rach"))),
+            rach_kind: Preamble::ContentionBased,
+            msg3: None,
+            alignment: config.alignment.as_ref().map(Aligned::new),
+            drx: config.drx.as_ref().map(drx),
+            drx_logged: None,
+            rrc: config.rrc.as_ref().map(Rrc::new),
+            proactive: config.proactive,
+            proactive_next: None,
+            configured: config.configured,
+            configured_next: None,
+            configured_from: 0,
+            last_data: None,
+            grants: 0,
+            received: VecDeque::new(),
+            request_wait: None,
+            counters: AccessCounters::default(),
+        }
+    }
+
+    pub(super) fn is_connected(&mut self, now: Instant) -> bool {
+        self.rrc.as_mut().is_none_or(|rrc| rrc.state_at(now).carries_data())
+    }
+
+    /// Without RRC the UE is connected.
+    pub(super) fn rrc_state(&mut self, now: Instant) -> RrcState {
+        self.rrc.as_mut().map_or(RrcState::Connected, |rrc| rrc.state_at(now))
+    }
+
+    /// The common channels, while they are all that the UE has: UMTS's CELL_FACH.
+    #[inline]
+    pub(super) fn fach(&mut self, now: Instant) -> Option<Fach> {
+        self.rrc.as_mut().and_then(|rrc| rrc.fach(now))
+    }
+
+    pub(super) fn bsr_format(&self) -> BsrFormat {
+        self.estimate_config.1
+    }
+
+    pub(super) fn is_aligned(&self, now: Instant) -> bool {
+        self.alignment.as_ref().is_none_or(|alignment| alignment.timer.is_aligned(now))
+    }
+
+    /// The UE hears a PDCCH at `now`.
+    pub(super) fn hears(&mut self, now: Instant) -> bool {
+        self.drx.as_mut().is_none_or(|drx| drx.is_active(now))
+    }
+
+    /// When it hears one next.
+    pub(super) fn next_hearing(&mut self, now: Instant) -> Instant {
+        self.drx.as_mut().map_or(now, |drx| drx.next_active(now))
+    }
+
+    /// A PDCCH, or a configured grant, at `now`.
+    pub(super) fn on_transmission(&mut self, now: Instant, transmission: &Transmission) {
+        if let Some(drx) = &mut self.drx {
+            drx.on_transmission(now, transmission);
+        }
+    }
+
+    /// Data goes one way or the other at `now`.
+    pub(super) fn on_activity(&mut self, now: Instant) {
+        if let Some(rrc) = &mut self.rrc {
+            rrc.on_activity(now);
+        }
+    }
+
+    /// A block goes one way or the other at `now`: the base station can send a Timing Advance
+    /// Command, with it or in answer.
+    pub(super) fn align(&mut self, now: Instant) {
+        if let Some(alignment) = &mut self.alignment
+            && now.saturating_since(alignment.last) >= alignment.every
+        {
+            alignment.last = now;
+            alignment.timer.on_command(now);
+        }
+    }
+
+    /// The connection is there, and the UE in time: its setup included random access.
+    pub(super) fn on_connected(&mut self, now: Instant) {
+        self.forget(now);
+        if let Some(alignment) = &mut self.alignment {
+            alignment.timer.on_response(now, Preamble::ContentionFree);
+            alignment.last = now;
+        }
+        self.sr.restore(now);
+        // The last message of the setup starts drx-InactivityTimer.
+        self.on_message(now);
+    }
+
+    /// The UE comes from another cell, in this state of RRC.
+    pub(super) fn arrive(&mut self, now: Instant, state: RrcState) {
+        if let Some(rrc) = &mut self.rrc {
+            rrc.restart(now, state);
+        }
+        match &mut self.alignment {
+            _ if state.carries_data() => self.on_connected(now),
+            Some(alignment) => _ = alignment.timer.poll(now),
+            None => {}
+        }
+    }
+
+    /// A PDCCH announces something new that no HARQ process of the cell carries.
+    pub(super) fn on_message(&mut self, now: Instant) {
+        if let Some(drx) = &mut self.drx {
+            let message = Transmission {
+                direction: Direction::Downlink,
+                kind: TransmissionKind::New,
+                process: 0,
+                harq_rtt_starts: now,
+            };
+            drx.on_transmission(now, &message);
+            drx.on_decoded(now, 0);
+        }
+    }
+
+    /// MAC reset at both ends (TS 38.321 5.12).
+    pub(super) fn forget(&mut self, now: Instant) {
+        self.sr.cancel();
+        self.bsr.reset();
+        self.bsr.on_available(now, 0, 0);
+        self.estimate = BufferEstimate::new(self.estimate_config.0, self.estimate_config.1);
+        self.request_wait = None;
+        self.msg3 = None;
+        if let Some(rach) = &mut self.rach {
+            rach.stop();
+        }
+        self.tell_drx_of_request(now);
+    }
+
+    pub(super) fn tell_drx_of_request(&mut self, now: Instant) {
+        if let Some(drx) = &mut self.drx {
+            drx.on_scheduling_request(now, self.sr.is_sent_and_pending());
+        }
+    }
+
+    /// Finds the next proactive grant that can be given in `slot` or later for a PUSCH in `pusch`
+    /// or later.
+    pub(super) fn plan_proactive(&mut self, carrier: &Carrier, slot: u64, first: u64) {
+        self.proactive_next = self.proactive.and_then(|grant| {
+            let mut from = carrier.start(first);
+            loop {
+                let occasion = grant.next(from, self.last_data)?;
+                let (pusch, granting) = carrier.next_uplink(carrier.containing(occasion));
+                let granting = granting.filter(|&granting| granting >= slot && pusch >= first);
+                if let Some(granting) = granting {
+                    return Some((granting, pusch));
+                }
+                from = occasion + Duration::from_nanos(1);
+            }
+        });
+    }
+
+    /// The configured grant; in CELL_FACH random access takes its place.
+    pub(super) fn standing_grant(&mut self, now: Instant) -> Option<PeriodicGrant> {
+        let configured = self.configured?;
+        Some(self.fach(now).map_or(configured, |fach| PeriodicGrant {
+            occasions: fach.uplink,
+            bytes: fach.bytes,
+            keep: None,
+        }))
+    }
+
+    /// Finds the next slot at or after `slot` of the configured grant.
+    pub(super) fn plan_configured(&mut self, carrier: &Carrier, slot: u64) {
+        let grant = self.standing_grant(carrier.start(slot));
+        self.configured_next = grant.and_then(|grant| {
+            let mut from = carrier.start(slot);
+            loop {
+                let occasion = grant.next(from, self.last_data)?;
+                let (pusch, _) = carrier.next_uplink(carrier.containing(occasion));
+                if pusch >= slot {
+                    return Some(pusch);
+                }
+                from = occasion + Duration::from_nanos(1);
+            }
+        });
+    }
+}
+
+impl Aligned {
+    /// In time from the start of the run.
+    fn new(config: &AlignmentConfig) -> Self {
+        let mut timer = TimeAlignment::new(config.timer);
+        timer.on_response(Instant::ZERO, Preamble::ContentionFree);
+        Self { timer, every: config.command_every, last: Instant::ZERO }
+    }
+}

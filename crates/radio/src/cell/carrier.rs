@@ -1,0 +1,278 @@
+//! The carrier as the schedulers see it: which slot does what, and how much it carries.
+
+mod cdma;
+mod link;
+mod lte;
+mod nr;
+
+use airpath_base::{Direction, Duration, Instant};
+
+use super::config::{Access, CellConfig, UmtsCarrier, UmtsDownlink};
+use crate::mac::Occasions;
+use crate::umts;
+pub(super) use link::CarrierLink;
+
+/// Slots and block sizes of a cell.
+#[derive(Debug)]
+pub(super) struct Carrier {
+    slot: Duration,
+    is_lte: bool,
+    standing_grants: bool,
+    ends_early: bool,
+    /// How long a block takes, down and up.
+    block: [Duration; 2],
+    dci_lead: Duration,
+    /// One period of the slot pattern.
+    plans: Vec<SlotPlan>,
+    /// Slots from a grant to its PUSCH, at most.
+    longest_grant: u64,
+    pub(super) downlink: CarrierLink,
+    pub(super) uplink: CarrierLink,
+}
+
+impl Carrier {
+    /// Resource blocks of a direction in a second: those of the slots that carry its data.
+    pub(super) fn blocks_per_s(&self, direction: Direction) -> f64 {
+        let (link, carries): (_, fn(&SlotPlan) -> bool) = match direction {
+            Direction::Downlink => (&self.downlink, |plan| plan.downlink.is_some()),
+            Direction::Uplink => (&self.uplink, |plan| plan.uplink.is_some()),
+        };
+        if link.is_dedicated() {
+            return 0.0;
+        }
+        let slots = self.plans.iter().filter(|plan| carries(plan)).count() as f64;
+        let period = self.slot.as_secs_f64() * self.plans.len() as f64;
+        f64::from(link.prbs) * slots / period
+    }
+}
+
+/// Slots of a period, downlink, uplink.
+type Parts = (Vec<SlotPlan>, CarrierLink, CarrierLink);
+
+/// What one slot does.
+#[derive(Clone, Debug, Default)]
+struct SlotPlan {
+    /// Class of its data, by how much a PRB holds.
+    downlink: Option<usize>,
+    uplink: Option<usize>,
+    /// It has uplink, if only for PUCCH.
+    uplink_control: bool,
+    /// Slots to the feedback of its PDSCH.
+    feedback: u64,
+    /// Slots to the PUSCHs that are granted in it.
+    grants: Vec<u64>,
+    /// Slots to the first, this one included, with downlink data, and to the first that grants.
+    to_downlink: u64,
+    to_granting: u64,
+    /// Slots to what tells the UE how its PUSCH fared; `None`: nothing does (NR).
+    answer: Option<u64>,
+}
+
+impl Carrier {
+    pub(super) fn new(config: &CellConfig) -> Self {
+        let slot = config.access.slot();
+        let (plans, downlink, uplink) = match &config.access {
+            Access::Nr(carrier) => nr::parts(carrier, config),
+            Access::Lte(carrier) => lte::parts(carrier, config),
+            Access::Umts(carrier) => cdma::umts(carrier, config),
+            Access::Evdo => cdma::evdo(config),
+        };
+        let longest_grant = plans.iter().flat_map(|plan| plan.grants.iter()).max().copied();
+        let is_lte = matches!(config.access, Access::Lte(_));
+        let longest_grant = longest_grant.unwrap_or(0);
+        let dci_lead = match &config.access {
+            Access::Nr(carrier) => slot * u64::from(carrier.offsets.k0),
+            Access::Lte(_) => Duration::ZERO,
+            Access::Umts(UmtsCarrier { downlink: UmtsDownlink::HsDsch { .. }, .. }) => {
+                umts::HS_SCCH_LEAD
+            }
+            Access::Umts(_) | Access::Evdo => Duration::ZERO,
+        };
+        let block = match &config.access {
+            Access::Umts(carrier) => [carrier.downlink.tti(), carrier.uplink.tti()],
+            Access::Nr(_) | Access::Lte(_) => [slot, slot],
+            Access::Evdo => [slot, config.access.uplink_turn()],
+        };
+        let mut carrier = Self {
+            slot,
+            is_lte,
+            standing_grants: config.access.has_standing_grants(),
+            ends_early: matches!(config.access, Access::Evdo),
+            block,
+            dci_lead,
+            plans,
+            longest_grant,
+            downlink,
+            uplink,
+        };
+        for slot in 0..carrier.plans.len() {
+            let at = slot as u64;
+            carrier.plans[slot].to_downlink = carrier.find(at, |plan| plan.downlink.is_some()) - at;
+            carrier.plans[slot].to_granting = carrier.find(at, |plan| !plan.grants.is_empty()) - at;
+        }
+        carrier
+    }
+
+    /// Length of a slot.
+    pub(super) const fn slot(&self) -> Duration {
+        self.slot
+    }
+
+    /// K_0 as a time, or the lead of the HS-SCCH: the downlink is decided that long before it is
+    /// sent.
+    pub(super) const fn dci_lead(&self) -> Duration {
+        self.dci_lead
+    }
+
+    /// When `slot` begins.
+    pub(super) fn start(&self, slot: u64) -> Instant {
+        Instant::ZERO + self.slot * slot
+    }
+
+    /// When a block that is sent in `slot` has been received.
+    #[inline]
+    pub(super) fn block_end(&self, direction: Direction, slot: u64) -> Instant {
+        let block = match direction {
+            Direction::Downlink => self.block[0],
+            Direction::Uplink => self.block[1],
+        };
+        self.start(slot) + block
+    }
+
+    /// When it ends.
+    pub(super) fn end(&self, slot: u64) -> Instant {
+        self.start(slot + 1)
+    }
+
+    /// The slot that `time` is in.
+    pub(super) const fn containing(&self, time: Instant) -> u64 {
+        time.as_nanos() / self.slot.as_nanos()
+    }
+
+    /// The first slot that begins at `time` or later.
+    pub(super) const fn at_or_after(&self, time: Instant) -> u64 {
+        time.as_nanos().div_ceil(self.slot.as_nanos())
+    }
+
+    /// Class of the data of `slot`; `None`: it carries none this way.
+    pub(super) fn class(&self, direction: Direction, slot: u64) -> Option<usize> {
+        match direction {
+            Direction::Downlink => self.plan(slot).downlink,
+            Direction::Uplink => self.plan(slot).uplink,
+        }
+    }
+
+    /// The most time from one slot with downlink data, or one that grants, to the next.
+    pub(super) fn longest_silence(&self) -> Duration {
+        let longest = self.plans.iter().map(|plan| plan.to_downlink.max(plan.to_granting)).max();
+        self.slot * (longest.unwrap_or(0) + 1)
+    }
+
+    /// The first slot at or after `slot` with downlink data.
+    pub(super) fn next_downlink(&self, slot: u64) -> u64 {
+        slot + self.plan(slot).to_downlink
+    }
+
+    /// The first slot at or after `slot` in which uplink is granted.
+    pub(super) fn next_granting(&self, slot: u64) -> u64 {
+        slot + self.plan(slot).to_granting
+    }
+
+    /// Slots, after `slot`, of the PUSCHs granted in it: differences, ascending.
+    pub(super) fn grants(&self, slot: u64) -> &[u64] {
+        &self.plan(slot).grants
+    }
+
+    /// The first PUSCH slot at or after `slot`, and the slot that grants it; `None`: that was
+    /// before the run began.
+    pub(super) fn next_uplink(&self, slot: u64) -> (u64, Option<u64>) {
+        let uplink = self.find(slot, |plan| plan.uplink.is_some());
+        let grants = |&delay: &u64| {
+            uplink.checked_sub(delay).is_some_and(|slot| self.grants(slot).contains(&delay))
+        };
+        let delay = (0..=self.longest_grant).find(grants);
+        (uplink, delay.map(|delay| uplink - delay))
+    }
+
+    /// When the base station has the feedback of a PDSCH in `slot`.
+    pub(super) fn feedback(&self, slot: u64) -> Instant {
+        self.end(slot + self.plan(slot).feedback)
+    }
+
+    /// When the sender of a PUSCH in `slot` is told about it, or, where nothing tells it, when the
+    /// base station knows.
+    pub(super) fn uplink_feedback(&self, slot: u64) -> Instant {
+        self.plan(slot).answer.map_or_else(|| self.end(slot), |delay| self.start(slot + delay))
+    }
+
+    /// The slot that `time` is in can carry a scheduling request.
+    pub(super) fn can_request(&self, time: Instant) -> bool {
+        self.plan(self.containing(time)).uplink_control
+    }
+
+    /// `time` if a scheduling request can be sent then; else the start of the next slot in which it
+    /// can.
+    pub(super) fn next_request(&self, time: Instant) -> Instant {
+        match self.can_request(time) {
+            true => time,
+            false => self.start(self.find(self.containing(time), |plan| plan.uplink_control)),
+        }
+    }
+
+    /// The end of the slot of a scheduling request at `time`.
+    pub(super) fn request_end(&self, time: Instant) -> Instant {
+        self.end(self.containing(time))
+    }
+
+    /// Some of these occasions are in slots that can carry a request.
+    pub(super) fn meets(&self, occasions: Occasions) -> bool {
+        let mut at = occasions.at_or_after(Instant::ZERO);
+        // After that many the pattern and the occasions are where they were.
+        (0..self.plans.len()).any(|_| {
+            let found = self.can_request(at);
+            at = occasions.at_or_after(at + Duration::from_nanos(1));
+            found
+        })
+    }
+
+    /// LTE's timing of DRX timers applies.
+    pub(super) const fn is_lte(&self) -> bool {
+        self.is_lte
+    }
+
+    /// The UE is told how its PUSCH fared: LTE's PHICH.
+    pub(super) const fn answers_uplink(&self) -> bool {
+        self.is_lte
+    }
+
+    /// Every UE may send when it has something: nobody asks, reports or grants.
+    pub(super) const fn has_standing_grants(&self) -> bool {
+        self.standing_grants
+    }
+
+    /// A block is meant to take several transmissions, and ends when it is decoded (EV-DO): what
+    /// link adaptation counts is whether it was.
+    pub(super) const fn ends_early(&self) -> bool {
+        self.ends_early
+    }
+
+    pub(super) fn link(&self, direction: Direction) -> &CarrierLink {
+        match direction {
+            Direction::Downlink => &self.downlink,
+            Direction::Uplink => &self.uplink,
+        }
+    }
+
+    fn plan(&self, slot: u64) -> &SlotPlan {
+        &self.plans[(slot % self.plans.len() as u64) as usize]
+    }
+
+    /// The first slot at or after `slot` that `fits`; every pattern has one.
+    fn find(&self, slot: u64, fits: impl Fn(&SlotPlan) -> bool) -> u64 {
+        let period = self.plans.len() as u64;
+        (slot..slot + period).find(|&slot| fits(self.plan(slot))).unwrap_or(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! The carriers of UMTS.
+
+use airpath_base::Duration;
+
+use crate::umts::{self, DchRate, EdchCategory, EdchTti, HsdpaCategory};
+
+/// A UMTS FDD carrier of 5 MHz. Every UE of a cell has the same categories and rates.
+///
+/// Slots are subframes of 2 ms. SINR is that of all HS-PDSCHs (of the E-DCH, of the DCH) together
+/// over a chip's noise and interference, before the despreader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UmtsCarrier {
+    /// What carries the downlink in CELL_DCH.
+    pub downlink: UmtsDownlink,
+    /// What carries the uplink in CELL_DCH.
+    pub uplink: UmtsUplink,
+}
+
+/// What carries data to the UE: a dedicated channel, or HSDPA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UmtsDownlink {
+    /// HSDPA: one UE has the TTI, with all codes and all power.
+    HsDsch {
+        /// Of the UEs.
+        category: HsdpaCategory,
+        /// HS-PDSCHs of the cell, 1 to 15. A CQI whose row has more counts as the last that has
+        /// not.
+        codes: u32,
+    },
+    /// A dedicated channel for each UE.
+    Dch(DchRate),
+}
+
+/// A UMTS uplink. UEs do not share it: what they share is the noise rise, of which each has a
+/// part, its serving grant ([`UeConfig::configured`](super::UeConfig::configured)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UmtsUplink {
+    /// HSUPA.
+    EDch {
+        /// Of the UEs; it has the TTI.
+        category: EdchCategory,
+        /// Transmission time interval.
+        tti: EdchTti,
+    },
+    /// A dedicated channel for each UE.
+    Dch(DchRate),
+}
+
+impl UmtsCarrier {
+    /// HSDPA category 10 on 15 codes, HSUPA category 6 with a TTI of 2 ms.
+    pub fn hspa() -> Self {
+        let category = HsdpaCategory::new(10).expect("it listens in every TTI");
+        let edch = EdchCategory::new(6).expect("there is one");
+        Self {
+            downlink: UmtsDownlink::HsDsch { category, codes: umts::HS_CODES },
+            uplink: UmtsUplink::EDch { category: edch, tti: EdchTti::Ms2 },
+        }
+    }
+
+    /// Release 99: 384 kb/s down, 64 kb/s up.
+    pub const fn release_99() -> Self {
+        Self {
+            downlink: UmtsDownlink::Dch(DchRate::Kbps384),
+            uplink: UmtsUplink::Dch(DchRate::Kbps64),
+        }
+    }
+}
+
+impl UmtsDownlink {
+    /// Transmission time interval.
+    pub const fn tti(self) -> Duration {
+        match self {
+            Self::HsDsch { .. } => umts::SUBFRAME,
+            Self::Dch(rate) => rate.tti(),
+        }
+    }
+}
+
+impl UmtsUplink {
+    /// Transmission time interval.
+    pub const fn tti(self) -> Duration {
+        match self {
+            Self::EDch { tti, .. } => tti.duration(),
+            Self::Dch(rate) => rate.tti(),
+        }
+    }
+
+    /// The largest block in bytes; 0 if the category has no such TTI.
+    pub const fn most_bytes(self) -> u32 {
+        match self {
+            Self::EDch { category, tti } => match category.most_bits(tti) {
+                Some(bits) => bits / 8,
+                None => 0,
+            },
+            Self::Dch(rate) => rate.bits() / 8,
+        }
+    }
+}

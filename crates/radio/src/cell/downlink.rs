@@ -1,0 +1,325 @@
+//! The base station's downlink, and the UE's reception of it.
+
+use airpath_base::{Direction, Instant};
+
+use super::access::UplinkAccess;
+use super::event::{BlockEvent, RadioEventKind};
+use super::event_queue::EventKind;
+use super::ue::{Link, MacPdu, Readiness, Ue};
+use super::{Cell, SlotSizes};
+use crate::harq::{Outcome, ProcessId};
+use crate::mac::drx::{Transmission, TransmissionKind};
+use crate::mac::rach::Preamble;
+use crate::scheduler::{AllocationKind, Candidate, Retransmission, UeId};
+
+const DOWN: Direction = Direction::Downlink;
+
+impl Cell {
+    /// Schedules and sends the PDSCH of `slot`.
+    pub(super) fn downlink_slot(&mut self, slot: u64) {
+        let Some(class) =
+            self.carrier.class(DOWN, slot).filter(|_| !self.downlink.active.is_empty())
+        else {
+            return;
+        };
+        let now = self.carrier.start(slot);
+        let mut active = core::mem::take(&mut self.downlink.active);
+        self.downlink.candidates.clear();
+        active.retain(|&index| self.is_candidate(index, class, now));
+        debug_assert!(self.downlink.active.is_empty(), "nobody is activated meanwhile");
+        self.downlink.active = active;
+        let sizes = SlotSizes { ues: &self.ues, carrier: &self.carrier, direction: DOWN, class };
+        let side = &mut self.downlink;
+        let prbs = self.carrier.downlink.room();
+        let allocations = side.scheduler.allocate(now, prbs, &side.candidates, &sizes);
+        side.allocations.clear();
+        side.allocations.extend_from_slice(allocations);
+        for at in 0..self.downlink.allocations.len() {
+            let allocation = self.downlink.allocations[at];
+            let index = allocation.ue.0;
+            match allocation.kind {
+                AllocationKind::New => self.send_new(index, slot, class, allocation.prbs),
+                AllocationKind::Retransmission => {
+                    let harq = &self.ues[index as usize].down.harq;
+                    if let Some(process) = harq.retransmission(now) {
+                        self.send_block(index, slot, process, false);
+                    }
+                }
+            }
+            self.collect_drops(index);
+            self.arm(index, now);
+        }
+    }
+
+    /// Decides whether the scheduler can use a UE's downlink, and looks at it then.
+    pub(super) fn consider_downlink(&mut self, index: u32, now: Instant) {
+        let eligible = self.downlink.eligible_at(index, now);
+        let ue = &mut self.ues[index as usize];
+        let readiness = ue.downlink_readiness(now, eligible);
+        if ue.down.note(readiness) {
+            self.downlink.activate(index);
+        }
+    }
+
+    /// Makes an active UE a candidate for the slot at `now`, or lets go of it. Nothing is worked
+    /// out again for a UE to which nothing has happened: of many busy ones that is most.
+    fn is_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
+        let known = self.downlink.recall(index, class, now);
+        if let (Some(known), false) = (known, cfg!(debug_assertions)) {
+            self.downlink.candidates.push(known);
+            return true;
+        }
+        let stays = self.update_candidate(index, class, now);
+        debug_assert!(
+            known.is_none() || known.as_ref() == self.downlink.candidates.last(),
+            "UE {index} at {now:?}: {known:?}"
+        );
+        stays
+    }
+
+    fn update_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
+        let eligible = self.downlink.eligible_at(index, now);
+        let ue = &mut self.ues[index as usize];
+        // Timers that end by now were in the event queue, and are done.
+        ue.admit(|arrival| arrival <= now);
+        let readiness = ue.downlink_readiness(now, eligible);
+        let stays = ue.down.note(readiness);
+        if stays {
+            let carrier = &self.carrier.downlink;
+            let fach = ue.access.fach(now);
+            let mcs = match fach {
+                None => ue.down.choose_mcs(now, carrier, self.carrier.slot()),
+                Some(fach) => ue.down.common_mcs(&fach, carrier),
+            };
+            let retransmission = ue.down.harq.retransmission(now);
+            let retransmission = retransmission.map(|process| Retransmission {
+                prbs: ue.down.harq.payload(process).prbs,
+                since: ue.down.harq.payload(process).failed,
+            });
+            let new = ue.down.harq.free(now).is_some() && eligible <= now;
+            let candidate = Candidate {
+                ue: UeId(index),
+                backlog: if new { ue.needed(DOWN, now) } else { 0 },
+                bits_per_prb: carrier.bits_per_prb(class, mcs),
+                retransmission,
+            };
+            self.downlink.candidates.push(candidate);
+            if let Some(until) = ue.same_until(now)
+                && !self.downlink.scheduler.is_capped(UeId(index))
+            {
+                self.downlink.remember(candidate, class, until);
+            }
+        } else {
+            self.collect_drops(index);
+            self.arm(index, now);
+        }
+        stays
+    }
+
+    fn send_new(&mut self, index: u32, slot: u64, class: usize, prbs: u32) {
+        let now = self.carrier.start(slot);
+        let ue = &mut self.ues[index as usize];
+        let Some(process) = ue.down.harq.free(now) else { return };
+        let mcs = ue.down.mcs;
+        let size = self.carrier.downlink.bytes(class, mcs, prbs);
+        let size = ue.access.fach(now).map_or(size, |fach| ue.down.bounded_block(fach.bytes, size));
+        let pdu = ue.down.harq.payload_mut(process);
+        pdu.block.clear();
+        let used = ue.bearer.fill(DOWN, now, size, &mut pdu.block);
+        if ue.is_accounted() {
+            ue.down.note_left(ue.bearer.buffered_bytes(DOWN, now));
+        }
+        let pdu = ue.down.harq.payload_mut(process);
+        if used == 0 {
+            // All that waited was dropped, or the window is full.
+            return;
+        }
+        *pdu = MacPdu {
+            block: core::mem::take(&mut pdu.block),
+            report: None,
+            assembled: now,
+            failed: now,
+            size,
+            used,
+            prbs,
+            mcs,
+            granted: true,
+        };
+        self.send_block(index, slot, process, true);
+    }
+
+    fn send_block(&mut self, index: u32, slot: u64, process: ProcessId, is_new: bool) {
+        let (now, end, feedback) = (
+            self.carrier.start(slot),
+            self.carrier.block_end(DOWN, slot),
+            self.carrier.feedback(slot),
+        );
+        let ue = &mut self.ues[index as usize];
+        let end = ue.access.fach(now).map_or(end, |fach| now + fach.downlink_time);
+        let decoded = ue.down.send(process, is_new, (now, feedback), &self.carrier.downlink);
+        log_block(ue, DOWN, process, decoded, (now, end), &mut self.out);
+        if decoded {
+            ue.down.receive(process, now, end);
+            self.events.add(end + ue.processing, index, EventKind::Block(DOWN));
+        }
+        self.events.add(feedback, index, EventKind::Feedback(DOWN));
+        let kind = if is_new { TransmissionKind::New } else { TransmissionKind::Retransmission };
+        // TS 38.321 5.7: after the end of the feedback; TS 36.321 5.7: in the subframe of the
+        // assignment
+        let harq_rtt_starts = if self.carrier.is_lte() { now } else { feedback };
+        let process = process.0;
+        let announced = Transmission { direction: DOWN, kind, process, harq_rtt_starts };
+        ue.access.on_transmission(now, &announced);
+        ue.access.on_activity(now);
+        ue.access.align(now);
+    }
+
+    /// A decoded block reaches RLC: in the UE, or in the base station.
+    pub(super) fn on_block(&mut self, index: u32, direction: Direction, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        ue.settle(now, &mut self.out);
+        if let Some((_, block)) = ue.link(direction).arriving.pop_front() {
+            let out = &mut self.out;
+            ue.bearer.on_block(direction, now, &block, &mut |at, packet| {
+                out.depart(direction, index, at, packet);
+            });
+            ue.link(direction).recycle(block);
+        }
+        self.collect_drops(index);
+        // A STATUS may have to be sent back, and one that came may have something to be sent again.
+        self.update_uplink(index, now);
+        self.consider_downlink(index, now);
+    }
+
+    /// HARQ feedback of either direction has arrived.
+    pub(super) fn on_feedback(&mut self, index: u32, direction: Direction, now: Instant) {
+        let answered = self.carrier.answers_uplink();
+        let ue = &mut self.ues[index as usize];
+        ue.settle(now, &mut self.out);
+        while let Some(feedback) = ue.link(direction).harq.poll_feedback(now) {
+            let link = ue.link(direction);
+            let counts = match self.carrier.ends_early() {
+                true => feedback.outcome != Outcome::Retransmit,
+                false => feedback.transmissions == 1,
+            };
+            if counts {
+                link.adaptation.on_feedback(feedback.outcome.is_ack());
+            }
+            let process = feedback.process;
+            match feedback.outcome {
+                Outcome::Acknowledged => {
+                    if let Some(drx) = &mut ue.access.drx {
+                        match direction {
+                            DOWN => drx.on_decoded(now, process.0),
+                            // TS 36.321 5.7: PHICH. NR has none: the timer starts (TS 38.321 5.7).
+                            Direction::Uplink if answered => drx.on_acknowledged(now, process.0),
+                            Direction::Uplink => {}
+                        }
+                    }
+                }
+                Outcome::Retransmit => {
+                    // Since when it has waited, for the scheduler.
+                    link.harq.payload_mut(process).failed = now;
+                }
+                Outcome::Lost | Outcome::FalselyAcknowledged => {
+                    link.counters.lost_blocks += 1;
+                    let bytes = link.harq.payload(process).size;
+                    let spare = core::mem::take(&mut link.harq.payload_mut(process).block);
+                    ue.bearer.on_loss(direction, now, &spare);
+                    let pdu = ue.link(direction).harq.payload_mut(process);
+                    pdu.block = spare;
+                    pdu.block.clear();
+                    self.out.log(now, index, || RadioEventKind::Lost { direction, bytes });
+                    if direction == Direction::Uplink {
+                        // What it held may have been a report: the base station asks.
+                        ue.access.estimate.on_transport_block(now, bytes);
+                        ue.access.estimate.on_request(now);
+                    }
+                }
+            }
+        }
+        self.collect_drops(index);
+        match direction {
+            DOWN => self.consider_downlink(index, now),
+            Direction::Uplink => self.consider_uplink(index, now),
+        }
+    }
+}
+
+impl Ue {
+    /// Until when the scheduler finds the downlink as it is, if nothing happens to the UE before;
+    /// timers are something that happens. `None`: not for sure.
+    fn same_until(&self, now: Instant) -> Option<Instant> {
+        let UplinkAccess { rrc, drx, alignment, .. } = &self.access;
+        if rrc.is_some() || drx.is_some() || alignment.is_some() || self.down.synchronous {
+            return None;
+        }
+        if self.down.harq.next_retransmission(now).is_some() {
+            return None;
+        }
+        let arrives = |link: &Link| link.incoming.front().map(|head| head.0);
+        let report = self.down.next_report(now);
+        Instant::earliest([arrives(&self.down), arrives(&self.up), Some(report)])
+    }
+
+    /// Whether, and from when, the downlink can be scheduled; data may be sent from `eligible` on.
+    pub(super) fn downlink_readiness(&mut self, now: Instant, eligible: Instant) -> Readiness {
+        let again = self.down.harq.next_retransmission(now);
+        let new = self.bearer.is_ready(DOWN, now);
+        if again.is_none() && !new {
+            return Readiness::Never;
+        }
+        if let Some(rrc) = &mut self.access.rrc {
+            let ready = rrc.request(now, DOWN, || self.bearer.buffered_bytes(DOWN, now));
+            let ready = rrc.fach(now).map_or(ready, |fach| fach.downlink.at_or_after(ready));
+            if ready > now {
+                return Readiness::At(ready);
+            }
+        }
+        if !self.access.is_aligned(now) {
+            // TS 38.321 5.1.1: a PDCCH order
+            return match self.access.hears(now) {
+                true => {
+                    self.access.order_random_access(now, Preamble::ContentionFree);
+                    Readiness::Never
+                }
+                false => Readiness::At(self.access.next_hearing(now)),
+            };
+        }
+        let new = (new && self.down.harq.free(now).is_some()).then_some(eligible);
+        match Instant::earliest([again, new]) {
+            None => Readiness::Never,
+            Some(at) if at > now => Readiness::At(at),
+            Some(_) if !self.access.hears(now) => Readiness::At(self.access.next_hearing(now)),
+            Some(_) => Readiness::Now,
+        }
+    }
+}
+
+pub(super) fn log_block(
+    ue: &Ue,
+    direction: Direction,
+    process: ProcessId,
+    decoded: bool,
+    (at, end): (Instant, Instant),
+    out: &mut super::Output,
+) {
+    out.log(at, ue.index, || {
+        let link = match direction {
+            DOWN => &ue.down,
+            Direction::Uplink => &ue.up,
+        };
+        let &MacPdu { mcs, prbs, size, used, .. } = link.harq.payload(process);
+        RadioEventKind::Block(BlockEvent {
+            direction,
+            end,
+            process: process.0,
+            transmission: link.harq.transmissions(process),
+            decoded,
+            mcs,
+            prbs,
+            bytes: size,
+            used,
+        })
+    });
+}

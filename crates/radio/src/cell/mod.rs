@@ -1,0 +1,413 @@
+//! The cell: one base station, many UEs, both directions.
+//!
+//! A slot engine joins the parts beside it: bearers (`rlc`), HARQ, link adaptation, schedulers,
+//! and the UE's procedures (`mac`, `rrc`). Work is done in slots in which something can happen;
+//! an idle UE has no slots and no events.
+//!
+//! What counts as one slot: PDCCH, PDSCH and PUSCH take a whole slot and are received at its end;
+//! what of a slot TDD gives to one direction decides how much fits, not when it ends. PDCCH never
+//! fails and has room for all. The downlink is scheduled in the slot of its PDSCH: K_0 adds to the
+//! base station's processing. In UMTS and EV-DO a block may take several slots.
+//!
+//! There, every UE has an uplink channel of its own and a standing grant: it neither asks nor
+//! reports.
+//!
+//! Where the specification leaves it open, this base station
+//! - answers a scheduling request by a grant of a configured size, and ignores requests while a
+//!   grant is on its way;
+//! - adds room for headers to what was reported;
+//! - assumes that a full block without a report, or one that HARQ lost, hides more: a UE whose
+//!   grant was just too small would otherwise be silent until retxBSR-Timer.
+//!
+//! Not here: several bearers of a UE, signalling bearers, PDCCH load and errors, PUCCH errors but
+//! missed requests, semi-persistent downlink, radio link failure (RLC goes on after
+//! maxRetxThreshold, random access after preambleTransMax), carrier aggregation. A UE can leave and
+//! join: handover is the RAN's ([`ran`](super::ran)).
+
+mod access;
+mod asking;
+mod carrier;
+mod config;
+mod departure;
+mod direction_scheduler;
+mod downlink;
+mod event;
+mod event_queue;
+mod grant;
+mod meter;
+mod moving;
+mod output;
+mod presence;
+mod procedures;
+mod pusch;
+mod stalled;
+mod ue;
+mod uplink;
+mod waits;
+
+use std::collections::VecDeque;
+
+use airpath_base::{Direction, Drop, Duration, Instant, Packet};
+
+use crate::scheduler::Scheduler;
+use airpath_queue::Load;
+use carrier::Carrier;
+pub use config::{
+    Access, AlignmentConfig, BaseStationConfig, CellConfig, CellConfigError, LteCarrier, LteDuplex,
+    LteLayers, NrCarrier, NrDuplex, NrLink, UeConfig, UeLinkConfig, UeProcessing, UmtsCarrier,
+    UmtsDownlink, UmtsUplink,
+};
+pub use departure::{CellDeparture, UeIndex};
+use direction_scheduler::{DirectionScheduler, SlotSizes};
+pub use event::{BlockEvent, GrantCause, RadioEvent, RadioEventKind};
+use event_queue::{EventKind, EventQueue};
+use grant::Grant;
+pub use meter::{AccessCounters, RadioCounters, UeMeter};
+pub use moving::{UeContext, UeState};
+use output::{Output, collect_drops};
+pub use stalled::{Stalled, WaitsFor};
+use ue::Ue;
+
+/// A base station and its UEs.
+///
+/// Used like a `Path` of `airpath-path` with two directions: [`enqueue`](Cell::enqueue) with times
+/// that never decrease, come back at [`next_event`](Cell::next_event), [`poll`](Cell::poll) until
+/// `None`. Nothing depends on when it is polled.
+///
+/// ```
+/// use airpath_base::{Ecn, FlowId, Instant, Packet, Payload, Tunnel};
+/// use airpath_base::Direction;
+/// use airpath_radio::cell::{Cell, CellConfig, NrCarrier, UeConfig, UeIndex};
+///
+/// let config = CellConfig::nr(NrCarrier::n78_100_mhz());
+/// let mut cell = Cell::new(&config, &[UeConfig::plain(&config.access)], 1);
+/// let packet = Packet {
+///     flow: FlowId(0),
+///     size: 1500,
+///     ecn: Ecn::NotEct,
+///     tunnel: Tunnel::default(),
+///     journey: None,
+///     payload: Payload::Opaque(1),
+/// };
+/// cell.enqueue(Instant::ZERO, Direction::Downlink, UeIndex(0), packet);
+/// let departure = loop {
+///     let at = cell.next_event().expect("it is on its way");
+///     if let Some(departure) = cell.poll(at) {
+///         break departure;
+///     }
+/// };
+/// // 0.5 ms in the base station, but slot 1 begins then; slot 1; 0.5 ms in the UE.
+/// assert_eq!(departure.at.as_nanos(), 1_500_000);
+/// ```
+#[derive(Debug)]
+pub struct Cell {
+    carrier: Carrier,
+    config: CellConfig,
+    configs: Vec<UeConfig>,
+    seed: u64,
+    ues: Vec<Ue>,
+    downlink: DirectionScheduler,
+    uplink: DirectionScheduler,
+    events: EventQueue,
+    /// Granted, in order of their slots.
+    grants: VecDeque<Grant>,
+    /// UEs with a configured grant.
+    configured: Vec<u32>,
+    /// The first slot that is not over and done with.
+    cursor: u64,
+    /// Everything until then is done.
+    done: Option<Instant>,
+    /// When the event queue or a slot has work next.
+    due: Option<Instant>,
+    out: Output,
+    /// Entered, and neither dropped nor polled.
+    inside: Load,
+}
+
+impl Cell {
+    /// A cell at the beginning of SFN 0, with `ues` that are there already. Random numbers come
+    /// from streams called `ue.0.down.harq` and so on.
+    ///
+    /// Panics where [`UeConfig::check`] or [`CellConfig::check`] finds something wrong.
+    pub fn new(config: &CellConfig, ues: &[UeConfig], seed: u64) -> Self {
+        config.check().expect("a checked configuration of the cell");
+        let carrier = Carrier::new(config);
+        let mut cell = Self {
+            downlink: DirectionScheduler::new(Scheduler::new(config.downlink_scheduler)),
+            uplink: DirectionScheduler::new(Scheduler::new(config.uplink_scheduler)),
+            ues: Vec::with_capacity(ues.len()),
+            events: EventQueue::default(),
+            grants: VecDeque::new(),
+            configured: Vec::new(),
+            cursor: 0,
+            done: None,
+            due: None,
+            out: Output::default(),
+            inside: Load::default(),
+            config: config.clone(),
+            configs: ues.to_vec(),
+            seed,
+            carrier,
+        };
+        for (index, ue) in (0..).zip(ues) {
+            ue.check(config).expect("a checked configuration of the UE");
+            cell.downlink.scheduler.add_ue(ue.downlink.cap);
+            cell.uplink.scheduler.add_ue(ue.uplink.cap);
+            cell.ues.push(Ue::new(index, ue, config, &cell.carrier, (seed, 0)));
+            if ue.configured.is_some() {
+                cell.configured.push(index);
+            }
+            cell.consider_uplink(index, Instant::ZERO);
+            cell.arm(index, Instant::ZERO);
+        }
+        cell.find_due();
+        cell
+    }
+
+    /// Resource blocks that a direction has in a second; 0 where it has none to share.
+    pub fn blocks_per_s(&self, direction: Direction) -> f64 {
+        self.carrier.blocks_per_s(direction)
+    }
+
+    /// Number of UEs.
+    pub fn ues(&self) -> u32 {
+        // Built from a list that was numbered in 32 bits.
+        self.ues.len() as u32
+    }
+
+    /// A packet comes to the base station, or to the UE's radio. Everything until `now` is done
+    /// first, so that it can use slots that begin later only.
+    pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: Packet) {
+        self.advance(now);
+        self.inside.add(&packet);
+        self.out.log(now, ue.0, || event::RadioEventKind::Enters {
+            direction,
+            flow: packet.flow,
+            bytes: packet.size,
+        });
+        if let Some(id) = packet.journey {
+            // A request need not wait until the packet is prepared.
+            let at_once = direction == Direction::Uplink;
+            self.ues[ue.0 as usize].bearer.direction(direction).arrive(now, id, at_once);
+        }
+        let link = self.ues[ue.0 as usize].link(direction);
+        link.incoming_load.add(&packet);
+        link.incoming.push_back((now + link.processing, packet));
+        if link.incoming.len() == 1 && self.ues[ue.0 as usize].presence.is_here {
+            self.arm(ue.0, now);
+            self.find_due();
+        }
+    }
+
+    /// When polling can next yield something or has internal work; `None`: not before an enqueue.
+    pub fn next_event(&self) -> Option<Instant> {
+        let departure = self.out.departures.front().map(|departure| departure.at);
+        match (departure, self.due) {
+            (Some(departure), Some(due)) => Some(departure.min(due)),
+            (departure, due) => departure.or(due),
+        }
+    }
+
+    /// The next packet that has left by `now`, in order of leaving.
+    pub fn poll(&mut self, now: Instant) -> Option<CellDeparture> {
+        self.advance(now);
+        if self.out.departures.front()?.at > now {
+            return None;
+        }
+        let departure = self.out.departures.pop_front()?;
+        self.out.load.remove(&departure.packet);
+        self.inside.remove(&departure.packet);
+        Some(departure)
+    }
+
+    /// The next packet that was dropped, UE by UE, not in order of time. Stage 0 is the downlink,
+    /// 1 the uplink.
+    pub fn poll_drop(&mut self) -> Option<Drop> {
+        self.out.drops.pop_front()
+    }
+
+    /// What is inside: entered, and neither returned by `poll` nor dropped.
+    pub fn load(&self) -> Load {
+        self.inside
+    }
+
+    /// Keeps a log from now on, for [`poll_event`](Self::poll_event). Nothing else changes.
+    pub fn keep_log(&mut self) {
+        self.out.log.get_or_insert_with(VecDeque::new);
+    }
+
+    /// The next entry of the log, in the order in which the cell worked them out: by time, but for
+    /// what is decided in advance.
+    pub fn poll_event(&mut self) -> Option<RadioEvent> {
+        self.out.log.as_mut()?.pop_front()
+    }
+
+    /// Brings the cell up to `now` and shows the meters, downlink before uplink, UE by UE.
+    pub fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&UeMeter<'_>)) {
+        for ue in 0..self.ues() {
+            self.observe_ue(now, UeIndex(ue), visit);
+        }
+    }
+
+    /// The same for one UE: whoever wants to know of few need not look at all.
+    pub fn observe_ue(&mut self, now: Instant, ue: UeIndex, visit: &mut dyn FnMut(&UeMeter<'_>)) {
+        self.advance(now);
+        for direction in [Direction::Downlink, Direction::Uplink] {
+            visit(&self.ues[ue.0 as usize].meter(now, direction));
+        }
+    }
+
+    /// Does everything until `now`.
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.work_until(now);
+        }
+        self.done = self.done.max(Some(now));
+    }
+
+    /// What the event queue has comes before the slot that begins then.
+    fn work_until(&mut self, now: Instant) {
+        self.skip_done();
+        loop {
+            let slot = self.next_slot();
+            let slot_at = slot.map(|slot| self.carrier.start(slot));
+            match (self.events.next(), slot, slot_at) {
+                (Some(at), _, slot_at) if at <= now && slot_at.is_none_or(|slot| at <= slot) => {
+                    self.do_event();
+                }
+                (_, Some(slot), Some(at)) if at <= now => self.do_slot(slot),
+                _ => break,
+            }
+        }
+        self.done = self.done.max(Some(now));
+        self.find_due();
+    }
+
+    /// Slots that have begun are over.
+    fn skip_done(&mut self) {
+        if let Some(done) = self.done {
+            self.cursor = self.cursor.max(self.carrier.containing(done) + 1);
+        }
+    }
+
+    /// Finds out when there is work next.
+    fn find_due(&mut self) {
+        self.skip_done();
+        let slot = self.next_slot().map(|slot| self.carrier.start(slot));
+        self.due = match (self.events.next(), slot) {
+            (Some(event), Some(slot)) => Some(event.min(slot)),
+            (event, slot) => event.or(slot),
+        };
+    }
+
+    /// The next slot in which something can happen.
+    fn next_slot(&self) -> Option<u64> {
+        let mut next = self.grants.front().map_or(u64::MAX, |grant| grant.slot);
+        if !self.downlink.active.is_empty() {
+            next = next.min(self.carrier.next_downlink(self.cursor));
+        }
+        if !self.uplink.active.is_empty() {
+            next = next.min(self.carrier.next_granting(self.cursor));
+        }
+        (next < u64::MAX).then_some(next)
+    }
+
+    fn do_slot(&mut self, slot: u64) {
+        self.cursor = slot;
+        self.downlink_slot(slot);
+        self.grant_uplink(slot);
+        self.send_granted(slot);
+        self.cursor = slot + 1;
+    }
+
+    fn do_event(&mut self) {
+        let Some(due) = self.events.pop() else { return };
+        // Slots before had nothing to do.
+        self.cursor = self.cursor.max(self.carrier.at_or_after(due.at));
+        if !self.ues[due.ue as usize].presence.concerns(due.number) {
+            // It has left since.
+            return;
+        }
+        match due.kind {
+            EventKind::Block(direction) => self.on_block(due.ue, direction, due.at),
+            EventKind::Feedback(direction) => self.on_feedback(due.ue, direction, due.at),
+            EventKind::Received => self.on_received(due.ue, due.at),
+            EventKind::Request => self.on_request(due.ue, due.at),
+            EventKind::Wake => {
+                let armed = &mut self.ues[due.ue as usize].armed;
+                if *armed != Some(due.at) {
+                    // An earlier one was added since.
+                    return;
+                }
+                *armed = None;
+                self.wake(due.ue, due.at);
+            }
+            EventKind::LogDrx => return self.log_drx(due.ue, due.at),
+        }
+        self.arm(due.ue, due.at);
+    }
+
+    /// Something has happened to a UE: puts the next time at which it has something to do in the
+    /// event queue.
+    fn arm(&mut self, index: u32, now: Instant) {
+        self.downlink.forget(index);
+        self.reconsider(index, now);
+        if self.out.log.is_some() {
+            self.log_drx(index, now);
+        }
+        if self.ues[index as usize].is_accounted() {
+            self.note_waits(index, now);
+        }
+        let ue = &mut self.ues[index as usize];
+        let Some(at) = ue.next_wake(now, &self.carrier) else { return };
+        if ue.armed.is_none_or(|armed| at < armed) {
+            ue.armed = Some(at);
+            self.events.add(at, index, EventKind::Wake);
+        }
+    }
+
+    /// Logs the state of DRX if it is another, and comes back at its next change.
+    fn log_drx(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        let Some(drx) = &mut ue.access.drx else { return };
+        let state = drx.state(now);
+        let change = drx.next_change(now).map(|at| at.max(now + Duration::from_nanos(1)));
+        if ue.access.drx_logged != Some(state) {
+            ue.access.drx_logged = Some(state);
+            self.out.log(now, index, || event::RadioEventKind::Drx(state));
+        }
+        ue.drx_log_due = ue.drx_log_due.filter(|&at| at > now);
+        if let Some(at) = change.filter(|&at| ue.drx_log_due.is_none_or(|due| at < due)) {
+            ue.drx_log_due = Some(at);
+            self.events.add(at, index, EventKind::LogDrx);
+        }
+    }
+
+    /// What waits for the UE to wake up may be able to go earlier than it seemed.
+    fn reconsider(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        if ue.access.drx.is_none() {
+            return;
+        }
+        let (downlink, uplink) = (ue.down.wait.is_some(), ue.up.wait.is_some());
+        if ue.access.request_wait.take().is_some() {
+            ue.access.request_uplink(now);
+        }
+        if downlink {
+            self.consider_downlink(index, now);
+        }
+        if uplink {
+            self.consider_uplink(index, now);
+        }
+    }
+
+    /// Moves what a UE's buffers have dropped to the cell's list.
+    fn collect_drops(&mut self, index: u32) {
+        let Self { ues, inside, out, .. } = self;
+        collect_drops(&mut ues[index as usize].bearer, |drop| {
+            inside.remove(&drop.packet);
+            out.drops.push_back(drop);
+        });
+    }
+}

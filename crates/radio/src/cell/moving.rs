@@ -1,0 +1,232 @@
+//! UEs that come and go.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Direction, Drop, DropReason, Instant, Packet};
+
+use super::Cell;
+use super::departure::UeIndex;
+use super::meter::UeMeter;
+use super::output::collect_drops;
+use super::ue::Ue;
+use crate::bearer::{Bearer, Forwarding};
+use crate::mac::drx::DrxState;
+use crate::rrc::RrcState;
+use crate::wait_meter::Wait;
+use airpath_queue::Load;
+
+/// What goes along when a UE changes its cell.
+#[derive(Debug)]
+pub struct UeContext {
+    /// Both ends of the bearer: what is in its buffers, and what PDCP knows.
+    pub bearer: Bearer,
+    /// Packets that were on their way through the processing of base station and UE.
+    incoming: [VecDeque<(Instant, Packet)>; 2],
+    /// State of RRC.
+    pub state: RrcState,
+}
+
+impl UeContext {
+    /// What is in there.
+    pub fn load(&self) -> Load {
+        let waiting = self.incoming.iter().flatten().map(|(_, packet)| packet);
+        waiting.fold(self.bearer.down.load() + self.bearer.up.load(), |mut sum, packet| {
+            sum.add(packet);
+            sum
+        })
+    }
+
+    /// A packet comes while no cell has the UE.
+    pub(crate) fn add(&mut self, now: Instant, direction: Direction, packet: Packet) {
+        self.incoming[direction].push_back((now, packet));
+    }
+
+    /// Does what the bearer's timers ask for.
+    pub(crate) fn on_timer(
+        &mut self,
+        now: Instant,
+        drops: &mut VecDeque<Drop>,
+        deliver: &mut impl FnMut(Direction, Instant, Packet),
+    ) {
+        self.bearer.on_timer(now, deliver);
+        collect_drops(&mut self.bearer, |drop| drops.push_back(drop));
+    }
+
+    /// What one direction's buffers have had so far, and hold.
+    pub(crate) fn show<'a>(&'a self, direction: Direction, meter: &mut UeMeter<'a>) {
+        let (one_way, incoming) = match direction {
+            Direction::Downlink => (&self.bearer.down, &self.incoming[direction]),
+            Direction::Uplink => (&self.bearer.up, &self.incoming[direction]),
+        };
+        meter.queued = incoming.iter().fold(one_way.queued(), |mut sum, (_, packet)| {
+            sum.add(packet);
+            sum
+        });
+        let counters = one_way.counters();
+        meter.sojourn = one_way.sojourn();
+        meter.marked = counters.marked;
+        meter.rlc_retransmissions = counters.retransmitted_pdus;
+    }
+}
+
+/// What a UE does at an instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UeState {
+    /// Connected, where RRC is not modelled.
+    pub rrc: RrcState,
+    /// `None`: without DRX.
+    pub drx: Option<DrxState>,
+}
+
+impl Cell {
+    /// A UE leaves at `now`: MAC is reset and RLC re-established (TS 38.331 5.3.5.5.2, TS 36.331
+    /// 5.3.5.4). What was decoded by then is delivered. Nothing may be enqueued until it joins.
+    pub fn leave(&mut self, now: Instant, ue: UeIndex, forwarding: Forwarding) -> UeContext {
+        self.advance(now);
+        let index = ue.0;
+        let (slot, out) = (self.carrier.slot(), &mut self.out);
+        let ue = &mut self.ues[index as usize];
+        ue.settle(now, out);
+        ue.bearer.down.wait(now, Wait::Handover);
+        ue.bearer.up.wait(now, Wait::Handover);
+        let state = ue.access.rrc_state(now);
+        for direction in [Direction::Downlink, Direction::Uplink] {
+            while let Some((_, block)) =
+                ue.link(direction).arriving.pop_front().filter(|&(end, _)| end <= now)
+            {
+                ue.bearer.on_block(direction, now, &block, &mut |at, packet| {
+                    out.depart(direction, index, at, packet);
+                });
+            }
+            ue.link(direction).capacity.set(now, 0.0, slot);
+        }
+        ue.bearer.reestablish(now, forwarding, &mut |direction, at, packet| {
+            out.depart(direction, index, at, packet);
+        });
+        self.collect_drops(index);
+        self.grants.retain(|grant| grant.ue != index);
+        self.configured.retain(|&other| other != index);
+        for side in [&mut self.downlink, &mut self.uplink] {
+            side.forget(index);
+            side.active.retain(|&other| other != index);
+        }
+        let absent = self.fresh(index, now);
+        let left = core::mem::replace(&mut self.ues[index as usize], absent);
+        let Ue { bearer, down, up, .. } = left;
+        let mut context = UeContext { bearer, incoming: [down.incoming, up.incoming], state };
+        self.inside = self.inside - context.load();
+        if forwarding == Forwarding::Nothing {
+            let reason = DropReason::Handover;
+            for (_, packet) in context.incoming[0].drain(..) {
+                self.out.drops.push_back(Drop { at: now, packet, stage: 0, reason });
+            }
+        }
+        self.find_due();
+        context
+    }
+
+    /// A UE that was not here is from `now` on.
+    pub fn join(&mut self, now: Instant, ue: UeIndex, context: UeContext) {
+        self.advance(now);
+        self.inside = self.inside + context.load();
+        let index = ue.0;
+        let config = &self.configs[index as usize];
+        let ue = &mut self.ues[index as usize];
+        ue.presence.arrive(now, self.events.next_number(), &mut ue.access);
+        ue.bearer = context.bearer;
+        ue.bearer.change_to(&config.downlink.bearer, &config.uplink.bearer);
+        let [down, up] = context.incoming;
+        let Ue { bearer, down: down_link, up: up_link, .. } = &mut *ue;
+        for (link, one_way, brought) in
+            [(down_link, &mut bearer.down, down), (up_link, &mut bearer.up, up)]
+        {
+            link.incoming = brought;
+            // Their processing is over, or goes on here.
+            let mut last = now;
+            for (at, packet) in &mut link.incoming {
+                link.incoming_load.add(packet);
+                if let Some(id) = packet.journey {
+                    one_way.arrive(now, id, false);
+                }
+                last = last.max(*at);
+                *at = last;
+            }
+        }
+        ue.access.arrive(now, context.state);
+        if config.configured.is_some() {
+            self.configured.push(index);
+            self.configured.sort_unstable();
+        }
+        ue.settle(now, &mut self.out);
+        self.collect_drops(index);
+        self.update_uplink(index, now);
+        if context.state.carries_data() && self.ues[index as usize].reportable(now) > 0 {
+            // The message that completes the handover has a buffer status report.
+            self.ues[index as usize].access.estimate.on_request(now);
+        }
+        self.consider_downlink(index, now);
+        self.consider_uplink(index, now);
+        self.arm(index, now);
+        self.find_due();
+    }
+
+    /// SINR in dB of a UE's downlink at `now`, which never decreases: what it measures of this
+    /// cell, whether it is here or not.
+    pub fn measure(&mut self, now: Instant, ue: UeIndex) -> f64 {
+        let quality = self.ues[ue.0 as usize].down.measure(now);
+        self.carrier.downlink.tables.sinr_db(quality)
+    }
+
+    /// Connected, as far as RRC is concerned.
+    pub fn is_connected(&mut self, now: Instant, ue: UeIndex) -> bool {
+        self.advance(now);
+        self.ues[ue.0 as usize].access.is_connected(now)
+    }
+
+    /// What RRC and DRX do.
+    pub fn state(&mut self, now: Instant, ue: UeIndex) -> UeState {
+        self.advance(now);
+        let access = &mut self.ues[ue.0 as usize].access;
+        let rrc = access.rrc_state(now);
+        UeState { rrc, drx: access.drx.as_mut().map(|drx| drx.state(now)) }
+    }
+
+    /// RLC of one direction has reached maxRetxThreshold.
+    pub fn has_failed(&self, ue: UeIndex) -> bool {
+        let bearer = &self.ues[ue.0 as usize].bearer;
+        bearer.down.failed_at().or(bearer.up.failed_at()).is_some()
+    }
+
+    /// What one direction of a UE has had here so far.
+    pub(crate) fn meter(&mut self, now: Instant, ue: UeIndex, way: Direction) -> UeMeter<'_> {
+        self.advance(now);
+        self.ues[ue.0 as usize].meter(now, way)
+    }
+
+    /// When the next entry of the log was made.
+    pub(crate) fn next_logged(&self) -> Option<Instant> {
+        Some(self.out.log.as_ref()?.front()?.at)
+    }
+
+    /// When the next packet that has left by `now` did.
+    pub(crate) fn front(&mut self, now: Instant) -> Option<Instant> {
+        self.advance(now);
+        self.out.departures.front().map(|departure| departure.at).filter(|&at| at <= now)
+    }
+
+    /// The UE as it is while it is elsewhere; only what was counted stays.
+    fn fresh(&mut self, index: u32, now: Instant) -> Ue {
+        let left = &mut self.ues[index as usize];
+        let presence = left.presence.leave(now, &mut left.access);
+        let config = &self.configs[index as usize];
+        let mut ue =
+            Ue::new(index, config, &self.config, &self.carrier, (self.seed, presence.visits));
+        ue.presence = presence;
+        ue.access.counters = left.access.counters;
+        for (link, old) in [(&mut ue.down, &left.down), (&mut ue.up, &left.up)] {
+            link.counters = old.counters;
+            link.capacity = old.capacity;
+        }
+        ue
+    }
+}

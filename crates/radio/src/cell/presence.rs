@@ -1,0 +1,63 @@
+//! Whether a UE is in the cell, and for how long it was.
+
+use airpath_base::{Duration, Instant};
+
+use super::access::UplinkAccess;
+
+/// Where a UE is, as one cell sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Presence {
+    pub(super) is_here: bool,
+    /// How often it has left.
+    pub(super) visits: u32,
+    /// The first event in the event queue that is about this visit.
+    first_event: u64,
+    since: Instant,
+    /// DRX Active Time before `since`, as DRX counts it, and that of earlier visits.
+    not_counted: Duration,
+    awake_before: Duration,
+}
+
+impl Default for Presence {
+    /// Here from the start.
+    fn default() -> Self {
+        Self {
+            is_here: true,
+            visits: 0,
+            first_event: 0,
+            since: Instant::ZERO,
+            not_counted: Duration::ZERO,
+            awake_before: Duration::ZERO,
+        }
+    }
+}
+
+impl Presence {
+    /// An event with that number in the event queue concerns the UE as it is now.
+    #[inline]
+    pub(super) fn concerns(&self, event: u64) -> bool {
+        self.is_here && event >= self.first_event
+    }
+
+    /// It leaves.
+    pub(super) fn leave(&self, now: Instant, access: &mut UplinkAccess) -> Self {
+        let awake_before = self.awake(now, access);
+        Self { is_here: false, visits: self.visits + 1, awake_before, ..*self }
+    }
+
+    /// It comes; events from this number on are about this visit.
+    pub(super) fn arrive(&mut self, now: Instant, event: u64, access: &mut UplinkAccess) {
+        (self.is_here, self.since, self.first_event) = (true, now, event);
+        self.not_counted = access.drx.as_mut().map_or(Duration::ZERO, |drx| drx.awake(now));
+    }
+
+    /// How long it has been in Active Time here; all of its time without DRX.
+    pub(super) fn awake(&self, now: Instant, access: &mut UplinkAccess) -> Duration {
+        let this_visit = match &mut access.drx {
+            _ if !self.is_here => Duration::ZERO,
+            Some(drx) => drx.awake(now) - self.not_counted,
+            None => now - self.since,
+        };
+        self.awake_before + this_visit
+    }
+}

@@ -1,0 +1,308 @@
+//! What a UE does of its own accord: timers, RRC, random access, scheduling requests.
+
+use airpath_base::{Direction, Instant};
+
+use super::Cell;
+use super::access::UplinkAccess;
+use super::asking::Asking;
+use super::carrier::Carrier;
+use super::event::RadioEventKind;
+use super::event_queue::EventKind;
+use super::ue::Ue;
+use crate::mac::bsr::UplinkResource;
+use crate::mac::rach::{Preamble, RachEvent};
+use crate::mac::sr::SrEvent;
+use crate::rrc::RrcState;
+
+impl Cell {
+    /// Something of the UE's own is due.
+    pub(super) fn wake(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        ue.settle(now, &mut self.out);
+        self.collect_drops(index);
+        self.do_rrc(index, now);
+        let access = &mut self.ues[index as usize].access;
+        if access.alignment.as_mut().is_some_and(|alignment| alignment.timer.poll(now)) {
+            // TS 38.321 5.2: flush all HARQ buffers, release PUCCH, clear configured grants
+            access.sr.release(now);
+            access.configured_next = None;
+            self.flush_harq(index, now);
+        }
+        self.do_random_access(index, now);
+        self.send_configured(index, now);
+        self.update_uplink(index, now);
+        self.do_requests(index, now);
+        self.consider_downlink(index, now);
+        self.consider_uplink(index, now);
+    }
+
+    /// What waits in the UE may have changed: tells the buffer status procedure, and asks for a
+    /// connection and for uplink where there is none.
+    pub(super) fn update_uplink(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        let bytes = ue.reportable(now);
+        let access = &mut ue.access;
+        if bytes == 0 && access.bsr.available() == 0 {
+            return;
+        }
+        access.bsr.on_available(now, 0, bytes);
+        if let Some(rrc) = &mut access.rrc
+            && bytes > 0
+            && rrc.request(now, Direction::Uplink, || bytes) > now
+        {
+            return;
+        }
+        let cleared = access.configured.is_none() || !access.is_aligned(now);
+        if !cleared && access.configured_next.is_none() {
+            let first = self.carrier.at_or_after(now).max(access.configured_from);
+            access.plan_configured(&self.carrier, first);
+        }
+        if !self.carrier.has_standing_grants() {
+            access.request_uplink(now);
+        }
+    }
+
+    /// The base station has read a scheduling request.
+    pub(super) fn on_request(&mut self, index: u32, now: Instant) {
+        let estimate = &mut self.ues[index as usize].access.estimate;
+        // A request sent before a grant could reach the UE asks for nothing more.
+        if estimate.outstanding() == 0 {
+            estimate.on_request(now);
+        }
+        self.consider_uplink(index, now);
+    }
+
+    fn do_rrc(&mut self, index: u32, now: Instant) {
+        loop {
+            let ue = &mut self.ues[index as usize];
+            let waits = ue.reportable(now) > 0;
+            let access = &mut ue.access;
+            let Some(change) = access.rrc.as_mut().and_then(|rrc| rrc.poll(now)) else { return };
+            match (change.from, change.to) {
+                (RrcState::CellFach, RrcState::CellDch) => access.configured_next = None,
+                (RrcState::CellDch, RrcState::CellFach) => {
+                    access.configured_next = None;
+                    self.flush_harq(index, now);
+                }
+                (_, RrcState::Connected | RrcState::CellFach | RrcState::CellDch) => {
+                    access.configured_next = None;
+                    access.on_connected(now);
+                    if waits {
+                        // The last message of the setup has a buffer status report.
+                        access.estimate.on_request(now);
+                    }
+                }
+                _ => {
+                    access.forget(now);
+                    self.flush_harq(index, now);
+                }
+            }
+            self.out.log(change.at, index, || RadioEventKind::Rrc(change.to));
+        }
+    }
+
+    /// Ends all HARQ processes: what was not decoded is lost, what was granted void.
+    fn flush_harq(&mut self, index: u32, now: Instant) {
+        self.grants.retain(|grant| grant.ue != index);
+        let Ue { bearer, down, up, access, .. } = &mut self.ues[index as usize];
+        access.grants = 0;
+        up.asking = Asking::Not;
+        access.estimate.on_transport_block(now, u32::MAX);
+        for (link, one_way) in [(down, &mut bearer.down), (up, &mut bearer.up)] {
+            let lost_blocks = &mut link.counters.lost_blocks;
+            link.harq.reset(|pdu| {
+                *lost_blocks += u64::from(!pdu.block.is_empty());
+                one_way.on_loss(now, &pdu.block);
+                pdu.block.clear();
+            });
+        }
+        self.collect_drops(index);
+    }
+
+    fn do_requests(&mut self, index: u32, now: Instant) {
+        let Ue { access, up, .. } = &mut self.ues[index as usize];
+        loop {
+            let next = access.sr.next_event().filter(|&next| next <= now);
+            if let Some(next) = next.filter(|&next| !self.carrier.can_request(next))
+                && access.sr.has_resource()
+            {
+                // TS 38.213 9.2.4, TS 36.213 10.1.5: no uplink there, so no occasion
+                access.sr.defer(self.carrier.next_request(next));
+                continue;
+            }
+            let Some(event) = access.sr.poll(now) else { return };
+            match event {
+                SrEvent::Transmitted { at, count, received } => {
+                    access.counters.requests += 1;
+                    self.out.log(at, index, || RadioEventKind::Request { count, received });
+                    if received {
+                        if up.asking == Asking::Not {
+                            up.asking = Asking::Requested;
+                        }
+                        access.on_activity(now);
+                        let read = self.carrier.request_end(at) + self.config.base_station.grant;
+                        self.events.add(read, index, EventKind::Request);
+                    }
+                }
+                SrEvent::RandomAccess { .. } if access.rach.is_some() => {
+                    access.order_random_access(now, Preamble::ContentionBased);
+                }
+                SrEvent::RandomAccess { .. } => {
+                    // No random access in this cell: the request goes on.
+                    access.sr.restore(now);
+                    access.sr.trigger(now);
+                }
+            }
+            access.tell_drx_of_request(now);
+        }
+    }
+
+    fn do_random_access(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        let bytes = ue.reportable(now);
+        let access = &mut ue.access;
+        while let Some(event) = access.rach.as_mut().and_then(|rach| rach.poll(now)) {
+            match event {
+                RachEvent::Preamble { at, count, window } => {
+                    self.out.log(at, index, || RadioEventKind::Preamble { count });
+                    access.on_activity(now);
+                    if let Some(drx) = &mut access.drx {
+                        drx.on_random_access(now, window.0, window.1);
+                    }
+                }
+                RachEvent::NoResponse { .. } => {}
+                RachEvent::Response { .. } => {
+                    if let Some(alignment) = &mut access.alignment {
+                        alignment.timer.on_response(now, access.rach_kind);
+                    }
+                }
+                RachEvent::Msg3 { until, .. } => {
+                    access.report_in_msg3(now, bytes);
+                    access.on_activity(now);
+                    if let Some(drx) = &mut access.drx {
+                        drx.on_random_access(now, now, until);
+                    }
+                }
+                RachEvent::ContentionLost { .. } => {
+                    if let Some(alignment) = &mut access.alignment {
+                        alignment.timer.on_contention_lost();
+                    }
+                }
+                RachEvent::Complete { at } => {
+                    self.out.log(at, index, || RadioEventKind::RandomAccess);
+                    access.on_random_access_complete(now);
+                }
+                RachEvent::Problem { .. } => {
+                    // TS 38.331 5.3.10.3 makes it a radio link failure; here the UE stays, and
+                    // tries again.
+                    let kind = access.rach_kind;
+                    access.order_random_access(now, kind);
+                }
+            }
+        }
+    }
+}
+
+impl UplinkAccess {
+    /// Triggers a scheduling request if one is wanted and may be sent.
+    pub(super) fn request_uplink(&mut self, now: Instant) {
+        let resource = if self.grants > 0 {
+            UplinkResource::Granted
+        } else if self.configured_next.is_some() {
+            UplinkResource::Configured
+        } else {
+            UplinkResource::None
+        };
+        let pending = self.sr.pending_since().is_some()
+            || self.rach.as_ref().is_some_and(|rach| rach.is_ongoing());
+        if pending || !self.bsr.wants_request(now, resource) {
+            return;
+        }
+        let start = self.drx.as_mut().map_or(now, |drx| drx.uplink_start(now));
+        if start > now {
+            self.request_wait = Some(start);
+        } else {
+            self.sr.trigger(now);
+        }
+    }
+
+    /// Begins random access, unless it is going on.
+    pub(super) fn order_random_access(&mut self, now: Instant, kind: Preamble) {
+        if let Some(rach) = self.rach.as_mut().filter(|rach| !rach.is_ongoing()) {
+            rach.start(now, kind);
+            self.rach_kind = kind;
+            self.counters.random_accesses += 1;
+        }
+    }
+
+    /// Msg3 has a C-RNTI and, if one is due, a buffer status report (TS 38.321 5.1.4, 5.4.5).
+    fn report_in_msg3(&mut self, now: Instant, bytes: u64) {
+        self.bsr.on_available(now, 0, bytes);
+        let plan = self.bsr.plan(now, MSG3_BYTES, u64::MAX);
+        self.msg3 = plan.map(|plan| (now, self.bsr.assemble(now, plan)));
+    }
+
+    fn on_random_access_complete(&mut self, now: Instant) {
+        if let Some(alignment) = &mut self.alignment {
+            alignment.timer.on_contention_resolved();
+        }
+        self.sr.restore(now);
+        if self.rach_kind == Preamble::ContentionBased {
+            // TS 38.321 5.1.5: a PDCCH to the C-RNTI for a new transmission resolves the contention
+            self.on_message(now);
+        }
+        match (self.rach_kind, self.msg3.take()) {
+            (Preamble::ContentionFree, _) => {
+                if let Some(drx) = &mut self.drx {
+                    drx.on_contention_free_response(now);
+                }
+            }
+            (Preamble::ContentionBased, Some((assembled, report))) => {
+                self.estimate.on_report(now, 0, assembled, &report);
+            }
+            (Preamble::ContentionBased, None) => self.estimate.on_request(now),
+        }
+    }
+}
+
+/// Room in Msg3 beside its C-RNTI: enough for a report on one group.
+const MSG3_BYTES: u32 = 4;
+
+impl Ue {
+    /// When the UE next has something to do of its own accord.
+    pub(super) fn next_wake(&mut self, now: Instant, carrier: &Carrier) -> Option<Instant> {
+        let access = &mut self.access;
+        // Behind packets that wait already, new ones change nothing: they are taken in when the
+        // buffer is next looked at.
+        let idle = !self.down.active && self.bearer.down.queued().packets == 0;
+        let downlink = self.down.incoming.front().filter(|_| idle).map(|head| head.0);
+        let idle = self.bearer.up.queued().packets == 0;
+        let reported = access.bsr.available() > 0;
+        let uplink = self.up.incoming.front().filter(|_| idle || !reported);
+        // A request need not wait until the packet is prepared.
+        let uplink = uplink.map(|head| if reported { head.0 } else { now });
+        let connected = access.is_connected(now);
+        let bsr = access.bsr.next_event().filter(|_| connected);
+        let times = [
+            downlink,
+            uplink,
+            self.bearer.next_timer(),
+            bsr,
+            access.sr.next_event(),
+            access.rach.as_ref().and_then(|rach| rach.next_event()),
+            access.alignment.as_ref().and_then(|alignment| alignment.timer.next_event()),
+            access.rrc.as_ref().and_then(|rrc| rrc.next_event()),
+            self.down.wait,
+            self.up.wait,
+            access.request_wait,
+            access.configured_next.map(|slot| carrier.start(slot)),
+        ];
+        let next = Instant::earliest(times);
+        debug_assert!(
+            next.is_none_or(|next| next >= now),
+            "UE {} at {now:?}: {times:?}",
+            self.index
+        );
+        next
+    }
+}

@@ -1,0 +1,68 @@
+//! Buffers that nothing will ever empty: there should be none.
+
+use super::Cell;
+use super::departure::UeIndex;
+use airpath_base::Direction;
+
+/// A buffer that holds something, and for which nothing is going to happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stalled {
+    /// Whose.
+    pub ue: UeIndex,
+    /// Of the buffer: to the UE, or from it.
+    pub direction: Direction,
+    /// What it waits for.
+    pub waits_for: WaitsFor,
+}
+
+/// What a buffer waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaitsFor {
+    /// The scheduler does not know of it.
+    Scheduler,
+    /// All HARQ processes are in use.
+    HarqProcess,
+    /// RLC waits for a STATUS, or its window is full.
+    Status,
+    /// The UE has asked for nothing.
+    Request,
+}
+
+impl Cell {
+    /// The first buffer that holds something although nothing is due for its UE. A bug: the tests
+    /// look for it.
+    pub fn stalled(&self) -> Option<Stalled> {
+        for ue in &self.ues {
+            let due = ue.armed.is_some()
+                || ue.down.active
+                || ue.up.active
+                || !ue.down.arriving.is_empty()
+                || !ue.up.arriving.is_empty()
+                || ue.down.harq.next_feedback().is_some()
+                || ue.up.harq.next_feedback().is_some()
+                || !ue.access.received.is_empty()
+                || self.grants.iter().any(|grant| grant.ue == ue.index);
+            for direction in [Direction::Downlink, Direction::Uplink] {
+                let (link, one_way) = match direction {
+                    Direction::Downlink => (&ue.down, &ue.bearer.down),
+                    Direction::Uplink => (&ue.up, &ue.bearer.up),
+                };
+                let load = one_way.load() + link.incoming_load;
+                if due || load.packets == 0 {
+                    continue;
+                }
+                let waits_for = if !one_way.is_ready() {
+                    WaitsFor::Status
+                } else if link.harq.free(airpath_base::Instant::MAX).is_none() {
+                    WaitsFor::HarqProcess
+                } else if direction == Direction::Uplink {
+                    WaitsFor::Request
+                } else {
+                    WaitsFor::Scheduler
+                };
+                return Some(Stalled { ue: UeIndex(ue.index), direction, waits_for });
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,377 @@
+//! One UE: its bearer, its two links, its uplink access.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Direction, Duration, Instant, Packet, Stream};
+
+use super::access::UplinkAccess;
+use super::asking::Asking;
+use super::carrier::{Carrier, CarrierLink};
+use super::config::{CellConfig, UeConfig, UeLinkConfig};
+use super::departure::UeIndex;
+use super::meter::{AccessCounters, Capacity, RadioCounters, UeMeter};
+use super::output::Output;
+use super::presence::Presence;
+use crate::adaptation::{CqiReport, CqiReporter, LinkAdaptation};
+use crate::bearer::Bearer;
+use crate::channel::{Channel, Quality};
+use crate::harq::{Attempt, Harq, HarqTiming, ProcessId, Reception};
+use crate::mac::bsr::BsrReport;
+use crate::rlc::TransportBlock;
+use crate::rrc::umts::Fach;
+use airpath_queue::Load;
+
+/// A UE and the base station's side of it.
+#[derive(Debug)]
+pub(super) struct Ue {
+    pub(super) index: u32,
+    pub(super) presence: Presence,
+    pub(super) bearer: Bearer,
+    pub(super) down: Link,
+    pub(super) up: Link,
+    pub(super) access: UplinkAccess,
+    /// From the end of a slot to RLC, in the UE.
+    pub(super) processing: Duration,
+    /// The earliest wake-up in the event queue.
+    pub(super) armed: Option<Instant>,
+    /// The earliest change of DRX in the event queue; only while there is a log.
+    pub(super) drx_log_due: Option<Instant>,
+}
+
+/// One direction.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// Packets on their way through the transmitter's processing.
+    pub(super) incoming: VecDeque<(Instant, Packet)>,
+    pub(super) incoming_load: Load,
+    /// How long that takes.
+    pub(super) processing: Duration,
+    channel: Channel,
+    /// Its copy for measurements, which may be asked about times that the other has not reached.
+    measured: Channel,
+    reporter: CqiReporter,
+    /// What is known before the first report: the UE was there before the run began.
+    initial: CqiReport,
+    pub(super) adaptation: LinkAdaptation,
+    pub(super) harq: Harq<MacPdu>,
+    pub(super) synchronous: bool,
+    /// Blocks that will be decoded, or are and on their way through the receiver's processing, and
+    /// the ends of their slots.
+    pub(super) arriving: VecDeque<(Instant, TransportBlock)>,
+    /// Blocks to use again.
+    pool: Vec<TransportBlock>,
+    /// Where packets are accounted for: why what is left has not been sent.
+    pub(super) asking: Asking,
+    /// The scheduler looks at it in every slot.
+    pub(super) active: bool,
+    /// When the scheduler can use it, if nothing happens before.
+    pub(super) wait: Option<Instant>,
+    /// The serving grant in bytes, where there is one; only for the capacity.
+    grant: Option<u32>,
+    /// Bytes of a block that can hold a PDU, and the first MCS that has them.
+    least_block: u32,
+    lowest_mcs: u8,
+    /// MCS of a new block in the slot at hand.
+    pub(super) mcs: u8,
+    pub(super) counters: RadioCounters,
+    pub(super) capacity: Capacity,
+    capacity_mcs: Option<u8>,
+}
+
+/// A block of a HARQ process.
+#[derive(Debug, Default)]
+pub(super) struct MacPdu {
+    pub(super) block: TransportBlock,
+    pub(super) report: Option<BsrReport>,
+    pub(super) assembled: Instant,
+    /// When its last failure was known.
+    pub(super) failed: Instant,
+    /// Bytes, and how many are no padding.
+    pub(super) size: u32,
+    pub(super) used: u32,
+    pub(super) prbs: u32,
+    pub(super) mcs: u8,
+    /// Uplink: by a PDCCH, and not a configured grant.
+    pub(super) granted: bool,
+}
+
+/// When a scheduler can use something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Readiness {
+    /// In this slot.
+    Now,
+    /// From then on, if nothing happens before.
+    At(Instant),
+    /// Not before something happens.
+    Never,
+}
+
+impl Ue {
+    /// A UE on its `visit`-th return, 0 if it was there from the start: its channel is what it
+    /// always is here, all else is drawn anew.
+    pub(super) fn new(
+        index: u32,
+        config: &UeConfig,
+        cell: &CellConfig,
+        carrier: &Carrier,
+        (seed, visit): (u64, u32),
+    ) -> Self {
+        let stream = |name: &str| match visit {
+            1.. if !name.ends_with("channel") => {
+                Stream::new(seed, &format!("ue.{index}.visit.{visit}.{name}"))
+            }
+            _ => Stream::new(seed, &format!("ue.{index}.{name}")),
+        };
+        let down = (Direction::Downlink, cell.base_station.downlink + carrier.dci_lead());
+        let up = (Direction::Uplink, config.processing.uplink);
+        let mut up = Link::new(&config.uplink, up, cell, carrier, &stream);
+        up.grant =
+            config.configured.filter(|_| carrier.has_standing_grants()).map(|grant| grant.bytes);
+        Self {
+            index,
+            presence: Presence::default(),
+            bearer: Bearer::new(&config.downlink.bearer, &config.uplink.bearer, 0),
+            down: Link::new(&config.downlink, down, cell, carrier, &stream),
+            up,
+            access: UplinkAccess::new(config, &stream),
+            processing: config.processing.downlink,
+            armed: None,
+            drx_log_due: None,
+        }
+    }
+
+    pub(super) fn link(&mut self, direction: Direction) -> &mut Link {
+        match direction {
+            Direction::Downlink => &mut self.down,
+            Direction::Uplink => &mut self.up,
+        }
+    }
+
+    /// Takes in what has arrived by `now`, and does what the bearer's timers ask for, each at its
+    /// own time: a timer before an arrival of the same time.
+    pub(super) fn settle(&mut self, now: Instant, out: &mut Output) {
+        while let Some(at) = self.bearer.next_timer().filter(|&at| at <= now) {
+            self.admit(|arrival| arrival < at);
+            let ue = self.index;
+            self.bearer.on_timer(at, &mut |direction, at, packet| {
+                out.depart(direction, ue, at, packet);
+            });
+        }
+        self.admit(|arrival| arrival <= now);
+    }
+
+    /// Whether packets wait outside RLC.
+    pub(super) fn queued(&self, direction: Direction) -> Load {
+        match direction {
+            Direction::Downlink => self.bearer.down.queued() + self.down.incoming_load,
+            Direction::Uplink => self.bearer.up.queued() + self.up.incoming_load,
+        }
+    }
+
+    /// What one direction has had so far.
+    pub(super) fn meter(&mut self, now: Instant, direction: Direction) -> UeMeter<'_> {
+        let awake = self.presence.awake(now, &mut self.access);
+        let queued = self.queued(direction);
+        let (link, one_way, access) = match direction {
+            Direction::Downlink => (&self.down, &self.bearer.down, AccessCounters::default()),
+            Direction::Uplink => (&self.up, &self.bearer.up, self.access.counters),
+        };
+        let counters = one_way.counters();
+        UeMeter {
+            ue: UeIndex(self.index),
+            direction,
+            radio: link.counters,
+            access,
+            queued,
+            sojourn: one_way.sojourn(),
+            marked: counters.marked,
+            rlc_retransmissions: counters.retransmitted_pdus,
+            awake,
+            capacity_bytes: link.capacity.until(now),
+        }
+    }
+
+    /// Bytes that a buffer status report speaks of: also those that the UE still prepares.
+    pub(super) fn reportable(&self, now: Instant) -> u64 {
+        self.bearer.buffered_bytes(Direction::Uplink, now) + self.up.incoming_load.bytes
+    }
+
+    /// Bytes that a block needs for everything that can be sent, headers included, as well as can
+    /// be told before it is put together.
+    pub(super) fn needed(&self, direction: Direction, now: Instant) -> u64 {
+        let packets = match direction {
+            Direction::Downlink => self.bearer.down.queued().packets,
+            Direction::Uplink => self.bearer.up.queued().packets,
+        };
+        match self.bearer.buffered_bytes(direction, now) {
+            0 => 0,
+            bytes => bytes + PACKET_HEADERS * packets + BLOCK_HEADERS,
+        }
+    }
+
+    /// An uplink block would not be empty.
+    pub(super) fn has_uplink(&mut self, now: Instant) -> bool {
+        self.admit(|arrival| arrival <= now);
+        self.bearer.is_ready(Direction::Uplink, now)
+    }
+
+    /// Takes in the arrivals that are due.
+    #[inline]
+    pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
+        let Self { bearer, down, up, .. } = self;
+        for (link, one_way) in [(down, &mut bearer.down), (up, &mut bearer.up)] {
+            while let Some(&(at, packet)) = link.incoming.front().filter(|(at, _)| is_due(*at)) {
+                link.incoming.pop_front();
+                link.incoming_load.remove(&packet);
+                one_way.enqueue(at, packet);
+            }
+        }
+    }
+}
+
+/// RLC and MAC headers of a packet, at most, and of a block (a segment's header, a STATUS).
+const PACKET_HEADERS: u64 = 6;
+const BLOCK_HEADERS: u64 = 12;
+
+impl Link {
+    fn new(
+        config: &UeLinkConfig,
+        (direction, processing): (Direction, Duration),
+        cell: &CellConfig,
+        carrier: &Carrier,
+        stream: &impl Fn(&str) -> Stream,
+    ) -> Self {
+        let side = match direction {
+            Direction::Downlink => "down",
+            Direction::Uplink => "up",
+        };
+        let channel = Channel::new(&config.channel, stream(&format!("{side}.channel")));
+        let tables = &carrier.link(direction).tables;
+        let quality = channel.clone().quality(Instant::ZERO);
+        let (cqi, mcs) = match quality {
+            Quality::Cqi(cqi) => (cqi, None),
+            Quality::Mcs(mcs) => (tables.cqi(tables.sinr_db(quality)), Some(mcs)),
+            _ => (tables.cqi(tables.sinr_db(quality)), None),
+        };
+        let least = config.bearer.rlc.least_block();
+        let holds = |mcs: &u8| carrier.link(direction).most_bytes(*mcs) >= least;
+        let least_block = least;
+        let lowest_mcs = (0..carrier.link(direction).highest_mcs()).find(holds);
+        let harq = Harq::new(config.harq, cell.bler, stream(&format!("{side}.harq")));
+        Self {
+            incoming: VecDeque::new(),
+            incoming_load: Load::default(),
+            processing,
+            reporter: CqiReporter::new(config.report, channel.clone()),
+            measured: channel.clone(),
+            channel,
+            initial: CqiReport { cqi, mcs, measured: Instant::ZERO },
+            adaptation: LinkAdaptation::new(config.mcs),
+            harq,
+            synchronous: matches!(config.harq.timing, HarqTiming::Synchronous { .. }),
+            arriving: VecDeque::new(),
+            pool: Vec::new(),
+            asking: Asking::default(),
+            active: false,
+            wait: None,
+            grant: None,
+            least_block,
+            lowest_mcs: lowest_mcs.unwrap_or(carrier.link(direction).highest_mcs()),
+            mcs: 0,
+            counters: RadioCounters::default(),
+            capacity: Capacity::default(),
+            capacity_mcs: None,
+        }
+    }
+
+    /// The channel as the UE measures it.
+    pub(super) fn measure(&mut self, now: Instant) -> Quality {
+        self.measured.quality(now)
+    }
+
+    /// The MCS of a new block at `now`.
+    pub(super) fn choose_mcs(&mut self, now: Instant, carrier: &CarrierLink, slot: Duration) -> u8 {
+        let report = self.reporter.report(now, &carrier.tables).unwrap_or(self.initial);
+        let mcs = self.adaptation.mcs(&carrier.tables, report).min(carrier.highest_mcs());
+        self.mcs = mcs.max(self.lowest_mcs);
+        if self.capacity_mcs != Some(self.mcs) {
+            self.capacity_mcs = Some(self.mcs);
+            let most = carrier.mean_slot_bytes(self.mcs);
+            let part = self.grant.map_or(1.0, |grant| {
+                f64::from(grant) / f64::from(carrier.most_bytes(self.mcs).max(1))
+            });
+            self.capacity.set(now, most * part.min(1.0), slot);
+        }
+        self.mcs
+    }
+
+    /// When another report counts for the MCS.
+    pub(super) fn next_report(&self, now: Instant) -> Instant {
+        self.reporter.next_report(now)
+    }
+
+    /// The MCS of a block on a common channel: the first that can hold it.
+    pub(super) fn common_mcs(&mut self, fach: &Fach, carrier: &CarrierLink) -> u8 {
+        let holds = |mcs: &u8| carrier.most_bytes(*mcs) >= fach.bytes;
+        let mcs = (self.lowest_mcs..carrier.highest_mcs()).find(holds);
+        self.mcs = mcs.unwrap_or(carrier.highest_mcs());
+        self.mcs
+    }
+
+    /// Bytes of a block that may have `bytes`, or one PDU, and not more than `most`.
+    pub(super) fn bounded_block(&self, bytes: u32, most: u32) -> u32 {
+        bytes.max(self.least_block).min(most)
+    }
+
+    /// Keeps what was found out; whether the scheduler is to look in every slot.
+    pub(super) fn note(&mut self, readiness: Readiness) -> bool {
+        self.active = readiness == Readiness::Now;
+        self.wait = match readiness {
+            Readiness::At(at) => Some(at),
+            Readiness::Now | Readiness::Never => None,
+        };
+        self.active
+    }
+
+    /// Sends the block of `process`, for the first time or again; whether it is decoded.
+    pub(super) fn send(
+        &mut self,
+        process: ProcessId,
+        is_new: bool,
+        (now, feedback): (Instant, Instant),
+        carrier: &CarrierLink,
+    ) -> bool {
+        let sinr_db = carrier.tables.sinr_db(self.channel.quality(now));
+        let attempt = Attempt { now, feedback, sinr_db };
+        let MacPdu { size, used, prbs, mcs, .. } = *self.harq.payload(process);
+        self.counters.prbs += u64::from(prbs);
+        let reception = if is_new {
+            self.counters.blocks += 1;
+            self.counters.block_bytes += u64::from(size);
+            self.counters.used_bytes += u64::from(used);
+            self.counters.mcs_sum += u64::from(mcs);
+            self.harq.start(process, carrier.block(mcs), attempt)
+        } else {
+            self.counters.retransmissions += 1;
+            self.harq.retransmit(process, attempt)
+        };
+        let decoded = reception == Reception::Decoded;
+        self.counters.first_errors += u64::from(is_new && !decoded);
+        decoded
+    }
+
+    /// The block of `process`, in a slot from `now` to `end`, was decoded: takes it out of the
+    /// process, which may be used again before RLC has the block.
+    pub(super) fn receive(&mut self, process: ProcessId, now: Instant, end: Instant) {
+        let spare = self.pool.pop().unwrap_or_default();
+        let mut block = core::mem::replace(&mut self.harq.payload_mut(process).block, spare);
+        (block.times.from, block.times.until) = (now, end);
+        self.arriving.push_back((end, block));
+    }
+
+    /// A block is done with.
+    pub(super) fn recycle(&mut self, mut block: TransportBlock) {
+        block.clear();
+        self.pool.push(block);
+    }
+}

@@ -1,0 +1,94 @@
+//! What packets wait for, where they are accounted for.
+
+use airpath_base::{Direction, Duration, Instant, Journeys, Site};
+
+use super::Cell;
+use super::access::UplinkAccess;
+use super::asking::Asking;
+use super::departure::UeIndex;
+use super::ue::{Link, Ue};
+use crate::wait_meter::Wait;
+
+impl Cell {
+    /// Packets of a UE that is here are accounted for from now on, in two places from `first` on.
+    pub(crate) fn account(&mut self, ue: UeIndex, journeys: &Journeys, first: Site) {
+        self.ues[ue.0 as usize].bearer.account(journeys, first);
+    }
+
+    /// How long packets of one direction of a UE waited to be sent.
+    pub(crate) fn busy(&mut self, now: Instant, ue: UeIndex, direction: Direction) -> Duration {
+        self.ues[ue.0 as usize].bearer.direction(direction).busy(now)
+    }
+
+    /// Something has happened to a UE: what its packets wait for may be something else.
+    pub(super) fn note_waits(&mut self, index: u32, now: Instant) {
+        let standing = self.carrier.has_standing_grants();
+        let ue = &mut self.ues[index as usize];
+        let (down, up) = (ue.downlink_wait(now), ue.uplink_wait(now, standing));
+        ue.bearer.down.wait(now, down);
+        ue.bearer.up.wait(now, up);
+    }
+}
+
+impl Link {
+    /// A block was filled, and so many bytes are left.
+    pub(super) fn note_left(&mut self, bytes: u64) {
+        self.asking = if bytes > 0 { Asking::Known } else { Asking::Not };
+    }
+}
+
+impl UplinkAccess {
+    fn connection_wait(&mut self, now: Instant) -> Option<Wait> {
+        if !self.is_connected(now) {
+            return Some(Wait::Rrc);
+        }
+        let accessing = self.rach.as_ref().is_some_and(|rach| rach.is_ongoing());
+        (accessing || !self.is_aligned(now)).then_some(Wait::RandomAccess)
+    }
+}
+
+impl Ue {
+    fn downlink_wait(&mut self, now: Instant) -> Wait {
+        match self.access.connection_wait(now) {
+            Some(wait) => wait,
+            None if !self.access.hears(now) => Wait::Drx,
+            None if self.down.asking == Asking::Known => Wait::Queue,
+            None => Wait::Slot,
+        }
+    }
+
+    fn uplink_wait(&mut self, now: Instant, standing_grants: bool) -> Wait {
+        let access = &mut self.access;
+        if let Some(wait) = access.connection_wait(now) {
+            return wait;
+        }
+        let unasked = access.proactive_next.is_some() || access.configured_next.is_some();
+        match self.up.asking {
+            Asking::Known => Wait::Queue,
+            Asking::Reported => Wait::Bsr,
+            Asking::Requested => Wait::Grant,
+            Asking::Not if standing_grants => Wait::Slot,
+            Asking::Not if access.request_wait.is_some() => Wait::Drx,
+            Asking::Not if unasked || access.grants > 0 => Wait::Grant,
+            Asking::Not if access.sr.pending_since().is_some() => Wait::Sr,
+            Asking::Not => Wait::Grant,
+        }
+    }
+
+    /// An uplink block was filled, and `left` bytes are left, of which the block may have a report.
+    pub(super) fn note_uplink_left(&mut self, now: Instant, left: u64, granted: bool) {
+        let access = &mut self.access;
+        let known = !granted || access.grants > 0 || access.estimate.wanted(now) > 0;
+        self.up.asking = match (left, known) {
+            (0, _) => Asking::Not,
+            (_, true) => Asking::Known,
+            (_, false) => Asking::Reported,
+        };
+    }
+
+    /// The bearer's packets are accounted for.
+    #[inline]
+    pub(super) fn is_accounted(&self) -> bool {
+        self.bearer.down.is_accounted()
+    }
+}

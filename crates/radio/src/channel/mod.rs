@@ -1,0 +1,99 @@
+//! What the radio channel of one UE is worth at any time: pure, evaluated only when asked.
+//!
+//! A channel is asked at times that never decrease. What it answers at t2 does not depend on
+//! whether it was asked at t1 before (slicing), and a clone asked about an earlier time answers
+//! what the original would have answered then: a CQI reporter holds a clone that lags.
+
+mod fading;
+mod log;
+mod path_loss;
+mod process;
+mod shadowing;
+mod trace;
+
+use std::sync::Arc;
+
+use airpath_base::{Instant, Stream};
+
+pub use fading::FadingConfig;
+pub use log::{ChannelTraceError, LogColumn, Missing};
+pub use path_loss::{Heights, PathLoss};
+pub use process::{LinkBudget, Movement, Process, ProcessConfig};
+pub use shadowing::ShadowingConfig;
+pub use trace::{AtEnd, ChannelTrace, TraceCursor};
+
+/// How good the channel is, in the unit that its source has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Quality {
+    /// Signal to interference and noise ratio in dB.
+    Sinr(f64),
+    /// Channel quality indicator, 0 to 15 (TS 36.213 7.2.3, TS 38.214 5.2.2.1).
+    Cqi(u8),
+    /// Modulation and coding scheme that the network used.
+    Mcs(u8),
+    /// No channel: nothing that is sent arrives.
+    Outage,
+}
+
+/// Where a channel's quality comes from.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ChannelConfig {
+    /// The same at all times.
+    Constant(Quality),
+    /// Recorded.
+    Trace {
+        /// The recording.
+        trace: Arc<ChannelTrace>,
+        /// What follows its end.
+        at_end: AtEnd,
+    },
+    /// Path loss, shadowing and fading of a UE that moves.
+    Process(ProcessConfig),
+}
+
+/// The channel of one UE in one direction.
+///
+/// ```
+/// use airpath_base::{Instant, Stream};
+/// use airpath_radio::channel::{Channel, ChannelConfig, Quality};
+///
+/// let config = ChannelConfig::Constant(Quality::Sinr(20.0));
+/// let mut channel = Channel::new(&config, Stream::new(1, "ue.0.channel"));
+/// assert_eq!(channel.quality(Instant::ZERO), Quality::Sinr(20.0));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Channel(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Constant(Quality),
+    Trace(TraceCursor),
+    Process(Box<Process>),
+}
+
+impl Channel {
+    /// A channel; `stream` is drawn from by the seeded process only.
+    pub fn new(config: &ChannelConfig, stream: Stream) -> Self {
+        Self(match config {
+            ChannelConfig::Constant(quality) => Source::Constant(*quality),
+            ChannelConfig::Trace { trace, at_end } => {
+                Source::Trace(TraceCursor::new(Arc::clone(trace), *at_end))
+            }
+            ChannelConfig::Process(config) => {
+                Source::Process(Box::new(Process::new(config, stream)))
+            }
+        })
+    }
+
+    /// Its quality at `now`, which never decreases from one call to the next.
+    pub fn quality(&mut self, now: Instant) -> Quality {
+        match &mut self.0 {
+            Source::Constant(quality) => *quality,
+            Source::Trace(cursor) => cursor.quality(now),
+            Source::Process(process) => Quality::Sinr(process.sinr_db(now)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

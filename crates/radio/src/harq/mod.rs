@@ -1,0 +1,431 @@
+//! HARQ: stop-and-wait processes side by side, and whether what they carry is decoded.
+//!
+//! One entity is one direction of one UE, sender and receiver in one: the payload stays in its
+//! process until somebody overwrites it. The caller knows slots, TDD patterns and K1; it says when
+//! a transmission's feedback is due.
+
+mod decoding;
+
+use airpath_base::{Duration, Instant, Stream};
+
+pub use decoding::{Block, Combining, Decoding};
+use decoding::{Curve, SoftBuffer};
+
+use super::adaptation::BlerModel;
+
+/// How an entity works.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct HarqConfig {
+    /// Number of processes, 1 or more: 8 in LTE FDD (TS 36.213 7), up to 16 in NR, 32 from
+    /// Release 17 on (TS 38.214 5.1).
+    pub processes: u8,
+    /// Transmissions of a block, the first included; 0 counts as 1. 4 is usual.
+    pub max_transmissions: u8,
+    /// When a block may be sent again.
+    pub timing: HarqTiming,
+    /// When a block is decoded.
+    pub decoding: Decoding,
+    /// Probability that a NACK is taken for an ACK: the block is lost to HARQ. 0.001 or less is
+    /// required of receivers.
+    pub nack_to_ack: f64,
+}
+
+/// When a block may be sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HarqTiming {
+    /// When the scheduler likes, this long after the feedback or later: LTE's downlink, NR
+    /// (TS 38.321 5.3.2, 5.4.2).
+    Asynchronous {
+        /// From the feedback's arrival to the earliest slot that can answer it.
+        processing: Duration,
+    },
+    /// In the process's own slots only: LTE's uplink (TS 36.321 5.4.2.1). Process = slot number
+    /// modulo number of processes; a block may be sent again a whole round later.
+    Synchronous {
+        /// Length of a slot: 1 ms in LTE; 1 ns if zero.
+        slot: Duration,
+    },
+}
+
+/// Number of a process, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ProcessId(pub u8);
+
+/// One transmission of a block.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Attempt {
+    /// When it is sent.
+    pub now: Instant,
+    /// When the sender has its ACK or NACK.
+    pub feedback: Instant,
+    /// SINR in dB that it is received with.
+    pub sinr_db: f64,
+}
+
+/// What the receiver has after a transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reception {
+    /// The block.
+    Decoded,
+    /// Soft bits only.
+    Failed,
+}
+
+/// What the sender learns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Feedback {
+    /// Whose block.
+    pub process: ProcessId,
+    /// When.
+    pub at: Instant,
+    /// Transmissions so far; 1 is what link adaptation counts.
+    pub transmissions: u8,
+    /// What follows.
+    pub outcome: Outcome,
+}
+
+/// What follows from feedback.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// ACK: the process is free.
+    Acknowledged,
+    /// NACK: the process waits for its retransmission.
+    Retransmit,
+    /// NACK after the last transmission: the process is free, the block is lost.
+    Lost,
+    /// NACK taken for an ACK: the process is free, the block is lost, the sender believes
+    /// otherwise.
+    FalselyAcknowledged,
+}
+
+impl Outcome {
+    /// Whether the sender sees an ACK.
+    pub fn is_ack(self) -> bool {
+        matches!(self, Self::Acknowledged | Self::FalselyAcknowledged)
+    }
+}
+
+/// The HARQ entity of one UE in one direction, over blocks of content `T`.
+///
+/// ```
+/// use airpath_base::{Duration, Instant, Stream};
+/// use airpath_radio::adaptation::BlerModel;
+/// use airpath_radio::harq::*;
+///
+/// let config = HarqConfig {
+///     processes: 8,
+///     max_transmissions: 4,
+///     timing: HarqTiming::Asynchronous { processing: Duration::from_millis(3) },
+///     decoding: Decoding::Fixed { initial: 0.0, retransmission: 0.0 },
+///     nack_to_ack: 0.0,
+/// };
+/// let mut harq: Harq<Vec<u32>> =
+///     Harq::new(config, BlerModel::default(), Stream::new(1, "ue.0.down.harq"));
+/// let now = Instant::ZERO;
+/// let process = harq.free(now).unwrap();
+/// harq.payload_mut(process).push(17);
+/// let feedback = now + Duration::from_millis(4);
+/// let block = Block { efficiency: 1.0, modulation_bits: 2, transmissions: 0 };
+/// let reception = harq.start(process, block, Attempt { now, feedback, sinr_db: 10.0 });
+/// assert_eq!(reception, Reception::Decoded);
+/// assert_eq!(harq.poll_feedback(feedback).unwrap().outcome, Outcome::Acknowledged);
+/// ```
+#[derive(Debug)]
+pub struct Harq<T> {
+    config: HarqConfig,
+    curve: Curve,
+    stream: Stream,
+    /// By process, apart from what it carries: every slot looks for a free one.
+    states: Vec<State>,
+    processes: Vec<Process<T>>,
+    next_feedback: Option<Instant>,
+    /// How many processes hold a failed block.
+    failed: usize,
+}
+
+#[derive(Debug)]
+struct Process<T> {
+    payload: T,
+    block: Block,
+    soft: SoftBuffer,
+    transmissions: u8,
+    new_data: bool,
+    decoded: bool,
+    /// A NACK of the last transmission would be taken for an ACK.
+    mistaken: bool,
+    /// When the last transmission was sent.
+    sent: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Idle,
+    /// The base station has decided to use it, for a new or a failed block.
+    Reserved,
+    /// A transmission is on its way.
+    Sent {
+        feedback: Instant,
+    },
+    /// It failed and may be sent again from then on.
+    Failed {
+        from: Instant,
+    },
+}
+
+impl<T: Default> Harq<T> {
+    /// All processes free.
+    pub fn new(config: HarqConfig, model: BlerModel, stream: Stream) -> Self {
+        let process = |_| Process {
+            payload: T::default(),
+            block: Block { efficiency: 0.0, modulation_bits: 0, transmissions: 0 },
+            soft: SoftBuffer::default(),
+            transmissions: 0,
+            new_data: false,
+            decoded: false,
+            mistaken: false,
+            sent: Instant::ZERO,
+        };
+        let processes: Vec<_> = (0..config.processes.max(1)).map(process).collect();
+        let states = vec![State::Idle; processes.len()];
+        let curve = Curve::new(model);
+        Self { config, curve, stream, states, processes, next_feedback: None, failed: 0 }
+    }
+}
+
+impl<T> Harq<T> {
+    /// A process that may start a block at `now`: the lowest free one, or, where timing is
+    /// synchronous, that of the slot if it is free.
+    pub fn free(&self, now: Instant) -> Option<ProcessId> {
+        let free = |id: &ProcessId| self.state(*id) == State::Idle;
+        match self.turn(now) {
+            Some(id) => Some(id).filter(free),
+            None => self.ids().find(free),
+        }
+    }
+
+    /// What a process carries, or carried last.
+    pub fn payload(&self, process: ProcessId) -> &T {
+        &self.process(process).payload
+    }
+
+    /// The same, to fill before [`start`](Harq::start) or to empty after the feedback.
+    pub fn payload_mut(&mut self, process: ProcessId) -> &mut T {
+        &mut self.processes[usize::from(process.0)].payload
+    }
+
+    /// Transmissions of a process's block so far.
+    pub fn transmissions(&self, process: ProcessId) -> u8 {
+        self.process(process).transmissions
+    }
+
+    /// The new data indicator: toggled by every new block (TS 38.321 5.3.2.2, 5.4.2.1).
+    pub fn new_data_indicator(&self, process: ProcessId) -> bool {
+        self.process(process).new_data
+    }
+
+    /// Redundancy version of a process's last transmission: 0, 2, 3, 1 and again
+    /// (TS 38.214 5.1.2.1, TS 36.321 5.4.2.2).
+    pub fn redundancy_version(&self, process: ProcessId) -> u8 {
+        [0, 2, 3, 1][usize::from(self.transmissions(process).wrapping_sub(1) % 4)]
+    }
+
+    /// The block that a process sends, as given to [`start`](Harq::start).
+    pub fn block(&self, process: ProcessId) -> Block {
+        self.process(process).block
+    }
+
+    /// Keeps a process for a transmission that is decided and not sent yet, of a new block or of a
+    /// failed one. [`start`](Harq::start) or [`retransmit`](Harq::retransmit) follows, or
+    /// [`release`](Harq::release).
+    pub fn reserve(&mut self, process: ProcessId) {
+        let state = &mut self.states[usize::from(process.0)];
+        debug_assert!(!matches!(state, State::Reserved | State::Sent { .. }));
+        self.failed -= usize::from(matches!(state, State::Failed { .. }));
+        *state = State::Reserved;
+    }
+
+    /// Frees a reserved process that was not used for a new block after all.
+    pub fn release(&mut self, process: ProcessId) {
+        let state = &mut self.states[usize::from(process.0)];
+        debug_assert_eq!(*state, State::Reserved, "{process:?} is not reserved");
+        *state = State::Idle;
+    }
+
+    /// Sends a new block on a free or reserved process.
+    pub fn start(&mut self, process: ProcessId, block: Block, attempt: Attempt) -> Reception {
+        let state = self.state(process);
+        debug_assert!(matches!(state, State::Idle | State::Reserved), "{process:?} is busy");
+        let place = &mut self.processes[usize::from(process.0)];
+        place.block = block;
+        place.transmissions = 0;
+        place.new_data = !place.new_data;
+        place.soft = SoftBuffer::default();
+        self.send(process, attempt)
+    }
+
+    /// Sends a failed block again, reserved or not.
+    pub fn retransmit(&mut self, process: ProcessId, attempt: Attempt) -> Reception {
+        let state = self.state(process);
+        debug_assert!(
+            matches!(state, State::Failed { .. } | State::Reserved),
+            "{process:?} is {state:?}"
+        );
+        self.failed -= usize::from(matches!(state, State::Failed { .. }));
+        self.send(process, attempt)
+    }
+
+    /// The failed block to send at `now`: the one that has waited longest.
+    pub fn retransmission(&self, now: Instant) -> Option<ProcessId> {
+        if self.failed == 0 {
+            return None;
+        }
+        let due = |id: ProcessId| match self.state(id) {
+            State::Failed { from } if from <= now => Some((from, id)),
+            _ => None,
+        };
+        let oldest = match self.turn(now) {
+            Some(id) => due(id),
+            None => self.ids().filter_map(due).min(),
+        };
+        oldest.map(|(_, id)| id)
+    }
+
+    /// When a failed block may be sent, at `now` or later; `None`: there is none.
+    pub fn next_retransmission(&self, now: Instant) -> Option<Instant> {
+        if self.failed == 0 {
+            return None;
+        }
+        let earliest = |state: &State| match *state {
+            State::Failed { from } if from >= now => Some(from),
+            State::Failed { from } => Some(match self.config.timing {
+                HarqTiming::Asynchronous { .. } => now,
+                HarqTiming::Synchronous { slot } => {
+                    let round = self.round(slot);
+                    from + round * (now - from).as_nanos().div_ceil(round.as_nanos())
+                }
+            }),
+            _ => None,
+        };
+        self.states.iter().filter_map(earliest).min()
+    }
+
+    fn most_transmissions(&self, process: ProcessId) -> u8 {
+        match self.process(process).block.transmissions {
+            0 => self.config.max_transmissions,
+            most => most.min(self.config.max_transmissions),
+        }
+    }
+
+    /// When the next feedback arrives.
+    pub fn next_feedback(&self) -> Option<Instant> {
+        self.next_feedback
+    }
+
+    /// The next feedback that has arrived by `now`, in order of time.
+    pub fn poll_feedback(&mut self, now: Instant) -> Option<Feedback> {
+        let at = self.next_feedback.filter(|&at| at <= now)?;
+        let id = self.ids().find(|&id| self.state(id) == State::Sent { feedback: at })?;
+        let again = match self.config.timing {
+            HarqTiming::Asynchronous { processing } => at + processing,
+            HarqTiming::Synchronous { slot } => self.process(id).sent + self.round(slot),
+        };
+        let most = self.most_transmissions(id);
+        let place = self.process(id);
+        let transmissions = place.transmissions;
+        let outcome = if place.decoded {
+            Outcome::Acknowledged
+        } else if place.mistaken {
+            Outcome::FalselyAcknowledged
+        } else if transmissions >= most {
+            Outcome::Lost
+        } else {
+            Outcome::Retransmit
+        };
+        self.states[usize::from(id.0)] = match outcome {
+            Outcome::Retransmit => State::Failed { from: again },
+            _ => State::Idle,
+        };
+        self.failed += usize::from(outcome == Outcome::Retransmit);
+        self.find_next_feedback();
+        Some(Feedback { process: id, at, transmissions, outcome })
+    }
+
+    /// Number of processes that are not free.
+    pub fn busy(&self) -> usize {
+        self.states.iter().filter(|&&state| state != State::Idle).count()
+    }
+
+    /// Frees every process (TS 38.321 5.12); `lost` gets the payload of those whose block had not
+    /// been decoded.
+    pub fn reset(&mut self, mut lost: impl FnMut(&mut T)) {
+        for (state, process) in self.states.iter_mut().zip(&mut self.processes) {
+            if *state != State::Idle && !process.decoded {
+                lost(&mut process.payload);
+            }
+            *state = State::Idle;
+        }
+        self.next_feedback = None;
+        self.failed = 0;
+    }
+
+    fn send(&mut self, process: ProcessId, attempt: Attempt) -> Reception {
+        let place = &mut self.processes[usize::from(process.0)];
+        place.transmissions += 1;
+        place.decoded = place.soft.receive(
+            &self.config.decoding,
+            &mut self.curve,
+            place.block,
+            attempt.sinr_db,
+            &mut self.stream,
+        );
+        // Drawn here, whatever the outcome, so that no draw depends on when feedback is polled.
+        place.mistaken = self.stream.chance(self.config.nack_to_ack);
+        place.sent = attempt.now;
+        self.states[usize::from(process.0)] = State::Sent { feedback: attempt.feedback };
+        let decoded = place.decoded;
+        let next = self.next_feedback.unwrap_or(attempt.feedback);
+        self.next_feedback = Some(next.min(attempt.feedback));
+        if decoded { Reception::Decoded } else { Reception::Failed }
+    }
+
+    fn find_next_feedback(&mut self) {
+        let feedback = |state: &State| match *state {
+            State::Sent { feedback } => Some(feedback),
+            _ => None,
+        };
+        self.next_feedback = self.states.iter().filter_map(feedback).min();
+    }
+
+    /// The only process that may send at `now`; `None`: any may.
+    fn turn(&self, now: Instant) -> Option<ProcessId> {
+        match self.config.timing {
+            HarqTiming::Asynchronous { .. } => None,
+            HarqTiming::Synchronous { slot } => {
+                let number = now.as_nanos() / slot.as_nanos().max(1);
+                // Fewer than 256 processes.
+                Some(ProcessId((number % self.processes.len() as u64) as u8))
+            }
+        }
+    }
+
+    /// Synchronous timing: from one slot of a process to its next.
+    fn round(&self, slot: Duration) -> Duration {
+        slot.max(Duration::from_nanos(1)) * self.processes.len() as u64
+    }
+
+    fn ids(&self) -> impl Iterator<Item = ProcessId> + use<T> {
+        // There are at most 255 processes.
+        (0..self.processes.len() as u8).map(ProcessId)
+    }
+
+    fn state(&self, id: ProcessId) -> State {
+        self.states[usize::from(id.0)]
+    }
+
+    fn process(&self, id: ProcessId) -> &Process<T> {
+        &self.processes[usize::from(id.0)]
+    }
+}
+
+#[cfg(test)]
+mod tests;

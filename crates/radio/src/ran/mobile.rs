@@ -1,0 +1,105 @@
+//! One UE: where it is, and where its packets go.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Instant, Packet};
+
+use super::measure::Measurements;
+use crate::cell::UeContext;
+use airpath_queue::Load;
+
+/// A UE as the RAN sees it.
+#[derive(Debug)]
+pub(super) struct Mobile {
+    pub(super) location: Location,
+    /// The cell to which the core sends.
+    pub(super) anchor: usize,
+    /// When the core switches to where the UE is.
+    pub(super) switch_at: Option<Instant>,
+    /// Downlink packets between base stations, and when they come to the UE's.
+    pub(super) forwarded: VecDeque<(Instant, Packet)>,
+    /// A handover that the UE will be told of, and when.
+    pub(super) command: Option<(Instant, usize)>,
+    pub(super) measurements: Option<Measurements>,
+}
+
+/// Where a UE is.
+#[derive(Debug)]
+pub(super) enum Location {
+    /// In that cell.
+    In(usize),
+    /// In none.
+    Between(Box<Between>),
+}
+
+/// On the way from a cell to another.
+#[derive(Debug)]
+pub(super) struct Between {
+    pub(super) context: UeContext,
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) left: Instant,
+    pub(super) until: Instant,
+    pub(super) phase: Phase,
+}
+
+/// Why a UE is in no cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// It was told to go.
+    Handover,
+    /// The target did not answer; T304 runs.
+    Failing,
+    /// It looks for a cell.
+    Reestablishment,
+}
+
+impl Mobile {
+    pub(super) fn new(cell: usize, measurements: Option<Measurements>) -> Self {
+        Self {
+            location: Location::In(cell),
+            anchor: cell,
+            switch_at: None,
+            forwarded: VecDeque::new(),
+            command: None,
+            measurements,
+        }
+    }
+
+    /// The cell it is in, or on its way to.
+    pub(super) fn target(&self) -> usize {
+        match &self.location {
+            Location::In(cell) => *cell,
+            Location::Between(between) => between.to,
+        }
+    }
+
+    /// The best cell by its measurements.
+    pub(super) fn best(&self) -> usize {
+        self.measurements.as_ref().map_or(self.target(), Measurements::best)
+    }
+
+    /// When something happens to it.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let forwarded = self.forwarded.front().map(|&(at, _)| at);
+        let (arrives, timer, command) = match &self.location {
+            Location::In(_) => (None, None, self.command.map(|(at, _)| at)),
+            Location::Between(between) => {
+                (Some(between.until), between.context.bearer.next_timer(), None)
+            }
+        };
+        [forwarded, arrives, timer, command, self.switch_at].into_iter().flatten().min()
+    }
+
+    /// Packets that no cell has.
+    pub(super) fn load(&self) -> Load {
+        let mut load = match &self.location {
+            Location::In(_) => Load::default(),
+            Location::Between(between) => between.context.load(),
+        };
+        for (_, packet) in &self.forwarded {
+            load.add(packet);
+        }
+        load
+    }
+}

@@ -1,0 +1,528 @@
+//! The radio access network: several cells, and the UEs that move between them.
+//!
+//! A UE has one bearer. While it changes its cell the bearer is in nobody's hands: the source has
+//! stopped, what it did not deliver goes along or is lost, the target begins when the UE is there.
+//! Until the core has switched the path, packets come to the old base station, which forwards them
+//! or drops them.
+//!
+//! What is left out: conditional and make-before-break handover, measurement gaps, the load of
+//! signalling, random access to the target (its time is part of the interruption), interference
+//! that depends on what the other cells send, data over two cells at once. An idle UE reselects by
+//! the same event A3, without interruption.
+
+mod config;
+mod event;
+mod measure;
+mod mobile;
+
+use std::collections::VecDeque;
+
+use airpath_base::{
+    Direction, Drop, DropReason, Duration, Instant, Journeys, Packet, Site, Stream,
+};
+
+use super::cell::{Cell, CellDeparture, RadioEvent, Stalled, UeConfig, UeIndex, UeMeter, UeState};
+use crate::bearer::Forwarding;
+use airpath_queue::Load;
+pub use config::{
+    A3Config, CellIndex, FailureConfig, HandoverConfig, MeasurementConfig, MobileConfig,
+    PlannedHandover, RanConfig, RanConfigError,
+};
+pub use event::{MobilityEvent, MobilityEventKind};
+use measure::Measurements;
+use mobile::{Between, Location, Mobile, Phase};
+
+/// Cells and their UEs, used as one [`Cell`] is.
+///
+/// ```
+/// use airpath_base::{Duration, Instant};
+/// use airpath_radio::cell::{CellConfig, LteCarrier, UeConfig};
+/// use airpath_radio::ran::*;
+///
+/// let cell = CellConfig::lte(LteCarrier::fdd_20_mhz());
+/// let ue = UeConfig::plain(&cell.access);
+/// let config = RanConfig {
+///     cells: vec![cell.clone(), cell],
+///     ues: vec![MobileConfig { in_cell: vec![ue.clone(), ue] }],
+///     handover: HandoverConfig::default(),
+///     planned: vec![PlannedHandover {
+///         at: Duration::from_secs(1),
+///         every: None,
+///         ue: None,
+///         to: CellIndex(1),
+///     }],
+///     measurements: None,
+/// };
+/// let mut ran = Ran::new(&config, 1);
+/// assert!(ran.poll(Instant::ZERO + Duration::from_secs(2)).is_none());
+/// let names: Vec<_> =
+///     std::iter::from_fn(|| ran.poll_mobility()).map(|event| event.kind.name()).collect();
+/// assert_eq!(names, ["handover_command", "handover_complete", "path_switch"]);
+/// ```
+#[derive(Debug)]
+pub struct Ran {
+    cells: Vec<Cell>,
+    mobiles: Vec<Mobile>,
+    handover: HandoverConfig,
+    measurements: Option<MeasurementConfig>,
+    /// When UEs measure next.
+    measured_next: Option<Instant>,
+    /// When each is next; `None`: never again.
+    planned: Vec<(Option<Instant>, PlannedHandover)>,
+    /// When something is due that no cell does.
+    due: Option<Instant>,
+    /// What left while no cell had it.
+    departures: VecDeque<CellDeparture>,
+    drops: VecDeque<Drop>,
+    events: VecDeque<MobilityEvent>,
+}
+
+impl Ran {
+    /// A RAN at the beginning of SFN 0. UEs are in the first cell, with event A3 in the best.
+    /// Random numbers of the first cell come from the streams that a cell alone has.
+    ///
+    /// Panics where [`RanConfig::check`] finds something wrong.
+    pub fn new(config: &RanConfig, seed: u64) -> Self {
+        config.check().expect("a checked configuration of the RAN");
+        let cells = (0..).zip(&config.cells).map(|(index, cell)| {
+            let ues: Vec<UeConfig> =
+                config.ues.iter().map(|ue| ue.in_cell[index].clone()).collect();
+            let seed = match index {
+                0 => seed,
+                _ => Stream::new(seed, &format!("cell.{index}")).bits(),
+            };
+            Cell::new(cell, &ues, seed)
+        });
+        let start = |at: Duration| Some(Instant::ZERO + at);
+        let mut ran = Self {
+            cells: cells.collect(),
+            mobiles: Vec::with_capacity(config.ues.len()),
+            handover: config.handover,
+            measurements: config.measurements,
+            measured_next: config.measurements.and_then(|config| start(config.period)),
+            planned: config.planned.iter().map(|planned| (start(planned.at), *planned)).collect(),
+            due: None,
+            departures: VecDeque::new(),
+            drops: VecDeque::new(),
+            events: VecDeque::new(),
+        };
+        for ue in (0..config.ues.len() as u32).map(UeIndex) {
+            ran.add(ue);
+        }
+        ran.find_due();
+        ran
+    }
+
+    /// Puts a UE into its first cell, and out of all others.
+    fn add(&mut self, ue: UeIndex) {
+        let mut measurements =
+            self.measurements.as_ref().map(|config| Measurements::new(config, self.cells.len()));
+        let mut serving = 0;
+        if self.measurements.is_some_and(|config| config.a3.is_some())
+            && let Some(measurements) = &mut measurements
+        {
+            for (index, cell) in self.cells.iter_mut().enumerate() {
+                measurements.add(index, cell.measure(Instant::ZERO, ue));
+            }
+            serving = measurements.best();
+        }
+        for (index, cell) in self.cells.iter_mut().enumerate() {
+            if index != serving {
+                cell.leave(Instant::ZERO, ue, Forwarding::Nothing);
+            }
+        }
+        self.mobiles.push(Mobile::new(serving, measurements));
+    }
+
+    /// Number of UEs.
+    pub fn ues(&self) -> u32 {
+        self.mobiles.len() as u32
+    }
+
+    /// The cell that a UE is in, or on its way to.
+    pub fn cell_of(&self, ue: UeIndex) -> CellIndex {
+        CellIndex(self.mobiles[ue.0 as usize].target() as u32)
+    }
+
+    /// A packet comes to the base station, or to the UE's radio.
+    #[inline]
+    pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: Packet) {
+        self.advance(now);
+        let mobile = &mut self.mobiles[ue.0 as usize];
+        match &mut mobile.location {
+            Location::In(cell) if direction == Direction::Uplink => {
+                self.cells[*cell].enqueue(now, direction, ue, packet);
+            }
+            Location::In(cell) if mobile.anchor == *cell && mobile.forwarded.is_empty() => {
+                self.cells[*cell].enqueue(now, direction, ue, packet);
+            }
+            Location::Between(between) if direction == Direction::Uplink => {
+                between.context.add(now, direction, packet);
+            }
+            _ => self.forward(now, ue, packet),
+        }
+    }
+
+    /// A downlink packet comes to a base station that the UE has left, or behind one that did.
+    fn forward(&mut self, now: Instant, ue: UeIndex, packet: Packet) {
+        let mobile = &mut self.mobiles[ue.0 as usize];
+        let delay = match (mobile.anchor == mobile.target(), self.handover.forwarding) {
+            (true, _) => Duration::ZERO,
+            (false, Forwarding::Buffer) => self.handover.forwarding_delay,
+            (false, Forwarding::Nothing) => {
+                let reason = DropReason::Handover;
+                self.drops.push_back(Drop { at: now, packet, stage: 0, reason });
+                return;
+            }
+        };
+        let at = (now + delay).max(mobile.forwarded.back().map_or(now, |&(at, _)| at));
+        mobile.forwarded.push_back((at, packet));
+        self.due = self.due.map_or(Some(at), |due| Some(due.min(at)));
+    }
+
+    /// When polling can next yield something or has internal work; `None`: not before an enqueue.
+    #[inline]
+    pub fn next_event(&self) -> Option<Instant> {
+        if let ([cell], None, true) = (&*self.cells, self.due, self.departures.is_empty()) {
+            return cell.next_event();
+        }
+        let cells = self.cells.iter().filter_map(Cell::next_event).min();
+        let own = self.departures.front().map(|departure| departure.at);
+        [cells, own, self.due].into_iter().flatten().min()
+    }
+
+    /// The next packet that has left by `now`, in order of leaving, the first cell first.
+    #[inline]
+    pub fn poll(&mut self, now: Instant) -> Option<CellDeparture> {
+        self.advance(now);
+        if let [cell] = &mut *self.cells
+            && self.departures.is_empty()
+        {
+            return cell.poll(now);
+        }
+        let own = self.departures.front().map(|departure| departure.at);
+        let mut first = own.map(|at| (at, None));
+        for (index, cell) in self.cells.iter_mut().enumerate() {
+            if let Some(at) = cell.front(now)
+                && first.is_none_or(|(best, _)| at < best)
+            {
+                first = Some((at, Some(index)));
+            }
+        }
+        match first? {
+            (_, Some(cell)) => self.cells[cell].poll(now),
+            (_, None) => self.departures.pop_front(),
+        }
+    }
+
+    /// The next packet that was dropped, not in order of time. Stage 0 is the downlink, 1 the
+    /// uplink.
+    pub fn poll_drop(&mut self) -> Option<Drop> {
+        self.drops.pop_front().or_else(|| self.cells.iter_mut().find_map(Cell::poll_drop))
+    }
+
+    /// The next thing that happened to a UE between cells.
+    pub fn poll_mobility(&mut self) -> Option<MobilityEvent> {
+        self.events.pop_front()
+    }
+
+    /// Packets with a journey are accounted for: a UE's downlink and uplink are two places, those of
+    /// the first UE begin with `first`. Only before anything enters.
+    pub fn account(&mut self, journeys: &Journeys, first: Site) {
+        for (ue, mobile) in (0..).zip(&self.mobiles) {
+            if let Location::In(cell) = mobile.location {
+                self.cells[cell].account(UeIndex(ue), journeys, Site(first.0 + 2 * ue));
+            }
+        }
+    }
+
+    /// How long packets of one direction of a UE waited to be sent, until `now`; zero where nobody
+    /// accounts for it.
+    pub fn busy(&mut self, now: Instant, ue: UeIndex, direction: Direction) -> Duration {
+        self.advance(now);
+        match &mut self.mobiles[ue.0 as usize].location {
+            Location::In(cell) => self.cells[*cell].busy(now, ue, direction),
+            Location::Between(between) => between.context.bearer.direction(direction).busy(now),
+        }
+    }
+
+    /// Keeps the cells' logs from now on.
+    pub fn keep_log(&mut self) {
+        self.cells.iter_mut().for_each(Cell::keep_log);
+    }
+
+    /// The next entry of the cells' logs, by time as far as each of them is.
+    pub fn poll_event(&mut self) -> Option<RadioEvent> {
+        let times = self.cells.iter().map(Cell::next_logged).enumerate();
+        let (_, cell) = times.filter_map(|(cell, at)| Some((at?, cell))).min()?;
+        self.cells[cell].poll_event()
+    }
+
+    /// What is inside: entered, and neither returned by `poll` nor dropped.
+    pub fn load(&self) -> Load {
+        let mut load = Load::default();
+        for cell in &self.cells {
+            load = load + cell.load();
+        }
+        for mobile in &self.mobiles {
+            load = load + mobile.load();
+        }
+        for departure in &self.departures {
+            load.add(&departure.packet);
+        }
+        load
+    }
+
+    /// Brings everything up to `now` and shows the meters, downlink before uplink, UE by UE: of
+    /// all cells together, the buffers where the UE is.
+    pub fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&UeMeter<'_>)) {
+        for ue in 0..self.ues() {
+            self.observe_ue(now, UeIndex(ue), visit);
+        }
+    }
+
+    /// The same for one UE.
+    pub fn observe_ue(&mut self, now: Instant, ue: UeIndex, visit: &mut dyn FnMut(&UeMeter<'_>)) {
+        self.advance(now);
+        let mobile = &self.mobiles[ue.0 as usize];
+        let here = match &mobile.location {
+            Location::In(cell) => *cell,
+            Location::Between(between) => between.from,
+        };
+        let (before, rest) = self.cells.split_at_mut(here);
+        let Some((serving, after)) = rest.split_first_mut() else { return };
+        for direction in [Direction::Downlink, Direction::Uplink] {
+            let mut meter = serving.meter(now, ue, direction);
+            if let Location::Between(between) = &mobile.location {
+                between.context.show(direction, &mut meter);
+            }
+            for other in before.iter_mut().chain(after.iter_mut()) {
+                meter.add(&other.meter(now, ue, direction));
+            }
+            visit(&meter);
+        }
+    }
+
+    /// What a UE's RRC and DRX do; `None`: it is between cells.
+    pub fn state(&mut self, now: Instant, ue: UeIndex) -> Option<UeState> {
+        self.advance(now);
+        match self.mobiles[ue.0 as usize].location {
+            Location::In(cell) => Some(self.cells[cell].state(now, ue)),
+            Location::Between(_) => None,
+        }
+    }
+
+    /// The cells, in their order.
+    pub fn cells(&mut self, now: Instant) -> &mut [Cell] {
+        self.advance(now);
+        &mut self.cells
+    }
+
+    /// The first buffer that holds something although nothing is due for its UE. A bug: the tests
+    /// look for it.
+    pub fn stalled(&self) -> Option<Stalled> {
+        self.cells.iter().find_map(Cell::stalled)
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        while let Some(at) = self.due.filter(|&at| at <= now) {
+            self.do_due(at);
+            self.find_due();
+        }
+    }
+
+    fn find_due(&mut self) {
+        let planned = self.planned.iter().filter_map(|&(next, _)| next).min();
+        let mobiles = self.mobiles.iter().filter_map(Mobile::due).min();
+        self.due = [planned, mobiles, self.measured_next].into_iter().flatten().min();
+    }
+
+    fn do_due(&mut self, now: Instant) {
+        for index in 0..self.planned.len() {
+            let (next, planned) = self.planned[index];
+            if next.is_some_and(|next| next <= now) {
+                self.planned[index].0 = planned.every.map(|every| now + every);
+                for ue in 0..self.ues() {
+                    if planned.ue.is_none_or(|only| only == UeIndex(ue)) {
+                        self.mobiles[ue as usize].command = Some((now, planned.to.0 as usize));
+                    }
+                }
+            }
+        }
+        let measures = self.measured_next.is_some_and(|next| next <= now);
+        if measures {
+            self.measured_next = self.measurements.map(|config| now + config.period);
+        }
+        for ue in (0..self.ues()).map(UeIndex) {
+            if measures {
+                self.measure(now, ue);
+            }
+            if self.mobiles[ue.0 as usize].due().is_some_and(|at| at <= now) {
+                self.move_on(now, ue);
+            }
+        }
+    }
+
+    /// A UE measures all cells.
+    fn measure(&mut self, now: Instant, ue: UeIndex) {
+        let Mobile { location, measurements, command, .. } = &mut self.mobiles[ue.0 as usize];
+        let Some(measurements) = measurements else { return };
+        let mut here_db = f64::NEG_INFINITY;
+        for (index, cell) in self.cells.iter_mut().enumerate() {
+            let sinr_db = cell.measure(now, ue);
+            measurements.add(index, sinr_db);
+            if matches!(location, Location::In(serving) if *serving == index) {
+                here_db = sinr_db;
+            }
+        }
+        let &mut Location::In(serving) = location else { return };
+        let better = measurements.a3(now, serving);
+        if !self.cells[serving].is_connected(now, ue) {
+            if let Some(to) = better {
+                self.reselect(now, ue, serving, to);
+            }
+            return;
+        }
+        let monitors = self.measurements.is_some_and(|config| config.failure.is_some());
+        if measurements.monitor(now, here_db) {
+            self.fail(now, ue, MobilityEventKind::OutOfSync);
+        } else if monitors && self.cells[serving].has_failed(ue) {
+            self.fail(now, ue, MobilityEventKind::MaxRetransmissions);
+        } else if let Some(to) = better.filter(|_| command.is_none()) {
+            *command = Some((now + self.handover.preparation, to));
+        }
+    }
+
+    /// Does what is due for a UE: packets that were forwarded come before what happens to it.
+    fn move_on(&mut self, now: Instant, ue: UeIndex) {
+        let mobile = &mut self.mobiles[ue.0 as usize];
+        while let Some(&(at, packet)) = mobile.forwarded.front().filter(|(at, _)| *at <= now) {
+            mobile.forwarded.pop_front();
+            match &mut mobile.location {
+                Location::In(cell) => {
+                    self.cells[*cell].enqueue(at, Direction::Downlink, ue, packet)
+                }
+                Location::Between(between) => between.context.add(at, Direction::Downlink, packet),
+            }
+        }
+        if let Location::Between(between) = &mut mobile.location {
+            let departures = &mut self.departures;
+            between.context.on_timer(now, &mut self.drops, &mut |direction, at, packet| {
+                departures.push_back(CellDeparture { direction, ue, at, packet });
+            });
+            if between.until <= now {
+                self.arrive(now, ue);
+            }
+        }
+        let mobile = &mut self.mobiles[ue.0 as usize];
+        if mobile.switch_at.take_if(|at| *at <= now).is_some() {
+            let (from, to) = (mobile.anchor, mobile.target());
+            mobile.anchor = to;
+            self.tell(now, ue, (from, to), MobilityEventKind::PathSwitch);
+        }
+        let mobile = &mut self.mobiles[ue.0 as usize];
+        if let Location::In(serving) = mobile.location
+            && let Some((_, to)) = mobile.command.take_if(|(at, _)| *at <= now)
+            && to != serving
+        {
+            if self.cells[serving].is_connected(now, ue) {
+                self.hand_over(now, ue, serving, to);
+            } else {
+                self.reselect(now, ue, serving, to);
+            }
+        }
+    }
+
+    /// The UE has the command.
+    fn hand_over(&mut self, now: Instant, ue: UeIndex, from: usize, to: usize) {
+        let HandoverConfig { interruption, forwarding_delay, .. } = self.handover;
+        self.tell(now, ue, (from, to), MobilityEventKind::Command);
+        let until = now + interruption.max(forwarding_delay);
+        self.depart(now, ue, from, Phase::Handover, (to, until));
+    }
+
+    /// The link has failed: the UE looks for the best cell.
+    fn fail(&mut self, now: Instant, ue: UeIndex, cause: MobilityEventKind) {
+        let Some(failure) = self.measurements.and_then(|config| config.failure) else { return };
+        let mobile = &self.mobiles[ue.0 as usize];
+        let (from, to) = (mobile.target(), mobile.best());
+        self.tell(now, ue, (from, from), cause);
+        self.depart(now, ue, from, Phase::Reestablishment, (to, now + failure.reestablishment));
+    }
+
+    /// Takes a UE out of its cell.
+    fn depart(
+        &mut self,
+        now: Instant,
+        ue: UeIndex,
+        from: usize,
+        phase: Phase,
+        (to, until): (usize, Instant),
+    ) {
+        let context = self.cells[from].leave(now, ue, self.handover.forwarding);
+        let mobile = &mut self.mobiles[ue.0 as usize];
+        mobile.switch_at = None;
+        mobile.command = None;
+        mobile.location =
+            Location::Between(Box::new(Between { context, from, to, left: now, until, phase }));
+    }
+
+    /// The time between two cells is over, if the target can be heard.
+    fn arrive(&mut self, now: Instant, ue: UeIndex) {
+        let mobile = &mut self.mobiles[ue.0 as usize];
+        let best = mobile.best();
+        let Location::Between(between) = &mut mobile.location else { return };
+        let failure = self.measurements.and_then(|config| config.failure);
+        if let Some(failure) = failure
+            && (between.phase == Phase::Failing
+                || self.cells[between.to].measure(now, ue) < failure.q_out_db)
+        {
+            let (from, to, expiry) = (between.from, between.to, between.left + failure.t304);
+            if between.phase == Phase::Handover && expiry > now {
+                (between.phase, between.until) = (Phase::Failing, expiry);
+                return;
+            }
+            let failed = between.phase != Phase::Reestablishment;
+            between.phase = Phase::Reestablishment;
+            (between.to, between.until) = (best, now + failure.reestablishment);
+            if failed {
+                self.tell(now, ue, (from, to), MobilityEventKind::HandoverFailed);
+            }
+            return;
+        }
+        let arrived = Location::In(between.to);
+        let location = core::mem::replace(&mut mobile.location, arrived);
+        let Location::Between(between) = location else { return };
+        let Between { context, from, to, left, .. } = *between;
+        mobile.switch_at = (mobile.anchor != to).then_some(now + self.handover.path_switch);
+        mobile.measurements.iter_mut().for_each(Measurements::moved);
+        self.cells[to].join(now, ue, context);
+        let interruption = now - left;
+        self.tell(now, ue, (from, to), MobilityEventKind::Complete { interruption });
+    }
+
+    /// An idle UE camps on another cell: there is nothing to interrupt, and nothing to switch.
+    fn reselect(&mut self, now: Instant, ue: UeIndex, from: usize, to: usize) {
+        let context = self.cells[from].leave(now, ue, Forwarding::Buffer);
+        debug_assert!(!context.state.carries_data(), "it would be a handover");
+        self.cells[to].join(now, ue, context);
+        let mobile = &mut self.mobiles[ue.0 as usize];
+        mobile.location = Location::In(to);
+        (mobile.anchor, mobile.switch_at, mobile.command) = (to, None, None);
+        mobile.measurements.iter_mut().for_each(Measurements::moved);
+        self.tell(now, ue, (from, to), MobilityEventKind::Reselection);
+    }
+
+    fn tell(
+        &mut self,
+        at: Instant,
+        ue: UeIndex,
+        (from, to): (usize, usize),
+        kind: MobilityEventKind,
+    ) {
+        let cell = |index: usize| CellIndex(index as u32);
+        let event = MobilityEvent { at, ue, from: cell(from), to: cell(to), kind };
+        self.events.push_back(event);
+    }
+}

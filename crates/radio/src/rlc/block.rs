@@ -1,0 +1,120 @@
+//! What the MAC carries for one bearer: data PDUs and a STATUS PDU.
+
+use crate::wait_meter::BlockTimes;
+
+/// One bearer's share of a MAC PDU. Owned, and reused, by the caller's HARQ process.
+#[derive(Clone, Debug, Default)]
+pub struct TransportBlock {
+    pub(crate) pdus: Vec<Pdu>,
+    pub(crate) status: Status,
+    pub(crate) bytes: u32,
+    pub(crate) times: BlockTimes,
+}
+
+impl TransportBlock {
+    /// An empty block.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets the contents and keeps the memory.
+    pub fn clear(&mut self) {
+        self.pdus.clear();
+        self.status.clear();
+        self.bytes = 0;
+    }
+
+    /// Bytes used, MAC subheaders included, padding not.
+    pub const fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// Neither data nor status.
+    pub fn is_empty(&self) -> bool {
+        self.pdus.is_empty() && self.status.ack_sn.is_none()
+    }
+
+    /// Data PDUs.
+    pub fn pdus(&self) -> &[Pdu] {
+        &self.pdus
+    }
+
+    /// The STATUS PDU; empty if there is none.
+    pub const fn status(&self) -> &Status {
+        &self.status
+    }
+}
+
+/// A data PDU. It names packets that both ends know; sequence numbers do not wrap.
+///
+/// The numbered unit is an SDU in NR and the data field of a PDU in LTE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pdu {
+    /// SN of the unit; of no meaning in a whole SDU of NR's UM.
+    pub(crate) sn: u64,
+    /// COUNT of the SDU with the unit's first byte.
+    pub(crate) sdu: u64,
+    /// Where in that SDU the unit begins; 0 in NR.
+    pub(crate) sdu_offset: u32,
+    /// That SDU's size.
+    pub(crate) sdu_size: u32,
+    /// First byte of the unit carried (SO).
+    pub(crate) start: u32,
+    /// The byte after the last one carried.
+    pub(crate) end: u32,
+    /// `end` is the unit's end (SI, LSF).
+    pub(crate) last: bool,
+    /// P field.
+    pub(crate) poll: bool,
+}
+
+impl Pdu {
+    /// Bytes of the data field.
+    pub const fn len(&self) -> u32 {
+        self.end - self.start
+    }
+
+    /// Never: a PDU carries data.
+    pub const fn is_empty(&self) -> bool {
+        self.end == self.start
+    }
+
+    /// The PDU asks for a STATUS.
+    pub const fn polls(&self) -> bool {
+        self.poll
+    }
+
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.start == 0 && self.last
+    }
+}
+
+/// A STATUS PDU (TS 38.322 6.2.2.5, TS 36.322 6.2.1.6).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// ACK_SN; `None`: there is no status.
+    pub(crate) ack_sn: Option<u64>,
+    /// By increasing SN and offset.
+    pub(crate) nacks: Vec<Nack>,
+}
+
+impl Status {
+    /// Number of NACK entries.
+    pub const fn nacks(&self) -> usize {
+        self.nacks.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ack_sn = None;
+        self.nacks.clear();
+    }
+}
+
+/// One negative acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Nack {
+    /// `count` units from `sn` on, of which nothing arrived (NACK_SN and NACK range).
+    Units { sn: u64, count: u32 },
+    /// Bytes of one unit (SOstart, SOend); `end` `None`: up to its end, wherever that is.
+    Bytes { sn: u64, start: u32, end: Option<u32> },
+}

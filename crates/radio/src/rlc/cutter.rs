@@ -1,0 +1,152 @@
+//! Cuts new data into the data fields of PDUs: one SDU or segment in NR, several in LTE.
+
+use airpath_base::Instant;
+
+use super::framing::{LtePacking, NrFraming};
+use crate::buffer::Sdus;
+use crate::pdcp::PdcpTransmitter;
+
+/// The SDU that is being transmitted, if a part of it is still to come.
+#[derive(Debug, Default)]
+pub(crate) struct Cutter {
+    open: Option<Open>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    count: u64,
+    size: u32,
+    /// Bytes already cut off.
+    cut: u32,
+}
+
+/// A data field, cut off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    /// COUNT of the SDU with the first byte.
+    pub(crate) sdu: u64,
+    pub(crate) sdu_size: u32,
+    /// Where in that SDU it begins.
+    pub(crate) offset: u32,
+    pub(crate) len: u32,
+    /// The last byte ends an SDU.
+    pub(crate) ends_sdu: bool,
+    /// Bytes of the PDU, header included.
+    pub(crate) pdu_bytes: u32,
+}
+
+impl Cutter {
+    /// There is nothing to cut.
+    pub(crate) fn is_empty(&self, source: &PdcpTransmitter) -> bool {
+        self.open.is_none() && source.is_empty()
+    }
+
+    /// An SDU has been begun.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// COUNT of the SDU that has been begun.
+    pub(crate) fn open_count(&self) -> Option<u64> {
+        self.open.map(|open| open.count)
+    }
+
+    /// RLC SDUs and segments that were not sent yet, with PDCP headers.
+    pub(crate) fn bytes(&self, source: &PdcpTransmitter) -> u64 {
+        self.open.map_or(0, |open| u64::from(open.size - open.cut)) + source.bytes()
+    }
+
+    /// One SDU or segment for a PDU of at most `largest` bytes.
+    #[inline]
+    pub(crate) fn nr(
+        &mut self,
+        now: Instant,
+        framing: NrFraming,
+        largest: u32,
+        source: &mut PdcpTransmitter,
+        sdus: &mut Sdus,
+    ) -> Option<Cut> {
+        let start = self.open.map_or(0, |open| open.cut);
+        // The shortest segment carries one byte.
+        if largest <= framing.header(start, false) {
+            return None;
+        }
+        let open = self.next(now, source, sdus)?;
+        let whole = start == 0 && open.size + framing.header(0, true) <= largest;
+        let header = framing.header(start, whole);
+        let len = (open.size - start).min(largest - header);
+        let ends_sdu = self.take(open, len);
+        Some(Cut {
+            sdu: open.count,
+            sdu_size: open.size,
+            offset: start,
+            len,
+            ends_sdu,
+            pdu_bytes: header + len,
+        })
+    }
+
+    /// As many bytes as fit the empty PDU `packing` (TS 36.322 4.2.1.2.2, 4.2.1.3.2, TS 25.322
+    /// 4.2.1.3).
+    pub(crate) fn lte(
+        &mut self,
+        now: Instant,
+        mut packing: LtePacking,
+        source: &mut PdcpTransmitter,
+        sdus: &mut Sdus,
+    ) -> Option<Cut> {
+        let mut cut: Option<Cut> = None;
+        let mut follows = None;
+        while packing.room() > 0 {
+            // Elements of a PDU follow each other, in COUNT.
+            if follows.is_some_and(|count| count != source.next_count(sdus)) {
+                break;
+            }
+            let Some(open) = self.next(now, source, sdus) else { break };
+            follows = Some(open.count + 1);
+            let len = (open.size - open.cut).min(packing.room());
+            packing.add(len);
+            let ends_sdu = self.take(open, len);
+            let cut = cut.get_or_insert(Cut {
+                sdu: open.count,
+                sdu_size: open.size,
+                offset: open.cut,
+                len: 0,
+                ends_sdu,
+                pdu_bytes: 0,
+            });
+            cut.ends_sdu = ends_sdu;
+        }
+        let mut cut = cut?;
+        cut.len = packing.len;
+        cut.pdu_bytes = packing.bytes();
+        Some(cut)
+    }
+
+    /// RLC is re-established: what was begun is somebody else's.
+    pub(crate) fn reset(&mut self) {
+        self.open = None;
+    }
+
+    #[inline]
+    fn next(
+        &mut self,
+        now: Instant,
+        source: &mut PdcpTransmitter,
+        sdus: &mut Sdus,
+    ) -> Option<Open> {
+        self.open.or_else(|| {
+            let (count, size) = source.next(now, sdus)?;
+            Some(Open { count, size, cut: 0 })
+        })
+    }
+
+    /// Cuts `len` bytes off; true if that was the SDU's end.
+    #[inline]
+    fn take(&mut self, mut open: Open, len: u32) -> bool {
+        open.cut += len;
+        let ends = open.cut == open.size;
+        self.open = (!ends).then_some(open);
+        ends
+    }
+}

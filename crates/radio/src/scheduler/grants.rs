@@ -1,0 +1,258 @@
+//! The base station's side of uplink: its estimate of what waits, and grants that nobody asked for.
+
+use airpath_base::{Duration, Instant};
+
+use crate::mac::Occasions;
+use crate::mac::bsr::{BsrFormat, BsrReport, GROUPS};
+
+/// How a base station reads requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EstimateConfig {
+    /// Bytes granted to a UE of which nothing is known but its scheduling request.
+    pub request_grant: u32,
+    /// After this long without a word from the UE what it had reported no longer counts. `None`:
+    /// it always does.
+    pub forget_after: Option<Duration>,
+}
+
+/// The base station's estimate of one UE's uplink buffer.
+///
+/// Set by reports, reduced by grants. It is wrong by the tables' steps, by what arrived at the UE
+/// since, and by the headers that grants must hold too.
+#[derive(Clone, Debug)]
+pub struct BufferEstimate {
+    config: EstimateConfig,
+    format: BsrFormat,
+    groups: [u64; GROUPS],
+    /// Granted, and not received yet.
+    outstanding: u64,
+    requested: bool,
+    /// When the UE was last last_received, and when the report that counts was made.
+    last_received: Instant,
+    reported: Instant,
+}
+
+impl BufferEstimate {
+    /// An empty buffer.
+    pub fn new(config: EstimateConfig, format: BsrFormat) -> Self {
+        Self {
+            config,
+            format,
+            groups: [0; GROUPS],
+            outstanding: 0,
+            requested: false,
+            last_received: Instant::ZERO,
+            reported: Instant::ZERO,
+        }
+    }
+
+    /// A scheduling request was received.
+    pub fn on_request(&mut self, now: Instant) {
+        self.forget(now);
+        self.last_received = now;
+        self.requested = true;
+    }
+
+    /// `bytes` were granted: by DCI, in advance, or by a configured grant.
+    pub fn on_grant(&mut self, now: Instant, bytes: u32) {
+        self.forget(now);
+        self.requested = false;
+        self.outstanding += u64::from(bytes);
+        self.reduce(u64::from(bytes));
+    }
+
+    /// The transport block of a grant of `bytes` bytes was received, or given up.
+    pub fn on_transport_block(&mut self, now: Instant, bytes: u32) {
+        self.last_received = self.last_received.max(now);
+        self.outstanding = self.outstanding.saturating_sub(u64::from(bytes));
+    }
+
+    /// The block of a grant of `bytes` bytes was received, and has a report that the UE made at
+    /// `assembled`. One that is older than the last, as HARQ delivers them, is ignored.
+    pub fn on_report(&mut self, now: Instant, bytes: u32, assembled: Instant, report: &BsrReport) {
+        self.on_transport_block(now, bytes);
+        if assembled < self.reported {
+            return;
+        }
+        self.reported = assembled;
+        self.requested = false;
+        for (group, level) in self.groups.iter_mut().zip(&report.levels) {
+            match level {
+                Some(level) => *group = self.format.estimate(report.kind, *level),
+                // TS 38.321 5.4.5: Short and Long report all groups that have data
+                None if !report.kind.is_truncated() => *group = 0,
+                None => {}
+            }
+        }
+        // What has been granted since will take from what was reported.
+        self.reduce(self.outstanding);
+    }
+
+    /// A block of `bytes` bytes came full, without a report: what would have been padding would
+    /// have held one. So there may be more, and while nothing better is known, as much again.
+    pub fn on_full_block(&mut self, now: Instant, bytes: u32) {
+        self.on_request(now);
+        if self.bytes() == 0 {
+            self.groups[0] = u64::from(bytes).saturating_sub(self.outstanding);
+        }
+    }
+
+    /// Bytes to grant now.
+    pub fn wanted(&mut self, now: Instant) -> u64 {
+        self.forget(now);
+        let request = if self.requested { u64::from(self.config.request_grant) } else { 0 };
+        self.bytes().max(request)
+    }
+
+    /// Bytes that wait and are not granted, by this estimate.
+    pub fn bytes(&self) -> u64 {
+        self.groups.iter().sum()
+    }
+
+    /// Bytes granted of which nothing has been received.
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    fn reduce(&mut self, mut bytes: u64) {
+        for group in &mut self.groups {
+            let taken = bytes.min(*group);
+            *group -= taken;
+            bytes -= taken;
+        }
+    }
+
+    fn forget(&mut self, now: Instant) {
+        let age = now.saturating_since(self.last_received);
+        if self.config.forget_after.is_some_and(|limit| age > limit) {
+            self.groups = [0; GROUPS];
+        }
+    }
+}
+
+/// Grants that recur: configured grant type 1 (TS 38.321 5.8.2), or dynamic ones given in advance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeriodicGrant {
+    /// Their transmissions on PUSCH.
+    pub occasions: Occasions,
+    /// Size of each.
+    pub bytes: u32,
+    /// Given only this long after the UE last sent something; `None`: always. A configured grant
+    /// is always there.
+    pub keep: Option<Duration>,
+}
+
+impl PeriodicGrant {
+    /// The first at `now` or later for a UE that last sent data at `active`. Costs nothing until
+    /// the UE has data: ask then.
+    pub fn next(&self, now: Instant, active: Option<Instant>) -> Option<Instant> {
+        let next = self.occasions.at_or_after(now);
+        match self.keep {
+            None => Some(next),
+            Some(keep) => active.filter(|&active| next <= active + keep).map(|_| next),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Generation;
+    use crate::mac::bsr::{BsrKind, BsrTables};
+
+    const FORMAT: BsrFormat = BsrFormat {
+        generation: Generation::Nr,
+        tables: BsrTables { short: &[0, 100, 1000], long: &[0, 50, 100, 500, 1000] },
+    };
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn estimate() -> BufferEstimate {
+        let forget_after = Some(Duration::from_millis(200));
+        BufferEstimate::new(EstimateConfig { request_grant: 60, forget_after }, FORMAT)
+    }
+
+    fn report(kind: BsrKind, levels: &[(usize, u8)]) -> BsrReport {
+        let mut report = BsrReport { kind, levels: [None; GROUPS] };
+        levels.iter().for_each(|&(group, level)| report.levels[group] = Some(level));
+        report
+    }
+
+    #[test]
+    fn a_request_gets_a_small_grant_and_a_report_the_rest() {
+        let mut estimate = estimate();
+        assert_eq!(estimate.wanted(at(0)), 0);
+        estimate.on_request(at(1));
+        assert_eq!(estimate.wanted(at(1)), 60);
+        estimate.on_grant(at(1), 60);
+        assert_eq!(estimate.wanted(at(2)), 0);
+        estimate.on_report(at(5), 60, at(4), &report(BsrKind::Short, &[(3, 2)]));
+        assert_eq!((estimate.wanted(at(5)), estimate.outstanding()), (1000, 0));
+        estimate.on_grant(at(5), 700);
+        assert_eq!((estimate.wanted(at(5)), estimate.outstanding()), (300, 700));
+    }
+
+    #[test]
+    fn grants_under_way_count_against_a_report() {
+        let mut estimate = estimate();
+        estimate.on_grant(at(1), 60);
+        estimate.on_grant(at(2), 400);
+        estimate.on_report(at(5), 60, at(4), &report(BsrKind::Short, &[(0, 2)]));
+        assert_eq!(estimate.wanted(at(5)), 600);
+        // Lost or received, it is no longer under way.
+        estimate.on_transport_block(at(6), 400);
+        assert_eq!(estimate.outstanding(), 0);
+    }
+
+    #[test]
+    fn groups_not_reported_are_empty_unless_the_report_is_truncated() {
+        let mut estimate = estimate();
+        estimate.on_report(at(1), 0, at(1), &report(BsrKind::Long, &[(0, 1), (6, 3), (7, 4)]));
+        assert_eq!(estimate.bytes(), 50 + 500 + 1000);
+        estimate.on_report(at(2), 0, at(2), &report(BsrKind::ShortTruncated, &[(0, 0)]));
+        assert_eq!(estimate.bytes(), 500 + 1000);
+        // An older one is late.
+        estimate.on_report(at(3), 0, at(1), &report(BsrKind::Short, &[(7, 0)]));
+        assert_eq!(estimate.bytes(), 500 + 1000);
+        estimate.on_report(at(4), 0, at(4), &report(BsrKind::Short, &[(6, 1)]));
+        assert_eq!(estimate.bytes(), 100);
+    }
+
+    #[test]
+    fn what_is_old_is_forgotten() {
+        let mut estimate = estimate();
+        estimate.on_report(at(10), 0, at(9), &report(BsrKind::Short, &[(0, 2)]));
+        assert_eq!(estimate.wanted(at(210)), 1000);
+        assert_eq!(estimate.wanted(at(211)), 0);
+    }
+
+    #[test]
+    fn a_full_block_without_a_report_hides_as_much_again() {
+        let mut estimate = estimate();
+        estimate.on_grant(at(0), 800);
+        estimate.on_transport_block(at(4), 800);
+        estimate.on_full_block(at(4), 800);
+        assert_eq!(estimate.wanted(at(4)), 800);
+        estimate.on_grant(at(5), 800);
+        estimate.on_report(at(9), 800, at(8), &report(BsrKind::Short, &[(0, 0)]));
+        assert_eq!(estimate.wanted(at(9)), 0);
+        // What a report has said is better known.
+        estimate.on_report(at(10), 0, at(10), &report(BsrKind::Short, &[(0, 1)]));
+        estimate.on_full_block(at(11), 800);
+        assert_eq!(estimate.wanted(at(11)), 100);
+    }
+
+    #[test]
+    fn grants_in_advance_stop_with_the_traffic() {
+        let ms = Duration::from_millis;
+        let occasions = Occasions::new(ms(8), ms(3));
+        let configured = PeriodicGrant { occasions, bytes: 100, keep: None };
+        assert_eq!(configured.next(at(4), None), Some(at(11)));
+        let proactive = PeriodicGrant { keep: Some(ms(20)), ..configured };
+        assert_eq!(proactive.next(at(4), None), None);
+        assert_eq!(proactive.next(at(4), Some(at(0))), Some(at(11)));
+        assert_eq!(proactive.next(at(20), Some(at(0))), None);
+    }
+}

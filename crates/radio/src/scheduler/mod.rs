@@ -1,0 +1,149 @@
+//! Who gets the PRBs of a slot.
+//!
+//! The scheduler knows neither transport block tables nor channels: it is told what each UE's
+//! queue holds by the base station's estimate, and asks how many bytes so many PRBs carry. It runs
+//! in slots in which somebody wants something, at a cost that grows with the number of those.
+
+pub mod grants;
+mod ranked;
+mod rate_cap;
+mod round_robin;
+mod slot;
+
+use airpath_base::{Duration, Instant};
+
+use ranked::Ranked;
+pub use rate_cap::RateCap;
+use round_robin::RoundRobin;
+pub use slot::{Allocation, AllocationKind, BlockSizes, Candidate, Retransmission, UeId};
+use slot::{Slot, Ue};
+
+/// How a scheduler works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SchedulerConfig {
+    /// Whose turn it is.
+    pub policy: Policy,
+    /// At most so many UEs in one slot, as the control channel's room has it; `None`: no limit.
+    pub ues_per_slot: Option<u32>,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    /// Equal PRBs for all in every slot; whoever needs less leaves the rest to the others.
+    RoundRobin,
+    /// Highest rate over average rate first (Jalali, Padovani and Pankaj 2000).
+    ProportionalFair {
+        /// Time over which the average forgets; above zero, 0.1 to 1 s is usual.
+        time_constant: Duration,
+    },
+    /// Highest rate first (max C/I).
+    MaxRate,
+}
+
+/// The scheduler of one cell in one direction.
+///
+/// ```
+/// use airpath_base::Instant;
+/// use airpath_radio::scheduler::*;
+///
+/// struct Flat;
+/// impl BlockSizes for Flat {
+///     fn bytes(&self, _: UeId, prbs: u32) -> u32 {
+///         prbs * 50
+///     }
+///     fn prbs_for(&self, _: UeId, bytes: u64) -> u32 {
+///         bytes.div_ceil(50) as u32
+///     }
+/// }
+///
+/// let config = SchedulerConfig { policy: Policy::RoundRobin, ues_per_slot: None };
+/// let mut scheduler = Scheduler::new(config);
+/// let (one, two) = (scheduler.add_ue(None), scheduler.add_ue(None));
+/// let wants = |ue, backlog| Candidate { ue, backlog, bits_per_prb: 400, retransmission: None };
+/// let slot = scheduler.allocate(Instant::ZERO, 100, &[wants(one, 120), wants(two, 9_000)], &Flat);
+/// assert_eq!(slot.iter().map(|allocation| allocation.prbs).collect::<Vec<_>>(), [3, 97]);
+/// ```
+#[derive(Debug)]
+pub struct Scheduler {
+    config: SchedulerConfig,
+    ues: Vec<Ue>,
+    order: Order,
+    /// Scratch, kept for its memory.
+    slot: Slot,
+}
+
+#[derive(Debug)]
+enum Order {
+    RoundRobin(RoundRobin),
+    Ranked(Ranked),
+}
+
+impl Scheduler {
+    /// A cell without UEs.
+    pub fn new(config: SchedulerConfig) -> Self {
+        let order = match config.policy {
+            Policy::RoundRobin => Order::RoundRobin(RoundRobin::default()),
+            Policy::ProportionalFair { time_constant } => {
+                Order::Ranked(Ranked::proportional_fair(time_constant))
+            }
+            Policy::MaxRate => Order::Ranked(Ranked::max_rate()),
+        };
+        Self { config, ues: Vec::new(), order, slot: Slot::default() }
+    }
+
+    /// One more UE; `cap` bounds its rate of new data (AMBR, TS 23.501 5.7.2.6).
+    pub fn add_ue(&mut self, cap: Option<RateCap>) -> UeId {
+        let id = UeId(self.ues.len() as u32);
+        self.ues.push(Ue { bucket: cap.map(|cap| cap.bucket(Instant::ZERO)), ..Ue::default() });
+        id
+    }
+
+    /// Another cap for a UE, its bucket full; `None`: none.
+    pub fn set_cap(&mut self, ue: UeId, cap: Option<RateCap>, now: Instant) {
+        self.ues[ue.0 as usize].bucket = cap.map(|cap| cap.bucket(now));
+    }
+
+    /// The UE has a cap.
+    pub fn is_capped(&self, ue: UeId) -> bool {
+        self.ues[ue.0 as usize].bucket.is_some()
+    }
+
+    /// When the UE's cap lets it send next: `now` or later. A cell without other work can sleep
+    /// until then.
+    pub fn eligible_at(&self, ue: UeId, now: Instant) -> Instant {
+        self.ues[ue.0 as usize].bucket.as_ref().map_or(now, |bucket| bucket.next_byte(now))
+    }
+
+    /// Shares out the `prbs` of the slot at `now` (times never decrease) among `candidates`, in
+    /// order of UE and each at most once: failed blocks first, the oldest first, each whole or not
+    /// at all; then new data by policy until PRBs or backlog are exhausted.
+    pub fn allocate(
+        &mut self,
+        now: Instant,
+        prbs: u32,
+        candidates: &[Candidate],
+        sizes: &impl BlockSizes,
+    ) -> &[Allocation] {
+        debug_assert!(candidates.is_sorted_by(|a, b| a.ue < b.ue), "candidates in order of UE");
+        let slot = &mut self.slot;
+        slot.now = now;
+        slot.prbs_left = prbs;
+        slot.ues_left = self.config.ues_per_slot.unwrap_or(u32::MAX);
+        slot.allocations.clear();
+        slot.ready.clear();
+        slot.again.clear();
+        for candidate in candidates {
+            slot.admit(candidate, &mut self.ues[candidate.ue.0 as usize]);
+        }
+        slot.retransmissions(prbs);
+        match &mut self.order {
+            Order::RoundRobin(order) => order.allocate(slot, &mut self.ues, sizes),
+            Order::Ranked(order) => order.allocate(slot, &mut self.ues, sizes),
+        }
+        &self.slot.allocations
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Equal PRBs for all.
+
+use super::slot::{BlockSizes, Ready, Slot, Ue, UeId};
+
+/// Where the round stands.
+#[derive(Debug, Default)]
+pub(super) struct RoundRobin {
+    /// The first UE of the next slot, when not all fit into one.
+    next: Option<UeId>,
+    /// Scratch: who would take another PRB, with what it is owed.
+    hungry: Vec<(i64, usize)>,
+}
+
+/// One PRB in units of [`Ue::owed`].
+const PRB: i64 = 1 << 32;
+
+impl RoundRobin {
+    pub(super) fn allocate(&mut self, slot: &mut Slot, ues: &mut [Ue], sizes: &impl BlockSizes) {
+        let mut ready = core::mem::take(&mut slot.ready);
+        // Nobody gets less than a PRB.
+        let turns = ready.len().min(slot.prbs_left as usize).min(slot.ues_left as usize);
+        if turns < ready.len() {
+            self.rotate(&mut ready, turns);
+        }
+        let chosen = &mut ready[..turns];
+        for ready in chosen.iter_mut() {
+            ready.need = sizes.prbs_for(ready.ue, ready.eligible).max(1);
+        }
+        self.fill(slot.prbs_left, chosen, ues);
+        for ready in chosen.iter().filter(|ready| ready.given > 0) {
+            slot.prbs_left -= ready.given;
+            slot.give(ready, ready.given, &mut ues[ready.ue.0 as usize], sizes);
+        }
+        slot.ready = ready;
+    }
+
+    /// Brings those whose turn it is to the front.
+    fn rotate(&mut self, ready: &mut [Ready], turns: usize) {
+        let first = self.next.map_or(0, |next| ready.partition_point(|ready| ready.ue < next));
+        ready.rotate_left(first % ready.len());
+        if turns > 0 {
+            self.next = Some(UeId(ready[turns - 1].ue.0 + 1));
+        }
+    }
+
+    /// Equal shares, in rounds: what a UE does not need goes to the others.
+    fn fill(&mut self, mut left: u32, chosen: &mut [Ready], ues: &mut [Ue]) {
+        self.hungry.clear();
+        self.hungry.extend((0..chosen.len()).map(|index| (0, index)));
+        // Every round but the last satisfies somebody or deals out all whole shares.
+        while !self.hungry.is_empty() {
+            // There are at most as many as PRBs.
+            let share = left / self.hungry.len() as u32;
+            if share == 0 {
+                break;
+            }
+            self.hungry.retain(|&(_, index)| {
+                let ready = &mut chosen[index];
+                let more = share.min(ready.need - ready.given);
+                ready.given += more;
+                left -= more;
+                ready.given < ready.need
+            });
+        }
+        if left > 0 && !self.hungry.is_empty() {
+            self.remainder(left, chosen, ues);
+        }
+    }
+
+    /// Fewer PRBs than UEs that want one: to those who are owed most. All get the same in the
+    /// long run, whatever the number of PRBs.
+    fn remainder(&mut self, left: u32, chosen: &mut [Ready], ues: &mut [Ue]) {
+        let part = i64::from(left) * PRB / self.hungry.len() as i64;
+        for (owed, index) in &mut self.hungry {
+            let ue = &mut ues[chosen[*index].ue.0 as usize];
+            ue.owed += part;
+            *owed = -ue.owed;
+        }
+        self.hungry.select_nth_unstable(left as usize - 1);
+        for &(_, index) in &self.hungry[..left as usize] {
+            chosen[index].given += 1;
+            ues[chosen[index].ue.0 as usize].owed -= PRB;
+        }
+    }
+}

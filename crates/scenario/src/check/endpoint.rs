@@ -1,0 +1,64 @@
+//! Keys of a TCP endpoint that have to fit together.
+
+use airpath_base::Duration;
+
+use crate::problem::Problems;
+use crate::read::Fields;
+
+/// Combinations that no endpoint can have; of a flow, a proxy or a profile, once it is complete.
+pub(crate) fn check(fields: &Fields, problems: &mut Problems) {
+    // The place of the first of these keys that stands in this table.
+    let place = |names: &[&str]| {
+        names.iter().find_map(|name| fields.given(name)).unwrap_or(&fields.origin).clone()
+    };
+    let ms = |time: Duration| time.as_millis_f64();
+    if let (Some(min), Some(max)) = (fields.time("rto.min_ms"), fields.time("rto.max_ms"))
+        && min > max
+    {
+        let message =
+            format!("`rto.min_ms` ({}) is larger than `rto.max_ms` ({})", ms(min), ms(max));
+        problems.add(&place(&["rto.min_ms", "rto.max_ms"]), message);
+    }
+    if let (Some(initial), Some(max)) = (fields.time("rto.initial_ms"), fields.time("rto.max_ms"))
+        && initial > max
+    {
+        let message =
+            format!("`rto.initial_ms` ({}) is larger than `rto.max_ms` ({})", ms(initial), ms(max));
+        problems.add(&place(&["rto.initial_ms", "rto.max_ms"]), message);
+    }
+    let (Some(mss), Some(header)) =
+        (fields.count("mss_bytes"), fields.count("options.header_bytes"))
+    else {
+        return;
+    };
+    if mss + header > 65535 {
+        problems.add(
+            &place(&["mss_bytes", "options.header_bytes"]),
+            format!(
+                "`mss_bytes` ({mss}) and `options.header_bytes` ({header}) make a packet of {} bytes; an \
+                 IP packet has at most 65535",
+                mss + header
+            ),
+        );
+    }
+    // 20 bytes of IPv4, 20 of TCP, 12 of option (RFC 7323 appendix A).
+    if fields.flag("options.timestamps") == Some(true) && header < 52 {
+        problems.add_with_help(
+            &place(&["options.header_bytes", "options.timestamps"]),
+            format!("timestamps do not fit into `options.header_bytes` = {header}"),
+            "52 is 20 (IPv4) + 20 (TCP) + 12 (timestamps); or set options.timestamps = false",
+        );
+    }
+    for name in ["send_buffer_bytes", "receive_buffer_bytes", "buffer.initial_receive_bytes"] {
+        if let Some(buffer) = fields.count(name).filter(|&bytes| bytes > 0)
+            && buffer < mss
+        {
+            problems.add(
+                &place(&[name, "mss_bytes"]),
+                format!("`{name}` ({buffer}) is smaller than one segment (`mss_bytes` = {mss})"),
+            );
+            // A `window_bytes` is both: say it once.
+            break;
+        }
+    }
+}

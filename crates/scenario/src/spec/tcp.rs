@@ -1,0 +1,650 @@
+//! Keys of TCP endpoints: of a flow, a profile and a proxy.
+
+use super::{Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Subtable, Unit, count, real};
+
+/// The tables within a flow, a profile or a proxy that hold keys of TCP.
+pub(crate) static SUBTABLES: &[Subtable] = &[
+    Subtable { name: "cwnd", doc: "When and by how much the congestion window grows and decays." },
+    Subtable { name: "hystart", doc: "Parts of HyStart that differ from the chosen version." },
+    Subtable { name: "cubic", doc: "Parameters of CUBIC." },
+    Subtable { name: "reno", doc: "Parameters of Reno." },
+    Subtable { name: "rto", doc: "The retransmission time-out." },
+    Subtable { name: "recovery", doc: "How the sender finds losses and recovers from them." },
+    Subtable { name: "pacing", doc: "Pacing of the sender's segments." },
+    Subtable { name: "offload", doc: "Segmentation offload of the sender (TSO, GSO)." },
+    Subtable { name: "ack", doc: "When the receiver acknowledges." },
+    Subtable { name: "aggregation", doc: "Aggregation of arriving segments (GRO, LRO)." },
+    Subtable { name: "options", doc: "Headers, and what both ends agree on in the handshake." },
+    Subtable { name: "buffer", doc: "How the send buffer and the receive buffer grow." },
+    Subtable { name: "application", doc: "The application of the receiver." },
+];
+
+const HYSTART: Need = Need::Begins("slow_start", "hystart-");
+const CUBIC: Need = Need::Is("congestion", "cubic");
+const AS_VERSION: Default = Default::Absent("as in the version");
+
+/// What a profile sets and a flow or a proxy may override.
+pub(super) const ENDPOINT: &[Key] = &[
+    Key::new(
+        Congestion::KEY,
+        Kind::Choice(Congestion::CHOICES),
+        Default::Inherited,
+        "Congestion control of the sender.",
+    ),
+    Key::new(
+        "fixed_window_segments",
+        count(Unit::Segments, 1, 10_000_000),
+        Default::Required,
+        "The constant window.",
+    )
+    .needs(Need::Is("congestion", "fixed")),
+    Key::new(
+        "mss_bytes",
+        count(Unit::Bytes, 1, 65495),
+        Default::Inherited,
+        "Payload of a full segment. TCP options are already subtracted.",
+    ),
+    Key::new(
+        "initial_window_segments",
+        count(Unit::Segments, 1, 65535),
+        Default::Inherited,
+        "Initial congestion window (RFC 6928).",
+    ),
+    Key::new(SlowStart::KEY,
+        Kind::Choice(SlowStart::CHOICES),
+        Default::Inherited,
+        "What ends the slow start of CUBIC and Reno.",
+    )
+    .simulated_only(),
+    Key::new(
+        "send_buffer_bytes",
+        count(Unit::Bytes, 1, 1 << 40),
+        Default::Inherited,
+        "Size of the send buffer: bytes that the application may have written and that are not yet \
+         acknowledged. With `buffer.send_segment_bytes` above 0 it is memory, of which overhead \
+         takes a part.",
+    ),
+    Key::new(
+        "receive_buffer_bytes",
+        count(Unit::Bytes, 1, 1 << 40),
+        Default::Inherited,
+        "The largest window that the receiver advertises.",
+    ),
+    Key::new(
+        "window_bytes",
+        count(Unit::Bytes, 1, 1 << 40),
+        Default::Absent("the two buffers as they are"),
+        "Sets `send_buffer_bytes` and `receive_buffer_bytes` to one value, as `iperf -w` does. The \
+         receive buffer has this size from the start.",
+    )
+    .excludes(&["send_buffer_bytes", "receive_buffer_bytes", "buffer.initial_receive_bytes"]),
+    Key::new(
+        "cwnd.slow_start_limit_segments",
+        count(Unit::Segments, 0, 65535),
+        Default::Inherited,
+        "The most segments by which one acknowledgement lets the window grow in slow start (RFC 5681 \
+         3.1: 1; RFC 3465: L). 0 means no limit: the window grows by all that is acknowledged. \
+         `hystart++` has a limit of its own.",
+    )
+    .simulated_only()
+    .was("slow_start_limit_segments"),
+    Key::new(
+        "cwnd.grows_half_used",
+        Kind::Flag,
+        Default::Inherited,
+        "True: in slow start the window grows while at least half of it is used. False: it grows only \
+         while it is the limit (RFC 9438 5.8).",
+    )
+    .simulated_only()
+    .was("cwnd_grows_half_used"),
+    Key::new(
+        "cwnd.grows_by_delivered",
+        Kind::Flag,
+        Default::Inherited,
+        "True: the window grows by what an acknowledgement delivers, by SACK too, and also with the \
+         acknowledgement that ends recovery. False: it grows by what is acknowledged.",
+    )
+    .simulated_only()
+    .was("cwnd_grows_by_delivered"),
+    Key::new(
+        "cwnd.decays",
+        Kind::Flag,
+        Default::Inherited,
+        "The window decays while the application does not use it (RFC 2861).",
+    )
+    .simulated_only()
+    .was("cwnd_decays"),
+    Key::new(
+        AfterIdle::KEY,
+        Kind::Choice(AfterIdle::CHOICES),
+        Default::Inherited,
+        "What becomes of the window after an idle time that is longer than the RTO.",
+    )
+    .was("after_idle"),
+    Key::new(
+        "hystart.ack_train",
+        Kind::Flag,
+        AS_VERSION,
+        "Whether the length of a train of acknowledgements can end slow start (Linux: \
+         hystart_detect, bit 1).",
+    )
+    .simulated_only()
+    .was("hystart_ack_train")
+    .needs(HYSTART),
+    Key::new(
+        "hystart.delay",
+        Kind::Flag,
+        AS_VERSION,
+        "Whether a growing delay can end slow start (Linux: hystart_detect, bit 2).",
+    )
+    .simulated_only()
+    .was("hystart_delay")
+    .needs(HYSTART),
+    Key::new(
+        "hystart.falling_minimum_exits",
+        Kind::Flag,
+        AS_VERSION,
+        "True: the RTT of a round is that of its first eight samples, so that a minimum RTT that \
+         falls later ends slow start. False: every sample may lower it, as from 4.19.131 and 5.4.50.",
+    )
+    .simulated_only()
+    .was("hystart_falling_minimum_exits")
+    .needs(HYSTART),
+    Key::new(
+        "hystart.late_reset",
+        Kind::Flag,
+        AS_VERSION,
+        "True: the first acknowledgement of a round counts as part of the round before. False: it \
+         counts as part of its own round.",
+    )
+    .simulated_only()
+    .was("hystart_late_reset")
+    .needs(HYSTART),
+    Key::new(
+        "cubic.fast_convergence",
+        Kind::Flag,
+        Default::Value("true"),
+        "CUBIC releases bandwidth faster when W_max shrinks (RFC 9438 4.7).",
+    )
+    .was("cubic_fast_convergence")
+    .needs(CUBIC),
+    Key::new(
+        Arithmetic::KEY,
+        Kind::Choice(Arithmetic::CHOICES),
+        Default::Value("\"rfc\""),
+        "How CUBIC counts.",
+    )
+    .was("cubic_arithmetic")
+    .needs(CUBIC),
+    Key::new(
+        "cubic.c",
+        real("", 0.001, 1000.0),
+        Default::Value("0.4"),
+        "CUBIC's C: how fast the window grows again, in segments per second cubed (RFC 9438 4.1, 5.1).",
+    )
+    .simulated_only()
+    .was("cubic_c")
+    .needs(CUBIC),
+    Key::new(
+        "cubic.beta",
+        real("", 0.1, 0.99),
+        Default::Value("0.7"),
+        "CUBIC's beta: the part of the window that is left after congestion (RFC 9438 4.6). Linux \
+         rounds it to 1024ths.",
+    )
+    .simulated_only()
+    .was("cubic_beta")
+    .needs(CUBIC),
+    Key::new(
+        RenoHalves::KEY,
+        Kind::Choice(RenoHalves::CHOICES),
+        Default::Inherited,
+        "What Reno halves after congestion.",
+    )
+    .simulated_only()
+    .was("reno_halves"),
+    Key::new(
+        RenoGrowsBy::KEY,
+        Kind::Choice(RenoGrowsBy::CHOICES),
+        Default::Inherited,
+        "What Reno counts in congestion avoidance.",
+    )
+    .simulated_only()
+    .was("reno_grows_by"),
+    Key::new(
+        "rto.initial_ms",
+        MS_ABOVE_0,
+        Default::Inherited,
+        "Retransmission time-out before the first RTT sample (RFC 6298 2.1).",
+    )
+    .simulated_only()
+    .was("initial_rto_ms"),
+    Key::new(
+        "rto.min_ms",
+        MS_ABOVE_0,
+        Default::Inherited,
+        "Smallest retransmission time-out (RFC 6298 2.4).",
+    )
+    .was("min_rto_ms"),
+    Key::new(
+        "rto.max_ms",
+        MS_ABOVE_0,
+        Default::Inherited,
+        "Largest retransmission time-out (RFC 6298 2.5).",
+    )
+    .simulated_only()
+    .was("max_rto_ms"),
+    Key::new(
+        Estimator::KEY,
+        Kind::Choice(Estimator::CHOICES),
+        Default::Inherited,
+        "How RTT samples become a retransmission time-out.",
+    )
+    .simulated_only()
+    .was("rto_estimator"),
+    Key::new(
+        Detection::KEY,
+        Kind::Choice(Detection::CHOICES),
+        Default::Inherited,
+        "What makes the sender take a segment for lost. Without SACK it is three duplicate \
+         acknowledgements.",
+    )
+    .was("loss_detection"),
+    Key::new(
+        "recovery.tail_loss_probe",
+        Kind::Flag,
+        Default::Inherited,
+        "The sender probes for losses at the end of a flight (RFC 8985 7).",
+    )
+    .was("tail_loss_probe"),
+    Key::new(
+        "recovery.rack_timer_tick_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "Tick of the clock that RACK's reordering timer uses: the timer runs out with a tick, never \
+         too early, as in Linux. 0 means an exact timer.",
+    )
+    .simulated_only()
+    .was("rack_timer_tick_ms"),
+    Key::new(
+        CwndReduction::KEY,
+        Kind::Choice(CwndReduction::CHOICES),
+        Default::Inherited,
+        "How the window comes down to ssthresh.",
+    )
+    .simulated_only()
+    .was("cwnd_reduction"),
+    Key::new(
+        "recovery.frto",
+        Kind::Flag,
+        Default::Inherited,
+        "The sender finds out whether a time-out was needed (F-RTO, RFC 5682).",
+    )
+    .was("frto"),
+    Key::new(
+        "recovery.undo_by_timestamps",
+        Kind::Flag,
+        Default::Inherited,
+        "The sender takes a reduction back when timestamps tell that nothing was lost (Eifel, RFC \
+         4015).",
+    )
+    .simulated_only()
+    .was("undo_by_timestamps"),
+    Key::new(
+        "recovery.undo_by_dsack",
+        Kind::Flag,
+        Default::Inherited,
+        "The sender takes a reduction back when every retransmission was reported as a duplicate (RFC \
+         3708).",
+    )
+    .simulated_only()
+    .was("undo_by_dsack"),
+    Key::new(
+        "pacing.enabled",
+        Kind::Flag,
+        Default::Inherited,
+        "The sender spreads segments over the round trip. BBR always does.",
+    )
+    .was("pacing"),
+    Key::new(
+        "pacing.slow_start_percent",
+        count(Unit::Plain, 100, 1000),
+        Default::Inherited,
+        "Pacing rate in slow start, in percent of cwnd per smoothed RTT.",
+    )
+    .was("pacing_slow_start_percent"),
+    Key::new(
+        "pacing.congestion_avoidance_percent",
+        count(Unit::Plain, 100, 1000),
+        Default::Inherited,
+        "Pacing rate after slow start, in percent of cwnd per smoothed RTT.",
+    )
+    .was("pacing_congestion_avoidance_percent"),
+    Key::new(
+        "offload.max_bytes",
+        count(Unit::Bytes, 0, 1 << 20),
+        Default::Inherited,
+        "The largest burst that is handed down as one; 0 means no offload. A burst is what the pacing \
+         rate sends in 2^-10 s, at least two segments.",
+    )
+    .simulated_only()
+    .was("offload_bytes"),
+    Key::new(
+        "offload.window_divisor",
+        count(Unit::Plain, 0, 100),
+        Default::Inherited,
+        "A smaller burst waits for the next acknowledgement, unless it is at least the window divided \
+         by this. 0 means that it never waits.",
+    )
+    .was("offload_window_divisor"),
+    Key::new(
+        "offload.push",
+        Kind::Flag,
+        Default::Inherited,
+        "The last segment of a burst of several segments has the PSH flag. At the receiver the flag \
+         ends an aggregate (`aggregation.max_bytes`).",
+    )
+    .was("offload_push"),
+    Key::new(
+        "ack.delayed_segments",
+        count(Unit::Segments, 1, 65535),
+        Default::Inherited,
+        "The receiver acknowledges at once when more bytes than this many full segments less one are \
+         unacknowledged. 1 means no delay.",
+    )
+    .simulated_only()
+    .was("delayed_ack_segments"),
+    Key::new(
+        "ack.delay_ms",
+        MS_ABOVE_0,
+        Default::Inherited,
+        "The receiver acknowledges everything else after this time.",
+    )
+    .simulated_only()
+    .was("delayed_ack_ms"),
+    Key::new(
+        "ack.max_delay_ms",
+        MS_ABOVE_0,
+        Default::Inherited,
+        "If this is larger than `ack.delay_ms`, the delay follows the time between segments, up to \
+         this value.",
+    )
+    .simulated_only()
+    .was("delayed_ack_max_ms"),
+    Key::new(
+        "ack.ticking",
+        Kind::Flag,
+        Default::Inherited,
+        "True: `ack.delay_ms` is the period of a free-running tick, as in BSD's fast timer. False: \
+         each delayed segment starts a timer.",
+    )
+    .simulated_only()
+    .was("delayed_ack_ticking"),
+    Key::new(
+        "ack.quick_segments",
+        count(Unit::Segments, 0, 65535),
+        Default::Inherited,
+        "Number of acknowledgements that are not delayed at the start, after a duplicate and after a \
+         silence longer than the RTO, but no more than half a window's worth. 0 means none.",
+    )
+    .simulated_only()
+    .was("quick_ack_segments"),
+    Key::new(
+        "ack.pushed_at_once",
+        Kind::Flag,
+        Default::Inherited,
+        "True: a segment with the PSH flag that came alone is acknowledged as soon as it is read. \
+         False: its acknowledgement is delayed.",
+    )
+    .simulated_only()
+    .was("ack_pushed_at_once"),
+    Key::new(
+        "ack.sack_compression_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "After three acknowledgements of data above a gap, the receiver keeps the next ones back for \
+         this time, and for a twentieth of a round trip at most. 0 means not at all. Needs \
+         `options.sack`.",
+    )
+    .was("sack_compression_ms"),
+    Key::new(
+        "ack.sack_compression_acks",
+        count(Unit::Plain, 1, 255),
+        Default::Inherited,
+        "Number of acknowledgements that are kept back before one is sent.",
+    )
+    .was("sack_compression_acks"),
+    Key::new(
+        "ack.sack_compression_slack_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "How late the timer of SACK compression is.",
+    )
+    .was("sack_compression_slack_ms"),
+    Key::new(
+        "ack.dsack",
+        Kind::Flag,
+        Default::Inherited,
+        "The receiver reports duplicates in SACK blocks (RFC 2883).",
+    )
+    .was("dsack"),
+    Key::new(
+        "aggregation.max_bytes",
+        count(Unit::Bytes, 0, 1 << 20),
+        Default::Inherited,
+        "Segments that follow on each other are handed up, read and acknowledged together, up to this \
+         size. 0 means one by one.",
+    )
+    .was("aggregation_bytes"),
+    Key::new(
+        "aggregation.time_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "Longest time from the first segment of an aggregate to the last. 0 means that only segments \
+         that arrive at one instant are aggregated.",
+    )
+    .was("aggregation_ms"),
+    Key::new(
+        "options.header_bytes",
+        // IPv4 and TCP without options; IPv4 and TCP with 40 bytes of options each.
+        count(Unit::Bytes, 40, 120),
+        Default::Inherited,
+        "IP and TCP headers of a data segment, options included.",
+    )
+    .was("header_bytes"),
+    Key::new(
+        "options.timestamps",
+        Kind::Flag,
+        Default::Inherited,
+        "Timestamps option (RFC 7323 3).",
+    )
+    .was("timestamps"),
+    Key::new(
+        "options.sack",
+        Kind::Flag,
+        Default::Inherited,
+        "Selective acknowledgements (RFC 2018).",
+    )
+    .was("sack"),
+    Key::new(
+        "options.window_scaling",
+        Kind::Flag,
+        Default::Inherited,
+        "Window scaling (RFC 7323 2). Without it at most 65,535 bytes are advertised.",
+    )
+    .was("window_scaling"),
+    Key::new(
+        Ecn::KEY,
+        Kind::Choice(Ecn::CHOICES),
+        Default::Inherited,
+        "Explicit congestion notification.",
+    )
+    .was("ecn"),
+    Key::new(
+        "buffer.send_factor",
+        count(Unit::Plain, 0, 100),
+        Default::Inherited,
+        "The send buffer grows until it holds this many congestion windows (with BBR three), up to \
+         `send_buffer_bytes`. 0 means that it has its size from the start.",
+    )
+    .was("send_buffer_factor"),
+    Key::new(
+        "buffer.send_segment_bytes",
+        count(Unit::Bytes, 0, 1 << 20),
+        Default::Inherited,
+        "The send buffer counts memory, as a kernel does, and where it grows it has this much for \
+         each segment of the congestion window. 0 means that it counts payload alone, and that the \
+         application writes as soon as there is room.",
+    )
+    .simulated_only(),
+    Key::new(
+        "buffer.send_burst_bytes",
+        count(Unit::Bytes, 0, 1 << 20),
+        Default::Inherited,
+        "Memory that each burst takes in the send buffer beside its payload.",
+    )
+    .simulated_only(),
+    Key::new(
+        "buffer.send_wake_divisor",
+        count(Unit::Plain, 1, 100),
+        Default::Inherited,
+        "An application that found the send buffer full writes again when this part of it is free; \
+         1 means all of it.",
+    )
+    .simulated_only(),
+    Key::new(
+        "buffer.initial_receive_bytes",
+        count(Unit::Bytes, 0, 1 << 40),
+        Default::Inherited,
+        "The window that the receiver advertises at first. It grows up to `receive_buffer_bytes`. 0 \
+         means that it has its size from the start.",
+    )
+    .was("initial_receive_buffer_bytes"),
+    Key::new(
+        "buffer.receive_tuning",
+        Kind::Flag,
+        Default::Inherited,
+        "True: the window grows with what the application reads in a round trip (dynamic \
+         right-sizing). False: it grows with every full segment, as after SO_RCVBUF.",
+    )
+    .was("receive_buffer_tuning"),
+    Key::new(
+        TuningRule::KEY,
+        Kind::Choice(TuningRule::CHOICES),
+        Default::Inherited,
+        "How dynamic right-sizing counts.",
+    )
+    .was("receive_buffer_tuning_rule"),
+];
+
+/// What a profile alone has.
+pub(super) const PROFILE_ONLY: &[Key] = &[Key::new(
+    "reno.slow_start",
+    Kind::Choice(SlowStart::CHOICES),
+    Default::Inherited,
+    "The value of `slow_start` for a flow whose congestion control is Reno, unless the flow says it \
+     itself: in Linux, HyStart belongs to CUBIC alone. A profile that sets `slow_start` sets this too.",
+)
+.was("reno_slow_start")];
+
+/// How the application of the receiver reads.
+pub(super) const READER: &[Key] = &[
+    Key::new(
+        "read_rate_mbps",
+        Kind::Rate,
+        Default::Absent("all that has arrived, at once"),
+        "Rate at which the application of the receiver reads, in bits of payload.",
+    ),
+    Key::new(
+        "application.read_delay_ms",
+        MS_ABOVE_0,
+        Default::Absent("none"),
+        "Time from the first arrival until the application of the receiver is awake; then it reads \
+         all that is there. Until then unread data takes up the window, and an acknowledgement that \
+         could only offer a smaller window waits for it, as in Linux.",
+    )
+    .was("read_delay_ms")
+    .excludes(&["read_rate_mbps"]),
+];
+
+choices! {
+    /// Values of `slow_start`.
+    SlowStart("slow_start") {
+        None = "none": "A loss.",
+        Hystart4_19 = "hystart-4.19": "HyStart as in Linux until 4.19.130 and 5.4.49.",
+        Hystart5_6 = "hystart-5.6": "In microseconds; the ACK train knows pacing.",
+        Hystart5_8 = "hystart-5.8": "A minimum RTT that falls does not end slow start.",
+        Hystart5_16 = "hystart-5.16": "Rounds go on where cwnd is not the limit.",
+        Hystart6_14 = "hystart-6.14": "Rounds of a small cwnd count too.",
+        HystartPlusPlus = "hystart++": "HyStart++ (RFC 9406).",
+    }
+
+    /// Values of `congestion`.
+    Congestion("congestion") {
+        Cubic = "cubic": "CUBIC (RFC 9438).",
+        Reno = "reno": "Reno (RFC 5681).",
+        Bbr = "bbr": "BBR v1, as in Linux.",
+        Bbr3 = "bbr3": "BBR v3 (draft-ietf-ccwg-bbr-06).",
+        Fixed = "fixed": "A constant window, without any congestion control.",
+    }
+
+    /// Values of `cwnd.after_idle`.
+    AfterIdle("cwnd.after_idle") {
+        Keep = "keep": "The window stays as it is.",
+        Restart = "restart": "The window is at most the initial window (RFC 5681 4.1).",
+        Decay = "decay": "The window halves for each RTO; ssthresh remembers it (RFC 2861).",
+    }
+
+    /// Values of `cubic.arithmetic`.
+    Arithmetic("cubic.arithmetic") {
+        Rfc = "rfc": "It counts fractions of segments, as the formulas of RFC 9438 do.",
+        Linux = "linux": "It counts whole segments, as Linux does.",
+    }
+
+    /// Values of `reno.halves`.
+    RenoHalves("reno.halves") {
+        Flight = "flight": "The data in flight, at most the window (RFC 5681 (4)).",
+        Cwnd = "cwnd": "The congestion window, whether it was used or not, as Linux does.",
+    }
+
+    /// Values of `reno.grows_by`.
+    RenoGrowsBy("reno.grows_by") {
+        Segments = "segments": "The segments that are acknowledged (RFC 3465 2.1).",
+        Acknowledgements = "acknowledgements":
+            "Each acknowledgement as one segment, however many it covers (RFC 5681 (3)).",
+    }
+
+    /// Values of `rto.estimator`.
+    Estimator("rto.estimator") {
+        Rfc6298 = "rfc6298": "SRTT + 4 RTTVAR, at least `rto.min_ms`.",
+        Linux = "linux":
+            "The largest deviation of a round trip counts, and `rto.min_ms` bounds the variance \
+             term alone.",
+    }
+
+    /// Values of `recovery.loss_detection`.
+    Detection("recovery.loss_detection") {
+        Sack = "sack": "Three segments above it were SACKed (RFC 6675 4).",
+        Rack = "rack":
+            "It is overdue, and something that was sent later has arrived (RACK, RFC 8985).",
+    }
+
+    /// Values of `recovery.cwnd_reduction`.
+    CwndReduction("recovery.cwnd_reduction") {
+        Immediate = "immediate": "At once (RFC 6675 5).",
+        Prr = "prr": "By proportional rate reduction (RFC 9937).",
+    }
+
+    /// Values of `options.ecn`.
+    Ecn("options.ecn") {
+        Off = "off": "No end asks for it or agrees to it.",
+        Classic = "classic": "ECN of RFC 3168.",
+    }
+
+    /// Values of `buffer.receive_tuning_rule`.
+    TuningRule("buffer.receive_tuning_rule") {
+        Linux4_19 = "linux-4.19": "As in Linux until 6.15: room for 16 more segments.",
+        Linux6_16 = "linux-6.16":
+            "As in Linux since 6.16: what is unread is subtracted from what was read.",
+    }
+}

@@ -1,0 +1,110 @@
+//! Which congestion control, and where it leaves a choice.
+
+/// Congestion control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CongestionConfig {
+    /// RFC 5681.
+    Reno(RenoConfig),
+    /// RFC 9438.
+    Cubic(CubicConfig),
+    /// BBR v1 as in Linux.
+    Bbr1 {
+        /// Of the random stream that draws the phase in which bandwidth probing begins.
+        seed: u64,
+    },
+    /// BBR v3, draft-ietf-ccwg-bbr-06.
+    Bbr3 {
+        /// Of the random stream that draws the time between two probes for bandwidth.
+        seed: u64,
+    },
+    /// A constant window in segments: no control at all.
+    Fixed {
+        /// The window.
+        segments: u32,
+    },
+}
+
+/// Reno, where RFC 5681 leaves a choice or Linux makes another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RenoConfig {
+    /// What ssthresh is half of after congestion.
+    pub halves: Halved,
+    /// What grows cwnd in congestion avoidance.
+    pub grows_by: GrowthUnit,
+}
+
+/// What Reno halves when it infers congestion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Halved {
+    /// FlightSize: what is sent and not acknowledged, at most cwnd (RFC 5681 (4)).
+    #[default]
+    Flight,
+    /// cwnd, in whole segments, as Linux does.
+    Cwnd,
+}
+
+/// What Reno counts in congestion avoidance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GrowthUnit {
+    /// The segments that are acknowledged: the bytes of RFC 5681 3.1, RFC 3465 2.1.
+    #[default]
+    Segments,
+    /// Each acknowledgement as one segment, however many it covers (RFC 5681 (3)).
+    Acknowledgements,
+}
+
+/// The parameters of CUBIC (RFC 9438).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CubicConfig {
+    /// Grows again to an earlier W_max a little less than before (RFC 9438 4.7).
+    pub fast_convergence: bool,
+    /// How it counts.
+    pub arithmetic: CubicArithmetic,
+    /// How fast the window grows again, in segments per second cubed (RFC 9438 4.1, 5.1).
+    pub c: f64,
+    /// What is left of cwnd after congestion, from 0 to 1 (RFC 9438 4.6).
+    pub beta: f64,
+}
+
+/// How CUBIC counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CubicArithmetic {
+    /// In fractions of segments, as the formulas of RFC 9438.
+    Rfc9438,
+    /// In whole segments, as Linux.
+    Linux,
+}
+
+impl Default for CubicConfig {
+    fn default() -> Self {
+        let arithmetic = CubicArithmetic::Rfc9438;
+        Self { fast_convergence: true, arithmetic, c: 0.4, beta: 0.7 }
+    }
+}
+
+impl CongestionConfig {
+    /// Reno as RFC 5681 has it.
+    pub const RENO: Self =
+        Self::Reno(RenoConfig { halves: Halved::Flight, grows_by: GrowthUnit::Segments });
+
+    /// The same with this seed, where it has one.
+    #[must_use]
+    pub const fn with_seed(self, seed: u64) -> Self {
+        match self {
+            Self::Bbr1 { .. } => Self::Bbr1 { seed },
+            Self::Bbr3 { .. } => Self::Bbr3 { seed },
+            _ => self,
+        }
+    }
+
+    /// Name in scenarios and tables.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Reno(_) => "reno",
+            Self::Cubic(_) => "cubic",
+            Self::Bbr1 { .. } => "bbr",
+            Self::Bbr3 { .. } => "bbr3",
+            Self::Fixed { .. } => "fixed",
+        }
+    }
+}

@@ -1,0 +1,687 @@
+//! The scoreboard: what is outstanding, what was SACKed, what is lost (RFC 6675, RFC 8985).
+
+use std::collections::VecDeque;
+
+use airpath_base::{Duration, Instant};
+
+use super::rate::RateSampler;
+use crate::congestion::{LostSegment, RateSample};
+use crate::ranges::Ranges;
+
+/// RFC 5681 2, RFC 6675 2: duplicate acknowledgements that mean loss. For retransmissions, later
+/// transmissions that arrived (RFC 9002 6.1.1, kPacketThreshold): RFC 6675 alone leaves a lost
+/// retransmission to the timer.
+pub(crate) const DUP_THRESH: u32 = 3;
+
+/// One transmitted segment, `[seq, end)` of sequence space.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) seq: u64,
+    pub(crate) end: u64,
+    /// Last transmission.
+    pub(crate) sent_at: Instant,
+    /// Counts transmissions; of the last one.
+    pub(crate) order: u64,
+    /// The last byte of sequence space is a FIN.
+    pub(crate) fin: bool,
+    /// It is the first of a burst, or was sent again by itself.
+    pub(crate) begins_burst: bool,
+    pub(crate) sacked: bool,
+    pub(crate) lost: bool,
+    /// A retransmission is under way.
+    pub(crate) resent: bool,
+    /// Ever retransmitted: its RTT is ambiguous (Karn).
+    pub(crate) ambiguous: bool,
+}
+
+/// Outstanding segments in order of sequence. Every operation is amortised O(1) a segment, but
+/// for the search that a new SACK block needs, O(log n).
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    segments: VecDeque<Sent>,
+    sacked_ranges: Ranges,
+    sacked: u32,
+    lost: u32,
+    resent: u32,
+    /// Lost, and no retransmission under way.
+    to_resend: u32,
+    /// Bursts of which something is outstanding.
+    bursts: u32,
+    /// Segments below this offset have been judged: SACKed, lost, or sent again.
+    judged: u64,
+    /// No segment below this offset waits to be retransmitted.
+    resend_from: u64,
+    /// Transmissions so far, and the latest of them known to have arrived.
+    transmissions: u64,
+    latest: Latest,
+    /// Highest byte known to have arrived (RACK.fack), and what it was before the acknowledgement
+    /// that is being taken.
+    fack: u64,
+    prior_fack: u64,
+    /// A segment sent once arrived after one with higher numbers (RACK.reordering_seen).
+    reordering_seen: bool,
+    /// Retransmissions under way, oldest first: offset and order.
+    under_way: VecDeque<(u64, u64)>,
+    /// Without SACK: duplicate acknowledgements stand for SACKed segments (RFC 6582).
+    pub(crate) duplicates: u32,
+    /// For model-based congestion control.
+    sampler: Option<RateSampler>,
+}
+
+/// The latest transmission known to have arrived (RACK.segment, RACK.rtt).
+#[derive(Clone, Copy, Default, Debug)]
+struct Latest {
+    order: u64,
+    rtt: Duration,
+    /// It was a retransmission: what has higher numbers may have been sent before it.
+    again: bool,
+}
+
+/// What an acknowledgement says beside sequence numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) now: Instant,
+    /// Smallest RTT: a retransmission that is acknowledged faster is not what arrived.
+    pub(crate) min_rtt: Duration,
+    /// After a time-out: end of what had been sent when the retransmission timer ran out.
+    pub(crate) loss_point: Option<u64>,
+}
+
+impl Arrival {
+    /// The segment was sent for the first time before the retransmission timer ran out.
+    fn is_older(&self, segment: &Sent) -> bool {
+        self.loss_point.is_some_and(|point| segment.end <= point)
+    }
+}
+
+/// What an acknowledgement delivered.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Acked {
+    /// Segments acknowledged cumulatively.
+    pub(crate) segments: u32,
+    /// Of these, not known to be delivered before.
+    pub(crate) fresh: u32,
+    /// Segments newly known to be delivered, by SACK too.
+    pub(crate) delivered: u32,
+    /// Transmission time of the first that was acknowledged cumulatively and not SACKed before;
+    /// `None` if any of them was retransmitted (Karn's rule).
+    pub(crate) first_sent: Option<Instant>,
+    /// The same of the last one.
+    pub(crate) last_sent: Option<Instant>,
+    /// Transmission times of the first and the last newly SACKed that were sent once.
+    pub(crate) sacked_sent: Option<(Instant, Instant)>,
+    /// Something from before the time-out arrived that was sent once (RFC 5682 2.1 (3b)).
+    pub(crate) original: bool,
+}
+
+/// Tells the sampler, which only model-based congestion control has, of a loss.
+fn note_lost(sampler: &mut Option<RateSampler>, index: usize, segment: &Sent) {
+    if let Some(sampler) = sampler {
+        sampler.lose(index, (segment.seq, segment.end));
+    }
+}
+
+impl Scoreboard {
+    pub(crate) fn new(samples_rate: bool) -> Self {
+        Self { sampler: samples_rate.then(RateSampler::default), ..Self::default() }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, mut sent: Sent) {
+        if self.sampler.is_some() {
+            let pipe = self.pipe();
+            self.sampler.iter_mut().for_each(|sampler| sampler.push(sent.sent_at, pipe));
+        }
+        self.transmissions += 1;
+        sent.order = self.transmissions;
+        self.bursts += u32::from(sent.begins_burst);
+        self.segments.push_back(sent);
+    }
+
+    /// Segments sent and not cumulatively acknowledged.
+    #[inline]
+    pub(crate) fn flight(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    /// Bursts of which something is outstanding; a segment that was sent again is one by itself.
+    #[inline]
+    pub(crate) fn bursts(&self) -> u32 {
+        self.bursts
+    }
+
+    /// RFC 6675 "pipe", in segments.
+    #[inline]
+    pub(crate) fn pipe(&self) -> u32 {
+        let gone = self.sacked + self.lost + self.duplicates;
+        (self.flight() + self.resent).saturating_sub(gone)
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    #[inline]
+    pub(crate) fn sacked(&self) -> u32 {
+        self.sacked + self.duplicates
+    }
+
+    /// Retransmissions under way.
+    #[inline]
+    pub(crate) fn resent(&self) -> u32 {
+        self.resent
+    }
+
+    /// Something lost has not been sent again.
+    #[inline]
+    pub(crate) fn waits_to_resend(&self) -> bool {
+        self.to_resend > 0
+    }
+
+    /// Last transmission of the first outstanding segment.
+    #[inline]
+    pub(crate) fn first_sent_at(&self) -> Option<Instant> {
+        self.segments.front().map(|segment| segment.sent_at)
+    }
+
+    pub(crate) fn reordering_seen(&self) -> bool {
+        self.reordering_seen
+    }
+
+    /// Everything below `ack` has arrived.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, ack: u64, arrival: &Arrival) -> Acked {
+        self.prior_fack = self.fack;
+        let mut acked = Acked::default();
+        let mut ambiguous = false;
+        while let Some(segment) = self.segments.front_mut() {
+            if segment.end > ack {
+                // Part of a segment: keep the rest.
+                segment.seq = segment.seq.max(ack);
+                break;
+            }
+            acked.segments += 1;
+            ambiguous |= segment.ambiguous;
+            if !segment.sacked {
+                acked.first_sent.get_or_insert(segment.sent_at);
+                acked.last_sent = Some(segment.sent_at);
+                acked.fresh += 1;
+                self.latest.update(segment, arrival);
+                if !segment.ambiguous {
+                    acked.original |= arrival.is_older(segment);
+                    self.reordering_seen |= segment.end < self.prior_fack;
+                }
+            }
+            self.bursts -= u32::from(segment.begins_burst);
+            self.sacked -= u32::from(segment.sacked);
+            self.lost -= u32::from(segment.lost);
+            self.resent -= u32::from(segment.resent);
+            self.to_resend -= u32::from(segment.lost && !segment.resent);
+            if let Some(sampler) = &mut self.sampler {
+                if !segment.sacked {
+                    sampler.deliver(0, segment.sent_at, arrival.now);
+                }
+                sampler.pop();
+            }
+            self.segments.pop_front();
+        }
+        acked.delivered = acked.fresh;
+        if ambiguous {
+            (acked.first_sent, acked.last_sent) = (None, None);
+        }
+        self.fack = self.fack.max(ack);
+        if !self.sacked_ranges.is_empty() {
+            self.sacked_ranges.remove_below(ack);
+        }
+        acked
+    }
+
+    /// A SACK block reports `[start, end)`: adds to `acked` what is newly known to be delivered. Comes
+    /// after [`Self::acknowledge`]. The blocks of one acknowledgement may come in any order (RFC 2018 4
+    /// has the newest first), so only what is below an earlier acknowledgement's was reordered.
+    pub(crate) fn sack(&mut self, start: u64, end: u64, arrival: &Arrival, acked: &mut Acked) {
+        let start = start.max(self.segments.front().map_or(u64::MAX, |segment| segment.seq));
+        let end = end.min(self.segments.back().map_or(0, |segment| segment.end));
+        let Self { segments, sacked_ranges, sampler, prior_fack, latest, .. } = self;
+        let (mut sacked, mut lost, mut resent, mut to_resend) = (0, 0, 0, 0);
+        let mut reordering = false;
+        sacked_ranges.insert(start, end, |from, to| {
+            let first = segments.partition_point(|segment| segment.seq < from);
+            for (index, segment) in (first..).zip(segments.range_mut(first..)) {
+                if segment.end > to {
+                    break;
+                }
+                if segment.sacked {
+                    continue;
+                }
+                segment.sacked = true;
+                sacked += 1;
+                if let Some(sampler) = sampler {
+                    sampler.deliver(index, segment.sent_at, arrival.now);
+                }
+                latest.update(segment, arrival);
+                if !segment.ambiguous {
+                    let at = segment.sent_at;
+                    let (low, high) = acked.sacked_sent.unwrap_or((at, at));
+                    acked.sacked_sent = Some((low.min(at), high.max(at)));
+                    acked.original |= arrival.is_older(segment);
+                    reordering |= segment.end < *prior_fack;
+                }
+                to_resend += u32::from(segment.lost && !segment.resent);
+                lost += u32::from(std::mem::take(&mut segment.lost));
+                resent += u32::from(std::mem::take(&mut segment.resent));
+            }
+        });
+        self.sacked += sacked;
+        self.lost -= lost;
+        self.resent -= resent;
+        self.to_resend -= to_resend;
+        self.reordering_seen |= reordering;
+        self.fack = self.fack.max(end);
+        acked.delivered += sacked;
+    }
+
+    /// Marks what is lost by RFC 6675 4, IsLost(): `DUP_THRESH` discontiguous ranges, or more
+    /// than (`DUP_THRESH` - 1) segments' bytes, were SACKed above. Returns how many.
+    pub(crate) fn detect_loss(&mut self, mss: u32) -> u32 {
+        if self.sacked_ranges.is_empty() {
+            return 0;
+        }
+        let (mut bytes, mut ranges, mut bound) = (0, 0, None);
+        for (start, end) in self.sacked_ranges.descending() {
+            bytes += end - start;
+            ranges += 1;
+            if ranges >= DUP_THRESH || bytes > u64::from((DUP_THRESH - 1) * mss) {
+                bound = Some(start);
+                break;
+            }
+        }
+        let Some(bound) = bound.filter(|&bound| bound > self.judged) else {
+            return 0;
+        };
+        let first = self.segments.partition_point(|segment| segment.seq < self.judged);
+        self.judged = bound;
+        let mut marked = 0;
+        for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
+            if segment.seq >= bound {
+                break;
+            }
+            if !segment.sacked && !segment.lost && !segment.resent {
+                segment.lost = true;
+                marked += 1;
+                note_lost(&mut self.sampler, index, segment);
+            }
+        }
+        self.lose(marked)
+    }
+
+    /// Takes back retransmissions that were overtaken by [`DUP_THRESH`] later transmissions.
+    pub(crate) fn detect_lost_retransmissions(&mut self) {
+        while let Some(&(seq, order)) = self.under_way.front() {
+            if order + u64::from(DUP_THRESH) > self.latest.order {
+                break;
+            }
+            self.under_way.pop_front();
+            self.lose_retransmission(seq, order);
+        }
+    }
+
+    /// Marks lost, by RFC 8985 6.2 step 5, what was sent before a segment that has arrived and
+    /// is overdue by `reordering_window`. Returns how many segments, and how long to wait for the
+    /// next. The order of transmission counts, not that of sequence numbers: a retransmission that
+    /// has arrived judges the tail that was sent before it.
+    pub(crate) fn detect_loss_by_time(
+        &mut self,
+        now: Instant,
+        reordering_window: Duration,
+    ) -> (u32, Option<Duration>) {
+        let (patience, mut wait) = (self.latest.rtt + reordering_window, None);
+        let mut marked = 0;
+        // Without SACKed segments there is nothing to judge.
+        self.judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
+        // What was sent once was sent in the order of its numbers.
+        if self.judged < self.fack || self.latest.again {
+            let first = self.segments.partition_point(|segment| segment.seq < self.judged);
+            for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
+                if !segment.sacked && !segment.lost && !segment.resent {
+                    if segment.order > self.latest.order {
+                        break;
+                    }
+                    if segment.sent_at + patience > now {
+                        wait = Some(segment.sent_at + patience - now);
+                        break;
+                    }
+                    segment.lost = true;
+                    marked += 1;
+                    note_lost(&mut self.sampler, index, segment);
+                    self.resend_from = self.resend_from.min(segment.seq);
+                }
+                self.judged = segment.end;
+            }
+        }
+        self.lose(marked);
+        while let Some(&(seq, order)) = self.under_way.front() {
+            if order > self.latest.order {
+                break;
+            }
+            let index = self.segments.partition_point(|segment| segment.seq < seq);
+            if let Some(segment) = self.segments.get(index)
+                && segment.order == order
+                && segment.resent
+                && segment.sent_at + patience > now
+            {
+                let left = segment.sent_at + patience - now;
+                wait = Some(wait.map_or(left, |wait: Duration| wait.min(left)));
+                break;
+            }
+            self.under_way.pop_front();
+            marked += self.lose_retransmission(seq, order);
+        }
+        (marked, wait)
+    }
+
+    fn lose_retransmission(&mut self, seq: u64, order: u64) -> u32 {
+        let index = self.segments.partition_point(|segment| segment.seq < seq);
+        let Some(segment) = self.segments.get_mut(index) else {
+            return 0;
+        };
+        if segment.order != order || !segment.resent {
+            return 0;
+        }
+        segment.resent = false;
+        self.resent -= 1;
+        self.resend_from = self.resend_from.min(seq);
+        note_lost(&mut self.sampler, index, segment);
+        if segment.lost {
+            self.to_resend += 1;
+        } else {
+            // A probe (RFC 8985 7): not marked lost before.
+            segment.lost = true;
+            self.lose(1);
+        }
+        1
+    }
+
+    /// Marks the first outstanding segment lost (RFC 6582 3.2). Returns whether it was not yet.
+    pub(crate) fn mark_first_lost(&mut self) -> bool {
+        let Some(segment) = self.segments.front_mut() else {
+            return false;
+        };
+        let fresh = !segment.lost && !segment.sacked;
+        if fresh {
+            segment.lost = true;
+            let probing = std::mem::take(&mut segment.resent);
+            note_lost(&mut self.sampler, 0, segment);
+            self.resent -= u32::from(probing);
+            self.resend_from = 0;
+            self.lose(1);
+        }
+        fresh
+    }
+
+    /// `segments` that had no retransmission under way were marked.
+    fn lose(&mut self, segments: u32) -> u32 {
+        self.lost += segments;
+        self.to_resend += segments;
+        segments
+    }
+
+    /// The retransmission timer ran out: what was not SACKed is lost, retransmissions too. By
+    /// time, what is not overdue by the reordering window is not, but for the first (RFC 8985 6.3).
+    pub(crate) fn mark_lost_by_timeout(
+        &mut self,
+        now: Instant,
+        reordering_window: Option<Duration>,
+    ) {
+        let (mut marked, mut lost, mut resent) = (0, 0, 0);
+        for (index, segment) in self.segments.iter_mut().enumerate() {
+            if segment.sacked {
+                continue;
+            }
+            let recent = reordering_window
+                .is_some_and(|window| segment.sent_at + self.latest.rtt + window > now);
+            if !recent || index == 0 {
+                if !std::mem::replace(&mut segment.lost, true) {
+                    marked += 1;
+                    note_lost(&mut self.sampler, index, segment);
+                }
+                segment.resent = false;
+            }
+            lost += u32::from(segment.lost);
+            resent += u32::from(segment.resent);
+        }
+        self.lose(marked);
+        self.lost = lost;
+        self.resent = resent;
+        self.to_resend = self.segments.iter().filter(|one| one.lost && !one.resent).count() as u32;
+        self.duplicates = 0;
+        self.resend_from = 0;
+        if reordering_window.is_none() {
+            self.under_way.clear();
+            self.judged = self.segments.back().map_or(self.judged, |segment| segment.end);
+        }
+    }
+
+    /// The congestion was none: nothing is lost that has no retransmission under way.
+    pub(crate) fn unmark_lost(&mut self) {
+        for segment in &mut self.segments {
+            segment.lost = false;
+        }
+        (self.lost, self.to_resend) = (0, 0);
+        self.judged = 0;
+    }
+
+    /// The next segment to retransmit, marked as retransmitted at `now`.
+    pub(crate) fn resend(&mut self, now: Instant) -> Option<Sent> {
+        if !self.waits_to_resend() {
+            return None;
+        }
+        let first = self.segments.partition_point(|segment| segment.seq < self.resend_from);
+        for index in first..self.segments.len() {
+            let segment = &self.segments[index];
+            self.resend_from = segment.end;
+            if segment.lost && !segment.resent {
+                self.to_resend -= 1;
+                return Some(self.repeat(index, now));
+            }
+        }
+        None
+    }
+
+    /// Sends the last outstanding segment that was not SACKed again (RFC 8985 7.3).
+    pub(crate) fn repeat_last(&mut self, now: Instant) -> Option<Sent> {
+        let index = self.segments.iter().rposition(|segment| !segment.sacked)?;
+        let segment = &self.segments[index];
+        if segment.resent || segment.lost {
+            return None;
+        }
+        Some(self.repeat(index, now))
+    }
+
+    fn repeat(&mut self, index: usize, now: Instant) -> Sent {
+        let pipe = self.pipe();
+        if let Some(sampler) = &mut self.sampler {
+            sampler.repeat(index, now, pipe);
+        }
+        self.transmissions += 1;
+        self.resent += 1;
+        let segment = &mut self.segments[index];
+        segment.resent = true;
+        segment.ambiguous = true;
+        self.bursts += u32::from(!std::mem::replace(&mut segment.begins_burst, true));
+        segment.sent_at = now;
+        segment.order = self.transmissions;
+        self.under_way.push_back((segment.seq, segment.order));
+        *segment
+    }
+
+    /// Sends the first outstanding segment again, which is no sign of its loss: a window probe.
+    pub(crate) fn repeat_first(&mut self, now: Instant) -> Option<Sent> {
+        let segment = self.segments.front_mut()?;
+        segment.ambiguous = true;
+        segment.sent_at = now;
+        self.transmissions += 1;
+        segment.order = self.transmissions;
+        if segment.resent {
+            self.under_way.push_back((segment.seq, segment.order));
+        }
+        Some(*segment)
+    }
+
+    /// Looks again from the start for segments to retransmit.
+    pub(crate) fn rewind_resend(&mut self) {
+        self.resend_from = 0;
+    }
+
+    /// Delivery rate by the acknowledgement just taken.
+    pub(crate) fn rate_sample(
+        &mut self,
+        prior_in_flight: u32,
+        min_rtt: Duration,
+    ) -> Option<RateSample> {
+        self.sampler.as_mut()?.take(prior_in_flight, min_rtt)
+    }
+
+    /// The next segment marked lost that the congestion control was not told of.
+    pub(crate) fn next_lost(&mut self, now: Instant) -> Option<LostSegment> {
+        self.sampler.as_mut()?.next_lost(now)
+    }
+
+    /// The application, not the network, is the limit.
+    pub(crate) fn limited_by_application(&mut self) {
+        if self.sampler.is_some() {
+            let pipe = self.pipe();
+            self.sampler.iter_mut().for_each(|sampler| sampler.limited_by_application(pipe));
+        }
+    }
+}
+
+impl Latest {
+    /// RFC 8985 6.2 step 2: of a segment sent twice the first transmission may be what arrived.
+    #[inline]
+    fn update(&mut self, segment: &Sent, arrival: &Arrival) {
+        if segment.order <= self.order {
+            return;
+        }
+        let rtt = arrival.now.saturating_since(segment.sent_at);
+        if segment.ambiguous && rtt < arrival.min_rtt {
+            return;
+        }
+        *self = Self { order: segment.order, rtt, again: segment.ambiguous };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 100;
+
+    fn scoreboard(segments: u64) -> Scoreboard {
+        let mut scoreboard = Scoreboard::default();
+        for index in 0..segments {
+            scoreboard.push(Sent {
+                seq: index * MSS,
+                end: (index + 1) * MSS,
+                sent_at: Instant::from_nanos(index),
+                order: 0,
+                fin: false,
+                begins_burst: true,
+                sacked: false,
+                lost: false,
+                resent: false,
+                ambiguous: false,
+            });
+        }
+        scoreboard
+    }
+
+    const ARRIVAL: Arrival =
+        Arrival { now: Instant::ZERO, min_rtt: Duration::ZERO, loss_point: None };
+
+    fn sack(scoreboard: &mut Scoreboard, start: u64, end: u64) {
+        scoreboard.sack(start, end, &ARRIVAL, &mut Acked::default());
+    }
+
+    fn resent(scoreboard: &mut Scoreboard) -> Vec<u64> {
+        std::iter::from_fn(|| scoreboard.resend(Instant::ZERO)).map(|sent| sent.seq / MSS).collect()
+    }
+
+    #[test]
+    fn three_segments_above_make_a_hole_lost() {
+        let mut scoreboard = scoreboard(10);
+        sack(&mut scoreboard, 300, 500);
+        assert_eq!(scoreboard.detect_loss(100), 0); // two segments: not more than (3 - 1) × SMSS
+        sack(&mut scoreboard, 500, 600);
+        assert_eq!(scoreboard.detect_loss(100), 3);
+        assert_eq!(scoreboard.pipe(), 10 - 3 - 3);
+        assert_eq!(resent(&mut scoreboard), [0, 1, 2]);
+        assert_eq!(scoreboard.pipe(), 10 - 3);
+    }
+
+    #[test]
+    fn three_discontiguous_ranges_do_too_but_only_below_the_third() {
+        let mut scoreboard = scoreboard(10);
+        for start in [100, 300, 500] {
+            sack(&mut scoreboard, start, start + 100);
+        }
+        assert_eq!(scoreboard.detect_loss(1000), 1);
+        assert_eq!(resent(&mut scoreboard), [0]);
+    }
+
+    #[test]
+    fn a_late_sack_takes_the_verdict_back() {
+        let mut scoreboard = scoreboard(6);
+        sack(&mut scoreboard, 200, 600);
+        assert_eq!(scoreboard.detect_loss(100), 2);
+        sack(&mut scoreboard, 0, 100);
+        assert_eq!((scoreboard.lost(), scoreboard.pipe()), (1, 0));
+        assert_eq!(resent(&mut scoreboard), [1]);
+    }
+
+    #[test]
+    fn after_a_time_out_everything_not_sacked_is_sent_again() {
+        let mut scoreboard = scoreboard(5);
+        sack(&mut scoreboard, 200, 500);
+        scoreboard.detect_loss(100);
+        assert_eq!(resent(&mut scoreboard), [0, 1]);
+        scoreboard.mark_lost_by_timeout(Instant::ZERO, None);
+        assert_eq!(scoreboard.pipe(), 0);
+        assert_eq!(resent(&mut scoreboard), [0, 1]);
+        let acked = scoreboard.acknowledge(500, &ARRIVAL);
+        assert_eq!((acked.segments, acked.fresh, acked.first_sent), (5, 2, None));
+        assert_eq!((scoreboard.pipe(), scoreboard.lost()), (0, 0));
+    }
+
+    #[test]
+    fn a_retransmission_overtaken_by_three_transmissions_is_lost_again() {
+        let mut scoreboard = scoreboard(8);
+        sack(&mut scoreboard, 100, 400);
+        scoreboard.detect_loss(100);
+        assert_eq!(resent(&mut scoreboard), [0]); // the ninth transmission
+        for (index, again) in [(8, 0), (9, 0), (10, 1)] {
+            let seq = index * MSS;
+            let sent = Sent { seq, end: seq + MSS, sacked: false, ..scoreboard.segments[7] };
+            scoreboard.push(sent);
+            sack(&mut scoreboard, seq, seq + MSS);
+            scoreboard.detect_lost_retransmissions();
+            assert_eq!(resent(&mut scoreboard).len(), again, "after segment {index}");
+        }
+    }
+
+    #[test]
+    fn rtt_comes_from_what_was_sent_once() {
+        let mut scoreboard = scoreboard(4);
+        let acked = scoreboard.acknowledge(250, &ARRIVAL);
+        assert_eq!(acked.segments, 2);
+        assert_eq!(acked.first_sent, Some(Instant::from_nanos(0)));
+        assert_eq!(acked.last_sent, Some(Instant::from_nanos(1)));
+        assert_eq!(scoreboard.flight(), 2);
+    }
+}

@@ -1,0 +1,121 @@
+"""What holds a scenario back: causes are taken away one by one, and the scenario runs again.
+
+>>> answer = explain("random-loss")
+>>> answer["findings"][0]["cause"]
+'random-loss'
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from airpath import scenario as scenarios
+from airpath.errors import InputError
+
+if TYPE_CHECKING:
+    from airpath import _core
+    from airpath.runs.document import Explanation
+    from airpath.runs.results import Run
+
+BUDGETS = ("quick", "full")
+"""``quick`` tries at most 12 changes, ``full`` all that are known."""
+Progress = Callable[[int], bool]
+"""It is told how many simulations have ended, and stops the rest by returning False."""
+
+
+def explain(
+    name_or_path: str | os.PathLike[str],
+    *,
+    set: scenarios.Sets = None,  # noqa: A002 - as in run()
+    seed: int | None = None,
+    budget: str = "quick",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Explanation:
+    """Explain a scenario file, or a shipped scenario by its name, with keys set on top.
+
+    ``findings`` lists causes, the largest first, then what bounds the run: ``cause``, ``subject``,
+    ``confidence`` (share of the paired seeds in which its removal helped), ``evidence``,
+    ``advice`` with ``set`` (settings that were tried), ``gain`` and ``costs``. A gain has
+    ``metric`` (as in ``--json``), ``flow``, ``before``, ``after``, ``ci95`` of ``after``, and
+    ``seeds``. ``tried`` lists what was tried besides, or could not be; ``runs`` counts simulations.
+    ``breakdowns`` say where the time of each flow went, with the first seed.
+
+    The answer depends on scenario, settings, first seed and budget, not on ``workers``.
+
+    Raises ``InputError`` if there is no such scenario, it is faulty, or an argument is.
+    """
+    if budget not in BUDGETS:
+        raise InputError(f"budget is {budget!r}, but must be one of {', '.join(BUDGETS)}")
+    scenario = scenarios.load(name_or_path, set)
+    first = scenario.seed if seed is None else seed
+    if not 0 <= first < 1 << 64:
+        raise InputError(f"seed is {first}, but must be from 0 to 2^64 - 1")
+    return explain_loaded(scenario, first, 1, budget, workers, [], progress)
+
+
+def check(budget: str) -> None:
+    """Raise ``InputError`` unless it is a budget, or "off"."""
+    if budget not in ("off", *BUDGETS):
+        raise InputError(f"explain is {budget!r}, but must be one of off, {', '.join(BUDGETS)}")
+
+
+def add(
+    run: Run,
+    scenario: _core.Scenario,
+    budget: str,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Explain a run of this scenario, and keep the answer in its summary, also where it is stored.
+
+    With several seeds the answer is about all of them, up to ten. If it is stopped, the run stays
+    as it was.
+    """
+    check(budget)
+    if budget == "off":
+        return
+    seeds = run.seeds
+    consecutive = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+    known = [run.figures[seed] for seed in seeds if seed in run.figures] if consecutive else []
+    answer = explain_loaded(scenario, seeds[0], len(seeds), budget, workers, known, progress)
+    keep(run, answer, budget, None)
+
+
+def keep(run: Run, answer: Explanation, budget: str, because: str | None) -> None:
+    """Put an answer into a run's summary; ``because`` says why nothing could be tried."""
+    run.summary["findings"] = answer["findings"]
+    run.summary["tried"] = answer["tried"]
+    run.summary["breakdowns"] = answer["breakdowns"]
+    run.summary["explained"] = {
+        "budget": budget,
+        "seeds": answer["seeds"],
+        "runs": answer["runs"],
+        "events": answer["events"],
+        "because": because,
+    }
+    if run.directory is not None:
+        from airpath.runs.results import RunDirectory
+
+        RunDirectory(run.directory).write_summary(run.summary)
+
+
+def explain_loaded(
+    scenario: _core.Scenario,
+    first: int,
+    repeat: int,
+    budget: str,
+    workers: int | None,
+    known: list[_core.RunFigures],
+    progress: Progress | None,
+) -> Explanation:
+    """``_core.explain`` of a loaded scenario; ``known`` are the figures of its first seeds."""
+    from airpath import _core
+
+    if workers is not None and workers < 1:
+        raise InputError(f"workers is {workers}, but must be at least 1")
+    threads = workers or len(os.sched_getaffinity(0))
+    return _core.explain(scenario, first, repeat, budget, threads, known, progress)

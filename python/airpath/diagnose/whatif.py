@@ -1,0 +1,72 @@
+"""Variants of a scenario on common seeds, each figure with its interval.
+
+>>> answer = whatif("bufferbloat", [["path.down.0.queue_packets=20"]], seeds=2)
+>>> [row["metric"] for row in answer["rows"]][:2]
+['goodput_mbps', 'rtt_ms.p95']
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from airpath import scenario as scenarios
+from airpath.diagnose.explain import Progress
+from airpath.errors import InputError
+
+if TYPE_CHECKING:
+    from airpath.runs.document import Variants
+
+SEEDS = 5
+"""Each variant runs with as many, if nothing is said."""
+_MOST_SEEDS = 1000
+
+
+def whatif(
+    scenario: str | os.PathLike[str],
+    variants: Sequence[scenarios.Sets],
+    *,
+    set: scenarios.Sets = None,  # noqa: A002 - as in run()
+    seed: int | None = None,
+    seeds: int = SEEDS,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Variants:
+    """Run a scenario as it is and with each variant's settings, all with the same seeds.
+
+    ``variants`` has the settings of each; the scenario as it is comes first and has none. ``rows``
+    has one entry a figure: ``flow``, ``metric`` (as in ``--json``), ``more_is_better``, ``cells``
+    by variant (null: it has no such figure) with ``mean``, ``ci95``, ``values`` by seed, and
+    ``change`` against the scenario as it is (a share of it) with ``change_ci95`` from paired seeds;
+    and ``winner``, the index of the variant that is better than every other one by more than noise,
+    or null.
+
+    Raises ``InputError`` if there is no such scenario, or a variant is faulty.
+    """
+    from airpath import _core
+
+    if not variants:
+        raise InputError("there is nothing to try: give at least one variant")
+    if not 1 <= seeds <= _MOST_SEEDS:
+        raise InputError(f"seeds is {seeds}, but must be from 1 to {_MOST_SEEDS}")
+    if workers is not None and workers < 1:
+        raise InputError(f"workers is {workers}, but must be at least 1")
+    loaded = scenarios.load(scenario, set)
+    first = loaded.seed if seed is None else seed
+    if first < 0 or first + seeds - 1 >= 1 << 64:
+        raise InputError(f"seed is {first}, but must be from 0 to 2^64 - 1")
+    tried = [scenarios.set_list(variant) for variant in variants]
+    used = list(range(first, first + seeds))
+    threads = workers or len(os.sched_getaffinity(0))
+    try:
+        rows = _core.compare(loaded, tried, used, threads, progress)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return {
+        "scenario": loaded.name,
+        "version": _core.__version__,
+        "seeds": used,
+        "variants": [[], *tried],
+        "rows": rows,
+    }

@@ -1,0 +1,1 @@
+"""Running a scenario: ``simulate`` on the virtual clock, ``emulate`` on the real one."""

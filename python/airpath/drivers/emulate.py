@@ -1,0 +1,384 @@
+"""Run a program inside a scenario's network: the kernel's TCP over the model, on the real clock.
+
+What passes is counted where the model is, so the run directory has the tables of a simulation:
+links, radio, drops. The command is the traffic, unless the scenario's flows are asked for, which
+the kernel's sockets then run. Where TCP is concerned they say what the kernel is told: congestion
+control, buffers, options.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from airpath import scenario as scenarios
+from airpath.drivers.simulate import Progress, kept_failed, write_tables
+from airpath.drivers.stopping import StoppedError, deferred
+from airpath.emulation import attach, identity, printed, rootless
+from airpath.emulation.config import EmulationConfig
+from airpath.errors import AirpathError, InputError, reason
+from airpath.runs import describe, summary
+from airpath.runs import provenance as prov
+from airpath.runs.directories import PendingDirectory, default_name
+from airpath.runs.results import Run, RunDirectory
+
+if TYPE_CHECKING:
+    from airpath import _core
+    from airpath.emulation.document import Environment, ObserverReport, ProgramReport
+    from airpath.runs.document import RunDocument
+
+PROGRAMS = "programs"
+"""What the scenario's programs wrote, in the run directory: NAME.stdout, NAME.stderr."""
+
+CAPTURE = "capture.pcapng"
+"""Every packet at each end, in the run directory, if it was asked for."""
+
+INVALID = 3
+"""Exit code of a run that was too late to count."""
+
+FLOWS_DID_NOT_RUN = "The scenario's flows did not run; the programs are the traffic."
+THE_KERNELS_OWN = (
+    "Delayed ACKs, the first RTO and slow start are the kernel's own, whatever the profile says."
+)
+OUR_SLOW_START = (
+    "Delayed ACKs and the first RTO are the kernel's own, whatever the profile says; CUBIC counts "
+    "as Linux does, without cwnd.slow_start_limit_segments."
+)
+
+
+def emulate(
+    scenario: _core.Scenario,
+    command: Sequence[str],
+    *,
+    servers: Sequence[str] = (),
+    place: str | None = None,
+    seed: int | None = None,
+    out: Path | None = None,
+    quiet: bool = False,
+    capture: bool = False,
+    monitor: _core.Monitor | None = None,
+    output: int | None = None,
+    error: int | None = None,
+    written: printed.CommandOutput | None = None,
+    flows: bool = False,
+    parity: bool = False,
+    progress: Progress | None = None,
+    user: str | None = None,
+    command_line: list[str] | None = None,
+) -> Run:
+    """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
+
+    Without a command the scenario's programs decide how long the run lasts. ``servers`` are shell
+    commands at the server's end, started before. ``out`` is the run directory; without it, one of
+    its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
+    ``capture`` adds ``capture.pcapng``. ``monitor`` sees what happens. ``output`` and ``error`` are
+    descriptors for what the command writes; ``written`` has what went to ``output``, if that is to
+    be kept. ``user`` is as whom programs run: a name, a number, or
+    ``root`` for all its rights; None: who called sudo, else root without its capabilities.
+
+    With ``flows`` the kernel's sockets run the scenario's flows: beside the command or the programs
+    until those end, or without any until the scenario's end. ``parity`` plays the packets again on
+    the virtual clock and says in the summary whether they left at the same times.
+    """
+    from airpath import _core
+
+    if not (command or flows or scenario.programs):
+        raise InputError("there is no command to run, and the scenario has no [[program]]")
+    who = identity.announced(user, scenario.program_lines)
+    chosen = scenario.seed if seed is None else seed
+    sessions = attach.attach(scenario.core) if scenario.core else []
+    started, began = time.time_ns(), time.monotonic()
+    # The kernel's packets are not the same twice: neither are two runs.
+    identifier = hashlib.sha256(f"{scenario.sha256} {chosen} {started}".encode()).hexdigest()[:12]
+    record = prov.provenance(scenario, [chosen], command_line, identifier)
+    numbered = out is None
+    if out is None:
+        out = Path("runs") / default_name(scenarios.stem(scenario), identifier)
+    with PendingDirectory(out, numbered=numbered) as pending:
+        try:
+            emulated = _core.emulate(
+                scenario,
+                chosen,
+                EmulationConfig(
+                    command=list(command),
+                    servers=list(servers),
+                    place=place,
+                    quiet=quiet,
+                    flows=flows,
+                    parity=parity,
+                    capture=pending.path / CAPTURE if capture else None,
+                    files=pending.path / PROGRAMS,
+                    output=output,
+                    error=error,
+                    monitor=monitor,
+                    progress=None if progress is None else _told(progress, scenario.duration_s),
+                    sessions=sessions,
+                    identity=who,
+                ),
+            )
+        except ValueError as refused:
+            raise InputError(str(refused)) from None
+        except OSError as failed:
+            hint = "`airpath doctor` says what this machine lacks"
+            said = AirpathError(f"emulation failed: {reason(failed)}\n{hint}")
+            raise _failed(pending, record, scenario, said) from None
+        final = None
+        try:
+            with deferred():
+                # Before anything else: nothing makes these packets again.
+                missing = write_tables(
+                    emulated.result, pending.path, prov.table_metadata(scenario, chosen)
+                )
+                wall_s = time.monotonic() - began
+                document = summary.of_result(emulated.result, scenario, identifier, wall_s)
+                document["emulation"] = {
+                    **_section(emulated, list(command), list(servers), flows, who),
+                    "sessions": [session.document() for session in sessions],
+                }
+                partial = [*emulated.partial, *missing]
+                document["run"]["partial"] = partial
+                _read_printed(written, document, pending.path)
+                record.update(driver="emulate", wall_s=document["run"]["wall_s"], partial=partial)
+                record["emulation"] = emulated.environment
+                pending.free_reserve()
+                RunDirectory(pending.path).write(document, record, scenario.resolved_toml)
+                final = pending.commit()
+        except KeyboardInterrupt:
+            if final is None:
+                _failed(pending, record, scenario, AirpathError("interrupted twice"))
+                raise
+            raise StoppedError(final, partial) from None
+        except AirpathError as failed:
+            raise _failed(pending, record, scenario, failed) from None
+        except Exception as bug:
+            _failed(pending, record, scenario, AirpathError(f"{type(bug).__name__}: {bug}"))
+            raise
+    tables = RunDirectory(final).tables([chosen])
+    return Run(document, record, scenario.resolved_toml, tables, final)
+
+
+def _read_printed(
+    written: printed.CommandOutput | None, document: RunDocument, directory: Path
+) -> None:
+    """Keep what the command wrote beside what the programs wrote, and read all of it."""
+    for program in document["emulation"]["programs"]:
+        if written is not None and program["kind"] == "command":
+            (directory / PROGRAMS).mkdir(exist_ok=True)
+            name = f"{PROGRAMS}/{printed.COMMAND}.stdout"
+            while (directory / name).exists():
+                # A program of the scenario has that name.
+                name = name.replace(printed.COMMAND, f"{printed.COMMAND}-of-user", 1)
+            (directory / name).write_bytes(written.bytes())
+            program["stdout"] = name
+    # It adds to a flow what its program printed.
+    printed.add(cast("dict[str, Any]", document), directory)
+
+
+def _failed(
+    pending: PendingDirectory,
+    record: dict[str, Any],
+    scenario: _core.Scenario,
+    error: AirpathError,
+) -> AirpathError:
+    """Keep what an emulation wrote before it failed; the error that says where."""
+    if pending.committed:
+        return error
+    record.update(driver="emulate", failed=str(error))
+    written = [path for path in pending.path.iterdir() if not path.name.startswith(".airpath-")]
+    if not written:
+        return error
+    with suppress(OSError, AirpathError):
+        pending.free_reserve()
+        summary.write_json(pending.path / "provenance.json", record)
+        (pending.path / "scenario.toml").write_text(scenario.resolved_toml, encoding="utf-8")
+    return kept_failed(pending, error)
+
+
+def exit_code(run: Run) -> int:
+    """Return the exit code: the command's.
+
+    If that is 0, it is 3 for a run that does not count, and 1 for one that is partial. Without a
+    command it is that of the first program that failed.
+    """
+    emulation = run.summary["emulation"]
+    return (
+        int(emulation["exit_code"])
+        or (0 if emulation["valid"] else INVALID)
+        or int(bool(run.partial))
+    )
+
+
+def shell() -> list[str]:
+    """Return the command where none is given."""
+    return [os.environ.get("SHELL") or "/bin/sh"]
+
+
+def sentences(run: Run) -> list[str]:
+    """Say how the run went."""
+    emulation = run.summary["emulation"]
+    said = []
+    for direction, counts in emulation["directions"].items():
+        late = counts["lateness_us"]
+        dropped = sum(counts["dropped"].values())
+        line = f"{direction}: {counts['left']} packets left, {dropped} dropped"
+        if late:
+            most, all_of_them = late["p99"], late["max"]
+            line += f"; 99 % of them at most {most:.0f} us late, all at most {all_of_them:.0f} us"
+        if host := counts["host_us"]:
+            line += (
+                f"; 99 % of the acknowledgements came back within {host['p99']:.0f} us of the data"
+            )
+        said.append(line)
+    said += [f"flow {one['id']} failed: {one['because']}" for one in emulation["failed_flows"]]
+    for program in emulation["programs"]:
+        said += [
+            f"{program['name']} at {program['at']}: {lost['bytes']} bytes of {kind} are not kept: "
+            f"{lost['because']}"
+            for kind, lost in program["dropped"].items()
+        ]
+        if (sentence := _about(program)) is not None:
+            said.append(sentence)
+    if emulation["other_flows"]:
+        least = "at least " if emulation["more_flows"] else ""
+        count = f"{least}{emulation['other_flows']} of {emulation['flows']} flows"
+        said.append(f"{count} share the row `others`: 1000 at a time have a row of their own")
+    said += emulation["limits"]
+    said += _sender_records(emulation["observer"])
+    said += describe.partial(run.summary)
+    if not emulation["valid"]:
+        said.append(f"this run does not count: {emulation['invalid_because']}")
+    return said
+
+
+def _limits(environment: Environment) -> list[str]:
+    """What this machine, or this user, did not allow."""
+    limits = [rootless.LIMITS] if environment["user_namespace"] else []
+    if not environment["real_time"]:
+        limits.append(rootless.NO_PRIORITY)
+    if environment["asleep_because"] is not None:
+        limits.append(
+            f"idle processors sleep, so packets are later: {environment['asleep_because']}"
+        )
+    for end in environment["ends"]:
+        limits += [
+            f"{end['name']}: {what}: {why}"
+            for what, why in end["refused"].items()
+            # Its routes say it too.
+            if not what.startswith("net.ipv4.tcp_congestion_control=")
+        ]
+    return limits
+
+
+def _tunnel(emulated: _core.Emulated) -> dict[str, Any] | None:
+    setup, report = emulated.environment["tunnel"], emulated.report["tunnel"]
+    return None if setup is None else {**setup, "directions": report}
+
+
+def _told(progress: Progress, duration_s: float) -> Callable[[float], bool]:
+    def tell(now_s: float) -> bool:
+        progress(min(1.0, now_s / duration_s))
+        return True
+
+    return tell
+
+
+def _sender_records(observer: ObserverReport) -> list[str]:
+    """Say what the tables lack of the senders."""
+    said = []
+    if observer["because"]:
+        said.append(
+            f"the senders were read only every {observer['poll_ms']:g} ms: {observer['because']}"
+        )
+    if observer["lost_records"]:
+        said.append(f"{observer['lost_records']} records of the senders were lost")
+    if observer["forgotten_sockets"]:
+        said.append(
+            f"the tables lack the windows and events of {observer['forgotten_sockets']} ends of "
+            "connections, which were too many to keep"
+        )
+    if observer["crowded_records"]:
+        said.append(
+            f"{observer['crowded_records']} readings of further sockets were left out, because too "
+            "many were open"
+        )
+    if observer["unmatched_sockets"]:
+        said.append(f"{observer['unmatched_sockets']} sockets belong to no flow of the model")
+    return said
+
+
+def _about(program: dict[str, Any]) -> str | None:
+    """What went wrong with a program other than the command."""
+    who = f"{program['name']} at {program['at']}"
+    if program["kind"] == "command":
+        return None
+    if program["code"]:
+        last = f": {program['said']}" if program["said"] else ""
+        return f"{who} failed with {program['code']} after {program['ended_s']:.1f} s{last}"
+    if program["silent"]:
+        return f"{who} did not listen for TCP connections within 5 s"
+    if program["started_s"] is None:
+        return f"{who} was not started: the run was over"
+    return None
+
+
+def _program(program: ProgramReport) -> dict[str, Any]:
+    """Add where its output is."""
+    files = {kind: f"{PROGRAMS}/{program['name']}.{kind}" for kind in ("stdout", "stderr")}
+    said = {key: value for key, value in program.items() if key != "written"}
+    if program["written"] is None:
+        return {**said, "stdout": None, "stderr": None, "dropped": {}}
+    # Of each stream, if anything.
+    dropped = {
+        kind: {"bytes": one["dropped_bytes"], "because": one["dropped_because"]}
+        for kind, one in zip(files, program["written"], strict=True)
+        if one["dropped_bytes"]
+    }
+    return {**said, **files, "dropped": dropped}
+
+
+def _section(
+    emulated: _core.Emulated,
+    command: list[str],
+    servers: list[str],
+    flows: bool,
+    who: identity.Identity,
+) -> dict[str, Any]:
+    report = emulated.report
+    not_emulated = [OUR_SLOW_START if emulated.environment["slow_starts"] else THE_KERNELS_OWN]
+    if not flows:
+        not_emulated.insert(0, FLOWS_DID_NOT_RUN)
+    return {
+        "valid": emulated.invalid is None,
+        "invalid_because": emulated.invalid,
+        "exit_code": emulated.code,
+        "command": command,
+        "servers": servers,
+        "user": who.document(),
+        "programs": [_program(program) for program in emulated.programs],
+        "coalesce_bytes": emulated.environment["coalesce_bytes"],
+        "io": emulated.environment["io"],
+        "real_time": emulated.environment["real_time"],
+        "processors_awake": emulated.environment["awake"],
+        "limits": _limits(emulated.environment),
+        "observer": emulated.environment["observer"],
+        "hystart": {end["name"]: end["hystart"] for end in emulated.environment["ends"]},
+        "flows": report["flows"],
+        "other_flows": report["other_flows"],
+        "more_flows": report["more_flows"],
+        "inside": report["inside"],
+        "directions": report["directions"],
+        "scenario_flows": flows,
+        "failed_flows": emulated.failed,
+        "sockets": emulated.sockets,
+        "ack_gaps": {gaps["id"]: gaps["gap_ms"] for gaps in report["ack_gaps"]},
+        "parity": emulated.parity,
+        "nats": emulated.environment["nats"],
+        "gtpu": _tunnel(emulated),
+        "slow_starts": emulated.environment["slow_starts"],
+        "not_emulated": not_emulated,
+    }

@@ -1,0 +1,79 @@
+"""Who monitors an emulation: a person at the terminal, Prometheus, nobody."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airpath.emulation.live import Streams
+
+if TYPE_CHECKING:
+    from airpath import _core
+
+SHELLS = ("bash", "dash", "fish", "ksh", "sh", "zsh")
+
+
+@dataclass(frozen=True)
+class Monitoring:
+    """What an emulation has to know about those who monitor it."""
+
+    monitor: _core.Monitor | None
+    streams: Streams
+
+
+@contextmanager
+def monitored(
+    scenario: _core.Scenario,
+    command: Sequence[str],
+    *,
+    live: bool | None,
+    port: int | None,
+    quiet: bool = False,
+) -> Iterator[Monitoring]:
+    """Monitor as long as the context lasts.
+
+    ``live`` shows a table on the terminal; None: if there is one and ``command`` is no shell.
+    ``port`` answers Prometheus. ``quiet``: the command's standard output goes to standard error.
+    """
+    from airpath import _core
+
+    live = is_shown(command, live)
+    if not live and port is None:
+        yield Monitoring(None, Streams())
+        return
+    monitor = _core.Monitor()
+    bound_s = scenario.lateness_bound_s
+    with ExitStack() as stack:
+        if port is not None:
+            from airpath.emulation import metrics
+
+            labels = {"scenario": scenario.name, "version": _core.__version__}
+            collector = metrics.Collector(monitor.snapshot, bound_s, labels)
+            stack.enter_context(metrics.served(port, collector))
+        streams = Streams()
+        if live:
+            from airpath.emulation.live import shown
+
+            view = shown(
+                monitor, scenario.name, bound_s * 1e6, redirect=not is_shell(command), quiet=quiet
+            )
+            streams = stack.enter_context(view)
+        yield Monitoring(monitor, streams)
+
+
+def is_shown(command: Sequence[str], live: bool | None) -> bool:
+    """Whether there is a table: as ``live`` says, else on a terminal that no shell uses."""
+    return sys.stderr.isatty() and not is_shell(command) if live is None else live
+
+
+def is_shell(command: Sequence[str]) -> bool:
+    """Whether a command is an interactive shell: one without arguments that are not options."""
+    return (
+        bool(command)
+        and Path(command[0]).name in SHELLS
+        and all(word in ("-i", "-l", "--login") for word in command[1:])
+    )

@@ -1,0 +1,138 @@
+"""What ping and iperf3 printed in an emulation, read into the run's summary.
+
+A ping's own counts and RTTs become a row of ``pings``, called ``programs/NAME``. What iperf3 says
+of its test goes to ``printed`` of the flows that it ran, and to its program. All are what the
+tools measured at the ends, beside what airpath measured on the path.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from airpath.errors import InputError
+from airpath.readers import iperf3, ping
+
+TOOLS = ("iperf3", "ping", "ping6")
+COMMAND = "command"
+"""The name of COMMAND among the programs."""
+_MOST_BYTES = 64 << 20
+_CHUNK_BYTES = 1 << 16
+
+
+class CommandOutput:
+    """What COMMAND wrote to its standard output: the first 64 MiB."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+
+    def keep(self, data: bytes) -> None:
+        """Keep a further piece, as far as there is room."""
+        self._kept += data[: _MOST_BYTES - len(self._kept)]
+
+    def bytes(self) -> bytes:
+        """What was kept."""
+        return bytes(self._kept)
+
+
+def is_read(command: Sequence[str]) -> bool:
+    """Whether what the command prints can be read."""
+    return bool(command) and Path(command[0]).name in TOOLS
+
+
+@contextmanager
+def kept(target: int) -> Iterator[tuple[int, CommandOutput]]:
+    """A descriptor for a command's output, which goes on to ``target`` and is kept.
+
+    The command sees a terminal if ``target`` is one, and a pipe if not.
+    """
+    output = CommandOutput()
+    ours, theirs = os.openpty() if os.isatty(target) else os.pipe()
+    reader = threading.Thread(target=_copy_on, args=(ours, target, output), daemon=True)
+    reader.start()
+    try:
+        yield theirs, output
+    finally:
+        # The reader sees the end when nobody has the other side any more.
+        os.close(theirs)
+        reader.join()
+        os.close(ours)
+
+
+def _copy_on(ours: int, target: int, output: CommandOutput) -> None:
+    while True:
+        try:
+            data = os.read(ours, _CHUNK_BYTES)
+        except OSError:
+            # A terminal without a command.
+            return
+        if not data:
+            return
+        output.keep(data)
+        # Whoever reads our output may have gone; the command goes on.
+        with suppress(OSError):
+            while data:
+                data = data[os.write(target, data) :]
+
+
+def target(quiet: bool) -> int:
+    """Where the command's standard output goes."""
+    return (sys.stderr if quiet else sys.stdout).fileno()
+
+
+def add(document: dict[str, Any], directory: Path) -> None:
+    """Read what the programs of an emulation printed into its summary."""
+    for program in document["emulation"]["programs"]:
+        program["printed"] = None
+        path = program["stdout"] and directory / program["stdout"]
+        if not path or not path.is_file():
+            continue
+        text = path.read_bytes()[:_MOST_BYTES].decode(errors="replace")
+        read = recognised(text, program["name"])
+        if isinstance(read, ping.PingOutput):
+            row = {"id": f"programs/{program['name']}", **read.document()}
+            program["printed"] = {"tool": "ping", **row, "remarks": read.remarks}
+            if read.sent:
+                document["pings"].append(row)
+        elif read is not None:
+            program["printed"] = {"tool": "iperf3", **read.document()}
+            _match(document["flows"], program, read)
+
+
+def recognised(text: str, name: str) -> ping.PingOutput | iperf3.Iperf3Output | None:
+    """What ping or a client of iperf3 printed; None: something else."""
+    if "Server listening on " in text[:4096]:
+        # It has many tests, and each client prints its own.
+        return None
+    for read in (ping.read, iperf3.read):
+        with suppress(InputError):
+            return read(text, name)
+    return None
+
+
+def _match(flows: list[dict[str, Any]], program: dict[str, Any], read: iperf3.Iperf3Output) -> None:
+    """Say at the flows which test they carried; they are known by the two ports."""
+    by_ports = {(one.local_port, one.remote_port): one for one in read.connections}
+    for flow in flows:
+        # "tcp4 UE:PORT server:PORT"
+        ends = str(flow["id"]).split()[1:]
+        ports = [int(port) for port in (end.rpartition(":")[2] for end in ends) if port.isdigit()]
+        if len(ports) != 2:
+            continue
+        connection = by_ports.get((ports[0], ports[1])) or by_ports.get((ports[1], ports[0]))
+        if connection is None:
+            continue
+        own = [one for one in read.counted() if one.stream == connection.stream]
+        moved = sum(one.bytes for one in own)
+        lasted = max((one.end_s for one in own), default=0.0)
+        flow["printed"] = {
+            "tool": "iperf3",
+            "program": program["name"],
+            "bytes": moved,
+            "goodput_mbps": 8e-6 * moved / lasted if lasted else None,
+        }

@@ -1,0 +1,196 @@
+"""What ping printed: iputils, busybox, BSD, macOS, Windows; also localised, cut short, timed."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+from airpath.errors import InputError
+from airpath.readers.lines import Line, stripped
+
+_HEAD = re.compile(
+    r"^PING6?\b.*?(?:\((?P<address>[\da-fA-F.:]+(?:%\w+)?)\)|--> (?P<to>\S+)).*?"
+    r"(?:(?P<payload>\d{1,9})(?:\(\d+\))? (?:data )?bytes|$)"
+)
+_HEAD6 = re.compile(r"^PING6\(\d+=40\+8\+(?P<payload>\d{1,9}) bytes\) \S+ --> (?P<address>\S+)")
+# Windows says it in the user's language; the number before the colon is the payload.
+_WINDOWS_HEAD = re.compile(
+    r"^\S.*?(?:\[(?P<address>[\da-fA-F.:]+(?:%\w+)?)\]|(?P<bare>(?:\d{1,3}\.){3}\d{1,3}|[\da-fA-F]+:[\da-fA-F:]+))"
+    r".*?\b(?P<payload>\d{1,9})\D*:\s*$"
+)
+_REPLY = re.compile(
+    r"^(?P<bytes>\d+) bytes from (?P<host>.*?)[:,] (?:icmp_)?seq=(?P<seq>\d{1,10})"
+    r"(?: (?:ttl|hlim)=(?P<ttl>\d{1,10}))? time[=<](?P<ms>\d{1,9}(?:[.,]\d+)?) ?ms(?P<rest>.*)$"
+)
+_WINDOWS_REPLY = re.compile(
+    r"^\S.*?\b(?P<host>[\da-fA-F.:]+): (?:\S+=(?P<bytes>\d+) )?\S+?[=<](?P<ms>\d{1,9}) ?ms"
+    r"(?: TTL=(?P<ttl>\d{1,10}))?\s*$"
+)
+_COUNTS = re.compile(
+    r"^(?P<sent>\d{1,18}) packets transmitted, (?P<received>\d{1,18}) (?:packets )?received"
+    r"(?:, \+(?P<first>\d+) (?P<what>\w+))?(?:, \+(?P<second>\d+) (?P<other>\w+))?"
+)
+_WINDOWS_COUNTS = re.compile(
+    r"^\s+\S.*?= ?(?P<sent>\d{1,18}), .*?= ?(?P<received>\d{1,18}), .*?= ?\d+"
+)
+_TIMES = re.compile(
+    r"^(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev|std-dev))? = "
+    r"(?P<min>[\d.]+)/(?P<mean>[\d.]+)/(?P<max>[\d.]+)(?:/(?P<mdev>[\d.]+|nan))? ms"
+)
+_ERROR = re.compile(r"^(?:From \S+(?: \(\S+\))?:? )?icmp_seq[= ](?P<seq>\d{1,10}) (?P<what>\S.*)$")
+_TIMEOUT = re.compile(
+    r"^(?:Request timeout for icmp_seq|no answer yet for icmp_seq=)\s?(?P<seq>\d{1,10})"
+)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer. ``time_s``: when it was printed, in seconds since 1970, if that was printed."""
+
+    seq: int
+    rtt_ms: float
+    address: str
+    ttl: int | None
+    time_s: float | None
+    duplicate: bool
+
+
+@dataclass
+class PingOutput:
+    """What one run of ping printed.
+
+    ``sent`` and ``received`` are ping's own counts where it printed them, else they are counted
+    from the lines, and ``remarks`` says so. ``printed`` has ping's own min, mean, max and mdev in
+    milliseconds, if there are any.
+    """
+
+    address: str = ""
+    payload_bytes: int | None = None
+    replies: list[Reply] = field(default_factory=list)
+    errors: list[tuple[int | None, str]] = field(default_factory=list)
+    sent: int = 0
+    received: int = 0
+    printed: dict[str, float] = field(default_factory=dict)
+    complete: bool = False
+    remarks: list[str] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        """The row of ``pings`` in a summary: counts, and RTTs in milliseconds."""
+        rtts = sorted(reply.rtt_ms for reply in self.replies if not reply.duplicate)
+        return {
+            "sent": self.sent,
+            "lost": self.sent - self.received,
+            "rtt_ms": _distribution(rtts) if rtts else self.printed or None,
+        }
+
+
+def read(text: str, name: str = "ping") -> PingOutput:
+    """Read what ping printed; InputError if this is not what ping prints."""
+    output, began, ended = PingOutput(), False, False
+    windows = False
+    seen: set[int] = set()
+    for line in stripped(text):
+        if not began:
+            began, windows = _begin(output, line.text)
+            continue
+        if not line.text.strip():
+            continue
+        ended = _end(output, line.text, windows) or ended
+        if not ended:
+            _line(output, line, windows, seen)
+    if not began:
+        raise InputError(f"{name}: no line begins as ping's first line does (PING HOST …)")
+    output.complete = ended
+    if not ended:
+        answered = {reply.seq for reply in output.replies}
+        counted = answered | {seq for seq, _ in output.errors if seq is not None}
+        first = min(counted, default=0)
+        output.sent = max(counted, default=first - 1) - first + 1
+        output.received = len(answered)
+        output.remarks.append("ping's statistics are missing: sent and lost are counted from lines")
+    return output
+
+
+def _begin(output: PingOutput, text: str) -> tuple[bool, bool]:
+    """Whether this is the first line, and whether Windows wrote it."""
+    text = text.strip()
+    for pattern, windows in ((_HEAD6, False), (_HEAD, False), (_WINDOWS_HEAD, True)):
+        if found := pattern.match(text):
+            named = found.groupdict()
+            output.address = named.get("address") or named.get("to") or named.get("bare") or ""
+            if named.get("payload"):
+                output.payload_bytes = int(named["payload"])
+            return True, windows
+    return False, False
+
+
+def _end(output: PingOutput, text: str, windows: bool) -> bool:
+    """Whether the line belongs to the statistics at the end."""
+    if found := (_WINDOWS_COUNTS if windows else _COUNTS).match(text):
+        output.sent, output.received = int(found["sent"]), int(found["received"])
+        return True
+    if found := _TIMES.match(text):
+        output.printed = {
+            key: float(value)
+            for key, value in found.groupdict().items()
+            if value is not None and _is_number(value)
+        }
+        return True
+    return False
+
+
+def _line(output: PingOutput, line: Line, windows: bool, seen: set[int]) -> None:
+    text = line.text.strip()
+    if found := (_WINDOWS_REPLY if windows else _REPLY).match(text):
+        printed = len(output.replies) + len(output.errors) if windows else int(found["seq"])
+        rest = found.groupdict().get("rest") or ""
+        # 16 bits in the header; a long run begins again.
+        seq = _unwrapped(printed, output.replies)
+        output.replies.append(
+            Reply(
+                seq,
+                float(found["ms"].replace(",", ".")),
+                found["host"],
+                int(found["ttl"]) if found["ttl"] else None,
+                line.time_s,
+                "DUP" in rest or seq in seen,
+            )
+        )
+        seen.add(seq)
+    elif found := _TIMEOUT.match(text) or _ERROR.match(text):
+        what = found.groupdict().get("what") or "no answer in time"
+        output.errors.append((int(found["seq"]), what))
+    elif text.startswith("---") and text.endswith("---"):
+        return
+    elif windows:
+        output.errors.append((len(output.replies) + len(output.errors), text))
+    elif " bytes from " in text:
+        output.remarks.append(f"line {line.number} is not understood: {text[:80]}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _unwrapped(seq: int, before: list[Reply]) -> int:
+    if not before:
+        return seq
+    last = before[-1].seq
+    return seq + round((last - seq) / 65536) * 65536
+
+
+def _distribution(rtts: list[float]) -> dict[str, float]:
+    """Of sorted RTTs: mdev as iputils has it, the standard deviation; percentiles by rank."""
+    mean = statistics.fmean(rtts)
+    return {
+        "min": rtts[0],
+        "mean": mean,
+        "mdev": statistics.pstdev(rtts, mean),
+        **{f"p{share}": rtts[-(-share * len(rtts) // 100) - 1] for share in (50, 95, 99)},
+    }

@@ -1,0 +1,327 @@
+"""A run in sentences: what each flow got and what held it back."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from airpath.base.text import count, digits, milliseconds, percent, plural, rate, size
+
+if TYPE_CHECKING:
+    from airpath.runs.document import (
+        Breakdown,
+        DelayPart,
+        FairnessFigures,
+        Finding,
+        FlowFigures,
+        Gain,
+        GroupFigures,
+        PingFigures,
+        RunDocument,
+        Tried,
+    )
+
+_LIMITS = {
+    "receive_window": "the receive window",
+    "send_buffer": "the send buffer",
+    "application": "the application",
+}
+_WORTH_SAYING = 0.01
+_MOST_FLOWS = 30
+
+
+def partial(summary: RunDocument) -> list[str]:
+    """Say why a run is not complete."""
+    return [f"partial, because {because}" for because in summary["run"].get("partial", [])]
+
+
+def sentences(summary: RunDocument) -> list[str]:
+    """One sentence a flow, how fairly they share, pings last; of very many flows the largest."""
+    flows = [flow for flow in summary["flows"] if flow["kind"] != "ping"]
+    by_bytes = sorted(flows, key=lambda flow: -(flow.get("bytes_delivered") or 0))
+    least = by_bytes[_MOST_FLOWS:]
+    said = [flow_sentence(flow) for flow in flows if flow not in least]
+    if least:
+        said.append(f"and {count(len(least))} flows that carried less")
+    said += [group_sentence(group) for group in summary.get("groups", [])]
+    said += [fairness_sentence(shared) for shared in summary.get("fairness", [])]
+    return said + [ping_sentence(ping) for ping in summary["pings"]]
+
+
+def flow_sentence(flow: FlowFigures) -> str:
+    """``download: 4.36 Mb/s down (cubic, linux-6.1), RTT 61 ms median, …``."""
+    if flow.get("goodput_mbps") is None:
+        return f"{flow['id']}: did not start"
+    parts = [f"{_goodput(flow)} {flow['direction']}"]
+    stack = [part for part in (flow.get("congestion"), flow.get("profile")) if part]
+    if stack:
+        parts[0] += f" ({', '.join(stack)})"
+    completed = flow.get("completed_s")
+    if completed is not None:
+        carried = size(flow.get("bytes_delivered") or 0)
+        parts.append(f"{carried} in {digits(completed)} s")
+    elif flow["kind"] == "file":
+        parts.append("not complete when the run ended")
+    if flow["kind"] != "others":
+        parts += _datagrams(flow) if flow["kind"] == "udp" else _connection(flow)
+    return f"{flow['id']}: {', '.join(parts)}"
+
+
+def group_sentence(group: GroupFigures) -> str:
+    """``download: 17.4 Mb/s down in 4 streams, Jain's index 0.98``."""
+    if group.get("goodput_mbps") is None:
+        return f"{group['id']}: did not start"
+    sum_of_all = f"{_goodput(group)} {group['direction']} in {plural(group['streams'], 'stream')}"
+    index = group.get("jain_index")
+    return f"{group['id']}: {sum_of_all}" + (f", Jain's index {digits(index)}" if index else "")
+
+
+def fairness_sentence(shared: FairnessFigures) -> str:
+    """``fairness down: Jain's index 0.87 of 2 flows (1: equal shares, 0.5: one flow has all)``."""
+    words = f"Jain's index {digits(shared['jain_index'])} of {plural(shared['flows'], 'flow')}"
+    least = digits(1 / shared["flows"])
+    return f"fairness {shared['id']}: {words} (1: equal shares, {least}: one flow has all)"
+
+
+def ping_sentence(ping: PingFigures) -> str:
+    """``ping: 100 sent, 2 lost, RTT 61 ms median, 48 ms to 95 ms``."""
+    text = f"{ping['id']}: {count(ping['sent'])} sent, {count(ping['lost'])} lost"
+    rtt = ping.get("rtt_ms")
+    if not rtt or rtt.get("p50") is None:
+        return f"{text}, no reply"
+    spread = f"{milliseconds(rtt['min'])} to {milliseconds(rtt['p99'])} (p99)"
+    return f"{text}, RTT {milliseconds(rtt['p50'])} median, {spread}"
+
+
+def answer(summary: RunDocument) -> list[str]:
+    """What held the run back: the largest cause, what to do, before and after; then the others.
+
+    Nothing if nobody asked.
+    """
+    explained = summary.get("explained")
+    if not explained:
+        return []
+    if because := explained.get("because"):
+        return [f"nothing could be tried: {because}"]
+    causes, bounds = causes_and_bounds(summary)
+    lines: list[str] = []
+    for place, finding in enumerate(causes):
+        label = "largest cause" if place == 0 else "also"
+        lines += finding_lines(finding, label, summary["tried"])
+    if not causes:
+        tried = len([one for one in summary["tried"] if one["score"] is not None])
+        lines.append(
+            f"no cause found: {plural(tried, 'change')} tried, none helps"
+            if tried
+            else "no cause found: nothing gives reason to try a change"
+        )
+    return lines + [f"bound: {finding['evidence']}" for finding in bounds]
+
+
+def breakdowns(summary: RunDocument) -> list[str]:
+    """Where the time of the first flows went, as tables of a terminal; nothing if nobody asked."""
+    lines: list[str] = []
+    for flow in summary.get("breakdowns", [])[:_MOST_BREAKDOWNS]:
+        for what, whole, parts in breakdown_parts(flow):
+            lines.append(f"{what} of {flow['id']}, {whole}:")
+            shown = [part for part in parts if abs(part[1]) >= _WORTH_SAYING]
+            widest = max((len(name) for name, _, _ in shown), default=0)
+            for name, share, text in shown:
+                bar = "█" * round(_BAR * max(share, 0.0))
+                lines.append(
+                    f"  {name.ljust(widest)}  {text:>9} {percent(share):>5}  {bar}".rstrip()
+                )
+    left = len(summary.get("breakdowns", [])) - _MOST_BREAKDOWNS
+    return lines + (
+        [f"where the time of {plural(left, 'more flow')} went: --json"] if left > 0 else []
+    )
+
+
+def breakdown_parts(flow: Breakdown) -> list[tuple[str, str, list[tuple[str, float, str]]]]:
+    """What was broken down, its whole, and its parts: name, share of the whole and text."""
+    made = []
+    if goodput := flow["goodput_mbps"]:
+        parts = [("goodput", goodput["goodput"] / goodput["capacity"], rate(goodput["goodput"]))]
+        parts += [
+            (part["part"].replace("_", " "), part["share"], rate(part["mbps"]))
+            for part in goodput["parts"]
+        ]
+        at = f" at {goodput['place']}" if goodput["place"] else ""
+        made.append(("capacity", f"{rate(goodput['capacity'])}{at}", parts))
+    for times, what in ((flow["rtt_ms"], "RTT"), (flow["delay_ms"], "one-way delay")):
+        if times:
+            parts = [
+                (_part_name(part), part["share"], milliseconds(part["ms"]))
+                for part in times["parts"]
+            ]
+            made.append((what, f"{milliseconds(times['mean'])} mean", parts))
+    return made
+
+
+def _part_name(part: DelayPart) -> str:
+    name = _PARTS.get(part["part"], part["part"].replace("_", " "))
+    return f"{name} ({part['place']})" if part["place"] else name
+
+
+def causes_and_bounds(
+    summary: RunDocument,
+) -> tuple[list[Finding], list[Finding]]:
+    """Findings that are causes, and those that only say what the path carries."""
+    found: list[Finding] = summary["findings"]
+    bounds = [finding for finding in found if finding["cause"].endswith("-capacity")]
+    return [finding for finding in found if finding not in bounds], bounds
+
+
+def finding_lines(finding: Finding, label: str, tried: list[Tried]) -> list[str]:
+    """What was found, what to do about it, and what that obtained."""
+    lines = [f"{label}: {finding['cause'].replace('-', ' ')} ({finding['subject']})"]
+    lines.append(f"  {finding['evidence']}")
+    if finding["advice"]:
+        lines.append(f"  {finding['advice']}")
+    if finding["set"]:
+        lines.append(f"  {set_options(finding['set'])}")
+    lines += [f"    {line}" for line in chart(finding, tried)]
+    if finding["costs"]:
+        costs = [f"{gain_name(cost)} {gain_text(cost)}" for cost in finding["costs"]]
+        lines.append(f"    costs: {'; '.join(costs)}")
+    return lines
+
+
+def set_options(sets: list[str]) -> str:
+    """``--set KEY=VALUE`` for each, as a shell takes them."""
+    return " ".join(f"--set {shlex.quote(one)}" for one in sets)
+
+
+def removed(finding: Finding, tried: list[Tried]) -> Gain | None:
+    """What the removal of the cause did: the first of ``tried`` that is about it."""
+    about = (finding["cause"], finding["subject"])
+    found = (one for one in tried if (one["cause"], one["subject"]) == about)
+    return next((one.get("gain") for one in found), None)
+
+
+def before_and_after(finding: Finding, tried: list[Tried]) -> list[tuple[str, float, str]]:
+    """Label, length from 0 to 1 and text of two bars; none where nothing was measured."""
+    gain = finding["gain"] or removed(finding, tried)
+    if not gain:
+        return []
+    most = max(gain["before"], gain["after"]) or 1.0
+    unit = _UNITS[gain["metric"]]
+    low, high = gain["ci95"]
+    spread = f" ({unit(low)} to {unit(high)})" if unit(low) != unit(high) else ""
+    what = gain_name(gain)
+    after = "with the advice" if finding["gain"] else "without the cause"
+    return [
+        (f"{what} before", gain["before"] / most, unit(gain["before"])),
+        (after, gain["after"] / most, f"{unit(gain['after'])}{spread}"),
+    ]
+
+
+def chart(finding: Finding, tried: list[Tried]) -> list[str]:
+    """Before and after as two bars of a terminal."""
+    bars = before_and_after(finding, tried)
+    widest = max((len(label) for label, _, _ in bars), default=0)
+    return [
+        f"{label.rjust(widest)}  {'█' * max(1, round(_BAR * share))} {text}"
+        for label, share, text in bars
+    ]
+
+
+def gain_name(gain: Gain) -> str:
+    """``goodput of download``."""
+    return f"{_NAMES[gain['metric']]} of {gain['flow']}"
+
+
+def gain_text(gain: Gain | None) -> str:
+    """``1.2 Mb/s → 4.3 Mb/s``; empty if the gain is not known."""
+    if not gain:
+        return ""
+    unit = _UNITS[gain["metric"]]
+    return f"{unit(gain['before'])} → {unit(gain['after'])}"
+
+
+def figure_name(metric: str) -> str:
+    """``goodput`` of ``goodput_mbps``."""
+    return _NAMES[metric]
+
+
+def figure_text(metric: str, value: float) -> str:
+    """A value of a metric with its unit."""
+    return _UNITS[metric](value)
+
+
+def _seconds(value: float) -> str:
+    return f"{digits(value)} s"
+
+
+_BAR = 30
+_MOST_BREAKDOWNS = 3
+_PARTS = {
+    "sr": "wait for SR",
+    "grant": "wait for grant",
+    "bsr": "wait after BSR",
+    "slot": "wait for slot",
+    "drx": "asleep (DRX)",
+    "rrc": "RRC",
+    "harq": "HARQ",
+    "rlc": "RLC",
+}
+_NAMES = {
+    "goodput_mbps": "goodput",
+    "completed_s": "completion time",
+    "rtt_ms.p95": "RTT (p95)",
+    "rtt_ms.p50": "median RTT",
+    "rtt_ms.mean": "mean RTT",
+    "answered_share": "answered requests",
+    "delay_ms.p95": "one-way delay (p95)",
+    "jain_index": "Jain's index",
+}
+_UNITS: dict[str, Callable[[float], str]] = {
+    "goodput_mbps": rate,
+    "completed_s": _seconds,
+    "rtt_ms.p95": milliseconds,
+    "rtt_ms.p50": milliseconds,
+    "rtt_ms.mean": milliseconds,
+    "answered_share": percent,
+    "delay_ms.p95": milliseconds,
+    "jain_index": digits,
+}
+
+
+def _goodput(flow: FlowFigures | GroupFigures) -> str:
+    text = rate(flow["goodput_mbps"] or 0.0)
+    bounds = (flow.get("ci95") or {}).get("goodput_mbps")
+    if not bounds:
+        return text
+    return f"{text} ± {rate((bounds[1] - bounds[0]) / 2)}"
+
+
+def _connection(flow: FlowFigures) -> list[str]:
+    parts = []
+    rtt = flow.get("rtt_ms")
+    if rtt and rtt.get("p50") is not None:
+        parts.append(f"RTT {milliseconds(rtt['p50'])} median")
+    if again := flow.get("retransmitted_segments"):
+        parts.append(plural(again, "retransmission"))
+    if timeouts := flow.get("rto_count"):
+        parts.append(plural(timeouts, "time-out"))
+    limited = cast("dict[str, float | None]", flow.get("limited_s") or {})
+    total = sum(value or 0.0 for value in limited.values())
+    for key, words in _LIMITS.items():
+        share = (limited.get(key) or 0.0) / total if total else 0.0
+        if share >= _WORTH_SAYING:
+            parts.append(f"{percent(share)} of the time limited by {words}")
+    return parts
+
+
+def _datagrams(flow: FlowFigures) -> list[str]:
+    parts = []
+    if sent := flow.get("packets_sent"):
+        parts.append(f"{percent((flow.get('packets_lost') or 0) / sent)} lost")
+    delay = flow.get("delay_ms")
+    if delay and delay.get("p50") is not None:
+        parts.append(f"one-way delay {milliseconds(delay['p50'])} median")
+    jitter = flow.get("jitter_ms")
+    if jitter is not None:
+        parts.append(f"jitter {milliseconds(jitter)}")
+    return parts

@@ -1,0 +1,307 @@
+"""A run: its tables as polars frames, its figures, its findings.
+
+>>> import airpath
+>>> import polars as pl
+>>> written = airpath.run("codel", set={"run.duration_s": 3}, out="runs/codel")
+>>> run = Run.open("runs/codel")
+>>> run.samples.group_by("flow").agg(pl.col("goodput_mbps").mean()).columns
+['flow', 'goodput_mbps']
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airpath.base.text import plural
+from airpath.errors import InputError, MissingTableError, reason
+from airpath.runs import describe, summary
+from airpath.runs.directories import cannot_write, replaced_file
+from airpath.runs.tables import TABLES, read_table, result_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from airpath import _core
+    from airpath.runs.document import Finding, RunDocument
+
+
+class Tables(Protocol):
+    """Where a run's tables are."""
+
+    def table(self, seed: int, name: str) -> pl.DataFrame | None:
+        """Return a table of one seed; None if the run has no such table."""
+
+
+class MemoryTables:
+    """Tables of results held in memory, shared with the simulator without a copy."""
+
+    def __init__(self, results: dict[int, _core.Result]) -> None:
+        self._results = results
+
+    def table(self, seed: int, name: str) -> pl.DataFrame | None:
+        """Return a table of one seed; None if the run has no such table."""
+        return result_table(self._results[seed], name)
+
+    def __reduce__(self) -> tuple[type[FrameTables], tuple[dict[int, dict[str, pl.DataFrame]]]]:
+        """Pickle the tables as frames: the simulator's memory stays where it is."""
+        frames: dict[int, dict[str, pl.DataFrame]] = {}
+        for seed, result in self._results.items():
+            found = {name: result_table(result, name) for name in result.table_names()}
+            frames[seed] = {name: frame for name, frame in found.items() if frame is not None}
+        return FrameTables, (frames,)
+
+
+class FrameTables:
+    """Tables of a run that came from another process."""
+
+    def __init__(self, frames: dict[int, dict[str, pl.DataFrame]]) -> None:
+        self._frames = frames
+
+    def table(self, seed: int, name: str) -> pl.DataFrame | None:
+        """Return a table of one seed; None if the run has no such table."""
+        return self._frames[seed].get(name)
+
+
+class DirectoryTables:
+    """Tables in Parquet files, read when asked for."""
+
+    def __init__(self, places: dict[int, Path]) -> None:
+        self._places = places
+
+    def table(self, seed: int, name: str) -> pl.DataFrame | None:
+        """Return a table of one seed; None if the run has no such table."""
+        return read_table(self._places[seed], name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle absolute paths: another process may be in another directory."""
+        return {"_places": {seed: place.absolute() for seed, place in self._places.items()}}
+
+
+class Run:
+    """A finished run of one scenario with one or more seeds.
+
+    Every table has the column ``seed`` first; times are nanoseconds since the start of the run.
+    """
+
+    def __init__(
+        self,
+        summary: RunDocument,
+        provenance: dict[str, Any],
+        scenario_toml: str,
+        tables: Tables,
+        directory: Path | None = None,
+    ) -> None:
+        self.summary = summary
+        """The document that ``airpath run --json`` prints."""
+        self.provenance = provenance
+        """Version, scenario hash, command line, machine."""
+        self.scenario_toml = scenario_toml
+        """The scenario with every default written out."""
+        self.directory = directory
+        """Where the run is stored, if it is."""
+        self.figures: dict[int, _core.RunFigures] = {}
+        """By seed, what the simulator itself can go on with; only in the process that ran it."""
+        self._tables = tables
+        self._cache: dict[str, pl.DataFrame] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle without the simulator's own figures."""
+        return {**self.__dict__, "figures": {}}
+
+    @classmethod
+    def open(cls, directory: str | os.PathLike[str]) -> Run:
+        """Read a run directory back. Raises ``InputError`` if it is not one."""
+        return RunDirectory(Path(directory)).open()
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds, in order."""
+        return [int(seed) for seed in self.provenance["seeds"]]
+
+    @property
+    def id(self) -> str:
+        """Twelve hexadecimal digits that scenario, seed, version and repeat decide."""
+        return str(self.provenance["id"])
+
+    @property
+    def title(self) -> str:
+        """The scenario's title, or its name."""
+        scenario = self.provenance["scenario"]
+        return str(scenario["title"] or scenario["name"])
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Causes, the largest first, then what bounds the run; empty if it was not explained."""
+        return list(self.summary["findings"])
+
+    @property
+    def partial(self) -> list[str]:
+        """Why the run is not whole, a sentence for each thing that is missing; usually none."""
+        return list(self.summary["run"].get("partial", []))
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row a flow."""
+        return self.table("flows")
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """One row an interval and flow."""
+        return self.table("samples")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row an interval and link."""
+        return self.table("links")
+
+    @property
+    def acks(self) -> pl.DataFrame:
+        """One row an acknowledgement; only if the scenario sets ``run.ack_table``."""
+        return self.table("acks")
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """One row a flow with ``streams``: its flows together; only if there is one."""
+        return self.table("groups")
+
+    @property
+    def pings(self) -> pl.DataFrame:
+        """One row an echo request."""
+        return self.table("pings")
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """Slow-start exits, recoveries, time-outs, drops."""
+        return self.table("events")
+
+    @property
+    def rtt_histogram(self) -> pl.DataFrame:
+        """Counts of RTT samples by flow and range of milliseconds."""
+        return self.table("rtt_histogram")
+
+    @property
+    def proxies(self) -> pl.DataFrame:
+        """One row an interval and TCP flow that passes a proxy; only if there is one."""
+        return self.table("proxies")
+
+    @property
+    def radio(self) -> pl.DataFrame:
+        """One row an interval, UE and direction of a radio; only if there is one."""
+        return self.table("radio")
+
+    @property
+    def radio_log(self) -> pl.DataFrame:
+        """What happens on the radio, slot by slot; only if the scenario sets ``run.radio_log``."""
+        return self.table("radio_log")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table by name, all seeds in one."""
+        if name not in TABLES:
+            raise InputError(f"no table '{name}'; there are {', '.join(TABLES)}")
+        if name not in self._cache:
+            self._cache[name] = self._load(name)
+        return self._cache[name]
+
+    def has_table(self, name: str) -> bool:
+        """Whether the first seed has this table."""
+        return self._tables.table(self.seeds[0], name) is not None
+
+    def _load(self, name: str) -> pl.DataFrame:
+        import polars as pl
+
+        frames = []
+        for seed in self.seeds:
+            frame = self._tables.table(seed, name)
+            if frame is not None:
+                column = pl.lit(seed, dtype=pl.UInt64).alias("seed")
+                frames.append(frame.select(column, pl.all()))
+        if not frames:
+            keys = {"acks": "ack_table", "radio_log": "radio_log"}
+            hint = f": set run.{keys[name]} = true in the scenario" if name in keys else ""
+            raise MissingTableError(f"this run has no table '{name}'{hint}")
+        return pl.concat(frames) if len(frames) > 1 else frames[0]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what each flow got, and why."""
+        said = [*describe.partial(self.summary), *describe.sentences(self.summary)]
+        found = [finding["evidence"] for finding in self.findings]
+        lists = [
+            f"<ul>{''.join(f'<li>{html.escape(str(line))}</li>' for line in lines)}</ul>"
+            for lines in (said, found)
+            if lines
+        ]
+        about = f"run {self.id}, {plural(len(self.seeds), 'seed')}"
+        return f"<p><b>{html.escape(self.title)}</b> ({about})</p>{''.join(lists)}"
+
+    def __repr__(self) -> str:
+        flows = ", ".join(str(flow["id"]) for flow in self.summary["flows"])
+        return f"<Run {self.id}: {self.title}; {len(self.seeds)} seed(s); flows {flows}>"
+
+
+class RunDirectory:
+    """The files of a run: scenario.toml, summary.json, provenance.json and the tables.
+
+    With several seeds the tables are in ``seed-N/``, each beside the summary of its seed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write_summary(self, summary_: RunDocument) -> None:
+        """Replace the summary by another, whole or not at all."""
+        with replaced_file(self.path / "summary.json") as aside:
+            summary.write_json(aside, summary_)
+
+    def write(self, summary_: RunDocument, provenance: dict[str, Any], toml: str) -> None:
+        """Write everything but the tables."""
+        try:
+            (self.path / "scenario.toml").write_text(toml, encoding="utf-8")
+            summary.write_json(self.path / "summary.json", summary_)
+            summary.write_json(self.path / "provenance.json", provenance)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+
+    def tables(self, seeds: list[int]) -> DirectoryTables:
+        """Return the tables of these seeds."""
+        return DirectoryTables({seed: self._place(seed) for seed in seeds})
+
+    def _place(self, seed: int) -> Path:
+        place = self.path / f"seed-{seed}"
+        return place if place.is_dir() else self.path
+
+    def open(self) -> Run:
+        """Read the run. Raises ``InputError`` if this is no run directory."""
+        if not self.path.is_dir():
+            what = "is not a directory" if self.path.exists() else "does not exist"
+            raise InputError(f"run directory {self.path} {what}")
+        document = self._json("summary.json")
+        provenance = self._json("provenance.json")
+        toml = self._text("scenario.toml")
+        if not {"run", "flows", "findings"} <= document.keys() or "seeds" not in provenance:
+            raise InputError(f"{self.path} is not an airpath run directory")
+        seeds = [int(seed) for seed in provenance["seeds"]]
+        return Run(summary.modern(document), provenance, toml, self.tables(seeds), self.path)
+
+    def _text(self, name: str) -> str:
+        path = self.path / name
+        try:
+            return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise InputError(f"{self.path} is not a run directory: it has no {name}") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{path} is damaged: it is not text") from None
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {reason(error)}") from None
+
+    def _json(self, name: str) -> dict[str, Any]:
+        try:
+            value = json.loads(self._text(name))
+        except json.JSONDecodeError as error:
+            raise InputError(f"{self.path / name} is damaged: {error}") from None
+        if not isinstance(value, dict):
+            raise InputError(f"{self.path / name} is damaged: it is not an object")
+        return value

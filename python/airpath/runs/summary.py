@@ -1,0 +1,220 @@
+"""The document that ``airpath run --json`` prints and ``summary.json`` holds.
+
+::
+
+    {"run": {"id", "version", "seed", "scenario_sha256", "wall_s", "duration_s", "events",
+             "partial": [sentence]},
+     "flows": [{"id", "kind", "direction", "congestion", "profile", "goodput_mbps",
+                "rtt_ms": {"min", "mean", "p50", "p95", "p99"},
+                "self_inflicted_delay_ms", "power", "retransmitted_segments", "rto_count",
+                "steady_mbps", "converged_after_s",
+                "completed_s", "limited_s": {…}, "slow_start_exit": {…} or null}],
+     "groups": [{"id", "kind", "direction", "streams", "bytes_delivered", "goodput_mbps",
+                 "jain_index"}],
+     "pings": [{"id", "sent", "lost", "rtt_ms": {"min", "mean", "mdev", "p50", "p95", "p99"}}],
+     "links": [{"id", "throughput_mbps", "capacity_mbps", "utilisation", "queue_delay_ms": {…},
+                "dropped_packets": {reason: count}}],
+     "fairness": [{"id": "down" or "up", "flows", "jain_index"}],
+     "proxies": [{"id", "proxy", "direction", "congestion", "profile", "bytes_received",
+                  "bytes_acked", "buffered_bytes_max", "rtt_ms": {…}, "retransmitted_segments",
+                  "rto_count", "limited_s": {…}, "slow_start_exit": {…} or null}],
+     "radio": [{"id": "UE.down" or "UE.up", "throughput_mbps", "prbs_per_s", "mcs_mean", "bler",
+                "harq_retransmissions", "lost_blocks", "rlc_retransmissions", "padding", "grants",
+                "scheduling_requests", "buffer_status_reports", "random_accesses",
+                "marked_packets", "awake"}],
+     "findings": [{"cause", "subject", "confidence", "evidence", "advice",
+                   "set": ["KEY=VALUE"] or null,
+                   "gain": {"metric", "flow", "before", "after", "ci95", "seeds"} or null,
+                   "costs": [as gain]}],
+     "tried": [{"cause", "subject", "set", "outcome", "score", "gain"}],
+     "breakdowns": [{"id", "rtt_ms": {"mean", "samples", "parts": [{"part", "place", "ms",
+                     "share"}]} or null, "delay_ms": as rtt_ms or null, "goodput_mbps":
+                     {"capacity", "place", "goodput", "parts": [{"part", "mbps", "share"}]}
+                     or null}],
+     "explained": {"budget", "seeds", "runs", "events", "because"} or null}
+
+``findings`` are causes that were taken away, the largest first, and then what bounds the run.
+``gain`` is what the advice obtained. ``tried`` lists every change: that which took a cause away,
+its advice, and what did not help, with the figure that changed most; ``score`` and ``gain`` are
+null where it could not be tried. ``breakdowns`` say where the time of each flow went, with the
+first seed: parts of the mean RTT, or of UDP's one-way delay, in milliseconds, and of what the
+slowest link could have carried, in Mb/s (docs/concepts/breakdown.md). ``explained`` is null where
+the run was not explained, and its ``because`` says why nothing could be tried (emulated runs).
+
+After an emulation ``pings`` also has what a ping printed, with the id ``programs/NAME``, and a flow
+that iperf3 ran has ``printed``: {"tool", "program", "bytes", "goodput_mbps"} as iperf3 saw it.
+
+``run.duration_s`` is how long the run lasted on its own clock, the virtual or the real one: not
+how long it took (``wall_s``); of several seeds it is the sum.
+
+``run.partial`` says why the run is not whole: one sentence for each thing that is missing, none if
+nothing is.
+
+With several seeds every figure is the mean over the seeds that have it, ``run`` also has
+``repeat`` and ``seeds``, and each flow, ping and link has two more objects of the same shape as
+its figures: ``ci95`` with ``[low, high]`` (null below two values) and ``values`` with one entry
+a seed (null where a seed has none). ``slow_start_exit.reason`` is then the commonest one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from airpath.analysis.statistics import mean_interval
+from airpath.errors import InputError
+
+if TYPE_CHECKING:
+    from airpath import _core
+    from airpath.runs.document import RunDocument, RunHead
+
+Document: TypeAlias = "RunDocument"
+NOT_EXPLAINED: dict[str, Any] = {"findings": [], "tried": [], "breakdowns": [], "explained": None}
+"""What the document of a run says that nobody asked to explain."""
+_SECTIONS = ("flows", "groups", "pings", "links", "fairness", "proxies", "radio")
+
+
+def of_result(
+    result: _core.Result, scenario: _core.Scenario, identifier: str, wall_s: float
+) -> Document:
+    """Document of one simulation, before it is explained."""
+    from airpath import _core
+
+    core = result.summary
+    document = {
+        "run": {
+            "id": identifier,
+            "version": _core.__version__,
+            "seed": core["seed"],
+            "scenario_sha256": scenario.sha256,
+            "wall_s": round(wall_s, 6),
+            "duration_s": core["duration_s"],
+            "events": core["events"],
+            "partial": [],
+        },
+        **{section: entries(core, section) for section in _SECTIONS},
+        **NOT_EXPLAINED,
+    }
+    return cast("Document", document)
+
+
+def entries(document: Mapping[str, Any], section: str) -> list[dict[str, Any]]:
+    """What a section of a document lists, ``flows`` or ``links``; nothing if it is missing."""
+    found: list[dict[str, Any]] = document.get(section, [])
+    return found
+
+
+def combine(documents: list[Document], identifier: str, wall_s: float) -> Document:
+    """One document of several seeds; of a single one it is that one."""
+    first = documents[0]
+    run: RunHead = {**first["run"], "id": identifier, "wall_s": round(wall_s, 6)}
+    if len(documents) == 1:
+        return {**first, "run": run}
+    run["events"] = sum(document["run"]["events"] for document in documents)
+    run["duration_s"] = math.fsum(document["run"]["duration_s"] for document in documents)
+    run["repeat"] = len(documents)
+    run["seeds"] = [document["run"]["seed"] for document in documents]
+    run["partial"] = [
+        f"seed {document['run']['seed']}: {because}"
+        for document in documents
+        for because in document["run"]["partial"]
+    ]
+    combined: dict[str, Any] = {"run": run}
+    for section in _SECTIONS:
+        by_seed = [entries(document, section) for document in documents]
+        combined[section] = [_combine_entry(list(same)) for same in zip(*by_seed, strict=True)]
+    return cast("Document", {**combined, **NOT_EXPLAINED})
+
+
+def modern(document: dict[str, Any]) -> Document:
+    """Return a document with today's names: ``duration_s`` was once called ``simulated_s``."""
+    run = document["run"]
+    if "duration_s" in run or "simulated_s" not in run:
+        return cast("Document", document)
+    named = {{"simulated_s": "duration_s"}.get(key, key): value for key, value in run.items()}
+    return cast("Document", {**document, "run": named})
+
+
+def lookup(summary: Mapping[str, Any], path: str) -> Any:
+    """Value at ``flow.0.goodput_mbps``, ``ping.0.rtt_ms.p50`` or ``radio.0.mcs_mean``."""
+    section, index, *rest = path.split(".")
+    place: Any = summary[section if section in summary else f"{section}s"][int(index)]
+    for key in rest:
+        place = None if place is None else place[key]
+    return place
+
+
+def number(value: Any, path: str) -> float:
+    """Take what ``lookup`` found at a path as a number."""
+    if not isinstance(value, int | float):
+        raise InputError(f"metric {path} has no value in this run")
+    return float(value)
+
+
+def to_json(document: object) -> str:
+    """Strict JSON: what is not a number is null, and a name that is no UTF-8 has escapes."""
+    text = json.dumps(_finite(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return text.encode(errors="backslashreplace").decode()
+
+
+def write_json(path: Path, document: object) -> None:
+    """Write strict JSON to a file."""
+    path.write_text(to_json(document), encoding="utf-8")
+
+
+def _combine_entry(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    means: dict[str, Any] = {}
+    bounds: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    for key in _keys(entries):
+        column = [entry.get(key) for entry in entries]
+        if key == "dropped_packets":
+            # A reason that a seed lacks is a count of zero, not a gap.
+            reasons = _keys(row or {} for row in column)
+            column = [{reason: (row or {}).get(reason, 0) for reason in reasons} for row in column]
+        mean, bound, value = _combine_value(column)
+        means[key] = mean
+        if value is not None:
+            bounds[key], values[key] = bound, value
+    return {**means, "ci95": bounds, "values": values}
+
+
+def _combine_value(values: list[Any]) -> tuple[Any, Any, Any]:
+    """Mean, interval and the values; the last two are None for what is no figure."""
+    present = [value for value in values if value is not None]
+    if present and all(isinstance(value, dict) for value in present):
+        means, bounds, each = {}, {}, {}
+        rows = [value or {} for value in values]
+        for key in _keys(rows):
+            means[key], bound, value = _combine_value([row.get(key) for row in rows])
+            if value is not None:
+                bounds[key], each[key] = bound, value
+        return means, bounds, each
+    if present and all(_is_figure(value) for value in present):
+        interval = mean_interval([float(value) for value in present])
+        return interval.mean, interval.bounds, values
+    if not present:
+        return None, None, None
+    return Counter(map(str, present)).most_common(1)[0][0], None, None
+
+
+def _keys(rows: Iterable[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def _is_figure(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

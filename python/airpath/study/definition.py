@@ -1,0 +1,270 @@
+"""Load published studies: what was measured, what the source leaves open, how we set it.
+
+A study is a directory with ``study.toml`` and its scenarios. ``docs/guides/studies.md`` says
+how to read one; its format::
+
+    id = "3g-latency"
+    title = "…"
+    source = "…"                # who measured what, with what
+    scenario = "scenario.toml"  # one set of parameters for every figure
+    repeat = 5                  # seeds for each figure
+    vary = { "flow.0.start_s" = [5.0, 5.04] }   # optional: keys with another value for each seed
+
+    [[assumption]]              # what the source does not say
+    id = "queue"
+    name = "buffer of the link"
+    value = "90 packets"
+    why = "…"
+    key = "path.down.0.queue_packets"   # either a key with plausible bounds …
+    low = 20
+    high = 200
+    alternatives = [                    # … or named alternatives
+      { label = "no delayed ACKs", set = ["flow.0.ack.delayed_segments=1"] },
+      { label = "sender's report", metric = "flow.0.written_mbps" },
+    ]
+    figures = ["…"]             # optional: the figures that it concerns
+
+    [[figure]]
+    id = "3g-latency/350k-rtt0-win10k"
+    how = "…"                   # what the source says
+    published = 330             # or low = …, high = …
+    unit = "kb/s"
+    tolerance = 0.10            # relative
+    metric = "flow.0.goodput_mbps"
+    scale = 1000                # from the metric's unit to the published one
+    set = ["…"]                 # only what the source itself varied
+    against = ["…"]             # optional: by how many percent ``set`` is above this
+
+A range whose two ends were measured has ``metric = ["…", "…"]``, one metric for each end, both
+judged. A figure of kind "shape" has ``shape = { compare = "…", … }`` instead of a published
+value; see ``airpath.study.relations``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from airpath.base.text import digits
+from airpath.base.toml import read_toml
+from airpath.errors import InputError
+
+STUDIES = Path(__file__).parents[1] / "studies"
+
+Value: TypeAlias = "float | tuple[float, float]"
+"""What a figure obtains: a number, or the two ends of a range."""
+
+_GOLDEN = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another plausible choice for an assumption."""
+
+    label: str
+    sets: tuple[str, ...]
+    metric: str | None = None
+    """Another place to measure; None: the figure's own."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What the source leaves open, how we chose, and what else would be plausible."""
+
+    id: str
+    name: str
+    value: str
+    why: str
+    alternatives: tuple[Alternative, ...]
+    continuous: bool
+    """True: every value between the alternatives is plausible too."""
+    figures: tuple[str, ...]
+    """Figures that it concerns; empty: all of the study."""
+
+    def concerns(self, figure: str) -> bool:
+        """Whether it can move this figure."""
+        return not self.figures or figure in self.figures
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One published number or relation."""
+
+    id: str
+    how: str
+    kind: str
+    unit: str
+    low: float | None
+    high: float | None
+    tolerance: float
+    metrics: tuple[str, ...]
+    """One; two where both ends of a range are measured; none for a shape."""
+    scale: float
+    sets: tuple[str, ...]
+    against: tuple[str, ...] | None
+    """The other variant, if the figure is by how many percent ``sets`` is above it."""
+    scenario: str
+    shape: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def published(self) -> float | list[float | None] | str | None:
+        """The number, the range, or in words what a shape says."""
+        if self.kind == "shape":
+            return self.how
+        return self.low if self.low == self.high else [self.low, self.high]
+
+    def published_text(self) -> str:
+        """The number or range with its unit; "shape" for a relation."""
+        if self.kind == "shape":
+            return "shape"
+        if self.low is None or self.high is None:
+            word, bound = ("below", self.high) if self.low is None else ("above", self.low)
+            return f"{word} {digits(bound or 0.0)} {self.unit}"
+        low, high = digits(self.low), digits(self.high)
+        return f"{low} {self.unit}" if low == high else f"{low} to {high} {self.unit}"
+
+    def text(self, value: Value) -> str:
+        """What was obtained, without its unit."""
+        if isinstance(value, tuple):
+            return f"{digits(value[0])} to {digits(value[1])}"
+        return digits(value)
+
+    def accepts(self, value: Value) -> bool:
+        """Whether a value is within the tolerance of what was published; a range: both ends."""
+        if isinstance(value, tuple):
+            ends = zip(value, (self.low, self.high), strict=True)
+            return all(
+                published is not None and abs(end - published) <= abs(published) * self.tolerance
+                for end, published in ends
+            )
+        below = self.low is not None and value < self.low - abs(self.low) * self.tolerance
+        above = self.high is not None and value > self.high + abs(self.high) * self.tolerance
+        return not below and not above
+
+
+@dataclass(frozen=True)
+class Study:
+    """A published experiment."""
+
+    id: str
+    title: str
+    source: str
+    directory: Path
+    repeat: int
+    assumptions: tuple[Assumption, ...]
+    figures: tuple[Figure, ...]
+    vary: tuple[tuple[str, float, float], ...] = ()
+    """Keys that have another value for each seed, and the ends of their range."""
+
+    def varied(self, seed: int) -> list[str]:
+        """What a seed sets: values spread evenly over each range, whatever the seeds' number."""
+        share = seed * _GOLDEN % 1
+        return [f"{key}={low + share * (high - low):.9f}" for key, low, high in self.vary]
+
+
+def study_names(root: Path = STUDIES) -> list[str]:
+    """Names of the studies that come with airpath."""
+    return sorted(path.parent.name for path in root.glob("*/study.toml"))
+
+
+def load_study(name: str, root: Path = STUDIES) -> Study:
+    """Load a study by name, or from a directory that has a ``study.toml``."""
+    directory = root / name if name in study_names(root) else Path(name)
+    if not (directory / "study.toml").is_file():
+        near = difflib.get_close_matches(name, study_names(root), n=1, cutoff=0.4)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        known = ", ".join(study_names(root))
+        raise InputError(f"no study named '{name}'{hint}\n  there are: {known}")
+    path = directory / "study.toml"
+    data = read_toml(path)
+    try:
+        return _study(data, directory)
+    except KeyError as error:
+        raise InputError(f"{path}: missing key {error}") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _study(data: dict[str, Any], directory: Path) -> Study:
+    scenario = str(data.get("scenario", "scenario.toml"))
+    figures = tuple(_figure(entry, scenario) for entry in data["figure"])
+    ids = [figure.id for figure in figures]
+    varied = data.get("vary", {})
+    assumptions = tuple(_assumption(entry) for entry in data.get("assumption", []))
+    for assumption in assumptions:
+        for figure in assumption.figures:
+            if figure not in ids:
+                raise ValueError(f"assumption '{assumption.id}' names no figure '{figure}'")
+    return Study(
+        id=str(data["id"]),
+        title=str(data["title"]),
+        source=str(data["source"]).strip(),
+        directory=directory,
+        repeat=int(data.get("repeat", 1)),
+        assumptions=assumptions,
+        figures=figures,
+        vary=tuple((key, float(low), float(high)) for key, (low, high) in varied.items()),
+    )
+
+
+def _assumption(entry: dict[str, Any]) -> Assumption:
+    alternatives = [
+        Alternative(str(each["label"]), tuple(map(str, each.get("set", []))), each.get("metric"))
+        for each in entry.get("alternatives", [])
+    ]
+    continuous = "low" in entry or "high" in entry
+    if continuous and alternatives:
+        raise ValueError(f"assumption '{entry['id']}' has both bounds and alternatives")
+    for bound in ("low", "high"):
+        if bound in entry:
+            label = f"{entry['key'].rsplit('.', 1)[-1]} = {entry[bound]}"
+            alternatives.append(Alternative(label, (f"{entry['key']}={entry[bound]}",)))
+    return Assumption(
+        id=str(entry["id"]),
+        name=str(entry["name"]),
+        value=str(entry["value"]),
+        why=str(entry["why"]).strip(),
+        alternatives=tuple(alternatives),
+        continuous=continuous,
+        figures=tuple(entry.get("figures", [])),
+    )
+
+
+def _figure(entry: dict[str, Any], scenario: str) -> Figure:
+    kind = str(entry.get("kind", "value"))
+    if kind not in ("value", "shape"):
+        raise ValueError(f"figure '{entry['id']}' has kind '{kind}'; there are value and shape")
+    exact = entry.get("published")
+    low, high = entry.get("low", exact), entry.get("high", exact)
+    if kind == "value" and low is None and high is None:
+        raise ValueError(f"figure '{entry['id']}' has no published value")
+    if kind == "shape" and "shape" not in entry:
+        raise ValueError(f"figure '{entry['id']}' has no shape to compare")
+    metrics = _metrics(entry, low, high) if kind == "value" else ()
+    against = entry.get("against")
+    return Figure(
+        id=str(entry["id"]),
+        how=str(entry["how"]).strip(),
+        kind=kind,
+        unit=str(entry.get("unit", "")),
+        low=None if low is None else float(low),
+        high=None if high is None else float(high),
+        tolerance=float(entry.get("tolerance", 0.0)),
+        metrics=metrics,
+        scale=float(entry.get("scale", 1.0)),
+        sets=tuple(map(str, entry.get("set", []))),
+        against=None if against is None else tuple(map(str, against)),
+        scenario=str(entry.get("scenario", scenario)),
+        shape=dict(entry.get("shape", {})),
+    )
+
+
+def _metrics(entry: dict[str, Any], low: object, high: object) -> tuple[str, ...]:
+    given = entry["metric"]
+    if not isinstance(given, list):
+        return (str(given),)
+    if len(given) != 2 or low is None or high is None or "against" in entry:
+        raise ValueError(f"figure '{entry['id']}': two metrics are for the two ends of a range")
+    return tuple(map(str, given))

@@ -1,0 +1,128 @@
+"""Relations that a source states in words: figures of kind "shape".
+
+A figure's ``shape`` table names one of ``RELATIONS`` as ``compare``::
+
+    { compare = "greater", metric = "…", this = { set = […] }, than = { set = […] } }
+    { compare = "at-most", metric = "…", limit = 3, set = […] }
+    { compare = "only", metric = "…", values = ["…", "…"], set = […] }   # no seed has another one
+    { compare = "all", of = [{ compare = …}, …] }
+    { compare = "a-variant-meets-all", variants = [{ label, set }],
+      conditions = [{ label, metric, limit, set }] }       # met at the limit or below
+
+``greater`` takes the mean over the seeds, or as ``statistic`` the "deviation" (standard deviation)
+or the "variation" (deviation over mean); ``factor``: so many times greater; each side may have
+a ``metric`` and a ``scenario`` of its own.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from airpath.base.text import digits
+from airpath.errors import InputError
+from airpath.runs.summary import number
+
+
+class Measure(Protocol):
+    """Runs the figure's scenario, or another one of the study."""
+
+    def __call__(self, sets: Sequence[str], path: str, scenario: str | None = None) -> list[Any]:
+        """Each seed's value of a metric, with these sets on top of the figure's."""
+
+
+Relation = Callable[[dict[str, Any], Measure], tuple[bool, str]]
+"""Takes the ``shape`` table and how to measure; says whether it holds, and what was found."""
+
+
+def judge_relation(figure: str, shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    """Whether a relation holds, and what was found; ``figure`` is its name for messages."""
+    compare = str(shape.get("compare", ""))
+    if compare == "all":
+        parts = [judge_relation(figure, part, measure) for part in shape["of"]]
+        return all(holds for holds, _ in parts), "; ".join(note for _, note in parts)
+    if compare not in RELATIONS:
+        known = ", ".join([*RELATIONS, "all"])
+        raise InputError(f"figure {figure}: no comparison '{compare}'; there are {known}")
+    holds, note = RELATIONS[compare](shape, measure)
+    label = shape.get("label")
+    return holds, f"{label}: {note}" if label else note
+
+
+def _greater(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    statistic = str(shape.get("statistic", "mean"))
+    if statistic not in STATISTICS:
+        known = ", ".join(STATISTICS)
+        raise InputError(f"no statistic '{statistic}'; there are {known}")
+
+    def over_seeds(side: dict[str, Any]) -> float:
+        path = side["metric"] if "metric" in side else shape["metric"]
+        values = measure(side.get("set", []), path, side.get("scenario"))
+        return STATISTICS[statistic]([number(value, path) for value in values])
+
+    this, than = over_seeds(shape["this"]), over_seeds(shape["than"])
+    factor = float(shape.get("factor", 1.0))
+    needed = "" if factor == 1.0 else f", needs {digits(factor)} times as much"
+    return this > than * factor, f"{digits(this)} against {digits(than)}{needed}"
+
+
+def _at_most(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    path = shape["metric"]
+    value = statistics.fmean(number(each, path) for each in measure(shape.get("set", []), path))
+    return value <= float(shape["limit"]), f"{digits(value)}, limit {digits(shape['limit'])}"
+
+
+def _only(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    found = Counter(str(value) for value in measure(shape.get("set", []), shape["metric"]))
+    note = ", ".join(f"{value} {count}" for value, count in sorted(found.items()))
+    return set(found) <= set(shape["values"]), note
+
+
+def _a_variant_meets_all(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+    found, rows = False, []
+    for variant in shape["variants"]:
+        values = [
+            statistics.fmean(
+                number(value, condition["metric"])
+                for value in measure(
+                    [*variant["set"], *condition.get("set", [])], condition["metric"]
+                )
+            )
+            for condition in shape["conditions"]
+        ]
+        limits = [float(condition["limit"]) for condition in shape["conditions"]]
+        meets = all(value <= limit for value, limit in zip(values, limits, strict=True))
+        found = found or meets
+        row = ", ".join(map(digits, values))
+        rows.append(f"{variant['label']}: {row}{' (all met)' if meets else ''}")
+    head = ", ".join(
+        f"{condition['label']} at most {digits(condition['limit'])}"
+        for condition in shape["conditions"]
+    )
+    return found, f"{head}. {'; '.join(rows)}"
+
+
+def _deviation(values: list[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def _variation(values: list[float]) -> float:
+    return _deviation(values) / statistics.fmean(values)
+
+
+RELATIONS: dict[str, Relation] = {
+    "greater": _greater,
+    "at-most": _at_most,
+    "only": _only,
+    "a-variant-meets-all": _a_variant_meets_all,
+}
+"""Comparisons by name."""
+
+STATISTICS: dict[str, Callable[[list[float]], float]] = {
+    "mean": statistics.fmean,
+    "deviation": _deviation,
+    "variation": _variation,
+}
+"""Statistics over the seeds by name."""

@@ -1,0 +1,142 @@
+"""A scenario made comparable: what both sides are told, and what cannot be compared.
+
+The simulated endpoints get the profile of the running kernel. Segments that leave the path together
+are handed to the kernel as one (``emulation.coalesce_bytes``), so the simulated receivers aggregate
+as much of what arrives at one instant. A simulated host answers in no time, a real one some tens
+of microseconds later: over a radio the simulated one gets as many (``radio.host_delay_ms``,
+``radio.host_jitter_ms``), and its server some before it answers.
+
+What a radio does depends on when a flow meets its slots, so each seed starts the flows at another
+moment, the same on both sides.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airpath import scenario as scenarios
+from airpath.base.toml import parse_toml
+
+if TYPE_CHECKING:
+    from airpath import _core
+
+HOST_MS = 0.02
+HOST_JITTER_MS = 0.03
+"""From radio to TCP and back out, of this order on any machine; far below a slot. Not always the
+same: where the kernel compares a time with a round trip of whole slots, such times decide."""
+
+SERVER_MS = 0.03
+"""From an acknowledgement to the segments that it allows; added to a delay of the path."""
+
+PHASES_S = 0.04
+"""Starts of the seeds are spread over so long: every phase of scheduling requests and of 10 ms."""
+
+_LINUX = re.compile(r"linux-(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Comparable:
+    """A scenario as both sides run it."""
+
+    scenario: _core.Scenario
+    kernel: str
+    """``uname -r``."""
+    profile: str | None
+    """Profile of the simulated endpoints; None: each flow's own."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Flows that cannot be compared, and why."""
+    name: str = ""
+    """Of the scenario, as it was given."""
+    sets: tuple[str, ...] = ()
+    """What was set, comparable included."""
+
+    def of_seed(self, index: int) -> tuple[_core.Scenario, _core.Scenario]:
+        """The scenario of the ``index``-th seed: simulated, emulated."""
+        # The golden ratio: any number of them is spread evenly.
+        later = round(index * 0.6180339887 % 1.0 * PHASES_S, 6)
+        document = parse_toml(self.scenario.resolved_toml)
+        starts = [
+            f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}"
+            for place, flow in enumerate(document["flow"])
+        ]
+        both = [*self.sets, *(starts if later else [])]
+        host = hosts_take_time(document)
+        return scenarios.load(self.name, [*both, *host]), scenarios.load(self.name, both)
+
+
+def make_comparable(
+    name: str, sets: scenarios.Sets = None, *, own_profiles: bool = False, release: str = ""
+) -> Comparable:
+    """Load a scenario for both sides; ``release`` stands for the running kernel's."""
+    from airpath import _core
+
+    release = release or platform.release()
+    given = scenarios.set_list(sets)
+    base = scenarios.load(name, given)
+    flows = [(flow["index"], flow) for flow in base.flows if flow["profile"] is not None]
+    nearest, exact = nearest_profile(release, _core.profiles())
+    profile = None if own_profiles else nearest
+    extra = ["run.ack_table=true"]
+    for index, _ in flows:
+        extra += [f'flow.{index}.profile="{profile}"'] if profile else []
+        extra.append(f"flow.{index}.aggregation.max_bytes={base.coalesce_bytes}")
+    told = (*given, *extra)
+    scenario = scenarios.load(name, told)
+    told_flows = {flow["index"]: flow for flow in scenario.flows}
+    reasons = {}
+    for index, flow in flows:
+        used = profile or str(flow["profile"])
+        reason = None
+        if used != nearest:
+            reason = f"its profile is {used}, the kernel is {release}"
+        elif not exact:
+            reason = f"there is no profile of Linux {release}; {nearest} is the nearest"
+        else:
+            reason = _only_simulated(told_flows[index]) or None
+        if reason is not None:
+            reasons[str(flow["id"])] = reason
+    return Comparable(scenario, release, profile, reasons, name, told)
+
+
+def hosts_take_time(document: dict[str, Any]) -> list[str]:
+    """What to set of a resolved scenario, so that its simulated hosts are not faster than any.
+
+    A server that answers on a slot's edge would be in time for a slot that a real one misses.
+    """
+    radio = document.get("radio")
+    if not radio:
+        return []
+    down = document.get("path", {}).get("down", [])
+    delays = [
+        index for index, stage in enumerate(down) if stage["stage"] == "delay" and stage["enabled"]
+    ]
+    return [
+        f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}",
+        f"radio.host_jitter_ms={radio.get('host_jitter_ms', 0) + HOST_JITTER_MS}",
+        *(
+            f"path.down.{index}.delay_ms={down[index]['delay_ms'] + SERVER_MS}"
+            for index in delays[:1]
+        ),
+    ]
+
+
+def nearest_profile(release: str, names: Sequence[str]) -> tuple[str, bool]:
+    """The newest Linux profile that is not newer than a kernel; whether it is of that version."""
+    wanted = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
+    known = sorted(
+        (int(match[1]), int(match[2])) for name in names if (match := _LINUX.fullmatch(name))
+    )
+    found = max((version for version in known if version <= wanted), default=known[0])
+    return f"linux-{found[0]}.{found[1]}", found == wanted
+
+
+def _only_simulated(flow: _core.ScenarioFlow) -> str:
+    """Why the kernel does not do what a flow says; empty if it does."""
+    return "; ".join(
+        f"{key} is {value or 'not given'}, the kernel's {kernels or 'not'}"
+        for key, value, kernels in flow["simulated_only"]
+    )

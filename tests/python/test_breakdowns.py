@@ -1,0 +1,75 @@
+"""Where the time goes: from the core to the terminal, the document and the report."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+import airpath
+from airpath.plots import figures
+from airpath.runs import describe
+
+SHORT = {"run.duration_s": 5}
+
+
+@pytest.fixture(scope="module", name="run")
+def explained() -> airpath.Run:
+    return airpath.run("lte-20", set=SHORT, explain="quick")
+
+
+def test_parts_sum_to_what_the_run_measured(run: airpath.Run) -> None:
+    flows = {flow["id"]: flow for flow in run.summary["flows"]}
+    breakdowns = run.summary["breakdowns"]
+    assert [each["id"] for each in breakdowns] == ["download", "upload"]
+    for each in breakdowns:
+        times, rates = each["rtt_ms"], each["goodput_mbps"]
+        measured = flows[each["id"]]["rtt_ms"]
+        assert times
+        assert rates
+        assert measured
+        assert math.isclose(sum(part["ms"] for part in times["parts"]), times["mean"])
+        assert math.isclose(times["mean"], measured["mean"], rel_tol=0.01)
+        lost = sum(part["mbps"] for part in rates["parts"])
+        assert math.isclose(rates["goodput"] + lost, rates["capacity"])
+        assert rates["goodput"] == flows[each["id"]]["goodput_mbps"]
+        assert rates["place"] == ("radio.near.down" if each["id"] == "download" else "radio.far.up")
+
+
+def test_the_terminal_shows_them_below_the_answer(cli: Any) -> None:
+    code, out, _ = cli("run", "wire", "--set", "run.duration_s=5", "--out", "here")
+    assert code == 0
+    lines = out.splitlines()
+    answered = next(i for i, line in enumerate(lines) if line.startswith("bound: "))
+    capacity = next(i for i, line in enumerate(lines) if line.startswith("capacity of download, "))
+    rtt = next(i for i, line in enumerate(lines) if line.startswith("RTT of download, "))
+    assert answered < capacity < rtt
+    assert lines[rtt + 1].split()[0] == "propagation"
+    assert "40 ms" in lines[rtt + 1]
+    assert any(line.startswith("  queue (down.0.link) ") for line in lines[rtt:])
+
+
+def test_nobody_asked_nothing_is_said(cli: Any) -> None:
+    code, out, _ = cli("run", "wire", "--set", "run.duration_s=5", "--explain", "off", "--json")
+    assert code == 0
+    document = json.loads(out)
+    assert document["breakdowns"] == []
+    assert describe.breakdowns(document) == []
+
+
+def test_many_flows_are_not_told_at_length(run: airpath.Run) -> None:
+    one = run.summary["breakdowns"][0]
+    lines = describe.breakdowns({**run.summary, "breakdowns": [one] * 5})
+    assert lines[-1] == "where the time of 2 more flows went: --json"
+
+
+def test_the_report_draws_a_bar_for_each(run: airpath.Run) -> None:
+    figure = next(each for each in figures([run]) if each.id == "breakdown")
+    totals: dict[str, float] = {}
+    for series in figure.data["breakdown"]:
+        totals[series["bar"]] = totals.get(series["bar"], 0.0) + series["v"][0]
+    assert list(totals) == [
+        "download: capacity", "download: RTT", "upload: capacity", "upload: RTT",
+    ]  # fmt: skip
+    assert all(math.isclose(total, 100, abs_tol=0.5) for total in totals.values()), totals
+    assert not any(each.id == "breakdown" for each in figures([airpath.run("wire", set=SHORT)]))

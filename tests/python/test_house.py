@@ -1,0 +1,161 @@
+"""The house is as ARCHITECTURE.md has it: arrows between crates, circles of files, words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import house
+
+ARCHITECTURE = (house.ROOT / "ARCHITECTURE.md").read_text()
+
+ONE_TYPE = "one state machine: a file for each subject has its methods and the types of its fields"
+CIRCLES: dict[frozenset[str], str] = {
+    frozenset(
+        {
+            "crates/tcp/src/congestion/bbr/v3/loss.rs",
+            "crates/tcp/src/congestion/bbr/v3/mod.rs",
+            "crates/tcp/src/congestion/bbr/v3/probe_bw.rs",
+        }
+    ): ONE_TYPE,
+    frozenset(
+        {
+            "crates/tcp/src/sender/burst.rs",
+            "crates/tcp/src/sender/limits.rs",
+            "crates/tcp/src/sender/mod.rs",
+            "crates/tcp/src/sender/probe.rs",
+            "crates/tcp/src/sender/recovery.rs",
+        }
+    ): ONE_TYPE,
+}
+"""Files that use each other, and why they may. What is not here is a fault."""
+
+
+def test_crates_use_each_other_as_the_architecture_says() -> None:
+    block = re.search(r"^crate +uses\n(.*?)^```", ARCHITECTURE, re.M | re.S)
+    assert block, "ARCHITECTURE.md has lost its list of crates"
+    rows = (line.split(maxsplit=1) for line in block.group(1).splitlines())
+    written = {name: set(re.findall(r"\w+", uses)) for name, uses in rows}
+    assert written == {name: house.dependencies(path) for name, path in house.crates().items()}
+
+
+def test_each_crate_says_what_it_is_what_it_may_use_and_where_to_start() -> None:
+    for name, path in house.crates().items():
+        lines = (path / "src/lib.rs").read_text().splitlines()
+        head = " ".join(line[3:].strip() for line in lines if line.startswith("//!"))
+        first = [line for line in lines[:12] if line.startswith("//!")]
+        assert any("Start reading at" in line for line in first), f"{name}: that takes too long"
+        said = re.search(r"It may use: (.*?)\. Start reading at ", head)
+        assert said, f"{name}: lib.rs says neither what it may use nor where to start"
+        if said[1] != "every crate":
+            assert set(re.findall(r"`([\w-]+)`", said[1])) == house.dependencies(path), name
+
+
+def test_no_comment_repeats_the_name_that_it_stands_at() -> None:
+    """That there is a comment at all is for rustc's lint ``missing_docs``."""
+    items = [
+        item
+        for path in house.crates().values()
+        for file in sorted((path / "src").rglob("*.rs"))
+        for item in house.documented(file)
+    ]
+    assert len(items) > 2000
+    empty = [item for item in items if not item.says_more_than_its_name()]
+    assert not empty, "\n".join(f"{item.where}: {item.name}: {item.doc}" for item in empty)
+
+
+@pytest.mark.parametrize(
+    ("name", "doc", "more"),
+    [
+        ("queue_packets", "The queue's packets.", False),
+        ("queue_packets", "Packets in the queue; 0 is no limit.", True),
+        ("Nr", "NR.", False),
+        ("flow", "Its flow.", False),
+        ("flow", "Its flow's id.", True),
+        ("LinkSummary", "One link.", False),
+    ],
+)
+def test_a_comment_that_repeats_a_name_is_known(name: str, doc: str, more: bool) -> None:
+    assert house.Documented("", name, doc).says_more_than_its_name() is more
+
+
+def test_files_lead_in_circles_only_where_a_reason_is_given() -> None:
+    graphs = [*map(house.rust_graph, house.crates().values()), house.python_graph()]
+    found = {circle for graph in graphs for circle in house.circles(graph)}
+    new = [sorted(circle) for circle in found - set(CIRCLES)]
+    gone = [sorted(circle) for circle in set(CIRCLES) - found]
+    assert not new, f"these files lead to each other, without a reason in {__file__}: {new}"
+    assert not gone, f"these circles are no longer there, {__file__} still lists them: {gone}"
+
+
+def forbidden() -> list[house.Forbidden]:
+    """The words that are not to be used, each with the one that is."""
+    section = ARCHITECTURE.split("\n## Words\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", section, re.M)
+    return [
+        house.Forbidden(word, right.replace("`", ""))
+        for right, wrong in rows
+        if right not in ("word", "---")
+        for word in re.findall(r"`([^`]+)`", wrong)
+    ]
+
+
+def test_no_name_has_a_word_that_the_architecture_has_put_away() -> None:
+    away = forbidden()
+    found = [
+        f"{names.file.relative_to(house.ROOT)}: {name}: {one.instead}, not {one.written}"
+        for names in map(house.names, house.sources())
+        for one in away
+        for name in one.found_in(names)
+    ]
+    assert not found, "\n".join(sorted(found))
+
+
+HARD = """
+Look pass pass_on watch Way Side Place Agenda crossing pairs Goes Leaving Hops gate Train cars
+outbox notes Ledger Kept Account board air heard believed like UNTOLD share awake plane facts
+simulated_s
+"""
+"""Words that an outside reader found hard."""
+
+
+def test_every_word_of_the_list_is_put_away_or_explained() -> None:
+    """Each hard word is in the list, or among those that stay."""
+    section = ARCHITECTURE.split("\n## Words\n")[1].split("\n## ")[0]
+    said = {word.removesuffix("()") for word in re.findall(r"`([^`\s]+)`", section)}
+    spelt = {word.partition(".")[0].lower() for word in said}
+    assert not [word for word in HARD.split() if word.lower() not in spelt]
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "found"),
+    [
+        ("board", "let board_state = BoardState::new(keyboard);", {"board_state", "BoardState"}),
+        ("pass_on", "fn pass_on() {} // pass_on", {"pass_on"}),
+        ("Way", "struct Way; struct OneWay; let way = 1;", {"Way"}),
+        ("share()", "fn share() { let share = 1; }", {"share"}),
+        ("gate.rs", "fn other() { let gate = 1; }", {"gate"}),
+        ("cars", 'let s = "cars \\" and cars"; let c = \'"\'; let t = r#"cars"#; cars', {"cars"}),
+    ],
+)
+def test_the_words_are_looked_for(tmp_path: Path, written: str, text: str, found: set[str]) -> None:
+    """The check of the words can fail, and knows what is a name."""
+    file = tmp_path / "gate.rs"
+    file.write_text(text)
+    assert set(house.Forbidden(written, "").found_in(house.names(file))) == found
+
+
+def test_names_are_cut_into_words() -> None:
+    assert house.words("slow_startHTTPServer2") == ["slow", "start", "http", "server", "2"]
+
+
+def test_circles_are_found() -> None:
+    """The check of the circles can fail."""
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set[str]()}
+    assert house.circles(graph) == [frozenset("abc")]
+    tcp = house.rust_graph(house.crates()["tcp"])
+    assert "crates/tcp/src/sender/mod.rs" in tcp["crates/tcp/src/endpoint.rs"]
+    python = house.python_graph()
+    assert "airpath.cli.run" in python["airpath.cli"]

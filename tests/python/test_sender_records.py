@@ -1,0 +1,183 @@
+"""What the kernel's senders do, as the tables of an emulation have it. Root."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from conftest import Command
+from emulated import busiest, iperf, needs_root, printed, skip_without_bpf, stages
+
+# Slow start ends by HyStart, then a loss comes at the queue.
+WIRE = f"""
+[run]
+ack_table = true
+{stages(20, 20, rate_mbps=50, queue_packets=200)}\
+[[flow]]
+kind = "bulk"
+congestion = "cubic"
+profile = "linux-6.18"
+"""
+
+needs_bpf = skip_without_bpf()
+HOW = [pytest.param("bpf", marks=needs_bpf), "poll"]
+
+
+class Download:
+    """One download by iperf3, observed."""
+
+    def __init__(self, command: Command, wire: Path, observer: str, *sets: str) -> None:
+        out = wire.parent / f"run-{observer}"
+        done = command(
+            *("emulate", str(wire), "--json", "--out", str(out), "--server", "exec iperf3 -s"),
+            *(word for one in (f"emulation.observer={observer}", *sets) for word in ("--set", one)),
+            *("--", "iperf3", "-c", "server", "-4", "-R", "-t", "3", "-J"),
+        )
+        self.document: dict[str, Any] = printed(done)
+        self.iperf = iperf(done.stderr)
+        self.environment = json.loads((out / "provenance.json").read_text())["emulation"]
+        self.flow = busiest(self.document)
+        self.run = out
+
+    def table(self, name: str) -> pl.DataFrame:
+        table = pl.read_parquet(self.run / f"{name}.parquet")
+        return table.filter(pl.col("flow").cast(pl.String) == self.flow["id"])
+
+
+@needs_root
+@pytest.mark.parametrize("observer", HOW)
+def test_a_download_is_observed(airpath_command: Command, wire: Path, observer: str) -> None:
+    download = Download(airpath_command, wire, observer)
+    emulation, flow = download.document["emulation"], download.flow
+    assert emulation["observer"]["by"] == observer
+    assert emulation["observer"]["lost_records"] == 0
+    assert emulation["observer"]["unmatched_sockets"] == 0
+    # The kernel's own count of retransmissions is iperf3's.
+    end = download.iperf["end"]["streams"][0]["sender"]
+    assert flow["retransmitted_segments"] == end["retransmits"] > 0
+    assert flow["congestion"] == "cubic"
+    samples = download.table("samples")
+    sampled = samples.filter(pl.col("cwnd_segments").is_not_null())
+    assert sampled.height > 0.8 * samples.height
+    # A window that the path has filled: srtt is what the model says.
+    late = sampled.filter(pl.col("time_ns") > 1_000_000_000)
+    apart = (late["srtt_ms"] - late["rtt_ms"]).abs()
+    assert apart.is_between(0.0, 2.0).sum() > 0.5 * late.height
+    assert (late["inflight_segments"] <= late["cwnd_segments"]).sum() > 0.9 * late.height
+    # The kernel starts at 64 KiB of payload and tunes itself up.
+    windows = late["receive_window_segments"]
+    assert windows.is_between(40, 10_000).all()
+    assert (late["inflight_segments"] <= windows).all()
+    kinds = download.table("events")["kind"].to_list()
+    assert kinds.index("slow_start_exit") < kinds.index("recovery_start")
+    acks = download.table("acks")
+    assert acks["time_ns"].is_sorted()
+    assert acks["acked_bytes"].is_sorted()
+    delivered = flow["bytes_delivered"]
+    # BPF sees none of those that come after the sender's close(): a window's.
+    assert 0.9 * delivered < acks["acked_bytes"].max() <= delivered + 2
+
+
+@needs_root
+@needs_bpf
+@pytest.mark.parametrize(("rate_mbps", "reason"), [(50, "ack_train"), (4, "delay")])
+def test_hystarts_exit_is_the_kernels(
+    airpath_command: Command, wire: Path, rate_mbps: int, reason: str
+) -> None:
+    """The kernel counts exits and the sum of cwnd by test; one flow had one.
+
+    At 4 Mb/s acknowledgements are more than 2 ms apart, and no train.
+    """
+    rate = f"path.down.0.rate_mbps={rate_mbps}"
+    download = Download(airpath_command, wire, "bpf", rate)
+    counted = download.document["emulation"]["hystart"]["server"]
+    found = download.flow["slow_start_exit"]
+    assert found["reason"] == reason
+    test = {"ack_train": "Train", "delay": "Delay"}[reason]
+    assert counted[f"TCPHystart{test}Detect"] == 1
+    assert counted[f"TCPHystart{test}Cwnd"] == found["cwnd_segments"]
+    event = download.table("events").filter(pl.col("kind") == "slow_start_exit")
+    assert event["reason"].to_list() == [found["reason"]]
+    assert event["cwnd_segments"].to_list() == [found["cwnd_segments"]]
+    recoveries = download.environment["ends"][0]["counters"].get("TCPSackRecovery", 0)
+    assert download.table("events")["kind"].to_list().count("recovery_start") == recoveries
+    # Every acknowledgement that left the model upwards is one of the sender's rows, but for the
+    # last window's, after close(), and iperf3's control connection.
+    up = download.document["emulation"]["directions"]["up"]["left"]
+    acks = download.table("acks")
+    assert up - acks["cwnd_segments"][-1] - 40 < acks.height <= up
+
+
+KEPT_OPEN = """
+from http.server import SimpleHTTPRequestHandler as Handler, ThreadingHTTPServer
+Handler.protocol_version = "HTTP/1.1"
+ThreadingHTTPServer(("", 8000), Handler).serve_forever()
+"""
+"""A server that closes when its client has: nobody sees the timeouts of a closed socket."""
+
+
+@needs_root
+@pytest.mark.parametrize("observer", HOW)
+def test_timeouts_are_seen(airpath_command: Command, wire: Path, observer: str) -> None:
+    """Where a third of the packets is lost, only the timer helps now and then."""
+    wire.write_text(f'{WIRE}[[path.down]]\nstage = "loss"\nprobability = 0.33\n')
+    (wire.parent / "data").write_bytes(bytes(150_000))
+    out = wire.parent / "run"
+    server = f"cd {wire.parent} && exec {sys.executable} -c '{KEPT_OPEN}'"
+    done = airpath_command(
+        *(
+            "emulate",
+            str(wire),
+            "--json",
+            "--out",
+            str(out),
+            "--set",
+            f"emulation.observer={observer}",
+        ),
+        *("--server", server, "--", "curl", "-sS", "-o", "/dev/null", "http://server:8000/data"),
+    )
+    flow = busiest(printed(done))
+    environment = json.loads((out / "provenance.json").read_text())["emulation"]
+    events = pl.read_parquet(out / "events.parquet")
+    timeouts = events.filter(pl.col("kind") == "retransmission_timeout")
+    # The counter leaves out those amid recovery.
+    assert flow["rto_count"] >= environment["ends"][0]["counters"]["TCPTimeouts"] > 0
+    assert timeouts.height == flow["rto_count"]
+    # RFC 6298 as Linux has it: 200 ms at least, 120 s at most.
+    assert timeouts["value"].is_between(200, 120_000).all()
+
+
+@needs_root
+@needs_bpf
+def test_a_file_is_observed_to_its_end(airpath_command: Command, tmp_path: Path) -> None:
+    # It is written long before it is sent: the buffer has room for all of it.
+    size = 1_000_000
+    scenario = tmp_path / "file.toml"
+    flow = f'[[flow]]\nid = "file"\nkind = "file"\nsize_bytes = {size}\nprofile = "linux-6.18"\n'
+    path = stages(20, 20, rate_mbps=10, queue_packets=300)
+    scenario.write_text(f"[run]\nduration_s = 4\nack_table = true\n{path}{flow}", encoding="utf-8")
+    out = tmp_path / "run"
+    done = airpath_command(
+        *("emulate", str(scenario), "--flows", "--out", str(out)),
+        *("--set", "emulation.observer=bpf", "--set", "flow.0.buffer.send_factor=0"),
+    )
+    assert done.returncode == 0, done.stderr
+    acks = pl.read_parquet(out / "acks.parquet")
+    # Not one jump from the middle to the end.
+    acked: list[int] = acks.sort("time_ns")["acked_bytes"].to_list()
+    assert acked[-1] > 0.9 * size
+    assert max(later - before for before, later in pairwise(acked)) < 0.2 * size
+
+
+@needs_root
+def test_nobody_observes_if_nobody_asks(airpath_command: Command, wire: Path) -> None:
+    download = Download(airpath_command, wire, "none")
+    assert download.document["emulation"]["observer"]["by"] == "none"
+    assert download.table("samples")["cwnd_segments"].is_null().all()
+    assert not (download.run / "acks.parquet").exists()

@@ -1,0 +1,83 @@
+"""``airpath whatif``: variants on common seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airpath
+
+SHORT = "path.down.0.queue_packets=20"
+
+
+@pytest.fixture(autouse=True)
+def directory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_one_table_compares_the_variants(cli: Any) -> None:
+    bbr = 'flow.0.congestion="bbr" run.duration_s=30'
+    code, out, err = cli("whatif", "random-loss", "--try", bbr, "--seeds", "3")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == '(1) flow.0.congestion="bbr" run.duration_s=30'
+    (goodput,) = [line for line in lines if line.startswith("goodput of download")]
+    assert goodput.endswith("*")
+    assert " Mb/s (" in goodput
+
+
+def test_nobody_wins_inside_the_noise(cli: Any) -> None:
+    code, out, _ = cli("whatif", "random-loss", "--try", "flow.0.initial_window_segments=11")
+    assert code == 0
+    assert "*" not in out.rpartition("\n\n")[0]
+
+
+def test_the_document_has_each_seed() -> None:
+    answer = airpath.whatif("bufferbloat", [SHORT, {"path.down.0.aqm": "codel"}], seeds=2, seed=7)
+    assert answer["seeds"] == [7, 8]
+    assert answer["variants"] == [[], [SHORT], ['path.down.0.aqm="codel"']]
+    row = next(row for row in answer["rows"] if row["metric"] == "goodput_mbps")
+    assert row["more_is_better"] is True
+    base, short, _ = row["cells"]
+    assert base is not None
+    assert short is not None
+    assert base["change"] is None
+    assert len(short["values"]) == 2
+    run = airpath.run("bufferbloat", {"path.down.0.queue_packets": 20}, seed=7)
+    assert short["values"][0] == run.summary["flows"][0]["goodput_mbps"]
+    again = airpath.whatif("bufferbloat", [SHORT], seeds=2, seed=7, workers=1)
+    assert again["rows"][0]["cells"] == answer["rows"][0]["cells"][:2]
+
+
+def test_json_is_the_same_document(cli: Any) -> None:
+    code, out, _ = cli("whatif", "bufferbloat", "--try", SHORT, "--seeds", "2", "--json")
+    assert code == 0
+    assert json.loads(out) == airpath.whatif("bufferbloat", [SHORT], seeds=2)
+
+
+@pytest.mark.parametrize(("name", "begins"), [("a.svg", "<svg"), ("a.html", "<!DOCTYPE html>")])
+def test_the_chart(cli: Any, name: str, begins: str) -> None:
+    arguments = ["--try", SHORT, "--seeds", "2", "--chart", name]
+    code, _, err = cli("whatif", "bufferbloat", *arguments)
+    assert (code, err) == (0, f"chart: {name}\n")
+    text = Path(name).read_text()
+    assert text.startswith(begins)
+    assert SHORT in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--try", "flow.0.windw_bytes=1"], "did you mean `window_bytes`"),
+        (["--try", " "], "--try is empty"),
+        (["--try", SHORT, "--chart", "a.gif"], "a.gif is no chart"),
+        (["--try", SHORT, "--seeds", "5000"], "must be from 1 to 1000"),
+    ],
+)
+def test_wrong_use_is_refused(cli: Any, arguments: list[str], message: str) -> None:
+    code, out, err = cli("whatif", "bufferbloat", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
