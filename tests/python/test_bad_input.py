@@ -223,7 +223,7 @@ def test_a_name_that_is_no_utf_8_is_a_name(tmp_path: Path, option: str) -> None:
         f"airpath run wire --set run.duration_s=1 --explain off {option} {name} --json", tmp_path
     )
     assert finished.returncode == 0, finished.stderr
-    assert os.path.exists(os.fsencode(tmp_path) + b"/\xff.html")
+    assert (tmp_path / os.fsdecode(b"\xff.html")).exists()
 
 
 # What follows throws dice.
