@@ -92,11 +92,13 @@ def drawn(chromium: list[str], report: Path, *options: str) -> str:
 def test_every_chart_is_drawn(chromium: list[str], report: Path, scheme: str) -> None:
     setting = f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}"
     page = drawn(chromium, report, setting)
-    assert re.findall(r'data-chart="([\w-]+)"', page) == ["timeline", "seeds", "rtt", "links"]
+    assert re.findall(r'data-chart="([\w-]+)"', page) == [
+        "breakdown", "timeline", "seeds", "rtt", "links",
+    ]  # fmt: skip
 
 
 def test_the_radio_is_drawn(chromium: list[str], radio_report: Path) -> None:
-    charts = ["timeline", "rtt", "radio", "radio-segment", "links"]
+    charts = ["breakdown", "timeline", "rtt", "radio", "radio-segment", "links"]
     assert re.findall(r'data-chart="([\w-]+)"', drawn(chromium, radio_report)) == charts
 
 
