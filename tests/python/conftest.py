@@ -122,10 +122,14 @@ def wire(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cli(core: Any, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run the command line in this process: ``code, stdout, stderr``."""
+def cli(
+    core: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """Run the command line in this process, in a directory of its own: ``code, stdout, stderr``."""
     from airpath.cli import app
     from airpath.cli.console import guarded
+
+    monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> tuple[int, str, str]:
         code = guarded(lambda: app(list(arguments), prog_name="airpath", standalone_mode=False))

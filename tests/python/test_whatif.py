@@ -13,11 +13,6 @@ import airpath
 SHORT = "path.down.0.queue_packets=20"
 
 
-@pytest.fixture(autouse=True)
-def directory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def test_one_table_compares_the_variants(cli: Any) -> None:
     bbr = 'flow.0.congestion="bbr" run.duration_s=30'
     code, out, err = cli("whatif", "random-loss", "--try", bbr, "--seeds", "3")
