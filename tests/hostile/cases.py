@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from hostile.host import host
 SCAN = Path(__file__).parents[2] / "benches/scan.py"
 BOMB = Path(__file__).with_name("bomb.py")
 RAW = Path(__file__).with_name("raw.py")
+MEASURED = Path(__file__).with_name("measured.py")
 
 WIRE = """
 [[path.down]]
@@ -132,30 +132,30 @@ def _run(case: Case, place: Path, out: Path, mark: str) -> Ended:
     command = ("--", "sh", "-c", case.command) if case.command else ()
     words = ("emulate", "hostile.toml", "--user", "root", "--out", str(out))
     before = host(mark, place) | {"file run"}
+    report = place / "ended.json"
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "airpath", *words, *case.options, *server, *command],
+        airpath = [sys.executable, "-m", "airpath", *words, *case.options, *server, *command]
+        subprocess.run(
+            [sys.executable, str(MEASURED), str(case.seconds), str(report), *airpath],
             cwd=place,
             env={**os.environ, "AIRPATH_HOSTILE": mark},
             stdout=said,
             stderr=subprocess.STDOUT,
+            check=True,
         )
-        timer = threading.Timer(case.seconds, process.kill)
-        timer.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        hung = not timer.is_alive()
-        timer.cancel()
-        process.returncode = code = os.waitstatus_to_exitcode(status)
         said.seek(0)
         text = said.read().decode(errors="replace")
-    assert not hung, f"it did not end within {case.seconds:.0f} s:\n{text}"
+    how = json.loads(report.read_text())
+    report.unlink()
+    code, peak_bytes = how["code"], how["peak_bytes"]
+    assert code is not None, f"it did not end within {case.seconds:.0f} s:\n{text}"
     left = host(mark, place) - before
     assert not left, f"left on the host: {', '.join(sorted(left))}"
     assert (out / "summary.json").exists(), f"no result, exit code {code}:\n{text}"
     document = json.loads((out / "summary.json").read_text())
-    ended = Ended(code, text, document, out, usage.ru_maxrss * 1024)
+    ended = Ended(code, text, document, out, peak_bytes)
     case.check(ended)
-    assert ended.peak_bytes < MOST_BYTES, f"{ended.peak_bytes / 1e6:.0f} MB of memory"
+    assert peak_bytes < MOST_BYTES, f"{peak_bytes / 1e6:.0f} MB of memory"
     return ended
 
 
