@@ -1,5 +1,6 @@
 //! Causes that hide behind others: each is worth something only where another one is away as well.
 
+use airpath_record::RunSummary;
 use airpath_sim::Stopped;
 
 use crate::candidate::{Change, change};
@@ -12,7 +13,11 @@ use crate::observed::Observed;
 use crate::trial::{Beside, Trial};
 
 /// A scenario with several causes away, and what its first seed came to.
-type Without = (Change, Vec<Vec<Measure>>);
+struct Without {
+    change: Change,
+    measured: Vec<Vec<Measure>>,
+    run: Option<RunSummary>,
+}
 
 impl Lab<'_, '_> {
     /// Takes the largest cause away, and tries what the run without it shows. Where nothing is worth
@@ -80,8 +85,10 @@ impl Lab<'_, '_> {
             let mut runs = vec![None; best.runs.len()];
             runs[best.first] = Some(measured.clone());
             let mut trial = Trial::new(candidate, change, best.first, best.runs.len());
-            let (change, told) = (best.change.clone(), best.candidate.told());
-            trial.beside = Some(Beside { change, told, runs });
+            let change = best.change.clone();
+            let others = vec![(best.candidate.clone(), change.sets.clone())];
+            let own = trial.change.sets[change.sets.len()..].to_vec();
+            trial.beside = Some(Beside { change, others, own, run: Some(run.clone()), runs });
             behind.push(trial);
         }
         self.changes += behind.len();
@@ -100,10 +107,8 @@ impl Lab<'_, '_> {
         if faults.len() < 2 || self.room() < 2 {
             return Ok(Vec::new());
         }
-        let Some((all, without_all)) = self.without(faults, before)? else {
-            return Ok(Vec::new());
-        };
-        let worth = crate::compare::score(&crate::compare::effects(&before[..1], &without_all));
+        let Some(all) = self.without(faults, before)? else { return Ok(Vec::new()) };
+        let worth = crate::compare::score(&crate::compare::effects(&before[..1], &all.measured));
         if worth < LEAST {
             return Ok(Vec::new());
         }
@@ -115,15 +120,19 @@ impl Lab<'_, '_> {
                 .filter(|&(other, _)| other != at)
                 .map(|(_, one)| *one)
                 .collect();
-            let Some((beside, without_others)) = self.without(&others, before)? else { continue };
-            let mut trial =
-                Trial::new(left.candidate.clone(), all.clone(), 0, self.question.seeds.len());
+            let Some(beside) = self.without(&others, before)? else { continue };
+            let (candidate, change) = (left.candidate.clone(), all.change.clone());
+            let mut trial = Trial::new(candidate, change, 0, self.question.seeds.len());
             let mut runs = vec![None; self.question.seeds.len()];
-            runs[0] = without_others.into_iter().next();
-            trial.runs[0] = without_all.first().cloned();
-            let told =
-                others.iter().map(|other| other.candidate.told()).collect::<Vec<_>>().join(", ");
-            trial.beside = Some(Beside { change: beside, told, runs });
+            runs[0] = beside.measured.into_iter().next();
+            trial.runs[0] = all.measured.first().cloned();
+            let others = others
+                .iter()
+                .map(|other| (other.candidate.clone(), other.change.sets.clone()))
+                .collect();
+            let own = left.change.sets.clone();
+            let (change, run) = (beside.change, beside.run);
+            trial.beside = Some(Beside { change, others, own, run, runs });
             trial.judge(&[]);
             if trial.score > LEAST {
                 hidden.push(trial);
@@ -145,7 +154,7 @@ impl Lab<'_, '_> {
         self.changes += 1;
         let result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
         let measured = self.measured(&change.parsed, &result);
-        Ok(Some((change, measured)))
+        Ok(Some(Without { change, measured, run: result.into_iter().next() }))
     }
 
     /// The other seeds of what hides, with and without it.

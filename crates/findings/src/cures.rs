@@ -1,5 +1,6 @@
 //! What a user can do against a cause. Each is tried before it is advised.
 
+use airpath_path::{StageConfig, TunnelEnd};
 use airpath_scenario::Traffic;
 
 use crate::candidate::Candidate;
@@ -62,10 +63,16 @@ pub(crate) fn cures(
         Cause::Mtu | Cause::Fragmentation => vec![
             clamped(observed, 1380),
             clamped(observed, 1240),
+            clamped(observed, fitting(observed, subject)),
             itself(format!("Raise the MTU of {subject}.")),
         ],
         Cause::RandomLoss => vec![bbr()],
-        Cause::Policer => vec![deeper_bucket(observed, subject), bbr(), paced(observed)],
+        Cause::Policer => vec![
+            deeper_bucket(observed, subject),
+            bbr(),
+            paced(observed),
+            itself(format!("Ask for a higher rate than that of {subject}, or for none.")),
+        ],
         Cause::Shaper => vec![itself(format!(
             "Raise the rate of {subject}, or do not shape there."
         ))],
@@ -236,6 +243,11 @@ fn radio_loss(observed: &Observed<'_>) -> Vec<Cure> {
         ),
         at_the_cell(
             observed,
+            "Let HARQ send a block up to five times (maxHARQ-Tx).",
+            &[("harq.max_transmissions", "5"), ("harq_up.max_transmissions", "5")],
+        ),
+        at_the_cell(
+            observed,
             "Choose the MCS more carefully at the base station: a BLER target of 0.03.",
             &[("link_adaptation.bler_target", "0.03"), ("link_adaptation_up.bler_target", "0.03")],
         ),
@@ -263,6 +275,18 @@ fn of_tcp(observed: &Observed<'_>, key: &str, value: &str) -> Vec<String> {
     sets
 }
 
+/// The MSS of segments that fit a stage's MTU, with the headers of the tunnel and of TCP: 20 or 40 bytes of IP,
+/// 8 of UDP, up to 16 of GTP-U (TS 29.281 5.1); 52 of IP and TCP with timestamps.
+fn fitting(observed: &Observed<'_>, stage: &str) -> u32 {
+    let stages = observed.scenario.down.iter().chain(&observed.scenario.up);
+    let mut mtus = stages.filter(|one| one.name == stage).filter_map(|one| match &one.stage {
+        StageConfig::Mtu { bytes } => Some(*bytes),
+        StageConfig::Gtpu(TunnelEnd::Enter(tunnel)) => tunnel.mtu.map(|mtu| mtu.saturating_sub(64)),
+        _ => None,
+    });
+    mtus.next().unwrap_or(1240).saturating_sub(52).clamp(88, 1240)
+}
+
 fn clamped(observed: &Observed<'_>, mss: u32) -> Cure {
     let mut sets = of_tcp(observed, "mss_bytes", &mss.to_string());
     for flow in &observed.scenario.flows {
@@ -287,7 +311,7 @@ fn deeper_bucket(observed: &Observed<'_>, stage: &str) -> Cure {
     let rtt_ms = bdp.fold(50.0, f64::max);
     let rate_mbps = observed.scenario.down.iter().chain(&observed.scenario.up).find_map(|one| {
         match &one.stage {
-            airpath_path::StageConfig::Policer(policer) if one.name == stage => {
+            StageConfig::Policer(policer) if one.name == stage => {
                 Some(policer.rate.bps() as f64 / 1e6)
             }
             _ => None,

@@ -8,12 +8,12 @@ use airpath_sim::Stopped;
 use crate::batch::{self, Job};
 use crate::candidate::{Candidate, NoChange, change};
 use crate::cause::{Cause, Class};
-use crate::causes::{self, percent};
-use crate::compare::{Effect, LEAST, best, effects, worst_throughput};
+use crate::causes;
+use crate::compare::{Effect, LEAST, best};
 use crate::finding::{Explanation, Finding, Gain, Tried};
 use crate::measure::{Measure, measures};
 use crate::observed::Observed;
-use crate::trial::Trial;
+use crate::trial::{Advised, Trial};
 use crate::{bound, cures, words};
 
 /// How much may be tried.
@@ -33,7 +33,7 @@ pub struct Budget {
 
 impl Budget {
     /// The default of the command line.
-    pub const QUICK: Self = Self { changes: 12, seeds: 3, advised: 2, events: 6_000_000, runs: 16 };
+    pub const QUICK: Self = Self { changes: 12, seeds: 3, advised: 4, events: 6_000_000, runs: 16 };
     /// All that is known.
     pub const FULL: Self =
         Self { changes: 60, seeds: 5, advised: 8, events: u64::MAX, runs: u64::MAX };
@@ -74,13 +74,10 @@ pub struct Question<'a> {
 
 /// By this much more has to be obtained before something counts beside, or instead of, the best so
 /// far.
-const MORE: f64 = 0.05;
+pub(crate) const MORE: f64 = 0.05;
 
 /// So many causes are confirmed at most.
 const MOST_CAUSES: usize = 4;
-
-/// A goodput may fall by this much by an advice.
-const HARM: f64 = 0.02;
 
 /// Explains a run. `progress` is told how many simulations have ended; it stops by returning false.
 ///
@@ -93,7 +90,10 @@ pub fn explain(
 ) -> Result<Explanation, Stopped> {
     let (runs, changes, events) = (0, 0, 0);
     let answer = Explanation::default();
-    let mut lab = Lab { question, progress, runs, changes, events, typical: 0, answer };
+    let advised = Vec::new();
+    let (typical, causes, share) = (0, 0, 0);
+    let mut lab =
+        Lab { question, progress, runs, changes, events, typical, answer, advised, causes, share };
     lab.explain()?;
     lab.answer.seeds = question.seeds.len();
     lab.answer.runs = lab.runs;
@@ -110,7 +110,12 @@ pub(crate) struct Lab<'a, 'p> {
     /// Simulated events that were spent, and those of a usual run.
     events: u64,
     typical: u64,
-    answer: Explanation,
+    pub(crate) answer: Explanation,
+    /// Advice that was found, the largest cause's first.
+    pub(crate) advised: Vec<Advised>,
+    /// Causes that were found; and how many changes may have been tried when the advice of the one at hand ends.
+    pub(crate) causes: usize,
+    pub(crate) share: usize,
 }
 
 impl Lab<'_, '_> {
@@ -164,6 +169,7 @@ impl Lab<'_, '_> {
                 self.dismiss(&trial);
             }
         }
+        self.causes = causes.len();
         for (place, trial) in causes.iter().enumerate() {
             self.answer.tried.push(trial.told());
             let finding = self.conclude(&observed[trial.first], trial, &before, place)?;
@@ -314,10 +320,15 @@ impl Lab<'_, '_> {
         });
         // Of two that are worth the same, one is what the other one comes to.
         for at in 1..trials.len() {
-            let (one, other) = (&trials[at - 1], &trials[at]);
-            let ahead = other.candidate.cause.special() && !one.candidate.cause.special();
-            if ahead && one.score - other.score < 2.0 * MORE {
-                trials.swap(at - 1, at);
+            let this = &trials[at];
+            let general = |one: &Trial| {
+                one.class() == Class::Fault
+                    && !one.candidate.cause.special()
+                    && one.score - this.score < 2.0 * MORE
+            };
+            let first = trials[..at].iter().position(general);
+            if let Some(first) = first.filter(|_| this.candidate.cause.special()) {
+                trials[first..=at].rotate_right(1);
             }
         }
         // Faults explain behaviour, and what slow start does explains that another control does better.
@@ -406,104 +417,6 @@ impl Lab<'_, '_> {
             }
         }
         Ok(finding)
-    }
-
-    /// Tries the cures and keeps the best that does no harm. Returns why there is none, if so.
-    fn advise(
-        &mut self,
-        observed: &Observed<'_>,
-        trial: &Trial,
-        before: &[Vec<Measure>],
-        place: usize,
-        finding: &mut Finding,
-    ) -> Result<&'static str, Stopped> {
-        let Question { source, sets, parsed, budget, .. } = self.question;
-        let mut because = "the scenario has no key for it";
-        let Some((wanted, _)) = best(&trial.effects) else { return Ok(because) };
-        if trial.beside.is_some() || wanted.mean() < LEAST {
-            return Ok(
-                "it counts only once a larger cause is away; follow that advice, then run again",
-            );
-        }
-        // Any figure that suffers from the cause may be the one that the advice improves; the one that
-        // suffers most is preferred.
-        let suffers: Vec<&Effect> =
-            trial.effects.iter().filter(|effect| effect.mean() > LEAST).collect();
-        let mut kept: Option<(bool, f64)> = None;
-        for cure in cures::cures(observed, &trial.candidate, &trial.change.sets) {
-            let Ok(change) = change(source, sets, parsed, &cure.alternatives) else { continue };
-            // What takes the cause away was tried already.
-            let known = change.sets == trial.change.sets;
-            let reached = place < budget.advised
-                && self.changes < budget.changes
-                && self.affords(before.len());
-            if !known && !reached {
-                because = "the budget does not reach to try any, and --explain full does";
-                continue;
-            }
-            let is = |one: &Effect, other: &Effect| {
-                one.subject == other.subject && one.metric == other.metric
-            };
-            let same = |effect: &&Effect| suffers.iter().any(|one| is(one, effect));
-            let effects = if known {
-                trial.effects.clone()
-            } else {
-                self.changes += 1;
-                let mut result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
-                let first = effects(&before[..1], &self.measured(&change.parsed, &result));
-                // What is of no use on the first seed needs no other.
-                if first.iter().filter(same).any(|effect| effect.mean() > LEAST)
-                    && worst_throughput(&first) >= -3.0 * HARM
-                {
-                    result.extend(self.run_all(&[(&change.parsed, 1..before.len())])?.remove(0));
-                    effects(before, &self.measured(&change.parsed, &result))
-                } else {
-                    first
-                }
-            };
-            let helps = |effect: &Effect| effect.mean() > LEAST && effect.beyond_noise();
-            let worth = |effect: &Effect| (is(effect, wanted) && helps(effect), effect.mean());
-            let best = effects.iter().filter(same).max_by(|one, other| {
-                let (one, other) = (worth(one), worth(other));
-                one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
-            });
-            let Some(obtained) = best else { continue };
-            let better = |kept: (bool, f64)| {
-                let (preferred, mean) = worth(obtained);
-                if preferred == kept.0 { mean > kept.1 + MORE } else { preferred }
-            };
-            let harm =
-                worst_throughput(&effects) < -HARM && trial.candidate.cause != Cause::CongestionMix;
-            if helps(obtained) && !harm && kept.is_none_or(better) {
-                kept = Some(worth(obtained));
-                finding.advice = Some(cure.advice);
-                finding.set = Some(change.sets);
-                finding.gain = Some(Gain::of(obtained));
-                let worse = effects.iter().filter(|effect| effect.mean() < -HARM);
-                finding.costs = worse.map(Gain::of).collect();
-                if is(obtained, wanted) && obtained.mean() > 0.8 * wanted.mean() {
-                    break;
-                }
-            } else {
-                let outcome = if harm {
-                    because = "what was tried against it costs throughput";
-                    let fallen = 1.0 - worst_throughput(&effects).exp();
-                    format!("As advice: it costs {} of a throughput.", percent(fallen))
-                } else {
-                    because = "what was tried against it helps too little, or not for sure";
-                    "As advice: it helps too little, or no more than other advice.".to_owned()
-                };
-                self.answer.tried.push(Tried {
-                    cause: trial.candidate.cause.name(),
-                    subject: finding.subject.clone(),
-                    set: change.sets,
-                    outcome,
-                    score: Some(obtained.mean()),
-                    gain: Some(Gain::of(obtained)),
-                });
-            }
-        }
-        Ok(because)
     }
 
     /// Runs scenarios with ranges of seeds, counted from the first.

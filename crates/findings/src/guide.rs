@@ -265,7 +265,7 @@ fn entry(cause: Cause) -> Entry {
         ),
         Cause::TestTooShort => of(
             "The test ends while the ramp still counts in its average.",
-            "The test lasts four times as long.",
+            "The test lasts four times as long; one of less than 3 s, ten times.",
             "The second half of the test is faster than its average.",
             "Test for longer (iperf3 -t 60), or report the second half (iperf3 -O).",
         ),

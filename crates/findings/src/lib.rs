@@ -10,6 +10,7 @@
 //! It may use: `base`, `path`, `radio`, `tcp`, `record`, `scenario`, `sim`. Start reading at [`explain`],
 //! then at `causes.rs`.
 
+mod advise;
 pub mod batch;
 mod beside;
 mod bound;

@@ -4,7 +4,7 @@ use airpath_base::Direction;
 
 use crate::text::{mbps, ms, percent, seconds};
 use airpath_record::RunSummary;
-use airpath_scenario::{Scenario, Traffic};
+use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
 /// A smaller relative change is none.
 pub const LEAST: f64 = 0.1;
@@ -17,6 +17,9 @@ const NOTICED: f64 = 0.14;
 pub enum Metric {
     /// In-order payload of a bulk or UDP flow, Mb/s.
     Goodput,
+    /// The same of one of several flows that differ in nothing: which gets how much is chance, and what they
+    /// come to together counts.
+    Shared,
     /// In-order payload of all bulk flows of one direction, Mb/s.
     Total,
     /// Time until a file is complete, s; of one that is not, the time at the rate that it had.
@@ -41,7 +44,7 @@ impl Metric {
     /// Its name in `--json`.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Goodput | Self::Total => "goodput_mbps",
+            Self::Goodput | Self::Shared | Self::Total => "goodput_mbps",
             Self::Completion => "completed_s",
             Self::RttUnderLoad | Self::PingRtt => "rtt_ms.p95",
             Self::MedianPingRtt => "rtt_ms.p50",
@@ -55,7 +58,7 @@ impl Metric {
     /// What it is, as it stands in a sentence.
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Goodput => "goodput",
+            Self::Goodput | Self::Shared => "goodput",
             Self::Total => "goodput of all bulk flows",
             Self::Completion => "completion time",
             Self::RttUnderLoad | Self::PingRtt => "RTT (p95)",
@@ -70,7 +73,7 @@ impl Metric {
     /// A value with its unit.
     pub fn figure(self, value: f64) -> String {
         match self {
-            Self::Goodput | Self::Total => mbps(value),
+            Self::Goodput | Self::Shared | Self::Total => mbps(value),
             Self::Completion => seconds(value),
             Self::RttUnderLoad
             | Self::PingRtt
@@ -84,7 +87,7 @@ impl Metric {
 
     /// Whether a change upwards is a gain: true of rates, false of times.
     pub const fn more_is_better(self) -> bool {
-        matches!(self, Self::Goodput | Self::Total | Self::Answered | Self::Fairness)
+        matches!(self, Self::Goodput | Self::Shared | Self::Total | Self::Answered | Self::Fairness)
     }
 
     /// It says how much gets through, not how late.
@@ -106,6 +109,7 @@ impl Metric {
         match self {
             Self::RttUnderLoad if improvement < NOTICED => improvement / 2.0,
             Self::RttUnderLoad => (improvement / 2.0).max(1.1 * LEAST),
+            Self::Shared => 0.0,
             _ => improvement,
         }
     }
@@ -113,9 +117,12 @@ impl Metric {
     /// Smaller values are taken for this one: nothing at all has no logarithm.
     const fn floor(self) -> f64 {
         match self {
-            Self::Goodput | Self::Total | Self::Completion | Self::Answered | Self::Fairness => {
-                1e-3
-            }
+            Self::Goodput
+            | Self::Shared
+            | Self::Total
+            | Self::Completion
+            | Self::Answered
+            | Self::Fairness => 1e-3,
             Self::RttUnderLoad
             | Self::PingRtt
             | Self::MedianPingRtt
@@ -164,7 +171,9 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
             Traffic::Ping { .. } => {}
             // A flow that never connected has carried nothing.
             Traffic::Bulk { .. } | Traffic::Udp { .. } => {
-                add(Metric::Goodput, flow.and_then(|flow| flow.goodput_mbps).unwrap_or(0.0));
+                let metric =
+                    if shares(scenario, config) { Metric::Shared } else { Metric::Goodput };
+                add(metric, flow.and_then(|flow| flow.goodput_mbps).unwrap_or(0.0));
             }
         }
         let Some(flow) = flow else { continue };
@@ -181,6 +190,19 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
         all.push(Measure { subject, metric: Metric::Fairness, value: fairness.jain_index });
     }
     all
+}
+
+/// All bulk flows of its direction, of which there are several, differ in nothing but their names.
+fn shares(scenario: &Scenario, config: &FlowConfig) -> bool {
+    let bulk = |flow: &&FlowConfig| matches!(flow.traffic, Traffic::Bulk { .. });
+    let beside = || {
+        let flows = scenario.flows.iter().filter(bulk);
+        flows.filter(|flow| flow.direction == config.direction && flow.id != config.id)
+    };
+    let alike = |other: &FlowConfig| {
+        other.traffic == config.traffic && other.start == config.start && other.ue == config.ue
+    };
+    bulk(&config) && beside().next().is_some() && beside().all(alike)
 }
 
 /// What flows that share come to together: how they share is much of the noise. Where any direction has

@@ -1,12 +1,14 @@
 //! A candidate that changes the scenario, with what became of it.
 
 use airpath_record::RunSummary;
+use airpath_scenario::Scenario;
 
 use crate::candidate::{Candidate, Change};
 use crate::cause::{Cause, Class};
 use crate::compare::{Effect, best, effects, score};
 use crate::finding::{Gain, Tried};
 use crate::measure::{Measure, Metric};
+use crate::observed::Observed;
 use crate::words;
 
 /// A candidate that is tried.
@@ -28,10 +30,40 @@ pub(crate) struct Trial {
 /// The scenario without the causes behind which another one hides.
 pub(crate) struct Beside {
     pub(crate) change: Change,
-    /// Those causes.
-    pub(crate) told: String,
+    /// Those causes, with the settings that take each away.
+    pub(crate) others: Vec<(Candidate, Vec<String>)>,
+    /// Settings that take away what hides, without theirs.
+    pub(crate) own: Vec<String>,
+    /// What the first seed came to.
+    pub(crate) run: Option<RunSummary>,
     /// By seed, those that it ran with.
     pub(crate) runs: Vec<Option<Vec<Measure>>>,
+}
+
+/// An advice that was found.
+pub(crate) struct Advised {
+    pub(crate) cause: Cause,
+    pub(crate) subject: String,
+    /// What it sets itself, without what it stands on.
+    pub(crate) own: Vec<String>,
+    /// The scenario with it.
+    pub(crate) scenario: Scenario,
+    /// What that came to, by seed.
+    pub(crate) runs: Vec<Vec<Measure>>,
+}
+
+impl Beside {
+    /// Those causes, in words.
+    pub(crate) fn told(&self) -> String {
+        let told: Vec<String> = self.others.iter().map(|(other, _)| other.told()).collect();
+        told.join(", ")
+    }
+
+    /// What its first seed shows.
+    pub(crate) fn observed(&self, like: &Observed<'_>) -> Option<Observed<'_>> {
+        let (scenario, run) = (&self.change.parsed.scenario, self.run.as_ref()?);
+        Some(Observed { scenario, run, ue_tables: like.ue_tables })
+    }
 }
 
 impl Trial {
@@ -43,6 +75,11 @@ impl Trial {
 
     pub(crate) fn class(&self) -> Class {
         self.candidate.cause.class()
+    }
+
+    /// The settings that take this cause away, and no other.
+    pub(crate) fn removal(&self) -> &[String] {
+        self.beside.as_ref().map_or(&self.change.sets, |beside| &beside.own)
     }
 
     /// Compares all seeds that ran.
@@ -100,7 +137,7 @@ impl Trial {
     pub(crate) fn without(&self, effect: &Effect) -> String {
         let seeds = effect.improvements.len();
         let behind = self.beside.as_ref().map_or_else(String::new, |beside| {
-            format!("It hides behind {} and counts where that is away. ", beside.told)
+            format!("It hides behind {} and counts where that is away. ", beside.told())
         });
         format!(
             "{behind}{}, the {} of {} is {} instead of {} ({} in {} of {seeds} seeds).",

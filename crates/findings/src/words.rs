@@ -35,7 +35,7 @@ pub(crate) const fn without(cause: Cause) -> &'static str {
         Cause::SlowStartExit => "With slow start until a loss",
         Cause::SlowStart => "With a first window as large as the path",
         Cause::CongestionControl => "With another congestion control",
-        Cause::TestTooShort => "With a test four times as long",
+        Cause::TestTooShort => "With a longer test",
         Cause::LinkCapacity | Cause::RadioCapacity => "With more capacity",
     }
 }

@@ -211,6 +211,9 @@ fn slow_start(
 /// The ramp of a test with fewer round trips is a good part of it.
 const FEW_ROUNDS_OF_TEST: f64 = 150.0;
 
+/// A test that lasts less is repeated ten times as long, which is still short; others four times.
+const SHORT_S: f64 = 3.0;
+
 /// The ramp's share of a test.
 fn duration(
     observed: &Observed<'_>,
@@ -234,7 +237,7 @@ fn duration(
         }
         _ => return,
     };
-    let longer = 4.0;
+    let longer = if lived < SHORT_S { 10.0 } else { 4.0 };
     let end = observed.scenario.run.duration.as_secs_f64();
     let mut sets = vec![set("run.duration_s", (end + (longer - 1.0) * lived).ceil())];
     if let Some(duration) = duration {

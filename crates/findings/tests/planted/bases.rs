@@ -35,8 +35,11 @@ impl Known {
     }
 }
 
-/// Draws until a base is as it should be: its bottleneck is full, and no RTT is much more than 2.5
-/// times the shortest.
+/// Flows alike that share less evenly hold each other back: Jain's index.
+const EVEN: f64 = 0.9;
+
+/// Draws until a base is as it should be: its bottleneck is full, flows share it evenly, and no RTT is
+/// much more than 2.5 times the shortest.
 pub(crate) fn base(
     random: &mut Random,
     access: Access,
@@ -61,7 +64,8 @@ pub(crate) fn base(
             ThirdGeneration => (if draft.up { 0.45 } else { 0.8 }, 250.0),
             Lte | Nr => (0.8, 50.0),
         };
-        if busy.fold(0.0, f64::max) < full || longest > 2.5 * shortest + late {
+        let uneven = run.fairness.iter().any(|one| one.jain_index < EVEN);
+        if busy.fold(0.0, f64::max) < full || longest > 2.5 * shortest + late || uneven {
             continue;
         }
         let rate_mbps = run.flows.iter().filter_map(|flow| flow.goodput_mbps).sum();

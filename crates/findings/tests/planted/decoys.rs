@@ -10,6 +10,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, _, _, known| {
             let window = known.bdp_bytes() / 1448.0;
             let share = (0.02 / (window * window)).min(2e-5) * random.log(0.2, 1.0);
@@ -21,6 +22,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, _, _, _| {
             // Of acknowledgements, of which the next one says as much.
             insert(random, false, stage("loss").with("probability", "0.02"))
@@ -31,6 +33,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, _, _, known| {
             let rate = known.rate_mbps * random.between(1.5, 4.0);
             insert(
@@ -47,6 +50,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, _, _, known| {
             let mut shaper = stage("shaper")
                 .with("rate_mbps", number(known.rate_mbps * random.between(1.3, 3.0)))
@@ -60,6 +64,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, _, _, known| {
             let bytes = (known.bdp_bytes() * random.between(4.0, 8.0)).max(100e3).round();
             of_flows("receive_buffer_bytes", number(bytes))
@@ -70,6 +75,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, _, _, known| {
             let bytes = (known.bdp_bytes() * random.between(8.0, 12.0)).max(200e3).round();
             of_flows("send_buffer_bytes", number(bytes))
@@ -80,6 +86,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, _, _, known| {
             of_flows("read_rate_mbps", number(known.rate_mbps * random.between(1.2, 2.0)))
         },
@@ -89,6 +96,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, _, _, _| {
             insert(
                 random,
@@ -105,6 +113,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, _, _, _| insert(random, true, stage("mtu").with("mtu_bytes", 1500)),
     },
     Plant {
@@ -112,6 +121,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |_, _, well, _| {
             well.there.insert(0, stage("gtpu").with("end", "\"enter\"").with("mtu_bytes", 9000));
             well.there.insert(1, stage("gtpu").with("end", "\"leave\""));
@@ -123,6 +133,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: Some(false),
+        brings: None,
         edit: |random, _, well, _| {
             well.transfers().for_each(|flow| flow.set("opened_by", "\"receiver\""));
             middlebox("nat", random.between(30.0, 300.0), random.chance(0.5))
@@ -133,6 +144,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: Some(true),
+        brings: None,
         edit: |_, _, _, _| {
             Box::new(|draft| {
                 draft.there.push(stage("firewall"));
@@ -145,6 +157,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, _, _, known| {
             insert(
                 random,
@@ -161,6 +174,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, _, _, known| {
             let rate = known.rate_mbps * random.between(0.005, 0.02);
             Box::new(move |draft| draft.flows.push(datagrams(rate)))
@@ -171,6 +185,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: WIRE,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, _, _, known| {
             let rate = known.rate_mbps / random.between(3.0, 8.0);
             insert(
@@ -185,6 +200,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, _, _, known| {
             let interval = number((known.rtt_ms * 0.01).max(0.1));
             insert(random, false, stage("batch").with("interval_ms", interval))
@@ -195,6 +211,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, _, _, _| {
             let place = random.one_of(&["upf", "campus"]);
             Box::new(move |draft| {
@@ -214,6 +231,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: CELLULAR,
         flows: 1,
         up: Some(false),
+        brings: None,
         edit: |random, _, _, _| {
             // Beside a transfer the UE stays awake.
             let inactivity = random.one_of(&[50, 100, 200]);
@@ -229,6 +247,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: CELLULAR,
         flows: 2,
         up: Some(true),
+        brings: None,
         edit: |_, _, _, _| Box::new(|draft| draft.radio("sr").set("period_ms", 20)),
     },
     Plant {
@@ -236,6 +255,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: CELLULAR,
         flows: 2,
         up: None,
+        brings: None,
         edit: |_, _, _, _| {
             Box::new(|draft| {
                 let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
@@ -248,6 +268,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: RADIO,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, _, _, _| {
             let setup = random.between(10.0, 80.0).round();
             Box::new(move |draft| {
@@ -261,6 +282,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: CELLULAR,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, _, well, _| {
             two_cells(random, well);
             well.radio("mobility").set("interruption_ms", 5);
@@ -273,6 +295,7 @@ pub(crate) const DECOYS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |_, _, well, _| {
             // Beside the sender.
             let near = stage("delay").with("delay_ms", 1);

@@ -23,6 +23,8 @@ pub(crate) struct Plant {
     /// The most flows of the base; and which way its data goes, where only one will do.
     pub(crate) flows: usize,
     pub(crate) up: Option<bool>,
+    /// Takes away what the plant brings along in the base, where that might be a cause itself.
+    pub(crate) brings: Option<fn(&mut Draft)>,
     /// Prepares the base without the cause, and says how the cause is planted.
     pub(crate) edit: fn(&mut Random, f64, &mut Draft, &Known) -> Edit,
 }

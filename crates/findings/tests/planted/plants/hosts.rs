@@ -10,6 +10,7 @@ pub(crate) const ENDS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |_, severity, _, known| {
             let bytes = (known.bdp_bytes() * scaled(severity, 1.0, 0.1)).max(3000.0).round();
             Box::new(move |draft| {
@@ -25,6 +26,7 @@ pub(crate) const ENDS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |_, severity, _, known| {
             let bytes = (known.bdp_bytes() * scaled(severity, 1.0, 0.1)).max(3000.0).round();
             of_flows("window_bytes", number(bytes))
@@ -35,6 +37,7 @@ pub(crate) const ENDS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |_, severity, _, known| {
             let bytes = (known.bdp_bytes() * scaled(severity, 1.2, 0.1)).max(3000.0).round();
             of_flows("send_buffer_bytes", number(bytes))
@@ -45,6 +48,7 @@ pub(crate) const ENDS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |_, severity, well, known| {
             let room = (3.0 * known.bdp_bytes()).max(60e3).round();
             well.transfers().for_each(|flow| flow.set("receive_buffer_bytes", room));
@@ -56,6 +60,7 @@ pub(crate) const ENDS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, severity, well, known| {
             let bytes = known.rate_mbps * 1e6 / 8.0 * well.seconds * 0.3;
             only(well, file(bytes));
@@ -70,6 +75,7 @@ pub(crate) const ENDS: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |_, severity, _, known| {
             let rate = known.rate_mbps * (0.1 + 0.8 * severity);
             Box::new(move |draft| draft.flows.push(datagrams(rate)))
@@ -80,6 +86,7 @@ pub(crate) const ENDS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |_, severity, _, known| {
             let segments =
                 (known.bdp_bytes() / 1448.0 * scaled(severity, 0.95, 0.1)).max(1.0).round();
@@ -97,6 +104,7 @@ pub(crate) const ENDS: &[Plant] = &[
         into: WIRE,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, severity, well, known| {
             let factor = scaled(severity, 1.0, 0.3);
             plain_queue(well, (known.bdp_bytes() * factor).max(15_000.0));
@@ -113,6 +121,7 @@ pub(crate) const ENDS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, severity, well, known| {
             let flow = &mut well.flows[0];
             flow.set("congestion", "\"cubic\"");
@@ -133,6 +142,7 @@ pub(crate) const ENDS: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, severity, well, known| {
             well.flows[0].set("congestion", "\"cubic\"");
             well.flows[0].set("slow_start", "\"none\"");

@@ -12,6 +12,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, severity, _, known| {
             // Rates suffer as 1 / (RTT sqrt(p)).
             let window = known.bdp_bytes() / 1448.0;
@@ -28,6 +29,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, severity, _, known| {
             let window = known.bdp_bytes() / 1448.0;
             let enter = scaled(severity, 1e-5, (40.0 / (window * window)).clamp(0.002, 0.05));
@@ -43,6 +45,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, severity, well, known| {
             stream(random, well, known, "sender");
             insert(random, true, stage("loss").with("probability", number(0.1 + 0.6 * severity)))
@@ -53,6 +56,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, severity, _, known| {
             let rate = known.rate_mbps * (1.15 - 0.95 * severity);
             let burst = random.log(8e3, 60e3);
@@ -70,6 +74,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, severity, _, known| {
             let mut shaper = stage("shaper")
                 .with("rate_mbps", number(known.rate_mbps * (0.98 - 0.8 * severity)))
@@ -83,6 +88,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 2,
         up: None,
+        brings: None,
         edit: |_, severity, well, known| {
             managed_queue(well, known);
             let bytes = known.bdp_bytes() * scaled(severity, 0.6, 0.01);
@@ -94,6 +100,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |_, severity, well, known| {
             managed_queue(well, known);
             let bytes = known.bdp_bytes().max(30_000.0) * scaled(severity, 1.3, 20.0);
@@ -105,6 +112,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, severity, well, known| {
             let jitter = (known.rtt_ms * scaled(severity, 0.01, 0.5)).max(0.1);
             let at = if well.up { 0 } else { well.there.len() };
@@ -127,6 +135,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, _, _, _| {
             let bytes = random.between(1280.0, 1490.0).round();
             if random.chance(0.5) {
@@ -149,24 +158,29 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, _, well, known| {
             stream(random, well, known, "sender");
             let bytes = random.between(600.0, 1490.0).round();
             insert(random, true, stage("mtu").with("mtu_bytes", bytes))
         },
     },
-    // A tunnel that loses so few packets that it does not matter, but many times as many fragments.
+    // A tunnel that loses so few packets that it hardly matters, but three times as many fragments. The window
+    // that Reno keeps is 1.22 / sqrt(p) segments (Mathis 1997).
     Plant {
         cause: "fragmentation",
         into: ALL,
         flows: 1,
         up: None,
+        brings: Some(|draft| draft.there.retain(|one| one.get("stage") != Some("\"loss\""))),
         edit: |random, severity, well, known| {
-            let window = (1.5 * known.bdp_bytes() / 1448.0).max(6.0);
-            let share = scaled(severity, 0.03, 0.4) / (window * window);
-            let bytes = random.between(576.0, 800.0).round();
+            let control = random.one_of(&["\"cubic\"", "\"reno\""]);
+            well.transfers().for_each(|flow| flow.set("congestion", control));
+            let window = (known.bdp_bytes() / 1448.0).max(6.0);
+            let share = scaled(severity, 0.2, 1.2) / (window * window);
+            let bytes = random.between(576.0, 700.0).round();
             well.there.insert(0, stage("gtpu").with("end", "\"enter\"").with("mtu_bytes", 9000));
-            well.there.insert(1, stage("loss").with("probability", number(share.min(0.05))));
+            well.there.insert(1, stage("loss").with("probability", number(share.min(0.03))));
             well.there.insert(2, stage("gtpu").with("end", "\"leave\""));
             Box::new(move |draft| draft.there[0].set("mtu_bytes", bytes))
         },
@@ -176,6 +190,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: DOWN,
+        brings: None,
         edit: |random, _, well, known| {
             match random.below(3) {
                 0 => stream(random, well, known, "sender"),
@@ -190,6 +205,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: DOWN,
+        brings: None,
         edit: |random, severity, well, known| {
             stream(random, well, known, "receiver");
             let timeout = well.seconds * (0.9 - 0.8 * severity);
@@ -201,6 +217,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: DOWN,
+        brings: None,
         edit: |random, severity, well, known| {
             stream(random, well, known, "receiver");
             middlebox("nat", 300.0, false)(well);
@@ -212,6 +229,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, severity, _, known| {
             let stall = known.rtt_ms * scaled(severity, 0.05, 3.0);
             let ring = (known.bdp_bytes() / 1500.0 * random.log(0.1, 1.0)).max(8.0).round();
@@ -231,6 +249,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: WIRE,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, severity, _, known| {
             let rate = known.rate_mbps / scaled(severity, 30.0, 300.0);
             let packets = random.one_of(&[10, 30, 60]);
@@ -246,6 +265,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 3,
         up: None,
+        brings: None,
         edit: |random, severity, _, known| {
             let interval = (known.rtt_ms * scaled(severity, 0.2, 5.0)).max(3.0);
             insert(random, false, stage("batch").with("interval_ms", number(interval)))
@@ -256,6 +276,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, severity, well, _| {
             match random.below(3) {
                 0 => only(well, ping("down", 150.0)),
@@ -285,6 +306,7 @@ pub(crate) const PATH: &[Plant] = &[
         into: ALL,
         flows: 1,
         up: None,
+        brings: None,
         edit: |_, severity, _, known| {
             let bytes = (known.bdp_bytes() * scaled(severity, 0.8, 0.08)).max(3000.0).round();
             Box::new(move |draft| {

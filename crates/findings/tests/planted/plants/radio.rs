@@ -10,6 +10,7 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 3,
         up: None,
+        brings: None,
         edit: |_, severity, _, known| {
             let rate = number(known.rate_mbps * (0.98 - 0.8 * severity));
             Box::new(move |draft| {
@@ -24,6 +25,7 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 1,
         up: DOWN,
+        brings: None,
         edit: |random, severity, well, _| {
             only(well, ping("down", random.between(200.0, 700.0)));
             let cycle = [20, 40, 80, 160, 320][((severity * 5.0) as usize).min(4)];
@@ -42,6 +44,7 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 1,
         up: Some(true),
+        brings: None,
         edit: |random, severity, well, _| {
             only(well, ping("up", random.between(150.0, 500.0)));
             let period = if severity > 0.5 { 80 } else { 40 };
@@ -53,6 +56,7 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 1,
         up: Some(true),
+        brings: None,
         edit: |random, severity, well, _| {
             only(well, ping("up", random.between(150.0, 500.0)));
             let share = 0.3 + 0.6 * severity;
@@ -64,6 +68,7 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 2,
         up: None,
+        brings: None,
         edit: |_, severity, well, _| {
             let share = number(scaled(severity, 0.0003, 0.1));
             same_mcs(well, "0");
@@ -84,6 +89,7 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, severity, well, _| {
             if random.chance(0.5) {
                 let direction = if well.up { "up" } else { "down" };
@@ -103,6 +109,7 @@ pub(crate) const CELLS: &[Plant] = &[
         into: RADIO,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, severity, well, known| {
             let bytes = known.rate_mbps * 1e6 / 8.0 * scaled(1.0 - severity, 0.05, 2.0);
             only(well, file(bytes.max(10_000.0)));
@@ -119,6 +126,7 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 1,
         up: None,
+        brings: None,
         edit: |random, severity, well, _| {
             only(well, ping("up", random.between(800.0, 1500.0)));
             let setup = (20.0 + 300.0 * severity).round();
@@ -135,6 +143,7 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 2,
         up: None,
+        brings: None,
         edit: |random, severity, well, _| {
             two_cells(random, well);
             let none = random.chance(0.5);
@@ -157,6 +166,13 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 2,
         up: None,
+        brings: Some(|draft| {
+            // What fails the first time is usual; what fails twice is not.
+            let name = if draft.up { "_up" } else { "" };
+            let adaptation = draft.radio(&format!("link_adaptation{name}"));
+            adaptation.set("fixed_bler_retransmission", "0");
+            draft.radio(&format!("harq{name}")).set("max_transmissions", 4);
+        }),
         edit: |_, severity, well, _| {
             // RLC gives up soon, and the connection takes its time to come back.
             let name = if well.up { "_up" } else { "" };
@@ -181,6 +197,8 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 1,
         up: None,
+        // The same way without the hole.
+        brings: Some(|draft| draft.radio("channel").set("turn_m", 600)),
         edit: |random, severity, well, _| {
             // A UE that passes through a hole in the coverage.
             let mut channel = Table::default();

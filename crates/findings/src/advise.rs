@@ -1,0 +1,340 @@
+//! Advice: what the user can do against a cause, tried before it is given.
+
+use std::cmp::Ordering;
+
+use airpath_scenario::Scenario;
+use airpath_sim::Stopped;
+
+use crate::candidate::{Change, change};
+use crate::cause::Cause;
+use crate::causes::percent;
+use crate::compare::{Effect, LEAST, best, effects, worst_throughput};
+use crate::cures::{self, Cure};
+use crate::explain::{Lab, MORE, Question};
+use crate::finding::{Finding, Gain, Tried};
+use crate::measure::{Measure, Metric};
+use crate::observed::Observed;
+use crate::trial::{Advised, Beside, Trial};
+
+/// A goodput may fall by this much by an advice.
+const HARM: f64 = 0.02;
+
+/// What an advice stands on: the scenario as it is, or with what is advised against the causes behind
+/// which this one hides.
+struct Ground {
+    sets: Vec<String>,
+    /// What that is, in words; empty for the scenario as it is.
+    told: String,
+    runs: Vec<Vec<Measure>>,
+}
+
+const NO_KEY: &str = "the scenario has no key for it";
+const NO_BUDGET: &str = "the budget does not reach to try any, and --explain full does";
+
+impl Lab<'_, '_> {
+    /// Tries the cures and keeps the best that does no harm. Returns why there is none, if so.
+    pub(crate) fn advise(
+        &mut self,
+        observed: &Observed<'_>,
+        trial: &Trial,
+        before: &[Vec<Measure>],
+        place: usize,
+        finding: &mut Finding,
+    ) -> Result<&'static str, Stopped> {
+        let Question { source, sets, parsed, .. } = self.question;
+        let Some((wanted, _)) = best(&trial.effects) else { return Ok(NO_KEY) };
+        self.open_share(place);
+        let ground = match &trial.beside {
+            None => Ground { sets: Vec::new(), told: String::new(), runs: before.to_vec() },
+            Some(beside) => match self.ground(observed, beside, before)? {
+                Ok(ground) => ground,
+                Err(because) => return Ok(because),
+            },
+        };
+        if trial.beside.is_some() && !self.still_counts(trial, &ground)? {
+            return Ok(self.nothing_more(&ground, before, finding));
+        }
+        // What it was compared with was seen in that run.
+        let seen = trial.beside.as_ref().and_then(|beside| beside.observed(observed));
+        let observed = seen.as_ref().unwrap_or(observed);
+        // Any figure that suffers from the cause may be the one that the advice improves; the one that
+        // suffers most is preferred.
+        let suffers: Vec<&Effect> =
+            trial.effects.iter().filter(|effect| counts(effect) && effect.mean() > LEAST).collect();
+        let is = |one: &Effect, other: &Effect| {
+            one.subject == other.subject && one.metric == other.metric
+        };
+        let same = |effect: &&Effect| suffers.iter().any(|one| is(one, effect));
+        let mut because = NO_KEY;
+        let mut kept: Option<(bool, bool, f64)> = None;
+        let removed: Option<Vec<Vec<Measure>>> = trial.runs.iter().cloned().collect();
+        for cure in cures::cures(observed, &trial.candidate, trial.removal()) {
+            let with = |own: &Vec<String>| [&ground.sets[..], own].concat();
+            let alternatives: Vec<_> = cure.alternatives.iter().map(with).collect();
+            let Ok(change) = change(source, sets, parsed, &alternatives) else { continue };
+            let Some(runs) = self.tried(&change, trial, &ground, &same)? else {
+                because = NO_BUDGET;
+                continue;
+            };
+            // What the removal did was judged already.
+            let judged = trial.beside.is_none() && change.sets == trial.change.sets;
+            let effects = match judged {
+                true => trial.effects.clone(),
+                false => effects(&ground.runs, &runs),
+            };
+            let helps = |effect: &Effect| effect.mean() > LEAST && effect.beyond_noise();
+            let worth = |effect: &Effect| (is(effect, wanted) && helps(effect), effect.mean());
+            let most = effects.iter().filter(same).max_by(|one, other| {
+                let (one, other) = (worth(one), worth(other));
+                one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+            });
+            let Some(obtained) = most else { continue };
+            // Where the removal would help as much again, the same advice would come again.
+            let rest = removed.as_ref().filter(|removed| removed.len() == runs.len());
+            let gone = rest.is_none_or(|removed| {
+                let left = self::effects(&runs, removed);
+                left.iter().filter(same).all(|effect| effect.metric.worth(effect.mean()) <= LEAST)
+            });
+            let (preferred, mean) = worth(obtained);
+            let better = |(was_preferred, was_gone, was): (bool, bool, f64)| match (preferred, gone)
+                .cmp(&(was_preferred, was_gone))
+            {
+                Ordering::Equal => mean > was + MORE,
+                order => order.is_gt(),
+            };
+            let all = self::effects(before, &runs);
+            let harm = trial.candidate.cause != Cause::CongestionMix
+                && (harms(&effects) || trial.beside.is_some() && harms(&all));
+            // What is promised is against the scenario as it is. Behind another cause this one may have done
+            // no harm yet: then it is what both together obtain.
+            let itself = all.iter().find(|effect| is(effect, obtained) && effect.mean() > 0.0);
+            let promised = match trial.beside {
+                None => itself,
+                Some(_) => itself.filter(|effect| helps(effect)).or(best(&all).map(|(one, _)| one)),
+            };
+            let sure = runs.len() == before.len() && helps(obtained) && !harm;
+            let promised = promised.filter(|_| sure && kept.is_none_or(better));
+            if let Some(promised) = promised {
+                kept = Some((preferred, gone, mean));
+                let told = ground.told(obtained);
+                finding.advice = Some(format!("{}{told}", cure.advice));
+                finding.gain = Some(Gain::of(promised));
+                let worse = all.iter().filter(|effect| counts(effect) && effect.mean() < -HARM);
+                finding.costs = worse.map(Gain::of).collect();
+                let own = change.sets[ground.sets.len()..].to_vec();
+                self.remember(trial, own, change.parsed.scenario, runs);
+                finding.set = Some(change.sets);
+                if preferred && gone && mean > 0.8 * wanted.mean() {
+                    break;
+                }
+            } else {
+                let outcome = if harm {
+                    because = "what was tried against it costs throughput";
+                    let fallen = 1.0 - worst_throughput(&effects).exp();
+                    format!("As advice: it costs {} of a throughput.", percent(fallen))
+                } else {
+                    because = "what was tried against it helps too little, or not for sure";
+                    "As advice: it helps too little, or no more than other advice.".to_owned()
+                };
+                self.answer.tried.push(Tried {
+                    cause: trial.candidate.cause.name(),
+                    subject: finding.subject.clone(),
+                    set: change.sets,
+                    outcome,
+                    score: Some(obtained.mean()),
+                    gain: Some(Gain::of(obtained)),
+                });
+            }
+        }
+        Ok(because)
+    }
+
+    /// The runs of a change: those that are known, or new ones. Of what is of no use on the first seed, no
+    /// other is run. `None` where the budget does not reach.
+    fn tried(
+        &mut self,
+        change: &Change,
+        trial: &Trial,
+        ground: &Ground,
+        same: &dyn Fn(&&Effect) -> bool,
+    ) -> Result<Option<Vec<Vec<Measure>>>, Stopped> {
+        if let Some(known) = self.known(&change.parsed.scenario, Some(trial)) {
+            return Ok(Some(known));
+        }
+        if !self.reaches(ground.runs.len()) {
+            return Ok(None);
+        }
+        self.changes += 1;
+        let mut result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
+        let first = effects(&ground.runs[..1], &self.measured(&change.parsed, &result));
+        if first.iter().filter(same).any(|effect| effect.mean() > LEAST)
+            && worst_throughput(&first) >= -3.0 * HARM
+        {
+            result.extend(self.run_all(&[(&change.parsed, 1..ground.runs.len())])?.remove(0));
+        }
+        Ok(Some(self.measured(&change.parsed, &result)))
+    }
+
+    /// Of the changes that are left, each cause that is to be advised has as many.
+    fn open_share(&mut self, place: usize) {
+        let budget = self.question.budget;
+        let left = budget.changes.saturating_sub(self.changes);
+        let causes = self.causes.min(budget.advised).saturating_sub(place);
+        self.share = if causes == 0 { 0 } else { self.changes + left.div_ceil(causes) };
+    }
+
+    fn reaches(&self, seeds: usize) -> bool {
+        self.changes < self.share && self.affords(seeds)
+    }
+
+    /// Whether what hides counts also where the advice against the others is followed, which may do
+    /// less than their removal. On one seed; where the budget does not reach, it is taken to.
+    fn still_counts(&mut self, trial: &Trial, ground: &Ground) -> Result<bool, Stopped> {
+        let Question { source, sets, parsed, .. } = self.question;
+        let both = [&ground.sets[..], trial.removal()].concat();
+        let Ok(change) = change(source, sets, parsed, &[both]) else { return Ok(true) };
+        if change.parsed.scenario == trial.change.parsed.scenario || !self.reaches(1) {
+            return Ok(true);
+        }
+        self.changes += 1;
+        let result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
+        let effects = effects(&ground.runs[..1], &self.measured(&change.parsed, &result));
+        Ok(best(&effects).is_some_and(|(_, score)| score > LEAST))
+    }
+
+    /// The advice against the others is all that is needed. Returns why there would be none.
+    fn nothing_more(
+        &self,
+        ground: &Ground,
+        before: &[Vec<Measure>],
+        finding: &mut Finding,
+    ) -> &'static str {
+        let all = effects(before, &ground.runs);
+        if let Some((promised, _)) = best(&all).filter(|_| !harms(&all)) {
+            finding.advice =
+                Some(format!("With {} it does no harm; the settings are those.", ground.told));
+            finding.set = Some(ground.sets.clone());
+            finding.gain = Some(Gain::of(promised));
+            let worse = all.iter().filter(|effect| counts(effect) && effect.mean() < -HARM);
+            finding.costs = worse.map(Gain::of).collect();
+        }
+        "what helps against the others does no good on the whole"
+    }
+
+    /// What a scenario came to on all seeds, where it ran already.
+    fn known(&self, scenario: &Scenario, trial: Option<&Trial>) -> Option<Vec<Vec<Measure>>> {
+        let of_trial = trial.filter(|trial| trial.change.parsed.scenario == *scenario);
+        let beside = trial.and_then(|trial| trial.beside.as_ref());
+        let of_beside = beside.filter(|beside| beside.change.parsed.scenario == *scenario);
+        let all = |runs: &Vec<Option<Vec<Measure>>>| runs.iter().cloned().collect();
+        (of_trial.and_then(|trial| all(&trial.runs)))
+            .or_else(|| of_beside.and_then(|beside| all(&beside.runs)))
+            .or_else(|| {
+                let same = |one: &&Advised| one.scenario == *scenario;
+                self.advised.iter().find(same).map(|one| one.runs.clone())
+            })
+    }
+
+    fn remember(
+        &mut self,
+        trial: &Trial,
+        own: Vec<String>,
+        scenario: Scenario,
+        runs: Vec<Vec<Measure>>,
+    ) {
+        let (cause, subject) = (trial.candidate.cause, trial.candidate.subject.clone());
+        self.advised.retain(|one| one.cause != cause || one.subject != subject);
+        self.advised.push(Advised { cause, subject, own, scenario, runs });
+    }
+
+    /// What is advised against the causes behind which another one hides; where nothing is yet, what
+    /// can be done against them. Or why there is nothing.
+    fn ground(
+        &mut self,
+        observed: &Observed<'_>,
+        beside: &Beside,
+        before: &[Vec<Measure>],
+    ) -> Result<Result<Ground, &'static str>, Stopped> {
+        let Question { source, sets, parsed, .. } = self.question;
+        let (mut own, mut told) = (Vec::new(), Vec::new());
+        for (other, removal) in &beside.others {
+            let is = |one: &&Advised| one.cause == other.cause && one.subject == other.subject;
+            if let Some(advised) = self.advised.iter().find(is) {
+                told.push(format!("the advice against {}", other.told()));
+                own.extend(advised.own.clone());
+                continue;
+            }
+            // Just its removal, where the user can do that.
+            let all = cures::cures(observed, other, removal);
+            let itself = |cure: &&Cure| cure.alternatives.contains(removal);
+            let Some(cure) = all.iter().find(itself).or(all.first()) else {
+                return Ok(Err("it hides behind a cause against which there are none"));
+            };
+            let Ok(change) = change(source, sets, parsed, &cure.alternatives) else {
+                return Ok(Err("it hides behind a cause against which there are none"));
+            };
+            told.push(format!(
+                "what helps against {} ({})",
+                other.told(),
+                cure.advice.trim_end_matches('.')
+            ));
+            own.extend(change.sets);
+        }
+        let told = told.join("; and ");
+        let Ok(change) = change(source, sets, parsed, &[own]) else {
+            return Ok(Err("with what helps against the others the scenario is refused"));
+        };
+        let scenario = &change.parsed.scenario;
+        let known = (*scenario == beside.change.parsed.scenario)
+            .then(|| beside.runs.iter().cloned().collect::<Option<Vec<_>>>())
+            .flatten()
+            .or_else(|| self.known(scenario, None));
+        let runs = match known {
+            Some(runs) => runs,
+            None if !self.reaches(2 * before.len()) => return Ok(Err(NO_BUDGET)),
+            None => {
+                self.changes += 1;
+                let result = self.run_all(&[(&change.parsed, 0..before.len())])?.remove(0);
+                self.measured(&change.parsed, &result)
+            }
+        };
+        Ok(Ok(Ground { sets: change.sets, told, runs }))
+    }
+}
+
+impl Ground {
+    /// What the advice needs besides itself, and what it adds to that.
+    fn told(&self, obtained: &Effect) -> String {
+        let Effect { subject, metric, before, after, .. } = obtained;
+        if self.told.is_empty() {
+            return String::new();
+        }
+        format!(
+            " It needs {} as well, and the settings do all of it: with that alone the {} of {subject} is {}, with \
+             both {}.",
+            self.told,
+            metric.words(),
+            metric.figure(*before),
+            metric.figure(*after)
+        )
+    }
+}
+
+/// How flows that are alike share is chance.
+fn counts(effect: &Effect) -> bool {
+    effect.metric != Metric::Shared
+}
+
+/// A throughput falls, or flows share less evenly. Whether one request more is answered is chance: that has
+/// to be so with every seed.
+fn harms(effects: &[Effect]) -> bool {
+    let uneven = |effect: &Effect| effect.metric == Metric::Fairness && effect.mean() < -LEAST;
+    if effects.iter().any(uneven) {
+        return true;
+    }
+    let through = effects.iter().filter(|effect| effect.metric.is_throughput());
+    let mut falls = through.filter(|effect| effect.mean() < -HARM);
+    falls.any(|effect| {
+        effect.metric != Metric::Answered || effect.improvements.iter().all(|&one| one < 0.0)
+    })
+}
