@@ -209,8 +209,9 @@ pub struct ValidationConfig {
     /// In slow start cwnd grows while it is less than twice what was in flight, full or not, as in
     /// Linux; false: only while it is the limit (RFC 9438 5.8).
     pub half_used_grows: bool,
-    /// cwnd grows by what an acknowledgement delivers, by SACK too, if it advances at all; also with
-    /// the one that ends recovery, as in Linux. False: by what it acknowledges, outside of recovery.
+    /// cwnd grows by what an acknowledgement delivers, by SACK too, if it advances at all or segments
+    /// were overtaken by more than three others; also with the one that ends recovery, as in Linux.
+    /// HyStart gets the RTT of what is SACKed. False: by what it acknowledges, outside of recovery.
     pub delivered_grows: bool,
     /// cwnd decays towards what is used when the application is the limit for longer than the RTO
     /// (RFC 2861).

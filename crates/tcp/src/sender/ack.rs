@@ -43,7 +43,11 @@ impl Sender {
                 self.scoreboard.sack(start, end, &arrival, &mut acked);
             }
         }
-        let newest = acked.last_sent.or(acked.sacked_sent.map(|(_, last)| last));
+        let sacked_last = acked.sacked_sent.map(|(_, last)| last);
+        let newest = match self.rtt.estimator() {
+            RtoEstimator::Linux => sacked_last.or(acked.last_sent),
+            RtoEstimator::Rfc6298 => acked.last_sent.or(sacked_last),
+        };
         self.measure(now, segment, &acked, newest);
 
         if advanced {
@@ -128,11 +132,9 @@ impl Sender {
         // What came during fast recovery does not grow cwnd, nor does its last acknowledgement.
         let grown_by = match phase {
             _ if self.validation.delivered_grows => {
-                if acked.segments > 0 {
-                    acked.delivered
-                } else {
-                    0
-                }
+                // Where the order means little, what is SACKed is progress too.
+                let progress = acked.segments > 0 || self.scoreboard.reorders_far(self.mss);
+                if progress { acked.delivered } else { 0 }
             }
             Phase::Recovery(_) | Phase::Reduced(_) => 0,
             // After a time-out one acknowledgement may cover much that was SACKed long ago.
@@ -141,7 +143,12 @@ impl Sender {
         };
         let grows = matches!(self.phase, Phase::Open | Phase::Loss(_));
         let spoilt = newly_lost > 0 && !self.validation.delivered_grows;
-        let told = self.model_based || (grown_by > 0 && !spoilt && grows);
+        // Linux hands on the RTT of what is SACKed, whether cwnd grows by it or not.
+        let delivered = match self.validation.delivered_grows {
+            true => acked.delivered,
+            false => grown_by,
+        };
+        let told = self.model_based || (delivered > 0 && !spoilt && grows);
         if !told {
             return;
         }

@@ -439,6 +439,9 @@ impl Sender {
             let congestion = self.congestion_now(now);
             self.congestion.on_timeout(&congestion, &mut self.window);
         }
+        if was_open && self.scoreboard.sacked() >= DUP_THRESH {
+            self.scoreboard.forget_reordering();
+        }
         let window = self.reordering_window();
         self.scoreboard.mark_lost_by_timeout(now, by_time.then_some(window));
         self.tell_losses(now);

@@ -60,6 +60,8 @@ pub(crate) struct Scoreboard {
     prior_fack: u64,
     /// A segment sent once arrived after one with higher numbers (RACK.reordering_seen).
     reordering_seen: bool,
+    /// How far above it what had arrived before reached at most, bytes.
+    reordering: u64,
     /// Retransmissions under way, oldest first: offset and order.
     under_way: VecDeque<(u64, u64)>,
     /// Without SACK: duplicate acknowledgements stand for SACKed segments (RFC 6582).
@@ -194,6 +196,16 @@ impl Scoreboard {
         self.reordering_seen
     }
 
+    /// Segments were overtaken by more than [`DUP_THRESH`] others.
+    pub(crate) fn reorders_far(&self, mss: u32) -> bool {
+        self.reordering > u64::from(DUP_THRESH * mss)
+    }
+
+    /// After a time-out: what was taken for reordering may have been loss.
+    pub(crate) fn forget_reordering(&mut self) {
+        self.reordering = 0;
+    }
+
     /// Everything below `ack` has arrived.
     #[inline]
     pub(crate) fn acknowledge(&mut self, ack: u64, arrival: &Arrival) -> Acked {
@@ -215,7 +227,10 @@ impl Scoreboard {
                 self.latest.update(segment, arrival);
                 if !segment.ambiguous {
                     acked.original |= arrival.is_older(segment);
-                    self.reordering_seen |= segment.end < self.prior_fack;
+                    if segment.end < self.prior_fack {
+                        self.reordering_seen = true;
+                        self.reordering = self.reordering.max(self.prior_fack - segment.seq);
+                    }
                 }
             }
             self.bursts -= u32::from(segment.begins_burst);
@@ -250,7 +265,7 @@ impl Scoreboard {
         let end = end.min(self.segments.back().map_or(0, |segment| segment.end));
         let Self { segments, sacked_ranges, sampler, prior_fack, latest, .. } = self;
         let (mut sacked, mut lost, mut resent, mut to_resend) = (0, 0, 0, 0);
-        let mut reordering = false;
+        let mut lowest = None;
         sacked_ranges.insert(start, end, |from, to| {
             let first = segments.partition_point(|segment| segment.seq < from);
             for (index, segment) in (first..).zip(segments.range_mut(first..)) {
@@ -271,7 +286,9 @@ impl Scoreboard {
                     let (low, high) = acked.sacked_sent.unwrap_or((at, at));
                     acked.sacked_sent = Some((low.min(at), high.max(at)));
                     acked.original |= arrival.is_older(segment);
-                    reordering |= segment.end < *prior_fack;
+                    if segment.end < *prior_fack {
+                        lowest.get_or_insert(segment.seq);
+                    }
                 }
                 to_resend += u32::from(segment.lost && !segment.resent);
                 lost += u32::from(std::mem::take(&mut segment.lost));
@@ -282,8 +299,11 @@ impl Scoreboard {
         self.lost -= lost;
         self.resent -= resent;
         self.to_resend -= to_resend;
-        self.reordering_seen |= reordering;
         self.fack = self.fack.max(end);
+        if let Some(lowest) = lowest {
+            self.reordering_seen = true;
+            self.reordering = self.reordering.max(self.fack - lowest);
+        }
         acked.delivered += sacked;
     }
 

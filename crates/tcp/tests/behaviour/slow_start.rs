@@ -3,7 +3,7 @@
 use airpath_base::Duration;
 use airpath_tcp::{
     CongestionConfig, CubicArithmetic, CubicConfig, EarlyExit, EndpointConfig, EventKind,
-    HystartConfig, RoundStart, SlowStartExitReason,
+    HystartConfig, LossDetection, RoundStart, RtoEstimator, SlowStartExitReason,
 };
 
 use crate::script::*;
@@ -323,4 +323,33 @@ fn hystart_pp_grows_by_at_most_eight_segments_an_acknowledgement_unpaced() {
     end.tick(RTT);
     end.send(ack(10));
     assert_eq!(end.cwnd(), 18);
+}
+
+#[test]
+fn what_is_sacked_has_an_rtt_for_hystart_and_grows_cwnd_where_the_order_means_little() {
+    // As Linux: pkts_acked() comes with every acknowledgement that delivers something, and
+    // tcp_may_raise_cwnd() counts SACKed data once segments were overtaken by more than three.
+    let rises = |delivered_grows: bool| {
+        let mut config = linux(HystartConfig::LINUX_6_14);
+        config.recovery.detection = LossDetection::Rack;
+        config.validation.delivered_grows = delivered_grows;
+        config.rto.estimator = RtoEstimator::Linux;
+        let mut end = Script::bulk(&config);
+        end.recv_segments(0..10);
+        end.tick(RTT);
+        end.send(ack(10));
+        let nxt = 10 + end.recv_count() as u64;
+        // One RTT later by half: a round begins, and then nothing is acknowledged but by SACK.
+        end.tick(RTT + RTT / 2);
+        end.send(ack(11));
+        let before = end.cwnd();
+        for first in (12..nxt).rev() {
+            end.send(sack(11, &[(first, nxt)]));
+        }
+        (end.cwnd() - before, exit(&mut end))
+    };
+    let (grown, exit) = rises(true);
+    assert!(grown > 0);
+    assert!(matches!(exit, Some((Delay, _))), "{exit:?}");
+    assert_eq!(rises(false), (0, None));
 }
