@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 import airpath
-from airpath.diagnose import emulated
+from airpath.base.toml import parse_toml
+from airpath.diagnose import emulated, stand_in
 from airpath.runs import describe
 from airpath.runs.results import Run
 
@@ -18,18 +20,35 @@ def recorded(
     failed: list[Any] | None = None,
     invalid: str | None = None,
     samples: pl.DataFrame | None = None,
+    command: str = "iperf3 -c server",
+    lasted_s: float = 10,
     **changes: Any,
 ) -> Run:
     """What an emulation of `small-window` might have left: one download of 10 s."""
     flow = {
         "id": "flow-0", "kind": "bulk", "direction": "down", "ue": None, "congestion": "cubic",
-        "goodput_mbps": goodput_mbps, "bytes_delivered": round(goodput_mbps * 10e6 / 8), **changes,
+        "goodput_mbps": goodput_mbps, "bytes_delivered": round(goodput_mbps * lasted_s * 1e6 / 8),
+        **changes,
     }  # fmt: skip
-    row = {"flow": "flow-0", "start_ns": 0, "end_ns": 10_000_000_000}
+    row = {"flow": flow["id"], "start_ns": 0, "end_ns": round(lasted_s * 1e9)}
+    return emulation([flow], [row], failed, invalid, samples, command)
+
+
+def emulation(
+    flows: list[dict[str, Any]],
+    rows: list[dict[str, Any]],
+    failed: list[Any] | None = None,
+    invalid: str | None = None,
+    samples: pl.DataFrame | None = None,
+    command: str = "",
+    pings: list[dict[str, Any]] | None = None,
+    programs: list[dict[str, Any]] | None = None,
+) -> Run:
+    """What is left of an emulation, as far as it is explained by that."""
     summary: Any = {
-        "flows": [flow],
-        "pings": [],
-        "run": {},
+        "flows": flows,
+        "pings": pings or [],
+        "run": {"duration_s": 30.0},
         "findings": [],
         "tried": [],
         "explained": None,
@@ -37,9 +56,13 @@ def recorded(
             "failed_flows": failed or [],
             "valid": invalid is None,
             "invalid_because": invalid,
+            "command": command.split(),
+            "servers": [],
+            "programs": programs or [],
         },
     }
-    return Run(summary, {"seeds": [1]}, "", Recorded(pl.DataFrame([row]), samples))
+    schema = {"flow": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64}
+    return Run(summary, {"seeds": [1]}, "", Recorded(pl.DataFrame(rows, schema), samples))
 
 
 def because(run: Run) -> str | None:
@@ -148,8 +171,125 @@ def test_a_host_that_was_too_late_is_the_cause() -> None:
     assert describe.answer(run.summary)[0] == "largest cause: emulation host (emulation)"
 
 
+def test_a_late_host_that_changed_nothing_is_no_cause() -> None:
+    like = airpath.run(LOSSY, {"run.duration_s": 10, "flow.0.profile": "linux-6.18"})
+    goodput = like.summary["flows"][0]["goodput_mbps"] or 0.0
+    run = recorded(goodput, invalid="packets left 0.6 ms late")
+    emulated.add(run, airpath.load(LOSSY), "quick", own_flows=False)
+    assert run.findings[0]["cause"] == "random-loss"
+    assert "emulation-host" not in [finding["cause"] for finding in run.findings]
+    (host,) = [one for one in run.summary["tried"] if one["cause"] == "emulation-host"]
+    assert "packets left 0.6 ms late" in host["outcome"]
+
+
+def test_a_late_host_is_no_cause_where_packets_in_time_give_no_more() -> None:
+    run = recorded(90.0, invalid="packets left 12 ms late")
+    emulated.add(run, airpath.load(LOSSY), "quick", own_flows=False)
+    assert run.findings == []
+    assert "is simulated with" in (because(run) or "")
+
+
 def test_a_late_run_without_flows_has_its_cause_too() -> None:
     run = recorded(0.5, kind="others", invalid="packets left 12 ms late")
     emulated.add(run, airpath.load("bufferbloat"), "quick", own_flows=False)
     assert [finding["cause"] for finding in run.findings] == ["emulation-host"]
     assert run.summary["tried"][0]["gain"] is None
+
+
+def test_the_kernel_of_own_flows_is_told_what_the_flows_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the emulation told it (`crates/emu/src/host/profile.rs`); the rest is the kernel's own."""
+    monkeypatch.setattr("platform.release", lambda: "6.18.2-generic")
+    first, second = stand_in.own(airpath.load("jitter-reorder")).scenarios
+    flow = parse_toml(first.resolved_toml)["flow"][0]
+    assert flow["profile"] == "linux-6.18"
+    assert (flow["ack"]["dsack"], flow["rto"]["min_ms"]) == (False, 1000)
+    assert (flow["recovery"]["undo_by_dsack"], flow["cubic"]["arithmetic"]) == (True, "linux")
+    # Since 6.17 the kernel has RACK, whatever it is told.
+    assert flow["recovery"]["loss_detection"] == "rack"
+    # SO_SNDBUF is doubled.
+    assert flow["send_buffer_bytes"] == 2 * 16_777_216
+    assert parse_toml(second.resolved_toml)["flow"][0]["profile"] == "rfc"
+    monkeypatch.setattr("platform.release", lambda: "6.1.0")
+    first = stand_in.own(airpath.load("jitter-reorder")).scenarios[0]
+    assert parse_toml(first.resolved_toml)["flow"][0]["recovery"]["loss_detection"] == "sack"
+
+
+def test_keys_that_no_kernel_can_be_told_are_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.release", lambda: "6.18.2")
+    sets = {"flow.0.slow_start": "none", "flow.0.recovery.undo_by_dsack": False}
+    flow = parse_toml(
+        stand_in.own(airpath.load("jitter-reorder", sets)).scenarios[0].resolved_toml
+    )["flow"][0]
+    assert (flow["slow_start"], flow["recovery"]["undo_by_dsack"]) == ("hystart-6.14", True)
+    flow = parse_toml(
+        stand_in.own(airpath.load("jitter-reorder", {**sets, "emulation.slow_start": "profile"}))
+        .scenarios[0]
+        .resolved_toml
+    )["flow"][0]
+    assert flow["slow_start"] == "none"
+
+
+def test_how_flows_share_is_compared_by_their_sum_and_evenness() -> None:
+    """As Linux 6.18 shared the queue of `two-flows`; the simulation gives 14 and 5 Mb/s."""
+    flows = [
+        {
+            "id": name, "kind": "bulk", "direction": "down", "congestion": name,
+            "goodput_mbps": rate, "bytes_delivered": round(rate * 15e6),
+        }
+        for name, rate in (("cubic", 11.5), ("reno", 7.7))
+    ]  # fmt: skip
+    rows = [{"flow": name, "start_ns": 0, "end_ns": 120 * 10**9} for name in ("cubic", "reno")]
+    run = emulation(flows, rows)
+    emulated.add(run, airpath.load("two-flows"), "quick", own_flows=True)
+    assert because(run) is None
+    assert run.findings[0]["cause"] == "congestion-control"
+    flows[1]["goodput_mbps"] = 3.0
+    run = emulation(flows, rows)
+    emulated.add(run, airpath.load("two-flows"), "quick", own_flows=True)
+    assert "what goes down is simulated with" in (because(run) or "")
+
+
+def test_a_transfer_of_no_timed_program_is_a_file() -> None:
+    """As after `curl` of 1 MB over `file-download`: it asks a round trip before it is answered."""
+    run = recorded(
+        12.0, command="curl -o /dev/null http://server/page", lasted_s=0.667,
+        id="tcp ue:40312 server:80",
+    )  # fmt: skip
+    emulated.add(run, airpath.load("file-download"), "quick", own_flows=False)
+    assert because(run) is None
+    first = run.findings[0]
+    assert first["cause"] == "slow-start"
+    assert first["gain"] is None or first["gain"]["metric"] == "completed_s"
+
+
+def test_who_connected_opens_the_flow_that_stands_in() -> None:
+    """A NAT lets a download in only if the UE has opened it."""
+    nats = {"path.up.2.inward_refreshes": True}
+    given = airpath.load("double-nat", nats)
+    like = airpath.run("double-nat", nats).summary["flows"][0]
+    run = recorded(
+        like["goodput_mbps"] or 0.0, kind="udp", lasted_s=120, id="udp ue:40312 server:5201",
+        packets_sent=24_000, packets_lost=0, congestion=None,
+    )  # fmt: skip
+    stands = stand_in.of_programs(run, given)
+    flow = parse_toml(stands.scenarios[0].resolved_toml)["flow"][0]
+    assert (flow["direction"], flow["opened_by"]) == ("down", "receiver")
+
+
+def test_what_ping_printed_is_simulated_as_pings() -> None:
+    """As after `ping -i 1.05 -c 20` from the server over `nr-drx`: it finds the UE asleep."""
+    like = airpath.run("nr-drx", {"flow.1.enabled": False}).summary["pings"][0]
+    row = {"id": "programs/command", "sent": 19, "lost": 0, "rtt_ms": like["rtt_ms"]}
+    program = {
+        "name": "command", "at": "server", "command": "ping -i 1.05 -c 19 ue",
+        "started_s": 0.0, "ended_s": 19.0, "printed": {"tool": "ping", **row},
+    }  # fmt: skip
+    run = emulation([], [], command="ping -i 1.05 -c 19 ue", pings=[row], programs=[program])
+    emulated.add(run, airpath.load("nr-drx"), "quick", own_flows=False)
+    assert because(run) is None
+    assert run.findings[0]["cause"] == "drx"
+    gain = describe.removed(run.findings[0], run.summary["tried"])
+    assert gain
+    assert gain["flow"] == "programs/command"

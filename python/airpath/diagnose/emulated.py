@@ -1,44 +1,37 @@
 """Causes of an emulated run: its flows are simulated over the same path; there causes are tried.
 
-The flows of COMMAND are replaced by flows of the same kind, start, size and congestion control.
 Where the simulation differs from what was recorded, nothing can be tried, and that is said.
 """
 
 from __future__ import annotations
 
-import json
-import platform
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from airpath.analysis.statistics import mean_interval
 from airpath.base.text import milliseconds, percent, rate
+from airpath.diagnose import stand_in
 from airpath.diagnose.explain import Progress, check, explain_loaded, keep
-from airpath.errors import InputError
 
 if TYPE_CHECKING:
     from airpath import _core
-    from airpath.runs.document import Explanation, Finding, FlowFigures, Gain, Tried
+    from airpath.diagnose.stand_in import StandIns
+    from airpath.runs.document import Explanation, Finding, Gain, Tried
     from airpath.runs.results import Run
 
 DIFFERENT = 0.2
-"""A flow whose simulated goodput is further from the recorded one is not the same flow."""
-_LONGEST_S = 300.0
+"""A run whose simulated figures are further from the recorded ones is not the same run."""
+_LEAST = 0.1
+"""What helps less is no cause."""
 _JITTER_MS = 2.0
 """Two medians that are no further apart are the same."""
-_LEAST_SHARE = 0.01
-"""Of the bytes that all flows carried."""
-_FULL = 0.85
-"""A window of which this much is under way holds its flow back."""
-_SEGMENT_BYTES = 1448
-"""Payload of a full segment, with timestamps."""
 _SEEDS = 3
 _QUIETER = (
     "Emulate on a machine with nothing else to do, as root and with real-time priority "
     "(`airpath doctor` says what is missing), or a lower rate. There are no settings for that: the "
     "host is not in the scenario."
 )
-_CONTROLS = ("reno", "cubic", "bbr", "bbr3")
 _NS = 1e9
 
 
@@ -59,24 +52,32 @@ def add(
     check(budget)
     if budget == "off":
         return
-    names: dict[str, str] = {}
-    stand_ins: list[_core.Scenario] = []
-    because = _failed(run)
-    if because is None:
-        stand_ins, because = _own(scenario) if own_flows else _stand_in(run, scenario, names)
+    failed = _failed(run)
+    if failed is not None:
+        stands = stand_in.StandIns(because=failed)
+    elif own_flows:
+        stands = stand_in.own(scenario)
+    else:
+        stands = stand_in.of_programs(run, scenario)
+    simulated = _Simulated(run, stands)
+    closest, because = simulated.closest()
     answer: Explanation = {
-        "findings": [], "tried": [], "breakdowns": [], "seeds": 0, "runs": 0, "events": 0,
+        "findings": [], "tried": [], "breakdowns": simulated.breakdowns, "seeds": 0, "runs": 0,
+        "events": 0,
     }  # fmt: skip
+    if closest is not None:
+        known = [simulated.figures]
+        found = explain_loaded(closest, run.seeds[0], 1, budget, workers, known, progress)
+        answer = cast("Explanation", stands.renamed(found))
     if not run.summary["emulation"].get("valid", True):
-        answer, because = late_host(run, stand_ins[:1], names), None
-    elif stand_ins:
-        stand_in, known, because = _closest(run, stand_ins, names, answer)
-        if stand_in is not None:
-            tried = explain_loaded(stand_in, run.seeds[0], 1, budget, workers, [known], progress)
-            found = cast("Explanation", _renamed(tried, names))
-            found["runs"] += answer["runs"]
-            found["events"] += answer["events"]
-            answer = found
+        finding, tried = late_host(run, simulated)
+        answer["tried"].append(tried)
+        gain = tried["gain"]
+        if closest is None and (gain is None or gain["after"] > (1 + _LEAST) * gain["before"]):
+            # Packets in time make another run, and a better one.
+            answer["findings"], because = [finding], None
+    answer["runs"] += simulated.runs
+    answer["events"] += simulated.events
     if not own_flows:
         for finding in answer["findings"]:
             _without_keys(finding)
@@ -91,48 +92,74 @@ def _without_keys(finding: Finding) -> None:
         finding["advice"] = f"{finding['advice']} There are no settings for that: {because}."
 
 
-def _closest(
-    run: Run, stand_ins: list[_core.Scenario], names: dict[str, str], answer: Explanation
-) -> tuple[_core.Scenario | None, Any, str | None]:
-    """The first that does as was recorded, with the figures of its run; or why none does."""
-    from airpath import _core
+class _Simulated:
+    """What may stand for the run, simulated: with its seed, and where that differs with more."""
 
-    first: str | None = None
-    for stand_in in stand_ins:
-        simulated = _core.simulate(stand_in, run.seeds[0], None, accounted=True)
-        answer["runs"] += 1
-        answer["events"] += simulated.summary["events"]
-        named = _renamed(simulated.summary, names)
-        # Of the first, also where nothing can be tried.
-        answer["breakdowns"] = answer["breakdowns"] or named.get("breakdowns", [])
-        because = _difference(run.summary, named)
-        if because is None:
-            return stand_in, simulated.figures, None
-        first = first or because
-    return None, None, first
+    def __init__(self, run: Run, stands: StandIns) -> None:
+        self._run = run
+        self._stands = stands
+        self.runs = 0
+        self.events = 0
+        self.breakdowns: list[Any] = []
+        """Of the first, also where nothing can be tried."""
+        self.figures: Any = None
+        """Of what is closest, with the run's seed."""
+        self.summaries: list[dict[str, Any]] = []
+        """By seed, of what is closest, or else of the first."""
+
+    def closest(self) -> tuple[_core.Scenario | None, str | None]:
+        """The first that does as was recorded; or why none does.
+
+        How much chance there is in a run shows in its seeds, of which the recorded one is one.
+        """
+        because, first = self._stands.because, None
+        for scenario in self._stands.scenarios:
+            summaries: list[dict[str, Any]] = []
+            figures: list[Any] = []
+            for seeds in (range(1), range(1, _SEEDS)):
+                self._simulate(scenario, seeds, summaries, figures)
+                difference = _difference(self._run, summaries)
+                if difference is None:
+                    self.figures, self.summaries = figures[0], summaries
+                    return scenario, None
+            because = because or difference
+            first = first or summaries
+        self.summaries = first or []
+        return None, because
+
+    def _simulate(
+        self,
+        scenario: _core.Scenario,
+        seeds: Iterable[int],
+        summaries: list[dict[str, Any]],
+        figures: list[Any],
+    ) -> None:
+        from airpath import _core
+
+        for index in seeds:
+            accounted = not self.breakdowns and index == 0
+            seed = self._run.seeds[0] + index
+            simulated = _core.simulate(scenario, seed, None, accounted=accounted)
+            self.runs += 1
+            self.events += int(simulated.summary["events"])
+            named = self._stands.renamed(simulated.summary)
+            if accounted:
+                self.breakdowns = named.get("breakdowns", [])
+            summaries.append(named)
+            figures.append(simulated.figures)
 
 
-def late_host(run: Run, stand_ins: list[_core.Scenario], names: dict[str, str]) -> Explanation:
-    """What is known of a run whose packets were too late to count: the host was the cause.
-
-    What a host in time would have given is simulated, where the flows can be.
-    """
-    from airpath import _core
-
+def late_host(run: Run, simulated: _Simulated) -> tuple[Finding, Tried]:
+    """What a host in time would have given, where that can be simulated."""
     emulation = run.summary["emulation"]
     said = [f"This run does not count: {emulation['invalid_because']}."]
-    gain = None
-    for stand_in in stand_ins:
-        seeds = [run.seeds[0] + index for index in range(_SEEDS)]
-        summaries = [
-            _renamed(_core.simulate(stand_in, seed, None).summary, names) for seed in seeds
-        ]
-        gain = _simulated_gain(run.summary, summaries)
+    gain = _simulated_gain(run.summary, simulated.summaries)
     if gain:
         before, after = rate(gain["before"]), rate(gain["after"])
+        seeds = "1 seed" if gain["seeds"] == 1 else f"{gain['seeds']} seeds"
         said.append(
             f"With packets in time, the goodput of {gain['flow']} is {after} instead of {before} "
-            f"(simulated, {_SEEDS} seeds)."
+            f"(simulated, {seeds})."
         )
     evidence = " ".join(said)
     finding: Finding = {
@@ -143,24 +170,15 @@ def late_host(run: Run, stand_ins: list[_core.Scenario], names: dict[str, str]) 
         "cause": "emulation-host", "subject": "emulation", "set": [],
         "outcome": evidence, "score": None, "gain": gain,
     }  # fmt: skip
-    runs = _SEEDS if gain else 0
-    return {
-        "findings": [finding], "tried": [tried], "breakdowns": [],
-        "seeds": runs, "runs": runs, "events": 0,
-    }  # fmt: skip
+    return finding, tried
 
 
 def _simulated_gain(recorded: Mapping[str, Any], simulated: list[dict[str, Any]]) -> Gain | None:
     """The goodput that changes most, in proportion, from the recorded run to simulated ones."""
     gains: list[Gain] = []
     for flow in recorded["flows"]:
-        values = [
-            one["goodput_mbps"]
-            for summary in simulated
-            for one in summary["flows"]
-            if one["id"] == flow["id"] and one.get("goodput_mbps")
-        ]
-        if len(values) == len(simulated):
+        values = [value for value in _of(simulated, "flows", flow["id"], _goodput) if value]
+        if values and len(values) == len(simulated):
             after = mean_interval(values)
             gains.append({
                 "metric": "goodput_mbps", "flow": flow["id"],
@@ -176,160 +194,124 @@ def _failed(run: Run) -> str | None:
     return f"the flow {failed[0]['id']} failed: {failed[0]['because']}" if failed else None
 
 
-def _profile() -> str:
-    """The profile of the running kernel, or of the newest one before it."""
-    from airpath import _core
-    from airpath.twin.comparable import nearest_profile
-
-    return nearest_profile(platform.release(), _core.profiles())[0]
-
-
-def _own(scenario: _core.Scenario) -> tuple[list[_core.Scenario], str | None]:
-    """The scenario with the kernel's TCP in its flows, then as it is.
-
-    A kernel lets the last write exceed a small send buffer, which its profile leaves out: there the
-    scenario's own profile may be nearer.
-    """
-    from airpath import scenario as scenarios
-
-    text, name, directory, sets = scenario.given
-    tcp = [flow["index"] for flow in scenario.flows if flow["profile"] is not None]
-    kernel = [f'flow.{index}.profile="{_profile()}"' for index in tcp]
-    try:
-        return [scenarios.parse(text, name, directory, [*sets, *kernel]), scenario], None
-    except InputError:
-        # Of keys that this profile does not allow together.
-        return [scenario], None
+def _of(
+    simulated: Sequence[Mapping[str, Any]], section: str, name: str, figure: Any
+) -> list[float]:
+    """A figure of a flow, or of a ping, by seed."""
+    entries = (one for summary in simulated for one in summary[section] if one["id"] == name)
+    return [value for value in map(figure, entries) if value is not None]
 
 
-def _renamed(document: Mapping[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """The document with the recorded flows' ids, which no scenario may have."""
-    text = json.dumps(document)
-    for name, recorded in names.items():
-        text = text.replace(name, json.dumps(recorded)[1:-1])
-    renamed: dict[str, Any] = json.loads(text)
-    return renamed
+def _mean(values: Sequence[float]) -> float:
+    total = math.fsum(values)
+    return total / max(len(values), 1)
 
 
-def _stand_in(
-    run: Run, scenario: _core.Scenario, names: dict[str, str]
-) -> tuple[list[_core.Scenario], str | None]:
-    """The scenario with the recorded flows instead of its own, or why there is none.
+def _goodput(entry: Mapping[str, Any]) -> float | None:
+    value: float | None = entry.get("goodput_mbps")
+    return value or 0.0
 
-    ``names`` gets the recorded id of each flow by its id in the scenario.
-    """
-    from airpath import scenario as scenarios
 
-    rows = {str(row["flow"]): row for row in run.flows.to_dicts()}
-    carried = [
-        flow
-        for flow in run.summary["flows"]
-        if flow["kind"] in ("bulk", "file", "udp") and flow.get("bytes_delivered")
-    ]
-    total = sum(flow["bytes_delivered"] for flow in carried)
-    flows = [flow for flow in carried if flow["bytes_delivered"] >= _LEAST_SHARE * total]
-    ends = [rows[flow["id"]]["end_ns"] or 0 for flow in flows if flow["id"] in rows]
-    end_s = max(ends, default=0) / _NS
-    if not flows:
-        return [], "no flow was recorded that a simulated one could stand for"
-    if end_s > _LONGEST_S:
-        return [], f"the recorded flows last for more than {_LONGEST_S:.0f} s"
-    blocks = []
+def _median(entry: Mapping[str, Any]) -> float | None:
+    value: float | None = (entry.get("rtt_ms") or {}).get("p50")
+    return value
+
+
+def _answered(entry: Mapping[str, Any]) -> float | None:
+    """Share of a ping's requests."""
+    sent, lost = float(entry["sent"]), float(entry["lost"])
+    return 1 - lost / sent if sent else None
+
+
+def _difference(run: Run, simulated: list[dict[str, Any]]) -> str | None:
+    """Why simulated runs, one a seed, do not stand for the recorded one, or None."""
+    return _rates_differ(run, simulated) or _delays_differ(run.summary, simulated)
+
+
+def _rates_differ(run: Run, simulated: list[dict[str, Any]]) -> str | None:
+    recorded = {str(flow["id"]): flow for flow in run.summary["flows"]}
+    flows = [
+        flow for flow in simulated[0]["flows"]
+        if flow["id"] in recorded and recorded[flow["id"]]["kind"] != "ping"
+    ]  # fmt: skip
+    sharing: dict[str, list[str]] = {}
     for flow in flows:
-        if flow["id"] in rows:
-            # Of one width: none is the beginning of another.
-            name = f"recorded-{len(names):04}"
-            names[name] = str(flow["id"])
-            blocks.append(_block(name, flow, rows[flow["id"]], _window(run, str(flow["id"]))))
-    text = _without_flows(scenario.resolved_toml) + "\n".join(blocks)
-    sets = [f"run.duration_s={max(end_s, 0.1):.3f}"]
-    try:
-        return [scenarios.parse(text, scenario.name, scenario.given[2], sets)], None
-    except InputError as error:
-        first = str(error).splitlines()[0]
-        return [], f"the recorded flows cannot be simulated: {first}"
-
-
-def _window(run: Run, flow: str) -> int | None:
-    """The largest window that the receiver announced, bytes, where it held the flow back.
-
-    It did if in half of the samples what was under way took nearly all of it.
-    """
-    if not run.has_table("samples"):
-        return None
-    rows = [row for row in run.samples.to_dicts() if str(row["flow"]) == flow]
-    windows = [(row["receive_window_segments"], row["inflight_segments"] or 0) for row in rows]
-    pairs = [(int(window), int(under_way)) for window, under_way in windows if window is not None]
-    full = sum(1 for window, under_way in pairs if under_way >= _FULL * window)
-    if not pairs or 2 * full < len(pairs):
-        return None
-    return _SEGMENT_BYTES * max(window for window, _ in pairs)
-
-
-def _block(name: str, flow: FlowFigures, row: dict[str, Any], window: int | None) -> str:
-    """A ``[[flow]]`` for a recorded one; ``window`` bounds its receiver's, bytes."""
-    start_s = (row["start_ns"] or 0) / _NS
-    lasted_s = max((row["end_ns"] or row["start_ns"]) - row["start_ns"], 1) / _NS
-    udp = flow["kind"] == "udp"
-    lines = {
-        "id": name,
-        "kind": "udp" if udp else "bulk",
-        "direction": flow["direction"],
-        "start_s": round(start_s, 6),
-        "duration_s": round(lasted_s, 6),
-    }
-    if udp:
-        sent, lost = flow.get("packets_sent") or 1, flow.get("packets_lost") or 0
-        share = max(1 - lost / sent, 0.01)
-        lines["rate_mbps"] = round(8e-6 * flow["bytes_delivered"] / share / lasted_s, 6)
-    else:
-        lines["profile"] = _profile()
-        if flow.get("congestion") in _CONTROLS:
-            lines["congestion"] = flow["congestion"]
-        if window is not None:
-            lines["receive_buffer_bytes"] = window
-            lines["buffer.initial_receive_bytes"] = 0
-    if flow.get("ue"):
-        lines["ue"] = flow["ue"]
-    return "[[flow]]\n" + "\n".join(f"{key} = {json.dumps(value)}" for key, value in lines.items())
-
-
-def _without_flows(toml: str) -> str:
-    """The scenario without its flows and programs."""
-    kept, dropping = [], False
-    for line in toml.splitlines():
-        if line.startswith("["):
-            dropping = line.startswith(("[[flow", "[flow", "[[program", "[program"))
-        if not dropping:
-            kept.append(line)
-    return "\n".join(kept) + "\n\n"
-
-
-def _difference(recorded: Mapping[str, Any], simulated: Mapping[str, Any]) -> str | None:
-    """Why the simulated run does not stand for the recorded one, or None."""
-    by_id = {flow["id"]: flow for flow in recorded["flows"]}
-    for flow in simulated["flows"]:
-        known = by_id.get(flow["id"])
-        if known is None or known["kind"] == "ping":
+        if flow["kind"] == "bulk":
+            sharing.setdefault(flow["direction"], []).append(flow["id"])
+    sharing = {direction: names for direction, names in sharing.items() if len(names) > 1}
+    for flow in flows:
+        name = flow["id"]
+        if flow["kind"] == "bulk" and flow["direction"] in sharing:
             continue
-        was, now = known.get("goodput_mbps") or 0.0, flow.get("goodput_mbps") or 0.0
+        was = _goodput(recorded[name]) or 0.0
+        now = _mean(_of(simulated, "flows", name, _goodput))
+        allowed = DIFFERENT
+        if flow["kind"] == "file":
+            # A program asks before it is answered: a round trip more.
+            allowed += _rounds_share(recorded[name], flow)
+        if abs(now - was) > allowed * max(was, 1e-3):
+            return _differs(name, now, was)
+    # How flows share is mostly chance: what they have together, and how evenly.
+    for direction, names in sharing.items():
+        was = math.fsum(_goodput(recorded[name]) or 0.0 for name in names)
+        by_flow = [_of(simulated, "flows", name, _goodput) for name in names]
+        by_seed = list(zip(*by_flow, strict=True))
+        now = _mean([math.fsum(values) for values in by_seed])
         if abs(now - was) > DIFFERENT * max(was, 1e-3):
+            return _differs(f"what goes {direction}", now, was)
+        even = _jain([_goodput(recorded[name]) or 0.0 for name in names])
+        simulated_even = _mean([_jain(values) for values in by_seed])
+        if abs(simulated_even - even) > DIFFERENT * even:
             return (
-                f"{flow['id']} is simulated with {rate(now)} and was recorded with {rate(was)}, "
-                f"which differs by more than {percent(DIFFERENT)}"
+                f"Jain's index of the flows {direction} is simulated as {simulated_even:.2f} and "
+                f"was recorded as {even:.2f}, which differs by more than {percent(DIFFERENT)}"
             )
-    for section in ("flows", "pings"):
-        known_rtt = {one["id"]: _median(one) for one in recorded[section]}
-        for one in simulated[section]:
-            rtt, known = _median(one), known_rtt.get(one["id"])
-            if rtt and known and abs(rtt - known) > DIFFERENT * known + _JITTER_MS:
-                return (
-                    f"the median RTT of {one['id']} is simulated as {milliseconds(rtt)} and was "
-                    f"recorded as {milliseconds(known)}, which differs by more than "
-                    f"{percent(DIFFERENT)}"
-                )
     return None
 
 
-def _median(entry: dict[str, Any]) -> float | None:
-    return (entry.get("rtt_ms") or {}).get("p50")
+def _differs(what: str, now: float, was: float) -> str:
+    return (
+        f"{what} is simulated with {rate(now)} and was recorded with {rate(was)}, which differs by "
+        f"more than {percent(DIFFERENT)}"
+    )
+
+
+def _rounds_share(recorded: Mapping[str, Any], flow: Mapping[str, Any]) -> float:
+    """A round trip, as a share of a file's time."""
+    rtt_ms = (recorded.get("rtt_ms") or flow.get("rtt_ms") or {}).get("min") or 0.0
+    lasted_s = 8e-6 * flow["bytes_delivered"] / max(_goodput(flow) or 0.0, 1e-6)
+    share: float = rtt_ms / 1e3 / max(lasted_s, 1e-6)
+    return min(share, 1.0)
+
+
+def _jain(rates: Sequence[float]) -> float:
+    squares = math.fsum(one * one for one in rates)
+    total = math.fsum(rates)
+    return total * total / (len(rates) * squares) if squares else 1.0
+
+
+def _delays_differ(recorded: Mapping[str, Any], simulated: list[dict[str, Any]]) -> str | None:
+    sent = {one["id"]: _answered(one) for one in recorded["pings"]}
+    for one in simulated[0]["pings"]:
+        was = sent.get(one["id"])
+        now = _mean(_of(simulated, "pings", one["id"], _answered))
+        if was is not None and abs(now - was) > DIFFERENT:
+            return (
+                f"{percent(now)} of {one['id']} are answered in the simulation and {percent(was)} "
+                "were in the recorded run"
+            )
+    for section in ("flows", "pings"):
+        known = {one["id"]: _median(one) for one in recorded[section]}
+        for one in simulated[0][section]:
+            was = known.get(one["id"])
+            values = _of(simulated, section, one["id"], _median)
+            if not was or not values:
+                continue
+            now = _mean(values)
+            if abs(now - was) > DIFFERENT * was + _JITTER_MS:
+                return (
+                    f"the median RTT of {one['id']} is simulated as {milliseconds(now)} and was "
+                    f"recorded as {milliseconds(was)}, which differs by more than "
+                    f"{percent(DIFFERENT)}"
+                )
+    return None
