@@ -13,6 +13,9 @@ from airpath.base.toml import parse_toml
 from airpath.diagnose import emulated, stand_in
 from airpath.runs import describe
 from airpath.runs.results import Run
+from conftest import Command
+from emulated import needs, printed
+from real_clock import on_time
 
 
 def recorded(
@@ -201,7 +204,7 @@ def test_the_kernel_of_own_flows_is_told_what_the_flows_say(
 ) -> None:
     """As the emulation told it (`crates/emu/src/host/profile.rs`); the rest is the kernel's own."""
     monkeypatch.setattr("platform.release", lambda: "6.18.2-generic")
-    first, second = stand_in.own(airpath.load("jitter-reorder")).scenarios
+    first, late, as_it_is = stand_in.own(airpath.load("jitter-reorder")).scenarios
     flow = parse_toml(first.resolved_toml)["flow"][0]
     assert flow["profile"] == "linux-6.18"
     assert (flow["ack"]["dsack"], flow["rto"]["min_ms"]) == (False, 1000)
@@ -210,7 +213,10 @@ def test_the_kernel_of_own_flows_is_told_what_the_flows_say(
     assert flow["recovery"]["loss_detection"] == "rack"
     # SO_SNDBUF is doubled.
     assert flow["send_buffer_bytes"] == 2 * 16_777_216
-    assert parse_toml(second.resolved_toml)["flow"][0]["profile"] == "rfc"
+    # A reader that wakes up late finds nothing that was pushed alone.
+    assert flow["ack"]["pushed_at_once"]
+    assert not parse_toml(late.resolved_toml)["flow"][0]["ack"]["pushed_at_once"]
+    assert parse_toml(as_it_is.resolved_toml)["flow"][0]["profile"] == "rfc"
     monkeypatch.setattr("platform.release", lambda: "6.1.0")
     first = stand_in.own(airpath.load("jitter-reorder")).scenarios[0]
     assert parse_toml(first.resolved_toml)["flow"][0]["recovery"]["loss_detection"] == "sack"
@@ -293,3 +299,31 @@ def test_what_ping_printed_is_simulated_as_pings() -> None:
     gain = describe.removed(run.findings[0], run.summary["tried"])
     assert gain
     assert gain["flow"] == "programs/command"
+
+
+@needs("ip", "ping")
+def test_a_user_pings_and_is_told_the_cause_and_where_the_time_went(
+    airpath_command: Command, tmp_path: Path
+) -> None:
+    """As in the guide, from the server: it finds the UE asleep."""
+    out = str(tmp_path / "run")
+    ping = ["ping", "-i", "1.05", "-c", "12", "ue"]
+    done = airpath_command("emulate", "nr-drx", "--at", "server", "--out", out, "--", *ping)
+    assert done.returncode in (0, 3), done.stderr
+    assert "12 packets transmitted" in done.stdout
+    assert "largest cause: drx (radio.drx)" in done.stderr
+    assert "RTT of programs/command" in done.stderr
+    assert "asleep (DRX)" in done.stderr
+
+
+@needs("ip")
+def test_the_kernel_is_explained_by_what_it_was_told(
+    airpath_command: Command, tmp_path: Path
+) -> None:
+    """Without timestamps and D-SACK it takes reordering for loss, as its stand-in does."""
+    sets = ["--set", "flow.0.options.timestamps=false", "--set", "run.duration_s=6"]
+    out = str(tmp_path / "run")
+    done = airpath_command("emulate", "jitter-reorder", "--flows", "--json", "--out", out, *sets)
+    document = on_time(printed(done))
+    assert document["explained"]["because"] is None
+    assert document["findings"][0]["cause"] == "reordering"

@@ -171,11 +171,12 @@ def command(
         output(summary.to_json(run.summary))
     else:
         if flows:
-            for line in describe.sentences(run.summary) + describe.answer(run.summary):
+            said = [describe.sentences, describe.answer, describe.breakdowns]
+            for line in [line for say in said for line in say(run.summary)]:
                 output(line)
         else:
             # Standard output is COMMAND's.
-            for line in describe.answer(run.summary):
+            for line in describe.answer(run.summary) + describe.breakdowns(run.summary):
                 narrate(line)
         for sentence in emulate.sentences(run):
             narrate(sentence)

@@ -67,6 +67,8 @@ _TOLD = (
 _DETECTION = "recovery.loss_detection"
 _ALWAYS_RACK = (6, 17)
 """From this version on the kernel finds losses by RACK only, whatever it is told (ip-sysctl)."""
+_PUSHED = "ack.pushed_at_once"
+"""Whether what was pushed alone is acknowledged at once: not where its reader wakes up late."""
 _AFTER_IDLE = "cwnd.after_idle"
 _KEEP = "keep"
 
@@ -134,8 +136,12 @@ def own(scenario: _core.Scenario) -> StandIns:
             keys["aggregation.max_bytes"] = scenario.coalesce_bytes
             told += [f"flow.{index}.{key}={json.dumps(value)}" for key, value in keys.items()]
         with suppress(InputError):
-            parsed = scenarios.parse(text, name, directory, [*sets, *kernel, *told, *host])
-            return StandIns([parsed, scenario])
+            given = [*sets, *kernel, *told, *host]
+            late = [f"flow.{index}.{_PUSHED}=false" for index in tcp]
+            parsed = [
+                scenarios.parse(text, name, directory, [*given, *more]) for more in ([], late)
+            ]
+            return StandIns([*parsed, scenario])
     return StandIns([plain, scenario])
 
 
@@ -167,7 +173,8 @@ def of_programs(run: Run, scenario: _core.Scenario) -> StandIns:
     kernel = _kernel_of(scenario)
     timed = _has_timed(run)
     found = StandIns()
-    for by_size in [False] if timed else [True, False]:
+    kinds = [(False, True), (False, False)] if timed else [(True, True), (False, True)]
+    for by_size, pushed in kinds:
         blocks = []
         # Of one width: none is the beginning of another.
         names = [f"recorded-{number:04}" for number in range(len(flows) + len(pings))]
@@ -175,6 +182,8 @@ def of_programs(run: Run, scenario: _core.Scenario) -> StandIns:
             found.names[name] = str(flow["id"])
             row, window = rows[flow["id"]], _window(run, str(flow["id"]))
             told = kernel.of(flow["direction"], flow.get("ue"))
+            if not pushed:
+                told[_PUSHED] = False
             by_size_here = by_size and "printed" not in flow
             blocks.append(_flow(name, flow, row, window, told, by_size=by_size_here))
         for name, ping in zip(names[len(flows) :], pings, strict=True):

@@ -121,7 +121,10 @@ impl Sender {
             self.rtt.sample_in_round(rtt, segment.ack, self.nxt);
             // RFC 6298 5, last note: a retransmission's acknowledgement alone does not end it.
             self.rtt.end_back_off();
-            self.last_rtt = Some(rtt);
+            // What is SACKed alone is for the time-out only: a capture has no RTT of it either.
+            if acked.segments > 0 {
+                self.last_rtt = Some(rtt);
+            }
         }
     }
 

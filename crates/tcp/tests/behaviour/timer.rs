@@ -154,6 +154,19 @@ fn of_several_acknowledged_segments_the_first_gives_the_rtt() {
 }
 
 #[test]
+fn what_is_sacked_alone_is_no_rtt_of_an_acknowledgement() {
+    // docs/concepts/metrics.md: each acknowledgement of new data gives one. Linux's estimator takes it.
+    let mut config = config();
+    config.rto.estimator = RtoEstimator::Linux;
+    let mut end = Script::bulk(&config);
+    let before = end.srtt();
+    end.tick(2 * RTT);
+    end.send(sack(0, &[(1, 2)]));
+    assert!(end.srtt() > before);
+    assert_eq!(end.end.take_rtt_sample(), None);
+}
+
+#[test]
 fn slow_start_after_a_timeout_grows_although_there_is_nothing_new_to_send() {
     // RFC 5681 3.1: what waits to be sent again is limited by cwnd too.
     let mut config = config();
