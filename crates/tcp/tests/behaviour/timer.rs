@@ -160,7 +160,7 @@ fn what_is_sacked_alone_is_no_rtt_of_an_acknowledgement() {
     config.rto.estimator = RtoEstimator::Linux;
     let mut end = Script::bulk(&config);
     let before = end.srtt();
-    end.tick(2 * RTT);
+    end.tick(RTT * 2);
     end.send(sack(0, &[(1, 2)]));
     assert!(end.srtt() > before);
     assert_eq!(end.end.take_rtt_sample(), None);
