@@ -69,6 +69,12 @@ impl Lab<'_, '_> {
         let mut kept: Option<(bool, bool, f64)> = None;
         let removed: Option<Vec<Vec<Measure>>> = trial.runs.iter().cloned().collect();
         for cure in cures::cures(observed, &trial.candidate, trial.removal()) {
+            // A higher rate is somebody else's to give: it is asked for where nothing else helps.
+            let asked = trial.candidate.cause == Cause::Policer
+                && cure.alternatives.iter().any(|own| own == trial.removal());
+            if asked && kept.is_some() {
+                continue;
+            }
             let with = |own: &Vec<String>| [&ground.sets[..], own].concat();
             let alternatives: Vec<_> = cure.alternatives.iter().map(with).collect();
             let Ok(change) = change(source, sets, parsed, &alternatives) else { continue };

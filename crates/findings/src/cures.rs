@@ -111,7 +111,7 @@ pub(crate) fn cures(
             bbr(),
         ],
         Cause::AckStarvation => {
-            vec![thinner(observed, 8), itself(format!("Give {subject} more rate."))]
+            vec![thinner(observed, 8), itself(format!("Raise the rate of {subject}."))]
         }
         Cause::AckBatching => vec![bbr(), itself(format!("Do not batch at {subject}."))],
         Cause::Drx => drx(observed, removal),

@@ -22,7 +22,7 @@ use airpath_scenario::{Parsed, Source};
 use bases::{ALL, Known, WIRE, base};
 use decoys::DECOYS;
 use draft::{Draft, Random};
-use outcome::{SEEDS, worth};
+use outcome::{SEEDS, largest_gain, worth};
 use plants::{Plant, plants};
 
 /// A cause counts from here on: 15 %.
@@ -47,7 +47,7 @@ impl Plant {
         self.brings.is_none_or(|remove| {
             let mut without = well.clone();
             remove(&mut without);
-            worth(well, &without, &SEEDS, false) < 0.095
+            largest_gain(well, &without, &SEEDS) < 0.095
         })
     }
 }

@@ -85,9 +85,8 @@ impl Change {
     }
 }
 
-/// How much better `well` is than `ill`: the largest mean logarithm of a figure's ratio over these seeds, of
-/// those that are better on each, less what any rate loses. `rates` leaves out what is late.
-pub(crate) fn worth(ill: &Draft, well: &Draft, seeds: &[u64], rates: bool) -> f64 {
+/// What an edit changed of each figure.
+fn changes(ill: &Draft, well: &Draft, seeds: &[u64]) -> BTreeMap<String, Change> {
     let mut changes: BTreeMap<String, Change> = BTreeMap::new();
     for &seed in seeds {
         let before = figures(ill, &simulated(ill, seed));
@@ -101,6 +100,19 @@ pub(crate) fn worth(ill: &Draft, well: &Draft, seeds: &[u64], rates: bool) -> f6
             change.by_seed.push(if is_rate { ratio } else { -ratio });
         }
     }
+    changes
+}
+
+/// The largest gain of a figure, be it on one seed only, and whatever the others lose by it.
+pub(crate) fn largest_gain(ill: &Draft, well: &Draft, seeds: &[u64]) -> f64 {
+    let changes = changes(ill, well, seeds);
+    changes.values().map(|change| change.weight * change.mean()).fold(0.0, f64::max)
+}
+
+/// How much better `well` is than `ill`: the largest mean logarithm of a figure's ratio over these seeds, of
+/// those that are better on each, less what any rate loses. `rates` leaves out what is late.
+pub(crate) fn worth(ill: &Draft, well: &Draft, seeds: &[u64], rates: bool) -> f64 {
+    let mut changes = changes(ill, well, seeds);
     // Where flows share, one gets what another one loses.
     let shared = changes.contains_key("sum");
     changes.retain(|name, _| !(shared && name.ends_with("goodput")));

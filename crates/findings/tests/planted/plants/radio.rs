@@ -197,8 +197,12 @@ pub(crate) const CELLS: &[Plant] = &[
         into: CELLULAR,
         flows: 1,
         up: None,
-        // The same way without the hole.
-        brings: Some(|draft| draft.radio("channel").set("turn_m", 600)),
+        // The same way, on which no more blocks fail than usual.
+        brings: Some(|draft| {
+            let name = if draft.up { "link_adaptation_up" } else { "link_adaptation" };
+            draft.radio(name).set("fixed_bler", "0.1");
+            draft.radio(name).set("fixed_bler_retransmission", "0");
+        }),
         edit: |random, severity, well, _| {
             // A UE that passes through a hole in the coverage.
             let mut channel = Table::default();
