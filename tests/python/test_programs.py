@@ -207,9 +207,10 @@ def test_a_signal_reaches_the_commands_of_two_emulations_in_one_process(tmp_path
     (tmp_path / "s.toml").write_text(DELAYS)
     words = [sys.executable, "-c", TWO_THREADS, "s.toml"]
     running = start(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert until(lambda: (tmp_path / "a").exists() and (tmp_path / "b").exists())
+    started = until(lambda: (tmp_path / "a").exists() and (tmp_path / "b").exists())
     running.send_signal(signal.SIGTERM)
     out, said = running.communicate(timeout=60)
+    assert started, said
     assert out == "[('a', 4), ('b', 4)]\n", said
 
 
