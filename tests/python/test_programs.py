@@ -74,9 +74,12 @@ def test_a_session_of_several_programs(airpath_command: Command, tmp_path: Path)
     assert [(row["id"], row["sent"]) for row in document["pings"]] == [("programs/ping", 3)]
     for name in ("load", "other"):
         said = programs[name]["printed"]
-        assert said["goodput_mbps"] > 1
+        received = json.loads(programs[name]["wrote"])["end"]["sum_received"]
+        assert said["goodput_mbps"] == pytest.approx(received["bits_per_second"] / 1e6)
         carried = [flow for flow in document["flows"] if flow.get("printed")]
         (flow,) = [one for one in carried if one["printed"]["program"] == name]
+        # What was received, not what its sender had written.
+        assert flow["printed"]["goodput_mbps"] == said["goodput_mbps"]
         assert flow["printed"]["goodput_mbps"] == pytest.approx(flow["goodput_mbps"], rel=0.2)
     # Services were waited for, each for its own port, and stopped in the end.
     server, second = programs["server"], programs["second"]

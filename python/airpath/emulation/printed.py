@@ -127,12 +127,18 @@ def _match(flows: list[dict[str, Any]], program: dict[str, Any], read: iperf3.Ip
         connection = by_ports.get((ports[0], ports[1])) or by_ports.get((ports[1], ports[0]))
         if connection is None:
             continue
-        own = [one for one in read.counted() if one.stream == connection.stream]
-        moved = sum(one.bytes for one in own)
-        lasted = max((one.end_s for one in own), default=0.0)
+        if len(read.connections) == 1:
+            totals = read.document()
+            moved, goodput = totals["bytes"], totals["goodput_mbps"]
+        else:
+            # Of single streams only what the client's own end counted.
+            own = [one for one in read.counted() if one.stream == connection.stream]
+            moved = sum(one.bytes for one in own)
+            lasted = max((one.end_s for one in own), default=0.0)
+            goodput = 8e-6 * moved / lasted if lasted else None
         flow["printed"] = {
             "tool": "iperf3",
             "program": program["name"],
             "bytes": moved,
-            "goodput_mbps": 8e-6 * moved / lasted if lasted else None,
+            "goodput_mbps": goodput,
         }
