@@ -111,7 +111,8 @@ causes! {
 
 impl Cause {
     /// It does harm by way of something more general, and is what can be helped: fragments by losses,
-    /// a link that is given up by blocks that fail, a slow application by a window that closes, batches by a queue that does not hold them.
+    /// a link that is given up by blocks that fail, a slow application by a window that closes, batches
+    /// by a queue that does not hold them.
     pub(crate) const fn special(self) -> bool {
         matches!(
             self,
