@@ -10,6 +10,8 @@
 # make audit          asks for known vulnerabilities of what airpath depends on; needs a network
 # make findings       plants causes at random: are they named, and does the advice hold on other seeds?
 # make studies        runs the published experiments and writes a report
+# make calibrate      chooses the parameters of a study again, each by its figure alone
+# make cures          compares cures for a deep buffer, as a page
 # make soak           emulates for 20 minutes: does it leak? FLOWS=100000 does so with many flows (root)
 # make referee        compares the host kernel's TCP with airpath's, as a table (root)
 # make twin           simulates and emulates scenarios and compares them, as a page (root)
@@ -17,7 +19,7 @@
 # make hostile        runs hostile programs inside an emulation, as a table (root)
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies soak referee twin twin-random hostile hystart bless clean findings
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies calibrate cures soak referee twin twin-random hostile hystart bless clean findings
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -52,7 +54,7 @@ test: build system
 check: lint test
 
 # Python without a suffix.
-TOOLS := tools/pages tools/audit tools/fuzz tools/licences tools/outcomes
+TOOLS := tools/pages tools/audit tools/calibrate tools/fuzz tools/licences tools/outcomes
 lint: build
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 fuzz/fuzz_targets/*.rs
@@ -131,6 +133,13 @@ findings:
 
 studies: build
 	$(VENV)/airpath reproduce --report runs/studies.html
+
+STUDY ?= nr-bbr-cubic
+calibrate: build
+	$(VENV)/python tools/calibrate $(STUDY)
+
+cures: build
+	$(VENV)/python tools/pages/cures.py
 
 soak: build
 	$(VENV)/python benches/soak.py $(if $(FLOWS),--flows $(FLOWS))

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 << 20
 """Of a scenario's text."""
 
+STUDIES = Path(__file__).parent / "studies"
+"""Published experiments; see ``airpath.study``."""
+
 BUILT_IN = "builtin:"
 """Before the name of a shipped scenario, where a file has that name too."""
 
@@ -67,6 +70,9 @@ def read(name_or_path: str | os.PathLike[str]) -> tuple[str, str, str | None]:
     if not _is_text(given) or "\0" in given:
         raise InputError(f"{given!r} is not the name of a scenario: it is not UTF-8 text")
     path = Path(given)
+    if given in (studies := study_scenarios()) and not path.exists():
+        file = studies[given]
+        return _read_file(file), given, str(file.parent)
     if _looks_like_a_path(given):
         return _read_file(path), given, str(path.parent)
     shipped = shipped_scenarios()
@@ -94,6 +100,15 @@ def shipped_scenarios() -> dict[str, str]:
     from airpath import _core
 
     return dict(sorted(_core.shipped()))
+
+
+def study_scenarios() -> dict[str, Path]:
+    """Names and files of the studies' scenarios: ``5g-drx/external``, ``5g-drx/main``."""
+    found = {}
+    for file in sorted(STUDIES.glob("*/scenario*.toml")):
+        which = file.stem.removeprefix("scenario").removeprefix("-") or "main"
+        found[f"{file.parent.name}/{which}"] = file
+    return found
 
 
 def set_list(sets: Sets) -> list[str]:

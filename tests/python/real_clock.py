@@ -6,8 +6,8 @@ not, and a wrong figure then says nothing about airpath. Such a test has three o
 - it passes;
 - it fails: a check went wrong although the machine was on time;
 - it is not judged: in each of four attempts either the emulation itself said that its packets were
-  late (:func:`on_time`), or a check went wrong while the machine had other work
-  (:class:`OtherWork`).
+  late (:func:`on_time`, or in what the command printed, which the check that failed tells), or a
+  check went wrong while the machine had other work (:class:`OtherWork`).
 
 What is not judged is listed with its reasons at the end, and is never called passed.
 docs/adr/0029-real-clock-tests.md says why these measures, and where the thresholds come from.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import time
 from collections.abc import Sequence
@@ -34,6 +35,9 @@ OTHERS = 0.05
 
 STOLEN = 0.02
 """Likewise, if the hypervisor takes more than this share for other machines."""
+
+LATE = re.compile(r"this run does not count: (.*; the bound is [^\n]*)")
+"""What the command prints of an emulation that was late."""
 
 MARK = "real_clock"
 NOT_JUDGED = "not judged"
@@ -174,9 +178,9 @@ class RealClock:
         attempts.other_work.append(work)
         attempts.seconds.append(time.monotonic() - before.at)
         if any(report.failed for report in reports):
-            late = next((error for error in self._raised if isinstance(error, TooLate)), None)
+            late = next(filter(None, map(_said_late, self._raised)), None)
             if late is not None:
-                attempts.too_late.append(str(late))
+                attempts.too_late.append(late)
             elif work.busy is not None:
                 attempts.too_late.append(f"{work.busy}: {_first_line(self._raised)}")
         return reports
@@ -229,6 +233,14 @@ class RealClock:
         terminalreporter.write_line(
             f"{len(missed)} of {count} tests on the real clock ({len(missed) / count:.0%})"
         )
+
+
+def _said_late(error: BaseException) -> str | None:
+    """Why an emulation was late, where an error tells of it."""
+    if isinstance(error, TooLate):
+        return str(error)
+    said = LATE.search(str(error))
+    return f"the emulation was late: {said[1]}" if said else None
 
 
 def _call_not_judged(item: pytest.Item, reports: Sequence[pytest.TestReport], why: str) -> None:

@@ -287,7 +287,7 @@ def harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, core: Any) -> Iter
 
     monkeypatch.setattr("airpath._core.emulate", refused)
     monkeypatch.setattr("airpath.emulation.rootless.enter", lambda: False)
-    monkeypatch.setattr("airpath.study.reproduce.in_threads", refused)
+    monkeypatch.setattr("airpath.study.bench.in_threads", refused)
     monkeypatch.chdir(tmp_path)
     numbers = (signal.SIGALRM, signal.SIGPROF)
     before = {number: signal.signal(number, slow) for number in numbers}

@@ -49,6 +49,16 @@ def radio_report(core: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "report.html"
 
 
+@pytest.fixture(scope="module")
+def hystart_report(core: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("hystart")
+    keys = ("run.ack_table=true", "run.duration_s=5", "flow.0.slow_start=hystart-5.16")
+    sets = [word for key in keys for word in ("--set", key)]
+    done = run_command("run", "wire", *sets, "--report", "report.html", cwd=place)
+    assert done.returncode == 0, done.stderr
+    return place / "report.html"
+
+
 def asked_by_pages(log: Path) -> list[str]:
     """Addresses that a page asked for; what the browser asks for itself has no origin."""
     events = json.loads(log.read_text())["events"]
@@ -102,6 +112,14 @@ def test_the_radio_is_drawn(chromium: list[str], radio_report: Path) -> None:
     assert re.findall(r'data-chart="([\w-]+)"', drawn(chromium, radio_report)) == charts
 
 
+def test_hystart_is_drawn(chromium: list[str], hystart_report: Path) -> None:
+    page = drawn(chromium, hystart_report)
+    chart = page.partition('data-chart="hystart"')[2].partition("</svg>")[0]
+    words = {*re.findall(r"<text[^>]*>([^<]+)</text>", chart)}
+    assert {"delay", "the round's minimum", "smallest RTT plus threshold", "its limit"} <= words
+    assert any(word.startswith("cwnd ") for word in words)
+
+
 MEASURE = """<script type="module">
 const cut = [];
 while (!document.documentElement.dataset.drawn) await new Promise((go) => setTimeout(go, 50));
@@ -126,7 +144,7 @@ here.drawn = "yes";
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("which", ["report", "radio_report"])
+@pytest.mark.parametrize("which", ["report", "radio_report", "hystart_report"])
 def test_no_text_is_cut(
     chromium: list[str], request: pytest.FixtureRequest, tmp_path: Path, width: int, which: str
 ) -> None:

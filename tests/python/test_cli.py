@@ -171,15 +171,18 @@ def test_reproduce_json(cli: Any) -> None:
     assert len(study["figures"]) == 8
     for figure in study["figures"]:
         assert {"id", "published", "obtained", "ci95", "verdict", "note"} <= figure.keys()
-        assert figure["verdict"] in {"reproduced", "not reproduced", "under-specified"}
+        assert figure["verdict"] in {"reproduced", "not-reproduced", "under-specified"}
 
 
 def test_scenario_commands(cli: Any, core: Any) -> None:
     listed = cli("scenario", "list")[1].splitlines()
     presets = listed.index('[radio] preset = "…"')
-    names = [line.split()[0] for line in listed[:presets] if line]
+    studies = listed.index("of studies")
+    names = [line.split()[0] for line in listed[:studies] if line]
     assert names == sorted(name for name, _ in core.shipped())
-    assert "wire                A wire: 10 Mb/s, 40 ms there and back" in listed
+    assert "5g-drx/external" in [line.split()[0] for line in listed[studies:presets] if line]
+    wire = next(line for line in listed if line.startswith("wire "))
+    assert wire.split(maxsplit=1)[1] == "A wire: 10 Mb/s, 40 ms there and back"
     assert [line.split()[0] for line in listed[presets + 1 :]] == [
         name for name, _ in core.radio_presets()
     ]
@@ -192,6 +195,16 @@ def test_scenario_commands(cli: Any, core: Any) -> None:
     code, out, err = cli("scenario", "check", "wire", "nope")
     assert (code, out) == (2, "wire: ok\n")
     assert err.startswith("error: no scenario named 'nope'")
+
+
+def test_a_studys_scenario_runs_by_its_name(cli: Any) -> None:
+    code, out, _ = cli("run", "5g-drx/no-nat", "--set", "run.duration_s=1", "--json")
+    assert code == 0
+    assert json.loads(out)["run"]["seed"] == 1
+    Path("here.toml").write_text(cli("scenario", "show", "5g-drx/main")[1], encoding="utf-8")
+    assert cli("scenario", "check", "here.toml", "5g-drx/main")[0] == 0
+    code, _, err = cli("run", "5g-drx/nowhere")
+    assert (code, "5g-drx/nowhere" in err) == (2, True)
 
 
 def test_version(cli: Any, core: Any) -> None:

@@ -22,6 +22,7 @@ from airpath.runs.summary import lookup
 from airpath.scenario import load, shipped_scenarios
 from airpath.study.definition import load_study, study_names
 from airpath.study.reproduce import reproduce
+from airpath.study.verdicts import VERDICTS
 from conftest import Command
 from twin.rows import ROWS
 
@@ -74,6 +75,10 @@ def study_3g() -> str:
     return table(["figure", "published", "obtained", "verdict"], rows)
 
 
+def verdicts() -> str:
+    return table(["verdict", "of a", "meaning"], [list(verdict) for verdict in VERDICTS])
+
+
 def table(heads: list[str], rows: list[list[str]]) -> str:
     lines = ["| " + " | ".join(row) + " |" for row in (heads, *rows)]
     return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
@@ -87,6 +92,7 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
         ("emulation.md", twins),
         ("studies.md", study_3g),
         ("studies.md", faults),
+        ("studies.md", verdicts),
     ],
 )
 def test_lists_are_complete(guide: str, made: Any) -> None:

@@ -145,7 +145,7 @@ def test_iperf3(
     done = airpath_command(
         *("emulate", scenario, "--json", "--server", "exec iperf3 -s"),
         *(word for one in sets for word in ("--set", one)),
-        *("--", "iperf3", "-c", "server", "-t", "2", "-J", "-P", str(streams), *reverse),
+        *("--", "iperf3", "-c", "server", "-t", "1", "-J", "-P", str(streams), *reverse),
     )
     assert done.returncode in (0, 3), done.stderr
     end = iperf(done.stderr)["end"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from airpath.study.definition import STUDIES
+from airpath.scenario import STUDIES
 from conftest import PATIENCE_S, Command, command_environment, start_command, until
 
 NOISY = "random-loss"

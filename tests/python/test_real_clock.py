@@ -87,6 +87,19 @@ def test_an_emulation_that_was_late_is_not_judged_on_an_idle_machine(inside: Ins
     assert inside.outcomes[0]["reason"] == "99 % within 900 us"
 
 
+def test_what_a_late_emulation_printed_is_enough(inside: Inside) -> None:
+    said = "this run does not count: down: 99 % within 2028 us; the bound is 500 us"
+    text = f"@pytest.mark.real_clock\ndef test_it(): assert 3 == 0, '{said}'\n"
+    assert inside.run([IDLE] * 4, text) == {"not judged": 1}
+    assert "the bound is 500 us" in inside.outcomes[0]["reason"]
+
+
+def test_an_emulation_that_lost_packets_is_not_late(inside: Inside) -> None:
+    said = "this run does not count: down: the kernel refused 3 packets"
+    text = f"@pytest.mark.real_clock\ndef test_it(): assert 3 == 0, '{said}'\n"
+    assert inside.run([IDLE], text) == {"failed": 1}
+
+
 def test_a_retry_has_fixtures_of_its_own(inside: Inside) -> None:
     """A module's fixture that was late would be late for ever."""
     text = """

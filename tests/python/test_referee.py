@@ -14,11 +14,12 @@ import pytest
 import conftest
 from conftest import PATIENCE_S, Command
 from emulated import needs
-from referee import capture, machine
-from referee.rows import SCENARIO, matrix
+from referee import capture, machine, table
+from referee.rows import LIMITS, SCENARIO, matrix
 
 TESTS = Path(__file__).resolve().parents[1]
-ROW = ("--only", "cubic", "--rate", "20", "--rtt", "20", "--buffer", "1", "--loss", "0")
+PATH = ("--only", "cubic", "--rate", "20", "--rtt", "20", "--buffer", "1", "--loss", "0")
+ROW = (*PATH, "--flow", "bulk")
 SEGMENT = 1000
 ISN = 2**32 - 1500
 """So that sequence numbers wrap."""
@@ -54,6 +55,15 @@ def test_a_sender_is_idle_while_all_is_acknowledged() -> None:
     assert capture.idle(log.packets) == pytest.approx(0.3)
 
 
+def test_a_syn_acknowledges_nothing() -> None:
+    log = Log()
+    log.rows.append((0, capture.SERVER, 0, 1, 0, 0))
+    for segment in range(3):
+        log.data(10 * segment + 1, segment, capture.SERVER)
+    log.ack(40, 3, capture.SERVER)
+    assert capture.idle(log.packets) == 0.0
+
+
 @pytest.mark.parametrize(("silent", "share"), [(3, 0.0), (30, 0.5)])
 def test_data_without_an_ack_are_held_up(silent: int, share: float) -> None:
     log = Log()
@@ -74,6 +84,35 @@ def test_a_busy_machine_is_told_from_another_tcp() -> None:
         log.data(segment, segment, capture.SERVER)
         log.data(segment + 10, segment, capture.UE)
     assert "held up the ACKs" in str(machine.held_or_idle(row, log.packets))
+
+
+def _result(**figures: float | None) -> table.Result:
+    said = dict.fromkeys((*LIMITS, "retransmitted_segments"))
+    return {**said, **figures}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "simulated", "verdict"),
+    [
+        ({"goodput": 10.0, "SRTT": 20.0}, {"goodput": 10.2, "SRTT": 20.9}, "agrees"),
+        ({"goodput": 10.0, "SRTT": 20.0}, {"goodput": 9.6, "SRTT": 22.0}, "goodput, SRTT"),
+        ({"completion": 1.0}, {"completion": 1.04}, "completion"),
+        ({"exit cwnd": 100.0}, {"exit cwnd": 114.0}, "agrees"),
+        ({"exit cwnd": 100.0}, {}, "exit cwnd"),
+        ({}, {}, "agrees"),
+    ],
+)
+def test_a_row_agrees_if_all_its_figures_do(
+    kernel: dict[str, float], simulated: dict[str, float], verdict: str
+) -> None:
+    compared = table.Compared(matrix()[0], [_result(**kernel)], [_result(**simulated)])
+    said = compared.verdict()
+    assert said == (verdict if verdict == "agrees" else f"differs: {verdict}")
+
+
+def test_rows_have_names_of_their_own() -> None:
+    names = [row.name for row in matrix()]
+    assert len(names) == len(set(names))
 
 
 @needs()
@@ -114,7 +153,8 @@ def test_one_row(tmp_path: Path) -> None:
         assert "does not count" in complaint
         return
     (row,) = rows
-    assert 10 < row["goodput_mbps"]["kernel"][0] < 20
+    assert 10 < row["figures"]["goodput"]["kernel"][0] < 20
+    assert row["figures"]["SRTT"]["difference"] is not None
     assert row["verdict"] == "agrees"
-    assert "| cubic | 20 | 20 | 1 | 0 | 1 |" in page.read_text()
+    assert "| cubic | 20 | 20 | 1 | 0 | large buffers | 1 |" in page.read_text()
     assert not list(tmp_path.rglob("capture.pcapng"))

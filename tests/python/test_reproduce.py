@@ -94,7 +94,7 @@ def test_within_the_tolerance_is_reproduced(tmp_path: Path) -> None:
 
 def test_out_of_reach_of_every_assumption_is_not_reproduced(tmp_path: Path) -> None:
     outcome = judged(tmp_path, 50_000, WINDOW)
-    assert outcome.verdict == "not reproduced"
+    assert outcome.verdict == "not-reproduced"
     assert outcome.note.startswith("the assumptions move it only from 17")
 
 
@@ -109,7 +109,7 @@ def test_between_two_named_alternatives_there_is_nothing(tmp_path: Path) -> None
     # The sender's count is 2 % above; a figure 6.5 % above is nearer to it than 5 %.
     obtained = number(judged(tmp_path, 1.0))
     assert judged(tmp_path, obtained * 1.065, COUNTING).verdict == "under-specified"
-    assert judged(tmp_path, obtained * 1.2, COUNTING).verdict == "not reproduced"
+    assert judged(tmp_path, obtained * 1.2, COUNTING).verdict == "not-reproduced"
 
 
 def test_set_applies_to_every_figure(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ than = {{ set = ["flow.0.window_bytes=50000"] }}
     )
     made = study(tmp_path, up, down)
     outcomes = reproduce.reproduce(made)
-    assert [outcome.verdict for outcome in outcomes] == ["reproduced", "not reproduced"]
+    assert [outcome.verdict for outcome in outcomes] == ["holds", "refuted"]
     assert "against" in outcomes[0].note
 
 
@@ -159,7 +159,7 @@ set = ["flow.0.window_bytes=50000"]
     assert isinstance(near.obtained, tuple)
     assert near.obtained_text() == f"{near.figure.text(near.obtained)} kb/s"
     # The low end is right, the high one is not; half or twice the window moves both.
-    assert far.verdict == "not reproduced"
+    assert far.verdict == "not-reproduced"
     assert len(far.as_dict()["obtained"]) == 2
 
 
@@ -191,7 +191,7 @@ than = { set = ["path.down.1.delay_ms=100"] }
     made = study(tmp_path, vary, shape.replace("0.1", "20"))
     assert made.varied(1) != made.varied(2)
     (outcome,) = reproduce.reproduce(made, repeat=4)
-    assert outcome.verdict == "reproduced", outcome.note
+    assert outcome.verdict == "holds", outcome.note
 
 
 def test_only_and_all(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ of = [
 """
     good, bad = text.format(name="a", values='"cubic"'), text.format(name="b", values='"reno"')
     outcomes = reproduce.reproduce(study(tmp_path, good, bad))
-    assert [outcome.verdict for outcome in outcomes] == ["reproduced", "not reproduced"]
+    assert [outcome.verdict for outcome in outcomes] == ["holds", "refuted"]
     assert outcomes[0].note.startswith("algorithm: cubic 2; ")
 
 
@@ -232,7 +232,7 @@ set = ["flow.0.window_bytes=50000"]
     (tmp_path / "made-up").mkdir()
     far = SCENARIO.replace("delay_ms = 100", "delay_ms = 200")
     (tmp_path / "made-up/far.toml").write_text(far, encoding="utf-8")
-    for factor, verdict in ((1.5, "reproduced"), (2.5, "not reproduced")):
+    for factor, verdict in ((1.5, "holds"), (2.5, "refuted")):
         (outcome,) = reproduce.reproduce(study(tmp_path, text.format(factor=factor)))
         assert outcome.verdict == verdict
         assert outcome.note.endswith(f"needs {factor:.2f} times as much")
@@ -257,11 +257,12 @@ variants = [
 """
     three = "run.duration_s=3"
     (held,) = reproduce.reproduce(study(tmp_path, text.format(short=2, three=three)))
-    assert held.verdict == "reproduced"
+    assert held.verdict == "explained-by"
+    assert held.note.startswith("narrow. ")
     assert held.note.count("(all met)") == 1
     assert "wide: " in held.note
     (broken,) = reproduce.reproduce(study(tmp_path, text.format(short=0.1, three=three)))
-    assert broken.verdict == "not reproduced"
+    assert broken.verdict == "refuted"
     assert "(all met)" not in broken.note
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,9 @@ import commands
 from airpath.cli.console import progress_bar
 from airpath.errors import AirpathError
 from airpath.runs.results import Run
+from airpath.runs.summary import write_json
 from airpath.twin import runs
-from airpath.twin.comparable import make_comparable
+from airpath.twin.comparable import Comparable, make_comparable
 from referee import machine, table
 from referee.rows import SCENARIO, Row, matrix
 
@@ -29,14 +31,21 @@ def main(
     rtt: Annotated[list[int] | None, typer.Option(metavar="MS")] = None,
     buffer: Annotated[list[float] | None, typer.Option(metavar="BDP")] = None,
     loss: Annotated[list[float] | None, typer.Option(metavar="SHARE")] = None,
+    flow: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help="bulk, stock or file.")
+    ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of rows without loss.")] = 2,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of rows with random loss.")] = 5,
     duration: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds a run. [default: 20 or 30, by RTT]")
+        float | None,
+        typer.Option(metavar="S", help="Seconds a run, but for files. [default: 15 to 30]"),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where the runs are kept.")] = ROOT / "runs/referee",
     page: Annotated[Path, typer.Option(help="The table.")] = ROOT / "docs/reference/referee.md",
     table_only: Annotated[bool, typer.Option(help="Only with the runs that are there.")] = False,
+    again: Annotated[
+        bool, typer.Option(help="Simulate with this build beside what the kernel did for another.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the selected rows as JSON.")] = False,
 ) -> None:
     """Run the host kernel's TCP and the simulated one over the same path, and compare them.
@@ -55,6 +64,7 @@ def main(
                 (row.rtt_ms, rtt),
                 (row.buffer_bdp, buffer),
                 (row.loss, loss),
+                (row.flow, flow),
             )
         )
     ]
@@ -63,7 +73,7 @@ def main(
         raise typer.Exit(2)
     if not table_only:
         for row in wanted:
-            _run(row, seeds if row.loss else repeat, out)
+            _run(row, seeds if row.loss else repeat, out, again=again)
     compared = [row for row in (_kept(row, out) for row in rows) if row.kernel]
     table.write(page, compared, len(rows))
     _say(f"{page}: {len(compared)} of {len(rows)} rows")
@@ -72,11 +82,13 @@ def main(
         print(jsonlib.dumps(table.as_json(selected), indent=2))
 
 
-def _run(row: Row, seeds: int, out: Path) -> None:
+def _run(row: Row, seeds: int, out: Path, *, again: bool) -> None:
     """The twin of a row; what a busy machine did is not averaged in."""
     comparable = make_comparable(str(SCENARIO), row.settings())
     for reason in comparable.reasons.values():
         raise AirpathError(f"{row.name} cannot be compared: {reason}")
+    if again:
+        _forget_simulated(out / row.name, comparable)
     with progress_bar(row.name) as progress:
         runs.run(
             comparable,
@@ -86,6 +98,20 @@ def _run(row: Row, seeds: int, out: Path) -> None:
             say=_say,
             judge=lambda run: machine.judge(row, run),
         )
+
+
+def _forget_simulated(place: Path, comparable: Comparable) -> None:
+    """Keep the kernel's runs of the same scenario, which another build may have carried."""
+    plan = place / runs.PLAN
+    if not plan.is_file():
+        return
+    found = jsonlib.loads(plan.read_text(encoding="utf-8"))
+    same = (comparable.scenario.sha256, comparable.kernel)
+    if (found["scenario_sha256"], found["kernel"]) != same:
+        raise AirpathError(f"{place} holds another scenario or kernel: nothing of it can be kept")
+    for simulated in place.glob("seed-*/simulated"):
+        shutil.rmtree(simulated)
+    write_json(plan, {**found, "id": runs.identifier(comparable)})
 
 
 def _kept(row: Row, out: Path) -> table.Compared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,11 @@ def read(file: Path) -> Packets:
                 if segment is not None:
                     rows.append((high << 32 | low, place, *segment))
             at += length
-    senders = {source for _, _, source, _, _, payload in rows if payload}
+    sent = Counter[bytes]()
+    for _, _, source, _, _, payload in rows:
+        sent[source] += payload
+    # The other end of a file sends some bytes too: it says that it has all.
+    senders = {source for source, _ in sent.most_common(1)}
     return np.array(
         [
             (time, place, source in senders, seq, ack, payload)
@@ -82,15 +87,18 @@ def idle(packets: Packets) -> float:
     data = (there["down"] == 1) & (there["payload"] > 0)
     if not data.any():
         return 1.0
-    first = int(there["seq"][data][0])
+    # A SYN acknowledges nothing, and its 0 is no number.
+    begin = np.flatnonzero(data)[0]
+    there, data = there[begin:], data[begin:]
+    first = int(there["seq"][0])
     sent = np.where(data, _after(there["seq"], first) + there["payload"], 0)
     acked = np.where(there["down"] == 0, _after(there["ack"], first), 0)
     nothing = np.maximum.accumulate(sent) <= np.maximum.accumulate(acked)
-    begin, end = np.flatnonzero(data)[[0, -1]]
-    if begin == end:
+    end = np.flatnonzero(data)[-1]
+    if end == 0:
         return 0.0
-    times = np.diff(there["time"][begin : end + 1])
-    return float(times[nothing[begin:end]].sum() / max(times.sum(), 1))
+    times = np.diff(there["time"][: end + 1])
+    return float(times[nothing[:end]].sum() / max(times.sum(), 1))
 
 
 def _after(numbers: npt.NDArray[np.uint32], first: int) -> npt.NDArray[np.int64]:

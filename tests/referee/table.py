@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from airpath.base.toml import parse_toml
 from airpath.runs.results import Run
-from referee.rows import BUFFER_BYTES, GOODPUT_TOLERANCE, RTT_TOLERANCE, Row
+from referee.rows import BUFFER_BYTES, LIMITS, Row
 
 Result = dict[str, Any]
+
+UNITS = {"goodput": ("Mb/s", 2), "SRTT": ("ms", 1), "exit cwnd": ("segments", 0)}
+UNITS["completion"] = ("s", 3)
+"""Unit and digits of each figure."""
 
 
 @dataclass(frozen=True)
@@ -24,56 +30,52 @@ class Compared:
     kernel: Sequence[Result]
     simulated: Sequence[Result]
 
-    def goodputs(self) -> tuple[list[float], list[float]]:
-        """Goodput in Mb/s of each run, kernel and simulation."""
-        return (
-            [run["goodput_mbps"] for run in self.kernel],
-            [run["goodput_mbps"] for run in self.simulated],
+    def values(self, figure: str) -> tuple[list[float], list[float]]:
+        """A figure of each run that has it, kernel and simulation."""
+        kernel, simulated = (
+            [run[figure] for run in side if run[figure] is not None]
+            for side in (self.kernel, self.simulated)
         )
+        return kernel, simulated
 
-    def rtts(self) -> tuple[list[float], list[float]]:
-        """Median RTT in ms of each run, kernel and simulation."""
-        return (
-            [run["rtt_ms"]["p50"] for run in self.kernel if run["rtt_ms"]],
-            [run["rtt_ms"]["p50"] for run in self.simulated if run["rtt_ms"]],
-        )
-
-    def differences(self) -> tuple[float, float] | None:
-        """Simulation over kernel, less one: of the mean goodput and of the median RTT."""
-        pairs = (self.goodputs(), self.rtts())
-        if not all(kernel and simulated for kernel, simulated in pairs):
+    def difference(self, figure: str) -> float | None:
+        """Simulation over kernel, less one, of the means; None where a side has no value."""
+        kernel, simulated = self.values(figure)
+        if not kernel or not simulated:
             return None
-        goodput, rtt = (
-            statistics.fmean(simulated) / statistics.fmean(kernel) - 1
-            for kernel, simulated in pairs
-        )
-        return goodput, rtt
+        return statistics.fmean(simulated) / statistics.fmean(kernel) - 1
+
+    def wrong(self) -> list[str]:
+        """Figures that are too far apart, or that one side has alone."""
+        return [figure for figure in LIMITS if not self._agrees(figure)]
+
+    def _agrees(self, figure: str) -> bool:
+        difference = self.difference(figure)
+        if difference is None:
+            return not any(self.values(figure))
+        return abs(difference) <= LIMITS[figure]
 
     def verdict(self) -> str:
         """What the row says."""
-        differences = self.differences()
-        if differences is None:
+        if not self.simulated:
             return "not simulated"
-        goodput, rtt = (abs(difference) for difference in differences)
-        wrong = [
-            name
-            for name, wide in (
-                ("goodput", goodput > GOODPUT_TOLERANCE),
-                ("RTT", rtt > RTT_TOLERANCE),
-            )
-            if wide
-        ]
-        if not wrong:
-            return "agrees"
-        return " and ".join(wrong) + (" differ" if len(wrong) > 1 else " differs")
+        wrong = self.wrong()
+        return f"differs: {', '.join(wrong)}" if wrong else "agrees"
 
 
 def figures(run: Run) -> Result:
     """What the table takes of a run of either side."""
     flow = run.summary["flows"][0]
+    acks = run.table("acks")
+    seen = acks.filter(pl.col("flow") == flow["id"])["srtt_ms"].drop_nulls()
+    left = flow["slow_start_exit"]
+    # A file is judged by its completion: its SRTT is that of one overflow, early or late.
+    is_file = flow["kind"] == "file"
     return {
-        "goodput_mbps": flow["goodput_mbps"],
-        "rtt_ms": flow["rtt_ms"],
+        "goodput": None if is_file else flow["goodput_mbps"],
+        "SRTT": None if is_file else seen.median(),
+        "exit cwnd": left and left["cwnd_segments"],
+        "completion": flow.get("completed_s"),
         "retransmitted_segments": flow["retransmitted_segments"],
         "kernel": run.provenance["platform"]["release"],
         "date": run.provenance["started"][:10],
@@ -85,12 +87,18 @@ def figures(run: Run) -> Result:
 
 def as_json(rows: Iterable[Compared]) -> list[Result]:
     """The table as data."""
+    sides = ("kernel", "simulated")
     return [
         {
             "row": compared.row.name,
-            "goodput_mbps": dict(zip(("kernel", "simulated"), compared.goodputs(), strict=True)),
-            "rtt_p50_ms": dict(zip(("kernel", "simulated"), compared.rtts(), strict=True)),
-            "differences": compared.differences(),
+            "figures": {
+                figure: {
+                    **dict(zip(sides, compared.values(figure), strict=True)),
+                    "unit": UNITS[figure][0],
+                    "difference": compared.difference(figure),
+                }
+                for figure in LIMITS
+            },
             "verdict": compared.verdict(),
         }
         for compared in rows
@@ -106,17 +114,17 @@ def write(path: Path, rows: Sequence[Compared], total: int) -> None:
 def markdown(rows: Sequence[Compared], total: int) -> str:
     """The reference page."""
     runs = [run for compared in rows for run in compared.kernel]
-    simulated = [compared for compared in rows if compared.differences() is not None]
-    agreeing = [compared for compared in simulated if compared.verdict() == "agrees"]
+    simulated = [compared for compared in rows if compared.simulated]
+    agreeing = [compared for compared in simulated if not compared.wrong()]
     return _PAGE.format(
         kernels=", ".join(sorted({run["kernel"] for run in runs})),
         dates=_range(sorted(run["date"] for run in runs)),
         version="; ".join(sorted({run["airpath"] for run in runs})),
         profile=", ".join(sorted({run["profile"] for run in runs})),
         buffers=BUFFER_BYTES // (1 << 20),
-        goodput=f"{GOODPUT_TOLERANCE:.0%}",
-        rtt=f"{RTT_TOLERANCE:.0%}",
+        limits=", ".join(f"{name} {limit:.0%}" for name, limit in LIMITS.items()),
         agreeing=len(agreeing),
+        share=f"{len(agreeing) / max(len(simulated), 1):.1%}",
         simulated=len(simulated),
         rows=len(rows),
         total=total,
@@ -132,60 +140,51 @@ _PAGE = """\
 
 The host kernel's TCP and the simulated one over the same path: one rate, one drop-tail queue, one
 delay, random loss after the queue. Kernel {kernels}, {dates};
-airpath {version}, profile `{profile}`, send buffers
-{buffers} MiB on both sides. Each row is a [twin](twin.md) of `tests/referee/path.toml`;
-`make referee` runs what is missing (root) and makes this page.
+airpath {version}, profile `{profile}`. Large send buffers are
+{buffers} MiB on both sides, stock buffers what Linux has. Each row is a [twin](twin.md) of
+`tests/referee/path.toml`; `make referee` runs what is missing (root) and makes this page.
 
-[Metrics](../concepts/metrics.md) defines goodput and RTT. Each figure is the mean over runs ± their
-standard deviation; RTT is the mean of the runs' medians. A difference is simulation over kernel,
-less one. A row agrees if goodput is within {goodput} and RTT within {rtt}. The same seed loses
-packets of the same numbers on both sides. Runs for which the machine was too busy were repeated
-([decision 7](../adr/0007-referee.md)).
+[Metrics](../concepts/metrics.md) defines goodput. SRTT is the sender's own smoothed RTT, the median
+of what it was at each acknowledgement; exit cwnd is the window at which slow start ended first.
+Each figure is kernel / simulated, the mean over runs, and the difference is simulation over kernel,
+less one. A row agrees if each of its figures is within its limit:
+{limits}.
+The same seed loses packets of the same numbers on both sides. Runs for which the machine was too
+busy were repeated ([decision 7](../adr/0007-referee.md)).
 
-**{agreeing} of {simulated} rows agree; {rows} of {total} rows were measured.** {lateness}
+**{agreeing} of {simulated} rows agree ({share}); {rows} of {total} rows were measured.** {lateness}
 
-| CC | rate Mb/s | RTT ms | buffer BDP | loss | runs | kernel Mb/s | simulated | diff. | \
-kernel RTT ms | simulated | diff. | sent again, kernel | simulated | verdict |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|
+| CC | rate Mb/s | RTT ms | buffer BDP | loss | flow | runs | goodput Mb/s | diff. | SRTT ms | \
+diff. | exit cwnd | diff. | completion s | diff. | sent again | verdict |
+|---|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|
 {table}
 """
 
 
 def _line(compared: Compared) -> str:
     row = compared.row
-    differences = compared.differences()
-    goodput, rtt = differences if differences else (None, None)
-    kernel_goodputs, simulated_goodputs = compared.goodputs()
-    kernel_rtts, simulated_rtts = compared.rtts()
-    again = [
-        [run["retransmitted_segments"] for run in side]
-        for side in (compared.kernel, compared.simulated)
-    ]
     cells = [
         row.congestion,
         row.rate_mbps,
         row.rtt_ms,
         f"{row.buffer_bdp:g}",
         f"{row.loss:.1%}" if row.loss else "0",
+        row.said,
         len(compared.kernel),
-        _spread(kernel_goodputs),
-        _spread(simulated_goodputs),
-        _percent(goodput),
-        _spread(kernel_rtts, 1),
-        _spread(simulated_rtts, 1),
-        _percent(rtt),
-        f"{statistics.fmean(again[0]):.0f}",
-        f"{statistics.fmean(again[1]):.0f}" if again[1] else "",
-        compared.verdict(),
     ]
+    for figure in LIMITS:
+        kernel, simulated = compared.values(figure)
+        digits = UNITS[figure][1]
+        both = (_mean(side, digits) for side in (kernel, simulated))
+        cells += [" / ".join(both) if kernel or simulated else ""]
+        cells += [_percent(compared.difference(figure))]
+    again = compared.values("retransmitted_segments")
+    cells += [" / ".join(_mean(side, 0) for side in again), compared.verdict()]
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def _spread(values: Sequence[float], digits: int = 2) -> str:
-    if not values:
-        return ""
-    mean = f"{statistics.fmean(values):.{digits}f}"
-    return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
+def _mean(values: Sequence[float], digits: int) -> str:
+    return f"{statistics.fmean(values):.{digits}f}" if values else "none"
 
 
 def _percent(difference: float | None) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 from airpath import _core
 from airpath import scenario as scenarios
-from airpath.study.definition import STUDIES
+from airpath.scenario import STUDIES
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "docs/guides/5g-drx-ablation.md"

@@ -12,53 +12,11 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* Length of a jiffy; the loader knows it. */
 const volatile __u32 tick_us = 4000;
 
-/* A generation of slow start: HystartConfig in crates/tcp. */
-#define TRAIN_HALF 1	 /* a train may last half of the smallest RTT */
-#define TRAIN_CUSHIONED 2 /* the smallest RTT and a cushion; half of both without pacing */
-#define DELAY 4
-#define FALLING_MINIMUM 8
-#define MILLISECONDS 16
-#define ROUND_PROMPT 32
-#define ROUND_FROM_LOW_WINDOW 64
-#define PLUS_PLUS 128
-
-struct state {
-	struct found found;
-	__u32 generation;
-	/* CUBIC; windows in segments, 0: none */
-	__u32 w_max;
-	__u32 credit;
-	__u32 origin;
-	__u64 epoch_us; /* 0: no congestion avoidance stage */
-	__u32 k_ms;
-	__u32 w_est;
-	__u32 w_est_credit;
-	__u32 pace;
-	__u32 pace_us;
-	__u32 pace_cwnd;
-	/* HyStart; times in microseconds, 0: none */
-	__u32 min_rtt;
-	__u32 round_start;
-	__u32 round_last_ack;
-	__u32 round_end;
-	__u32 round_rtt;
-	__u32 round_min_rtt; /* the connection's when the samples were complete */
-	/* HyStart++ */
-	__u32 last_round_rtt;
-	__u32 baseline_rtt;
-	__u8 samples;
-	__u8 css_rounds;
-	__u8 css;
-	__u8 done;
-};
-
 struct ack_sample {
 	__u32 pkts_acked;
 	__s32 rtt_us;
 	__u32 in_flight;
 } __attribute__((preserve_access_index));
-
-_Static_assert(sizeof(struct state) <= 104, "ICSK_CA_PRIV_SIZE");
 
 #define INFINITE_SSTHRESH 0x7fffffff
 #define TCP_CONG_NON_RESTRICTED 1
@@ -92,11 +50,6 @@ static __always_inline bool cwnd_limited(struct tcp_sock *tp)
 	return in_slow_start(tp) && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-static __always_inline bool paced(struct tcp_sock *tp)
-{
-	return tp->inet_conn.icsk_inet.sk.sk_pacing_status != 0;
-}
-
 static __always_inline void exit_slow_start(struct tcp_sock *tp, struct state *s, __u32 reason,
 					    __u32 base_rtt, __u32 round_rtt)
 {
@@ -109,7 +62,6 @@ static __always_inline void exit_slow_start(struct tcp_sock *tp, struct state *s
 /* HyStart: Ha and Rhee, "Taming the elephants", 2011; what Linux made of it: hystart.rs. */
 
 #define LOW_WINDOW 16
-#define SAMPLES 8
 #define TRAIN_SPACING_US 2000
 
 static __always_inline __u32 stamp(struct state *s, __u64 now_us)
@@ -130,35 +82,17 @@ static __always_inline void follow_rounds(struct tcp_sock *tp, struct state *s)
 	s->round_rtt = 0;
 }
 
-/* Time that segmentation offload may add: four bursts at two windows each smoothed RTT. */
-static __always_inline __u32 cushion(struct tcp_sock *tp)
-{
-	__u64 bytes_per_rtt = 2ULL * tp->snd_cwnd * tp->mss_cache;
-	__u64 us = 262144ULL * (tp->srtt_us >> 3) / (bytes_per_rtt | !bytes_per_rtt);
-
-	return us < 1000 ? us : 1000;
-}
-
 /* The train that began with the round is as long as the path. */
 static __always_inline bool train_is_long(struct tcp_sock *tp, struct state *s)
 {
 	__u32 now = stamp(s, tp->tcp_mstamp);
-	__u32 longest;
 
 	if (!(s->generation & (TRAIN_HALF | TRAIN_CUSHIONED)))
 		return 0;
 	if (now - s->round_last_ack > TRAIN_SPACING_US)
 		return 0;
 	s->round_last_ack = now;
-	if (s->generation & TRAIN_HALF)
-		longest = s->min_rtt / 2;
-	else if (paced(tp))
-		longest = s->min_rtt + cushion(tp);
-	else
-		longest = (s->min_rtt + cushion(tp)) / 2;
-	if (s->generation & MILLISECONDS)
-		longest = longest / 1000 * 1000;
-	return now - s->round_start > longest;
+	return now - s->round_start > longest_train(tp, s->generation, s->min_rtt);
 }
 
 /* Highest RTT of a round that is no sign of a queue. */

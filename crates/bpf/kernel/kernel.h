@@ -147,6 +147,8 @@ struct bictcp {
 	__u32 delay_min;
 	__u8 sample_cnt;
 	__u8 found;
+	__u32 round_start;
+	__u32 last_ack;
 	__u32 curr_rtt;
 };
 

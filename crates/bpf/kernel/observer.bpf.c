@@ -43,11 +43,23 @@ struct record {
 	__u8 next_congestion_state;
 	__u8 found;
 	__u8 v6;
-	__u8 spare[7];
+	__u8 detector;
+	__u8 samples; /* RTTs of the round, at most SAMPLES */
+	__u8 spare[5];
 	__u8 remote[16];
 	char congestion[TCP_CA_NAME_MAX];
+	__u32 train_us; /* ABSENT: none */
+	__u32 longest_train_us;
 };
-_Static_assert(sizeof(struct record) == 144, "src/record.rs");
+_Static_assert(sizeof(struct record) == 152, "src/record.rs");
+
+/* What ends slow start before a loss does: detector. */
+#define DETECTOR_NONE 0
+#define DETECTOR_HYSTART 1
+#define DETECTOR_PLUS_PLUS 2
+#define DETECTOR_CSS 3 /* HyStart++ in conservative slow start */
+
+#define ABSENT 0xffffffff
 
 struct tcp_congestion_ops {
 	char name[TCP_CA_NAME_MAX];
@@ -94,27 +106,70 @@ static __always_inline bool is_cubic(const char *name)
 	       name[4] == 'c' && !name[5];
 }
 
-/* HyStart's finding, where the congestion control keeps one. */
-static __always_inline void read_found(struct record *record, struct inet_connection_sock *icsk)
+/* The train of acknowledgements that began with the round, and the longest that may be. */
+static __always_inline void tell_train(struct record *record, struct tcp_sock *tp, __u32 generation,
+				       __u32 min_rtt, __u32 start, __u32 last_ack)
 {
-	struct found *ours = (void *)icsk->icsk_ca_priv;
-	struct bictcp *cubic = (void *)icsk->icsk_ca_priv;
-	struct found found = {};
+	if (min_rtt)
+		record->longest_train_us = longest_train(tp, generation, min_rtt);
+	if (start && (__s32)(last_ack - start) >= 0)
+		record->train_us = last_ack - start;
+}
 
-	bpf_probe_read_kernel(&found, sizeof(found), ours);
-	if (found.magic == FOUND_MAGIC) {
-		record->found = found.reason;
-		record->base_rtt_us = found.base_rtt;
-		record->round_rtt_us = found.round_rtt;
-		return;
+/* One of our own. Once it has found something, the RTTs are those that it compared. */
+static __always_inline void tell_ours(struct record *record, struct tcp_sock *tp, struct state *s)
+{
+	bool found = s->found.reason != FOUND_NOTHING;
+
+	record->found = s->found.reason;
+	record->samples = s->samples;
+	record->round_rtt_us = s->round_rtt;
+	if (s->generation & PLUS_PLUS) {
+		record->detector = s->css ? DETECTOR_CSS : DETECTOR_PLUS_PLUS;
+		record->base_rtt_us = s->css ? s->baseline_rtt : s->last_round_rtt;
+	} else if (s->generation) {
+		record->detector = DETECTOR_HYSTART;
+		record->base_rtt_us = s->min_rtt;
+		tell_train(record, tp, s->generation, s->min_rtt, s->round_start,
+			   s->round_last_ack);
 	}
-	if (!bpf_core_type_exists(struct bictcp) || !is_cubic(record->congestion))
-		return;
+	if (found) {
+		record->base_rtt_us = s->found.base_rtt;
+		if (s->found.round_rtt)
+			record->round_rtt_us = s->found.round_rtt;
+	}
+}
+
+/* tcp_cubic. Rounds without a start: HyStart is switched off. */
+static __always_inline void tell_cubic(struct record *record, struct tcp_sock *tp,
+				       struct bictcp *cubic)
+{
+	__u32 start = BPF_CORE_READ(cubic, round_start);
+
 	record->found = BPF_CORE_READ(cubic, found);
+	record->samples = BPF_CORE_READ(cubic, sample_cnt);
 	record->base_rtt_us = BPF_CORE_READ(cubic, delay_min);
-	/* No RTT of the round before it has eight samples. */
-	if (BPF_CORE_READ(cubic, sample_cnt) >= 8)
+	if (record->samples)
 		record->round_rtt_us = BPF_CORE_READ(cubic, curr_rtt);
+	if (!start)
+		return;
+	record->detector = DETECTOR_HYSTART;
+	tell_train(record, tp, TRAIN_CUSHIONED, record->base_rtt_us, start,
+		   BPF_CORE_READ(cubic, last_ack));
+}
+
+/* HyStart's round and finding, where the congestion control keeps them. */
+static __always_inline void tell_hystart(struct record *record, struct tcp_sock *tp)
+{
+	void *private = tp->inet_conn.icsk_ca_priv;
+	struct state ours;
+
+	record->train_us = record->longest_train_us = ABSENT;
+	bpf_probe_read_kernel(&ours, sizeof(ours), private);
+	if (ours.found.magic == FOUND_MAGIC)
+		tell_ours(record, tp, &ours);
+	else if (bpf_core_type_exists(struct bictcp) && is_cubic(record->congestion))
+		tell_cubic(record, tp, private);
 }
 
 static __always_inline void tell(struct sock *sk, struct tcp_sock *tp, __u32 end, __u8 kind,
@@ -164,7 +219,7 @@ static __always_inline void tell(struct sock *sk, struct tcp_sock *tp, __u32 end
 	}
 	bpf_probe_read_kernel(record->congestion, sizeof(record->congestion),
 			      &icsk->icsk_ca_ops->name);
-	read_found(record, icsk);
+	tell_hystart(record, tp);
 	/* The reader comes by now and then: waking it up for each record would cost more. */
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }

@@ -28,4 +28,4 @@ pub use error::BpfError;
 #[cfg(feature = "kernel")]
 pub use observer::SenderObserver;
 #[cfg(any(feature = "kernel", test, fuzzing))]
-pub use record::{Found, Kind, Record};
+pub use record::{Detector, Found, Kind, Record};

@@ -53,10 +53,19 @@ pub struct Record {
     pub mss: u32,
     /// What HyStart found.
     pub found: Found,
-    /// The RTT that a delay test begins with, in microseconds; 0 for none.
+    /// The RTT that a delay test begins with, in microseconds; 0 for none. In conservative slow
+    /// start: cssBaselineMinRtt.
     pub base_rtt_us: u32,
-    /// The round's RTT in microseconds; 0 for none.
+    /// The round's smallest RTT so far in microseconds; 0 for none.
     pub round_rtt_us: u32,
+    /// What may end slow start before a loss does.
+    pub detector: Detector,
+    /// RTT samples of the round, at most eight.
+    pub samples: u8,
+    /// The train of acknowledgements that began with the round, in microseconds.
+    pub train_us: Option<u32>,
+    /// A longer train ends slow start. The kernel keeps no such figure: it is computed.
+    pub longest_train_us: Option<u32>,
     /// What the peer has announced last, in bytes.
     pub peer_window: u32,
     /// Congestion control, ended by zeros.
@@ -81,6 +90,19 @@ pub enum Kind {
     End,
 }
 
+/// What may end slow start before a loss does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detector {
+    /// Nothing that is known here.
+    None,
+    /// HyStart: the kernel's own, or one of ours.
+    Hystart,
+    /// HyStart++ (RFC 9406).
+    PlusPlus,
+    /// HyStart++ in conservative slow start.
+    Css,
+}
+
 /// What a congestion control's HyStart found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
@@ -100,10 +122,12 @@ pub enum Found {
 
 /// TCP_INFINITE_SSTHRESH
 const INFINITE: u32 = 0x7fff_ffff;
+/// No train.
+const ABSENT: u32 = u32::MAX;
 
 impl Record {
     /// Bytes of `struct record`.
-    pub(crate) const BYTES: usize = 144;
+    pub(crate) const BYTES: usize = 152;
     /// Where its kind stands.
     pub(crate) const KIND: usize = 100;
 
@@ -156,6 +180,15 @@ impl Record {
                 5 => Found::Css,
                 _ => Found::Something,
             },
+            detector: match bytes[105] {
+                1 => Detector::Hystart,
+                2 => Detector::PlusPlus,
+                3 => Detector::Css,
+                _ => Detector::None,
+            },
+            samples: bytes[106],
+            train_us: Some(word(144)).filter(|&train| train < ABSENT),
+            longest_train_us: Some(word(148)).filter(|&train| train < ABSENT),
             v6,
             remote: if v6 {
                 Ipv6Addr::from(address).into()

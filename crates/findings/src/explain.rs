@@ -284,6 +284,8 @@ impl Lab<'_, '_> {
         let missing = before.len()..seeds.len();
         let most = most.saturating_sub(missing.len() as u64);
         let mut wanted = vec![(parsed, missing)];
+        // Better fewer causes with advice than more without: one is tried with every seed.
+        let most = most.saturating_sub(seeds.len() as u64);
         for (index, trial) in trials.iter().enumerate() {
             // The first is confirmed whatever it costs.
             let worth = trial.score > LEAST || most >= 2 * each * (index as u64 + 1);
@@ -318,13 +320,17 @@ impl Lab<'_, '_> {
             let by_cause = || one.candidate.cause.cmp(&other.candidate.cause);
             inherent(one).cmp(&inherent(other)).then_with(by_score).then_with(by_cause)
         });
-        // Of two that are worth the same, one is what the other one comes to.
+        // Of two that are worth the same, one is what the other one comes to. A link that is given up
+        // takes all blocks of its time with it: without them there is no such time.
         for at in 1..trials.len() {
             let this = &trials[at];
             let general = |one: &Trial| {
+                let gives_up = this.candidate.cause == Cause::RadioLinkFailure
+                    && one.candidate.cause == Cause::RadioLoss;
                 one.class() == Class::Fault
                     && !one.candidate.cause.special()
-                    && one.score - this.score < 2.0 * MORE
+                    && (one.score - this.score < 2.0 * MORE
+                        || gives_up && this.score > one.score / 2.0)
             };
             let first = trials[..at].iter().position(general);
             if let Some(first) = first.filter(|_| this.candidate.cause.special()) {

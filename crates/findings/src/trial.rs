@@ -112,6 +112,10 @@ impl Trial {
         if self.candidate.cause == Cause::CongestionMix {
             self.effects.retain(|effect| !effect.metric.is_throughput() || effect.mean() > 0.0);
         }
+        // A queue that is too short loses throughput; how flows that are alike share it is chance.
+        if self.candidate.cause == Cause::ShortQueue {
+            self.effects.retain(|effect| effect.metric != Metric::Fairness);
+        }
         // A queue shows in what waits longest; the median is of what every request waits for.
         if self.candidate.cause == Cause::Bufferbloat {
             self.effects.retain(|effect| effect.metric != Metric::MedianPingRtt);

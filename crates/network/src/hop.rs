@@ -15,26 +15,35 @@ pub enum Hop {
     ProxyToUe,
     /// The path on which data goes on from the proxy to the server.
     ProxyToServer,
-    /// A UE's host: from the radio to the endpoint.
-    UeHost,
+    /// Behind the UEs' radios, down: from the radio to the endpoint.
+    ToUeHost,
+    /// The same, up: from the endpoint to the radio.
+    FromUeHost,
     /// The cells, both directions.
     Radio,
 }
 
 impl Hop {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::FromServer,
         Self::FromUe,
         Self::ProxyToUe,
         Self::ProxyToServer,
-        Self::UeHost,
+        Self::ToUeHost,
+        Self::FromUeHost,
         Self::Radio,
     ];
 
     /// The paths in the order of the results: all of one direction, then all of the other.
-    pub(crate) const PATHS: [Self; 4] =
-        [Self::FromServer, Self::ProxyToUe, Self::FromUe, Self::ProxyToServer];
+    pub(crate) const PATHS: [Self; 6] = [
+        Self::FromServer,
+        Self::ProxyToUe,
+        Self::ToUeHost,
+        Self::FromUeHost,
+        Self::FromUe,
+        Self::ProxyToServer,
+    ];
 
     /// The path that begins at the endpoint from which packets go in this direction.
     #[inline]
@@ -57,10 +66,15 @@ impl Hop {
     /// In which direction packets go through it; `None`: in both.
     pub const fn direction(self) -> Option<Direction> {
         match self {
-            Self::FromServer | Self::ProxyToUe | Self::UeHost => Some(Direction::Downlink),
-            Self::FromUe | Self::ProxyToServer => Some(Direction::Uplink),
+            Self::FromServer | Self::ProxyToUe | Self::ToUeHost => Some(Direction::Downlink),
+            Self::FromUe | Self::ProxyToServer | Self::FromUeHost => Some(Direction::Uplink),
             Self::Radio => None,
         }
+    }
+
+    /// It is behind the UEs' radios.
+    pub(crate) const fn is_ue_host(self) -> bool {
+        matches!(self, Self::ToUeHost | Self::FromUeHost)
     }
 
     /// Its place in [`ALL`](Self::ALL).
@@ -84,13 +98,46 @@ pub struct HopDeparture {
 /// Where a packet that left a hop goes, at the same instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Destination {
-    /// Into another hop.
-    Hop(Hop),
+    /// Into another path.
+    Path(Hop),
+    /// Into the radio, going in this direction.
+    Radio(Direction),
     /// To the proxy, going in this direction. What does not end there goes into
     /// [`Hop::from_proxy`].
     Proxy(Direction),
     /// To the endpoint at the end of this direction.
     Endpoint(Direction),
+}
+
+impl Destination {
+    /// Where packets go that have come over the backhaul, which is between path and radio.
+    pub const fn beyond_backhaul(direction: Direction) -> Self {
+        match direction {
+            Direction::Downlink => Self::Radio(direction),
+            Direction::Uplink => Self::Path(Hop::FromUe),
+        }
+    }
+
+    /// In which direction a packet that goes there crosses the backhaul, if it does.
+    #[inline]
+    pub const fn over_backhaul(self) -> Option<Direction> {
+        match self {
+            Self::Radio(Direction::Downlink) => Some(Direction::Downlink),
+            Self::Path(Hop::FromUe) => Some(Direction::Uplink),
+            _ => None,
+        }
+    }
+
+    /// The hop that it goes into, where it does not end there; `None` at an endpoint.
+    #[inline]
+    pub const fn hop(self) -> Option<Hop> {
+        match self {
+            Self::Path(hop) => Some(hop),
+            Self::Radio(_) => Some(Hop::Radio),
+            Self::Proxy(direction) => Some(Hop::from_proxy(direction)),
+            Self::Endpoint(_) => None,
+        }
+    }
 }
 
 /// Which hops have something to do, one bit each.

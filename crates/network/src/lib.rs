@@ -39,8 +39,10 @@ mod groups;
 mod hop;
 mod links;
 mod network;
+mod paths;
 mod radio;
 mod snapshot;
+mod ue_hosts;
 
 pub use capacity::Capacity;
 pub use groups::summarise_groups;

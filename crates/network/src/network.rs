@@ -2,26 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::{
-    Direction, Drop, DropReason, Duration, Instant, Journey, Journeys, Packet, Part, Site,
-};
-use airpath_path::{
-    Accounts, DelayConfig, Departure, Distribution, Jitter, LinkMeter, Path, StageConfig,
-    build_pair_accounted,
-};
+use airpath_base::{Direction, Drop, DropReason, Instant, Journey, Journeys, Packet, Site};
+use airpath_path::{Departure, LinkMeter};
 use airpath_queue::Load;
 use airpath_radio::cell::CellDeparture;
 use airpath_record::{Name, Names, Quantiles, RunSummary, Tables};
-use airpath_scenario::{NamedStage, RadioConfig, Scenario};
+use airpath_scenario::Scenario;
 
 use crate::capacity::Capacity;
 use crate::hop::{Destination, Hop, HopDeparture, HopSet};
 use crate::links::{self, LinkHistory, drop_event};
+use crate::paths::{PLACES, Paths, RADIO_PLACES, accounts, build_paths, parts, used};
 use crate::radio::{Radio, direction_of};
 use crate::snapshot::{LinkSnapshot, NetworkSnapshot};
-
-/// Paths by hop, in the order of [`Hop::ALL`]; some of them may be unused.
-type Paths = [Box<dyn Path>; 5];
+use crate::ue_hosts::UeHosts;
 
 /// Packets by path, stage and reason.
 type Drops = BTreeMap<(Hop, u32, DropReason), u64>;
@@ -30,24 +24,27 @@ type Drops = BTreeMap<(Hop, u32, DropReason), u64>;
 ///
 /// Hop by hop, as a driver with an event queue uses it: [`enter`](Self::enter) says which hop has
 /// something new, [`poll_path`](Self::poll_path) and [`poll_radio`](Self::poll_radio) what leaves
-/// one, and [`forward`](Self::forward) takes it on. All at once, as a [`Path`]: `enter`,
-/// [`next_event`](Self::next_event), [`poll`](Self::poll). Times never decrease; both ways give
-/// the same departures, because no part depends on when it is polled.
+/// one, and [`forward`](Self::forward) takes it on. All at once, as a
+/// [`Path`](airpath_path::Path): `enter`, [`next_event`](Self::next_event), [`poll`](Self::poll).
+/// Times never decrease; both ways give the same departures, because no part depends on when it is
+/// polled.
 pub struct Network {
     paths: Paths,
     /// There is a proxy: all of the paths are in use.
     proxied: bool,
     /// The last path down.
     to_ue: Hop,
-    /// The UEs' hosts take time.
-    hosted: bool,
+    /// Packets down and up meet something behind the UEs' radios.
+    hosted: [bool; 2],
+    /// What that is, without the paths themselves.
+    hosts: Option<UeHosts>,
     /// Hops that packets pass.
     used: HopSet,
     radio: Option<Box<Radio>>,
     /// Links by path, in the order in which they are observed.
     links: Vec<(Hop, LinkHistory)>,
     /// Names of all stages, by path.
-    stages: [Vec<Name>; 4],
+    stages: [Vec<Name>; 6],
     dropped: Drops,
     /// Of these, since the last sample.
     dropped_now: Drops,
@@ -55,8 +52,6 @@ pub struct Network {
     radio_dropped_now: BTreeMap<(u32, DropReason), u64>,
     /// Where packets spend their time, where somebody asked.
     journeys: Option<Journeys>,
-    /// Name of the UEs' hosts in tables.
-    host: Name,
 }
 
 /// A packet that reached an endpoint.
@@ -90,11 +85,21 @@ impl Network {
     ) -> Self {
         let parts = parts(scenario);
         let proxied = scenario.proxy.is_some();
-        let host = scenario.radio.as_ref().map_or(NO_HOST, host);
-        let hosted = host != NO_HOST;
-        let mut paths = build_sides(parts, host, proxied, seed, journeys.as_ref());
-        let stages =
+        let mut hosts = scenario.radio.as_ref().map(|radio| {
+            let accounts =
+                [Hop::ToUeHost, Hop::FromUeHost].map(|hop| accounts(journeys.as_ref(), hop));
+            UeHosts::new(radio, seed, accounts)
+        });
+        let behind = hosts.as_mut().map_or([None, None], |hosts| std::mem::take(&mut hosts.paths));
+        let hosted = [0, 1].map(|direction: usize| behind[direction].is_some());
+        let mut paths = build_paths(parts, behind, proxied, seed, journeys.as_ref());
+        let [down, up, beyond_down, beyond_up] =
             parts.map(|stages| stages.iter().map(|stage| names.add(&stage.name)).collect());
+        let [to_host, from_host] = Direction::BOTH.map(|direction| {
+            let stages = hosts.iter().flat_map(|hosts| &hosts.stages[direction]);
+            stages.map(|stage| names.add(&stage.name)).collect()
+        });
+        let stages: [Vec<Name>; 6] = [down, up, beyond_down, beyond_up, to_host, from_host];
         let mut links = Vec::new();
         for hop in Hop::PATHS {
             let stages: &Vec<Name> = &stages[hop.index()];
@@ -107,12 +112,12 @@ impl Network {
         if let (Some(radio), Some(journeys)) = (&mut radio, &journeys) {
             radio.account(journeys, RADIO_PLACES);
         }
-        let host = if journeys.is_some() { names.add("host") } else { Name(0) };
         Self {
             paths,
             proxied,
             to_ue: if proxied { Hop::ProxyToUe } else { Hop::FromServer },
             hosted,
+            hosts,
             used: used(proxied, hosted, radio.is_some()),
             radio,
             links,
@@ -121,7 +126,6 @@ impl Network {
             dropped_now: Drops::new(),
             radio_dropped_now: BTreeMap::new(),
             journeys,
-            host,
         }
     }
 
@@ -136,7 +140,6 @@ impl Network {
         let (hop, index) = (place.0 / PLACES, (place.0 % PLACES) as usize);
         match Hop::ALL.get(hop as usize)? {
             Hop::Radio => self.radio.as_ref()?.place(index),
-            Hop::UeHost => Some(self.host),
             hop => self.stages[hop.index()].get(index).copied(),
         }
     }
@@ -145,10 +148,12 @@ impl Network {
     pub fn capacities(&mut self, now: Instant, visit: &mut dyn FnMut(&Capacity)) {
         for hop in Hop::PATHS {
             let Some(direction) = hop.direction() else { continue };
+            let hosts = self.hosts.as_ref().filter(|_| hop.is_ue_host());
             self.paths[hop.index()].observe(now, &mut |meter| {
                 let place = Site(hop.index() as u32 * PLACES + meter.stage);
                 let bytes = meter.capacity_bytes;
-                visit(&Capacity { place, direction, ue: None, bytes, busy: None });
+                let ue = hosts.map(|hosts| hosts.stages[direction][meter.stage as usize].ue);
+                visit(&Capacity { place, direction, ue, bytes, busy: None });
             });
         }
         if let Some(radio) = &mut self.radio {
@@ -161,12 +166,18 @@ impl Network {
         if let Some(radio) = &mut self.radio {
             radio.add_flow(name, ue);
         }
+        if let Some(hosts) = &mut self.hosts {
+            hosts.add_flow(ue);
+        }
     }
 
     /// Makes room for so many flows, so that adding one takes no time.
     pub fn reserve_flows(&mut self, flows: usize) {
         if let Some(radio) = &mut self.radio {
             radio.reserve_flows(flows);
+        }
+        if let Some(hosts) = &mut self.hosts {
+            hosts.reserve_flows(flows);
         }
     }
 
@@ -178,14 +189,18 @@ impl Network {
         }
     }
 
-    /// An endpoint's packet enters the path that begins there, or the radio before it. Returns the
-    /// hop.
+    /// An endpoint's packet enters the path that begins there, or what is before it: the UE's host,
+    /// the radio. Returns the hop.
     #[inline(always)]
     pub fn enter(&mut self, now: Instant, hop: Hop, mut packet: Packet) -> Hop {
         if let Some(journeys) = &self.journeys {
             packet.journey = journeys.begin(now);
         }
         match &mut self.radio {
+            Some(_) if hop == Hop::FromUe && self.hosted[Direction::Uplink] => {
+                self.paths[Hop::FromUeHost.index()].enqueue(now, packet);
+                Hop::FromUeHost
+            }
             Some(radio) if hop == Hop::FromUe => {
                 radio.enqueue(now, Direction::Uplink, packet);
                 Hop::Radio
@@ -197,12 +212,16 @@ impl Network {
         }
     }
 
-    /// A packet that left a hop goes into `hop`.
+    /// A packet that left a hop goes on. At an endpoint it has arrived.
     #[inline(always)]
-    pub fn forward(&mut self, now: Instant, hop: Hop, packet: Packet) {
-        match &mut self.radio {
-            Some(radio) if hop == Hop::Radio => radio.enqueue(now, Direction::Downlink, packet),
-            _ => self.paths[hop.index()].enqueue(now, packet),
+    pub fn forward(&mut self, now: Instant, to: Destination, packet: Packet) {
+        match (to, &mut self.radio) {
+            (Destination::Radio(direction), Some(radio)) => radio.enqueue(now, direction, packet),
+            (Destination::Path(hop), _) => self.paths[hop.index()].enqueue(now, packet),
+            (Destination::Proxy(direction), _) => {
+                self.paths[Hop::from_proxy(direction).index()].enqueue(now, packet);
+            }
+            (Destination::Radio(_) | Destination::Endpoint(_), _) => {}
         }
     }
 
@@ -231,8 +250,11 @@ impl Network {
     #[inline]
     pub fn after_path(&self, path: Hop) -> Destination {
         match path {
-            Hop::UeHost => Destination::Endpoint(Direction::Downlink),
-            _ if self.radio.is_some() && path == self.to_ue => Destination::Hop(Hop::Radio),
+            Hop::ToUeHost => Destination::Endpoint(Direction::Downlink),
+            Hop::FromUeHost => Destination::Radio(Direction::Uplink),
+            _ if self.radio.is_some() && path == self.to_ue => {
+                Destination::Radio(Direction::Downlink)
+            }
             Hop::FromServer if self.proxied => Destination::Proxy(Direction::Downlink),
             Hop::FromUe if self.proxied => Destination::Proxy(Direction::Uplink),
             Hop::FromServer | Hop::ProxyToUe => Destination::Endpoint(Direction::Downlink),
@@ -245,9 +267,9 @@ impl Network {
     #[inline]
     pub fn after_radio(&self, direction: Direction) -> Destination {
         match direction {
-            Direction::Downlink if self.hosted => Destination::Hop(Hop::UeHost),
+            Direction::Downlink if self.hosted[direction] => Destination::Path(Hop::ToUeHost),
             Direction::Downlink => Destination::Endpoint(Direction::Downlink),
-            Direction::Uplink => Destination::Hop(Hop::FromUe),
+            Direction::Uplink => Destination::Path(Hop::FromUe),
         }
     }
 
@@ -283,15 +305,13 @@ impl Network {
     ) -> Option<Arrival> {
         loop {
             let HopDeparture { at, packet, to } = self.poll_departure(now)?;
-            let next = match to {
-                Destination::Hop(next) => next,
-                Destination::Proxy(direction) => Hop::from_proxy(direction),
-                Destination::Endpoint(direction) => {
-                    return Some(Arrival { at, packet, direction });
-                }
-            };
-            on_hop(at, next, &packet);
-            self.forward(at, next, packet);
+            if let Destination::Endpoint(direction) = to {
+                return Some(Arrival { at, packet, direction });
+            }
+            if let Some(next) = to.hop() {
+                on_hop(at, next, &packet);
+            }
+            self.forward(at, to, packet);
         }
     }
 
@@ -329,8 +349,8 @@ impl Network {
     /// and the name of the place where it happened.
     pub fn drain_drops(&mut self, on_drop: &mut dyn FnMut(Direction, Name, &Drop)) {
         for (direction, hops) in [
-            (Direction::Downlink, [Hop::FromServer, Hop::ProxyToUe]),
-            (Direction::Uplink, [Hop::FromUe, Hop::ProxyToServer]),
+            (Direction::Downlink, [Hop::FromServer, Hop::ProxyToUe, Hop::ToUeHost]),
+            (Direction::Uplink, [Hop::FromUeHost, Hop::FromUe, Hop::ProxyToServer]),
         ] {
             for hop in hops {
                 while let Some(drop) = self.paths[hop.index()].poll_drop() {
@@ -429,84 +449,5 @@ impl Network {
 fn forget(journeys: Option<&Journeys>, drop: &Drop) {
     if let (Some(journeys), Some(id)) = (journeys, drop.packet.journey) {
         journeys.forget(id);
-    }
-}
-
-/// Places of a hop, at most; a place is one of its stages, or a direction of a UE.
-const PLACES: u32 = 1 << 20;
-
-/// The first place of the radio.
-const RADIO_PLACES: Site = Site(Hop::Radio.index() as u32 * PLACES);
-
-/// The stages of each of [`Paths`].
-fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
-    let (before_down, before_up) = match &scenario.proxy {
-        Some(proxy) => (proxy.down.stages_before, proxy.up.stages_before),
-        None => (scenario.down.len(), scenario.up.len()),
-    };
-    let ((down, beyond_down), (up, beyond_up)) =
-        (scenario.down.split_at(before_down), scenario.up.split_at(before_up));
-    [down, up, beyond_down, beyond_up]
-}
-
-/// The hops that packets pass.
-fn used(proxied: bool, hosted: bool, radio: bool) -> HopSet {
-    let mut used = HopSet::default();
-    for direction in Direction::BOTH {
-        used.add(Hop::from_endpoint(direction));
-        if proxied {
-            used.add(Hop::from_proxy(direction));
-        }
-    }
-    if hosted {
-        used.add(Hop::UeHost);
-    }
-    if radio {
-        used.add(Hop::Radio);
-    }
-    used
-}
-
-/// A host that takes no time.
-const NO_HOST: DelayConfig = DelayConfig { base: Duration::ZERO, jitter: None };
-
-fn host(radio: &RadioConfig) -> DelayConfig {
-    let mean = radio.host_jitter;
-    let distribution = Distribution::Exponential { mean };
-    let jitter = Jitter { distribution, keep_order: true, together: true };
-    DelayConfig { base: radio.host_delay, jitter: (mean > Duration::ZERO).then_some(jitter) }
-}
-
-/// Builds [`Paths`], but for the host the two of each side of the proxy as a pair: the first part down and the last
-/// part up are the server's side, the others the UE's. Without a proxy all stages are one side.
-fn build_sides(
-    parts: [&[NamedStage]; 4],
-    host: DelayConfig,
-    proxied: bool,
-    seed: u64,
-    journeys: Option<&Journeys>,
-) -> Paths {
-    let accounts = |hop: Hop, all: Option<Part>| {
-        let first = Site(hop.index() as u32 * PLACES);
-        journeys.map(|journeys| Accounts { journeys: journeys.clone(), first, all })
-    };
-    let host = StageConfig::Delay(host);
-    let host_accounts = accounts(Hop::UeHost, Some(Part::Host));
-    let [host, _] =
-        build_pair_accounted([("host", &host)], [], seed, [host_accounts.as_ref(), None]);
-    let pair = |down: Hop, up: Hop| {
-        let stages = |hop: Hop| NamedStage::named(parts[hop.index()]);
-        let [down_accounts, up_accounts] = [down, up].map(|hop| accounts(hop, None));
-        let accounts = [down_accounts.as_ref(), up_accounts.as_ref()];
-        build_pair_accounted(stages(down), stages(up), seed, accounts)
-    };
-    if proxied {
-        let [from_server, to_server] = pair(Hop::FromServer, Hop::ProxyToServer);
-        let [to_ue, from_ue] = pair(Hop::ProxyToUe, Hop::FromUe);
-        [from_server, from_ue, to_ue, to_server, host]
-    } else {
-        let [down, up] = pair(Hop::FromServer, Hop::FromUe);
-        let [no_down, no_up] = pair(Hop::ProxyToUe, Hop::ProxyToServer);
-        [down, up, no_down, no_up, host]
     }
 }

@@ -33,8 +33,8 @@ pub fn build_pair_accounted<'a>(
     [down_accounts, up_accounts]: [Option<&Accounts>; 2],
 ) -> [Box<dyn Path>; 2] {
     let mut middleboxes = Middleboxes { known: Vec::new() };
-    let up = direction(up, seed, &mut middleboxes, up_accounts);
-    let down = direction(down, seed, &mut middleboxes, down_accounts);
+    let up = direction((None, 0), up, seed, &mut middleboxes, up_accounts);
+    let down = direction((None, 0), down, seed, &mut middleboxes, down_accounts);
     [down, up]
 }
 
@@ -43,7 +43,18 @@ pub fn build<'a>(
     stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
 ) -> Box<dyn Path> {
-    direction(stages, seed, &mut Middleboxes { known: Vec::new() }, None)
+    append((None, 0), stages, seed, None)
+}
+
+/// More stages behind those that a path has, none of them a middlebox: what there is, if there is
+/// any, and the number of the first of the new ones.
+pub fn append<'a>(
+    before: (Option<Box<dyn Path>>, u32),
+    stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
+    seed: u64,
+    accounts: Option<&Accounts>,
+) -> Box<dyn Path> {
+    direction(before, stages, seed, &mut Middleboxes { known: Vec::new() }, accounts)
 }
 
 /// Outward sides that were built, outermost last.
@@ -65,13 +76,13 @@ impl StageContext<'_> {
 }
 
 fn direction<'a>(
+    (mut path, first): (Option<Box<dyn Path>>, u32),
     stages: impl IntoIterator<Item = (&'a str, &'a StageConfig)>,
     seed: u64,
     middleboxes: &mut Middleboxes,
     accounts: Option<&Accounts>,
 ) -> Box<dyn Path> {
-    let mut path: Option<Box<dyn Path>> = None;
-    for (index, (name, stage)) in (0..).zip(stages) {
+    for (index, (name, stage)) in (first..).zip(stages) {
         let context = StageContext { index, name, seed };
         let wrapped = match path {
             // The first stage is compiled together with the wire it wraps.

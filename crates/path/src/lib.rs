@@ -11,6 +11,7 @@
 
 mod accounted;
 mod batch;
+mod branches;
 mod build;
 mod config;
 mod delay;
@@ -29,7 +30,8 @@ mod tunnel;
 
 pub use accounted::Accounts;
 pub use batch::Batch;
-pub use build::{build, build_pair, build_pair_accounted};
+pub use branches::{BranchOfFlow, Branches};
+pub use build::{append, build, build_pair, build_pair_accounted};
 pub use config::{
     Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, Jitter, LinkConfig, LossConfig,
     LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer, OuterIp,

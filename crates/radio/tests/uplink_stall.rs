@@ -21,8 +21,10 @@ use proptest::prelude::*;
 
 const K2: Duration = Duration::from_millis(2);
 const LARGEST_BLOCK: u64 = 3_000;
-/// Most that a report can cost: retxBSR-Timer, a long cycle, and the way to random access.
+/// Most that a report can cost: retxBSR-Timer, a long cycle, and random access.
 const PATIENCE: Duration = Duration::from_millis(60_000);
+/// Reports in a row that get lost: four in ten do, so one case in 10^12 has as many.
+const LOST_REPORTS: u64 = 30;
 
 const TABLE: &[u32] = &[0, 10, 100, 1_000, 10_000, 100_000];
 const FORMAT: BsrFormat =
@@ -54,6 +56,17 @@ struct Cell {
     arrivals: VecDeque<(Instant, u64)>,
     block_loss: f64,
     losses: Stream,
+}
+
+impl Configuration {
+    /// How long it may take until all is sent: where no scheduling request arrives, each report waits
+    /// for all that may be sent before random access.
+    fn patience(&self) -> Duration {
+        let apart = self.sr.occasions.map_or(Duration::ZERO, |occasions| {
+            self.sr.prohibit.unwrap_or(Duration::ZERO) + occasions.period()
+        });
+        PATIENCE + apart * (u64::from(self.sr.transmissions_max) * LOST_REPORTS)
+    }
 }
 
 impl Cell {
@@ -275,7 +288,7 @@ proptest! {
             let next = cell.next_event(now);
             prop_assert!(next.is_some(), "stalled at {:?} with {}", now, cell.bsr.available());
             now = next.unwrap().max(now);
-            prop_assert!(now < until + PATIENCE, "{} left at {:?}", cell.bsr.available(), now);
+            prop_assert!(now < until + configuration.patience(), "{} left at {:?}", cell.bsr.available(), now);
             cell.step(now);
             events += 1;
             prop_assert!(events < 100_000, "no progress at {:?}", now);

@@ -6,6 +6,7 @@
 //!
 //! It may use: `base`. Start reading at [`Tables`].
 
+mod acks;
 mod breakdown;
 mod column;
 mod reference;
@@ -13,6 +14,7 @@ mod summary;
 mod table;
 mod tables;
 
+pub use acks::AckRow;
 pub use breakdown::{Breakdown, DelayBreakdown, DelayPart, GoodputBreakdown, GoodputPart};
 pub use column::{Name, Names};
 pub use reference::tables_markdown;
@@ -22,6 +24,6 @@ pub use summary::{
 };
 pub use table::{RecordError, write_parquet};
 pub use tables::{
-    AckRow, EventRow, FlowRow, GroupRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioLogRow,
-    RadioRow, SampleRow, Tables,
+    EventRow, FlowRow, GroupRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioLogRow, RadioRow,
+    SampleRow, Tables,
 };

@@ -19,7 +19,7 @@ figure is measured.
 ";
 
 /// By the end of a column's name, quantiles aside.
-const SUFFIXES: [(&str, &str); 13] = [
+const SUFFIXES: [(&str, &str); 14] = [
     ("_ns", "ns"),
     ("_ms", "ms"),
     ("_s", "s"),
@@ -29,6 +29,7 @@ const SUFFIXES: [(&str, &str); 13] = [
     ("bytes_delivered", "bytes"),
     ("_packets", "packets"),
     ("_fraction", "share"),
+    ("_samples", "samples"),
     ("_count", "times"),
     ("segments_sent", "segments"),
     ("_retransmissions", "times"),

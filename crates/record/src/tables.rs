@@ -5,6 +5,7 @@ use arrow::compute::take_record_batch;
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 
+use crate::acks::{AckRow, Acks};
 use crate::column::{AboutTable, Name, Names};
 use crate::table::table;
 
@@ -61,30 +62,6 @@ table! {
         queue_delay_ms: Option<f64>,
         /// Dropped in the interval.
         dropped_packets: u64,
-    }
-}
-
-table! {
-    /// If `run.ack_table` is set, the table has one row for each acknowledgement that a TCP sender
-    /// received. If an emulation reads its sockets at intervals (`emulation.observer` is `poll`), it has one row
-    /// for each reading that found something acknowledged.
-    AckRow => Acks {
-        /// When it came.
-        time_ns: i64,
-        /// Flow.
-        flow: Name,
-        /// Payload acknowledged since the start.
-        acked_bytes: u64,
-        /// Congestion window after it was processed.
-        cwnd_segments: u32,
-        /// Slow start threshold after it was processed. Null: before the first congestion.
-        ssthresh_segments: Option<u32>,
-        /// Smoothed RTT. Null: before the first RTT.
-        srtt_ms: Option<f64>,
-        /// This acknowledgement's own RTT. Null: if it gave none.
-        rtt_ms: Option<f64>,
-        /// Segments in flight (RFC 6675 pipe).
-        inflight_segments: u32,
     }
 }
 

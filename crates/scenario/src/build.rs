@@ -180,7 +180,8 @@ fn stage_config(direction: Direction, stage: &Stage) -> Option<StageConfig> {
     })
 }
 
-fn queue(get: &Get<'_>) -> QueueConfig {
+/// The queue before a server.
+pub(crate) fn queue(get: &Get<'_>) -> QueueConfig {
     QueueConfig {
         packets: get.0.count("queue_packets").map(narrow),
         bytes: get.0.count("queue_bytes"),

@@ -102,6 +102,7 @@ const SETTINGS: &[Setting] = &[
     with("radio.channel", "at_end", "", &["radio.channel.file=channel.csv"]),
     with("radio.channel", "path_loss", "", &["radio.channel.model=process"]),
     with("radio.channel", "fading", "", &["radio.channel.model=process"]),
+    with("radio.host_link", "aqm", "", &["KEY.rate_mbps=3"]),
     with("radio.rrc", "initial_state", "", &["radio.preset=umts-hspa", "radio.rrc.pch=true"]),
     with("radio.rrc", "setup_state", "", &["radio.preset=umts-hspa"]),
 ];

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use airpath_base::{Direction, Duration, Rate};
-use airpath_path::StageConfig;
+use airpath_path::{LinkConfig, StageConfig};
 use airpath_radio::cell::{CellConfig, UeConfig};
 use airpath_radio::ran::RanConfig;
 use airpath_tcp::EndpointConfig;
@@ -242,10 +242,8 @@ pub struct RadioConfig {
     pub cells: Vec<String>,
     /// Names of the UEs, one or more, in file order; unique.
     pub ues: Vec<String>,
-    /// From a UE's radio to its TCP.
-    pub host_delay: Duration,
-    /// Mean of the exponential part on top of it.
-    pub host_jitter: Duration,
+    /// What lies between their radios and their TCP, in the order of these names.
+    pub hosts: Vec<UeHostConfig>,
     /// What they are, in the order of these names.
     pub ran: RanConfig,
 }
@@ -258,11 +256,30 @@ impl RadioConfig {
             preset: preset.to_owned(),
             cells: vec!["cell-0".to_owned()],
             ues: ues.iter().map(|&(name, _)| name.to_owned()).collect(),
-            host_delay: Duration::ZERO,
-            host_jitter: Duration::ZERO,
+            hosts: vec![UeHostConfig::default(); ues.len()],
             ran: RanConfig::alone(cell, &configs),
         }
     }
+}
+
+/// What lies between a UE's radio and its TCP.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UeHostConfig {
+    /// Down and up.
+    pub link: [HostLinkConfig; 2],
+    /// Down, from the end of that link to TCP.
+    pub delay: Duration,
+    /// Mean of the exponential part on top of it.
+    pub jitter: Duration,
+}
+
+/// One direction of the link between a UE's radio and its host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostLinkConfig {
+    /// Its rate and queue, if it limits.
+    pub limit: Option<LinkConfig>,
+    /// The delay behind them.
+    pub delay: Duration,
 }
 
 /// What a `[[flow]]` table says, or one of the several streams that it stands for.

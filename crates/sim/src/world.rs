@@ -155,14 +155,17 @@ impl World {
         let index = packet.flow.0 as usize;
         let flow = &mut self.flows[index];
         match to {
-            Destination::Hop(next) => {
-                self.network.forward(self.now, next, *packet);
+            Destination::Path(next) => {
+                self.network.forward(self.now, to, *packet);
                 sent.add(next);
             }
+            Destination::Radio(_) => {
+                self.network.forward(self.now, to, *packet);
+                sent.add(Hop::Radio);
+            }
             Destination::Proxy(direction) if flow.ignores_proxy() => {
-                let next = Hop::from_proxy(direction);
-                self.network.forward(self.now, next, *packet);
-                sent.add(next);
+                self.network.forward(self.now, to, *packet);
+                sent.add(Hop::from_proxy(direction));
             }
             Destination::Proxy(direction) | Destination::Endpoint(direction) => {
                 let at_proxy = matches!(to, Destination::Proxy(_));

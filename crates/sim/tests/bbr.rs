@@ -110,13 +110,15 @@ fn random_loss_at_10_gbit() {
     assert!(steady >= 9150.0, "{steady} Mb/s");
 }
 
-/// With the stock send buffer of Linux, which holds no more than two bandwidth-delay products here,
-/// STARTUP ends as soon as the rate no longer grows: a full send buffer is no idle application.
+/// The stock send buffer of Linux holds no more than two bandwidth-delay products here: its writer, woken
+/// when a third of it is free, finds nothing waiting, and is the limit of the delivery rate in each round.
+/// So v1 never leaves STARTUP, as the kernel's does not: Linux 6.18 has 139 Mb/s, an RTT of 101 ms in
+/// the median and 22,130 retransmissions. v3 leaves it because of the losses.
 #[test]
-fn a_full_send_buffer_does_not_keep_it_in_startup() {
+fn a_full_send_buffer_keeps_it_in_startup_as_in_linux() {
     let text = "
 [run]
-duration_s = 10
+duration_s = 8
 [[path.down]]
 stage = \"link\"
 rate_mbps = 200
@@ -131,14 +133,19 @@ delay_ms = 40
 kind = \"bulk\"
 profile = \"linux-6.18\"
 ";
-    // v3 leaves STARTUP because of the losses, too.
-    for (congestion, reason) in [("bbr", "full_pipe"), ("bbr3", "loss")] {
-        let flow = flow(text, &[&format!("flow.0.congestion={congestion}")]);
-        let exit = flow.slow_start_exit.as_ref().map(|exit| exit.reason);
-        assert_eq!(exit, Some(reason), "{congestion}");
-        let retransmitted = flow.retransmitted_segments.expect("counted");
-        assert!(retransmitted < 4_000, "{congestion}: {retransmitted}");
-    }
+    let v1 = flow(text, &["flow.0.congestion=bbr"]);
+    assert!(v1.slow_start_exit.is_none());
+    let near = |value: f64, seen: f64, share: f64| (value / seen - 1.0).abs() < share;
+    let goodput = v1.goodput_mbps.expect("it has run");
+    assert!(near(goodput, 139.2, 0.05), "{goodput}");
+    let rtt = v1.rtt_ms.expect("measured").p50;
+    assert!(near(rtt, 101.1, 0.1), "{rtt}");
+    let retransmitted = v1.retransmitted_segments.expect("counted");
+    assert!(near(retransmitted as f64, 22_130.0, 0.1), "{retransmitted}");
+    let v3 = flow(text, &["flow.0.congestion=bbr3"]);
+    assert_eq!(v3.slow_start_exit.as_ref().map(|exit| exit.reason), Some("loss"));
+    let retransmitted = v3.retransmitted_segments.expect("counted");
+    assert!(retransmitted < 4_000, "{retransmitted}");
 }
 
 /// A buffer of a twentieth of the bandwidth-delay product: v3 answers the losses that its probes

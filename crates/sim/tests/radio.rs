@@ -101,7 +101,7 @@ fn a_host_adds_its_time_to_every_ping() {
     let mut scenario = over(CellConfig::lte(LteCarrier::fdd_20_mhz()), ping);
     let rtt = |scenario: &Scenario| run(scenario).pings[0].rtt_ms.clone().expect("answers");
     let without = rtt(&scenario);
-    scenario.radio.as_mut().expect("there is one").host_delay = Duration::from_millis(3);
+    scenario.radio.as_mut().expect("there is one").hosts[0].delay = Duration::from_millis(3);
     let with = rtt(&scenario);
     for (with, without) in [(with.min, without.min), (with.mean, without.mean)] {
         assert!((with - without - 3.0).abs() < 0.01, "{with} after {without}");
@@ -115,7 +115,7 @@ fn a_hosts_jitter_has_its_mean() {
     scenario.run.duration = Duration::from_secs(300);
     let rtt = |scenario: &Scenario| run(scenario).pings[0].rtt_ms.clone().expect("answers");
     let without = rtt(&scenario);
-    scenario.radio.as_mut().expect("there is one").host_jitter = Duration::from_millis(3);
+    scenario.radio.as_mut().expect("there is one").hosts[0].jitter = Duration::from_millis(3);
     let with = rtt(&scenario);
     // 2,800 draws: three standard errors of the mean.
     assert!((with.mean - without.mean - 3.0).abs() < 0.17, "{with:?} after {without:?}");

@@ -6,7 +6,7 @@ use crate::event::{Event, EventKind};
 use crate::receiver::{CeCounters, MAX_WINDOW_SCALE, Receiver};
 use crate::sender::{self, Activity, LimitTimes, Sender, SenderCounters};
 use crate::timestamp::timestamp;
-use crate::{CongestionControl, EcnConfig, EndpointConfig, Window};
+use crate::{CongestionControl, EcnConfig, EndpointConfig, HystartSnapshot, Window};
 
 /// Options of a SYN: MSS, SACK permitted, timestamps, window scale (RFC 9293, 2018, 7323).
 const SYN_OPTIONS: u32 = 20;
@@ -205,7 +205,7 @@ impl Endpoint {
             self.sender.rtt.start_after_syn_loss();
         }
         self.sender.rtt.end_back_off();
-        self.sender.update_pacing();
+        self.sender.on_established();
         if timeouts > 1 && !self.first_syn_arrived(segment) {
             self.sender.start_after_syn_loss();
         }
@@ -433,6 +433,12 @@ impl Endpoint {
     /// Smoothed RTT.
     pub fn srtt(&self) -> Option<Duration> {
         self.sender.rtt.srtt()
+    }
+
+    /// HyStart or HyStart++ of a loss-based congestion control, for tables: what the next
+    /// acknowledgement finds. `None`: it has neither, or no RTT yet.
+    pub fn hystart(&self) -> Option<HystartSnapshot> {
+        self.sender.hystart()
     }
 
     /// RTT that the last acknowledgement gave, once: the next call says `None` until there is

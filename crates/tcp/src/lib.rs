@@ -25,8 +25,8 @@ pub use config::{
     SackCompressionConfig, SendMemoryConfig, SlowStartConfig, ValidationConfig,
 };
 pub use congestion::{
-    AckSample, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, LinuxCubic, LostSegment,
-    RateSample, Reno, SlowStartExit, State, Window,
+    AckSample, Bbr1, Bbr3, Congestion, CongestionControl, Cubic, HystartSnapshot, LinuxCubic,
+    LostSegment, RateSample, Reno, SenderSnapshot, SlowStartExit, State, Window,
 };
 pub use endpoint::Endpoint;
 pub use event::{Event, EventKind, SendLimit, SlowStartExitReason, UndoReason};

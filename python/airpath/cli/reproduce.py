@@ -47,9 +47,10 @@ def command(
 ) -> None:
     """Run published studies again and compare each figure with what was published.
 
-    A figure is reproduced if it is within its tolerance. It is under-specified if the source leaves
-    out what decides it; the note then names the choice and its range. Otherwise it is not
-    reproduced.
+    A value is reproduced if it is within its tolerance. It is calibrated if it chose a parameter,
+    and under-specified if a choice that the source leaves open moves it there and no other figure
+    away. A relation holds, holds only with a fault (explained-by), or is refuted. Both counts are
+    printed: of all figures, and of those that chose no parameter.
     """
     from airpath.runs import summary
     from airpath.runs.directories import check_file_target
@@ -81,19 +82,21 @@ def command(
 def table(study: Study, outcomes: Sequence[Outcome]) -> str:
     """Published against obtained, as aligned text."""
     from airpath.base.text import digits
+    from airpath.study.reproduce import counts, obtained_text
 
+    findings = [finding for outcome in outcomes for finding in outcome.findings]
     rows = [("figure", "published", "obtained", "95 % CI", "tolerance", "verdict")]
-    for outcome in outcomes:
-        figure = outcome.figure
-        bounds = outcome.ci95
+    for finding in findings:
+        figure = finding.figure
+        bounds = finding.ci95
         rows.append(
             (
                 figure.id.removeprefix(f"{study.id}/"),
                 figure.published_text(),
-                outcome.obtained_text(),
+                obtained_text(finding),
                 "" if bounds is None else f"{digits(bounds[0])} to {digits(bounds[1])}",
                 "" if figure.kind == "shape" else f"{figure.tolerance * 100:.0f} %",
-                outcome.verdict,
+                finding.verdict,
             )
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -104,6 +107,7 @@ def table(study: Study, outcomes: Sequence[Outcome]) -> str:
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  " + "  ".join(cells).rstrip())
-        if index and outcomes[index - 1].note:
-            lines.append(f"      {outcomes[index - 1].note}")
+        if index and findings[index - 1].note:
+            lines.append(f"      {findings[index - 1].note}")
+    lines.append(f"  {counts(outcomes).text()}")
     return "\n".join(lines)

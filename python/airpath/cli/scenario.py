@@ -19,13 +19,16 @@ app = typer.Typer(
 
 @app.command("list")
 def list_() -> None:
-    """List the shipped scenarios and radio presets with their titles."""
-    from airpath.scenario import parse, radio_presets, shipped_scenarios
+    """List the shipped scenarios, those of the studies, and radio presets with their titles."""
+    from airpath.scenario import load, parse, radio_presets, shipped_scenarios, study_scenarios
 
-    shipped, presets = shipped_scenarios(), radio_presets()
-    width = max((len(name) for name in (*shipped, *presets)), default=0)
+    shipped, studies, presets = shipped_scenarios(), study_scenarios(), radio_presets()
+    width = max((len(name) for name in (*shipped, *studies, *presets)), default=0)
     for name, text in shipped.items():
         output(f"{name:<{width}}  {parse(text, name).title}")
+    output("\nof studies")
+    for name in studies:
+        output(f"{name:<{width}}  {load(name).title}")
     output('\n[radio] preset = "…"')
     for name, title in presets.items():
         output(f"{name:<{width}}  {title}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from airpath.plots.breakdown import breakdown
 from airpath.plots.data import Comparison
 from airpath.plots.figure import Figure
+from airpath.plots.hystart import hystart
 from airpath.plots.links import links
 from airpath.plots.radio import radio
 from airpath.plots.rtt import rtt_distribution
@@ -25,6 +26,7 @@ def figures(runs: Sequence[Run]) -> list[Figure]:
     made = [
         breakdown(compared),
         timeline(compared),
+        *hystart(compared),
         seeds(compared),
         rtt_distribution(compared),
         radio(compared),

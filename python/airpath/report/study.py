@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from airpath.base.text import digits
 from airpath.report.render import page
 from airpath.runs.directories import replaced_file
+from airpath.study.reproduce import counts, obtained_text
+from airpath.study.verdicts import VERDICTS
 
 if TYPE_CHECKING:
     from airpath.study.definition import Figure, Study, Value
@@ -21,35 +23,38 @@ def write_study_report(results: Sequence[tuple[Study, Sequence[Outcome]]], path:
 
     studies = [_study(study, outcomes) for study, outcomes in results]
     title = studies[0]["title"] if len(studies) == 1 else "Published studies"
-    text = page("study.html.j2", title=title, studies=studies, version=_core.__version__)
+    text = page(
+        "study.html.j2", title=title, studies=studies, verdicts=VERDICTS, version=_core.__version__
+    )
     with replaced_file(path) as aside:
         aside.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    reproduced = sum(outcome.verdict == "reproduced" for outcome in outcomes)
     return {
         "id": study.id,
         "title": study.title,
         "source": study.source,
-        "score": f"{reproduced} of {len(outcomes)} figures reproduced",
+        "score": counts(outcomes).text(),
         "figures": [
             {
-                "name": _short(study, outcome.figure),
-                "how": outcome.figure.how,
-                "published": outcome.figure.published_text(),
+                "name": _short(study, finding.figure),
+                "how": finding.figure.how,
+                "published": finding.figure.published_text(),
                 "tolerance": ""
-                if outcome.figure.kind == "shape"
-                else f"{outcome.figure.tolerance * 100:.0f} %",
-                "obtained": outcome.obtained_text(),
+                if finding.figure.kind == "shape"
+                else f"{finding.figure.tolerance * 100:.0f} %",
+                "obtained": obtained_text(finding),
                 "ci95": ""
-                if outcome.ci95 is None
-                else f"{digits(outcome.ci95[0])} to {digits(outcome.ci95[1])}",
-                "verdict": outcome.verdict,
-                "note": outcome.note,
+                if finding.ci95 is None
+                else f"{digits(finding.ci95[0])} to {digits(finding.ci95[1])}",
+                "verdict": finding.verdict,
+                "note": finding.note,
             }
             for outcome in outcomes
+            for finding in outcome.findings
         ],
+        "parameters": study.parameters,
         "assumptions": study.assumptions,
         "effects": _effects(study, outcomes),
     }
@@ -57,7 +62,12 @@ def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def _effects(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """One row an alternative, one column a figure; marked where it meets the publication."""
-    shown = [outcome for outcome in outcomes if outcome.figure.kind == "value"]
+    shown = [
+        finding
+        for outcome in outcomes
+        for finding in outcome.findings
+        if finding.figure.kind == "value" and not finding.figure.left_out
+    ]
     values = {
         (effect.assumption, effect.alternative, effect.figure): effect.obtained
         for outcome in shown

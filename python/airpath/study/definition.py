@@ -24,6 +24,16 @@ how to read one; its format::
     ]
     figures = ["…"]             # optional: the figures that it concerns
 
+    [[parameter]]               # what was fitted
+    name = "the buffer of the base station"
+    value = "9 MB"
+    why = "…"
+    of = "the network"          # what has it: parameters are counted for each
+    chosen_by = "…"             # the figure, or the cell of one, that chose it and no other
+    key = "radio.rlc.buffer_bytes"      # optional: for tools/calibrate, with where to look
+    low = 1_000_000
+    high = 40_000_000
+
     [[figure]]
     id = "3g-latency/350k-rtt0-win10k"
     how = "…"                   # what the source says
@@ -37,12 +47,16 @@ how to read one; its format::
 
 A range whose two ends were measured has ``metric = ["…", "…"]``, one metric for each end, both
 judged. A figure of kind "shape" has ``shape = { compare = "…", … }`` instead of a published
-value; see ``airpath.study.relations``.
+value; see ``airpath.study.relations``. A figure that was published as several numbers has a
+``[[figure.cell]]`` for each, with a ``label`` and whatever differs from the figure; each is judged,
+and the figure is what its predictions are. An alternative with several ``set`` is a joint choice.
+A figure that the model cannot express, or a shape that was not judged, has ``left_out = "why"``.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -50,11 +64,13 @@ from typing import Any, TypeAlias
 from airpath.base.text import digits
 from airpath.base.toml import read_toml
 from airpath.errors import InputError
-
-STUDIES = Path(__file__).parents[1] / "studies"
+from airpath.scenario import STUDIES
 
 Value: TypeAlias = "float | tuple[float, float]"
 """What a figure obtains: a number, or the two ends of a range."""
+
+Published: TypeAlias = "float | str | Sequence[Published] | None"
+"""What was published: a number, the ends of a range, a number for each cell, or words."""
 
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -84,8 +100,9 @@ class Assumption:
     """Figures that it concerns; empty: all of the study."""
 
     def concerns(self, figure: str) -> bool:
-        """Whether it can move this figure."""
-        return not self.figures or figure in self.figures
+        """Whether it can move this figure, or this cell of one."""
+        parent = figure.rpartition("/")[0]
+        return not self.figures or figure in self.figures or parent in self.figures
 
 
 @dataclass(frozen=True)
@@ -107,10 +124,21 @@ class Figure:
     """The other variant, if the figure is by how many percent ``sets`` is above it."""
     scenario: str
     shape: dict[str, Any] = field(default_factory=dict, compare=False)
+    cells: tuple[Figure, ...] = ()
+    """The numbers that it consists of, if it was published as several."""
+    left_out: str = ""
+    """Why it is not judged; empty: it is."""
 
     @property
-    def published(self) -> float | list[float | None] | str | None:
-        """The number, the range, or in words what a shape says."""
+    def leaves(self) -> tuple[Figure, ...]:
+        """Its cells, or itself: what is judged and counted."""
+        return self.cells or (self,)
+
+    @property
+    def published(self) -> Published:
+        """The number, the range, those of the cells, or in words what a shape says."""
+        if self.cells:
+            return [cell.published for cell in self.cells]
         if self.kind == "shape":
             return self.how
         return self.low if self.low == self.high else [self.low, self.high]
@@ -119,6 +147,10 @@ class Figure:
         """The number or range with its unit; "shape" for a relation."""
         if self.kind == "shape":
             return "shape"
+        if self.cells:
+            return ", ".join(cell.published_text() for cell in self.cells)
+        if self.low is None and self.high is None:
+            return ""
         if self.low is None or self.high is None:
             word, bound = ("below", self.high) if self.low is None else ("above", self.low)
             return f"{word} {digits(bound or 0.0)} {self.unit}"
@@ -145,6 +177,24 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """What was fitted, and by which figure."""
+
+    name: str
+    value: str
+    why: str
+    of: str
+    """What has it: a network, a UE."""
+    chosen_by: str
+    """The figure, or the cell of one, that chose it."""
+    key: str | None = None
+    """Its key, by which ``tools/calibrate`` chooses it again."""
+    low: float = 0.0
+    """Where to look."""
+    high: float = 0.0
+
+
+@dataclass(frozen=True)
 class Study:
     """A published experiment."""
 
@@ -157,6 +207,16 @@ class Study:
     figures: tuple[Figure, ...]
     vary: tuple[tuple[str, float, float], ...] = ()
     """Keys that have another value for each seed, and the ends of their range."""
+    parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Figure, ...]:
+        """What is judged and counted: figures, or their cells."""
+        return tuple(leaf for figure in self.figures for leaf in figure.leaves)
+
+    def chose(self, figure: str) -> Parameter | None:
+        """The parameter that this figure or cell chose."""
+        return next((each for each in self.parameters if each.chosen_by == figure), None)
 
     def varied(self, seed: int) -> list[str]:
         """What a seed sets: values spread evenly over each range, whatever the seeds' number."""
@@ -191,12 +251,20 @@ def _study(data: dict[str, Any], directory: Path) -> Study:
     scenario = str(data.get("scenario", "scenario.toml"))
     figures = tuple(_figure(entry, scenario) for entry in data["figure"])
     ids = [figure.id for figure in figures]
+    leaves = [leaf.id for figure in figures for leaf in figure.leaves]
     varied = data.get("vary", {})
     assumptions = tuple(_assumption(entry) for entry in data.get("assumption", []))
     for assumption in assumptions:
         for figure in assumption.figures:
             if figure not in ids:
                 raise ValueError(f"assumption '{assumption.id}' names no figure '{figure}'")
+    parameters = tuple(_parameter(entry) for entry in data.get("parameter", []))
+    choosers = [parameter.chosen_by for parameter in parameters]
+    for chooser in choosers:
+        if chooser not in leaves:
+            raise ValueError(f"a parameter was chosen by '{chooser}', which is no figure")
+        if choosers.count(chooser) > 1:
+            raise ValueError(f"'{chooser}' cannot choose more than one parameter")
     return Study(
         id=str(data["id"]),
         title=str(data["title"]),
@@ -206,6 +274,17 @@ def _study(data: dict[str, Any], directory: Path) -> Study:
         assumptions=assumptions,
         figures=figures,
         vary=tuple((key, float(low), float(high)) for key, (low, high) in varied.items()),
+        parameters=parameters,
+    )
+
+
+def _parameter(entry: dict[str, Any]) -> Parameter:
+    keys = ("name", "value", "why", "of", "chosen_by")
+    return Parameter(
+        **{key: str(entry[key]).strip() for key in keys},
+        key=entry.get("key"),
+        low=float(entry.get("low", 0)),
+        high=float(entry.get("high", 0)),
     )
 
 
@@ -236,13 +315,16 @@ def _figure(entry: dict[str, Any], scenario: str) -> Figure:
     kind = str(entry.get("kind", "value"))
     if kind not in ("value", "shape"):
         raise ValueError(f"figure '{entry['id']}' has kind '{kind}'; there are value and shape")
+    left_out = str(entry.get("left_out", "")).strip()
+    cells = tuple(_cell(entry, cell, scenario) for cell in entry.get("cell", []))
+    judged = not left_out and not cells
     exact = entry.get("published")
     low, high = entry.get("low", exact), entry.get("high", exact)
-    if kind == "value" and low is None and high is None:
+    if judged and kind == "value" and low is None and high is None:
         raise ValueError(f"figure '{entry['id']}' has no published value")
-    if kind == "shape" and "shape" not in entry:
+    if judged and kind == "shape" and "shape" not in entry:
         raise ValueError(f"figure '{entry['id']}' has no shape to compare")
-    metrics = _metrics(entry, low, high) if kind == "value" else ()
+    metrics = _metrics(entry, low, high) if judged and kind == "value" else ()
     against = entry.get("against")
     return Figure(
         id=str(entry["id"]),
@@ -258,7 +340,17 @@ def _figure(entry: dict[str, Any], scenario: str) -> Figure:
         against=None if against is None else tuple(map(str, against)),
         scenario=str(entry.get("scenario", scenario)),
         shape=dict(entry.get("shape", {})),
+        cells=cells,
+        left_out=left_out,
     )
+
+
+def _cell(figure: dict[str, Any], cell: dict[str, Any], scenario: str) -> Figure:
+    """A cell of a figure: what the figure says, but for what the cell says."""
+    label = str(cell["label"])
+    shared = {key: value for key, value in figure.items() if key not in ("cell", "low", "high")}
+    name = f"{figure['id']}/{label.lower().replace(' ', '-')}"
+    return _figure({**shared, **cell, "id": name}, scenario)
 
 
 def _metrics(entry: dict[str, Any], low: object, high: object) -> tuple[str, ...]:

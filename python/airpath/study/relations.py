@@ -19,7 +19,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from airpath.base.text import digits
 from airpath.errors import InputError
@@ -33,25 +33,38 @@ class Measure(Protocol):
         """Each seed's value of a metric, with these sets on top of the figure's."""
 
 
-Relation = Callable[[dict[str, Any], Measure], tuple[bool, str]]
-"""Takes the ``shape`` table and how to measure; says whether it holds, and what was found."""
+class Judged(NamedTuple):
+    """Whether a relation holds, and what was found."""
+
+    holds: bool
+    note: str
+    explained_by: str = ""
+    """The fault without which it does not hold."""
 
 
-def judge_relation(figure: str, shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+Relation = Callable[[dict[str, Any], Measure], Judged]
+"""Takes the ``shape`` table and how to measure."""
+
+
+def judge_relation(figure: str, shape: dict[str, Any], measure: Measure) -> Judged:
     """Whether a relation holds, and what was found; ``figure`` is its name for messages."""
     compare = str(shape.get("compare", ""))
     if compare == "all":
         parts = [judge_relation(figure, part, measure) for part in shape["of"]]
-        return all(holds for holds, _ in parts), "; ".join(note for _, note in parts)
+        return Judged(
+            all(part.holds for part in parts),
+            "; ".join(part.note for part in parts),
+            ", ".join(part.explained_by for part in parts if part.explained_by),
+        )
     if compare not in RELATIONS:
         known = ", ".join([*RELATIONS, "all"])
         raise InputError(f"figure {figure}: no comparison '{compare}'; there are {known}")
-    holds, note = RELATIONS[compare](shape, measure)
+    judged = RELATIONS[compare](shape, measure)
     label = shape.get("label")
-    return holds, f"{label}: {note}" if label else note
+    return judged._replace(note=f"{label}: {judged.note}") if label else judged
 
 
-def _greater(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+def _greater(shape: dict[str, Any], measure: Measure) -> Judged:
     statistic = str(shape.get("statistic", "mean"))
     if statistic not in STATISTICS:
         known = ", ".join(STATISTICS)
@@ -65,23 +78,26 @@ def _greater(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
     this, than = over_seeds(shape["this"]), over_seeds(shape["than"])
     factor = float(shape.get("factor", 1.0))
     needed = "" if factor == 1.0 else f", needs {digits(factor)} times as much"
-    return this > than * factor, f"{digits(this)} against {digits(than)}{needed}"
+    return Judged(this > than * factor, f"{digits(this)} against {digits(than)}{needed}")
 
 
-def _at_most(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+def _at_most(shape: dict[str, Any], measure: Measure) -> Judged:
     path = shape["metric"]
     value = statistics.fmean(number(each, path) for each in measure(shape.get("set", []), path))
-    return value <= float(shape["limit"]), f"{digits(value)}, limit {digits(shape['limit'])}"
+    return Judged(
+        value <= float(shape["limit"]), f"{digits(value)}, limit {digits(shape['limit'])}"
+    )
 
 
-def _only(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
+def _only(shape: dict[str, Any], measure: Measure) -> Judged:
     found = Counter(str(value) for value in measure(shape.get("set", []), shape["metric"]))
     note = ", ".join(f"{value} {count}" for value, count in sorted(found.items()))
-    return set(found) <= set(shape["values"]), note
+    return Judged(set(found) <= set(shape["values"]), note)
 
 
-def _a_variant_meets_all(shape: dict[str, Any], measure: Measure) -> tuple[bool, str]:
-    found, rows = False, []
+def _a_variant_meets_all(shape: dict[str, Any], measure: Measure) -> Judged:
+    met: list[dict[str, Any]] = []
+    rows = []
     for variant in shape["variants"]:
         values = [
             statistics.fmean(
@@ -94,14 +110,17 @@ def _a_variant_meets_all(shape: dict[str, Any], measure: Measure) -> tuple[bool,
         ]
         limits = [float(condition["limit"]) for condition in shape["conditions"]]
         meets = all(value <= limit for value, limit in zip(values, limits, strict=True))
-        found = found or meets
+        met += [variant] * meets
         row = ", ".join(map(digits, values))
         rows.append(f"{variant['label']}: {row}{' (all met)' if meets else ''}")
     head = ", ".join(
         f"{condition['label']} at most {digits(condition['limit'])}"
         for condition in shape["conditions"]
     )
-    return found, f"{head}. {'; '.join(rows)}"
+    # A variant that sets nothing is no fault.
+    plain = any(not variant["set"] for variant in met)
+    explained = "" if plain else " or ".join(str(variant["label"]) for variant in met)
+    return Judged(bool(met), f"{head}. {'; '.join(rows)}", explained)
 
 
 def _deviation(values: list[float]) -> float:

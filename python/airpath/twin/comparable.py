@@ -114,9 +114,17 @@ def hosts_take_time(document: dict[str, Any]) -> list[str]:
     delays = [
         index for index, stage in enumerate(down) if stage["stage"] == "delay" and stage["enabled"]
     ]
+    more = {"host_delay_ms": HOST_MS, "host_jitter_ms": HOST_JITTER_MS}
+    # UEs that have values of their own.
+    own = [
+        f"radio.ue.{index}.{key}={ue[key] + added}"
+        for index, ue in enumerate(radio.get("ue", []))
+        for key, added in more.items()
+        if key in ue
+    ]
     return [
-        f"radio.host_delay_ms={radio.get('host_delay_ms', 0) + HOST_MS}",
-        f"radio.host_jitter_ms={radio.get('host_jitter_ms', 0) + HOST_JITTER_MS}",
+        *(f"radio.{key}={radio.get(key, 0) + added}" for key, added in more.items()),
+        *own,
         *(
             f"path.down.{index}.delay_ms={down[index]['delay_ms'] + SERVER_MS}"
             for index in delays[:1]

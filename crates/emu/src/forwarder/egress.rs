@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use airpath_base::{Direction, Ecn, FlowId, Instant, Packet, Payload};
-use airpath_network::{Destination, Hop, HopDeparture};
+use airpath_network::{Destination, HopDeparture};
 
 use super::{End, Forwarder, Left, direction_from};
 use crate::observation::journal::Entry;
@@ -96,17 +96,19 @@ impl Forwarder {
     fn poll(&mut self, now: Instant) -> Option<(Direction, HopDeparture)> {
         loop {
             let departure = self.network.poll_departure(now)?;
-            let hop = match departure.to {
-                Destination::Endpoint(direction) => return Some((direction, departure)),
-                Destination::Hop(hop) => hop,
-                Destination::Proxy(direction) => Hop::from_proxy(direction),
-            };
-            if self.tunnel.is_some() {
-                self.hand(departure.at, hop, &departure.packet);
-            } else {
-                self.capture_at_cell(departure.at, &departure.packet);
-                self.network.forward(departure.at, hop, departure.packet);
+            let HopDeparture { at, ref packet, to } = departure;
+            if let Destination::Endpoint(direction) = to {
+                return Some((direction, departure));
             }
+            match to.over_backhaul() {
+                Some(direction) if self.tunnel.is_some() => {
+                    self.hand(at, direction, packet);
+                    continue;
+                }
+                Some(_) => self.capture_at_cell(at, packet),
+                None => {}
+            }
+            self.network.forward(at, to, *packet);
         }
     }
 

@@ -71,7 +71,7 @@ impl Forwarder {
             }
         }
         let mut links = Vec::new();
-        for path in [Hop::FromServer, Hop::FromUe] {
+        for path in [Hop::FromServer, Hop::ToUeHost, Hop::FromUeHost, Hop::FromUe] {
             self.network.observe(path, now, &mut |meter| {
                 links.push(LinkReport {
                     id: meter.name.clone(),

@@ -1,7 +1,7 @@
 //! Through the tunnel: out of the model on one side of it, in again on the other.
 
 use airpath_base::{Direction, Ecn, Instant, Packet, Payload, Tunnel};
-use airpath_network::Hop;
+use airpath_network::Destination;
 
 use super::Forwarder;
 use crate::device::slab::SLOT_BYTES;
@@ -14,14 +14,13 @@ use crate::wire::packet::{Layout, complete, reopen_checksum};
 
 impl Forwarder {
     /// A packet leaves the model for the tunnel.
-    pub(super) fn hand(&mut self, at: Instant, hop: Hop, packet: &Packet) {
+    pub(super) fn hand(&mut self, at: Instant, direction: Direction, packet: &Packet) {
         let (Some(tunnel), Payload::Opaque(slot)) = (&mut self.tunnel, packet.payload) else {
             return;
         };
         let (slot, flow, size) = (slot as u32, packet.flow, packet.size);
-        let direction = if hop == Hop::Radio { Direction::Downlink } else { Direction::Uplink };
         if let Some(journal) = &mut self.journal {
-            journal.push(Entry::Handed { at, hop, flow, size });
+            journal.push(Entry::Handed { at, direction, flow, size });
         }
         let checksum = self.slab.checksum(slot);
         let bytes = self.slab.packet(slot);
@@ -73,16 +72,15 @@ impl Forwarder {
         let checksum = reopen_checksum(room);
         let slot = self.slab.keep(length, checksum);
         let (size, ecn) = (length as u32, header::ecn(packet));
-        let hop = if up { Hop::FromUe } else { Hop::Radio };
         if let Some(journal) = &mut self.journal {
-            journal.push(Entry::Reentered { at: now, hop, flow, size, ecn });
+            journal.push(Entry::Reentered { at: now, direction, flow, size, ecn });
         }
         let payload = Payload::Opaque(u64::from(slot));
         let packet = Packet { flow, size, ecn, tunnel: Tunnel::default(), journey: None, payload };
         if !up {
             self.capture_at_cell(now, &packet);
         }
-        self.network.forward(now, hop, packet);
+        self.network.forward(now, Destination::beyond_backhaul(direction), packet);
         Some(())
     }
 }

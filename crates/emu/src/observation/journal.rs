@@ -39,8 +39,8 @@ pub enum Entry {
     Handed {
         /// When.
         at: Instant,
-        /// The hop that it was on its way to.
-        hop: Hop,
+        /// The direction in which it went.
+        direction: Direction,
         /// To which flow the packet belongs.
         flow: FlowId,
         /// Bytes of the IP packet.
@@ -50,8 +50,8 @@ pub enum Entry {
     Reentered {
         /// When.
         at: Instant,
-        /// The hop that it entered.
-        hop: Hop,
+        /// The direction in which it went.
+        direction: Direction,
         /// To which flow the packet belongs.
         flow: FlowId,
         /// Bytes of the IP packet.
@@ -169,9 +169,10 @@ impl Journal {
                     }
                     network.enter(at, Hop::from_endpoint(direction), packet(flow, size, ecn));
                 }
-                Entry::Reentered { at, hop, flow, size, ecn } => {
+                Entry::Reentered { at, direction, flow, size, ecn } => {
                     again.advance_until(&mut network, tunnelled, at);
-                    network.forward(at, hop, packet(flow, size, ecn));
+                    let to = Destination::beyond_backhaul(direction);
+                    network.forward(at, to, packet(flow, size, ecn));
                 }
                 _ => continue,
             }
@@ -186,18 +187,12 @@ impl Journal {
         while let Some(due) = network.next_event().filter(|&due| due <= end) {
             while let Some(HopDeparture { at, packet, to }) = network.poll_departure(due) {
                 let (flow, size) = (packet.flow, packet.size);
-                let hop = match to {
-                    Destination::Endpoint(direction) => {
-                        self.push(Entry::Left { at, direction, flow, size });
-                        continue;
-                    }
-                    Destination::Hop(hop) => hop,
-                    Destination::Proxy(direction) => Hop::from_proxy(direction),
-                };
-                if tunnelled {
-                    self.push(Entry::Handed { at, hop, flow, size });
+                if let Destination::Endpoint(direction) = to {
+                    self.push(Entry::Left { at, direction, flow, size });
+                } else if let Some(direction) = to.over_backhaul().filter(|_| tunnelled) {
+                    self.push(Entry::Handed { at, direction, flow, size });
                 } else {
-                    network.forward(at, hop, packet);
+                    network.forward(at, to, packet);
                 }
             }
         }

@@ -142,6 +142,12 @@ const OFTEN: f64 = 0.15;
 /// The usual target of link adaptation.
 const USUAL_BLER: f64 = 0.1;
 
+/// The default of `radio.harq.max_transmissions`.
+const USUAL_TRANSMISSIONS: u32 = 4;
+
+/// HARQ gives up no block that it sends so often: 10 % each time leave one in 10^8.
+const PATIENT: u32 = 8;
+
 /// Blocks that fail: tried with the mean MCS, no more than the usual tenth failing the first time, and none
 /// the second time, so that the rate stays what it is.
 fn blocks(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
@@ -154,7 +160,12 @@ fn blocks(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         let bler = side.bler.unwrap_or(0.0);
         bler > OFTEN || side.lost_blocks > 0 || side.rlc_retransmissions > 0
     });
-    let (mut seen, mut sets, mut fixed) = (Vec::new(), Vec::new(), Vec::new());
+    let mut seen = Vec::new();
+    // Of each side: that blocks fail the first time, the MCS that they have, that they fail again.
+    let (mut first, mut fixed, mut again) = (Vec::new(), Vec::new(), Vec::new());
+    // That HARQ tries for longer.
+    let mut patient = Vec::new();
+    let mut usual = true;
     for side in failing {
         let Some(mcs) = side.mcs_mean else { continue };
         let up = side.id.ends_with(".up");
@@ -167,22 +178,32 @@ fn blocks(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
             side.rlc_retransmissions
         ));
         let adaptation = part("link_adaptation");
+        let bler = side.bler.unwrap_or(0.0);
+        usual &= bler <= OFTEN;
         fixed.push((format!("{adaptation}.fixed_mcs"), mcs.floor().to_string()));
-        let bler = side.bler.unwrap_or(0.0).min(USUAL_BLER);
-        sets.push((format!("{adaptation}.fixed_bler"), format!("{bler:.4}")));
-        sets.push((format!("{adaptation}.fixed_bler_retransmission"), "0".to_owned()));
-        sets.push((format!("{}.nack_to_ack", part("harq")), "0".to_owned()));
-        sets.push((format!("{}.max_transmissions", part("harq")), "4".to_owned()));
+        first.push((format!("{adaptation}.fixed_bler"), format!("{:.4}", bler.min(USUAL_BLER))));
+        again.push((format!("{adaptation}.fixed_bler_retransmission"), "0".to_owned()));
+        let harq = part("harq");
+        for (sets, most) in [(&mut again, USUAL_TRANSMISSIONS), (&mut patient, PATIENT)] {
+            sets.push((format!("{harq}.nack_to_ack"), "0".to_owned()));
+            sets.push((format!("{harq}.max_transmissions"), most.to_string()));
+        }
     }
-    if sets.is_empty() {
+    if seen.is_empty() {
         return;
     }
-    let of = |sets: &[(String, String)]| {
-        let sets: Vec<_> = sets.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+    let of = |sets: &[&[(String, String)]]| {
+        let all = sets.iter().flat_map(|sets| sets.iter());
+        let sets: Vec<_> = all.map(|(key, value)| (key.as_str(), value.clone())).collect();
         everywhere(observed, &sets)
     };
     // Where the outer loop has settings of its own, the MCS stays adaptive.
-    let removals = [of(&[&fixed[..], &sets].concat()), of(&sets)].concat();
+    let mut removals = [of(&[&fixed, &first, &again]), of(&[&first, &again])].concat();
+    if usual {
+        // A tenth that fails the first time is no fault: link adaptation wants it so. The second time
+        // each block gets through, or HARQ tries for longer.
+        removals.splice(0..0, [of(&[&again]), of(&[&patient])].concat());
+    }
     let (cause, subject) = (Cause::RadioLoss, "radio.harq".to_owned());
     let evidence = format!("{}.", seen.join(". "));
     all.push(Candidate { cause, subject, evidence, removals });

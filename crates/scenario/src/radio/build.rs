@@ -6,6 +6,7 @@ mod channel;
 mod mobility;
 mod procedures;
 
+use airpath_path::{LinkConfig, ServiceConfig};
 use airpath_radio::adaptation::{McsMode, OuterLoopConfig, ReportConfig};
 use airpath_radio::cell::{Access, CellConfig, UeConfig, UeLinkConfig, UeProcessing};
 use airpath_radio::channel::ChannelTrace;
@@ -16,9 +17,9 @@ use airpath_radio::scheduler::grants::{EstimateConfig, PeriodicGrant};
 use std::sync::Arc;
 
 use super::layers::Tables;
-use super::{Radio, preset_name};
+use super::{Radio, Ue, preset_name};
 use crate::get::Get;
-use crate::model::RadioConfig;
+use crate::model::{HostLinkConfig, RadioConfig, UeHostConfig};
 use crate::read::Fields;
 use crate::spec::HarqCombining;
 
@@ -32,21 +33,22 @@ pub(super) fn radio(radio: &Radio) -> RadioConfig {
         .zip(&cells[1..])
         .map(|(neighbour, cell)| ue(&neighbour.tables, &neighbour.cell, cell))
         .collect();
-    let (mut names, mut ues) = (Vec::new(), Vec::new());
+    let (mut names, mut ues, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
     for each in &radio.ues {
+        let host = host(each, &Get(&radio.fields));
         let mut in_cell = vec![ue(&each.tables, &radio.cell, &cells[0])];
         in_cell.extend_from_slice(&elsewhere);
         for name in each.names() {
             names.push(name);
             ues.push(MobileConfig { in_cell: in_cell.clone() });
+            hosts.push(host.clone());
         }
     }
     RadioConfig {
         preset: preset_name(&radio.fields).to_owned(),
         cells: radio.cells().map(str::to_owned).collect(),
         ues: names,
-        host_delay: Get(&radio.fields).time("host_delay_ms"),
-        host_jitter: Get(&radio.fields).time("host_jitter_ms"),
+        hosts,
         ran: RanConfig {
             cells,
             ues,
@@ -55,6 +57,20 @@ pub(super) fn radio(radio: &Radio) -> RadioConfig {
             measurements: mobility::measurements(radio.mobility.as_ref()),
         },
     }
+}
+
+/// What is behind a UE's radio.
+fn host(ue: &Ue, radio: &Get<'_>) -> UeHostConfig {
+    let time = |key: &str| ue.fields.time(key).unwrap_or_else(|| radio.time(key));
+    let link = ["host_link", "host_link_up"].map(|part| {
+        let get = Get(ue.tables.part(part));
+        let limit = get.0.rate("rate_mbps").map(|rate| LinkConfig {
+            service: ServiceConfig::Rate(rate),
+            queue: crate::build::queue(&get),
+        });
+        HostLinkConfig { limit, delay: get.time("delay_ms") }
+    });
+    UeHostConfig { link, delay: time("host_delay_ms"), jitter: time("host_jitter_ms") }
 }
 
 fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {

@@ -61,6 +61,8 @@ pub(super) fn read(
             true => layers::combine(&[&layer, tables], &own.tables, problems),
             false => layers::combine(&[&layer], &own.tables, problems),
         };
+        // A UE has one host, whichever cell it is in.
+        combined.parts.retain(|(name, _)| !name.starts_with("host_link"));
         combined.load_channels(directory, traces, problems);
         let names = neighbours.iter().map(|other| &other.fields).chain([radio]);
         for other in names.filter(|other| other.text("name") == fields.text("name")) {

@@ -5,6 +5,7 @@ mod access;
 mod bearer;
 mod cell;
 mod channel;
+mod host_link;
 mod link;
 mod mobility;
 mod state;
@@ -49,6 +50,7 @@ pub(crate) static PARTS: &[Part] = &[
     Part { name: "rrc", table: &state::RRC, up: None },
     Part { name: "ambr", table: &link::AMBR, up: None },
     Part { name: "processing", table: &state::PROCESSING, up: None },
+    Part { name: "host_link", table: &host_link::HOST_LINK, up: Some("host_link_up") },
 ];
 
 /// `[radio]`.
@@ -56,7 +58,7 @@ pub(crate) static RADIO: Table = Table {
     header: "[radio]",
     path: "radio",
     doc: "A cell and its UEs. The preset gives every value that the file does not give. A table \
-          of a direction (`channel`, `link_adaptation`, `harq`, `rlc`) holds for both directions; \
+          of a direction (`channel`, `link_adaptation`, `harq`, `rlc`, `host_link`) holds for both directions; \
           the table with `_up` says what is different in the uplink. A UE's own tables come \
           before those of `[radio]`, and those come before the preset's. Within each, the table \
           with `_up` comes first for the uplink.",
@@ -87,7 +89,7 @@ pub(crate) static RADIO: Table = Table {
                 ),
                 Key::new(
                     "host_delay_ms",
-                    Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1_000 * MS },
+                    HOST_TIME,
                     Default::Value("0"),
                     "Time from a UE's radio to its TCP: interrupt, driver, wake-up, or the USB of \
                      a tethered modem. In a simulation nothing else in the UE's host takes time, \
@@ -96,7 +98,7 @@ pub(crate) static RADIO: Table = Table {
                 ),
                 Key::new(
                     "host_jitter_ms",
-                    Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1_000 * MS },
+                    HOST_TIME,
                     Default::Value("0"),
                     "Mean of an exponential time that is added to `host_delay_ms`. All packets of \
                      a slot have the same, and the order is kept.",
@@ -105,6 +107,7 @@ pub(crate) static RADIO: Table = Table {
             ],
         },
         Group { variants: &[], rule: Rule::Each, keys: PART_KEYS },
+        Group { variants: &[], rule: Rule::Each, keys: HOST_KEYS },
         Group {
             variants: &[],
             rule: Rule::Each,
@@ -164,10 +167,32 @@ pub(crate) static UE: Table = Table {
                 ),
             ],
         },
+        Group {
+            variants: &[],
+            rule: Rule::Each,
+            keys: &[
+                Key::new(
+                    "host_delay_ms",
+                    HOST_TIME,
+                    Default::Absent("that of `[radio]`"),
+                    "`host_delay_ms` of this UE.",
+                ),
+                Key::new(
+                    "host_jitter_ms",
+                    HOST_TIME,
+                    Default::Absent("that of `[radio]`"),
+                    "`host_jitter_ms` of this UE.",
+                ),
+            ],
+        },
         super::subscription::USIM,
         Group { variants: &[], rule: Rule::Each, keys: PART_KEYS },
+        Group { variants: &[], rule: Rule::Each, keys: HOST_KEYS },
     ],
 };
+
+/// Of what is behind a UE's radio.
+const HOST_TIME: Kind = Kind::Time { unit: TimeUnit::Ms, min_ns: 0, max_ns: 1_000 * MS };
 
 const PART_KEYS: &[Key] = &[
     part("channel", "The quality of the radio."),
@@ -191,6 +216,12 @@ const PART_KEYS: &[Key] = &[
     part("rrc", "RRC states."),
     part("ambr", "Rate caps of the UE."),
     part("processing", "Processing times of the UE."),
+];
+
+/// Tables that a UE has once, whichever cell it is in.
+const HOST_KEYS: &[Key] = &[
+    part("host_link", "The link between the UE's radio and its host."),
+    part("host_link_up", "What is different in the uplink."),
 ];
 
 const fn part(name: &'static str, doc: &'static str) -> Key {

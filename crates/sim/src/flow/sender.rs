@@ -4,7 +4,7 @@ use airpath_base::{Duration, Histogram, Instant, Packet, Payload, Tunnel};
 use airpath_metrics::MeanRtt;
 use airpath_network::Hop;
 use airpath_record::{EventRow, Exit, LimitSeconds, Name};
-use airpath_tcp::{Endpoint, EndpointConfig, Event, EventKind, Window};
+use airpath_tcp::{Endpoint, EndpointConfig, Event, EventKind, HystartSnapshot, Window};
 
 use super::context::{Context, Identity};
 
@@ -18,6 +18,8 @@ pub(super) struct SenderRecorder {
     pub(super) time_outs: Vec<(Instant, Instant)>,
     /// RTT samples of the current sample interval.
     mean_rtt: MeanRtt,
+    /// At the last acknowledgement HyStart might still have ended slow start; only with `acks`.
+    hystart_was_active: bool,
 }
 
 /// Which sender is recorded, and where it is.
@@ -36,7 +38,7 @@ pub(super) struct RecordedSender {
 impl SenderRecorder {
     pub(super) fn new() -> Self {
         let (rtt, mean_rtt) = (Histogram::new(), MeanRtt::default());
-        Self { rtt, exit: None, time_outs: Vec::new(), mean_rtt }
+        Self { rtt, exit: None, time_outs: Vec::new(), mean_rtt, hystart_was_active: false }
     }
 
     /// An acknowledgement gave an RTT.
@@ -49,6 +51,14 @@ impl SenderRecorder {
     /// Mean RTT since the last call in ms.
     pub(super) fn take_mean_rtt_ms(&mut self) -> Option<f64> {
         self.mean_rtt.take_millis()
+    }
+
+    /// HyStart's state as a row of `acks` has it: until slow start ends, that acknowledgement
+    /// included.
+    pub(super) fn hystart(&mut self, sender: &Endpoint) -> Option<HystartSnapshot> {
+        let hystart = sender.hystart()?;
+        let was_active = std::mem::replace(&mut self.hystart_was_active, hystart.active);
+        (hystart.active || was_active).then_some(hystart)
     }
 
     /// Takes over what the sender has to tell.

@@ -289,11 +289,12 @@ impl TcpFlow {
         });
     }
 
-    fn record_ack(&self, rtt: Option<Duration>, context: &mut Context<'_>) {
+    fn record_ack(&mut self, rtt: Option<Duration>, context: &mut Context<'_>) {
         let Some(ends) = &self.ends else {
             return;
         };
         let window = ends.sender.window();
+        let hystart = self.recorder.hystart(&ends.sender).unwrap_or_default();
         context.tables.ack(AckRow {
             time_ns: context.now.as_nanos() as i64,
             flow: self.identity.name,
@@ -303,6 +304,12 @@ impl TcpFlow {
             srtt_ms: ends.sender.srtt().map(Duration::as_millis_f64),
             rtt_ms: rtt.map(Duration::as_millis_f64),
             inflight_segments: ends.sender.in_flight(),
+            round_min_rtt_ms: hystart.round_min_rtt.map(Duration::as_millis_f64),
+            round_rtt_threshold_ms: hystart.threshold.map(Duration::as_millis_f64),
+            round_samples: hystart.samples,
+            ack_train_ms: hystart.ack_train.map(Duration::as_millis_f64),
+            ack_train_limit_ms: hystart.ack_train_limit.map(Duration::as_millis_f64),
+            css: hystart.css,
         });
     }
 

@@ -16,6 +16,9 @@ pub trait CongestionControl: Debug + Send {
     /// Data was delivered. Tells if slow start ends here by the algorithm's own judgement.
     fn on_ack(&mut self, ack: &AckSample, window: &mut Window) -> Option<SlowStartExit>;
 
+    /// The handshake is over; it took this long if that was measured.
+    fn on_established(&mut self, _rtt: Option<Duration>, _window: &Window) {}
+
     /// Congestion: a loss was inferred from acknowledgements, or marked packets arrived (RFC 3168
     /// 6.1.2). Once per recovery. Sets ssthresh.
     fn on_congestion(&mut self, congestion: &Congestion, window: &mut Window);
@@ -68,6 +71,12 @@ pub trait CongestionControl: Debug + Send {
     /// What it is doing, for tables: a BBR state; empty if there is nothing to say.
     fn phase(&self) -> &'static str {
         ""
+    }
+
+    /// HyStart or HyStart++, for tables: what the next acknowledgement finds. `None`: it has
+    /// neither, or no RTT yet.
+    fn hystart(&self, _sender: &SenderSnapshot) -> Option<HystartSnapshot> {
+        None
     }
 }
 
@@ -194,6 +203,40 @@ impl SlowStartExit {
     pub(crate) const fn by(reason: SlowStartExitReason) -> Self {
         Self { reason, round_rtt: None, base_rtt: None }
     }
+}
+
+/// What of a sender the tests of HyStart depend on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SenderSnapshot {
+    /// cwnd and ssthresh.
+    pub window: Window,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Smoothed RTT.
+    pub srtt: Duration,
+    /// The sender paces.
+    pub paced: bool,
+}
+
+/// The round of HyStart (Ha and Rhee 2011) or HyStart++ (RFC 9406), and what its tests compare.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct HystartSnapshot {
+    /// It may still end this slow start.
+    pub active: bool,
+    /// Smallest RTT sample of the round (currentRoundMinRTT).
+    pub round_min_rtt: Option<Duration>,
+    /// The round's RTT above which the delay test ends slow start. HyStart++: the RTT from which
+    /// conservative slow start (CSS) begins; in CSS the one below which it ends
+    /// (cssBaselineMinRtt).
+    pub threshold: Option<Duration>,
+    /// RTT samples of the round, at most the eight with which its sampling is complete.
+    pub samples: Option<u32>,
+    /// The train of acknowledgements that began with the round: its length so far.
+    pub ack_train: Option<Duration>,
+    /// The length above which a train ends slow start.
+    pub ack_train_limit: Option<Duration>,
+    /// HyStart++ is in CSS; `None` for HyStart.
+    pub css: Option<bool>,
 }
 
 /// What the sender knows when it infers congestion.

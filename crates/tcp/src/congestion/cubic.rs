@@ -3,7 +3,10 @@
 use airpath_base::Instant;
 
 use super::slow_start::{SlowStart, Step};
-use super::{AckSample, Congestion, CongestionControl, SlowStartExit, Window};
+use super::{
+    AckSample, Congestion, CongestionControl, HystartSnapshot, SenderSnapshot, SlowStartExit,
+    Window,
+};
 use crate::CubicConfig;
 
 /// Window growth as a cubic function of the time since the last congestion.
@@ -131,6 +134,10 @@ impl CongestionControl for Cubic {
 
     fn phase(&self) -> &'static str {
         self.slow_start.phase()
+    }
+
+    fn hystart(&self, sender: &SenderSnapshot) -> Option<HystartSnapshot> {
+        self.slow_start.hystart(sender)
     }
 }
 

@@ -11,7 +11,10 @@ use airpath_base::{Duration, Instant};
 
 use super::cubic::cube_root;
 use super::slow_start::{SlowStart, Step};
-use super::{AckSample, Congestion, CongestionControl, SlowStartExit, Window};
+use super::{
+    AckSample, Congestion, CongestionControl, HystartSnapshot, SenderSnapshot, SlowStartExit,
+    Window,
+};
 use crate::CubicConfig;
 
 /// A new pace at the latest after this time.
@@ -132,6 +135,10 @@ impl CongestionControl for LinuxCubic {
 
     fn phase(&self) -> &'static str {
         self.slow_start.phase()
+    }
+
+    fn hystart(&self, sender: &SenderSnapshot) -> Option<HystartSnapshot> {
+        self.slow_start.hystart(sender)
     }
 }
 

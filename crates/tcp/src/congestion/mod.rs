@@ -10,7 +10,8 @@ mod slow_start;
 
 pub use bbr::{Bbr1, Bbr3};
 pub use control::{
-    AckSample, Congestion, CongestionControl, LostSegment, RateSample, SlowStartExit, State, Window,
+    AckSample, Congestion, CongestionControl, HystartSnapshot, LostSegment, RateSample,
+    SenderSnapshot, SlowStartExit, State, Window,
 };
 pub use cubic::Cubic;
 pub use linux_cubic::LinuxCubic;

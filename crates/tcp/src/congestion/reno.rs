@@ -1,7 +1,10 @@
 //! Reno (RFC 5681).
 
 use super::slow_start::{SlowStart, Step};
-use super::{AckSample, Congestion, CongestionControl, SlowStartExit, Window};
+use super::{
+    AckSample, Congestion, CongestionControl, HystartSnapshot, SenderSnapshot, SlowStartExit,
+    Window,
+};
 use crate::{GrowthUnit, Halved, RenoConfig};
 
 /// One segment per round trip; half after congestion.
@@ -45,5 +48,9 @@ impl CongestionControl for Reno {
 
     fn phase(&self) -> &'static str {
         self.slow_start.phase()
+    }
+
+    fn hystart(&self, sender: &SenderSnapshot) -> Option<HystartSnapshot> {
+        self.slow_start.hystart(sender)
     }
 }

@@ -177,10 +177,13 @@ impl Receiver {
         if let Some(held) = self.delay.interrupt(segment.seq, self.full) {
             self.hand_up(now, held, rtt);
         }
-        if arrival == Arrival::OutOfOrder {
-            self.note_above(segment);
-        } else {
-            self.read(now, segment);
+        match arrival {
+            Arrival::OutOfOrder => self.note_above(segment),
+            Arrival::FillsGap => {
+                self.window.note_above(self.reassembly.above());
+                self.read(now, segment);
+            }
+            Arrival::InOrder | Arrival::Duplicate => self.read(now, segment),
         }
         if arrival == Arrival::FillsGap || self.is_closed() {
             // What waited above the gap has been handed up before.
@@ -245,6 +248,7 @@ impl Receiver {
         if grows && self.window.on_segment_above(segment.len, self.reassembly.nxt) {
             self.delay.quicken_once();
         }
+        self.window.note_above(self.reassembly.above());
     }
 
     /// An acknowledgement may have been lost: so many are not delayed, as Linux has it.

@@ -10,6 +10,8 @@ pub(super) struct Reassembly {
     /// Next byte expected (RCV.NXT).
     pub(super) nxt: u64,
     out_of_order: Ranges,
+    /// Bytes in them.
+    above: u64,
     /// One offset in each of the ranges that grew last, newest first (RFC 2018 4).
     recent: [u64; MAX_SACK_BLOCKS],
     /// Since the last blocks were taken a third range pushed one out of the first two.
@@ -38,6 +40,7 @@ impl Reassembly {
         Self {
             nxt: 0,
             out_of_order: Ranges::default(),
+            above: 0,
             recent: [u64::MAX; MAX_SACK_BLOCKS],
             crowded: false,
             dsack: false,
@@ -73,7 +76,9 @@ impl Reassembly {
     fn keep(&mut self, start: u64, end: u64) -> Arrival {
         // Where the first part that was there already begins and ends.
         let (mut cursor, mut twice) = (start, None);
-        self.out_of_order.insert(start, end, |new, new_end| {
+        let Self { out_of_order, above, .. } = self;
+        out_of_order.insert(start, end, |new, new_end| {
+            *above += new_end - new;
             if new > cursor {
                 twice.get_or_insert((cursor, new));
             }
@@ -93,13 +98,13 @@ impl Reassembly {
     #[cold]
     fn close_gap(&mut self, end: u64) {
         self.nxt = end;
-        self.out_of_order.remove_below(self.nxt);
         while let Some((start, end)) = self.out_of_order.first() {
             if start > self.nxt {
                 break;
             }
             self.nxt = self.nxt.max(end);
-            self.out_of_order.remove_below(self.nxt);
+            self.above -= end - start;
+            self.out_of_order.remove_below(end);
         }
     }
 
@@ -132,6 +137,12 @@ impl Reassembly {
         recent[0] = start;
         recent[1..].iter_mut().zip(others).for_each(|(slot, &other)| *slot = other);
         self.recent = recent;
+    }
+
+    /// Bytes that wait above a gap.
+    #[inline]
+    pub(super) const fn above(&self) -> u64 {
+        self.above
     }
 
     /// There is something to say in blocks.

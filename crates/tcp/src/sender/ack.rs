@@ -6,7 +6,7 @@ use super::Sender;
 use super::recovery::Phase;
 use super::scoreboard::{Acked, Arrival};
 use crate::RtoEstimator;
-use crate::congestion::{AckSample, SlowStartExit, State};
+use crate::congestion::{AckSample, HystartSnapshot, SenderSnapshot, SlowStartExit, State};
 use crate::event::{Event, EventKind, SlowStartExitReason};
 use crate::timestamp::timestamp;
 
@@ -80,7 +80,7 @@ impl Sender {
         self.reduce_proportionally(acked.delivered, newly_lost, advanced);
         self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight });
         self.largest_window = self.largest_window.max(self.window.cwnd);
-        self.buffer.fill(self.stream());
+        self.buffer.note_acknowledgement();
         self.update_pacing();
         if self.is_finished() && progress {
             self.account_limit(now, None);
@@ -183,6 +183,16 @@ impl Sender {
         } else if !self.model_based && !self.window.in_slow_start() {
             self.leave_slow_start(now, SlowStartExit::by(SlowStartExitReason::Ssthresh));
         }
+    }
+
+    /// HyStart's state, for tables.
+    pub(crate) fn hystart(&self) -> Option<HystartSnapshot> {
+        self.congestion.hystart(&SenderSnapshot {
+            window: self.window,
+            mss: self.mss,
+            srtt: self.rtt.srtt().unwrap_or_default(),
+            paced: self.bursts.is_paced(),
+        })
     }
 
     /// Time since the peer's echo of a timestamp was sent, if there is one (RFC 7323 4.1).

@@ -8,6 +8,9 @@ const LARGEST: u64 = 65_160;
 /// Most memory that is free at once: above it the products below would not fit.
 const MOST_FREE: u64 = 1 << 47;
 
+/// A buffer that grows has room for this window at least, in segments (RFC 6928 2).
+const LEAST_WINDOW: u32 = 10;
+
 /// How much the application may write ahead of what is acknowledged.
 #[derive(Debug)]
 pub(super) struct SendBuffer {
@@ -27,8 +30,8 @@ struct Memory {
     written: u64,
     /// It found the buffer full and waits to be woken.
     waits: bool,
-    /// The largest cwnd so far, which the two below go by.
-    largest_window: f64,
+    /// Something was acknowledged, which may have made room for an application that waits.
+    freed: bool,
     /// What the buffer has grown to.
     size: u64,
     /// As much has to be free before an application that waits is woken.
@@ -48,10 +51,22 @@ pub(super) struct Stream {
     pub(super) largest_window: f64,
 }
 
+/// What an application did that came to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Write {
+    /// It does not write.
+    None,
+    /// It wrote behind data that was waiting to be sent.
+    Behind,
+    /// It wrote, and less than a segment was waiting.
+    Ahead,
+}
+
 impl SendBuffer {
     pub(super) fn new(config: &EndpointConfig, factor: Option<u32>) -> Self {
         let size = config.send_buffer;
-        let memory = config.send_memory.map(|config| Memory::new(config, size, factor));
+        let start = config.initial_window;
+        let memory = config.send_memory.map(|memory| Memory::new(memory, start, size, factor));
         Self { size, factor, mss: config.mss, memory }
     }
 
@@ -72,19 +87,44 @@ impl SendBuffer {
         stream.offered.min(stream.una.saturating_add(size))
     }
 
-    /// Room was made, or more is offered: the application writes, if it may.
+    /// An acknowledgement came.
     #[inline]
-    pub(super) fn fill(&mut self, stream: Stream) {
-        if self.memory.is_some() {
-            self.write(stream);
+    pub(super) fn note_acknowledgement(&mut self) {
+        if let Some(memory) = &mut self.memory {
+            memory.freed = true;
         }
     }
 
-    fn write(&mut self, stream: Stream) {
-        let Some(memory) = &mut self.memory else { return };
-        if stream.largest_window > memory.largest_window {
-            memory.grow(stream.largest_window, self.size, self.factor);
+    /// An application waits, and something was acknowledged since it was last looked for room; once.
+    #[inline]
+    pub(super) fn takes_freed(&mut self) -> bool {
+        let freed = |memory: &mut Memory| std::mem::take(&mut memory.freed) && memory.waits;
+        self.memory.as_mut().is_some_and(freed)
+    }
+
+    /// The application is seen to be idle when it writes again, not when its data has been sent.
+    pub(super) const fn tells_idleness(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// The application waits: there is to be room for as many of these windows as it grows to.
+    pub(super) fn grow(&mut self, cwnd: u32) {
+        if let Some(memory) = &mut self.memory {
+            memory.grow(cwnd, self.size, self.factor);
         }
+    }
+
+    /// Room was made, or more is offered: the application writes, if it may.
+    #[inline]
+    pub(super) fn fill(&mut self, stream: Stream) -> Write {
+        match self.memory {
+            None => Write::None,
+            Some(_) => self.write(stream),
+        }
+    }
+
+    fn write(&mut self, stream: Stream) -> Write {
+        let Some(memory) = &mut self.memory else { return Write::None };
         let overhead = u64::from(memory.config.burst_overhead);
         let unsent = memory.written.saturating_sub(stream.nxt);
         let used = memory.written.saturating_sub(stream.una)
@@ -92,29 +132,38 @@ impl SendBuffer {
         // Seen with Linux 6.18: a writer that waits sees no room before a third of the buffer is free.
         let free = memory.size.saturating_sub(used);
         if free == 0 || (memory.waits && free < memory.wakes_at) {
-            return;
+            memory.waits = memory.written < stream.offered;
+            return Write::None;
         }
         let room = free.min(MOST_FREE) * LARGEST / (LARGEST + overhead);
-        memory.written = stream.offered.min(memory.written.saturating_add(room.max(1)));
+        let before = memory.written;
+        memory.written = stream.offered.min(before.saturating_add(room.max(1)));
         memory.waits = memory.written < stream.offered;
+        match memory.written > before {
+            false => Write::None,
+            true if unsent < u64::from(self.mss) => Write::Ahead,
+            true => Write::Behind,
+        }
     }
 }
 
 impl Memory {
-    fn new(config: SendMemoryConfig, most: u64, factor: Option<u32>) -> Self {
-        let (written, waits, size, wakes_at) = (1, false, 0, 0);
-        let mut memory = Self { config, written, waits, largest_window: 0.0, size, wakes_at };
-        memory.grow(0.0, most, factor);
+    fn new(config: SendMemoryConfig, initial_window: u32, most: u64, factor: Option<u32>) -> Self {
+        let (written, size, wakes_at) = (1, 0, 0);
+        let mut memory = Self { config, written, waits: false, freed: false, size, wakes_at };
+        memory.grow(initial_window, most, factor);
         memory
     }
 
-    /// cwnd is larger than it was before.
-    fn grow(&mut self, largest_window: f64, most: u64, factor: Option<u32>) {
-        self.largest_window = largest_window;
-        self.size = factor.map_or(most, |factor| {
-            let segments = largest_window as u64 * u64::from(factor);
+    /// Room for a window of so many segments.
+    fn grow(&mut self, cwnd: u32, most: u64, factor: Option<u32>) {
+        let wanted = factor.map_or(most, |factor| {
+            let segments = u64::from(cwnd.max(LEAST_WINDOW)) * u64::from(factor);
             most.min(segments * u64::from(self.config.segment))
         });
-        self.wakes_at = self.size / u64::from(self.config.wake_divisor.max(1));
+        if wanted > self.size {
+            self.size = wanted;
+            self.wakes_at = wanted / u64::from(self.config.wake_divisor.max(1));
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::Sender;
 use super::recovery::Phase;
 use crate::{EndpointConfig, OffloadConfig, PacingConfig};
 
-/// Segments that leave unpaced at the start of a connection, as in Linux: the initial window.
+/// Segments at the start of a connection of which the last only makes the next one wait, as in Linux.
 const UNPACED: u64 = 10;
 /// A burst waits for a larger one only this long after the last. Seen with Linux 6.18 between 5 and
 /// 34 Mb/s: that is judged once for all that an acknowledgement lets out. Where acknowledgements come
@@ -101,15 +101,18 @@ impl Bursts {
         self.segments += 1;
         let alone = self.left == 0;
         self.left = self.left.saturating_sub(1);
-        let Some(rate) = self.rate.filter(|_| self.paced && self.segments > UNPACED) else {
+        if !self.paced {
             return;
-        };
+        }
         if self.next_at < now {
             self.credit = now - self.next_at;
             self.next_at = now;
         } else if alone {
             self.credit = Duration::ZERO;
         }
+        // Of the burst with which the unpaced ones are complete, all of it counts.
+        let unpaced = self.segments + u64::from(self.left) < UNPACED;
+        let Some(rate) = self.rate.filter(|_| !unpaced) else { return };
         let time = Duration::from_secs_f64(f64::from(bytes) / rate);
         // A burst that came late makes the next one wait for as little as half of its time.
         let caught_up = self.credit.min(time / 2);

@@ -63,7 +63,7 @@ impl Sender {
         self.note_usage(now, limit);
         // An application that waits for room in the send buffer has more to send (draft-ietf-ccwg-bbr
         // 4.1.2.4): what is delivered meanwhile tells what the path can do.
-        if limit == SendLimit::Application {
+        if limit == SendLimit::Application && !self.buffer.tells_idleness() {
             self.scoreboard.limited_by_application();
         }
         if limit != self.limits.current {

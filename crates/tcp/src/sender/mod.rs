@@ -20,7 +20,7 @@ use airpath_base::{Duration, Flags, Instant};
 use crate::congestion::{self, CongestionControl, SlowStartExit, Window};
 use crate::event::{Event, EventKind, SendLimit, SlowStartExitReason};
 use crate::{EndpointConfig, RecoveryConfig, RtoEstimator, RttEstimator, ValidationConfig};
-use buffer::SendBuffer;
+use buffer::{SendBuffer, Write};
 use burst::Bursts;
 use limits::{Limits, Usage};
 use probe::TailProbe;
@@ -238,6 +238,12 @@ impl Sender {
         self.update_pacing();
     }
 
+    /// The handshake is over, and measured if it could be.
+    pub(crate) fn on_established(&mut self) {
+        self.congestion.on_established(self.rtt.srtt(), &self.window);
+        self.update_pacing();
+    }
+
     /// More than one SYN of ours was lost (RFC 5681 3.1, RFC 6928 2).
     pub(crate) fn start_after_syn_loss(&mut self) {
         self.window.cwnd = self.window.cwnd.min(self.congestion.loss_window());
@@ -247,7 +253,40 @@ impl Sender {
     pub(crate) fn offer(&mut self, bytes: u64) {
         debug_assert!(!self.closed, "offered after close");
         self.offered = self.offered.saturating_add(bytes);
-        self.buffer.fill(self.stream());
+        self.write();
+    }
+
+    /// The application writes, if the send buffer has room. Returns whether it wrote.
+    fn write(&mut self) -> bool {
+        let wrote = self.buffer.fill(self.stream());
+        // draft-cardwell-iccrg-bbr-congestion-control-02 4.1.2.4: less than a segment was waiting to be
+        // sent, cwnd was not full and what was lost had been sent again. Seen with Linux 6.18: that is
+        // looked at when the application writes, also one that waited for room in a full send buffer.
+        if wrote == Write::Ahead
+            && self.scoreboard.pipe() < self.window.segments()
+            && !self.scoreboard.waits_to_resend()
+        {
+            self.scoreboard.limited_by_application();
+        }
+        wrote != Write::None
+    }
+
+    /// Nothing more can be sent for this reason, unless an application that waited for room in the
+    /// send buffer writes.
+    #[inline]
+    fn stop(&mut self, now: Instant, mut limit: SendLimit) -> Option<Piece> {
+        if self.buffer.takes_freed() {
+            let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+            self.buffer.grow(cwnd);
+            if self.write() && limit == SendLimit::SendBuffer {
+                match self.new_piece(now, cwnd, pipe) {
+                    Ok(piece) => return Some(self.send_new(now, piece)),
+                    Err(other) => limit = other,
+                }
+            }
+        }
+        self.note_limit(now, limit);
+        None
     }
 
     /// What the send buffer goes by.
@@ -348,12 +387,10 @@ impl Sender {
         let room = std::mem::take(&mut self.fast_retransmit) || pipe < cwnd;
         if self.scoreboard.waits_to_resend() {
             if !room {
-                self.note_limit(now, SendLimit::Cwnd);
-                return None;
+                return self.stop(now, SendLimit::Cwnd);
             }
             if self.bursts.waits(now) {
-                self.note_limit(now, SendLimit::Pacing);
-                return None;
+                return self.stop(now, SendLimit::Pacing);
             }
             if let Some(sent) = self.scoreboard.resend(now) {
                 return Some(self.sent_again(now, &sent));
@@ -361,10 +398,7 @@ impl Sender {
         }
         match self.new_piece(now, cwnd, pipe) {
             Ok(piece) => Some(self.send_new(now, piece)),
-            Err(limit) => {
-                self.note_limit(now, limit);
-                None
-            }
+            Err(limit) => self.stop(now, limit),
         }
     }
 

@@ -105,7 +105,7 @@ impl RateSampler {
 
     /// The application, not the network, is the limit; `in_flight` are those under way.
     pub(crate) fn limited_by_application(&mut self, in_flight: u32) {
-        self.app_limited_until = Some((self.delivered + u64::from(in_flight)).max(1));
+        self.app_limited_until = Some(self.delivered + u64::from(in_flight));
     }
 
     /// What the acknowledgement that was handed in segment by segment says.

@@ -436,8 +436,9 @@ impl Sender {
         // down for the same window of data already, RACK's successor states leave it.
         if !again && (was_open || !by_time || matches!(self.phase, Phase::Loss(_))) {
             self.begin_undo();
-            let congestion = self.congestion_now(now);
-            self.congestion.on_timeout(&congestion, &mut self.window);
+            self.tell_timeout(now);
+        } else if self.model_based {
+            self.tell_timeout(now);
         }
         if was_open && self.scoreboard.sacked() >= DUP_THRESH {
             self.scoreboard.forget_reordering();
@@ -445,14 +446,19 @@ impl Sender {
         let window = self.reordering_window();
         self.scoreboard.mark_lost_by_timeout(now, by_time.then_some(window));
         self.tell_losses(now);
-        if !self.model_based {
-            let least = self.congestion.loss_window();
-            let conserving = f64::from(self.scoreboard.pipe() + 1);
-            self.window.cwnd = if by_time { least.max(conserving) } else { least };
-        }
+        // What was sent a short while ago is still under way, and one segment more may be
+        // (draft-ietf-ccwg-bbr-06 5.6.4.4, BBROnEnterRTO(), for all that goes by time).
+        let least = self.congestion.loss_window();
+        let conserving = f64::from(self.scoreboard.pipe() + 1);
+        self.window.cwnd = if by_time { least.max(conserving) } else { least };
         self.phase = Phase::Loss(self.nxt);
         let asks = self.recovery.frto && (was_open || again);
         self.frto = if asks { Frto::Waiting } else { Frto::Off };
+    }
+
+    fn tell_timeout(&mut self, now: Instant) {
+        let congestion = self.congestion_now(now);
+        self.congestion.on_timeout(&congestion, &mut self.window);
     }
 
     /// RFC 5681's FlightSize, of which what limited transmit sent above cwnd is no part (3.2 (2)).

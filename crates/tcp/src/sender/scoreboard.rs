@@ -1,4 +1,6 @@
-//! The scoreboard: what is outstanding, what was SACKed, what is lost (RFC 6675, RFC 8985).
+//! The scoreboard: what is outstanding, and what was SACKed (RFC 6675).
+
+mod loss;
 
 use std::collections::VecDeque;
 
@@ -8,10 +10,7 @@ use super::rate::RateSampler;
 use crate::congestion::{LostSegment, RateSample};
 use crate::ranges::Ranges;
 
-/// RFC 5681 2, RFC 6675 2: duplicate acknowledgements that mean loss. For retransmissions, later
-/// transmissions that arrived (RFC 9002 6.1.1, kPacketThreshold): RFC 6675 alone leaves a lost
-/// retransmission to the timer.
-pub(crate) const DUP_THRESH: u32 = 3;
+pub(crate) use loss::DUP_THRESH;
 
 /// One transmitted segment, `[seq, end)` of sequence space.
 #[derive(Clone, Copy, Debug)]
@@ -114,13 +113,6 @@ pub(crate) struct Acked {
     pub(crate) sacked_sent: Option<(Instant, Instant)>,
     /// Something from before the time-out arrived that was sent once (RFC 5682 2.1 (3b)).
     pub(crate) original: bool,
-}
-
-/// Tells the sampler, which only model-based congestion control has, of a loss.
-fn note_lost(sampler: &mut Option<RateSampler>, index: usize, segment: &Sent) {
-    if let Some(sampler) = sampler {
-        sampler.lose(index, (segment.seq, segment.end));
-    }
 }
 
 impl Scoreboard {
@@ -305,196 +297,6 @@ impl Scoreboard {
             self.reordering = self.reordering.max(self.fack - lowest);
         }
         acked.delivered += sacked;
-    }
-
-    /// Marks what is lost by RFC 6675 4, IsLost(): `DUP_THRESH` discontiguous ranges, or more
-    /// than (`DUP_THRESH` - 1) segments' bytes, were SACKed above. Returns how many.
-    pub(crate) fn detect_loss(&mut self, mss: u32) -> u32 {
-        if self.sacked_ranges.is_empty() {
-            return 0;
-        }
-        let (mut bytes, mut ranges, mut bound) = (0, 0, None);
-        for (start, end) in self.sacked_ranges.descending() {
-            bytes += end - start;
-            ranges += 1;
-            if ranges >= DUP_THRESH || bytes > u64::from((DUP_THRESH - 1) * mss) {
-                bound = Some(start);
-                break;
-            }
-        }
-        let Some(bound) = bound.filter(|&bound| bound > self.judged) else {
-            return 0;
-        };
-        let first = self.segments.partition_point(|segment| segment.seq < self.judged);
-        self.judged = bound;
-        let mut marked = 0;
-        for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
-            if segment.seq >= bound {
-                break;
-            }
-            if !segment.sacked && !segment.lost && !segment.resent {
-                segment.lost = true;
-                marked += 1;
-                note_lost(&mut self.sampler, index, segment);
-            }
-        }
-        self.lose(marked)
-    }
-
-    /// Takes back retransmissions that were overtaken by [`DUP_THRESH`] later transmissions.
-    pub(crate) fn detect_lost_retransmissions(&mut self) {
-        while let Some(&(seq, order)) = self.under_way.front() {
-            if order + u64::from(DUP_THRESH) > self.latest.order {
-                break;
-            }
-            self.under_way.pop_front();
-            self.lose_retransmission(seq, order);
-        }
-    }
-
-    /// Marks lost, by RFC 8985 6.2 step 5, what was sent before a segment that has arrived and
-    /// is overdue by `reordering_window`. Returns how many segments, and how long to wait for the
-    /// next. The order of transmission counts, not that of sequence numbers: a retransmission that
-    /// has arrived judges the tail that was sent before it.
-    pub(crate) fn detect_loss_by_time(
-        &mut self,
-        now: Instant,
-        reordering_window: Duration,
-    ) -> (u32, Option<Duration>) {
-        let (patience, mut wait) = (self.latest.rtt + reordering_window, None);
-        let mut marked = 0;
-        // Without SACKed segments there is nothing to judge.
-        self.judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
-        // What was sent once was sent in the order of its numbers.
-        if self.judged < self.fack || self.latest.again {
-            let first = self.segments.partition_point(|segment| segment.seq < self.judged);
-            for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
-                if !segment.sacked && !segment.lost && !segment.resent {
-                    if segment.order > self.latest.order {
-                        break;
-                    }
-                    if segment.sent_at + patience > now {
-                        wait = Some(segment.sent_at + patience - now);
-                        break;
-                    }
-                    segment.lost = true;
-                    marked += 1;
-                    note_lost(&mut self.sampler, index, segment);
-                    self.resend_from = self.resend_from.min(segment.seq);
-                }
-                self.judged = segment.end;
-            }
-        }
-        self.lose(marked);
-        while let Some(&(seq, order)) = self.under_way.front() {
-            if order > self.latest.order {
-                break;
-            }
-            let index = self.segments.partition_point(|segment| segment.seq < seq);
-            if let Some(segment) = self.segments.get(index)
-                && segment.order == order
-                && segment.resent
-                && segment.sent_at + patience > now
-            {
-                let left = segment.sent_at + patience - now;
-                wait = Some(wait.map_or(left, |wait: Duration| wait.min(left)));
-                break;
-            }
-            self.under_way.pop_front();
-            marked += self.lose_retransmission(seq, order);
-        }
-        (marked, wait)
-    }
-
-    fn lose_retransmission(&mut self, seq: u64, order: u64) -> u32 {
-        let index = self.segments.partition_point(|segment| segment.seq < seq);
-        let Some(segment) = self.segments.get_mut(index) else {
-            return 0;
-        };
-        if segment.order != order || !segment.resent {
-            return 0;
-        }
-        segment.resent = false;
-        self.resent -= 1;
-        self.resend_from = self.resend_from.min(seq);
-        note_lost(&mut self.sampler, index, segment);
-        if segment.lost {
-            self.to_resend += 1;
-        } else {
-            // A probe (RFC 8985 7): not marked lost before.
-            segment.lost = true;
-            self.lose(1);
-        }
-        1
-    }
-
-    /// Marks the first outstanding segment lost (RFC 6582 3.2). Returns whether it was not yet.
-    pub(crate) fn mark_first_lost(&mut self) -> bool {
-        let Some(segment) = self.segments.front_mut() else {
-            return false;
-        };
-        let fresh = !segment.lost && !segment.sacked;
-        if fresh {
-            segment.lost = true;
-            let probing = std::mem::take(&mut segment.resent);
-            note_lost(&mut self.sampler, 0, segment);
-            self.resent -= u32::from(probing);
-            self.resend_from = 0;
-            self.lose(1);
-        }
-        fresh
-    }
-
-    /// `segments` that had no retransmission under way were marked.
-    fn lose(&mut self, segments: u32) -> u32 {
-        self.lost += segments;
-        self.to_resend += segments;
-        segments
-    }
-
-    /// The retransmission timer ran out: what was not SACKed is lost, retransmissions too. By
-    /// time, what is not overdue by the reordering window is not, but for the first (RFC 8985 6.3).
-    pub(crate) fn mark_lost_by_timeout(
-        &mut self,
-        now: Instant,
-        reordering_window: Option<Duration>,
-    ) {
-        let (mut marked, mut lost, mut resent) = (0, 0, 0);
-        for (index, segment) in self.segments.iter_mut().enumerate() {
-            if segment.sacked {
-                continue;
-            }
-            let recent = reordering_window
-                .is_some_and(|window| segment.sent_at + self.latest.rtt + window > now);
-            if !recent || index == 0 {
-                if !std::mem::replace(&mut segment.lost, true) {
-                    marked += 1;
-                    note_lost(&mut self.sampler, index, segment);
-                }
-                segment.resent = false;
-            }
-            lost += u32::from(segment.lost);
-            resent += u32::from(segment.resent);
-        }
-        self.lose(marked);
-        self.lost = lost;
-        self.resent = resent;
-        self.to_resend = self.segments.iter().filter(|one| one.lost && !one.resent).count() as u32;
-        self.duplicates = 0;
-        self.resend_from = 0;
-        if reordering_window.is_none() {
-            self.under_way.clear();
-            self.judged = self.segments.back().map_or(self.judged, |segment| segment.end);
-        }
-    }
-
-    /// The congestion was none: nothing is lost that has no retransmission under way.
-    pub(crate) fn unmark_lost(&mut self) {
-        for segment in &mut self.segments {
-            segment.lost = false;
-        }
-        (self.lost, self.to_resend) = (0, 0);
-        self.judged = 0;
     }
 
     /// The next segment to retransmit, marked as retransmitted at `now`.

@@ -232,3 +232,22 @@ fn after_a_timeout_cubic_starts_from_where_slow_start_ends() {
     let grown = windows[9] - windows[0];
     assert!((3.0..7.0).contains(&grown), "{windows:?}");
 }
+
+#[test]
+fn the_last_of_the_unpaced_segments_makes_the_next_one_wait() {
+    // Linux 6.18, `bbr` after a handshake of 3.33 s on a path of 70 ms: the eleventh segment leaves
+    // 0.118 s after the first ten, though the first was acknowledged after 0.07 s. At 0.99 times
+    // 10 x 2.885 segments each 3.33 s a segment takes 0.117 s.
+    let mut config = config();
+    config.congestion = CongestionConfig::Bbr1 { seed: 1 };
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..10);
+    end.tick(ms(1));
+    end.send(ack(1));
+    end.recv_nothing();
+    // 3.5 ms at a handshake of 100 ms.
+    end.tick(ms(2));
+    end.recv_nothing();
+    end.tick(ms(1));
+    assert!(end.recv_count() > 0);
+}

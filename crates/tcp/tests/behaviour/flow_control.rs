@@ -1,7 +1,9 @@
 //! The application's side: send buffer, Nagle, closing; the peer's window and its probes.
 
-use airpath_base::{Duration, Flags, Segment};
-use airpath_tcp::{LimitTimes, SendMemoryConfig};
+use std::sync::Arc;
+
+use airpath_base::{Duration, Flags, Instant, Segment};
+use airpath_tcp::{Endpoint, LimitTimes, SendMemoryConfig};
 
 use crate::script::*;
 
@@ -65,6 +67,34 @@ fn the_send_buffer_grows_by_the_memory_of_a_segment() {
     config.send_memory =
         Some(SendMemoryConfig { burst_overhead: 0, segment: 2304, wake_divisor: 3 });
     assert_eq!(Script::bulk(&config).written(), 10 * 2 * 2304);
+}
+
+/// Whether the samples of these segments are limited by the application that writes without end,
+/// into a buffer for 30 segments.
+fn app_limited(window: u32, acknowledged: impl IntoIterator<Item = u64>) -> Vec<bool> {
+    let mut config = config();
+    (config.initial_window, config.send_buffer) = (window, 30 * FULL);
+    config.send_memory =
+        Some(SendMemoryConfig { burst_overhead: 0, segment: MSS, wake_divisor: 3 });
+    let noted = Arc::default();
+    let noting = Box::new(Noting(Arc::clone(&noted)));
+    let end = Endpoint::connect(Instant::ZERO, &config).with_congestion_control(noting);
+    let mut end = Script::opened(end, &config);
+    end.offer(u64::MAX);
+    for segment in acknowledged {
+        end.tick(ms(1));
+        end.send(ack(segment));
+    }
+    noted.lock().unwrap().clone()
+}
+
+#[test]
+fn a_writer_that_finds_nothing_waiting_is_the_limit() {
+    // draft-ietf-ccwg-bbr 4.1.2.4. Linux 6.18: so is one that waited for room in the send buffer.
+    assert_eq!(app_limited(40, [10, 20, 30, 31, 40, 41]), [true; 6]);
+    // The first segments are sent as the writer comes; later something always waits behind cwnd.
+    let limited = app_limited(10, [1, 10, 11, 20, 30, 40]);
+    assert_eq!(limited, [true, true, false, false, false, false]);
 }
 
 #[test]

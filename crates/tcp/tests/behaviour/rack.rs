@@ -1,6 +1,7 @@
 //! RACK-TLP (RFC 8985): losses by time, probes for the tail.
 
-use airpath_tcp::{EndpointConfig, EventKind, LossDetection, RecoveryConfig};
+use airpath_base::Instant;
+use airpath_tcp::{Endpoint, EndpointConfig, EventKind, LossDetection, RecoveryConfig};
 
 use crate::script::*;
 
@@ -174,6 +175,23 @@ fn a_time_out_spares_what_was_sent_lately() {
     end.tick(end.next_timer().unwrap() - end.now);
     assert_eq!(end.counters().timeouts, 1);
     assert_eq!(end.recv().seq, at(1));
+}
+
+#[test]
+fn after_a_time_out_a_model_has_as_much_as_is_under_way_and_one_more() {
+    // draft-ietf-ccwg-bbr-06 5.6.4.4, BBROnEnterRTO()
+    let config = EndpointConfig { initial_window: 20, ..rack() };
+    let end = Endpoint::connect(Instant::ZERO, &config);
+    let end = end.with_congestion_control(Box::new(Noting::default()));
+    let mut end = Script::opened(end, &config);
+    end.offer(10 * u64::from(MSS));
+    end.tick(RTO - ms(20));
+    end.offer(5 * u64::from(MSS));
+    end.recv_segments(0..15);
+    end.tick(ms(20));
+    // The first ten are lost.
+    end.recv_segments([0]);
+    assert_eq!((end.cwnd(), end.in_flight()), (6, 6));
 }
 
 #[test]

@@ -5,11 +5,12 @@
 
 use std::collections::VecDeque;
 use std::ops::Deref;
+use std::sync::{Arc, Mutex};
 
 use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment, Timestamps};
 use airpath_tcp::{
-    BufferConfig, CongestionConfig, DelayedAckConfig, Endpoint, EndpointConfig, Event, EventKind,
-    RtoConfig, RtoEstimator,
+    AckSample, BufferConfig, Congestion, CongestionConfig, CongestionControl, DelayedAckConfig,
+    Endpoint, EndpointConfig, Event, EventKind, RtoConfig, RtoEstimator, SlowStartExit, Window,
 };
 
 pub(crate) const MSS: u32 = 1000;
@@ -55,6 +56,24 @@ pub(crate) fn config() -> EndpointConfig {
     }
 }
 
+/// A model-based congestion control that leaves cwnd as it is, and notes whether the delivery rates
+/// that it is told were limited by the application.
+#[derive(Debug, Default)]
+pub(crate) struct Noting(pub(crate) Arc<Mutex<Vec<bool>>>);
+
+impl CongestionControl for Noting {
+    fn on_ack(&mut self, ack: &AckSample, _: &mut Window) -> Option<SlowStartExit> {
+        self.0.lock().unwrap().extend(ack.rate.map(|rate| rate.app_limited));
+        None
+    }
+
+    fn on_congestion(&mut self, _: &Congestion, _: &mut Window) {}
+
+    fn is_model_based(&self) -> bool {
+        true
+    }
+}
+
 /// An endpoint and its clock.
 pub(crate) struct Script {
     pub(crate) end: Endpoint,
@@ -96,7 +115,12 @@ impl Script {
 
     /// An open connection at 100 ms, opened by the endpoint.
     pub(crate) fn open(config: &EndpointConfig) -> Self {
-        let mut script = Self::connect(config);
+        Self::opened(Endpoint::connect(Instant::ZERO, config), config)
+    }
+
+    /// The same of an endpoint that connects.
+    pub(crate) fn opened(end: Endpoint, config: &EndpointConfig) -> Self {
+        let mut script = Self::new(end);
         let syn = script.recv();
         assert!(syn.flags.has(Flags::SYN));
         script.tick(RTT);

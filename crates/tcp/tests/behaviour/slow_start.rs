@@ -203,6 +203,77 @@ fn acknowledgements_further_apart_are_no_train() {
     }
 }
 
+/// Acknowledges these, one each `spacing`; the state that is shown agrees with what HyStart does.
+fn followed(end: &mut Script, acked: impl Iterator<Item = u64>, spacing: Duration) -> Exit {
+    let mut sampled = false;
+    for acked in acked {
+        end.send(ack(acked));
+        let state = end.hystart().expect("it has seen an RTT");
+        let exit = exit(end);
+        // Another sample is compared once there are eight.
+        let rose = sampled && state.samples == Some(8) && state.round_min_rtt > state.threshold;
+        let long = state.ack_train > state.ack_train_limit;
+        let reason = exit.map(|exit| exit.0);
+        assert_eq!(rose, matches!(reason, Some(Delay | FallingMinimum)), "{acked}: {state:?}");
+        assert_eq!(long, reason == Some(AckTrain), "{acked}: {state:?}");
+        assert_eq!(state.active, exit.is_none());
+        if exit.is_some() {
+            return exit;
+        }
+        sampled = state.samples == Some(8);
+        end.tick(spacing);
+    }
+    None
+}
+
+#[test]
+fn what_is_shown_of_hystart_agrees_with_how_it_ends_slow_start() {
+    for (name, version) in VERSIONS {
+        let config = EndpointConfig { initial_window: 100, ..linux(version) };
+        let mut end = Script::bulk(&config);
+        assert_eq!(end.hystart(), None, "{name}: no RTT yet");
+        end.tick(RTT);
+        // 50 ms and the cushion.
+        let train = followed(&mut end, 1..=100, ms(1));
+        assert_eq!(train, Some((AckTrain, 151)), "{name}");
+        let mut end = Script::bulk(&config);
+        end.tick(RTT);
+        assert_eq!(followed(&mut end, 1..=100, Duration::ZERO), None, "{name}");
+        end.tick(RTT + ms(13));
+        let delay = followed(&mut end, 101..=200, Duration::ZERO).expect(name);
+        assert_eq!(delay.0, Delay, "{name}");
+        let state = end.hystart().expect(name);
+        assert_eq!(state.threshold, Some(RTT + RTT / 8), "{name}");
+        assert_eq!(state.round_min_rtt, Some(RTT + ms(13)), "{name}");
+    }
+}
+
+#[test]
+fn a_test_that_is_not_made_shows_nothing() {
+    let shown = |version: HystartConfig, window: u32| {
+        let config = EndpointConfig { initial_window: window, ..linux(version) };
+        let mut end = Script::bulk(&config);
+        end.tick(RTT);
+        end.send(ack(1));
+        end.hystart().expect("it has seen an RTT")
+    };
+    let version = HystartConfig::LINUX_6_14;
+    let (samples, train) = (|window| shown(version, window).samples, Some(Duration::ZERO));
+    assert_eq!([4, 15, 20].map(samples), [None, Some(0), Some(1)]);
+    assert_eq!(shown(version, 20).ack_train, train);
+    assert_eq!(shown(version, 4).ack_train, None);
+    assert_eq!(shown(version, 4).threshold, Some(RTT + RTT / 8));
+    let trains = shown(HystartConfig { delay: false, ..version }, 20);
+    assert_eq!((trains.threshold, trains.samples, trains.ack_train), (None, None, train));
+    let delays = shown(HystartConfig { ack_train: airpath_tcp::AckTrain::Off, ..version }, 20);
+    assert_eq!((delays.ack_train, delays.ack_train_limit), (None, None));
+    assert_eq!(delays.samples, Some(1));
+    let mut plain = Script::bulk(&config());
+    plain.tick(RTT);
+    plain.send(ack(1));
+    assert_eq!(plain.hystart(), None);
+}
+
 /// One full window, then five segments at a time each millisecond.
 fn requests(config: &EndpointConfig) -> Exit {
     let mut end = Script::open(&EndpointConfig { initial_window: 20, ..config.clone() });
@@ -301,6 +372,28 @@ fn hystart_pp_grows_a_fourth_as_fast_for_five_rounds_then_ends_slow_start() {
     // The rise that began it, from the round before.
     assert_eq!((*reason, *min_rtt, *round_rtt), (ConservativeSlowStart, ms(111), Some(ms(127))));
     assert_eq!(f64::from(*cwnd), end.window().ssthresh.floor());
+}
+
+#[test]
+fn what_is_shown_of_hystart_pp_is_what_it_compares() {
+    let mut end = Script::bulk(&plus_plus());
+    let mut acked = 0;
+    let mut state = |end: &mut Script, rtt| {
+        round_trip(end, &mut acked, ms(rtt));
+        let state = end.hystart().expect("HyStart++ has a state from the start");
+        (state.css, state.threshold, state.active)
+    };
+    assert_eq!(state(&mut end, 100), (Some(false), Some(ms(100) + ms(100) / 8), true));
+    // Two samples of the second flight belong to the round of the third.
+    for rtt in [111, 127] {
+        assert_eq!(state(&mut end, rtt), (Some(false), Some(ms(111) + ms(111) / 8), true));
+    }
+    // The rise has begun CSS, which ends below the RTT that began it.
+    assert_eq!(state(&mut end, 127), (Some(true), Some(ms(127)), true));
+    while end.window().in_slow_start() {
+        state(&mut end, 127);
+    }
+    assert_eq!(state(&mut end, 127), (Some(false), None, false));
 }
 
 #[test]

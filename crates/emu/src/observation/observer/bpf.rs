@@ -1,9 +1,9 @@
 //! Looks by BPF.
 
-use airpath_bpf::{Found as Finding, Kind as Reason, Record, SenderObserver};
+use airpath_bpf::{Detector, Found as Finding, Kind as Reason, Record, SenderObserver};
 use std::net::IpAddr;
 
-use super::observed::{Found, Kind, Observation, State, What, congestion_name};
+use super::observed::{Found, Kind, Observation, Round, State, What, congestion_name};
 use crate::EmuError;
 use crate::clock::tick;
 
@@ -90,8 +90,23 @@ fn seen(record: &Record, tick_ms: f64) -> Observation {
             },
             base_rtt_us: known(record.base_rtt_us),
             round_rtt_us: known(record.round_rtt_us),
+            round: round(record),
         },
     }
+}
+
+fn round(record: &Record) -> Option<Round> {
+    Some(Round {
+        css: match record.detector {
+            Detector::None => return None,
+            Detector::Hystart => None,
+            Detector::PlusPlus => Some(false),
+            Detector::Css => Some(true),
+        },
+        samples: record.samples.into(),
+        ack_train_us: record.train_us,
+        ack_train_limit_us: record.longest_train_us,
+    })
 }
 
 fn known(micros: u32) -> Option<u32> {

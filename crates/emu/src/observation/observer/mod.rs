@@ -7,6 +7,7 @@
 #[cfg(feature = "bpf")]
 mod bpf;
 mod diag;
+mod hystart;
 mod observed;
 mod rows;
 mod track;

@@ -66,7 +66,21 @@ pub(super) struct State {
 pub(super) struct Found {
     pub(super) what: What,
     pub(super) base_rtt_us: Option<u32>,
+    /// Of the round so far.
     pub(super) round_rtt_us: Option<u32>,
+    /// `None` without HyStart, and where nothing shows it.
+    pub(super) round: Option<Round>,
+}
+
+/// HyStart's round.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Round {
+    /// HyStart++ (RFC 9406) is in conservative slow start; `None` for HyStart.
+    pub(super) css: Option<bool>,
+    /// RTT samples, at most eight.
+    pub(super) samples: u32,
+    pub(super) ack_train_us: Option<u32>,
+    pub(super) ack_train_limit_us: Option<u32>,
 }
 
 #[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "only BPF sees all of it"))]

@@ -100,6 +100,7 @@ fn fill(row: &mut SampleRow, points: &[Point], origin_ns: u64) {
 }
 
 fn ack_row(flow: Name, point: &Point, origin_ns: u64) -> AckRow {
+    let hystart = point.hystart.unwrap_or_default();
     AckRow {
         time_ns: time(point.time_ns, origin_ns),
         flow,
@@ -109,6 +110,12 @@ fn ack_row(flow: Name, point: &Point, origin_ns: u64) -> AckRow {
         srtt_ms: point.state.srtt_us.map(millis),
         rtt_ms: point.rtt_us.map(millis),
         inflight_segments: point.state.in_flight,
+        round_min_rtt_ms: hystart.round_min_rtt_us.map(millis),
+        round_rtt_threshold_ms: hystart.threshold_us.map(millis),
+        round_samples: hystart.samples,
+        ack_train_ms: hystart.ack_train_us.map(millis),
+        ack_train_limit_ms: hystart.ack_train_limit_us.map(millis),
+        css: hystart.css,
     }
 }
 

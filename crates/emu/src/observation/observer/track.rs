@@ -2,6 +2,7 @@
 
 use airpath_base::Duration;
 
+use super::hystart::{self, Hystart};
 use super::observed::{Kind, Observation, State, What};
 
 /// What of a sender is kept in memory.
@@ -50,6 +51,7 @@ pub(super) struct Track {
     pub(super) last_ns: u64,
     /// Its handshake is over, or was before anybody looked.
     established: bool,
+    hystart: hystart::Follower,
     /// The connection is closed.
     pub(super) ended: bool,
     spacing_ns: u64,
@@ -62,6 +64,8 @@ pub(super) struct Point {
     pub(super) state: State,
     /// The acknowledgement's own RTT, if it had one.
     pub(super) rtt_us: Option<u32>,
+    /// While HyStart may end slow start, and when it has just done so.
+    pub(super) hystart: Option<Hystart>,
 }
 
 /// An event as tables have it.
@@ -102,6 +106,7 @@ impl Track {
             last_ns: first.time_ns,
             established: !matches!(first.kind, Kind::Begin | Kind::Congestion { .. })
                 || first.state.acked_bytes > 0,
+            hystart: hystart::Follower::default(),
             ended: false,
             spacing_ns: keep.spacing_ns,
         }
@@ -141,7 +146,8 @@ impl Track {
         self.check_for_undo(time_ns, &state);
         self.check_for_exit(time_ns, seen);
         let rtt_us = state.rtt_us.filter(|_| self.last.delivered != state.delivered);
-        let point = Point { time_ns, state, rtt_us };
+        let hystart = self.hystart.row(seen);
+        let point = Point { time_ns, state, rtt_us, hystart };
         if self.points.last().is_none_or(|last| time_ns >= last.time_ns + self.spacing_ns) {
             self.points.push(point);
         }
@@ -244,11 +250,12 @@ impl Track {
 }
 
 /// The kernel's CUBIC tells that HyStart ended slow start, not by which test: it was the delay if the
-/// round's RTT is above the smallest one by an eighth, at least 4 and at most 16 ms (Ha and Rhee 2011).
+/// RTT of a round with enough samples is above the threshold.
 fn hystart_reason(seen: &Observation) -> &'static str {
-    let highest = |base: u32| base.saturating_add((base / 8).clamp(4_000, 16_000));
-    match (seen.found.base_rtt_us, seen.found.round_rtt_us) {
-        (Some(base), Some(round)) if round > highest(base) => "delay",
+    let found = &seen.found;
+    let sampled = found.round.is_some_and(|round| round.samples >= hystart::SAMPLES);
+    match (found.base_rtt_us, found.round_rtt_us.filter(|_| sampled)) {
+        (Some(base), Some(round)) if round > hystart::highest(base) => "delay",
         _ => "ack_train",
     }
 }
@@ -258,7 +265,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::observation::observer::observed::Found;
+    use crate::observation::observer::observed::{Found, Round};
 
     const MS: u64 = 1_000_000;
 
@@ -279,8 +286,14 @@ mod tests {
     }
 
     fn found(what: What, base: u32, round: u32, seen: Observation) -> Observation {
-        let found = Found { what, base_rtt_us: Some(base), round_rtt_us: Some(round) };
-        Observation { found, ..seen }
+        let (base_rtt_us, round_rtt_us) = (Some(base), Some(round));
+        let round = Some(Round {
+            css: None,
+            samples: 8,
+            ack_train_us: Some(9_000),
+            ack_train_limit_us: Some(20_000),
+        });
+        Observation { found: Found { what, base_rtt_us, round_rtt_us, round }, ..seen }
     }
 
     fn track(all: &[Observation]) -> Track {
@@ -334,6 +347,60 @@ mod tests {
             ("ack_train", "delay")
         );
         assert_eq!(exit(400_000, 416_001).reason, "delay");
+    }
+
+    #[test]
+    fn hystart_is_shown_until_it_ends_slow_start() {
+        let at = |ms, cwnd, ssthresh, what, round| {
+            found(what, 40_000, round, seen(ms, Kind::Ack, cwnd, ssthresh))
+        };
+        // Each acknowledgement's state is seen at the next one.
+        let track = track(&[
+            at(5, 10, None, What::Nothing, 40_000),
+            at(6, 12, None, What::Nothing, 41_000),
+            at(7, 20, None, What::Nothing, 42_000),
+            at(8, 30, Some(30), What::Something, 45_001),
+            at(9, 31, Some(30), What::Something, 45_001),
+        ]);
+        let rows: Vec<_> = track.acks.iter().flatten().map(|row| row.hystart).collect();
+        let shown = Hystart {
+            round_min_rtt_us: Some(42_000),
+            threshold_us: Some(45_000),
+            samples: Some(8),
+            ack_train_us: Some(9_000),
+            ack_train_limit_us: Some(20_000),
+            css: None,
+        };
+        // Below 16 segments no test is made.
+        let small = Hystart { round_min_rtt_us: None, samples: None, ack_train_us: None, ..shown };
+        let exit = Hystart { round_min_rtt_us: Some(45_001), ..shown };
+        assert_eq!(rows, [Some(small), Some(shown), Some(exit), None]);
+        assert_eq!(track.exit.unwrap().reason, "delay");
+    }
+
+    #[test]
+    fn hystart_pp_is_shown_in_its_own_terms() {
+        let at = |ms, css, what| {
+            let ssthresh = (what != What::Nothing).then_some(30);
+            let mut seen = found(what, 40_000, 45_000, seen(ms, Kind::Ack, 30, ssthresh));
+            seen.found.round = seen.found.round.map(|round| Round { css: Some(css), ..round });
+            seen
+        };
+        let css = What::Exit("css");
+        let all = [(1, false, What::Nothing), (2, false, What::Nothing), (3, true, What::Nothing)];
+        let ended = [(4, false, css), (5, false, css)];
+        let all: Vec<_> =
+            all.iter().chain(&ended).map(|&(ms, css, what)| at(ms, css, what)).collect();
+        let track = track(&all);
+        let rows: Vec<_> = track
+            .acks
+            .iter()
+            .flatten()
+            .map(|row| row.hystart.map(|shown| (shown.css, shown.threshold_us, shown.ack_train_us)))
+            .collect();
+        let (slow_start, css) =
+            ((Some(false), Some(45_000), None), (Some(true), Some(40_000), None));
+        assert_eq!(rows, [Some(slow_start), Some(css), Some((Some(false), None, None)), None]);
     }
 
     #[test]

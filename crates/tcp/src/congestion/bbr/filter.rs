@@ -29,6 +29,46 @@ impl WindowedMax {
     }
 }
 
+/// The largest value of the last rounds by K. Nichols' filter: it keeps three values, so that of values
+/// that fall it forgets most. Once the largest is too old, that of rounds a quarter of the window later
+/// follows, or of half of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ThreeBest {
+    /// Falling values in the order of their rounds.
+    best: [(u64, f64); 3],
+}
+
+impl ThreeBest {
+    /// Takes a `value` of `round`, forgets those from more than `window` rounds ago.
+    pub(super) fn update(&mut self, round: u64, value: f64, window: u64) {
+        let new = (round, value);
+        let [first, second, third] = self.best;
+        let age = |(at, _): (u64, f64)| round - at;
+        if value >= first.1 || age(third) > window {
+            self.best = [new; 3];
+            return;
+        }
+        let second = if value >= second.1 { new } else { second };
+        let third = if value >= third.1 { new } else { third };
+        self.best = if age(first) > window && age(second) > window {
+            [third, new, new]
+        } else if age(first) > window {
+            [second, third, new]
+        } else if second.0 == first.0 && age(first) > window / 4 {
+            [first, new, new]
+        } else if third.0 == second.0 && age(first) > window / 2 {
+            [first, second, new]
+        } else {
+            [first, second, third]
+        };
+    }
+
+    /// The largest; 0 without values.
+    pub(super) const fn max(&self) -> f64 {
+        self.best[0].1
+    }
+}
+
 /// The largest value of this period and the one before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TwoPeriods {
@@ -82,6 +122,24 @@ mod tests {
                 prop_assert!(filter.best.len() as u64 <= window + 1);
             }
         }
+    }
+
+    #[test]
+    fn of_values_that_fall_three_are_kept() {
+        // Linux 6.18, the filter of `bbr`: the largest of round 0, then that of round 3 and of round 6.
+        let mut filter = ThreeBest::default();
+        let mut seen = Vec::new();
+        for round in 0..20u32 {
+            filter.update(round.into(), f64::from(100 - round), 10);
+            seen.push(filter.max());
+        }
+        let expected = [(100.0, 11), (97.0, 3), (94.0, 3), (89.0, 3)];
+        let expected = expected.iter().flat_map(|&(value, times)| vec![value; times]);
+        assert_eq!(seen, expected.collect::<Vec<_>>());
+        filter.update(20, 200.0, 10);
+        assert_eq!(filter.max(), 200.0);
+        filter.update(31, 50.0, 10);
+        assert_eq!(filter.max(), 50.0, "all are too old");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use airpath_base::{Duration, Instant};
 
-use crate::congestion::{AckSample, SlowStartExit, Window};
+use crate::congestion::{AckSample, HystartSnapshot, SenderSnapshot, SlowStartExit, Window};
 use crate::event::SlowStartExitReason;
 use crate::{AckTrain, HystartClock, HystartConfig, RoundStart};
 
@@ -114,12 +114,9 @@ impl Hystart {
         ack: &AckSample,
         window: &Window,
     ) -> Option<SlowStartExitReason> {
-        let longest = match self.config.ack_train {
-            AckTrain::Off => return None,
-            AckTrain::Half => min_rtt / 2,
-            AckTrain::Cushioned if ack.paced => min_rtt + cushion(ack, window),
-            AckTrain::Cushioned => (min_rtt + cushion(ack, window)) / 2,
-        };
+        let AckSample { mss, srtt, paced, .. } = *ack;
+        let sender = SenderSnapshot { window: *window, mss, srtt, paced };
+        let longest = self.longest_train(min_rtt, &sender)?;
         let now = self.config.clock.stamp(ack.now);
         if now.saturating_since(self.round.last_ack) > TRAIN_SPACING {
             return None;
@@ -127,6 +124,17 @@ impl Hystart {
         self.round.last_ack = now;
         let longest = self.config.clock.floor(longest);
         (now.saturating_since(self.round.start) > longest).then_some(SlowStartExitReason::AckTrain)
+    }
+
+    /// The length above which a train ends slow start; `None` without that test.
+    #[inline]
+    fn longest_train(&self, min_rtt: Duration, sender: &SenderSnapshot) -> Option<Duration> {
+        match self.config.ack_train {
+            AckTrain::Off => None,
+            AckTrain::Half => Some(min_rtt / 2),
+            AckTrain::Cushioned if sender.paced => Some(min_rtt + cushion(sender)),
+            AckTrain::Cushioned => Some((min_rtt + cushion(sender)) / 2),
+        }
     }
 
     /// Even the smallest of the round's RTTs is well above the connection's smallest.
@@ -153,6 +161,25 @@ impl Hystart {
             Some(SlowStartExitReason::Delay)
         }
     }
+
+    /// What the next acknowledgement finds; `None` before the first RTT.
+    pub(super) fn snapshot(&self, sender: &SenderSnapshot) -> Option<HystartSnapshot> {
+        let min_rtt = self.min_rtt?;
+        let HystartConfig { clock, delay, .. } = self.config;
+        let large = sender.window.cwnd >= LOW_WINDOW;
+        let Round { start, last_ack, samples, rtt, .. } = self.round;
+        let begun = large && start > Instant::ZERO;
+        let limit = self.longest_train(min_rtt, sender).map(|longest| clock.floor(longest));
+        Some(HystartSnapshot {
+            active: !self.done && sender.window.in_slow_start(),
+            round_min_rtt: rtt,
+            threshold: delay.then(|| highest(min_rtt)),
+            samples: (large && delay).then_some(samples),
+            ack_train: limit.filter(|_| begun).map(|_| last_ack.saturating_since(start)),
+            ack_train_limit: limit,
+            css: None,
+        })
+    }
 }
 
 /// Highest RTT of a round that is no sign of a queue.
@@ -162,9 +189,9 @@ fn highest(min_rtt: Duration) -> Duration {
 
 /// Time that segmentation offload may add. In slow start Linux paces, or would pace, at two windows
 /// each smoothed RTT.
-fn cushion(ack: &AckSample, window: &Window) -> Duration {
-    let bytes_per_rtt = 2.0 * window.cwnd * f64::from(ack.mss);
-    let seconds = CUSHION_BYTES * ack.srtt.as_secs_f64() / bytes_per_rtt;
+fn cushion(sender: &SenderSnapshot) -> Duration {
+    let bytes_per_rtt = 2.0 * sender.window.cwnd * f64::from(sender.mss);
+    let seconds = CUSHION_BYTES * sender.srtt.as_secs_f64() / bytes_per_rtt;
     Duration::from_secs_f64(seconds).min(MAX_CUSHION)
 }
 
@@ -235,13 +262,13 @@ mod tests {
 
     #[test]
     fn the_cushion_is_four_bursts_at_twice_the_window_per_rtt() {
-        let rtt = Duration::from_millis(1);
+        let (srtt, paced) = (Duration::from_millis(1), false);
         let window = |cwnd| Window { cwnd, ssthresh: f64::INFINITY };
-        let ack = sample(Instant::ZERO, 1, rtt);
-        assert_eq!(cushion(&ack, &window(100.0)), MAX_CUSHION);
+        let sender = SenderSnapshot { window: window(100.0), mss: 1000, srtt, paced };
+        assert_eq!(cushion(&sender), MAX_CUSHION);
         // 262,144 bytes at 524,288 bytes/ms.
-        let ack = AckSample { mss: 1024, ..ack };
-        assert_eq!(cushion(&ack, &window(256.0)), Duration::from_micros(500));
+        let sender = SenderSnapshot { window: window(256.0), mss: 1024, ..sender };
+        assert_eq!(cushion(&sender), Duration::from_micros(500));
     }
 
     #[test]

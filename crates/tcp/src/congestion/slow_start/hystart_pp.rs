@@ -4,7 +4,7 @@
 use airpath_base::Duration;
 
 use super::pace::Pace;
-use crate::congestion::{AckSample, SlowStartExit};
+use crate::congestion::{AckSample, HystartSnapshot, SenderSnapshot, SlowStartExit};
 use crate::event::SlowStartExitReason;
 
 /// RFC 9406 4.3
@@ -81,19 +81,37 @@ impl HystartPlusPlus {
         }
         match (self.css, self.last_round_min_rtt) {
             (Some(css), _) if current < css.baseline_min_rtt => self.css = None,
-            (None, Some(last)) => {
-                let threshold = (last / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
-                if current >= last + threshold {
-                    self.css = Some(Css {
-                        baseline_min_rtt: current,
-                        last_round_min_rtt: last,
-                        rounds: 0,
-                    });
-                }
+            (None, Some(last)) if current >= last + rtt_thresh(last) => {
+                self.css =
+                    Some(Css { baseline_min_rtt: current, last_round_min_rtt: last, rounds: 0 });
             }
             _ => {}
         }
     }
+
+    /// What the next acknowledgement finds.
+    pub(super) fn snapshot(&self, sender: &SenderSnapshot) -> HystartSnapshot {
+        // RFC 9406 4.3: later ones fall back to standard slow start.
+        let active = sender.window.ssthresh.is_infinite();
+        let threshold = match self.css {
+            Some(css) => Some(css.baseline_min_rtt),
+            None => self.last_round_min_rtt.map(|last| last + rtt_thresh(last)),
+        };
+        HystartSnapshot {
+            active,
+            round_min_rtt: self.current_round_min_rtt.filter(|_| active),
+            threshold: threshold.filter(|_| active),
+            samples: active.then_some(self.rtt_sample_count.min(N_RTT_SAMPLE)),
+            ack_train: None,
+            ack_train_limit: None,
+            css: Some(self.css.is_some()),
+        }
+    }
+}
+
+/// RttThresh (RFC 9406 4.2)
+fn rtt_thresh(last_round_min_rtt: Duration) -> Duration {
+    (last_round_min_rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
 impl Css {

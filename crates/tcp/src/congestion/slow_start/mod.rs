@@ -4,7 +4,7 @@ mod hystart;
 mod hystart_pp;
 mod pace;
 
-use super::{AckSample, SlowStartExit, Window};
+use super::{AckSample, HystartSnapshot, SenderSnapshot, SlowStartExit, Window};
 use crate::{EarlyExit, SlowStartConfig};
 
 use hystart::Hystart;
@@ -91,6 +91,15 @@ impl SlowStart {
         match &self.detector {
             Detector::PlusPlus(hystart) if hystart.is_conservative() => "css",
             _ => "",
+        }
+    }
+
+    /// See [`CongestionControl::hystart`](crate::CongestionControl::hystart).
+    pub(crate) fn hystart(&self, sender: &SenderSnapshot) -> Option<HystartSnapshot> {
+        match &self.detector {
+            Detector::None => None,
+            Detector::Hystart(hystart) => hystart.snapshot(sender),
+            Detector::PlusPlus(hystart) => Some(hystart.snapshot(sender)),
         }
     }
 }

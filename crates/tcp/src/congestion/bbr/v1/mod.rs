@@ -2,8 +2,8 @@
 //! 14(5), 2016, and what Linux does since 5.2: compensation of aggregated acknowledgements, pacing
 //! margin, policers.
 //!
-//! Differences: the bandwidth filter is exact; what the pacer has not sent is not in flight here,
-//! so that nothing is to be subtracted for it; fractions are not rounded to 1/256.
+//! Differences: what the pacer has not sent is not in flight here, so that nothing is to be subtracted
+//! for it; fractions are not rounded to 1/256.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ mod tests;
 use airpath_base::{Duration, Instant, Stream};
 
 use super::aggregation::AckAggregation;
-use super::filter::{TwoPeriods, WindowedMax};
+use super::filter::{ThreeBest, TwoPeriods};
 use super::policer::{Policer, Sample};
 use super::{
     FULL_PIPE_GROWTH, FULL_PIPE_ROUNDS, LowRate, MIN_PIPE_CWND, MinRtt, PACING_MARGIN, ProbeRtt,
@@ -57,7 +57,7 @@ pub struct Bbr1 {
     mode: Mode,
     round: Round,
     /// `BtlBw`
-    bandwidth: WindowedMax,
+    bandwidth: ThreeBest,
     /// `RTprop`
     min_rtt: Option<MinRtt>,
     full_pipe: FullPipe,
@@ -105,7 +105,7 @@ impl Bbr1 {
             random: Stream::new(seed, "bbr"),
             mode: Mode::Startup,
             round: Round::default(),
-            bandwidth: WindowedMax::default(),
+            bandwidth: ThreeBest::default(),
             min_rtt: None,
             full_pipe: FullPipe::default(),
             aggregation: AckAggregation::default(),
@@ -287,13 +287,18 @@ impl Bbr1 {
         }
     }
 
+    /// Draft 4.2.1 `BBRInitPacingRate()`: by the first RTT.
+    fn start_pacing(&mut self, srtt: Duration, window: &Window) {
+        if !self.has_seen_rtt && srtt > Duration::ZERO {
+            self.has_seen_rtt = true;
+            self.pacing_rate = self.rate_for(window.cwnd / srtt.as_secs_f64(), HIGH_GAIN);
+        }
+    }
+
     /// Draft 4.2.1 `BBRSetPacingRate()`
     fn set_pacing_rate(&mut self, ack: &AckSample, window: &Window) {
         self.mss = ack.mss;
-        if !self.has_seen_rtt && ack.srtt > Duration::ZERO {
-            self.has_seen_rtt = true;
-            self.pacing_rate = self.rate_for(window.cwnd / ack.srtt.as_secs_f64(), HIGH_GAIN);
-        }
+        self.start_pacing(ack.srtt, window);
         let rate = self.rate_for(self.bandwidth(), self.pacing_gain());
         if self.full_pipe.reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
@@ -410,6 +415,10 @@ impl CongestionControl for Bbr1 {
         self.set_pacing_rate(ack, window);
         self.set_cwnd(ack, window);
         exit
+    }
+
+    fn on_established(&mut self, rtt: Option<Duration>, window: &Window) {
+        self.start_pacing(rtt.unwrap_or_default(), window);
     }
 
     fn on_congestion(&mut self, _congestion: &Congestion, window: &mut Window) {

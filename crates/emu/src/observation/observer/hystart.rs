@@ -1,0 +1,70 @@
+//! HyStart of a sender, as the rows of its acknowledgements have it.
+
+use super::observed::{Observation, State, What};
+
+/// cwnd in segments from which HyStart makes its tests.
+const LOW_WINDOW: u32 = 16;
+/// RTT samples that make a round's RTT.
+pub(super) const SAMPLES: u32 = 8;
+
+/// HyStart after an acknowledgement; times in microseconds.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(super) struct Hystart {
+    pub(super) round_min_rtt_us: Option<u32>,
+    pub(super) threshold_us: Option<u32>,
+    pub(super) samples: Option<u32>,
+    pub(super) ack_train_us: Option<u32>,
+    pub(super) ack_train_limit_us: Option<u32>,
+    pub(super) css: Option<bool>,
+}
+
+/// Follows a sender as long as HyStart may end its slow start.
+#[derive(Debug, Default)]
+pub(super) struct Follower {
+    was_active: bool,
+}
+
+impl Follower {
+    /// The state of a row: until slow start ends, that acknowledgement included.
+    pub(super) fn row(&mut self, seen: &Observation) -> Option<Hystart> {
+        let (hystart, active) = hystart(seen)?;
+        let was_active = std::mem::replace(&mut self.was_active, active);
+        (active || was_active).then_some(hystart)
+    }
+}
+
+/// HyStart's state, and whether it may still end slow start.
+fn hystart(seen: &Observation) -> Option<(Hystart, bool)> {
+    let (found, State { cwnd, ssthresh, .. }) = (&seen.found, seen.state);
+    let round = found.round?;
+    let nothing = found.what == What::Nothing;
+    let Some(css) = round.css else {
+        let large = cwnd >= LOW_WINDOW;
+        let row = Hystart {
+            round_min_rtt_us: found.round_rtt_us.filter(|_| large),
+            threshold_us: found.base_rtt_us.map(highest),
+            samples: large.then_some(round.samples),
+            ack_train_us: round.ack_train_us.filter(|_| large),
+            ack_train_limit_us: round.ack_train_limit_us,
+            css: None,
+        };
+        return Some((row, nothing && ssthresh.is_none_or(|ssthresh| cwnd < ssthresh)));
+    };
+    // RFC 9406 4.3: later slow starts are standard.
+    let active = nothing && ssthresh.is_none();
+    let threshold = |base| if css { base } else { highest(base) };
+    let row = Hystart {
+        round_min_rtt_us: found.round_rtt_us.filter(|_| active),
+        threshold_us: found.base_rtt_us.filter(|_| active).map(threshold),
+        samples: active.then_some(round.samples),
+        css: Some(css),
+        ..Hystart::default()
+    };
+    Some((row, active))
+}
+
+/// Highest RTT of a round that is no sign of a queue: above the smallest one by an eighth, at least 4
+/// and at most 16 ms (Ha and Rhee 2011, RFC 9406 4.2).
+pub(super) fn highest(base_rtt_us: u32) -> u32 {
+    base_rtt_us.saturating_add((base_rtt_us / 8).clamp(4_000, 16_000))
+}

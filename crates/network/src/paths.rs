@@ -1,0 +1,80 @@
+//! The paths of a network as a scenario has them, before they are driven.
+
+use airpath_base::{Direction, Journeys, Site};
+use airpath_path::{Accounts, Path, Wire, build_pair_accounted};
+use airpath_scenario::{NamedStage, Scenario};
+
+use crate::hop::{Hop, HopSet};
+
+/// Paths by hop, in the order of [`Hop::ALL`]; some of them may be unused.
+pub(crate) type Paths = [Box<dyn Path>; 6];
+
+/// Places of a hop, at most; a place is one of its stages, or a direction of a UE.
+pub(crate) const PLACES: u32 = 1 << 20;
+
+/// The first place of the radio.
+pub(crate) const RADIO_PLACES: Site = Site(Hop::Radio.index() as u32 * PLACES);
+
+/// The stages of each of [`Paths`].
+pub(crate) fn parts(scenario: &Scenario) -> [&[NamedStage]; 4] {
+    let (before_down, before_up) = match &scenario.proxy {
+        Some(proxy) => (proxy.down.stages_before, proxy.up.stages_before),
+        None => (scenario.down.len(), scenario.up.len()),
+    };
+    let ((down, beyond_down), (up, beyond_up)) =
+        (scenario.down.split_at(before_down), scenario.up.split_at(before_up));
+    [down, up, beyond_down, beyond_up]
+}
+
+/// The hops that packets pass.
+pub(crate) fn used(proxied: bool, hosted: [bool; 2], radio: bool) -> HopSet {
+    let mut used = HopSet::default();
+    for direction in Direction::BOTH {
+        used.add(Hop::from_endpoint(direction));
+        if proxied {
+            used.add(Hop::from_proxy(direction));
+        }
+    }
+    for (hosted, hop) in hosted.into_iter().zip([Hop::ToUeHost, Hop::FromUeHost]) {
+        if hosted {
+            used.add(hop);
+        }
+    }
+    if radio {
+        used.add(Hop::Radio);
+    }
+    used
+}
+
+/// The accounts of a path, where packets have journeys.
+pub(crate) fn accounts(journeys: Option<&Journeys>, hop: Hop) -> Option<Accounts> {
+    let first = Site(hop.index() as u32 * PLACES);
+    journeys.map(|journeys| Accounts { journeys: journeys.clone(), first, all: None })
+}
+
+/// Builds [`Paths`], but for those behind the UEs' radios the two of each side of the proxy as a pair: the first
+/// part down and the last part up are the server's side, the others the UE's. Without a proxy all stages are one side.
+pub(crate) fn build_paths(
+    parts: [&[NamedStage]; 4],
+    behind: [Option<Box<dyn Path>>; 2],
+    proxied: bool,
+    seed: u64,
+    journeys: Option<&Journeys>,
+) -> Paths {
+    let pair = |down: Hop, up: Hop| {
+        let stages = |hop: Hop| NamedStage::named(parts[hop.index()]);
+        let [down_accounts, up_accounts] = [down, up].map(|hop| accounts(journeys, hop));
+        let accounts = [down_accounts.as_ref(), up_accounts.as_ref()];
+        build_pair_accounted(stages(down), stages(up), seed, accounts)
+    };
+    let [to_host, from_host] = behind.map(|path| path.unwrap_or_else(|| Box::new(Wire::new())));
+    if proxied {
+        let [from_server, to_server] = pair(Hop::FromServer, Hop::ProxyToServer);
+        let [to_ue, from_ue] = pair(Hop::ProxyToUe, Hop::FromUe);
+        [from_server, from_ue, to_ue, to_server, to_host, from_host]
+    } else {
+        let [down, up] = pair(Hop::FromServer, Hop::FromUe);
+        let [no_down, no_up] = pair(Hop::ProxyToUe, Hop::ProxyToServer);
+        [down, up, no_down, no_up, to_host, from_host]
+    }
+}

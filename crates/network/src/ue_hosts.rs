@@ -1,0 +1,116 @@
+//! What lies between UEs' radios and their endpoints: links of their own, and the hosts' time.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use airpath_base::{Direction, Duration, Part};
+use airpath_path::{
+    Accounts, BranchOfFlow, Branches, DelayConfig, Distribution, Jitter, Path, StageConfig, Wire,
+    append,
+};
+use airpath_scenario::{RadioConfig, UeHostConfig};
+
+/// A stage behind a UE's radio.
+pub(crate) struct UeStage {
+    /// Its name in tables.
+    pub(crate) name: String,
+    /// Whose it is, by its place in the scenario.
+    pub(crate) ue: usize,
+}
+
+/// Paths between UEs' radios and endpoints.
+pub(crate) struct UeHosts {
+    /// Down and up; `None`: packets do not meet anything there.
+    pub(crate) paths: [Option<Box<dyn Path>>; 2],
+    /// Their stages.
+    pub(crate) stages: [Vec<UeStage>; 2],
+    /// By UE: its branch down and up.
+    branches: Vec<[u32; 2]>,
+    /// By flow.
+    flows: [BranchOfFlow; 2],
+}
+
+impl UeHosts {
+    /// What `radio` says; `accounts` are those of the two paths.
+    pub(crate) fn new(radio: &RadioConfig, seed: u64, accounts: [Option<Accounts>; 2]) -> Self {
+        let mut branches = vec![[0; 2]; radio.hosts.len()];
+        let flows = [(); 2].map(|()| Rc::new(RefCell::new(Vec::new())));
+        let mut stages = [Vec::new(), Vec::new()];
+        let paths = Direction::BOTH.map(|direction| {
+            let stages = &mut stages[direction];
+            // UEs without anything behind their radio share the first.
+            let mut paths: Vec<Box<dyn Path>> = vec![Box::new(Wire::new())];
+            for (ue, (label, host)) in radio.ues.iter().zip(&radio.hosts).enumerate() {
+                let mut branch =
+                    Branch { path: None, seed, accounts: accounts[direction].as_ref(), stages };
+                branch.fill(ue, label, host, direction);
+                if let Some(path) = branch.path {
+                    branches[ue][direction] = paths.len() as u32;
+                    paths.push(path);
+                }
+            }
+            (paths.len() > 1)
+                .then(|| Box::new(Branches::new(paths, flows[direction].clone())) as Box<dyn Path>)
+        });
+        Self { paths, stages, branches, flows }
+    }
+
+    /// The next flow belongs to that UE.
+    pub(crate) fn add_flow(&mut self, ue: usize) {
+        for (flows, branch) in self.flows.iter().zip(self.branches[ue]) {
+            flows.borrow_mut().push(branch);
+        }
+    }
+
+    /// Room for so many flows.
+    pub(crate) fn reserve_flows(&mut self, more: usize) {
+        self.flows.iter().for_each(|flows| flows.borrow_mut().reserve(more));
+    }
+}
+
+/// What is behind one UE's radio, in one direction.
+struct Branch<'a> {
+    /// What there is of it so far.
+    path: Option<Box<dyn Path>>,
+    seed: u64,
+    accounts: Option<&'a Accounts>,
+    /// Stages of all UEs.
+    stages: &'a mut Vec<UeStage>,
+}
+
+impl Branch<'_> {
+    /// Adds what the host has.
+    fn fill(&mut self, ue: usize, label: &str, host: &UeHostConfig, direction: Direction) {
+        let name = |kind| UeStage { name: format!("ue.{label}.{direction}.{kind}"), ue };
+        let link = &host.link[direction];
+        if let Some(limit) = &link.limit {
+            self.add(name("link"), &StageConfig::Link(limit.clone()), None);
+        }
+        if link.delay > Duration::ZERO {
+            let delay = DelayConfig { base: link.delay, jitter: None };
+            self.add(name("delay"), &StageConfig::Delay(delay), None);
+        }
+        let time = time(host);
+        if direction == Direction::Downlink && time != NO_TIME {
+            self.add(name("host"), &StageConfig::Delay(time), Some(Part::Host));
+        }
+    }
+
+    /// Adds a stage, which spends its time on that part, if not on what it is for.
+    fn add(&mut self, named: UeStage, stage: &StageConfig, part: Option<Part>) {
+        let before = (self.path.take(), self.stages.len() as u32);
+        let accounts = self.accounts.map(|accounts| Accounts { all: part, ..accounts.clone() });
+        self.path = Some(append(before, [(&*named.name, stage)], self.seed, accounts.as_ref()));
+        self.stages.push(named);
+    }
+}
+
+const NO_TIME: DelayConfig = DelayConfig { base: Duration::ZERO, jitter: None };
+
+/// The time that the host itself takes.
+fn time(host: &UeHostConfig) -> DelayConfig {
+    let mean = host.jitter;
+    let distribution = Distribution::Exponential { mean };
+    let jitter = Jitter { distribution, keep_order: true, together: true };
+    DelayConfig { base: host.delay, jitter: (mean > Duration::ZERO).then_some(jitter) }
+}

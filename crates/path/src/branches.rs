@@ -1,0 +1,111 @@
+//! Several paths side by side, of which a packet takes that of its flow.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
+
+use airpath_base::{Drop, Instant, Packet};
+use airpath_queue::Load;
+
+use crate::{Departure, LinkMeter, Path};
+
+/// Which branch each flow takes. Both directions of a path may share it.
+pub type BranchOfFlow = Rc<RefCell<Vec<u32>>>;
+
+/// Paths side by side: what enters takes the branch of its flow.
+///
+/// Only branches that have something to do cost time. What leaves several of them at one instant
+/// leaves in the order of the branches.
+pub struct Branches {
+    paths: Vec<Box<dyn Path>>,
+    /// By branch: its next event; [`Instant::MAX`] without one.
+    armed: Vec<Instant>,
+    /// What is no longer in `armed` is out of date. The first is always up to date.
+    due: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// What had left when the last packet entered, and was not polled yet.
+    left: VecDeque<Departure>,
+    flows: BranchOfFlow,
+}
+
+impl Branches {
+    /// These paths. `flows` has a branch for each flow before its first packet enters; flows that
+    /// it does not know take the first.
+    pub fn new(paths: Vec<Box<dyn Path>>, flows: BranchOfFlow) -> Self {
+        let armed = vec![Instant::MAX; paths.len()];
+        Self { paths, armed, due: BinaryHeap::new(), left: VecDeque::new(), flows }
+    }
+
+    fn arm(&mut self, branch: u32) {
+        let next = self.paths[branch as usize].next_event().unwrap_or(Instant::MAX);
+        if next != self.armed[branch as usize] {
+            self.armed[branch as usize] = next;
+            if next < Instant::MAX {
+                self.due.push(Reverse((next, branch)));
+            }
+        }
+        while let Some(&Reverse((at, branch))) = self.due.peek()
+            && self.armed[branch as usize] != at
+        {
+            self.due.pop();
+        }
+    }
+
+    /// What leaves a branch next, by `now`.
+    fn poll_branches(&mut self, now: Instant) -> Option<Departure> {
+        while let Some(&Reverse((at, branch))) = self.due.peek()
+            && at <= now
+        {
+            // No later than its own next event: another branch may be next after that.
+            let departure = self.paths[branch as usize].poll(at);
+            self.arm(branch);
+            if departure.is_some() {
+                return departure;
+            }
+        }
+        None
+    }
+}
+
+impl Path for Branches {
+    fn enqueue(&mut self, now: Instant, packet: Packet) {
+        // What leaves another branch at this instant leaves before what enters at it.
+        while let Some(departure) = self.poll_branches(now) {
+            self.left.push_back(departure);
+        }
+        let branch = self.flows.borrow().get(packet.flow.0 as usize).copied().unwrap_or(0);
+        self.paths[branch as usize].enqueue(now, packet);
+        self.arm(branch);
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let left = self.left.front().map(|departure| departure.at);
+        left.or_else(|| self.due.peek().map(|&Reverse((at, _))| at))
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        match self.left.front() {
+            Some(departure) if departure.at > now => None,
+            Some(_) => self.left.pop_front(),
+            None => self.poll_branches(now),
+        }
+    }
+
+    fn poll_drop(&mut self) -> Option<Drop> {
+        self.paths.iter_mut().find_map(|path| path.poll_drop())
+    }
+
+    fn load(&self) -> Load {
+        let mut load = Load::default();
+        self.left.iter().for_each(|departure| load.add(&departure.packet));
+        self.paths.iter().fold(load, |sum, path| sum + path.load())
+    }
+
+    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        for branch in 0..self.paths.len() {
+            self.paths[branch].observe(now, visit);
+            // To observe is to do what is due.
+            self.arm(branch as u32);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `[radio.host_link]` and `[radio.host_link_up]`.
+
+use super::super::stage::LinkAqm;
+use super::super::{
+    Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
+};
+use super::{ALL, each};
+
+/// One direction of the link between a UE's radio and its host.
+pub(super) static HOST_LINK: Table = Table {
+    header: "[radio.host_link] and [radio.host_link_up]",
+    path: "radio.host_link or radio.host_link_up or radio.ue.N.host_link",
+    doc: "The link between a UE's radio and the host whose TCP it is: the USB of a tethered modem, the \
+          Ethernet port or the WLAN of a CPE, or a shaper in the CPE. Each UE has its own. A packet down \
+          meets the queue and then the delay, and after them `host_delay_ms`; a packet up meets queue and \
+          delay before it is in the UE's buffer.",
+    selector: None,
+    groups: &[each(
+        ALL,
+        &[
+            Key::new(
+                "rate_mbps",
+                or("unlimited", &Kind::Rate),
+                Default::Value("\"unlimited\""),
+                "Rate at which IP packets are sent, rounded to whole bits per second.",
+            ),
+            Key::new(
+                "queue_packets",
+                count(Unit::Packets, 1, u32::MAX as u64),
+                Default::Absent("no limit in packets"),
+                "Number of packets that may wait. The packet that is being sent does not count.",
+            )
+            .needs(LIMITED),
+            Key::new(
+                "queue_bytes",
+                count(Unit::Bytes, 1, 1 << 50),
+                Default::Absent("no limit in bytes"),
+                "Number of bytes that may wait.",
+            )
+            .needs(LIMITED),
+            Key::new(
+                LinkAqm::KEY,
+                Kind::Choice(LinkAqm::CHOICES),
+                Default::Value("\"drop-tail\""),
+                "Active queue management.",
+            )
+            .needs(LIMITED),
+            Key::new(
+                "codel_target_ms",
+                MS_ABOVE_0,
+                Default::Value("5"),
+                "Acceptable standing queue delay (RFC 8289 4.2).",
+            )
+            .needs(CODEL),
+            Key::new(
+                "codel_interval_ms",
+                MS_ABOVE_0,
+                Default::Value("100"),
+                "Time above the target before the first drop (RFC 8289 4.3).",
+            )
+            .needs(CODEL),
+            Key::new("delay_ms", MS_FROM_0, Default::Value("0"), "Delay of every packet."),
+        ],
+    )],
+};
+
+const LIMITED: Need = Need::Not("rate_mbps", "unlimited");
+const CODEL: Need = Need::Is("aqm", "codel");

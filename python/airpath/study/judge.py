@@ -1,0 +1,259 @@
+"""From what was obtained to a verdict on each figure.
+
+A choice that the source leaves open makes a figure under-specified only if it moves no other figure
+of the study out, so choices that reach a figure are tried on all others that they concern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from airpath.analysis.statistics import mean_interval, percent_above
+from airpath.drivers.simulate import Progress
+from airpath.runs.summary import number
+from airpath.study import verdicts
+from airpath.study.bench import Bench, Request
+from airpath.study.definition import Assumption, Figure, Study, Value
+from airpath.study.relations import Judged, judge_relation
+
+STEPS = 5
+"""Bisections of an assumption's range in search of a value that reaches a figure."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one alternative of one assumption does to one figure."""
+
+    figure: str
+    assumption: str
+    alternative: str
+    obtained: Value
+
+
+class Obtained(NamedTuple):
+    """What a figure obtained over the seeds; a range has no interval."""
+
+    value: Value
+    bounds: list[float] | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict on a figure or a cell of one, and what it rests on."""
+
+    figure: Figure
+    obtained: Value | None
+    ci95: list[float] | None
+    verdict: str
+    note: str = ""
+    effects: tuple[Effect, ...] = field(default=())
+
+
+class Choice(NamedTuple):
+    """A choice that the source leaves open."""
+
+    assumption: Assumption
+    label: str
+    sets: tuple[str, ...]
+    metric: str | None = None
+
+
+class Judge:
+    """Judges the figures and cells of a study."""
+
+    def __init__(self, study: Study, bench: Bench) -> None:
+        self.study, self.bench = study, bench
+
+    def findings(self, progress: Progress | None = None) -> list[Finding]:
+        """The verdict on each of ``study.leaves``."""
+        judged = [figure for figure in self.study.leaves if not figure.left_out]
+        values = [figure for figure in judged if figure.kind == "value"]
+        wanted = [request for figure in judged for request in self._requests(figure)]
+        for figure in values:
+            for choice in self._choices(figure):
+                wanted += self._requests(figure, choice)
+        self.bench.obtain(wanted, progress)
+        return [self._finding(figure) for figure in self.study.leaves]
+
+    def _finding(self, figure: Figure) -> Finding:
+        if figure.left_out:
+            shape = figure.kind == "shape"
+            verdict = verdicts.NOT_JUDGED if shape else verdicts.NOT_EXPRESSIBLE
+            return Finding(figure, None, None, verdict, figure.left_out)
+        if figure.kind == "shape":
+            shape_verdict, note = self._shape(figure)
+            return Finding(figure, None, None, shape_verdict, note)
+        return self._value(figure)
+
+    def _value(self, figure: Figure) -> Finding:
+        base = self.obtained(figure)
+        choices = self._choices(figure)
+        effects = tuple(
+            Effect(
+                figure.id, choice.assumption.id, choice.label, self.obtained(figure, choice).value
+            )
+            for choice in choices
+        )
+        parameter = self.study.chose(figure.id)
+        if figure.accepts(base.value):
+            verdict = verdicts.REPRODUCED if parameter is None else verdicts.CALIBRATED
+            note = "" if parameter is None else f"chose {parameter.name}: {parameter.value}"
+            return Finding(figure, base.value, base.bounds, verdict, note, effects)
+        verdict, note = self._reached(figure, base.value, choices)
+        if parameter is not None:
+            note = f"although it chose {parameter.name}: {parameter.value}; {note}".rstrip("; ")
+        return Finding(figure, base.value, base.bounds, verdict, note, effects)
+
+    def _shape(self, figure: Figure) -> tuple[str, str]:
+        judged = self._relation(figure)
+        if not judged.holds:
+            return verdicts.REFUTED, judged.note
+        if judged.explained_by:
+            return verdicts.EXPLAINED_BY, f"{judged.explained_by}. {judged.note}"
+        return verdicts.HOLDS, judged.note
+
+    def _reached(self, figure: Figure, base: Value, choices: Sequence[Choice]) -> tuple[str, str]:
+        """Whether a choice reaches a figure that is out, and what it does to the others."""
+        reached, moved = [], []
+        for assumption in self.study.assumptions:
+            own = [choice for choice in choices if choice.assumption is assumption]
+            values = [base, *(self.obtained(figure, choice).value for choice in own)]
+            inside = [each for each in own if figure.accepts(self.obtained(figure, each).value)]
+            if not inside:
+                between = self._between(figure, assumption, own)
+                inside = [between] if between is not None else []
+            for choice in inside:
+                others = self._moved_out(figure, choice)
+                told = f"{assumption.name}: {choice.label} ({_span(figure, values)})"
+                if others:
+                    moved.append(f"{told} moves {', '.join(others)} out")
+                else:
+                    reached.append(told)
+        if reached:
+            return (
+                verdicts.UNDER_SPECIFIED,
+                f"depends on what the source leaves out: {'; '.join(reached)}",
+            )
+        values = [base, *(self.obtained(figure, choice).value for choice in choices)]
+        note = f"the assumptions move it only from {_span(figure, values)}" if choices else ""
+        return verdicts.NOT_REPRODUCED, "; ".join(moved) or note
+
+    def _between(
+        self, figure: Figure, assumption: Assumption, bounds: Sequence[Choice]
+    ) -> Choice | None:
+        """A value between the two bounds of an assumption that reaches a figure, by bisection."""
+        if not assumption.continuous or len(bounds) != 2:
+            return None
+        ends = [float(choice.sets[0].partition("=")[2]) for choice in bounds]
+        found = [self.obtained(figure, choice).value for choice in bounds]
+        target = figure.low if figure.low is not None else figure.high
+        if target is None or any(isinstance(value, tuple) for value in found):
+            return None
+        rises = [value < target for value in found if not isinstance(value, tuple)]
+        if rises[0] == rises[1]:
+            return None
+        key = bounds[0].sets[0].partition("=")[0]
+        whole = all(end.is_integer() for end in ends)
+        for _ in range(STEPS):
+            middle: float = sum(ends) / 2
+            text = f"{middle:.0f}" if whole else f"{middle:.6g}"
+            choice = Choice(assumption, f"{key.rsplit('.', 1)[-1]} = {text}", (f"{key}={text}",))
+            self.bench.obtain(self._requests(figure, choice))
+            value = self.obtained(figure, choice).value
+            if figure.accepts(value):
+                return choice
+            if isinstance(value, tuple):
+                return None
+            ends[0 if (value < target) == rises[0] else 1] = middle
+        return None
+
+    def _moved_out(self, figure: Figure, choice: Choice) -> list[str]:
+        """Other figures that a choice concerns and that are in as the study has it, not with it."""
+        if choice.metric is not None:
+            # It says where this figure was counted, and nothing about the run.
+            return []
+        others = [
+            other
+            for other in self.study.leaves
+            if other.id != figure.id and not other.left_out and choice.assumption.concerns(other.id)
+        ]
+        others = [other for other in others if self._is_in(other, None)]
+        self.bench.obtain(request for other in others for request in self._requests(other, choice))
+        return [_short(self.study, other) for other in others if not self._is_in(other, choice)]
+
+    def _is_in(self, figure: Figure, choice: Choice | None) -> bool:
+        if figure.kind == "shape":
+            return self._relation(figure, choice).holds
+        return figure.accepts(self.obtained(figure, choice).value)
+
+    def obtained(self, figure: Figure, choice: Choice | None = None) -> Obtained:
+        """What a figure obtains, as the study has it or with a choice."""
+        columns = [
+            [number(value, request.metric) * figure.scale for value in self.bench.values(request)]
+            for request in self._value_requests(figure, choice)
+        ]
+        if len(columns) == 1:
+            interval = mean_interval(columns[0])
+        elif figure.against is not None:
+            interval = percent_above(*columns)
+        else:
+            low, high = (mean_interval(column).mean for column in columns)
+            return Obtained((low, high), None)
+        return Obtained(interval.mean, interval.bounds)
+
+    def _choices(self, figure: Figure) -> list[Choice]:
+        return [
+            Choice(assumption, each.label, each.sets, each.metric)
+            for assumption in self.study.assumptions
+            if assumption.concerns(figure.id)
+            for each in assumption.alternatives
+        ]
+
+    def _requests(self, figure: Figure, choice: Choice | None = None) -> list[Request]:
+        if figure.kind == "shape":
+            asked: list[Request] = []
+            self._relation(figure, choice, asked)
+            return asked
+        return self._value_requests(figure, choice)
+
+    def _value_requests(self, figure: Figure, choice: Choice | None) -> list[Request]:
+        sets = choice.sets if choice is not None else ()
+        metrics = figure.metrics
+        if choice is not None and choice.metric is not None:
+            metrics = (choice.metric,)
+        variants = [figure.sets] if figure.against is None else [figure.sets, figure.against]
+        return [
+            Request(figure.scenario, (*variant, *sets), metric)
+            for variant in variants
+            for metric in metrics
+        ]
+
+    def _relation(
+        self, figure: Figure, choice: Choice | None = None, asked: list[Request] | None = None
+    ) -> Judged:
+        """Judge a shape; with ``asked``, only note what it asks for."""
+        more = choice.sets if choice is not None else ()
+
+        def measure(sets: Sequence[str], path: str, scenario: str | None = None) -> list[Any]:
+            where = figure.scenario if scenario is None else scenario
+            request = Request(where, (*figure.sets, *sets, *more), path)
+            if asked is None:
+                return self.bench.values(request)
+            asked.append(request)
+            return [1.0]
+
+        return judge_relation(figure.id, figure.shape, measure)
+
+
+def _short(study: Study, figure: Figure) -> str:
+    return figure.id.removeprefix(f"{study.id}/")
+
+
+def _span(figure: Figure, values: list[Value]) -> str:
+    """The smallest and the largest; of ranges, those with the lowest and the highest end."""
+    low = min(values, key=lambda value: value[0] if isinstance(value, tuple) else value)
+    high = max(values, key=lambda value: value[1] if isinstance(value, tuple) else value)
+    word = "and" if isinstance(low, tuple) else "to"
+    return f"{figure.text(low)} {word} {figure.text(high)} {figure.unit}"

@@ -1,0 +1,109 @@
+"""The verdicts on published figures: one list, which the command, its JSON and the docs share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+REPRODUCED = "reproduced"
+NOT_REPRODUCED = "not-reproduced"
+UNDER_SPECIFIED = "under-specified"
+CALIBRATED = "calibrated"
+EXPLAINED_BY = "explained-by"
+NOT_EXPRESSIBLE = "not-expressible"
+HOLDS = "holds"
+REFUTED = "refuted"
+NOT_JUDGED = "not-judged"
+
+
+class Verdict(NamedTuple):
+    """A verdict, and what it means in one sentence."""
+
+    name: str
+    about: str
+    """``value`` or ``shape``: which kind of figure has it."""
+    meaning: str
+
+
+VERDICTS = (
+    Verdict(REPRODUCED, "value", "What was obtained is within the figure's tolerance."),
+    Verdict(
+        CALIBRATED,
+        "value",
+        "It is, but the figure chose a parameter of the model, so it is an input and no result. A "
+        "parameter is chosen by one figure only.",
+    ),
+    Verdict(
+        UNDER_SPECIFIED,
+        "value",
+        "It is not, but a choice that the source leaves open moves this figure inside and no other "
+        "figure of the study out. The note names the choice and the range.",
+    ),
+    Verdict(NOT_REPRODUCED, "value", "It is not, and no listed choice moves it there."),
+    Verdict(NOT_EXPRESSIBLE, "value", "The model cannot express what was measured."),
+    Verdict(HOLDS, "shape", "The relation that the source argues from holds."),
+    Verdict(
+        EXPLAINED_BY,
+        "shape",
+        "It holds only with a fault that was searched for; the note names the fault.",
+    ),
+    Verdict(REFUTED, "shape", "It does not hold."),
+    Verdict(NOT_JUDGED, "shape", "It was not judged; the note says why."),
+)
+"""All of them, in the order in which they are listed."""
+
+AGREE = frozenset({REPRODUCED, HOLDS})
+"""Verdicts by which a figure agrees with its source as a result of the model."""
+
+
+class Counts(NamedTuple):
+    """How many figures agree, of all and of those that chose no parameter."""
+
+    agree: int
+    of_all: int
+    not_calibrated: int
+    by_verdict: dict[str, int]
+
+    def text(self) -> str:
+        """One line for people."""
+        kinds = ", ".join(f"{count} {name}" for name, count in self.by_verdict.items())
+        return (
+            f"{self.agree} of {self.of_all} figures agree, "
+            f"{self.agree} of the {self.not_calibrated} that chose no parameter ({kinds})"
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """The entry of ``reproduce --json``."""
+        return {
+            "agree": self.agree,
+            "figures": self.of_all,
+            "figures_not_calibrated": self.not_calibrated,
+            "verdicts": self.by_verdict,
+        }
+
+
+def count(verdicts: Iterable[str]) -> Counts:
+    """Count verdicts; a calibrated figure is never among those that agree."""
+    found = Counter(verdicts)
+    order = [verdict.name for verdict in VERDICTS]
+    unknown = set(found) - set(order)
+    if unknown:
+        raise ValueError(f"no verdicts: {', '.join(sorted(unknown))}")
+    total = found.total()
+    return Counts(
+        agree=sum(found[name] for name in AGREE),
+        of_all=total,
+        not_calibrated=total - found[CALIBRATED],
+        by_verdict={name: found[name] for name in order if found[name]},
+    )
+
+
+def together(verdicts: Iterable[str]) -> str:
+    """The verdict on a figure of several cells: that of its predictions, the worst of them.
+
+    Only a figure all of whose cells chose a parameter is calibrated.
+    """
+    predictions = [verdict for verdict in verdicts if verdict != CALIBRATED]
+    order = (NOT_EXPRESSIBLE, NOT_REPRODUCED, UNDER_SPECIFIED, REPRODUCED)
+    return next((verdict for verdict in order if verdict in predictions), CALIBRATED)

@@ -1,0 +1,142 @@
+"""What was fitted is counted apart, cells are judged one by one, and a choice may break nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airpath.errors import InputError
+from airpath.study import verdicts
+from airpath.study.reproduce import counts, document, reproduce
+from test_reproduce import FIGURE, OBTAINED, WINDOW, study
+from tools import tool
+
+PARAMETER = """
+[[parameter]]
+name = "the window"
+value = "50 kB"
+why = "nobody says"
+of = "the network"
+chosen_by = "made-up/{figure}"
+"""
+CELLS = """
+[[figure]]
+id = "made-up/pair"
+how = "…"
+unit = "kb/s"
+tolerance = 0.1
+metric = "flow.0.goodput_mbps"
+scale = 1000
+[[figure.cell]]
+label = "As it is"
+published = 3600
+set = ["flow.0.window_bytes=50000"]
+[[figure.cell]]
+label = "Half"
+published = {half}
+set = ["flow.0.window_bytes=25000"]
+"""
+LEFT_OUT = """
+[[figure]]
+id = "made-up/{kind}"
+how = "…"
+kind = "{kind}"
+left_out = "no such thing"
+"""
+
+
+def test_what_chose_a_parameter_is_calibrated_and_does_not_agree(tmp_path: Path) -> None:
+    figures = FIGURE.format(name="a", published=OBTAINED), FIGURE.format(name="b", published=3500)
+    made = study(tmp_path, *figures, PARAMETER.format(figure="a"))
+    outcomes = reproduce(made, repeat=1)
+    assert [outcome.verdict for outcome in outcomes] == ["calibrated", "reproduced"]
+    assert outcomes[0].note == "chose the window: 50 kB"
+    found = counts(outcomes)
+    assert (found.agree, found.of_all, found.not_calibrated) == (1, 2, 1)
+    assert found.text().startswith("1 of 2 figures agree, 1 of the 1 that chose no parameter")
+    (entry,) = document([(made, outcomes)])["studies"]
+    assert entry["counts"]["figures_not_calibrated"] == 1
+    assert entry["parameters"][0]["chosen_by"] == "made-up/a"
+
+
+def test_a_figure_that_misses_what_it_chose_is_not_calibrated(tmp_path: Path) -> None:
+    figure = FIGURE.format(name="a", published=50_000)
+    (outcome,) = reproduce(study(tmp_path, figure, PARAMETER.format(figure="a")), repeat=1)
+    assert outcome.verdict == "not-reproduced"
+    assert outcome.note.startswith("although it chose the window")
+
+
+@pytest.mark.parametrize("half", [1800, 9000])
+def test_cells_are_judged_one_by_one(tmp_path: Path, half: int) -> None:
+    made = study(tmp_path, CELLS.format(half=half), PARAMETER.format(figure="pair/as-it-is"))
+    (outcome,) = reproduce(made, repeat=1)
+    last = "reproduced" if half == 1800 else "not-reproduced"
+    assert [finding.verdict for finding in outcome.findings] == ["calibrated", last]
+    assert outcome.verdict == last
+    entry = outcome.as_dict()
+    assert entry["published"] == [3600, half]
+    assert [cell["id"] for cell in entry["cells"]] == ["made-up/pair/as-it-is", "made-up/pair/half"]
+    assert counts([outcome]).of_all == 2
+
+
+def test_a_choice_that_moves_another_figure_out_excuses_nothing(tmp_path: Path) -> None:
+    high = FIGURE.format(name="high", published=7000)
+    here = FIGURE.format(name="here", published=3600)
+    assert reproduce(study(tmp_path, high, WINDOW), repeat=1)[0].verdict == "under-specified"
+    outcomes = reproduce(study(tmp_path, high, here, WINDOW), repeat=1)
+    assert [outcome.verdict for outcome in outcomes] == ["not-reproduced", "reproduced"]
+    assert "moves here out" in outcomes[0].note
+    # A choice that concerns the one alone does so.
+    alone = WINDOW + 'figures = ["made-up/high"]\n'
+    outcomes = reproduce(study(tmp_path, high, here, alone), repeat=1)
+    assert [outcome.verdict for outcome in outcomes] == ["under-specified", "reproduced"]
+
+
+def test_a_value_between_two_bounds_is_found(tmp_path: Path) -> None:
+    (outcome,) = reproduce(
+        study(tmp_path, FIGURE.format(name="a", published=5000), WINDOW), repeat=1
+    )
+    assert outcome.verdict == "under-specified"
+    assert "window_bytes = " in outcome.note
+
+
+def test_what_is_left_out_says_why(tmp_path: Path) -> None:
+    made = study(tmp_path, LEFT_OUT.format(kind="value"), LEFT_OUT.format(kind="shape"))
+    outcomes = reproduce(made, repeat=1)
+    assert [outcome.verdict for outcome in outcomes] == ["not-expressible", "not-judged"]
+    assert {outcome.note for outcome in outcomes} == {"no such thing"}
+
+
+@pytest.mark.parametrize(
+    ("figures", "message"), [(("b",), "which is no figure"), (("a", "a"), "more than one")]
+)
+def test_a_figure_chooses_one_parameter(
+    tmp_path: Path, figures: tuple[str, ...], message: str
+) -> None:
+    parts = [PARAMETER.format(figure=figure) for figure in figures]
+    with pytest.raises(InputError, match=message):
+        study(tmp_path, FIGURE.format(name="a", published=1), *parts)
+
+
+def test_the_list_of_verdicts_is_the_only_one() -> None:
+    assert len({verdict.name for verdict in verdicts.VERDICTS}) == len(verdicts.VERDICTS) == 9
+    with pytest.raises(ValueError, match="no verdicts: nice"):
+        verdicts.count(["nice"])
+    assert verdicts.together(["calibrated", "calibrated"]) == "calibrated"
+    assert verdicts.together(["calibrated", "reproduced", "not-reproduced"]) == "not-reproduced"
+
+
+def test_a_parameter_is_chosen_again_by_its_figure_alone(tmp_path: Path) -> None:
+    searched = (
+        PARAMETER.format(figure="a") + 'key = "flow.0.window_bytes"\nlow = 9000\nhigh = 99000\n'
+    )
+    bare = FIGURE.replace('set = ["flow.0.window_bytes=50000"]', "")
+    figures = bare.format(name="a", published=5000), bare.format(name="b", published=1)
+    made = study(tmp_path, *figures, searched)
+    ((parameter, value, obtained, figure),) = tool("calibrate").calibrate(
+        made, list(made.parameters)
+    )
+    assert (parameter.value, figure.id) == ("50 kB", "made-up/a")
+    assert obtained == pytest.approx(5000, rel=0.05)
+    assert value == pytest.approx(70_000, rel=0.1)
