@@ -9,7 +9,7 @@ use airpath_scenario::{EmulationConfig, PacketIo, ProgramConfig, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::environment::Environment;
+use super::environment::{EndEnvironment, Environment};
 use super::forwarder_thread::{Forwarded, ForwarderThread};
 use super::topology::Topology;
 use crate::clock::timespec;
@@ -358,6 +358,8 @@ impl Emulation {
             running.brace();
         }
         let forwarded = self.forwarder.finish();
+        // Before the observer's last look: no counter is ahead of what it saw.
+        let environments = EndEnvironment::of_all(&self.topology);
         // After the forwarder: how flows are cut off is not part of the run.
         let failed = running.as_mut().map_or_else(|| Ok(Vec::new()), |running| running.finish());
         let sockets = running.map_or_else(Vec::new, |running| running.sockets());
@@ -386,6 +388,7 @@ impl Emulation {
         let machine = (machine, self.io.name());
         let environment = Environment::gather(
             &self.topology,
+            environments?,
             &self.settings,
             machine,
             observer,

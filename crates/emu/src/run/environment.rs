@@ -82,14 +82,13 @@ impl Environment {
     /// When a namespace cannot be entered.
     pub(super) fn gather(
         topology: &Topology,
+        ends: Vec<EndEnvironment>,
         settings: &Settings,
         (Machine { real_time, awake }, io): (Machine, &'static str),
         observer: ObserverReport,
         slow_starts: &SlowStarts,
     ) -> Result<Self, EmuError> {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let ends =
-            topology.ends.iter().map(|(namespace, profile)| EndEnvironment::of(namespace, profile));
         Ok(Self {
             kernel: read("/proc/sys/kernel/osrelease"),
             io,
@@ -102,7 +101,7 @@ impl Environment {
             tcp_cubic: texts("/sys/module/tcp_cubic/parameters"),
             observer,
             slow_starts: slow_starts.names().ours.values().cloned().collect(),
-            ends: ends.collect::<Result<_, EmuError>>()?,
+            ends,
             tunnel: None,
             nats: nat_reports(&topology.nats)?,
         })
@@ -110,6 +109,16 @@ impl Environment {
 }
 
 impl EndEnvironment {
+    /// What each end's namespace holds now.
+    ///
+    /// # Errors
+    ///
+    /// When a namespace cannot be entered.
+    pub(super) fn of_all(topology: &Topology) -> Result<Vec<Self>, EmuError> {
+        let of = |(namespace, profile): &(Namespace, KernelProfile)| Self::of(namespace, profile);
+        topology.ends.iter().map(of).collect()
+    }
+
     fn of(namespace: &Namespace, profile: &KernelProfile) -> Result<Self, EmuError> {
         let (sysctls, counters, queue_dropped) = namespace.within(|| {
             let mut sysctls = texts("/proc/sys/net/ipv4");
