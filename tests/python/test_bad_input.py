@@ -255,6 +255,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
         "--out",
         "--capture",
         "--metrics",
+        "--page",
     ),
     "twin": ("--set", "--seeds", "--own-profiles", "--out", "--report", "--json"),
     "reproduce": ("--set", "--repeat", "--workers", "--report", "--json"),

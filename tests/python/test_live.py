@@ -13,47 +13,21 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
+from airpath.emulation.alarms import HOLD_S
 from airpath.emulation.dashboard import PANELS, dashboard
 from airpath.emulation.document import Snapshot
 from airpath.emulation.live import view
-from airpath.emulation.metrics import HOLD_S, Collector
+from airpath.emulation.metrics import Collector
 from airpath.emulation.monitoring import is_shell
 from conftest import PATIENCE_S, Command, start, start_command
 from emulated import needs_root, skip_without
-
-
-def _radio(**counts: Any) -> dict[str, Any]:
-    keys = (
-        *("bytes", "queue_packets", "queue_bytes", "prbs", "blocks", "mcs_sum", "first_errors"),
-        *("harq_retransmissions", "lost_blocks", "rlc_retransmissions", "scheduling_requests"),
-        *("buffer_status_reports", "grants", "random_accesses", "awake_s"),
-    )
-    return {**dict.fromkeys(keys, 0), "dropped": [], **counts}
-
-
-def _snapshot(time_s: float, **changes: Any) -> Snapshot:
-    direction: dict[str, Any] = {
-        **dict.fromkeys(("entered", "left", "left_bytes", "refused"), 0),
-        **{"dropped": [], "late_p99_us": None, "late_max_us": None},
-    }
-    snapshot: Any = {
-        "time_s": time_s,
-        "directions": [direction, direction],
-        "links": [],
-        "cells": [],
-        "ues": [],
-        "flows": [],
-        "other_flows": 0,
-        "mobility": [],
-        **changes,
-    }
-    return cast("Snapshot", snapshot)
+from snapshot import radio, snapshot
 
 
 def _text(before: Snapshot | None, now: Snapshot) -> str:
@@ -67,15 +41,15 @@ def test_rates_are_differences() -> None:
     """1 MB in 2 s are 4 Mb/s; 3,000 of 100,000 PRBs are 3 %; 3 of 12 blocks failed."""
 
     def at(time_s: float, k: int) -> Snapshot:
-        down = _radio(bytes=10**6 * k, blocks=12 * k, first_errors=3 * k, mcs_sum=240 * k)
+        down = radio(bytes=10**6 * k, blocks=12 * k, first_errors=3 * k, mcs_sum=240 * k)
         ue = {"id": "phone", "cell": "a", "rrc": "connected", "drx": "long_sleep"}
-        one = {**_snapshot(0)["directions"][0], "left_bytes": 500_000 * k, "late_p99_us": 700.0}
+        one = {**snapshot(0)["directions"][0], "left_bytes": 500_000 * k, "late_p99_us": 700.0}
         flow = {"id": "tcp x", "direction": "up", "bytes": 250_000 * k, "retransmissions": 7}
-        return _snapshot(
+        return snapshot(
             time_s,
             directions=[one, one],
             cells=[{"id": "a", "prbs": [3_000 * k, 0], "prbs_per_s": [50_000.0, 0.0]}],
-            ues=[{**ue, "radio": [down, _radio(queue_bytes=1_500)]}],
+            ues=[{**ue, "radio": [down, radio(queue_bytes=1_500)]}],
             flows=[{**flow, "rtt_ms": 12.34, "cwnd_segments": None}],
         )
 
@@ -118,11 +92,11 @@ def test_alarms_are_raised_and_go_out() -> None:
 
     def show(time_s: float, full: int, failed: int, late_us: float) -> None:
         one = {
-            **_snapshot(0)["directions"][0],
+            **snapshot(0)["directions"][0],
             **{"dropped": [["queue_full", full], ["loss", 5]], "late_p99_us": late_us},
         }
         mobility = [["radio_link_failure", failed], ["handover_complete", 9]]
-        snapshots.append(_snapshot(time_s, directions=[one, one], mobility=mobility))
+        snapshots.append(snapshot(time_s, directions=[one, one], mobility=mobility))
 
     show(1.0, 0, 0, 499.0)
     assert raised() == set()

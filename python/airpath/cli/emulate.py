@@ -101,6 +101,16 @@ def command(
             show_default=False,
         ),
     ] = None,
+    page: Annotated[
+        str | None,
+        typer.Option(
+            "--page",
+            metavar="PORT",
+            help="Show cells, UEs, history and alarms in a browser, at http://127.0.0.1:PORT/ or "
+            "at another ADDRESS:PORT of loopback; 0 is a free port.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[
         bool,
         typer.Option(
@@ -142,31 +152,36 @@ def command(
     chosen = words or ([] if flows or loaded.programs else emulate.shell())
     # A table tells more; a command has the terminal to itself.
     bar = not chosen and not loaded.programs and not monitoring.is_shown(chosen, live)
-    with (
-        monitoring.monitored(loaded, chosen, live=live, port=metrics, quiet=json) as monitored,
-        progress_bar("emulating") if bar else nullcontext() as progress,
-        _kept(chosen, monitored.streams.output, quiet=json) as (descriptor, written),
-    ):
-        run = emulate.emulate(
-            loaded,
-            chosen,
-            servers=server or (),
-            place=at,
-            seed=seed,
-            out=out,
-            quiet=json,
-            capture=capture,
-            monitor=monitored.monitor,
-            output=descriptor,
-            error=monitored.streams.error,
-            written=written,
-            flows=flows,
-            progress=progress,
-            user=user,
-            command_line=provenance.command_line(),
-        )
-    if explain is not Explain.off:
-        _explain(run, loaded, explain, flows)
+    # The page stays while the run is explained.
+    with monitoring.paged(loaded, page, narrate) as status:
+        with (
+            monitoring.monitored(
+                loaded, chosen, live=live, port=metrics, status=status, quiet=json
+            ) as monitored,
+            progress_bar("emulating") if bar else nullcontext() as progress,
+            _kept(chosen, monitored.streams.output, quiet=json) as (descriptor, written),
+        ):
+            run = emulate.emulate(
+                loaded,
+                chosen,
+                servers=server or (),
+                place=at,
+                seed=seed,
+                out=out,
+                quiet=json,
+                capture=capture,
+                monitor=monitored.monitor,
+                attached=None if status is None else status.attached,
+                output=descriptor,
+                error=monitored.streams.error,
+                written=written,
+                flows=flows,
+                progress=progress,
+                user=user,
+                command_line=provenance.command_line(),
+            )
+        if explain is not Explain.off:
+            _explain(run, loaded, explain, flows)
     if json:
         output(summary.to_json(run.summary))
     else:

@@ -62,6 +62,7 @@ def emulate(
     quiet: bool = False,
     capture: bool = False,
     monitor: _core.Monitor | None = None,
+    attached: Callable[[Sequence[attach.Session]], None] | None = None,
     output: int | None = None,
     error: int | None = None,
     written: printed.CommandOutput | None = None,
@@ -76,10 +77,11 @@ def emulate(
     Without a command the scenario's programs decide how long the run lasts. ``servers`` are shell
     commands at the server's end, started before. ``out`` is the run directory; without it, one of
     its own under ``runs``. With ``quiet`` the command's standard output goes to standard error.
-    ``capture`` adds ``capture.pcapng``. ``monitor`` sees what happens. ``output`` and ``error`` are
-    descriptors for what the command writes; ``written`` has what went to ``output``, if that is to
-    be kept. ``user`` is as whom programs run: a name, a number, or
-    ``root`` for all its rights; None: who called sudo, else root without its capabilities.
+    ``capture`` adds ``capture.pcapng``. ``monitor`` sees what happens, ``attached`` is told which
+    sessions the UEs get. ``output`` and ``error`` are descriptors for what the command writes;
+    ``written`` has what went to ``output``, if that is to be kept. ``user`` is as whom programs
+    run: a name, a number, or ``root`` for all its rights; None: who called sudo, else root without
+    its capabilities.
 
     With ``flows`` the kernel's sockets run the scenario's flows: beside the command or the programs
     until those end, or without any until the scenario's end. ``parity`` plays the packets again on
@@ -91,7 +93,7 @@ def emulate(
         raise InputError("there is no command to run, and the scenario has no [[program]]")
     who = identity.announced(user, scenario.program_lines)
     chosen = scenario.seed if seed is None else seed
-    sessions = attach.attach(scenario.core) if scenario.core else []
+    sessions = _attached(scenario, attached)
     started, began = time.time_ns(), time.monotonic()
     # The kernel's packets are not the same twice: neither are two runs.
     identifier = hashlib.sha256(f"{scenario.sha256} {chosen} {started}".encode()).hexdigest()[:12]
@@ -160,6 +162,16 @@ def emulate(
             raise
     tables = RunDirectory(final).tables([chosen])
     return Run(document, record, scenario.resolved_toml, tables, final)
+
+
+def _attached(
+    scenario: _core.Scenario, attached: Callable[[Sequence[attach.Session]], None] | None
+) -> list[attach.Session]:
+    """Let the UEs attach, if there is a core."""
+    sessions = attach.attach(scenario.core) if scenario.core else []
+    if attached is not None:
+        attached(sessions)
+    return sessions
 
 
 def _read_printed(

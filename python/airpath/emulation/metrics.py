@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from airpath.emulation.alarms import DIRECTIONS, KINDS, Alarms
 from airpath.errors import AirpathError, reason
 
 if TYPE_CHECKING:
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 Source = Callable[[], "Snapshot | None"]
 
 ADDRESS = "127.0.0.1"
-HOLD_S = 10.0
-"""An alarm about an event stays raised for so long, by the run's clock."""
-
-DIRECTIONS = ("down", "up")
 RRC_STATES = ("idle", "inactive", "cell_pch", "cell_fach", "cell_dch", "connected", "handover")
 CONNECTED = ("cell_fach", "cell_dch", "connected")
 """States in which data is carried."""
@@ -47,23 +44,22 @@ _ACCESS = {
     "random_accesses": "Random access procedures begun.",
 }
 
-_ALARMS: dict[str, tuple[str, ...]] = {
-    "buffer_full": ("queue_full",),
-    "handover_failed": ("handover_failed",),
-    "radio_link_failure": ("radio_link_failure", "radio_link_failure_rlc"),
-}
-"""Alarms, and the events or reasons of drops that raise them."""
-
 
 class Collector:
     """Makes metrics of the newest snapshot whenever Prometheus asks."""
 
-    def __init__(self, source: Source, bound_s: float, labels: dict[str, str]) -> None:
-        """``bound_s`` is what 99 % of the packets may be late, ``labels`` describe the run."""
+    def __init__(
+        self, source: Source, bound_s: float, labels: dict[str, str], alarms: Alarms | None = None
+    ) -> None:
+        """``bound_s`` is what 99 % of the packets may be late, ``labels`` describe the run.
+
+        ``alarms`` follow the run by themselves; None: only what Prometheus asks for is judged.
+        """
         self._source = source
         self._bound_s = bound_s
         self._labels = labels
-        self._alarms = _Alarms()
+        self._follows = alarms is None
+        self._alarms = Alarms(bound_s) if alarms is None else alarms
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric; before the first snapshot only that there is none."""
@@ -122,37 +118,13 @@ class Collector:
     def _alarm(self, snapshot: Snapshot) -> Metric:
         from prometheus_client.core import GaugeMetricFamily
 
-        raised = self._alarms.raised(snapshot)
-        late = [entry["late_p99_us"] or 0.0 for entry in snapshot["directions"]]
-        raised["lateness"] = max(late) / 1e6 > self._bound_s
-        alarm = GaugeMetricFamily(
-            "airpath_alarm",
-            f"1: it happened within the last {HOLD_S:.0f} s; lateness: the run does not count.",
-            labels=["alarm"],
-        )
-        for name, active in raised.items():
-            alarm.add_metric([name], float(active))
+        if self._follows:
+            self._alarms.update(snapshot)
+        raised = {alarm.name for alarm in self._alarms.raised()}
+        alarm = GaugeMetricFamily("airpath_alarm", "1: the alarm is raised.", labels=["alarm"])
+        for kind in KINDS:
+            alarm.add_metric([kind.name], float(kind.name in raised))
         return alarm
-
-
-class _Alarms:
-    """Remembers when what it counts last grew."""
-
-    def __init__(self) -> None:
-        self._counts = dict.fromkeys(_ALARMS, 0)
-        self._at = dict.fromkeys(_ALARMS, float("-inf"))
-
-    def raised(self, snapshot: Snapshot) -> dict[str, bool]:
-        counts = dict(snapshot["mobility"])
-        for entry in snapshot["directions"]:
-            for why, packets in entry["dropped"]:
-                counts[why] = counts.get(why, 0) + packets
-        now = snapshot["time_s"]
-        for alarm, events in _ALARMS.items():
-            count = sum(counts.get(event, 0) for event in events)
-            if count > self._counts[alarm]:
-                self._counts[alarm], self._at[alarm] = count, now
-        return {alarm: now - at <= HOLD_S for alarm, at in self._at.items()}
 
 
 @contextmanager

@@ -1,9 +1,9 @@
-"""Who monitors an emulation: a person at the terminal, Prometheus, nobody."""
+"""Who monitors an emulation: a person at the terminal or at a browser, Prometheus, nobody."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from airpath.emulation.live import Streams
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.emulation.status import Status
 
 SHELLS = ("bash", "dash", "fish", "ksh", "sh", "zsh")
 
@@ -32,17 +33,19 @@ def monitored(
     *,
     live: bool | None,
     port: int | None,
+    status: Status | None = None,
     quiet: bool = False,
 ) -> Iterator[Monitoring]:
     """Monitor as long as the context lasts.
 
     ``live`` shows a table on the terminal; None: if there is one and ``command`` is no shell.
-    ``port`` answers Prometheus. ``quiet``: the command's standard output goes to standard error.
+    ``port`` answers Prometheus. ``status`` follows the run. ``quiet``: the command's standard
+    output goes to standard error.
     """
     from airpath import _core
 
     live = is_shown(command, live)
-    if not live and port is None:
+    if not live and port is None and status is None:
         yield Monitoring(None, Streams())
         return
     monitor = _core.Monitor()
@@ -51,9 +54,15 @@ def monitored(
         if port is not None:
             from airpath.emulation import metrics
 
+            # Alarms need more snapshots than Prometheus asks for.
+            status = status or new_status(scenario)
             labels = {"scenario": scenario.name, "version": _core.__version__}
-            collector = metrics.Collector(monitor.snapshot, bound_s, labels)
+            collector = metrics.Collector(monitor.snapshot, bound_s, labels, status.alarms)
             stack.enter_context(metrics.served(port, collector))
+        if status is not None:
+            from airpath.emulation.status import followed
+
+            stack.enter_context(followed(status, monitor.snapshot))
         streams = Streams()
         if live:
             from airpath.emulation.live import shown
@@ -63,6 +72,33 @@ def monitored(
             )
             streams = stack.enter_context(view)
         yield Monitoring(monitor, streams)
+
+
+@contextmanager
+def paged(
+    scenario: _core.Scenario, text: str | None, say: Callable[[str], None]
+) -> Iterator[Status | None]:
+    """Serve the status page at the address ``text`` as long as the context lasts, if it is given.
+
+    ``say`` is told where. The value is what has to follow the run; None: there is no page.
+    """
+    if text is None:
+        yield None
+        return
+    from airpath.emulation.page import Address, served
+
+    address, status = Address.parse(text), new_status(scenario)
+    with served(address, status) as where:
+        say(f"status page: {where.url}")
+        yield status
+
+
+def new_status(scenario: _core.Scenario) -> Status:
+    """Return what is known of a run that has not begun."""
+    from airpath.emulation.alarms import Alarms
+    from airpath.emulation.status import Status
+
+    return Status(scenario, Alarms(scenario.lateness_bound_s))
 
 
 def is_shown(command: Sequence[str], live: bool | None) -> bool:
