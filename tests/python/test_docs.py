@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from airpath.base.text import digits, milliseconds
 from airpath.runs.summary import lookup
 from airpath.scenario import load, shipped_scenarios
 from airpath.study.definition import load_study, study_names
-from airpath.study.reproduce import reproduce
+from airpath.study.relations import condition_text, variant_value
+from airpath.study.reproduce import obtained_text, reproduce
 from airpath.study.verdicts import VERDICTS
 from conftest import Command
 from twin.rows import ROWS
@@ -44,34 +46,57 @@ def twins() -> str:
 
 
 def faults() -> str:
-    """What each fault of the study's host does: the mean of its seeds."""
-    study = load_study("5g-drx")
-    figure = next(each for each in study.figures if each.id == "5g-drx/external-server-collapse")
+    """What each fault of the host of 5g-drx does."""
+    return variants("5g-drx", "external-server-collapse", "fault")
+
+
+def candidates() -> str:
+    """What each candidate for the uplink of lte-private does."""
+    return variants("lte-private", "up-window", "candidate")
+
+
+def variants(name: str, figure_id: str, head: str) -> str:
+    """The variants of a shape, the mean of the seeds of each condition's metric."""
+    study = load_study(name)
+    figure = next(each for each in study.figures if each.id == f"{name}/{figure_id}")
     conditions = figure.shape["conditions"]
-    rows = [["*limit*", *(f"*{digits(each['limit'])}*" for each in conditions)]]
+    bounds = [condition_text(each).removeprefix("at most ") for each in conditions]
+    rows = [["*limit*", *(f"*{bound}*" for bound in bounds)]]
 
     @cache
     def summary(sets: tuple[str, ...]) -> dict[str, Any]:
         path = study.directory / figure.scenario
         return {**airpath.run(path, [*figure.sets, *sets], repeat=study.repeat).summary}
 
-    def mean(variant: dict[str, Any], condition: dict[str, Any]) -> str:
-        sets = (*variant["set"], *condition.get("set", []))
-        return digits(lookup(summary(sets), condition["metric"]))
+    def measure(sets: Sequence[str], path: str, scenario: str | None = None) -> list[Any]:
+        assert scenario is None
+        return [lookup(summary(tuple(sets)), path)]
 
     for variant in figure.shape["variants"]:
-        rows.append([variant["label"], *(mean(variant, each) for each in conditions)])
-    return table(["fault", *(condition["label"] for condition in conditions)], rows)
+        values = (variant_value(variant, each, measure) for each in conditions)
+        rows.append([variant["label"], *map(digits, values)])
+    return table([head, *(condition["label"] for condition in conditions)], rows)
 
 
 def study_3g() -> str:
-    study = load_study("3g-latency")
-    outcomes = [
-        (each.figure.published_text(), each.obtained_text(), each.verdict)
-        for each in reproduce(study)
+    return study_table("3g-latency")
+
+
+def study_private() -> str:
+    return study_table("lte-private")
+
+
+def study_table(name: str) -> str:
+    rows = [
+        [
+            each.figure.id.removeprefix(f"{name}/"),
+            each.figure.published_text(),
+            obtained_text(each),
+            each.verdict,
+        ]
+        for outcome in reproduce(load_study(name))
+        for each in outcome.findings
     ]
-    names = [figure.id.partition("/")[2] for figure in study.figures]
-    rows = [[name, *outcome] for name, outcome in zip(names, outcomes, strict=True)]
     return table(["figure", "published", "obtained", "verdict"], rows)
 
 
@@ -91,7 +116,9 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
         ("scenarios.md", profiles),
         ("emulation.md", twins),
         ("studies.md", study_3g),
+        ("studies.md", study_private),
         ("studies.md", faults),
+        ("studies.md", candidates),
         ("studies.md", verdicts),
     ],
 )

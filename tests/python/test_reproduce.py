@@ -323,3 +323,30 @@ def test_the_drx_study_has_one_set_of_parameters() -> None:
     radios = {str(read_toml(path)["radio"]) for path in files}
     assert len(files) == 4
     assert len(radios) == 1
+
+
+def test_at_least_and_a_condition_of_two_bounds(tmp_path: Path) -> None:
+    text = """
+[[figure]]
+id = "made-up/least"
+how = "…"
+kind = "shape"
+[figure.shape]
+compare = "at-least"
+metric = "flow.0.goodput_mbps"
+limit = {least}
+[[figure]]
+id = "made-up/between"
+how = "…"
+kind = "shape"
+[figure.shape]
+compare = "a-variant-meets-all"
+variants = [{{ label = "as it is", set = [] }}]
+conditions = [
+  {{ label = "kb/s", metric = "flow.0.goodput_mbps", scale = 1000, least = {low}, limit = 10000 }},
+]
+"""
+    for least, low, verdict in ((5, 5000, "holds"), (50, 9999, "refuted")):
+        outcomes = reproduce.reproduce(study(tmp_path, text.format(least=least, low=low)))
+        assert [outcome.verdict for outcome in outcomes] == [verdict] * 2
+        assert f"at least {least}" in outcomes[0].note

@@ -33,6 +33,7 @@ const SHIPPED: &[(&str, &str)] = scenarios![
     "one-way-firewall",
     "double-nat",
     "hypervisor",
+    "wifi-like",
     "lte-private",
     "nr-n78",
     "usb-module",

@@ -3,11 +3,13 @@
 A figure's ``shape`` table names one of ``RELATIONS`` as ``compare``::
 
     { compare = "greater", metric = "…", this = { set = […] }, than = { set = […] } }
-    { compare = "at-most", metric = "…", limit = 3, set = […] }
+    { compare = "at-most", metric = "…", limit = 3, set = […] }     # or "at-least"
     { compare = "only", metric = "…", values = ["…", "…"], set = […] }   # no seed has another one
     { compare = "all", of = [{ compare = …}, …] }
     { compare = "a-variant-meets-all", variants = [{ label, set }],
       conditions = [{ label, metric, limit, set }] }       # met at the limit or below
+
+A condition may also have a ``least``, at which or above which it is met, and a ``scale``.
 
 ``greater`` takes the mean over the seeds, or as ``statistic`` the "deviation" (standard deviation)
 or the "variation" (deviation over mean); ``factor``: so many times greater; each side may have
@@ -16,6 +18,7 @@ a ``metric`` and a ``scenario`` of its own.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -89,6 +92,14 @@ def _at_most(shape: dict[str, Any], measure: Measure) -> Judged:
     )
 
 
+def _at_least(shape: dict[str, Any], measure: Measure) -> Judged:
+    path = shape["metric"]
+    value = statistics.fmean(number(each, path) for each in measure(shape.get("set", []), path))
+    return Judged(
+        value >= float(shape["limit"]), f"{digits(value)}, at least {digits(shape['limit'])}"
+    )
+
+
 def _only(shape: dict[str, Any], measure: Measure) -> Judged:
     found = Counter(str(value) for value in measure(shape.get("set", []), shape["metric"]))
     note = ", ".join(f"{value} {count}" for value, count in sorted(found.items()))
@@ -99,28 +110,38 @@ def _a_variant_meets_all(shape: dict[str, Any], measure: Measure) -> Judged:
     met: list[dict[str, Any]] = []
     rows = []
     for variant in shape["variants"]:
-        values = [
-            statistics.fmean(
-                number(value, condition["metric"])
-                for value in measure(
-                    [*variant["set"], *condition.get("set", [])], condition["metric"]
-                )
-            )
-            for condition in shape["conditions"]
-        ]
-        limits = [float(condition["limit"]) for condition in shape["conditions"]]
-        meets = all(value <= limit for value, limit in zip(values, limits, strict=True))
+        values = [variant_value(variant, condition, measure) for condition in shape["conditions"]]
+        meets = all(map(condition_met, shape["conditions"], values))
         met += [variant] * meets
         row = ", ".join(map(digits, values))
         rows.append(f"{variant['label']}: {row}{' (all met)' if meets else ''}")
     head = ", ".join(
-        f"{condition['label']} at most {digits(condition['limit'])}"
-        for condition in shape["conditions"]
+        f"{condition['label']} {condition_text(condition)}" for condition in shape["conditions"]
     )
     # A variant that sets nothing is no fault.
     plain = any(not variant["set"] for variant in met)
     explained = "" if plain else " or ".join(str(variant["label"]) for variant in met)
     return Judged(bool(met), f"{head}. {'; '.join(rows)}", explained)
+
+
+def variant_value(variant: dict[str, Any], condition: dict[str, Any], measure: Measure) -> float:
+    """What a variant obtains of a condition's metric: the mean over the seeds."""
+    path = condition["metric"]
+    values = measure([*variant["set"], *condition.get("set", [])], path)
+    scale = float(condition.get("scale", 1))
+    return statistics.fmean(number(value, path) for value in values) * scale
+
+
+def condition_met(condition: dict[str, Any], value: float) -> bool:
+    """Whether a value is within a condition's bounds."""
+    return float(condition.get("least", -math.inf)) <= value <= float(condition["limit"])
+
+
+def condition_text(condition: dict[str, Any]) -> str:
+    """A condition's bounds in words."""
+    limit = digits(condition["limit"])
+    least = condition.get("least")
+    return f"at most {limit}" if least is None else f"{digits(least)} to {limit}"
 
 
 def _deviation(values: list[float]) -> float:
@@ -134,6 +155,7 @@ def _variation(values: list[float]) -> float:
 RELATIONS: dict[str, Relation] = {
     "greater": _greater,
     "at-most": _at_most,
+    "at-least": _at_least,
     "only": _only,
     "a-variant-meets-all": _a_variant_meets_all,
 }
