@@ -12,6 +12,7 @@
 # make studies        runs the published experiments and writes a report
 # make calibrate      chooses the parameters of a study again, each by its figure alone
 # make cures          compares cures for a deep buffer, as a page
+# make private        writes the page of the study lte-private: windows, RTTs, a firewall
 # make soak           emulates for 20 minutes: does it leak? FLOWS=100000 does so with many flows (root)
 # make referee        compares the host kernel's TCP with airpath's, as a table (root)
 # make twin           simulates and emulates scenarios and compares them, as a page (root)
@@ -19,7 +20,7 @@
 # make hostile        runs hostile programs inside an emulation, as a table (root)
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies calibrate cures soak referee twin twin-random hostile hystart bless clean findings
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies calibrate cures private soak referee twin twin-random hostile hystart bless clean findings
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -140,6 +141,9 @@ calibrate: build
 
 cures: build
 	$(VENV)/python tools/pages/cures.py
+
+private: build
+	$(VENV)/python tools/pages/private.py
 
 soak: build
 	$(VENV)/python benches/soak.py $(if $(FLOWS),--flows $(FLOWS))
