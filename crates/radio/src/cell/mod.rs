@@ -263,7 +263,14 @@ impl Cell {
         if self.due.is_some_and(|due| due <= now) {
             self.work_until(now);
         }
-        self.done = self.done.max(Some(now));
+        self.note_done(now);
+    }
+
+    #[inline]
+    fn note_done(&mut self, now: Instant) {
+        if self.done.is_none_or(|done| done < now) {
+            self.done = Some(now);
+        }
     }
 
     /// What the event queue has comes before the slot that begins then.
@@ -280,7 +287,7 @@ impl Cell {
                 _ => break,
             }
         }
-        self.done = self.done.max(Some(now));
+        self.note_done(now);
         self.find_due();
     }
 

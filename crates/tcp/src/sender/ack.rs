@@ -79,7 +79,10 @@ impl Sender {
         }
         self.reduce_proportionally(acked.delivered, newly_lost, advanced);
         self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight });
-        self.largest_window = self.largest_window.max(self.window.cwnd);
+        if self.window.cwnd > self.largest_window {
+            self.largest_window = self.window.cwnd;
+            self.buffer.note_window(self.window.cwnd);
+        }
         self.buffer.note_acknowledgement();
         self.update_pacing();
         if self.is_finished() && progress {

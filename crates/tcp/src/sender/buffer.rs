@@ -18,6 +18,8 @@ pub(super) struct SendBuffer {
     size: u64,
     /// It grows with cwnd to this many times cwnd.
     factor: Option<u32>,
+    /// Without memory: room for that many times the largest cwnd so far; or all of it.
+    room: u64,
     mss: u32,
     memory: Option<Memory>,
 }
@@ -47,8 +49,6 @@ pub(super) struct Stream {
     pub(super) offered: u64,
     /// Bursts of which something is outstanding.
     pub(super) bursts: u32,
-    /// Largest cwnd so far, in segments.
-    pub(super) largest_window: f64,
 }
 
 /// What an application did that came to write.
@@ -63,11 +63,14 @@ pub(super) enum Write {
 }
 
 impl SendBuffer {
-    pub(super) fn new(config: &EndpointConfig, factor: Option<u32>) -> Self {
+    /// A buffer for a sender that begins with this cwnd, in segments.
+    pub(super) fn new(config: &EndpointConfig, factor: Option<u32>, cwnd: f64) -> Self {
         let size = config.send_buffer;
         let start = config.initial_window;
         let memory = config.send_memory.map(|memory| Memory::new(memory, start, size, factor));
-        Self { size, factor, mss: config.mss, memory }
+        let mut buffer = Self { size, factor, room: size, mss: config.mss, memory };
+        buffer.note_window(cwnd);
+        buffer
     }
 
     /// End of what it holds.
@@ -76,15 +79,16 @@ impl SendBuffer {
         if let Some(memory) = &self.memory {
             return memory.written.min(stream.offered);
         }
-        let size = match self.factor {
-            None => self.size,
-            // Linux: twice cwnd, so that what recovery needs is there; it never shrinks.
-            Some(factor) => {
-                let wanted = stream.largest_window as u64 * u64::from(factor) * u64::from(self.mss);
-                self.size.min(wanted.max(stream.nxt - stream.una))
-            }
-        };
+        let size = self.size.min(self.room.max(stream.nxt - stream.una));
         stream.offered.min(stream.una.saturating_add(size))
+    }
+
+    /// cwnd has never been as large. Linux: twice cwnd, so that what recovery needs is there; it never
+    /// shrinks.
+    pub(super) fn note_window(&mut self, cwnd: f64) {
+        if let Some(factor) = self.factor {
+            self.room = cwnd as u64 * u64::from(factor) * u64::from(self.mss);
+        }
     }
 
     /// An acknowledgement came.

@@ -60,6 +60,7 @@ impl Sender {
             self.bursts.end();
         }
         self.bursts.pause();
+        self.silent = self.offered == 1 && !self.closed;
         self.note_usage(now, limit);
         // An application that waits for room in the send buffer has more to send (draft-ietf-ccwg-bbr
         // 4.1.2.4): what is delivered meanwhile tells what the path can do.

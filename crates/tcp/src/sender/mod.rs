@@ -72,6 +72,8 @@ pub(crate) struct Sender {
     /// Bytes that the application has offered, as an offset; it may still wait for the buffer.
     offered: u64,
     closed: bool,
+    /// Nothing was ever offered, and that was noted: an end that only receives.
+    silent: bool,
     /// The peer's window, in bytes (SND.WND), and the largest seen.
     peer_window: u64,
     max_peer_window: u64,
@@ -191,6 +193,7 @@ impl Sender {
                 config
                     .send_buffer_factor
                     .map(|factor| congestion.send_buffer_factor().unwrap_or(factor)),
+                window.cwnd,
             ),
             largest_window: window.cwnd,
             recovery: config.recovery,
@@ -217,6 +220,7 @@ impl Sender {
             nxt: 1,
             offered: 1,
             closed: false,
+            silent: false,
             peer_window: 0,
             max_peer_window: 0,
             window_seq: 0,
@@ -253,6 +257,7 @@ impl Sender {
     pub(crate) fn offer(&mut self, bytes: u64) {
         debug_assert!(!self.closed, "offered after close");
         self.offered = self.offered.saturating_add(bytes);
+        self.silent = false;
         self.write();
     }
 
@@ -297,7 +302,6 @@ impl Sender {
             nxt: self.nxt,
             offered: self.offered,
             bursts: self.scoreboard.bursts(),
-            largest_window: self.largest_window,
         }
     }
 
@@ -305,13 +309,18 @@ impl Sender {
     pub(crate) fn close(&mut self) {
         if !self.closed {
             self.offered = self.written();
-            self.closed = true;
+            self.end_stream();
         }
     }
 
     /// Closes after everything offered has been written.
     pub(crate) fn close_when_written(&mut self) {
+        self.end_stream();
+    }
+
+    fn end_stream(&mut self) {
         self.closed = true;
+        self.silent = false;
     }
 
     /// End of what the send buffer holds.
@@ -364,6 +373,9 @@ impl Sender {
     /// The next piece to send at `now`, if the windows allow one.
     #[inline(always)]
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Piece> {
+        if self.silent {
+            return None;
+        }
         if self.zero_window.is_due()
             && let Some(piece) = self.probe(now)
         {
