@@ -1,0 +1,1 @@
+"""The study lte-private with the kernel's TCP: ``make studies-emulated``."""
