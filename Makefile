@@ -13,6 +13,7 @@
 # make studies-emulated  runs one of them with the kernel's TCP, as a page (root)
 # make calibrate      chooses the parameters of a study again, each by its figure alone
 # make cures          compares cures for a deep buffer, as a page
+# make study-search   searches jointly what a study leaves open, as a page
 # make private        writes the page of the study lte-private: windows, RTTs, a firewall
 # make soak           emulates for 20 minutes: does it leak? FLOWS=100000 does so with many flows (root)
 # make referee        compares the host kernel's TCP with airpath's, as a table (root)
@@ -21,7 +22,7 @@
 # make hostile        runs hostile programs inside an emulation, as a table (root)
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate cures private soak referee twin twin-random hostile hystart bless clean findings
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile hystart bless clean findings
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -56,7 +57,7 @@ test: build system
 check: lint test
 
 # Python without a suffix.
-TOOLS := tools/pages tools/audit tools/calibrate tools/fuzz tools/licences tools/outcomes
+TOOLS := tools/pages tools/audit tools/calibrate tools/fuzz tools/licences tools/outcomes tools/search
 lint: build
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 fuzz/fuzz_targets/*.rs
@@ -143,6 +144,10 @@ studies-emulated: build
 STUDY ?= nr-bbr-cubic
 calibrate: build
 	$(VENV)/python tools/calibrate $(STUDY)
+
+SEARCHED ?= 3g-latency
+study-search: build
+	$(VENV)/python tools/search $(SEARCHED) $(if $(BUDGET),--budget $(BUDGET))
 
 cures: build
 	$(VENV)/python tools/pages/cures.py

@@ -34,6 +34,13 @@ how to read one; its format::
     low = 1_000_000
     high = 40_000_000
 
+    [[search]]                  # for tools/search: what is varied jointly
+    name = "initial window"
+    choices = [                 # as alternatives; the study's own comes first
+      { label = "8 segments" },
+      { label = "1 segment", set = ["flow.0.initial_window_segments=1"] },
+    ]
+
     [[figure]]
     id = "3g-latency/350k-rtt0-win10k"
     how = "…"                   # what the source says
@@ -195,6 +202,15 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Dimension:
+    """What ``tools/search`` varies jointly with the others."""
+
+    name: str
+    choices: tuple[Alternative, ...]
+    """The study's own comes first."""
+
+
+@dataclass(frozen=True)
 class Study:
     """A published experiment."""
 
@@ -208,6 +224,7 @@ class Study:
     vary: tuple[tuple[str, float, float], ...] = ()
     """Keys that have another value for each seed, and the ends of their range."""
     parameters: tuple[Parameter, ...] = ()
+    search: tuple[Dimension, ...] = ()
 
     @property
     def leaves(self) -> tuple[Figure, ...]:
@@ -275,6 +292,10 @@ def _study(data: dict[str, Any], directory: Path) -> Study:
         figures=figures,
         vary=tuple((key, float(low), float(high)) for key, (low, high) in varied.items()),
         parameters=parameters,
+        search=tuple(
+            Dimension(str(entry["name"]), tuple(map(_alternative, entry["choices"])))
+            for entry in data.get("search", [])
+        ),
     )
 
 
@@ -288,11 +309,13 @@ def _parameter(entry: dict[str, Any]) -> Parameter:
     )
 
 
+def _alternative(entry: dict[str, Any]) -> Alternative:
+    sets = tuple(map(str, entry.get("set", [])))
+    return Alternative(str(entry["label"]), sets, entry.get("metric"))
+
+
 def _assumption(entry: dict[str, Any]) -> Assumption:
-    alternatives = [
-        Alternative(str(each["label"]), tuple(map(str, each.get("set", []))), each.get("metric"))
-        for each in entry.get("alternatives", [])
-    ]
+    alternatives = list(map(_alternative, entry.get("alternatives", [])))
     continuous = "low" in entry or "high" in entry
     if continuous and alternatives:
         raise ValueError(f"assumption '{entry['id']}' has both bounds and alternatives")

@@ -1,0 +1,84 @@
+"""The joint search: it finds what is planted, keeps to its budget, and goes on where it ended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airpath.study.definition import Study, load_study
+from test_reproduce import FIGURE, OBTAINED, study
+from tools import tool
+
+# Twice the window and half of the delay are what the figure takes.
+SEARCH = """
+[[search]]
+name = "window"
+choices = [
+  { label = "50 kB" },
+  { label = "100 kB", set = ["flow.0.window_bytes=100000"] },
+  { label = "25 kB", set = ["flow.0.window_bytes=25000"] },
+]
+[[search]]
+name = "delay"
+choices = [
+  { label = "100 ms" },
+  { label = "50 ms", set = ["path.down.1.delay_ms=50"] },
+]
+"""
+FAST = 9300
+
+
+@pytest.fixture
+def searcher() -> Any:
+    return tool("search")
+
+
+def made(root: Path, *published: float) -> Study:
+    figures = [FIGURE.format(name=f"n{i}", published=each) for i, each in enumerate(published)]
+    return study(root, SEARCH, *figures)
+
+
+def test_what_is_planted_is_found(searcher: Any, tmp_path: Path) -> None:
+    whole = made(tmp_path, FAST)
+    tried = searcher.search(whole, 1000, 1, tmp_path / "kept.jsonl")
+    assert len(tried) == searcher.size(whole) == 6
+    assert tried[0].joint == (0, 0)
+    within = [each.joint for each in tried if searcher.inside(whole.figures, each)]
+    assert within == [(1, 1)]
+    page = searcher.markdown(whole, tried)
+    assert "| 1 | window: 100 kB; delay: 50 ms | **" in page
+    assert "joint choices move in: n0." in page
+
+
+def test_a_figure_moved_out_is_no_gain(searcher: Any, tmp_path: Path) -> None:
+    whole = made(tmp_path, FAST, OBTAINED, 50_000)
+    page = searcher.markdown(whole, searcher.search(whole, 1000, 1, tmp_path / "kept.jsonl"))
+    assert "No joint choice moves a figure in without moving another one out." in page
+    assert "whatever the others do: n2." in page
+
+
+def test_a_budget_is_kept_and_nothing_runs_twice(
+    searcher: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, kept = made(tmp_path, FAST), tmp_path / "kept.jsonl"
+    # Two seeds a figure: two joint choices.
+    assert len(searcher.search(whole, 5, 1, kept)) == 2
+    assert len(searcher.search(whole, 2, 1, kept)) == 3
+    rest = searcher.search(whole, 1000, 1, kept)
+    monkeypatch.setattr(searcher, "obtain", None)
+    assert searcher.search(whole, 1000, 1, kept) == rest
+    assert len(rest) == 6
+    # Another study has another stamp.
+    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert {line["stamp"] for line in lines} == {searcher.stamp(whole)}
+    assert searcher.stamp(made(tmp_path, FAST + 1)) != lines[0]["stamp"]
+
+
+def test_the_first_choices_are_the_studys_own() -> None:
+    for dimension in load_study("3g-latency").search:
+        assert not dimension.choices[0].sets
+        assert dimension.choices[0].metric is None
+        assert len({choice.label for choice in dimension.choices}) == len(dimension.choices)
