@@ -221,7 +221,7 @@ def markdown(attached: dict[str, str], obtained: dict[Point, Obtained], seconds:
     late = sum(not found.valid for found in obtained.values())
     lines += [
         "",
-        f"{late} rows were late on every attempt, and are marked." if late else "No row was late.",
+        f"Late on every attempt, and marked: {late} of {len(obtained)} rows.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -68,7 +68,7 @@ def test_the_page_marks_what_was_late() -> None:
     text = private.markdown({"ping": "20 of 20"}, obtained, 15)
     assert "| down | 1M | 5.60 Mb/s / 0 |  | 5.72 Mb/s |" in text
     assert "| up | the kernel's own | 8.90 kb/s / 3 (late) | 62.2 kb/s |" in text
-    assert "1 rows were late" in text
+    assert "marked: 1 of 2 rows" in text
 
 
 @needs("ip", "iperf3", "nft", "ping", "tshark")
