@@ -92,8 +92,20 @@ pub fn explain(
     let answer = Explanation::default();
     let advised = Vec::new();
     let (typical, causes, share) = (0, 0, 0);
-    let mut lab =
-        Lab { question, progress, runs, changes, events, typical, answer, advised, causes, share };
+    let accounted = false;
+    let mut lab = Lab {
+        question,
+        progress,
+        accounted,
+        runs,
+        changes,
+        events,
+        typical,
+        answer,
+        advised,
+        causes,
+        share,
+    };
     lab.explain()?;
     lab.answer.seeds = question.seeds.len();
     lab.answer.runs = lab.runs;
@@ -105,6 +117,8 @@ pub fn explain(
 pub(crate) struct Lab<'a, 'p> {
     pub(crate) question: &'a Question<'a>,
     progress: &'p mut (dyn FnMut(usize) -> bool + Send),
+    /// Where the first seed's time went is known.
+    accounted: bool,
     runs: usize,
     pub(crate) changes: usize,
     /// Simulated events that were spent, and those of a usual run.
@@ -125,7 +139,6 @@ impl Lab<'_, '_> {
         if base.is_empty() {
             base = self.run_all(&[(parsed, 0..1)])?.remove(0);
         }
-        self.account()?;
         self.typical = base.iter().map(|run| run.events).sum::<u64>() / base.len() as u64;
         let mut before = self.measured(parsed, &base);
         let ue_tables = parsed.resolved_toml.matches("[[radio.ue]]").count();
@@ -176,22 +189,6 @@ impl Lab<'_, '_> {
             self.answer.findings.push(finding);
         }
         self.answer.findings.extend(bound::bounds(&observed[0]));
-        Ok(())
-    }
-
-    /// Runs the first seed once more and keeps where its time went. What may be tried does not depend
-    /// on it.
-    fn account(&mut self) -> Result<(), Stopped> {
-        let Question { parsed, seeds, threads, .. } = *self.question;
-        let mut quiet = parsed.scenario.clone();
-        (quiet.run.ack_table, quiet.run.radio_log) = (false, false);
-        let job = Job { scenario: &quiet, seed: seeds[0], accounted: true };
-        let (before, progress) = (self.runs, &mut *self.progress);
-        for run in batch::run(&[job], threads, &mut |done| progress(before + done))? {
-            self.answer.breakdowns = run.breakdowns;
-            self.answer.events += run.events;
-            self.runs += 1;
-        }
         Ok(())
     }
 
@@ -425,7 +422,8 @@ impl Lab<'_, '_> {
         Ok(finding)
     }
 
-    /// Runs scenarios with ranges of seeds, counted from the first.
+    /// Runs scenarios with ranges of seeds, counted from the first. Beside the first of them runs the
+    /// first seed once more, to see where its time went: what may be tried does not depend on it.
     pub(crate) fn run_all(
         &mut self,
         wanted: &[(&Parsed, std::ops::Range<usize>)],
@@ -445,11 +443,25 @@ impl Lab<'_, '_> {
                 })
             })
             .collect();
+        let mut itself = self.question.parsed.scenario.clone();
+        (itself.run.ack_table, itself.run.radio_log) = (false, false);
+        let account = (!self.accounted).then_some(Job {
+            scenario: &itself,
+            seed: self.question.seeds[0],
+            accounted: true,
+        });
+        // The longest first.
+        let jobs: Vec<Job<'_>> = account.into_iter().chain(jobs).collect();
         let before = self.runs;
         let progress = &mut *self.progress;
-        let results =
+        let mut results =
             batch::run(&jobs, self.question.threads, &mut |done| progress(before + done))?;
         self.runs += jobs.len();
+        if !std::mem::replace(&mut self.accounted, true) {
+            let run = results.remove(0);
+            self.answer.events += run.events;
+            self.answer.breakdowns = run.breakdowns;
+        }
         self.events += results.iter().map(|run| run.events).sum::<u64>();
         let mut results = results.into_iter();
         Ok(wanted.iter().map(|(_, seeds)| results.by_ref().take(seeds.len()).collect()).collect())
