@@ -51,8 +51,8 @@ def faults() -> str:
 
 
 def candidates() -> str:
-    """What each candidate for the uplink of lte-private does."""
-    return variants("lte-private", "up-window", "candidate")
+    """What each fault that might explain the uplink of lte-private does."""
+    return variants("lte-private", "up-window", "fault")
 
 
 def variants(name: str, figure_id: str, head: str) -> str:
@@ -87,15 +87,17 @@ def study_private() -> str:
 
 
 def study_table(name: str) -> str:
+    """A row for each figure; of a figure with cells the rows have what each of them has."""
     rows = [
         [
-            each.figure.id.removeprefix(f"{name}/"),
-            each.figure.published_text(),
-            obtained_text(each),
-            each.verdict,
+            outcome.figure.id.removeprefix(f"{name}/"),
+            outcome.figure.published_text(),
+            ", ".join(obtained_text(each) or "none" for each in outcome.findings)
+            if outcome.figure.kind == "value"
+            else "",
+            ", ".join(each.verdict for each in outcome.findings),
         ]
         for outcome in reproduce(load_study(name))
-        for each in outcome.findings
     ]
     return table(["figure", "published", "obtained", "verdict"], rows)
 
