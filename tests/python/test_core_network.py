@@ -464,6 +464,65 @@ def test_a_private_network(airpath_command: Command, tmp_path: Path) -> None:
     ]
 
 
+@needs("ip", "ping", "iperf3", "nft", "tshark")
+def test_attach_transfer_each_way_and_detach_as_tshark_sees_them(
+    airpath_command: Command, tmp_path: Path
+) -> None:
+    """The shipped private network: one session, a megabyte up and one down, in under a minute."""
+    began_s, began = time.time(), time.monotonic()
+    add = ("--key", KEY, "--opc", OPC, "--ambr-down", "50", "--ambr-up", "20")
+    assert airpath_command("subscriber", "add", IMSI, *add).returncode == 0
+    wire = tmp_path / "wire.pcapng"
+    # The capture runs before TCP begins, and ends with the command.
+    script = (
+        f"ip netns exec core tshark -q -i s1u -w {wire} & {_until(wire)}; "
+        "iperf3 -4 -c server -n 1M && iperf3 -4 -c server -n 1M -R; status=$?; "
+        "sleep 1; exit $status"
+    )
+    done = airpath_command(
+        *("emulate", "lte-private", "--json", "--out", str(tmp_path / "run")),
+        *("--server", "exec iperf3 -s", "--user", "root", "--", "sh", "-c", script),
+    )
+    emulation = printed(done)["emulation"]
+    assert emulation["exit_code"] == 0, done.stderr
+    (session,) = emulation["sessions"]
+    (tunnel,) = emulation["gtpu"]["sessions"]
+    assert (session["ue"], session["address"], tunnel["ue"]) == ("phone", "10.45.0.2", "phone")
+
+    # 255: a G-PDU (TS 29.281 7.1). Outer source, inner source; the NAT stands behind the gateway.
+    fields = ("frame.time_epoch", "ip.src", "ip.dst", "gtp.teid", "gtp.message", "tcp.len")
+    rows = _packets(wire, "gtp", *fields)
+    up = [row for row in rows if row[1] == "10.78.0.2,10.45.0.2"]
+    down = [row for row in rows if row[2] == "10.78.0.2,10.45.0.2"]
+    assert len(up) + len(down) == len(rows)
+    assert {row[4] for row in rows} == {"0xff"}
+    assert {row[3] for row in up} == {f"0x{tunnel['teid_up']:08x}"}
+    assert {row[3] for row in down} == {f"0x{tunnel['teid_down']:08x}"}
+    for way in (up, down):
+        payload = sum(int(row[5]) for row in way if row[5])
+        # A megabyte, and what iperf3 says of it; what was sent again comes on top.
+        assert 2**20 <= payload < 1.2 * 2**20
+    bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed"
+    assert not _packets(wire, bad, "frame.number")
+
+    events = pl.read_parquet(tmp_path / "run/events.parquet")
+    kinds = ["attach_start", "attach_complete", "session_established", "detach"]
+    steps = events.filter(pl.col("kind").is_in(kinds))
+    assert steps.select("kind", "link").rows() == [
+        ("attach_start", "phone"),
+        ("attach_complete", "phone"),
+        ("session_established", "phone 10.45.0.2"),
+        ("detach", "phone 10.45.0.2"),
+    ]
+    times_s = [time_ns / 1e9 for time_ns in steps["time_ns"]]
+    assert times_s[:3] == [-0.35, -0.1, 0.0]
+    # Nothing before the session was there, nothing after it.
+    first_s, last_s = (float(rows[index][0]) for index in (0, -1))
+    assert first_s > began_s + session["established_ms"] / 1e3
+    assert last_s - first_s < times_s[3]
+    assert time.monotonic() - began < 60
+
+
 ADDRESSES = """
 import socket
 found = socket.getaddrinfo("server", 80, type=socket.SOCK_STREAM)

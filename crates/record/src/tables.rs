@@ -98,7 +98,7 @@ table! {
         /// `tail_loss_probe`, `window_probe`, `finished`; of a UE `handover_command`,
         /// `handover_complete`, `path_switch`, `handover_failed`, `radio_link_failure`,
         /// `radio_link_failure_rlc`, `cell_reselection`; in an emulation with a core
-        /// `attach_start`, `attach_complete`, `session_established`.
+        /// `attach_start`, `attach_complete`, `session_established`, `detach`.
         kind: &'static str,
         /// Why: of a drop, a slow start's end, a reduction, an undo. Null: for other kinds.
         reason: Option<&'static str>,

@@ -87,6 +87,8 @@ pub struct Forwarder {
     network: Network,
     /// Between the path and the cell, if packets travel there for real.
     tunnel: Option<Tunnel>,
+    /// Of the UEs that attached, by their names in tables.
+    sessions: Vec<Name>,
     flows: Flows,
     /// Ends of the UEs by flow.
     flow_ends: Vec<u16>,
@@ -194,6 +196,7 @@ impl Forwarder {
             routes,
             network,
             tunnel: None,
+            sessions: Vec::new(),
             flows: Flows::default(),
             flow_ends: Vec::with_capacity(MOST_FLOWS as usize),
             others: None,
@@ -226,7 +229,8 @@ impl Forwarder {
     ) {
         let zero = sessions.clone().map(|(_, session)| session.established).max();
         let zero = zero.unwrap_or(Duration::ZERO);
-        sessions.for_each(|(ue, session)| session.write(ue, zero, &mut self.tables));
+        self.sessions =
+            sessions.map(|(ue, session)| session.write(ue, zero, &mut self.tables)).collect();
     }
 
     /// Between path and cell packets go through a tunnel, and come back from it.

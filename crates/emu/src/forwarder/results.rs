@@ -9,6 +9,7 @@ use airpath_record::{RunSummary, Tables};
 
 use super::ingress::OTHERS;
 use super::{Forwarder, direction_from};
+use crate::host::session::write_detach;
 use crate::observation::flow_meters::Metered;
 use crate::observation::journal::Journal;
 use crate::observation::live::Snapshot;
@@ -125,6 +126,10 @@ impl Forwarder {
         let now = self.clock.now();
         self.drain_drops();
         self.sample(now);
+        // A session lasts as long as the run.
+        for &session in &self.sessions {
+            write_detach(session, now, &mut self.tables);
+        }
         let entered = self.counts.iter().map(|counts| counts.entered).sum();
         let mut summary = RunSummary {
             seed: self.seed,

@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
-use airpath_base::{Duration, Rate};
+use airpath_base::{Duration, Instant, Rate};
 use airpath_radio::cell::UeLinkConfig;
 use airpath_radio::scheduler::RateCap;
-use airpath_record::{EventRow, Tables};
+use airpath_record::{EventRow, Name, Tables};
 use airpath_scenario::Scenario;
 
 /// What the core network gave a UE.
@@ -36,8 +36,9 @@ impl UeSession {
         }
     }
 
-    /// Writes what happened to the UE of that name, so long before time 0.
-    pub(crate) fn write(&self, ue: &str, zero: Duration, tables: &mut Tables) {
+    /// Writes what happened to the UE of that name, so long before time 0; the session's name in
+    /// the tables.
+    pub(crate) fn write(&self, ue: &str, zero: Duration, tables: &mut Tables) -> Name {
         let name = tables.names.add(ue);
         let session = tables.names.add(&format!("{ue} {}", self.address));
         let steps = [
@@ -46,18 +47,29 @@ impl UeSession {
             (self.established, "session_established", session),
         ];
         for (after, kind, link) in steps {
-            tables.event(EventRow {
-                time_ns: after.as_nanos() as i64 - zero.as_nanos() as i64,
-                flow: None,
-                link: Some(link),
-                kind,
-                reason: None,
-                cwnd_segments: None,
-                value: None,
-                packets: None,
-                cell: None,
-            });
+            let time_ns = after.as_nanos() as i64 - zero.as_nanos() as i64;
+            tables.event(step(time_ns, kind, link));
         }
+        session
+    }
+}
+
+/// Writes that a UE detached, which ended its session.
+pub(crate) fn write_detach(session: Name, now: Instant, tables: &mut Tables) {
+    tables.event(step(now.as_nanos() as i64, "detach", session));
+}
+
+fn step(time_ns: i64, kind: &'static str, link: Name) -> EventRow {
+    EventRow {
+        time_ns,
+        flow: None,
+        link: Some(link),
+        kind,
+        reason: None,
+        cwnd_segments: None,
+        value: None,
+        packets: None,
+        cell: None,
     }
 }
 
