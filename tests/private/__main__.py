@@ -27,6 +27,7 @@ from airpath.base.toml import read_toml
 from airpath.cli.console import progress_bar
 from airpath.drivers import emulate
 from airpath.emulation import subscribers
+from airpath.errors import AirpathError
 from airpath.scenario import STUDIES
 
 ROOT = Path(__file__).parents[2]
@@ -125,7 +126,18 @@ def enrol(database: Path) -> None:
 def run(sets: list[str], database: Path, out: Path, *, capture: bool = False) -> Any:
     """One emulation; programs have all rights of root."""
     scenario = scenarios.load(SCENARIO, [f"core.subscribers={database}", *sets])
-    return emulate.emulate(scenario, [], out=out, user="root", capture=capture)
+    done = emulate.emulate(scenario, [], out=out, user="root", capture=capture)
+    check(done.summary["emulation"]["programs"], out)
+    return done
+
+
+def check(programs: list[dict[str, Any]], out: Path) -> None:
+    """Refuse a run in which a program failed: without its middlebox it would be another row."""
+    for program in programs:
+        # The server is ended by the run.
+        if program["code"] and program["name"] != "iperf3-server":
+            said = (out / f"programs/{program['name']}.stderr").read_text(encoding="utf-8")
+            raise AirpathError(f"{program['name']} ended with {program['code']}: {said.strip()}")
 
 
 def attach(database: Path, place: Path) -> dict[str, str]:

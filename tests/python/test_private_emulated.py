@@ -11,6 +11,7 @@ import pytest
 
 from airpath import scenario as scenarios
 from airpath.base.toml import parse_toml, read_toml
+from airpath.errors import AirpathError
 from emulated import needs
 from private import __main__ as private
 
@@ -45,6 +46,15 @@ def test_a_point_sets_what_iperf3_is_told() -> None:
         each["name"] for each in parse_toml(plain.resolved_toml)["program"] if each["enabled"]
     ]
     assert enabled == ["iperf3-server", "test"]
+
+
+def test_a_row_whose_middlebox_failed_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs/middlebox.stderr").write_text("Operation not supported\n")
+    programs = [{"name": "iperf3-server", "code": 143}, {"name": "middlebox", "code": 0}]
+    private.check(programs, tmp_path)
+    with pytest.raises(AirpathError, match="middlebox ended with 1: Operation not supported"):
+        private.check([*programs, {"name": "middlebox", "code": 1}], tmp_path)
 
 
 def test_cell_and_way_are_those_of_the_simulated_rows() -> None:
