@@ -13,7 +13,7 @@
 # make studies-emulated  runs one of them with the kernel's TCP, as a page (root)
 # make calibrate      chooses the parameters of a study again, each by its figure alone
 # make cures          compares cures for a deep buffer, as a page
-# make study-search   searches jointly what a study leaves open, as a page
+# make study-search   searches jointly what studies leave open, as pages
 # make private        writes the page of the study lte-private: windows, RTTs, a firewall
 # make soak           emulates for 20 minutes: does it leak? FLOWS=100000 does so with many flows (root)
 # make referee        compares the host kernel's TCP with airpath's, as a table (root)
@@ -145,9 +145,9 @@ STUDY ?= nr-bbr-cubic
 calibrate: build
 	$(VENV)/python tools/calibrate $(STUDY)
 
-SEARCHED ?= 3g-latency
+SEARCHED ?= 3g-latency 5g-drx
 study-search: build
-	$(VENV)/python tools/search $(SEARCHED) $(if $(BUDGET),--budget $(BUDGET))
+	for study in $(SEARCHED); do $(VENV)/python tools/search $$study $(if $(BUDGET),--budget $(BUDGET)) || exit; done
 
 cures: build
 	$(VENV)/python tools/pages/cures.py
