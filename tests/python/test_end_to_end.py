@@ -245,7 +245,7 @@ def test_scenario_names_are_completed(core: Any, tmp_path: Path) -> None:
         [sys.executable, "-m", "airpath"],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert done.stdout.split() == ["wire"]
+    assert done.stdout.split() == ["wifi-like", "wire"]
 
 
 def test_the_stub_matches_the_module(core: Any) -> None:
