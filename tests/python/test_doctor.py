@@ -29,7 +29,8 @@ class Fake(Machine):
     """A machine of files in a directory, with these programs."""
 
     programs: tuple[str, ...] = (
-        *("ip", "unshare", "nft", "ping", "iperf3", "curl", "tcpdump", "tshark", "jq", "bpftool"),
+        *("ip", "unshare", "nft", "ping", "iperf3", "curl", "tcpdump", "tshark"),
+        *("ss", "jq", "bpftool"),
     )
     unshare: tuple[int, str] = (0, "")
     wakes: str = PUNCTUAL
