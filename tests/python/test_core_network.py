@@ -19,6 +19,7 @@ from airpath.emulation.subscribers import Subscriber
 from airpath.errors import InputError
 from conftest import PATIENCE_S, Command, start_command, until
 from emulated import needs, printed, processes, skip_without
+from real_clock import TooLate
 
 KEY = "465b5ce8b199b49faa5f0a2ee238a6bc"
 OPC = "cd63cb71954a9f4e48a5994e37a02baf"
@@ -224,9 +225,26 @@ stall_period_ms = 100
     assert 25.0 < max(times) < 45.0
 
 
-def _until(file: Path) -> str:
-    """Wait until tshark writes to it, and a moment more."""
-    return f"until test -s {file}; do sleep 0.1; done; sleep 0.5"
+def _captured(namespace: str, interface: str, wire: Path, work: str) -> str:
+    """A script: the capture runs before the work begins, and is written whole before it ends."""
+    # libpcap hands packets on after a quarter of a second (CAP_READ_TIMEOUT of dumpcap).
+    return (
+        f"ip netns exec {namespace} tshark -q -B 32 -i {interface} -w {wire} 2>{_said(wire)} & "
+        f"tshark=$!; until test -s {wire}; do sleep 0.1; done; sleep 0.5; "
+        f"{work}; status=$?; sleep 0.7; kill $tshark; wait $tshark; exit $status"
+    )
+
+
+def _said(wire: Path) -> Path:
+    return wire.with_suffix(".said")
+
+
+def _whole(wire: Path) -> Path:
+    """A capture from which the kernel dropped nothing; else the machine was too late."""
+    said = _said(wire).read_text()
+    if "dropped" in said:
+        raise TooLate(f"tshark: {said}")
+    return wire
 
 
 def _packets(file: Path, display_filter: str, *fields: str) -> list[list[str]]:
@@ -249,11 +267,7 @@ def test_gtpu_is_what_wireshark_says(
 ) -> None:
     """On the wire between both nodes, and in the capture: TEIDs, QFI, and the TCP within."""
     wire = tmp_path / "wire.pcapng"
-    # The capture runs before TCP begins, and ends with the command.
-    script = (
-        f"ip netns exec core tshark -q -i {interface} -w {wire} & {_until(wire)}; "
-        "iperf3 -4 -c server -n 200K; sleep 1"
-    )
+    script = _captured("core", interface, wire, "iperf3 -4 -c server -n 200K")
     done = airpath_command(
         *("emulate", scenario, "--set", "emulation.gtpu=true", "--capture", "--json"),
         *("--out", str(tmp_path / "run"), "--server", "exec iperf3 -s"),
@@ -267,7 +281,7 @@ def test_gtpu_is_what_wireshark_says(
         assert counts["sent"] == counts["received"] > 10
         assert counts["refused"] == counts["ignored"] == 0
     capture = tmp_path / "run/capture.pcapng"
-    for file, where in ((wire, "gtp"), (capture, f'gtp && frame.interface_name == "{interface}"')):
+    for file, where in ((_whole(wire), "gtp"), (capture, f'gtp && frame.interface_name == "{interface}"')):
         rows = _packets(
             file, f"{where} && tcp", "ip.src", "udp.dstport", "gtp.teid",
             "gtp.ext_hdr.pdu_ses_con.qos_flow_id", "tcp.dstport"
@@ -292,16 +306,13 @@ def test_gtpu_is_what_wireshark_says(
 def test_a_link_that_is_too_small_fragments(airpath_command: Command, tmp_path: Path) -> None:
     """Outer packets of 1500 and 36 bytes, as RFC 791 3.2 cuts them, go together again."""
     wire = tmp_path / "wire.pcapng"
-    script = (
-        f"ip netns exec ran tshark -q -i s1u -w {wire} & {_until(wire)}; "
-        "ping -4 -c 3 -i 0.1 -s 1472 server; sleep 1"
-    )
+    script = _captured("ran", "s1u", wire, "ping -4 -c 3 -i 0.1 -s 1472 server")
     sets = ("--set", "emulation.gtpu=true", "--set", "emulation.gtpu_mtu_bytes=1500")
     words = ("--json", "--user", "root", "--", "sh", "-c", script)
     done = airpath_command("emulate", "lte-20", *sets, *words)
     assert done.returncode in (0, 3), done.stderr
     assert " 0% packet loss" in done.stderr
-    fragments = _packets(wire, "ip.flags.mf == 1", "ip.len")
+    fragments = _packets(_whole(wire), "ip.flags.mf == 1", "ip.len")
     assert [row[0].split(",")[0] for row in fragments] == ["1500"] * 6
     assert len(_packets(wire, "icmp && gtp", "frame.number")) == 6
 
@@ -473,12 +484,8 @@ def test_attach_transfer_each_way_and_detach_as_tshark_sees_them(
     add = ("--key", KEY, "--opc", OPC, "--ambr-down", "50", "--ambr-up", "20")
     assert airpath_command("subscriber", "add", IMSI, *add).returncode == 0
     wire = tmp_path / "wire.pcapng"
-    # The capture runs before TCP begins, and ends with the command.
-    script = (
-        f"ip netns exec core tshark -q -i s1u -w {wire} & {_until(wire)}; "
-        "iperf3 -4 -c server -n 1M && iperf3 -4 -c server -n 1M -R; status=$?; "
-        "sleep 1; exit $status"
-    )
+    work = "iperf3 -4 -c server -n 1M && iperf3 -4 -c server -n 1M -R"
+    script = _captured("core", "s1u", wire, work)
     done = airpath_command(
         *("emulate", "lte-private", "--json", "--out", str(tmp_path / "run")),
         *("--server", "exec iperf3 -s", "--user", "root", "--", "sh", "-c", script),
@@ -491,7 +498,7 @@ def test_attach_transfer_each_way_and_detach_as_tshark_sees_them(
 
     # 255: a G-PDU (TS 29.281 7.1). Outer source, inner source; the NAT stands behind the gateway.
     fields = ("frame.time_epoch", "ip.src", "ip.dst", "gtp.teid", "gtp.message", "tcp.len")
-    rows = _packets(wire, "gtp", *fields)
+    rows = _packets(_whole(wire), "gtp", *fields)
     up = [row for row in rows if row[1] == "10.78.0.2,10.45.0.2"]
     down = [row for row in rows if row[2] == "10.78.0.2,10.45.0.2"]
     assert len(up) + len(down) == len(rows)
