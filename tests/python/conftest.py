@@ -24,6 +24,9 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 PATIENCE_S = 300.0
 """A program that has not ended by then hangs, however busy the machine is."""
 
+UNEXPLAINED = ("--explain", "off")
+"""For what is not about findings: explaining takes longer than most of these runs."""
+
 DOWNLINK = str(Path(__file__).parent / "scenarios/downlink.toml")
 """A download and a ping over 20 s, simulated in some milliseconds; losses depend on the seed."""
 

@@ -17,7 +17,7 @@ import pytest
 from airpath.emulation import attach, subscribers
 from airpath.emulation.subscribers import Subscriber
 from airpath.errors import InputError
-from conftest import PATIENCE_S, Command, start_command, until
+from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
 from emulated import needs, printed, processes, skip_without
 from real_clock import TooLate
 
@@ -59,7 +59,7 @@ def emulate(airpath_command: Command, tmp_path: Path) -> Any:
         for name, text in (("s.toml", scenario), ("server.py", server), ("ue.py", ue)):
             (tmp_path / name).write_text(text)
         done = airpath_command(
-            *("emulate", str(tmp_path / "s.toml"), "--json", *more),
+            *("emulate", *UNEXPLAINED, str(tmp_path / "s.toml"), "--json", *more),
             *("--server", f"exec {sys.executable} {tmp_path / 'server.py'}"),
             *("--", sys.executable, str(tmp_path / "ue.py")),
         )
@@ -168,7 +168,14 @@ def test_tcp_udp_and_icmp_pass_nats(airpath_command: Command, tmp_path: Path, co
     transfers = " && ".join(f"sleep 0.5 && iperf3 -$v -c server {test}" for test in tests)
     script = f"for v in 4 6; do ping -q -$v -c 3 -i 0.05 server && {transfers} || exit 9; done"
     done = airpath_command(
-        *("emulate", str(tmp_path / "s.toml"), "--json", "--server", "exec iperf3 -s"),
+        *(
+            "emulate",
+            *UNEXPLAINED,
+            str(tmp_path / "s.toml"),
+            "--json",
+            "--server",
+            "exec iperf3 -s",
+        ),
         *("--", "sh", "-c", script),
     )
     assert done.returncode in (0, 3), done.stderr
@@ -214,7 +221,17 @@ stall_period_ms = 100
         '[[path.down]]\nstage = "delay"\ndelay_ms = 1\n[[flow]]\nkind = "ping"\n'
     )
     done = airpath_command(
-        "emulate", str(scenario), "--json", "--", "ping", "-c", "50", "-i", "0.017", "server"
+        "emulate",
+        *UNEXPLAINED,
+        str(scenario),
+        "--json",
+        "--",
+        "ping",
+        "-c",
+        "50",
+        "-i",
+        "0.017",
+        "server",
     )
     assert done.returncode in (0, 3), done.stderr
     times = [float(line.split("time=")[1].split()[0]) for line in done.stderr.splitlines()
@@ -269,7 +286,7 @@ def test_gtpu_is_what_wireshark_says(
     wire = tmp_path / "wire.pcapng"
     script = _captured("core", interface, wire, "iperf3 -4 -c server -n 200K")
     done = airpath_command(
-        *("emulate", scenario, "--set", "emulation.gtpu=true", "--capture", "--json"),
+        *("emulate", *UNEXPLAINED, scenario, "--set", "emulation.gtpu=true", "--capture", "--json"),
         *("--out", str(tmp_path / "run"), "--server", "exec iperf3 -s"),
         *("--user", "root", "--", "sh", "-c", script),
     )
@@ -281,7 +298,10 @@ def test_gtpu_is_what_wireshark_says(
         assert counts["sent"] == counts["received"] > 10
         assert counts["refused"] == counts["ignored"] == 0
     capture = tmp_path / "run/capture.pcapng"
-    for file, where in ((_whole(wire), "gtp"), (capture, f'gtp && frame.interface_name == "{interface}"')):
+    for file, where in (
+        (_whole(wire), "gtp"),
+        (capture, f'gtp && frame.interface_name == "{interface}"'),
+    ):
         rows = _packets(
             file, f"{where} && tcp", "ip.src", "udp.dstport", "gtp.teid",
             "gtp.ext_hdr.pdu_ses_con.qos_flow_id", "tcp.dstport"
@@ -309,7 +329,7 @@ def test_a_link_that_is_too_small_fragments(airpath_command: Command, tmp_path: 
     script = _captured("ran", "s1u", wire, "ping -4 -c 3 -i 0.1 -s 1472 server")
     sets = ("--set", "emulation.gtpu=true", "--set", "emulation.gtpu_mtu_bytes=1500")
     words = ("--json", "--user", "root", "--", "sh", "-c", script)
-    done = airpath_command("emulate", "lte-20", *sets, *words)
+    done = airpath_command("emulate", *UNEXPLAINED, "lte-20", *sets, *words)
     assert done.returncode in (0, 3), done.stderr
     assert " 0% packet loss" in done.stderr
     fragments = _packets(_whole(wire), "ip.flags.mf == 1", "ip.len")
@@ -343,7 +363,16 @@ end = "leave"
     for real in ("false", "true"):
         out = tmp_path / real
         done = airpath_command(
-            *("emulate", str(scenario), "--set", f"emulation.gtpu={real}", "--out", str(out)), *ping
+            *(
+                "emulate",
+                *UNEXPLAINED,
+                str(scenario),
+                "--set",
+                f"emulation.gtpu={real}",
+                "--out",
+                str(out),
+            ),
+            *ping,
         )
         assert done.returncode in (0, 3), done.stderr
         links = pl.read_parquet(out / "links.parquet").filter(pl.col("link") == "up.1.link")
@@ -487,7 +516,7 @@ def test_attach_transfer_each_way_and_detach_as_tshark_sees_them(
     work = "iperf3 -4 -c server -n 1M && iperf3 -4 -c server -n 1M -R"
     script = _captured("core", "s1u", wire, work)
     done = airpath_command(
-        *("emulate", "lte-private", "--json", "--out", str(tmp_path / "run")),
+        *("emulate", *UNEXPLAINED, "lte-private", "--json", "--out", str(tmp_path / "run")),
         *("--server", "exec iperf3 -s", "--user", "root", "--", "sh", "-c", script),
     )
     emulation = printed(done)["emulation"]
@@ -547,7 +576,7 @@ def test_names_lead_through_pool_and_nat(airpath_command: Command, tmp_path: Pat
     python = f"{shlex.quote(sys.executable)} -c {shlex.quote(ADDRESSES)}"
     script = f"ping -c 1 server && ping -6 -c 1 server >&2 && {python}"
     for scenario in ("lte-private", str(nat)):
-        done = airpath_command("emulate", scenario, "--", "sh", "-c", script)
+        done = airpath_command("emulate", *UNEXPLAINED, scenario, "--", "sh", "-c", script)
         assert done.returncode in (0, 3), done.stderr
         assert "(10.77.0.1)" in done.stdout.splitlines()[0]
         assert done.stdout.splitlines()[-1] == "['10.77.0.1', 'fd77::1']"
@@ -607,7 +636,7 @@ def test_nothing_is_left_of_a_killed_core(tmp_path: Path) -> None:
     for pause in (0.2, 0.5, 5.0):
         script = f": {mark}; ip netns > {seen}; ping server"
         streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        words = ("emulate", str(scenario), "--", "sh", "-c", script)
+        words = ("emulate", *UNEXPLAINED, str(scenario), "--", "sh", "-c", script)
         running = start_command(*words, cwd=tmp_path, **streams)
         time.sleep(pause)
         running.kill()
@@ -622,7 +651,16 @@ def test_a_sender_is_observed_behind_a_nat(airpath_command: Command, tmp_path: P
     """The server's socket knows the NAT's address; its windows are the flow's all the same."""
     (tmp_path / "s.toml").write_text(_nat(30, count=2) + 'opened_by = "receiver"\n')
     done = airpath_command(
-        *("emulate", "s.toml", "--set", "run.duration_s=2", "--flows", "--out", "run"),
+        *(
+            "emulate",
+            *UNEXPLAINED,
+            "s.toml",
+            "--set",
+            "run.duration_s=2",
+            "--flows",
+            "--out",
+            "run",
+        ),
     )
     assert done.returncode in (0, 3), done.stderr
     samples = pl.read_parquet(tmp_path / "run/samples.parquet")

@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import PATIENCE_S, Command, start_command, until
+from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
 from emulated import (
     DELAYS,
     iperf,
@@ -38,7 +38,7 @@ WIRE = DELAYS
 def _emulate(command: Command, scenario: object, *words: str, **options: Any) -> Any:
     """Run ``words`` over a scenario; its document, once it ended well."""
     arguments = [f"--{name}={value}" for name, value in options.items()]
-    done = command("emulate", str(scenario), "--json", *arguments, "--", *words)
+    done = command("emulate", *UNEXPLAINED, str(scenario), "--json", *arguments, "--", *words)
     return printed(done), done.stderr
 
 
@@ -143,7 +143,7 @@ def test_iperf3(
     sets = [f"flow.0.direction={direction}", f"flow.0.congestion={congestion}"]
     reverse = ["-R"] if direction == "down" else []
     done = airpath_command(
-        *("emulate", scenario, "--json", "--server", "exec iperf3 -s"),
+        *("emulate", *UNEXPLAINED, scenario, "--json", "--server", "exec iperf3 -s"),
         *(word for one in sets for word in ("--set", one)),
         *("--", "iperf3", "-c", "server", "-t", "1", "-J", "-P", str(streams), *reverse),
     )
@@ -164,7 +164,7 @@ def test_iperf3(
 @needs_root
 def test_udp_arrives_at_its_rate(airpath_command: Command) -> None:
     done = airpath_command(
-        *("emulate", "lte-20", "--json", "--server", "exec iperf3 -s"),
+        *("emulate", *UNEXPLAINED, "lte-20", "--json", "--server", "exec iperf3 -s"),
         *("--", "iperf3", "-c", "server", "-u", "-b", "20M", "-t", "2", "-R", "-J"),
     )
     assert done.returncode in (0, 3), done.stderr
@@ -181,7 +181,7 @@ def test_a_file_arrives_as_it_was(airpath_command: Command, tmp_path: Path, scen
     (tmp_path / "data").write_bytes(data)
     server = f"exec {sys.executable} -m http.server --directory {tmp_path} 8000"
     done = airpath_command(
-        *("emulate", scenario, "--json", "--server", server),
+        *("emulate", *UNEXPLAINED, scenario, "--json", "--server", server),
         *("--", "curl", "-sS", "-o", str(tmp_path / "copy"), "http://server:8000/data"),
     )
     assert done.returncode in (0, 3), done.stderr
@@ -194,7 +194,15 @@ def test_a_file_arrives_as_it_was(airpath_command: Command, tmp_path: Path, scen
 @needs_root
 def test_the_run_directory_is_one(airpath_command: Command, tmp_path: Path) -> None:
     done = airpath_command(
-        *("emulate", "nr-n78", "--out", str(tmp_path / "run"), "--server", "exec iperf3 -s"),
+        *(
+            "emulate",
+            *UNEXPLAINED,
+            "nr-n78",
+            "--out",
+            str(tmp_path / "run"),
+            "--server",
+            "exec iperf3 -s",
+        ),
         *("--", "iperf3", "-c", "server", "-t", "1"),
     )
     assert done.returncode in (0, 3), done.stderr
@@ -220,7 +228,7 @@ def test_a_capture_has_every_place_and_the_models_times(
     out = wire.parent / "run"
     began = time.time_ns()
     done = airpath_command(
-        *("emulate", str(wire), "--capture", "--json", "--out", str(out), "--server"),
+        *("emulate", *UNEXPLAINED, str(wire), "--capture", "--json", "--out", str(out), "--server"),
         *("exec iperf3 -s", "--", "iperf3", "-c", "server", "-4", "-R", "-n", "2M"),
     )
     directions = printed(done)["emulation"]["directions"]
@@ -246,7 +254,7 @@ def test_every_tool_opens_a_capture(airpath_command: Command, wire: Path) -> Non
     """All of libpcap's tools read all points, and Wireshark's tells them apart."""
     out = wire.parent / "run"
     done = airpath_command(
-        *("emulate", str(wire), "--capture", "--json", "--out", str(out), "--server"),
+        *("emulate", *UNEXPLAINED, str(wire), "--capture", "--json", "--out", str(out), "--server"),
         *("exec iperf3 -s", "--", "iperf3", "-c", "server", "-R", "-n", "200k"),
     )
     directions = printed(done)["emulation"]["directions"]
@@ -271,7 +279,7 @@ def test_every_tool_opens_a_capture(airpath_command: Command, wire: Path) -> Non
 def _start(scenario: Path, *words: str, servers: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
     options = [word for line in servers for word in ("--server", line)]
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    arguments = ("emulate", str(scenario), *options, "--", *words)
+    arguments = ("emulate", *UNEXPLAINED, str(scenario), *options, "--", *words)
     return start_command(*arguments, cwd=scenario.parent, **streams)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import PATIENCE_S, Command, start_command, until
+from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
 from emulated import needs, networks, printed, skip_without, stages
 
 needs_root = needs()
@@ -77,7 +77,7 @@ def scenario(tmp_path: Path) -> Path:
 
 
 def _document(command: Command, *arguments: str) -> Any:
-    return printed(command("emulate", *arguments, "--flows", "--json"))
+    return printed(command("emulate", *UNEXPLAINED, *arguments, "--flows", "--json"))
 
 
 @needs_root
@@ -177,7 +177,7 @@ def test_flows_of_one_end_have_each_its_congestion_control(
     scenario.write_text(PATH + path + text)
     end = "ue" if keys else "server"
     script = f"sleep 1; ip netns exec {end} ss -tin"
-    words = ("emulate", str(scenario), "--flows", "--json", "--user", "root")
+    words = ("emulate", *UNEXPLAINED, str(scenario), "--flows", "--json", "--user", "root")
     done = airpath_command(*words, "--", "sh", "-c", script)
     document = printed(done)
     assert document["emulation"]["failed_flows"] == []
@@ -204,7 +204,7 @@ def test_a_window_of_a_fixed_size_stays_so(airpath_command: Command, tmp_path: P
     scenario = tmp_path / "window.toml"
     scenario.write_text(PATH + flow)
     script = "sleep 1.5; ip netns exec server ss -tin"
-    words = ("emulate", str(scenario), "--flows", "--json", "--user", "root")
+    words = ("emulate", *UNEXPLAINED, str(scenario), "--flows", "--json", "--user", "root")
     done = airpath_command(*words, "--", "sh", "-c", script)
     printed(done)
     window = re.search(r"snd_wnd:(\d+)", done.stderr)
@@ -271,7 +271,7 @@ def test_the_run_ends_with_its_flows_and_a_command_runs_beside_them(
     assert document["pings"][0]["sent"] == 5
     assert document["run"]["duration_s"] < 2
     done = airpath_command(
-        *("emulate", str(path), "--flows", "--json", "--set", "flow.0.count=100"),
+        *("emulate", *UNEXPLAINED, str(path), "--flows", "--json", "--set", "flow.0.count=100"),
         *("--", "sh", "-c", "sleep 0.5; exit 7"),
     )
     assert done.returncode == 7, done.stderr

@@ -25,7 +25,7 @@ from airpath.emulation.document import Snapshot
 from airpath.emulation.live import view
 from airpath.emulation.metrics import Collector
 from airpath.emulation.monitoring import is_shell
-from conftest import PATIENCE_S, Command, start, start_command
+from conftest import PATIENCE_S, UNEXPLAINED, Command, start, start_command
 from emulated import needs_root, skip_without
 from snapshot import radio, snapshot
 
@@ -120,7 +120,7 @@ def exposition(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str,
     place, port = tmp_path_factory.mktemp("metrics"), _free_port()
     pipe = subprocess.PIPE
     running = start_command(
-        *("emulate", "nr-n78", "--json"),
+        *("emulate", *UNEXPLAINED, "nr-n78", "--json"),
         *("--metrics", str(port), "--server", "exec iperf3 -s", "--"),
         *("sh", "-c", "iperf3 -c server -t 1 -R; read line"),
         cwd=place,

@@ -23,7 +23,7 @@ from airpath.emulation.alarms import Alarms
 from airpath.emulation.page import Address, Page, served
 from airpath.emulation.status import Status
 from airpath.errors import InputError
-from conftest import PATIENCE_S, Command, start_command, until
+from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
 from emulated import needs, processes, skip_without
 from snapshot import radio, snapshot
 
@@ -363,7 +363,7 @@ def test_a_run_in_a_browser(airpath_command: Command, tmp_path: Path) -> None:
     assert added.returncode == 0, added.stderr
     with chromium.opened(tmp_path / "profile") as tab:
         running = start_command(
-            *("emulate", "private.toml", "--page", "0", "--out", "run"),
+            *("emulate", *UNEXPLAINED, "private.toml", "--page", "0", "--out", "run"),
             *("--server", "exec iperf3 -s"),
             *("--", "sh", "-c", "iperf3 -4 -c server -R -b 20M -t 3; sleep 6"),
             cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

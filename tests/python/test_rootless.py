@@ -23,7 +23,7 @@ import conftest
 from airpath.emulation import rootless
 from airpath.emulation.machine import Machine
 from airpath.errors import AirpathError
-from conftest import PATIENCE_S, Command, command_environment, until
+from conftest import PATIENCE_S, UNEXPLAINED, Command, command_environment, until
 from emulated import (
     DELAYS,
     iperf,
@@ -60,7 +60,7 @@ def _missing() -> str | None:
 @pytest.mark.parametrize("version", ["-4", "-6"])
 def test_a_ping_through_packet_sockets(airpath_command: Command, wire: Path, version: str) -> None:
     done = airpath_command(
-        *("emulate", str(wire), "--json", *PACKET, "--"),
+        *("emulate", *UNEXPLAINED, str(wire), "--json", *PACKET, "--"),
         *("ping", version, "-c", "20", "-i", "0.02", "server"),
     )
     assert done.returncode in (0, 3), done.stderr
@@ -83,7 +83,7 @@ def test_a_file_arrives_as_it_was_through_packet_sockets(
     server = f"exec {sys.executable} -m http.server --directory {tmp_path} 8000"
     out = tmp_path / "run"
     done = airpath_command(
-        *("emulate", str(wire), "--json", *PACKET, "--capture", "--out", str(out)),
+        *("emulate", *UNEXPLAINED, str(wire), "--json", *PACKET, "--capture", "--out", str(out)),
         *("--server", server, "--"),
         *("curl", "-sS", "-o", str(tmp_path / "copy"), "http://server:8000/data"),
     )
@@ -123,7 +123,13 @@ def test_datagrams_sent_as_one_arrive_one_by_one(
     (tmp_path / "s.toml").write_text(text)
     out = str(tmp_path / "run")
     done = airpath_command(
-        "emulate", str(tmp_path / "s.toml"), "--set", f"emulation.io={io}", "--out", out
+        "emulate",
+        *UNEXPLAINED,
+        str(tmp_path / "s.toml"),
+        "--set",
+        f"emulation.io={io}",
+        "--out",
+        out,
     )
     assert done.returncode in (0, 3), done.stderr
     sizes = (tmp_path / "run/programs/receive.stdout").read_text().split()
@@ -162,7 +168,7 @@ def nobody(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
 def test_an_ordinary_user(nobody: Callable[..., Any], io: str) -> None:
     """Ping and iperf3; what was not allowed is said, and how late it was."""
     running = nobody(
-        *("emulate", "lte-20", "--json", "--set", f"emulation.io={io}", "--server"),
+        *("emulate", *UNEXPLAINED, "lte-20", "--json", "--set", f"emulation.io={io}", "--server"),
         *("exec iperf3 -s", "--", "sh", "-c"),
         "ping -q -c 3 -i 0.1 server && iperf3 -c server -t 1 -R -J && ip netns exec server id -u",
     )

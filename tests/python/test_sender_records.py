@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import Command
+from conftest import UNEXPLAINED, Command
 from emulated import busiest, iperf, needs_root, printed, skip_without_bpf, stages
 
 # Slow start ends by HyStart, then a loss comes at the queue.
@@ -35,7 +35,16 @@ class Download:
     def __init__(self, command: Command, wire: Path, observer: str, *sets: str) -> None:
         out = wire.parent / f"run-{observer}"
         done = command(
-            *("emulate", str(wire), "--json", "--out", str(out), "--server", "exec iperf3 -s"),
+            *(
+                "emulate",
+                *UNEXPLAINED,
+                str(wire),
+                "--json",
+                "--out",
+                str(out),
+                "--server",
+                "exec iperf3 -s",
+            ),
             *(word for one in (f"emulation.observer={observer}", *sets) for word in ("--set", one)),
             *("--", "iperf3", "-c", "server", "-4", "-R", "-t", "3", "-J"),
         )
@@ -160,6 +169,7 @@ def test_timeouts_are_seen(airpath_command: Command, wire: Path, observer: str) 
     done = airpath_command(
         *(
             "emulate",
+            *UNEXPLAINED,
             str(wire),
             "--json",
             "--out",
@@ -194,7 +204,7 @@ def test_a_file_is_observed_to_its_end(airpath_command: Command, tmp_path: Path)
     scenario.write_text(f"[run]\nduration_s = 4\nack_table = true\n{path}{flow}", encoding="utf-8")
     out = tmp_path / "run"
     done = airpath_command(
-        *("emulate", str(scenario), "--flows", "--out", str(out)),
+        *("emulate", *UNEXPLAINED, str(scenario), "--flows", "--out", str(out)),
         *("--set", "emulation.observer=bpf", "--set", "flow.0.buffer.send_factor=0"),
     )
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from conftest import PATIENCE_S, Command, start_command, until
+from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
 from emulated import busiest, iperf, printed, skip_without_bpf, stages
 
 needs_bpf = skip_without_bpf()
@@ -64,10 +64,12 @@ def test_slow_start_ends_where_the_simulations_does(
 ) -> None:
     """By a program that chooses it, so that the kernel's own generation is ours too."""
     sets = [word for key in GENERATIONS[name] for word in ("--set", f"flow.0.{key}")]
-    simulated = _flow(airpath_command("run", str(wire), "--json", *sets))["slow_start_exit"]
+    simulated = _flow(airpath_command("run", *UNEXPLAINED, str(wire), "--json", *sets))[
+        "slow_start_exit"
+    ]
     for _ in range(3):
         done = airpath_command(
-            *("emulate", str(wire), "--json", "--server", "exec iperf3 -s", *sets),
+            *("emulate", *UNEXPLAINED, str(wire), "--json", "--server", "exec iperf3 -s", *sets),
             *("--", "iperf3", "-c", "server", "-R", "-t", "2", "-J", "-C", name),
         )
         emulated = _flow(done)
@@ -103,7 +105,7 @@ def test_a_flow_has_its_profiles(airpath_command: Command, wire: Path, tmp_path:
     """5.16's delay test ends slow start where the kernel's own, of 6.14, goes on to a train."""
     out = tmp_path / "run"
     done = airpath_command(
-        *("emulate", str(wire), "--flows", "--json", "--out", str(out)),
+        *("emulate", *UNEXPLAINED, str(wire), "--flows", "--json", "--out", str(out)),
         *("--set", "flow.0.slow_start=hystart-5.16", "--set", "run.ack_table=true"),
     )
     assert _flow(done)["slow_start_exit"]["reason"] == "delay"
@@ -129,7 +131,7 @@ def test_hystart_pp_shows_its_rounds(airpath_command: Command, wire: Path, tmp_p
     out = tmp_path / "run"
     keys = ("flow.0.slow_start=hystart++", "run.ack_table=true", "run.duration_s=1")
     done = airpath_command(
-        *("emulate", str(wire), "--flows", "--json", "--out", str(out)),
+        *("emulate", *UNEXPLAINED, str(wire), "--flows", "--json", "--out", str(out)),
         *(word for key in keys for word in ("--set", key)),
     )
     assert _flow(done)["congestion"] == "air_hystartpp"
