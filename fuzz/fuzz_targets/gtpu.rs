@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| airpath_emu::fuzz::gtpu(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| airpath_capture::fuzz::gtpu(data));

@@ -137,14 +137,14 @@ impl Histogram {
 
 /// Values below `SUB` have a bucket each; above, each octave has `SUB` buckets.
 #[inline]
-fn index(nanos: u64) -> usize {
+pub(crate) fn index(nanos: u64) -> usize {
     let octave = (63 - (nanos | (SUB - 1)).leading_zeros()) - (SUB_BITS - 1);
     let shift = octave.saturating_sub(1);
     ((u64::from(shift) << SUB_BITS) + (nanos >> shift)) as usize
 }
 
 /// Lower edge of a bucket.
-fn low(index: usize) -> u64 {
+pub(crate) fn low(index: usize) -> u64 {
     let index = index as u64;
     if index < 2 * SUB {
         return index;

@@ -15,6 +15,7 @@ mod packet;
 mod random;
 mod rate;
 pub mod recording;
+mod sparse;
 mod time;
 
 pub use direction::Direction;
@@ -26,4 +27,5 @@ pub use packet::{
 };
 pub use random::Stream;
 pub use rate::Rate;
+pub use sparse::SparseHistogram;
 pub use time::{Duration, Instant};

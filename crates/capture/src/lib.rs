@@ -1,22 +1,43 @@
-//! Captures: packets with the place and the time at which they were seen, as pcapng files.
+//! Captures: packets with the place and the time at which they were seen, written and read.
 //!
-//! [`Writer`] writes one file with an interface for each place. Nothing here opens a socket or reads a
-//! clock: the caller has the packets and says when they passed.
+//! [`Writer`] writes one pcapng file with an interface for each place. [`Reader`] reads what other tools
+//! wrote, and [`analyse`] says what its flows did. Nothing here opens a socket or reads a clock: the
+//! caller has the packets and says when they passed, or a file does.
 //!
-//! It may use: `base`. Start reading at [`Writer`].
+//! It may use: `base`, `metrics`. Start reading at [`Writer`] and at [`analyse`].
 //!
 //! ```
 //! use airpath_base::{Duration, Instant};
-//! use airpath_capture::Writer;
+//! use airpath_capture::{Reader, Writer, analyse};
 //!
 //! let file = std::env::temp_dir().join(format!("airpath-example-{}.pcapng", std::process::id()));
 //! let mut capture = Writer::create(&file, &["server".to_owned(), "ue".to_owned()])?;
 //! capture.packet(1, Instant::ZERO + Duration::from_millis(20), &[0x45, 0, 0, 20]);
 //! assert_eq!(capture.finish().written, 1);
+//!
+//! let report = analyse(Reader::open(&file)?)?;
+//! assert_eq!((report.packets, report.interfaces[1].packets), (1, 1));
 //! # std::fs::remove_file(&file)?;
-//! # Ok::<(), std::io::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod decode;
+mod error;
+mod flows;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
+pub mod gtpu;
 mod pcapng;
+mod read;
+mod report;
+mod tcp;
 
+pub use decode::{Skipped, Tunnel, link_type_name};
+pub use error::CaptureError;
+pub use flows::analyse;
 pub use pcapng::{Captured, HEADER_BYTES, Writer};
+pub use read::{Compression, FileFormat, Interface, Packet, Reader};
+pub use report::{
+    AckReport, CaptureReport, Distribution, FlowReport, InFlight, InterfaceReport, Missed, Others,
+    Retransmissions, SlowStart, Stalls, StreamReport, SynOptions, TcpReport, Volume, WindowReport,
+};

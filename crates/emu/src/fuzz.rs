@@ -1,28 +1,15 @@
 //! Bodies of the fuzz targets of this crate (`fuzz/`): whatever bytes come in, nothing panics, and what
 //! was understood means what the bytes say. Tests replay the corpora. No part of the library.
 
-use airpath_base::{Direction, Ecn};
+use airpath_base::Ecn;
 
 use crate::observation::observer;
 use crate::offload::segments::{GsoBatch, Segments};
 use crate::wire::flows::Key;
-use crate::wire::gtpu::{self, Gpdu, Header};
 use crate::wire::header;
 use crate::wire::packet::{
     Checksum, Layout, OFFLOAD_BYTES, Offload, complete, fold, reopen_checksum, sum,
 };
-
-/// A datagram on S1-U or N3.
-pub fn gtpu(datagram: &[u8]) {
-    let Some(Gpdu { teid, qfi, packet }) = gtpu::read(datagram) else { return };
-    let end = 8 + usize::from(u16::from_be_bytes([datagram[2], datagram[3]]));
-    assert!(datagram[8..end].ends_with(packet), "the packet ends where the length says");
-    assert!(qfi.is_none_or(|qfi| qfi < 64));
-    for direction in [Direction::Downlink, Direction::Uplink] {
-        let again = [Header::new(teid, qfi, direction, packet.len()).bytes(), packet].concat();
-        assert_eq!(gtpu::read(&again), Some(Gpdu { teid, qfi, packet }));
-    }
-}
 
 /// What is said about a packet, and the packet: where its headers stand, its mark, its checksum.
 pub fn packet(data: &[u8]) {
@@ -156,7 +143,6 @@ mod tests {
 
     #[test]
     fn corpora_are_survived() {
-        replay("gtpu", super::gtpu);
         replay("packet", super::packet);
         replay("segments", super::segments);
         replay("gso_batches", super::gso_batches);

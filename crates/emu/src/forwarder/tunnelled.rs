@@ -1,6 +1,7 @@
 //! Through the tunnel: out of the model on one side of it, in again on the other.
 
 use airpath_base::{Direction, Ecn, Instant, Packet, Payload, Tunnel};
+use airpath_capture::gtpu;
 use airpath_network::Destination;
 
 use super::Forwarder;
@@ -8,7 +9,6 @@ use crate::device::slab::SLOT_BYTES;
 use crate::host::tunnel::{Batch, outer};
 use crate::observation::journal::Entry;
 use crate::wire::flows::Key;
-use crate::wire::gtpu;
 use crate::wire::header;
 use crate::wire::packet::{Layout, complete, reopen_checksum};
 

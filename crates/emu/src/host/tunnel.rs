@@ -7,13 +7,13 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
 
 use airpath_base::{Direction, Duration, Histogram, Instant};
+use airpath_capture::gtpu::{Header, MOST_BYTES, PORT};
 use serde::Serialize;
 
 use crate::device::slab::{SLOT_BYTES, Slab};
 use crate::host::namespace::{Namespace, Role, run_ip};
 use crate::observation::lateness::Lateness;
 use crate::sys::{self, MOST_MESSAGES};
-use crate::wire::gtpu::{Header, MOST_BYTES, PORT};
 use crate::wire::packet::{fold, sum};
 use crate::{Clock, EmuError};
 

@@ -4,7 +4,7 @@
 use airpath_base::Direction;
 
 /// UDP port (TS 29.281 4.4.2).
-pub(crate) const PORT: u16 = 2152;
+pub const PORT: u16 = 2152;
 
 /// Message type of what carries a packet (TS 29.281 6.1).
 const G_PDU: u8 = 255;
@@ -22,26 +22,29 @@ const N_PDU: u8 = 1;
 const PDU_SESSION_CONTAINER: u8 = 0x85;
 
 /// Bytes of the longest header that is made here.
-pub(crate) const MOST_BYTES: usize = 16;
+pub const MOST_BYTES: usize = 16;
 
-/// A header.
+/// What stands between the UDP header and the packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Header {
+pub struct Header {
     bytes: [u8; MOST_BYTES],
     length: usize,
 }
 
 /// What a datagram says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Gpdu<'a> {
-    pub(crate) teid: u32,
-    pub(crate) qfi: Option<u8>,
-    pub(crate) packet: &'a [u8],
+pub struct Gpdu<'a> {
+    /// Tunnel endpoint identifier.
+    pub teid: u32,
+    /// QoS flow identifier, from the PDU session container.
+    pub qfi: Option<u8>,
+    /// The packet inside.
+    pub packet: &'a [u8],
 }
 
 impl Header {
     /// Before a packet of `length` bytes; with a PDU session container if there is a QoS flow.
-    pub(crate) fn new(teid: u32, qfi: Option<u8>, direction: Direction, length: usize) -> Self {
+    pub fn new(teid: u32, qfi: Option<u8>, direction: Direction, length: usize) -> Self {
         let mut bytes = [0; MOST_BYTES];
         (bytes[0], bytes[1]) = (VERSION, G_PDU);
         bytes[4..8].copy_from_slice(&teid.to_be_bytes());
@@ -60,18 +63,28 @@ impl Header {
         Self { bytes, length: header }
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// As it stands in front of the packet.
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
 
 /// Reads a datagram; `None` if it is no G-PDU, or broken.
-pub(crate) fn read(datagram: &[u8]) -> Option<Gpdu<'_>> {
+pub fn read(datagram: &[u8]) -> Option<Gpdu<'_>> {
+    let &[_, _, high, low, ..] = datagram.first_chunk::<8>()?;
+    datagram.get(8..8 + usize::from(u16::from_be_bytes([high, low])))?;
+    read_beginning(datagram)
+}
+
+/// Reads the beginning of a datagram, as a capture may hold it: the packet inside may be cut short.
+/// `None` if it is no G-PDU, or ends within its headers.
+pub fn read_beginning(datagram: &[u8]) -> Option<Gpdu<'_>> {
     let &[flags, message, high, low, a, b, c, d] = datagram.first_chunk()?;
     if flags & VERSION_BITS != VERSION || message != G_PDU {
         return None;
     }
-    let body = datagram.get(8..8 + usize::from(u16::from_be_bytes([high, low])))?;
+    let end = 8 + usize::from(u16::from_be_bytes([high, low]));
+    let body = &datagram[8..end.min(datagram.len())];
     let teid = u32::from_be_bytes([a, b, c, d]);
     if flags & (EXTENSION | SEQUENCE | N_PDU) == 0 {
         return Some(Gpdu { teid, qfi: None, packet: body });

@@ -1,0 +1,75 @@
+//! Tunnels: GTP-U, VXLAN, Geneve, IP in IP. What looks like one and holds no IP packet is none.
+
+use super::{IpPacket, Tunnel, UDP, half, ip, link};
+use crate::gtpu;
+
+const VXLAN: u16 = 4789;
+/// What Linux uses unless it is told, and overlays of Kubernetes with it.
+const VXLAN_LINUX: u16 = 8472;
+const GENEVE: u16 = 6081;
+const IPV4_IN_IP: u8 = 4;
+const IPV6_IN_IP: u8 = 41;
+const UDP_BYTES: usize = 8;
+
+/// The EtherType of an Ethernet frame within Geneve (RFC 8926 3.4).
+const ETHERNET_FRAME: u16 = 0x6558;
+
+/// The packet inside a packet; `None` if it carries none.
+#[inline]
+pub(super) fn inner<'a>(outer: &IpPacket<'a>) -> Option<IpPacket<'a>> {
+    // Of a packet in parts, the first one has the headers.
+    if outer.fragment.is_some_and(|fragment| fragment.offset > 0) {
+        return None;
+    }
+    let rest = outer.body_length as usize;
+    match outer.protocol {
+        UDP => through_udp(outer, rest),
+        IPV4_IN_IP | IPV6_IN_IP => {
+            let packet = ip::read(outer.body, rest).ok()?;
+            Some(IpPacket { tunnel: Tunnel::IpInIp, ..packet })
+        }
+        _ => None,
+    }
+}
+
+#[inline]
+fn through_udp<'a>(outer: &IpPacket<'a>, rest: usize) -> Option<IpPacket<'a>> {
+    let ports = [half(outer.body, 0)?, half(outer.body, 2)?];
+    if ports.contains(&gtpu::PORT) {
+        let datagram = outer.body.get(UDP_BYTES..)?;
+        let inside = gtpu::read_beginning(datagram)?;
+        let packet = ip::read(inside.packet, rest.saturating_sub(UDP_BYTES)).ok()?;
+        return Some(IpPacket { tunnel: Tunnel::GtpU, teid: Some(inside.teid), ..packet });
+    }
+    let tunnel = match ports[1] {
+        VXLAN | VXLAN_LINUX => Tunnel::Vxlan,
+        GENEVE => Tunnel::Geneve,
+        _ => return None,
+    };
+    let datagram = outer.body.get(UDP_BYTES..)?;
+    let at = match tunnel {
+        // RFC 7348 5: flags with a valid network identifier, then a frame.
+        Tunnel::Vxlan if datagram.first()? & 8 != 0 => {
+            link::after(datagram, 22, half(datagram, 20)?)
+        }
+        Tunnel::Geneve => after_geneve(datagram),
+        _ => return None,
+    };
+    let at = at.ok()?;
+    let packet = ip::read(datagram.get(at..)?, rest.saturating_sub(UDP_BYTES + at)).ok()?;
+    Some(IpPacket { tunnel, ..packet })
+}
+
+/// RFC 8926 3.4: a header, options, then a frame or a packet.
+fn after_geneve(datagram: &[u8]) -> Result<usize, super::Skipped> {
+    let short = super::Skipped::Truncated;
+    let &first = datagram.first().ok_or(short)?;
+    if first >> 6 != 0 {
+        return Err(super::Skipped::Malformed);
+    }
+    let at = 8 + usize::from(first & 0x3f) * 4;
+    match half(datagram, 2).ok_or(short)? {
+        ETHERNET_FRAME => link::after(datagram, at + 14, half(datagram, at + 12).ok_or(short)?),
+        kind => link::after(datagram, at, kind),
+    }
+}

@@ -1,0 +1,190 @@
+//! From packets to flows, and what is said of each.
+
+mod flow;
+mod key;
+mod table;
+
+use std::collections::BTreeMap;
+
+use airpath_base::Instant;
+
+use crate::CaptureError;
+use crate::decode::{
+    Fragments, ICMP_V4, ICMP_V6, IpPacket, Skipped, TCP, TcpHeader, UDP, decode, link_type_name,
+};
+use crate::read::{Packet, Reader};
+use crate::report::{CaptureReport, InterfaceReport};
+use key::Key;
+use table::Table;
+
+/// Reads a capture to its end, and says what it holds.
+///
+/// # Errors
+///
+/// If it cannot be read, or is broken before its first packet. Where it is broken later, the report has
+/// what comes before, and `damaged` says where that is.
+pub fn analyse(mut reader: Reader) -> Result<CaptureReport, CaptureError> {
+    let mut analysis = Analysis::default();
+    let mut link_types: Vec<u16> = Vec::new();
+    let damaged = loop {
+        match reader.packet() {
+            Ok(Some(packet)) => {
+                let interface = packet.interface;
+                let link_type = match link_types.get(interface) {
+                    Some(&known) => known,
+                    None => {
+                        let (time, length) = (packet.time, packet.length);
+                        let data = packet.data.to_vec();
+                        link_types = reader.interfaces().iter().map(|one| one.link_type).collect();
+                        let packet = Packet { interface, time, length, data: &data };
+                        analysis.add(&packet, link_types[interface]);
+                        continue;
+                    }
+                };
+                analysis.add(&packet, link_type);
+            }
+            Ok(None) => break None,
+            Err(error) if analysis.packets == 0 => return Err(error),
+            Err(error) => break Some(error),
+        }
+    };
+    let mut report = analysis.finish(&reader);
+    if let Some(error) = damaged {
+        report.note_damage(&error);
+    }
+    Ok(report)
+}
+
+#[derive(Default)]
+struct Analysis {
+    table: Table,
+    fragments: Fragments,
+    skipped: BTreeMap<Skipped, u64>,
+    packets: u64,
+    bytes: u64,
+    cut: u64,
+    backward: u64,
+    first: Option<Instant>,
+    earliest: Instant,
+    latest: Instant,
+    last: Instant,
+}
+
+impl Analysis {
+    #[inline]
+    fn add(&mut self, packet: &Packet<'_>, link_type: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.length);
+        self.cut += u64::from((packet.data.len() as u64) < u64::from(packet.length));
+        if self.first.is_none() {
+            (self.first, self.earliest) = (Some(packet.time), packet.time);
+        }
+        self.backward += u64::from(packet.time < self.last);
+        self.last = packet.time;
+        self.earliest = self.earliest.min(packet.time);
+        self.latest = self.latest.max(packet.time);
+        let decoded =
+            decode(link_type, packet.data, packet.length).and_then(|ip| self.add_ip(packet, &ip));
+        if let Err(skipped) = decoded {
+            *self.skipped.entry(skipped).or_default() += 1;
+        }
+    }
+
+    #[inline]
+    fn add_ip(&mut self, packet: &Packet<'_>, ip: &IpPacket<'_>) -> Result<(), Skipped> {
+        let Some(fragment) = ip.fragment else { return self.add_whole(packet, ip) };
+        let point = (packet.interface as u64) << 8 | ip.tunnel as u64;
+        let whole = self.fragments.add(ip, fragment, point).ok_or(Skipped::Fragment)?;
+        let body = &whole.header[..whole.kept];
+        let (length, body_length) = (whole.length, whole.body_length);
+        self.add_whole(packet, &IpPacket { fragment: None, length, body_length, body, ..*ip })
+    }
+
+    #[inline]
+    fn add_whole(&mut self, packet: &Packet<'_>, ip: &IpPacket<'_>) -> Result<(), Skipped> {
+        let (now, epoch) = (packet.time, self.first.unwrap_or(packet.time));
+        let ports = ports(ip)?;
+        let header = match ip.protocol {
+            TCP => Some(tcp_header(ip)?),
+            _ => None,
+        };
+        let (key, from) = Key::of(ip, ports, packet.interface);
+        let mut index = self.table.flow(&key, now, from, header.is_some(), epoch);
+        let most_outstanding = self.table.most_outstanding();
+        if let Some(header) = &header {
+            let flow = self.table.at(index);
+            if flow.tcp.as_ref().is_some_and(|tcp| tcp.is_succeeded_by(from, header)) {
+                self.table.end(index, epoch);
+                index = self.table.flow(&key, now, from, true, epoch);
+            }
+        }
+        let flow = self.table.at(index);
+        flow.count(now, from, ip.length, ip.teid);
+        if let (Some(header), Some(tcp)) = (&header, &mut flow.tcp) {
+            tcp.on_segment(now, from, header, most_outstanding);
+            if tcp.is_over() && !flow.is_over {
+                self.table.note_over(index, epoch);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, reader: &Reader) -> CaptureReport {
+        let epoch = self.first.unwrap_or_default();
+        let (flows, others, mut missed) = self.table.finish(epoch);
+        let interfaces: Vec<_> = reader
+            .interfaces()
+            .iter()
+            .map(|interface| InterfaceReport {
+                name: interface.name.clone(),
+                link_type: interface.link_type,
+                link: link_type_name(interface.link_type),
+                packets: interface.packets,
+                dropped: interface.dropped,
+            })
+            .collect();
+        missed.dropped_packets =
+            interfaces.iter().fold(0, |sum, interface| interface.dropped.saturating_add(sum));
+        CaptureReport {
+            format: reader.format(),
+            compression: reader.compression(),
+            interfaces,
+            packets: self.packets,
+            bytes: self.bytes,
+            cut_packets: self.cut,
+            backward_times: self.backward,
+            first_time_s: self.first.map(Instant::as_secs_f64),
+            duration_s: self.latest.saturating_since(self.earliest).as_secs_f64(),
+            skipped: self.skipped,
+            missed,
+            flows,
+            others,
+            damaged: None,
+        }
+    }
+}
+
+/// Ports; an echo's identifier for both.
+#[inline]
+fn ports(ip: &IpPacket<'_>) -> Result<[u16; 2], Skipped> {
+    let half =
+        |at: usize| ip.body.get(at..at + 2).map(|half| u16::from_be_bytes([half[0], half[1]]));
+    match ip.protocol {
+        TCP | UDP => Ok([half(0).ok_or(Skipped::Truncated)?, half(2).ok_or(Skipped::Truncated)?]),
+        // Echo request and reply (RFC 792, RFC 4443 4).
+        ICMP_V4 if matches!(ip.body.first(), Some(0 | 8)) => Ok([half(4).unwrap_or_default(); 2]),
+        ICMP_V6 if matches!(ip.body.first(), Some(128 | 129)) => {
+            Ok([half(4).unwrap_or_default(); 2])
+        }
+        _ => Ok([0; 2]),
+    }
+}
+
+#[inline]
+fn tcp_header(ip: &IpPacket<'_>) -> Result<TcpHeader, Skipped> {
+    TcpHeader::read(ip.body, ip.body_length).ok_or(if ip.body.len() < 20 {
+        Skipped::Truncated
+    } else {
+        Skipped::Malformed
+    })
+}

@@ -1,0 +1,246 @@
+//! The flows that are alive, and rows of those that are not.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use airpath_base::Instant;
+use hashbrown::HashTable;
+
+use super::flow::Flow;
+use super::key::Key;
+use crate::report::{FlowReport, Missed, Others};
+
+/// Flows that are followed at a time: for a further one, the half that was silent longest ends.
+const MOST_ALIVE: usize = 32_768;
+
+/// Flows that were closed and may still get a packet.
+const MOST_OVER: usize = 1024;
+
+/// Segments whose acknowledgement is awaited, in all flows and in one.
+const MOST_OUTSTANDING: usize = 1 << 19;
+const LEAST_OUTSTANDING: usize = 64;
+
+/// Flows of which details are kept; those with the most bytes.
+const MOST_ROWS: usize = 10_000;
+
+/// Rows with the same ends that are compared.
+const MOST_POINTS: usize = 64;
+
+#[derive(Default)]
+pub(super) struct Table {
+    /// Indices of `flows`.
+    index: HashTable<u32>,
+    flows: Vec<Option<Flow>>,
+    vacant: Vec<u32>,
+    /// The flow of the last packet: the next one is often of the same.
+    last: Option<u32>,
+    over: VecDeque<(u32, u64)>,
+    next_id: u64,
+    rows: BinaryHeap<Reverse<Row>>,
+    others: Others,
+    missed: Missed,
+}
+
+/// A flow that has ended, ordered by its bytes.
+struct Row {
+    bytes: u64,
+    packets: u64,
+    retransmissions: u64,
+    key: Key,
+    report: FlowReport,
+}
+
+impl PartialEq for Row {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Row {}
+
+impl PartialOrd for Row {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Row {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.bytes, Reverse(self.report.id)).cmp(&(other.bytes, Reverse(other.report.id)))
+    }
+}
+
+impl Table {
+    /// The flow with this key, which began with an earlier packet or begins now.
+    #[inline]
+    pub(super) fn flow(
+        &mut self,
+        key: &Key,
+        now: Instant,
+        from: usize,
+        tcp: bool,
+        epoch: Instant,
+    ) -> u32 {
+        if let Some(last) = self.last
+            && self.flows[last as usize].as_ref().is_some_and(|flow| flow.key == *key)
+        {
+            return last;
+        }
+        let hash = key.hash();
+        let flows = &self.flows;
+        let is_it =
+            |&index: &u32| flows[index as usize].as_ref().is_some_and(|flow| flow.key == *key);
+        let index = match self.index.find(hash, is_it) {
+            Some(&index) => index,
+            None => self.begin(key, hash, now, from, tcp, epoch),
+        };
+        self.last = Some(index);
+        index
+    }
+
+    /// The flow at an index, which `flow` returned.
+    #[inline]
+    pub(super) fn at(&mut self, index: u32) -> &mut Flow {
+        self.flows[index as usize].as_mut().expect("the table returned it")
+    }
+
+    /// Segments whose acknowledgement may be awaited in each direction of a flow.
+    #[inline]
+    pub(super) fn most_outstanding(&self) -> usize {
+        // The next power of 2, for a shift in place of a division.
+        let alive = (self.index.len() + 1).next_power_of_two().trailing_zeros();
+        (MOST_OUTSTANDING >> alive).max(LEAST_OUTSTANDING)
+    }
+
+    fn begin(
+        &mut self,
+        key: &Key,
+        hash: u64,
+        now: Instant,
+        from: usize,
+        tcp: bool,
+        epoch: Instant,
+    ) -> u32 {
+        if self.index.len() >= MOST_ALIVE {
+            self.end_silent(epoch);
+        }
+        let flow = Some(Flow::new(*key, self.next_id, now, from, tcp));
+        self.next_id += 1;
+        let index = match self.vacant.pop() {
+            Some(index) => {
+                self.flows[index as usize] = flow;
+                index
+            }
+            None => {
+                self.flows.push(flow);
+                self.flows.len() as u32 - 1
+            }
+        };
+        let flows = &self.flows;
+        let hash_of =
+            |&index: &u32| flows[index as usize].as_ref().map_or(0, |flow| flow.key.hash());
+        self.index.insert_unique(hash, index, hash_of);
+        index
+    }
+
+    /// A flow is over: it gets its row as soon as enough others are.
+    pub(super) fn note_over(&mut self, index: u32, epoch: Instant) {
+        let flow = self.at(index);
+        flow.is_over = true;
+        let id = flow.id;
+        self.over.push_back((index, id));
+        if self.over.len() > MOST_OVER
+            && let Some((index, id)) = self.over.pop_front()
+            && self.flows[index as usize].as_ref().is_some_and(|flow| flow.id == id)
+        {
+            self.end(index, epoch);
+        }
+    }
+
+    /// Ends a flow and writes its row.
+    pub(super) fn end(&mut self, index: u32, epoch: Instant) {
+        let Some(flow) = self.flows[index as usize].take() else { return };
+        if let Ok(entry) = self.index.find_entry(flow.key.hash(), |&known| known == index) {
+            entry.remove();
+        }
+        self.vacant.push(index);
+        self.last = None;
+        self.add_row(&flow, epoch);
+    }
+
+    fn add_row(&mut self, flow: &Flow, epoch: Instant) {
+        let (acks, bytes) = flow.tcp.as_ref().map_or((0, 0), |tcp| tcp.unseen());
+        self.missed.acks_of_unseen += acks;
+        self.missed.unseen_bytes += bytes;
+        self.missed.flows += u64::from(acks > 0);
+        let (bytes, packets) = (flow.bytes(), flow.packets());
+        let retransmissions = flow.retransmitted();
+        let is_full = self.rows.len() == MOST_ROWS;
+        if is_full && self.rows.peek().is_some_and(|Reverse(least)| least.bytes >= bytes) {
+            self.add_other(bytes, packets, retransmissions);
+            return;
+        }
+        if let Some(Reverse(least)) = is_full.then(|| self.rows.pop()).flatten() {
+            self.add_other(least.bytes, least.packets, least.retransmissions);
+        }
+        let (key, report) = (flow.key, flow.report(epoch));
+        self.rows.push(Reverse(Row { bytes, packets, retransmissions, key, report }));
+    }
+
+    fn add_other(&mut self, bytes: u64, packets: u64, retransmissions: u64) {
+        self.others.flows += 1;
+        self.others.bytes += bytes;
+        self.others.packets += packets;
+        self.others.retransmissions += retransmissions;
+    }
+
+    /// Ends the half that was silent longest.
+    #[cold]
+    fn end_silent(&mut self, epoch: Instant) {
+        let mut alive: Vec<_> =
+            self.flows.iter().flatten().map(|flow| (flow.last, flow.id)).collect();
+        let middle = alive.len() / 2;
+        let limit = *alive.select_nth_unstable(middle).1;
+        for index in 0..self.flows.len() as u32 {
+            let flow = self.flows[index as usize].as_ref();
+            if flow.is_some_and(|flow| (flow.last, flow.id) < limit) {
+                self.end(index, epoch);
+            }
+        }
+    }
+
+    /// Ends all flows: their rows in the order in which they began.
+    pub(super) fn finish(mut self, epoch: Instant) -> (Vec<FlowReport>, Others, Missed) {
+        for index in 0..self.flows.len() as u32 {
+            self.end(index, epoch);
+        }
+        let mut rows: Vec<_> = self.rows.into_iter().map(|Reverse(row)| row).collect();
+        join_points(&mut rows);
+        rows.sort_by_key(|row| row.report.id);
+        (rows.into_iter().map(|row| row.report).collect(), self.others, self.missed)
+    }
+}
+
+/// Finds the rows that are one flow at several points: the same ends, at the same time.
+fn join_points(rows: &mut [Row]) {
+    rows.sort_by_key(|row| (row.key.addresses, row.key.ports, row.key.protocol, row.report.id));
+    for group in rows.chunk_by_mut(|a, b| a.key.same_ends(&b.key)) {
+        // Ports that are used again and again, or hostile: nobody reads such a list.
+        if group.len() > MOST_POINTS {
+            continue;
+        }
+        for at in 0..group.len() {
+            let same = group.iter().filter(|other| is_same(&group[at], other));
+            group[at].report.same_as = same.map(|other| other.report.id).collect();
+        }
+    }
+}
+
+/// Whether two rows with the same ends were seen at different points and at the same time.
+fn is_same(row: &Row, other: &Row) -> bool {
+    let point = |row: &Row| (row.key.interface, row.key.tunnel as u8);
+    let (a, b) = (&row.report, &other.report);
+    point(row) != point(other)
+        && a.start_s <= b.start_s + b.duration_s + 1.0
+        && b.start_s <= a.start_s + a.duration_s + 1.0
+}

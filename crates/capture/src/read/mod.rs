@@ -1,0 +1,373 @@
+//! Packets of a capture, one after the other.
+
+mod input;
+mod interface;
+mod order;
+mod pcap;
+mod pcapng;
+mod source;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use airpath_base::Instant;
+use serde::Serialize;
+
+use crate::CaptureError;
+use input::Input;
+pub use interface::Interface;
+use order::ByteOrder;
+pub use source::Compression;
+
+/// The largest packet, and the largest block of a kind that is looked at.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Interfaces of all sections together.
+const MOST_INTERFACES: usize = 4096;
+
+/// Reads packets in the order of the file.
+///
+/// Memory does not grow with the file: a packet is there until the next one is asked for.
+pub struct Reader {
+    name: String,
+    input: Input,
+    compression: Option<Compression>,
+    format: Format,
+    interfaces: Vec<Interface>,
+    /// Bytes of what was read last, which are passed over before the next packet.
+    done: usize,
+    /// The last packet's time, for packets without one.
+    time: u64,
+}
+
+/// What was captured at one time.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Index of its interface in [`Reader::interfaces`].
+    pub interface: usize,
+    /// Since 1970.
+    pub time: Instant,
+    /// Bytes that it had when it was captured.
+    pub length: u32,
+    /// The bytes that were kept, from the link-layer header on.
+    pub data: &'a [u8],
+}
+
+/// How a file of packets is built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileFormat {
+    /// One interface, one link type.
+    Pcap,
+    /// Sections with interfaces.
+    Pcapng,
+}
+
+enum Format {
+    Pcap(pcap::Header),
+    /// Where this section's interfaces begin.
+    Pcapng {
+        order: ByteOrder,
+        interfaces: usize,
+    },
+}
+
+impl Reader {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is no capture.
+    pub fn open(path: &Path) -> Result<Self, CaptureError> {
+        let name = path.display().to_string();
+        let file = File::open(path);
+        let file =
+            file.map_err(|source| CaptureError::Read { name: name.clone(), at: 0, source })?;
+        Self::new(Box::new(file), name)
+    }
+
+    /// Reads from anything; errors call it by `name`.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is no capture.
+    pub fn new(source: Box<dyn Read + Send>, name: String) -> Result<Self, CaptureError> {
+        let failed =
+            |name: &str, source| CaptureError::Read { name: name.to_owned(), at: 0, source };
+        let (source, compression) =
+            source::decompressed(source).map_err(|error| failed(&name, error))?;
+        let mut input = Input::new(source);
+        input.ask(pcap::HEADER_BYTES).map_err(|error| failed(&name, error))?;
+        let format = match Format::of(&mut input) {
+            Some(format) => format,
+            None => return Err(CaptureError::NoCapture { found: beginning(input.bytes()), name }),
+        };
+        let mut interfaces = Vec::new();
+        if let Format::Pcap(header) = &format {
+            let link_type = header.link_type;
+            interfaces.push(Interface { link_type, ..Interface::default() });
+        }
+        Ok(Self { name, input, compression, format, interfaces, done: 0, time: 0 })
+    }
+
+    /// How the file is built.
+    pub fn format(&self) -> FileFormat {
+        match self.format {
+            Format::Pcap(_) => FileFormat::Pcap,
+            Format::Pcapng { .. } => FileFormat::Pcapng,
+        }
+    }
+
+    /// How the file is compressed, if it is.
+    pub fn compression(&self) -> Option<Compression> {
+        self.compression
+    }
+
+    /// The interfaces so far, over all sections; a pcap file has one.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// The next packet; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read on or is broken there. It has no further packet then.
+    #[inline]
+    pub fn packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
+        self.input.consume(std::mem::take(&mut self.done));
+        match self.format {
+            Format::Pcap(header) => self.pcap_packet(header),
+            Format::Pcapng { .. } => self.pcapng_packet(),
+        }
+    }
+
+    #[inline]
+    fn pcap_packet(&mut self, header: pcap::Header) -> Result<Option<Packet<'_>>, CaptureError> {
+        if !self.ask(header.record_bytes)? {
+            return self.at_end();
+        }
+        let record = header.record(self.input.bytes());
+        if record.captured > MOST_BYTES {
+            return Err(self.broken(format!("a packet of {} bytes; {MOST}", record.captured)));
+        }
+        let bytes = header.record_bytes + record.captured;
+        if !self.ask(bytes)? {
+            return self.at_end();
+        }
+        self.interfaces[0].packets += 1;
+        self.done = bytes;
+        let data = &self.input.bytes()[header.record_bytes..bytes];
+        let time = Instant::ZERO + airpath_base::Duration::from_nanos(record.time);
+        Ok(Some(Packet { interface: 0, time, length: record.length, data }))
+    }
+
+    fn pcapng_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
+        loop {
+            let Format::Pcapng { order, interfaces } = self.format else { return Ok(None) };
+            if !self.ask(12)? {
+                return self.at_end();
+            }
+            let (kind, length) =
+                (order.word(self.input.bytes()), order.word(&self.input.bytes()[4..]));
+            if kind == pcapng::SECTION {
+                self.begin_section()?;
+                continue;
+            }
+            if length < 12 || !length.is_multiple_of(4) {
+                let what = "a block's length is a multiple of 4 and not below 12";
+                return Err(self.broken(format!("a block of {length} bytes; {what}")));
+            }
+            let is_known = matches!(
+                kind,
+                pcapng::INTERFACE
+                    | pcapng::STATISTICS
+                    | pcapng::ENHANCED_PACKET
+                    | pcapng::SIMPLE_PACKET
+                    | pcapng::OBSOLETE_PACKET
+            );
+            if !is_known {
+                if !self.skip(length.into())? {
+                    return self.at_end();
+                }
+                continue;
+            }
+            let length = length as usize;
+            if length > MOST_BYTES {
+                return Err(self.broken(format!("a block of {length} bytes; {MOST}")));
+            }
+            if !self.ask(length)? {
+                return self.at_end();
+            }
+            let Some(found) = self.block(order, interfaces, kind, length)? else {
+                self.input.consume(length);
+                continue;
+            };
+            self.done = length;
+            self.interfaces[found.interface].packets += 1;
+            self.time = found.time;
+            let time = Instant::ZERO + airpath_base::Duration::from_nanos(found.time);
+            let data = &self.input.bytes()[found.from..found.from + found.captured];
+            let (interface, length) = (found.interface, found.length.max(found.captured as u32));
+            return Ok(Some(Packet { interface, time, length, data }));
+        }
+    }
+
+    /// A block that is there: the packet in it, if there is one.
+    fn block(
+        &mut self,
+        order: ByteOrder,
+        first: usize,
+        kind: u32,
+        length: usize,
+    ) -> Result<Option<Found>, CaptureError> {
+        let block = &self.input.bytes()[..length - 4];
+        let body = &block[8..];
+        let word = |at: usize| body.get(at..at + 4).map(|word| order.word(word));
+        let short = || self.broken(format!("a block of {length} bytes is too short for its type"));
+        let (interface, stamp, captured, original, from) = match kind {
+            pcapng::INTERFACE => {
+                let interface = pcapng::interface(order, body).ok_or_else(short)?;
+                if self.interfaces.len() == MOST_INTERFACES {
+                    let what = format!("one more interface; the most are {MOST_INTERFACES}");
+                    return Err(self.broken(what));
+                }
+                self.interfaces.push(interface);
+                return Ok(None);
+            }
+            pcapng::STATISTICS => {
+                let (interface, dropped) = pcapng::statistics(order, body).ok_or_else(short)?;
+                if let Some(known) = self.interfaces[first..].get_mut(interface as usize) {
+                    // It counts from the start of the capture.
+                    known.dropped = known.dropped.max(dropped);
+                }
+                return Ok(None);
+            }
+            pcapng::SIMPLE_PACKET => {
+                let original = word(0).ok_or_else(short)?;
+                (0, None, (original as usize).min(body.len() - 4), original, 12)
+            }
+            _ => {
+                let head = [word(0), word(4), word(8), word(12), word(16)];
+                let [Some(id), Some(high), Some(low), Some(captured), Some(original)] = head else {
+                    return Err(short());
+                };
+                let id =
+                    if kind == pcapng::ENHANCED_PACKET { id } else { u32::from(order.half(body)) };
+                (id as usize, Some((high, low)), captured as usize, original, 28)
+            }
+        };
+        let here = &self.interfaces[first..];
+        if interface >= here.len() {
+            let what = format!("a packet of interface {interface}; the section has {}", here.len());
+            return Err(self.broken(what));
+        }
+        if from + captured > block.len() {
+            let what = format!("a packet of {captured} bytes in a block of {length}");
+            return Err(self.broken(what));
+        }
+        let interface = first + interface;
+        let dropped = match kind {
+            pcapng::ENHANCED_PACKET => {
+                let options = &block[(from + captured.next_multiple_of(4)).min(block.len())..];
+                pcapng::dropped_before(order, options)
+            }
+            _ => 0,
+        };
+        let clock = self.interfaces[interface].clock;
+        let time = stamp.map_or(self.time, |(high, low)| clock.nanos(high, low));
+        self.interfaces[interface].dropped =
+            self.interfaces[interface].dropped.saturating_add(dropped);
+        Ok(Some(Found { interface, time, captured, length: original, from }))
+    }
+
+    /// A section header block is next (4.1).
+    fn begin_section(&mut self) -> Result<(), CaptureError> {
+        if !self.ask(pcapng::SECTION_BYTES)? {
+            return Err(self.broken("a section header that ends early".to_owned()));
+        }
+        let head = self.input.bytes().first_chunk().expect("they are there");
+        let Some(order) = pcapng::byte_order(head) else {
+            return Err(self.broken("a section header without a byte-order magic".to_owned()));
+        };
+        let length = order.word(&head[4..]);
+        if length < 28 || !length.is_multiple_of(4) {
+            return Err(self.broken(format!("a section header of {length} bytes; 28 at least")));
+        }
+        self.skip(length.into())?;
+        self.format = Format::Pcapng { order, interfaces: self.interfaces.len() };
+        Ok(())
+    }
+
+    /// The file ends: well, if nothing is left.
+    #[cold]
+    fn at_end(&self) -> Result<Option<Packet<'_>>, CaptureError> {
+        match self.input.bytes() {
+            [] => Ok(None),
+            left => {
+                let what =
+                    format!("the file ends within a packet or block: {} bytes left", left.len());
+                Err(self.broken(what))
+            }
+        }
+    }
+
+    #[inline]
+    fn ask(&mut self, bytes: usize) -> Result<bool, CaptureError> {
+        self.input.ask(bytes).map_err(|source| self.failed(source))
+    }
+
+    fn skip(&mut self, bytes: u64) -> Result<bool, CaptureError> {
+        self.input.skip(bytes).map_err(|source| self.failed(source))
+    }
+
+    #[cold]
+    fn failed(&self, source: io::Error) -> CaptureError {
+        CaptureError::Read { name: self.name.clone(), at: self.input.at(), source }
+    }
+
+    #[cold]
+    fn broken(&self, what: String) -> CaptureError {
+        CaptureError::Broken { name: self.name.clone(), at: self.input.at(), what }
+    }
+}
+
+const MOST: &str = "the most that is read is 16 MiB";
+
+/// A packet in the block that is there.
+struct Found {
+    interface: usize,
+    time: u64,
+    captured: usize,
+    length: u32,
+    /// Where its bytes begin in the block.
+    from: usize,
+}
+
+impl Format {
+    /// What the file is; a pcap header is passed over.
+    fn of(input: &mut Input) -> Option<Self> {
+        if let Some(header) = input.bytes().first_chunk().and_then(pcap::Header::read) {
+            input.consume(pcap::HEADER_BYTES);
+            return Some(Self::Pcap(header));
+        }
+        let head = input.bytes().first_chunk()?;
+        // The block's type is the same in both orders.
+        if ByteOrder::Little.word(head) != pcapng::SECTION {
+            return None;
+        }
+        Some(Self::Pcapng { order: pcapng::byte_order(head)?, interfaces: 0 })
+    }
+}
+
+/// How a file begins, in words.
+fn beginning(bytes: &[u8]) -> String {
+    match bytes {
+        [] => "nothing: it is empty".to_owned(),
+        _ => {
+            let first: Vec<_> = bytes.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+            format!("the bytes {}", first.join(" "))
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Why a segment was sent again, and whether it had to be.
+
+use std::collections::VecDeque;
+
+use airpath_base::Duration;
+
+use crate::report::Retransmissions;
+
+/// Retransmissions whose proof is awaited; the oldest is forgotten for a further one.
+const MOST_WAITING: usize = 1024;
+
+/// The shortest time-out and the shortest time that a silence needs to look like one: Linux's
+/// TCP_RTO_MIN, less what a timer may be early.
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(190);
+
+/// Duplicate acknowledgements that mean a loss (RFC 5681 3.2).
+const DUPLICATE_ACKS: u32 = 3;
+
+/// What is known when a segment is sent again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Circumstances {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// The end of all that was sent.
+    pub(super) highest: u64,
+    pub(super) acked: u64,
+    /// The highest byte that was selectively acknowledged.
+    pub(super) sacked: u64,
+    pub(super) duplicate_acks: u32,
+    /// Since this direction's last segment and since its last acknowledgement.
+    pub(super) silence: Duration,
+    /// Smoothed round trip between the ends, if it is known.
+    pub(super) srtt: Option<Duration>,
+    pub(super) syn: bool,
+    pub(super) payload: u64,
+    /// Segments that this packet is.
+    pub(super) segments: u64,
+    pub(super) timestamp: Option<u32>,
+    /// The original was never seen.
+    pub(super) original_unseen: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Fast,
+    TailLossProbe,
+    Timeout,
+    Handshake,
+    Unclear,
+}
+
+/// A segment that was sent again.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    from: u64,
+    to: u64,
+    timestamp: Option<u32>,
+    spurious: bool,
+    /// No acknowledgement has covered it yet.
+    outstanding: bool,
+}
+
+#[derive(Clone, Default, Debug)]
+pub(super) struct Recovery {
+    counts: Retransmissions,
+    /// Below it, what is sent again belongs to the same recovery, or to the same time-out.
+    fast_until: u64,
+    timeout_until: u64,
+    /// The end of what was probed.
+    probed: u64,
+    waiting: VecDeque<Sent>,
+}
+
+impl Recovery {
+    pub(super) fn add(&mut self, circumstances: &Circumstances) {
+        let kind = self.kind(circumstances);
+        let counts = &mut self.counts;
+        counts.packets += 1;
+        counts.bytes += circumstances.payload;
+        counts.segments += circumstances.segments;
+        counts.original_unseen += u64::from(circumstances.original_unseen);
+        *match kind {
+            Kind::Fast => &mut counts.fast,
+            Kind::TailLossProbe => &mut counts.tail_loss_probe,
+            Kind::Timeout => &mut counts.timeout,
+            Kind::Handshake => &mut counts.handshake,
+            Kind::Unclear => &mut counts.unclear,
+        } += 1;
+        let is_acked = circumstances.to <= circumstances.acked;
+        if is_acked {
+            counts.spurious += 1;
+            counts.spurious_by_ack += 1;
+        }
+        if self.waiting.len() == MOST_WAITING {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(Sent {
+            from: circumstances.from,
+            to: circumstances.to,
+            timestamp: circumstances.timestamp,
+            spurious: is_acked,
+            outstanding: !is_acked,
+        });
+    }
+
+    fn kind(&mut self, at: &Circumstances) -> Kind {
+        if at.syn {
+            return Kind::Handshake;
+        }
+        let rtt = at.srtt.unwrap_or_default();
+        let is_silent = at.silence >= SHORTEST_TIMEOUT && at.silence >= rtt;
+        // RFC 8985 7.2: two round trips, and more where only one segment is outstanding.
+        let is_tail = at.to == at.highest && at.sacked < at.to && at.to > at.acked;
+        if is_tail
+            && self.probed < at.highest
+            && at.silence * 2 >= rtt * 3
+            && at.silence > Duration::ZERO
+            && self.timeout_until < at.to
+            && self.fast_until < at.to
+        {
+            self.probed = at.highest;
+            return Kind::TailLossProbe;
+        }
+        if is_silent {
+            (self.timeout_until, self.fast_until) = (at.highest, 0);
+            return Kind::Timeout;
+        }
+        if at.from < self.timeout_until {
+            return Kind::Timeout;
+        }
+        let has_evidence = at.sacked > at.to || at.duplicate_acks >= DUPLICATE_ACKS;
+        if has_evidence || at.from < self.fast_until {
+            self.fast_until = self.fast_until.max(at.highest);
+            return Kind::Fast;
+        }
+        Kind::Unclear
+    }
+
+    /// An acknowledgement moved from `before` to `acked`; `echo` is its timestamp's.
+    #[inline]
+    pub(super) fn on_acked(&mut self, before: u64, acked: u64, echo: Option<u32>) {
+        if !self.waiting.is_empty() {
+            self.judge_by_echo(before, acked, echo);
+        }
+    }
+
+    /// RFC 3522 3.2: the first acknowledgement of a segment that was sent twice echoes a timestamp
+    /// from before the second time.
+    fn judge_by_echo(&mut self, before: u64, acked: u64, echo: Option<u32>) {
+        for sent in &mut self.waiting {
+            if !sent.outstanding || sent.to > acked {
+                continue;
+            }
+            sent.outstanding = false;
+            let (Some(echo), Some(timestamp)) = (echo, sent.timestamp) else { continue };
+            if before <= sent.from && echo != 0 && (echo.wrapping_sub(timestamp) as i32) < 0 {
+                self.counts.spurious_by_timestamp += 1;
+                self.counts.spurious += u64::from(!sent.spurious);
+                sent.spurious = true;
+            }
+        }
+    }
+
+    /// The receiver got `[from, to)` twice (RFC 2883 4).
+    #[cold]
+    pub(super) fn on_duplicate(&mut self, from: u64, to: u64) {
+        let sent = self.waiting.iter().rposition(|sent| sent.from < to && from < sent.to);
+        let Some(sent) = sent.and_then(|at| self.waiting.remove(at)) else { return };
+        self.counts.spurious_by_dsack += 1;
+        self.counts.spurious += u64::from(!sent.spurious);
+    }
+
+    pub(super) fn counts(&self) -> Retransmissions {
+        self.counts
+    }
+}

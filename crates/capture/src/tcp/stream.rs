@@ -1,0 +1,450 @@
+//! One direction of a connection: its segments, and the acknowledgements that come back.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Duration, Instant, SparseHistogram};
+use airpath_metrics::{SequenceSpace, mbps};
+
+use super::acks::AckSpacing;
+use super::holes::{Hole, Holes};
+use super::retransmission::{Circumstances, Recovery};
+use super::rounds::Rounds;
+use super::window::Window;
+use crate::decode::{FIN, SYN, TcpHeader};
+use crate::report::{Distribution, InFlight, StreamReport, SynOptions};
+
+/// RFC 9293 3.7.1.
+const DEFAULT_MSS: u64 = 536;
+
+/// What comes so late after what overtook it was lost and sent again, if no round trip is known.
+const REORDERING: Duration = Duration::from_millis(3);
+
+/// What a stream is told besides the segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Context {
+    pub(super) now: Instant,
+    /// Smallest and smoothed round trip of the other direction: the sender's side of the point.
+    pub(super) other_rtt: Option<(Duration, Duration)>,
+    /// Segments whose acknowledgement is awaited, at the most.
+    pub(super) most_outstanding: usize,
+}
+
+#[derive(Clone, Default, Debug)]
+pub(super) struct Stream {
+    space: SequenceSpace,
+    began: bool,
+    /// The byte after the last one that was sent.
+    highest: u64,
+    /// The byte after the last one that was acknowledged, and the first one that could be.
+    acked: u64,
+    first: u64,
+    has_acks: bool,
+    /// The byte after the FIN.
+    end: Option<u64>,
+    /// Segments that no acknowledgement has covered, in order.
+    outstanding: VecDeque<Outstanding>,
+    holes: Holes,
+    recovery: Recovery,
+    rounds: Rounds,
+    acks: AckSpacing,
+    window: Window,
+    options: Option<SynOptions>,
+    /// The other end's: the largest segment of this direction.
+    mss: Option<u16>,
+    rtt: SparseHistogram,
+    rtt_timestamps: SparseHistogram,
+    srtt: Option<Duration>,
+    /// Acknowledgements up to here tell no round trip: a gap was filled.
+    no_rtt_until: u64,
+    sacked: u64,
+    duplicates: u32,
+    last_window: u16,
+    last_sent: Instant,
+    last_acked: Instant,
+    first_data: Option<Instant>,
+    last_progress: Option<Instant>,
+    data_packets: u64,
+    data_bytes: u64,
+    out_of_order: u64,
+    latest: Duration,
+    duplicate_acks: u64,
+    in_flight_sum: u64,
+    in_flight_count: u64,
+    in_flight_max: u64,
+    largest: u32,
+    larger_than_mss: u64,
+    keep_alives: u64,
+    acks_of_unseen: u64,
+    unseen: u64,
+}
+
+/// A segment that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    from: u64,
+    to: u64,
+    first: Instant,
+    last: Instant,
+    /// Its first and its last timestamp.
+    timestamps: [Option<u32>; 2],
+    again: bool,
+}
+
+impl Stream {
+    /// Whether data is outstanding.
+    pub(super) fn is_outstanding(&self) -> bool {
+        self.highest > self.acked
+    }
+
+    /// Smallest and smoothed round trip to the receiver.
+    pub(super) fn rtt(&self) -> Option<(Duration, Duration)> {
+        Some((self.rtt.min()?, self.srtt?))
+    }
+
+    pub(super) fn retransmitted(&self) -> u64 {
+        self.recovery.counts().packets
+    }
+
+    pub(super) fn unseen(&self) -> (u64, u64) {
+        (self.acks_of_unseen, self.unseen)
+    }
+
+    /// The SYN of the other end says what segments and windows this direction may have.
+    pub(super) fn set_receiver(&mut self, mss: Option<u16>, scale: u8) {
+        self.mss = mss.or(Some(DEFAULT_MSS as u16));
+        self.window.set_scale(scale);
+    }
+
+    pub(super) fn set_options(&mut self, options: SynOptions) {
+        self.options = Some(options);
+    }
+
+    pub(super) fn options(&self) -> Option<SynOptions> {
+        self.options
+    }
+
+    /// A segment of this direction.
+    #[inline]
+    pub(super) fn on_segment(&mut self, context: &Context, header: &TcpHeader) {
+        let length = header.sequence_length();
+        let from = self.space.offset(header.sequence);
+        if !self.began {
+            (self.began, self.highest, self.first) = (true, from, from);
+            if !self.has_acks {
+                self.acked = from;
+            }
+        }
+        if length == 0 {
+            if from > self.highest {
+                self.on_gap(context.now, from);
+            }
+            return;
+        }
+        let to = from + length;
+        if header.has(FIN) {
+            self.end = Some(to);
+        }
+        if header.payload > 0 {
+            self.count_payload(context.now, header.payload);
+        }
+        if from >= self.highest {
+            self.on_new(context.now, header, from, to);
+        } else if self.is_keep_alive(header, from) {
+            self.keep_alives += 1;
+        } else {
+            self.on_old(context, header, from, to);
+        }
+        self.last_sent = context.now;
+        self.trim(context.most_outstanding);
+        let segment = u64::from(self.mss.unwrap_or(1460));
+        if self.window.note(context.now, self.highest, self.acked, segment) {
+            self.rounds.on_window_limited();
+        }
+    }
+
+    #[inline]
+    fn count_payload(&mut self, now: Instant, payload: u32) {
+        self.data_packets += 1;
+        self.data_bytes += u64::from(payload);
+        self.largest = self.largest.max(payload);
+        self.larger_than_mss += u64::from(self.mss.is_some_and(|mss| payload > u32::from(mss)));
+        self.first_data.get_or_insert(now);
+    }
+
+    /// RFC 9293 3.8.4: one byte, or none, before what is expected.
+    fn is_keep_alive(&self, header: &TcpHeader, from: u64) -> bool {
+        header.payload <= 1
+            && header.flags & (SYN | FIN) == 0
+            && from + 1 == self.highest
+            && self.acked == self.highest
+    }
+
+    #[inline]
+    fn on_new(&mut self, now: Instant, header: &TcpHeader, from: u64, to: u64) {
+        if from > self.highest {
+            self.on_gap(now, from);
+        }
+        self.highest = to;
+        let stamp = header.timestamps.map(|timestamps| timestamps.value);
+        let timestamps = [stamp; 2];
+        let segment = Outstanding { from, to, first: now, last: now, timestamps, again: false };
+        if to > self.acked {
+            self.outstanding.push_back(segment);
+        }
+        if header.payload > 0 {
+            let in_flight = to.saturating_sub(self.acked);
+            self.in_flight_sum += in_flight;
+            self.in_flight_count += 1;
+            self.in_flight_max = self.in_flight_max.max(in_flight);
+            self.rounds.on_sent(now, to, in_flight);
+        }
+    }
+
+    /// Something with a later number was sent: what lies before is late, lost, or not captured.
+    #[cold]
+    fn on_gap(&mut self, now: Instant, to: u64) {
+        self.holes.push(Hole { from: self.highest, to, since: now, acknowledged: false });
+        self.highest = to;
+    }
+
+    /// It begins before the end of what was sent.
+    fn on_old(&mut self, context: &Context, header: &TcpHeader, from: u64, to: u64) {
+        let now = context.now;
+        let hole = self.holes.fill(from, to.min(self.highest));
+        if let Some(hole) = hole {
+            self.no_rtt_until = self.no_rtt_until.max(self.highest);
+            let late = now.saturating_since(hole.since);
+            let is_early =
+                late < context.other_rtt.map_or(REORDERING, |(min, _)| min.max(REORDERING));
+            // A segment that was sent again cannot be here before its sender heard of the loss.
+            if hole.acknowledged || is_early && self.duplicates < 3 {
+                self.out_of_order += 1;
+                self.latest = self.latest.max(late);
+                return;
+            }
+        }
+        let again = self.again(from, to);
+        let silence_from = self.last_sent.max(self.last_acked);
+        let srtt = match (self.srtt, context.other_rtt) {
+            (Some(here), Some((_, there))) => Some(here + there),
+            (here, there) => here.or(there.map(|(_, smoothed)| smoothed)),
+        };
+        let stamp = header.timestamps.map(|timestamps| timestamps.value);
+        self.recovery.add(&Circumstances {
+            from,
+            to,
+            highest: self.highest,
+            acked: self.acked,
+            sacked: self.sacked,
+            duplicate_acks: self.duplicates,
+            silence: now.saturating_since(silence_from),
+            srtt,
+            syn: header.has(SYN),
+            payload: header.payload.into(),
+            segments: self.segments(header.payload),
+            timestamp: stamp,
+            original_unseen: hole.is_some(),
+        });
+        self.rounds.on_retransmitted();
+        for segment in &mut self.outstanding.range_mut(again) {
+            (segment.last, segment.timestamps[1], segment.again) = (now, stamp, true);
+        }
+        if to > self.highest {
+            self.on_new(now, header, self.highest, to);
+            if let Some(segment) = self.outstanding.back_mut() {
+                segment.again = true;
+            }
+        }
+    }
+
+    /// Which outstanding segments lie in a range.
+    fn again(&self, from: u64, to: u64) -> std::ops::Range<usize> {
+        let first = self.outstanding.partition_point(|segment| segment.to <= from);
+        let last = self.outstanding.partition_point(|segment| segment.from < to);
+        first..last.max(first)
+    }
+
+    /// Segments that a packet is, where offload has joined some.
+    fn segments(&self, payload: u32) -> u64 {
+        u64::from(payload).div_ceil(self.mss.map_or(u64::MAX, u64::from).max(1)).max(1)
+    }
+
+    fn trim(&mut self, most: usize) {
+        if self.outstanding.len() > most {
+            self.outstanding.pop_front();
+            if self.outstanding.capacity() > 4 * most {
+                self.outstanding.shrink_to(2 * most);
+            }
+        }
+    }
+
+    /// A segment of the other direction, which acknowledges this one.
+    #[inline]
+    pub(super) fn on_ack(&mut self, context: &Context, header: &TcpHeader) {
+        let now = context.now;
+        let mut space = self.space;
+        let number = space.offset(header.acknowledgement);
+        if !self.began {
+            // Nothing of this direction was captured yet.
+            (self.space, self.began, self.highest, self.first) = (space, true, number, number);
+            self.acked = number;
+        }
+        if !self.has_acks {
+            self.has_acks = true;
+            self.acked = self.acked.max(self.first);
+        }
+        if number > self.highest {
+            self.on_ack_of_unseen(now, number, space);
+        }
+        let before = self.acked;
+        let echo = header.timestamps.map(|timestamps| timestamps.echo);
+        if header.sack_blocks > 0 {
+            self.on_sack(header, number);
+        }
+        if number > before {
+            self.acked = number;
+            let missing = self.holes.acknowledge(number);
+            if missing > 0 {
+                self.acks_of_unseen += 1;
+                self.unseen += missing;
+            }
+            self.duplicates = 0;
+            self.recovery.on_acked(before, number, echo);
+            self.cover(now, number, echo);
+            self.rounds.on_acked(now, number, self.highest);
+            self.last_progress = Some(now);
+            if header.payload == 0 && header.flags & (SYN | FIN) == 0 && self.first_data.is_some() {
+                self.acks.add(now, number - before);
+            }
+        } else if self.is_duplicate(header, number) {
+            self.duplicates += 1;
+            self.duplicate_acks += 1;
+        }
+        self.last_window = header.window;
+        self.last_acked = now;
+        if number >= before {
+            self.window.on_ack(number, header.window, header.has(SYN));
+        }
+        let segment = u64::from(self.mss.unwrap_or(1460));
+        if self.window.note(now, self.highest, self.acked, segment) {
+            self.rounds.on_window_limited();
+        }
+    }
+
+    /// RFC 5681 2.
+    fn is_duplicate(&self, header: &TcpHeader, number: u64) -> bool {
+        number == self.acked
+            && header.sequence_length() == 0
+            && self.highest > self.acked
+            && (header.window == self.last_window || header.sack_blocks > 0)
+    }
+
+    /// The capture lacks what lies before, or has the acknowledgement before its data.
+    #[cold]
+    fn on_ack_of_unseen(&mut self, now: Instant, number: u64, space: SequenceSpace) {
+        self.acks_of_unseen += 1;
+        self.unseen += number - self.highest;
+        let (from, to) = (self.highest, number);
+        self.holes.push(Hole { from, to, since: now, acknowledged: true });
+        (self.space, self.highest) = (space, number);
+        self.no_rtt_until = self.no_rtt_until.max(number);
+    }
+
+    fn on_sack(&mut self, header: &TcpHeader, number: u64) {
+        let blocks = &header.sack[..header.sack_blocks];
+        let offset = |number: u32| {
+            let mut space = self.space;
+            space.offset(number)
+        };
+        let blocks_at = |index: usize| {
+            let (from, to) = blocks[index];
+            (offset(from), offset(to))
+        };
+        let first = blocks_at(0);
+        // RFC 2883 4: the first block is below the acknowledgement, or within the second one.
+        let within = blocks.len() > 1 && {
+            let second = blocks_at(1);
+            second.0 <= first.0 && first.1 <= second.1
+        };
+        if first.0 < first.1 && (first.1 <= number || within) {
+            self.recovery.on_duplicate(first.0, first.1);
+        }
+        for index in 0..blocks.len() {
+            let (from, to) = blocks_at(index);
+            if from < to && to <= self.highest && to > number {
+                self.sacked = self.sacked.max(to);
+            }
+        }
+    }
+
+    /// Takes what is acknowledged from the outstanding segments, and the round trips that end.
+    #[inline]
+    fn cover(&mut self, now: Instant, number: u64, echo: Option<u32>) {
+        let (mut last, mut again, mut echoed) = (None, false, None);
+        while let Some(&segment) = self.outstanding.front().filter(|segment| segment.to <= number) {
+            self.outstanding.pop_front();
+            again |= segment.again;
+            last = Some(segment.last);
+            if echoed.is_none() && echo.is_some() {
+                echoed = match segment.timestamps {
+                    [first, _] if first == echo => Some(segment.first),
+                    [_, last] if last == echo => Some(segment.last),
+                    _ => None,
+                };
+            }
+        }
+        if let Some(sent) = echoed {
+            self.rtt_timestamps.record(now.saturating_since(sent));
+        }
+        // RFC 6298 3; what was selectively acknowledged before arrived before.
+        if let Some(sent) = last.filter(|_| !again && number > self.no_rtt_until.max(self.sacked)) {
+            let rtt = now.saturating_since(sent);
+            self.rtt.record(rtt);
+            // RFC 6298 2.3.
+            self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
+        }
+    }
+
+    pub(super) fn report(&self, end: Instant) -> StreamReport {
+        let lasted = self.first_data.zip(self.last_progress);
+        let lasted = lasted.map(|(first, last)| last.saturating_since(first));
+        let acked_bytes = self.acked_payload();
+        let (count, max) = (self.in_flight_count, self.in_flight_max);
+        StreamReport {
+            options: self.options,
+            data_packets: self.data_packets,
+            data_bytes: self.data_bytes,
+            acked_bytes,
+            goodput_mbps: lasted
+                .filter(|&lasted| lasted > Duration::ZERO && acked_bytes > 0)
+                .and_then(|lasted| mbps(acked_bytes, lasted.as_secs_f64())),
+            rtt_ms: Distribution::of(&self.rtt),
+            rtt_timestamps_ms: Distribution::of(&self.rtt_timestamps),
+            retransmissions: self.recovery.counts(),
+            out_of_order_packets: self.out_of_order,
+            out_of_order_ms: (self.out_of_order > 0).then(|| self.latest.as_millis_f64()),
+            duplicate_acks: self.duplicate_acks,
+            in_flight_bytes: (count > 0)
+                .then(|| InFlight { mean: self.in_flight_sum as f64 / count as f64, max }),
+            window: self.window.report(end),
+            largest_payload_bytes: self.largest,
+            larger_than_mss: self.larger_than_mss,
+            keep_alives: self.keep_alives,
+            acks: self.acks.report(),
+            slow_start: self.rounds.report(),
+            acks_of_unseen: self.acks_of_unseen,
+            unseen_bytes: self.unseen,
+        }
+    }
+
+    /// Payload that was acknowledged: without the SYN and, once it is acknowledged, the FIN.
+    fn acked_payload(&self) -> u64 {
+        if !self.has_acks {
+            return 0;
+        }
+        let numbers = self.acked.saturating_sub(self.first);
+        let syn = u64::from(self.options.is_some());
+        let fin = u64::from(self.end.is_some_and(|end| end <= self.acked));
+        numbers.saturating_sub(syn + fin).min(self.data_bytes + self.unseen)
+    }
+}

@@ -1,0 +1,69 @@
+//! The receiver's window, and how long it held the sender back.
+
+use airpath_base::{Duration, Instant};
+
+use crate::report::WindowReport;
+
+#[derive(Clone, Default, Debug)]
+pub(super) struct Window {
+    /// The handshake was seen, so that the scale is known: 0, if one end has none.
+    scale: Option<u8>,
+    /// The byte that the receiver does not take any more.
+    edge: Option<u64>,
+    max: Option<u64>,
+    min: Option<u64>,
+    zero: bool,
+    zero_windows: u64,
+    limited_since: Option<Instant>,
+    limited: Duration,
+}
+
+impl Window {
+    pub(super) fn set_scale(&mut self, scale: u8) {
+        self.scale = Some(scale);
+    }
+
+    /// An acknowledgement with a window; a SYN's is not scaled (RFC 7323 2.2).
+    #[inline]
+    pub(super) fn on_ack(&mut self, acked: u64, window: u16, syn: bool) {
+        if window == 0 && !self.zero && !syn {
+            self.zero_windows += 1;
+        }
+        self.zero = window == 0;
+        let Some(scale) = (if syn { Some(0) } else { self.scale }) else { return };
+        let bytes = u64::from(window) << scale;
+        self.edge = Some(acked + bytes);
+        self.max = self.max.max(Some(bytes));
+        if !syn {
+            self.min = Some(self.min.map_or(bytes, |min| min.min(bytes)));
+        }
+    }
+
+    /// Whether there is no room for a segment more, from now on.
+    #[inline]
+    pub(super) fn note(&mut self, now: Instant, highest: u64, acked: u64, segment: u64) -> bool {
+        let outstanding = highest > acked || self.zero;
+        let is_limited =
+            outstanding && self.edge.is_some_and(|edge| edge.saturating_sub(highest) < segment);
+        match (is_limited, self.limited_since) {
+            (true, None) => self.limited_since = Some(now),
+            (false, Some(since)) => {
+                self.limited += now.saturating_since(since);
+                self.limited_since = None;
+            }
+            _ => {}
+        }
+        is_limited
+    }
+
+    pub(super) fn report(&self, end: Instant) -> Option<WindowReport> {
+        let open = self.limited_since.map_or(Duration::ZERO, |since| end.saturating_since(since));
+        let limited = self.limited + open;
+        (self.max.is_some() || self.zero_windows > 0).then(|| WindowReport {
+            max_bytes: self.max,
+            min_bytes: self.min,
+            limited_s: self.scale.map(|_| limited.as_nanos() as f64 / 1e9),
+            zero_windows: self.zero_windows,
+        })
+    }
+}
