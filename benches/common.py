@@ -24,9 +24,9 @@ class BenchError(Exception):
     """What a person can do something about."""
 
 
-def build(name: str) -> Path:
-    """Builds a Rust bench of airpath-sim and returns its executable."""
-    command = ["cargo", "bench", "-q", "-p", "airpath-sim", "--bench", name, "--no-run"]
+def build(name: str, package: str = "airpath-sim") -> Path:
+    """Builds a Rust bench of a package and returns its executable."""
+    command = ["cargo", "bench", "-q", "-p", package, "--bench", name, "--no-run"]
     print(f"building the bench {name}", file=sys.stderr)
     try:
         done = subprocess.run(

@@ -249,6 +249,13 @@ class Emulated:
     def result(self) -> Result:
         """Summary and tables, as a simulation has them."""
 
+def read_capture(path: str | Path | None, head: bytes | None = None) -> dict[str, Any]:
+    """Read a capture to its end; releases the GIL. Its keys are the fields of ``CaptureReport``.
+
+    Without a path it comes from standard input, of which ``head`` was read before. Raises
+    ``ValueError`` for what is no capture, and ``OSError``.
+    """
+
 def enter_user_namespace() -> None:
     """Make this process root in a user namespace of its own. Raises ``OSError``.
 

@@ -39,6 +39,7 @@ COMMANDS = [
     "twin",
     "reproduce",
     "report",
+    "diagnose",
     "doctor",
     "scenario",
     "scenario show",

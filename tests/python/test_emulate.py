@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from airpath.diagnose.files import diagnose
 from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
 from emulated import (
     DELAYS,
@@ -274,6 +275,25 @@ def test_every_tool_opens_a_capture(airpath_command: Command, wire: Path) -> Non
     broken = ("tcp.analysis.lost_segment || _ws.malformed",)
     assert not reads("tshark", "-r", capture, "-Y", f"({broken[0]}) && frame.interface_id == 0")
     assert f"{count} packets seen" in reads("tcptrace", "-n", capture)
+    _is_diagnosed(diagnose(capture)["capture"], count)
+
+
+def _is_diagnosed(capture: dict[str, Any], count: int) -> None:
+    """Each flow is at both points, and the round trips of the two make up the path's."""
+    assert (capture["packets"], capture["skipped"]) == (count, {})
+    assert capture["missed"]["acks_of_unseen"] == 0
+    flows = [flow for flow in capture["flows"] if flow["protocol"] == "tcp"]
+    assert {flow["interface"] for flow in flows} == {0, 1}
+    by_id = {flow["id"]: flow for flow in flows}
+    for flow in flows:
+        (other,) = (by_id[one] for one in flow["same_as"])
+        assert other["interface"] != flow["interface"]
+        # The command ends while the last packets are on their way.
+        packets = flow["from_server"]["packets"] - other["from_server"]["packets"]
+        assert abs(packets) <= 10
+        handshakes = flow["tcp"]["handshake_ms"], other["tcp"]["handshake_ms"]
+        # 15 ms down and 10 ms up: the UE sends first and last.
+        assert all(25.0 <= handshake < 60.0 for handshake in handshakes)
 
 
 def _start(scenario: Path, *words: str, servers: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:

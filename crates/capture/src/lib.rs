@@ -34,7 +34,7 @@ mod tcp;
 
 pub use decode::{Skipped, Tunnel, link_type_name};
 pub use error::CaptureError;
-pub use flows::analyse;
+pub use flows::{analyse, analyse_while};
 pub use pcapng::{Captured, HEADER_BYTES, Writer};
 pub use read::{Compression, FileFormat, Interface, Packet, Reader};
 pub use report::{

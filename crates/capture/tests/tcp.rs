@@ -95,6 +95,7 @@ fn ends_and_new_connections_of_the_same_ports() {
     let states: Vec<_> = flows.iter().map(|flow| flow.tcp.as_ref().unwrap().state).collect();
     assert_eq!(states, ["closed", "reset"]);
     assert_eq!((flows[0].from_client.packets, flows[1].start_s), (4, 0.08));
+    assert_eq!(flows[0].tcp.as_ref().unwrap().handshake_ms, Some(30.0));
     let counts = flows.iter().map(|flow| flow.tcp.as_ref().unwrap().from_client.acked_bytes);
     assert_eq!(counts.collect::<Vec<_>>(), [0, 0]);
 }

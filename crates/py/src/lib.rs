@@ -6,6 +6,7 @@
 //!
 //! It may use: every crate. Start reading at [`core`].
 
+mod capture;
 mod emulation;
 mod findings;
 mod object;
@@ -14,6 +15,7 @@ mod simulation;
 
 use pyo3::prelude::*;
 
+use capture::read_capture;
 use emulation::{PyEmulated, PyMonitor, emulate, enter_user_namespace};
 use findings::{compare, explain};
 use scenario::{
@@ -29,8 +31,8 @@ mod core {
     #[pymodule_export]
     use super::{
         PyEmulated, PyMonitor, PyResultTables, PyRunFigures, PyScenario, ScenarioError, compare,
-        emulate, enter_user_namespace, explain, parse, profiles, radio_presets, reference, schema,
-        secret_hash, secret_keys, shipped, simulate,
+        emulate, enter_user_namespace, explain, parse, profiles, radio_presets, read_capture,
+        reference, schema, secret_hash, secret_keys, shipped, simulate,
     };
 
     use pyo3::prelude::*;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from airpath.cli import (
+    diagnose,
     doctor,
     emulate,
     metrics,
@@ -33,6 +34,7 @@ app.command("twin", short_help="Simulate and emulate a scenario and compare both
 app.command("reproduce", short_help="Run published studies again and judge each figure.")(
     reproduce.command
 )
+app.command("diagnose", short_help="Say what captures and outputs of tools tell.")(diagnose.command)
 app.command("report", short_help="Write a self-contained HTML report.")(report.command)
 app.command("doctor", short_help="Say what this machine can do and what is missing.")(
     doctor.command

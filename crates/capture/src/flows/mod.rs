@@ -17,16 +17,35 @@ use crate::report::{CaptureReport, InterfaceReport};
 use key::Key;
 use table::Table;
 
+/// About 100 ms of work, also where an optimiser did not help.
+const PACKETS_BETWEEN_QUESTIONS: u64 = 1 << 16;
+
 /// Reads a capture to its end, and says what it holds.
 ///
 /// # Errors
 ///
 /// If it cannot be read, or is broken before its first packet. Where it is broken later, the report has
 /// what comes before, and `damaged` says where that is.
-pub fn analyse(mut reader: Reader) -> Result<CaptureReport, CaptureError> {
+pub fn analyse(reader: Reader) -> Result<CaptureReport, CaptureError> {
+    let report = analyse_while(reader, || true)?;
+    Ok(report.expect("nothing ended it"))
+}
+
+/// The same, as long as `keep_on` says so, which is asked now and then; `None` if it does not.
+///
+/// # Errors
+///
+/// As [`analyse`].
+pub fn analyse_while(
+    mut reader: Reader,
+    mut keep_on: impl FnMut() -> bool,
+) -> Result<Option<CaptureReport>, CaptureError> {
     let mut analysis = Analysis::default();
     let mut link_types: Vec<u16> = Vec::new();
     let damaged = loop {
+        if analysis.packets.is_multiple_of(PACKETS_BETWEEN_QUESTIONS) && !keep_on() {
+            return Ok(None);
+        }
         match reader.packet() {
             Ok(Some(packet)) => {
                 let interface = packet.interface;
@@ -52,7 +71,7 @@ pub fn analyse(mut reader: Reader) -> Result<CaptureReport, CaptureError> {
     if let Some(error) = damaged {
         report.note_damage(&error);
     }
-    Ok(report)
+    Ok(Some(report))
 }
 
 #[derive(Default)]

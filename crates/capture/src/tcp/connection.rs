@@ -124,9 +124,9 @@ impl Connection {
             self.on_syn(now, from, header);
         } else if self.initial == [None; 2] {
             // It was open before the capture began.
-            self.established = Some(now);
+            self.established.get_or_insert(now);
         } else if self.initial.iter().all(Option::is_some) && Some(from) == self.opener {
-            self.established = Some(now);
+            self.established.get_or_insert(now);
         }
     }
 

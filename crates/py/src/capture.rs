@@ -1,0 +1,45 @@
+//! Captures, read.
+
+use std::io::{Cursor, Read, stdin};
+use std::path::PathBuf;
+
+use airpath_capture::{CaptureError, Reader, analyse_while};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::object::object;
+
+/// What a capture holds: a document. Without a path it comes from standard input, of which `head` was
+/// read before.
+#[pyfunction]
+#[pyo3(signature = (path, head=None))]
+pub(crate) fn read_capture<'py>(
+    py: Python<'py>,
+    path: Option<PathBuf>,
+    head: Option<Vec<u8>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut raised = None;
+    let report = py.detach(|| {
+        let reader = match path {
+            Some(path) => Reader::open(&path),
+            None => {
+                let source = Box::new(Cursor::new(head.unwrap_or_default()).chain(stdin()));
+                Reader::new(source, "standard input".to_owned())
+            }
+        };
+        // Ctrl-C ends it.
+        let keep_on = || {
+            raised = Python::attach(|py| py.check_signals()).err();
+            raised.is_none()
+        };
+        reader.and_then(|reader| analyse_while(reader, keep_on))
+    });
+    if let Some(raised) = raised {
+        return Err(raised);
+    }
+    match report {
+        Ok(report) => object(py, &report),
+        Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
+        Err(error) => Err(PyValueError::new_err(error.to_string())),
+    }
+}

@@ -1,0 +1,133 @@
+"""``airpath diagnose``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from airpath.cli.console import output
+
+_MOST_ROWS = 20
+_HEAD = (
+    "flow", "client", "server", "at", "start s", "time s", "MB up", "MB down", "Mb/s", "RTT client",
+    "RTT server", "again", "late",
+)  # fmt: skip
+
+
+def command(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Captures (pcap, pcapng), or what ping or iperf3 printed; also compressed by gzip "
+            "or, captures, by zstd. - is standard input.",
+            show_default=False,
+        ),
+    ],
+    identify: Annotated[
+        bool, typer.Option("--identify", help="Only say what each file is.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Say what captures and the outputs of tools tell of a network.
+
+    Prints sentences for each file, and for a capture a table of its largest flows: bytes of IP each
+    way (up: from the client), goodput of the direction with more data, median round trips in
+    milliseconds from the capture point to the client and to the server, packets that were sent
+    again, and packets out of order. docs/guides/captures.md says how each figure is measured. No
+    payload is in any result.
+    """
+    from airpath.diagnose import files as diagnosis
+    from airpath.runs import summary
+
+    documents = [diagnosis.diagnose(name, identify=identify) for name in files]
+    if json:
+        output(summary.to_json({"files": documents}))
+        return
+    for index, document in enumerate(documents):
+        if index and not identify:
+            output("")
+        _print(document)
+
+
+def _print(document: dict[str, Any]) -> None:
+    compressed = ", compressed" if document["compressed"] else ""
+    capture = document.get("capture")
+    if capture is None:
+        output(f"{document['file']}: {document['kind']}{compressed}")
+    else:
+        output(
+            f"{document['file']}: {document['kind']}{compressed}, {capture['packets']} packets in "
+            f"{capture['duration_s']:.3f} s"
+        )
+    for statement in document.get("statements", []):
+        output(f"  {statement['text']}")
+    if capture and capture["flows"]:
+        output(_table(capture))
+
+
+def _table(capture: dict[str, Any]) -> str:
+    flows = sorted(capture["flows"], key=lambda one: -_volume(one))
+    rows = [_HEAD, *(_row(flow, capture["interfaces"]) for flow in flows[:_MOST_ROWS])]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if column in (1, 2, 3) else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    if len(flows) > _MOST_ROWS:
+        lines.append(f"and {len(flows) - _MOST_ROWS} more; --json has them")
+    return "\n".join(lines)
+
+
+def _row(flow: dict[str, Any], interfaces: list[dict[str, Any]]) -> tuple[str, ...]:
+    tcp = flow["tcp"]
+    figures = _figures(tcp) if tcp else ("", "", "", "", "")
+    return (
+        str(flow["id"]),
+        _end(flow["protocol"], flow["client"], flow["client_port"]),
+        _end("", flow["server"], flow["server_port"]),
+        _point(flow, interfaces),
+        f"{flow['start_s']:.3f}",
+        f"{flow['duration_s']:.3f}",
+        f"{flow['from_client']['bytes'] / 1e6:.3f}",
+        f"{flow['from_server']['bytes'] / 1e6:.3f}",
+        *figures,
+    )
+
+
+def _figures(tcp: dict[str, Any]) -> tuple[str, ...]:
+    streams = (tcp["from_client"], tcp["from_server"])
+    main = max(streams, key=lambda stream: stream["data_bytes"])
+
+    def rtt(stream: dict[str, Any]) -> str:
+        return f"{stream['rtt_ms']['p50']:.2f}" if stream["rtt_ms"] else ""
+
+    return (
+        "" if main["goodput_mbps"] is None else f"{main['goodput_mbps']:.2f}",
+        rtt(tcp["from_server"]),
+        rtt(tcp["from_client"]),
+        str(sum(stream["retransmissions"]["packets"] for stream in streams)),
+        str(sum(stream["out_of_order_packets"] for stream in streams)),
+    )
+
+
+def _end(protocol: str, address: str, port: int) -> str:
+    shown = f"[{address}]" if ":" in address and port else address
+    return f"{protocol} {shown}:{port}".strip() if port else f"{protocol} {shown}".strip()
+
+
+def _point(flow: dict[str, Any], interfaces: list[dict[str, Any]]) -> str:
+    """Where the flow was seen: the interface's name, and the tunnel."""
+    name = interfaces[flow["interface"]]["name"]
+    if name is None and len(interfaces) > 1:
+        name = str(flow["interface"])
+    tunnel = None if flow["tunnel"] == "none" else flow["tunnel"]
+    return " ".join(part for part in (name, tunnel) if part) or "-"
+
+
+def _volume(flow: dict[str, Any]) -> int:
+    return int(flow["from_client"]["bytes"] + flow["from_server"]["bytes"])

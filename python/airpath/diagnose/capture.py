@@ -1,0 +1,231 @@
+"""What a capture tells, in sentences: what the observer saw, and what that cannot decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+ENDS = (("client", "server"), ("server", "client"))
+"""Sender and receiver of each direction."""
+
+_MOST_FLOWS = 5
+"""Flows of which something is said: those with the most bytes."""
+_LEAST_DATA = 10
+"""Packets with data below which rates say nothing."""
+_QUEUE_MS = 20.0
+_WINDOW_SHARE = 0.1
+_LOSS_SHARE = 0.001
+_BATCH_MS = 3.0
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence about a capture. ``kind`` is its stable name, ``flow`` a flow's id or None."""
+
+    kind: str
+    flow: int | None
+    text: str
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"kind": self.kind, "flow": self.flow, "text": self.text}
+
+
+def statements(report: dict[str, Any]) -> list[Statement]:
+    """What can be said of a capture's report: first of the capture itself, then of its flows."""
+    said = [*_of_the_capture(report)]
+    flows = sorted(report["flows"], key=lambda flow: -_bytes(flow))
+    told: set[int] = set()
+    for flow in [flow for flow in flows if flow["tcp"]][:_MOST_FLOWS]:
+        # The same packets at another point of the path say the same of the ends.
+        if not told.intersection(flow["same_as"]):
+            said += _of_a_flow(flow)
+        told.add(flow["id"])
+    return said
+
+
+def _of_the_capture(report: dict[str, Any]) -> Iterator[Statement]:
+    missed = report["missed"]
+    if missed["dropped_packets"]:
+        yield Statement(
+            "capture-dropped",
+            None,
+            f"The capture itself dropped {missed['dropped_packets']} packets, by its own count: "
+            "losses and retransmissions below may be its own.",
+        )
+    if missed["acks_of_unseen"]:
+        yield Statement(
+            "capture-incomplete",
+            None,
+            f"{missed['unseen_bytes']} bytes were acknowledged that the capture does not hold "
+            f"({_of(missed['flows'], 'flow')}): packets are missing in the capture, not on the "
+            "path, or they took another way.",
+        )
+    if report["damaged"]:
+        yield Statement("capture-damaged", None, f"The file is not whole: {report['damaged']}.")
+    unread = [one for one in report["interfaces"] if one["link"] is None and one["packets"]]
+    for one in unread:
+        yield Statement(
+            "link-type",
+            None,
+            f"{one['packets']} packets have link type {one['link_type']}, which is not read.",
+        )
+    if report["packets"] and not report["flows"] and not unread:
+        yield Statement("no-flow", None, "No packet of it belongs to a flow of IP.")
+    if report["backward_times"]:
+        yield Statement(
+            "times-go-back",
+            None,
+            f"{report['backward_times']} packets are earlier than the one before them: files were "
+            "merged, or several processors captured.",
+        )
+    if report["others"]["flows"]:
+        others = report["others"]
+        yield Statement(
+            "more-flows",
+            None,
+            f"{others['flows']} smaller flows with {others['packets']} packets have no row.",
+        )
+
+
+def _of_a_flow(flow: dict[str, Any]) -> Iterator[Statement]:
+    tcp = flow["tcp"]
+    if not flow["from_client"]["packets"] or not flow["from_server"]["packets"]:
+        yield Statement(
+            "one-direction",
+            flow["id"],
+            f"Flow {flow['id']}: only one direction was captured, so there is no round trip.",
+        )
+    for sender, receiver in ENDS:
+        stream = tcp[f"from_{sender}"]
+        if stream["data_packets"] >= _LEAST_DATA:
+            subject = f"Flow {flow['id']}, data of the {sender}"
+            for kind, text in _of_a_stream(stream, flow, receiver):
+                yield Statement(kind, flow["id"], f"{subject}: {text}")
+    stalls = tcp["stalls"]
+    if stalls["count"]:
+        yield Statement(
+            "stall",
+            flow["id"],
+            f"Flow {flow['id']}: no packet for {stalls['longest_s']:.2f} s from "
+            f"{stalls['longest_at_s']:.2f} s on, while data was outstanding; "
+            f"{_of(stalls['count'], 'such time')}, {stalls['total_s']:.2f} s in all.",
+        )
+
+
+def _of_a_stream(
+    stream: dict[str, Any], flow: dict[str, Any], receiver: str
+) -> Iterator[tuple[str, str]]:
+    if stream["larger_than_mss"]:
+        yield (
+            "offload",
+            f"{stream['larger_than_mss']} packets are larger than the MSS, up to "
+            f"{stream['largest_payload_bytes']} bytes: they were captured before segmentation or "
+            "after it was undone, and sizes and spacing are not those on the wire.",
+        )
+    yield from _of_losses(stream)
+    yield from _of_the_window(stream, flow)
+    yield from _of_round_trips(stream, receiver)
+    yield from _of_acknowledgements(stream)
+    slow_start = stream["slow_start"]
+    if slow_start and slow_start["ended_by"]:
+        rounds = slow_start["rounds_bytes"]
+        at = slow_start["exit_round"]
+        yield (
+            "slow-start",
+            f"what was in flight grew from {_kilobytes(rounds[0])} to "
+            f"{_kilobytes(max(rounds[: at + 1]))} in {_of(at + 1, 'round trip')} "
+            f"({slow_start['exit_s']:.2f} s); growth ended by {_ENDED[slow_start['ended_by']]}.",
+        )
+
+
+_ENDED = {
+    "retransmission": "a retransmission",
+    "receive-window": "the receive window",
+    "sender-idle": "a sender that had nothing more to send",
+    "no-growth": "itself, without a retransmission",
+}
+
+
+def _of_losses(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    sent = stream["retransmissions"]
+    share = sent["packets"] / stream["data_packets"]
+    if share >= _LOSS_SHARE:
+        names = ("fast", "tail_loss_probe", "timeout", "unclear")
+        kinds = [f"{sent[name]} {_KINDS[name]}" for name in names if sent[name]]
+        text = f"{sent['packets']} packets ({share:.2%}) were sent again: {', '.join(kinds)}"
+        if sent["spurious"]:
+            text += f"; {sent['spurious']} of them were not needed"
+        if sent["original_unseen"]:
+            text += f"; {sent['original_unseen']} had been lost before the capture point"
+        yield "retransmissions", text + "."
+    if stream["out_of_order_packets"]:
+        yield (
+            "out-of-order",
+            f"{_of(stream['out_of_order_packets'], 'packet')} came after later ones, up to "
+            f"{stream['out_of_order_ms']:.3g} ms.",
+        )
+
+
+_KINDS = {
+    "fast": "after duplicate or selective acknowledgements",
+    "tail_loss_probe": "as tail-loss probes",
+    "timeout": "after time-outs",
+    "unclear": "for no visible reason",
+}
+
+
+def _of_the_window(stream: dict[str, Any], flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    window = stream["window"]
+    if not window:
+        return
+    limited = window["limited_s"] or 0.0
+    if flow["duration_s"] and limited / flow["duration_s"] >= _WINDOW_SHARE:
+        yield (
+            "receive-window",
+            f"for {limited:.2f} s of {flow['duration_s']:.2f} s the receive window (at most "
+            f"{_kilobytes(window['max_bytes'])}) had no room for a further segment: the receiver "
+            "limits the rate.",
+        )
+    if window["zero_windows"]:
+        yield (
+            "zero-window",
+            f"the receiver closed its window {_of(window['zero_windows'], 'time')}: its "
+            "application did not read.",
+        )
+
+
+def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str, str]]:
+    rtt = stream["rtt_ms"]
+    if rtt and rtt["count"] >= _LEAST_DATA and rtt["p95"] - rtt["min"] >= _QUEUE_MS:
+        yield (
+            "round-trip-varies",
+            f"the round trip between the capture point and the {receiver} is {rtt['min']:.3g} ms "
+            f"at least, {rtt['p50']:.3g} ms in the median and above {rtt['p95']:.3g} ms in 5 %: "
+            "packets or acknowledgements wait there, in a queue or for a radio.",
+        )
+
+
+def _of_acknowledgements(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    acks = stream["acks"]
+    interval = acks and acks["batch_interval_ms"]
+    if interval and interval >= _BATCH_MS and acks["per_batch"] >= 2 and acks["batches"] >= 10:
+        yield (
+            "ack-batches",
+            f"acknowledgements come {acks['per_batch']:.1f} at a time, every {interval:.3g} ms "
+            "(median): uplink access of a radio, DRX, or batching of acknowledgements; from here "
+            "these cannot be told apart.",
+        )
+
+
+def _bytes(flow: dict[str, Any]) -> int:
+    return int(flow["from_client"]["bytes"] + flow["from_server"]["bytes"])
+
+
+def _of(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _kilobytes(count: float | None) -> str:
+    return "unknown" if count is None else f"{count / 1000:.3g} kB"
