@@ -95,6 +95,7 @@ bench: build
 	$(VENV)/python benches/emulation.py
 	$(VENV)/python benches/report.py
 	$(VENV)/python benches/findings.py
+	$(VENV)/python benches/capture.py
 
 instructions: build
 	@tools/setup package valgrind

@@ -25,8 +25,8 @@ def test_a_capture_is_told_of(cli: Any, tmp_path: Path) -> None:
     head, again, *_ = out.splitlines()
     assert head == f"{file}: pcap, 44 packets in 0.090 s"
     assert again == (
-        "  Flow 0, data of the server: 1 packets (5.00%) were sent again: 1 after duplicate or "
-        "selective acknowledgements; 1 had been lost before the capture point."
+        "  Flow 0, data of the server: 1 packet sent again (5.00% of those with data): 1 after "
+        "duplicate or selective acknowledgements; lost before the capture point: 1."
     )
     row = out.splitlines()[-1].split()
     assert row[:6] == ["0", "tcp", "10.0.0.1:40000", "10.0.0.2:443", "-", "0.000"]

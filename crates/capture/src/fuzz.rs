@@ -45,11 +45,53 @@ pub fn capture(file: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use airpath_testing::replay;
+    use proptest::prelude::*;
 
     #[test]
     fn corpora_are_survived() {
         replay("gtpu", super::gtpu);
         replay("capture", super::capture);
+    }
+
+    fn corpus() -> Vec<Vec<u8>> {
+        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capture");
+        let mut files: Vec<_> =
+            std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+    }
+
+    /// What is done to a file: a byte is changed, some are cut out, some are put in again elsewhere.
+    fn mutations() -> impl Strategy<Value = Vec<(u8, f64, f64, u8)>> {
+        prop::collection::vec((0u8..4, 0.0..1.0, 0.0..1.0, any::<u8>()), 1..12)
+    }
+
+    proptest! {
+        /// Without the coverage that libFuzzer has, but wherever tests run.
+        #[test]
+        fn files_like_the_corpus_are_survived(
+            which in any::<prop::sample::Index>(),
+            mutations in mutations(),
+        ) {
+            let corpus = corpus();
+            let mut file = which.get(&corpus).clone();
+            for (how, at, to, value) in mutations {
+                let place = |share: f64| (share * file.len() as f64) as usize;
+                let (at, to) = (place(at), place(to));
+                let length = usize::from(value).min(file.len() - at);
+                match how {
+                    0 | 1 if at < file.len() => file[at] = if how == 0 { value } else { file[at] ^ 1 << (value & 7) },
+                    2 => drop(file.drain(at..at + length)),
+                    _ => {
+                        let copy = file[at..at + length].to_vec();
+                        file.splice(to..to, copy);
+                    }
+                }
+            }
+            super::capture(&file);
+        }
     }
 }

@@ -17,6 +17,9 @@ _QUEUE_MS = 20.0
 _WINDOW_SHARE = 0.1
 _LOSS_SHARE = 0.001
 _BATCH_MS = 3.0
+_LEAST_IN_FLIGHT = 20_000
+_DELAYED_ACK_MS = 50.0
+"""What receivers delay acknowledgements by: 40 ms (Linux), and a little."""
 
 
 @dataclass(frozen=True)
@@ -128,23 +131,29 @@ def _of_a_stream(
     yield from _of_the_window(stream, flow)
     yield from _of_round_trips(stream, receiver)
     yield from _of_acknowledgements(stream)
-    slow_start = stream["slow_start"]
-    if slow_start and slow_start["ended_by"]:
-        rounds = slow_start["rounds_bytes"]
-        at = slow_start["exit_round"]
-        yield (
-            "slow-start",
-            f"what was in flight grew from {_kilobytes(rounds[0])} to "
-            f"{_kilobytes(max(rounds[: at + 1]))} in {_of(at + 1, 'round trip')} "
-            f"({slow_start['exit_s']:.2f} s); growth ended by {_ENDED[slow_start['ended_by']]}.",
-        )
+    yield from _of_slow_start(stream["slow_start"])
+
+
+def _of_slow_start(slow_start: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
+    if not slow_start or slow_start["ended_by"] not in _ENDED:
+        return
+    rounds, at = slow_start["rounds_bytes"], slow_start["exit_round"]
+    most = max(rounds[: at + 1])
+    # A sender with little to send has no slow start that says anything.
+    if most < 2 * rounds[0] or most < _LEAST_IN_FLIGHT:
+        return
+    yield (
+        "slow-start",
+        f"what was in flight grew from {_kilobytes(rounds[0])} to {_kilobytes(most)} in "
+        f"{_of(at + 1, 'round trip')} ({slow_start['exit_s']:.2f} s); growth ended "
+        f"{_ENDED[slow_start['ended_by']]}.",
+    )
 
 
 _ENDED = {
-    "retransmission": "a retransmission",
-    "receive-window": "the receive window",
-    "sender-idle": "a sender that had nothing more to send",
-    "no-growth": "itself, without a retransmission",
+    "retransmission": "with a retransmission",
+    "receive-window": "at the receive window",
+    "no-growth": "without a retransmission and below the receive window",
 }
 
 
@@ -154,11 +163,12 @@ def _of_losses(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if share >= _LOSS_SHARE:
         names = ("fast", "tail_loss_probe", "timeout", "unclear")
         kinds = [f"{sent[name]} {_KINDS[name]}" for name in names if sent[name]]
-        text = f"{sent['packets']} packets ({share:.2%}) were sent again: {', '.join(kinds)}"
+        packets = _of(sent["packets"], "packet")
+        text = f"{packets} sent again ({share:.2%} of those with data): {', '.join(kinds)}"
         if sent["spurious"]:
-            text += f"; {sent['spurious']} of them were not needed"
+            text += f"; not needed: {sent['spurious']}"
         if sent["original_unseen"]:
-            text += f"; {sent['original_unseen']} had been lost before the capture point"
+            text += f"; lost before the capture point: {sent['original_unseen']}"
         yield "retransmissions", text + "."
     if stream["out_of_order_packets"]:
         yield (
@@ -199,11 +209,14 @@ def _of_the_window(stream: dict[str, Any], flow: dict[str, Any]) -> Iterator[tup
 def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str, str]]:
     rtt = stream["rtt_ms"]
     if rtt and rtt["count"] >= _LEAST_DATA and rtt["p95"] - rtt["min"] >= _QUEUE_MS:
+        delayed = ", or the receiver delays acknowledgements"
+        small = rtt["p95"] - rtt["min"] <= _DELAYED_ACK_MS
         yield (
             "round-trip-varies",
             f"the round trip between the capture point and the {receiver} is {rtt['min']:.3g} ms "
             f"at least, {rtt['p50']:.3g} ms in the median and above {rtt['p95']:.3g} ms in 5 %: "
-            "packets or acknowledgements wait there, in a queue or for a radio.",
+            f"packets or acknowledgements wait there, in a queue or for a radio"
+            f"{delayed if small else ''}.",
         )
 
 
