@@ -146,7 +146,7 @@ STUDY ?= nr-bbr-cubic
 calibrate: build
 	$(VENV)/python tools/calibrate $(STUDY)
 
-SEARCHED ?= 3g-latency 5g-drx
+SEARCHED ?= 3g-latency 5g-drx lte-cubic-hystart
 study-search: build
 	for study in $(SEARCHED); do $(VENV)/python tools/search $$study $(if $(BUDGET),--budget $(BUDGET)) || exit; done
 

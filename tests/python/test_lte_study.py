@@ -23,6 +23,7 @@ def test_every_published_figure_has_an_entry() -> None:
         for name in (
             "ping-spread",
             "ack-train-never",
+            "trace",
             "20mb-gain",
             "5mb-gain",
             "throughput-variance",
@@ -49,11 +50,19 @@ def test_every_figure_has_a_verdict_with_one_seed(core: Any) -> None:
     assert len(outcomes) == len(study.figures)
     for outcome in outcomes.values():
         assert outcome.verdict in {verdict.name for verdict in VERDICTS}
-    # A period of 10 ms spreads the pings over 9 ms and what the hosts add.
-    low, high = (each.obtained for each in outcomes[f"{NAME}/ping-spread"].findings)
-    assert isinstance(low, float)
-    assert isinstance(high, float)
-    assert 9 <= high - low <= 10
+
+
+def test_the_period_spreads_the_pings_and_blocks_that_fail_spread_them_more(core: Any) -> None:
+    study = load_study(NAME)
+    path = study.directory / "scenario.toml"
+
+    def spread(*sets: str) -> float:
+        rtt = core.simulate(load(path, ["flow.1.size_bytes=1", *sets]), 1).summary["pings"][0]
+        return float(rtt["rtt_ms"]["max"] - rtt["rtt_ms"]["min"])
+
+    # Over 4 ms and what the hosts add, and over 8 ms more for each retransmission.
+    assert 4 <= spread("radio.channel.sinr_db=30") <= 5
+    assert spread() >= 4 + 8
 
 
 def test_with_free_uplink_the_ack_train_ends_slow_start(core: Any) -> None:

@@ -28,6 +28,7 @@ choices = [
   { label = "50 ms", set = ["path.down.1.delay_ms=50"] },
 ]
 """
+DELAYS = SEARCH[SEARCH.rindex("[[search]]") :]
 FAST = 9300
 
 
@@ -82,3 +83,12 @@ def test_the_first_choices_are_the_studys_own() -> None:
         assert not dimension.choices[0].sets
         assert dimension.choices[0].metric is None
         assert len({choice.label for choice in dimension.choices}) == len(dimension.choices)
+
+
+def test_a_gain_is_that_of_two_variants(searcher: Any, tmp_path: Path) -> None:
+    gain = FIGURE.format(name="gain", published=50).replace('"kb/s"', '"% more"')
+    gain += 'against = ["flow.0.window_bytes=40000"]\n'
+    whole = study(tmp_path, DELAYS, gain)
+    own, *_ = searcher.search(whole, 4, 1, tmp_path / "kept.jsonl")
+    # A window of 50 kB against one of 40 kB: a fourth more, but for the start.
+    assert own.obtained[0] == pytest.approx(25, abs=5)
