@@ -195,7 +195,8 @@ pub struct StreamReport {
     pub keep_alives: u64,
     /// How the acknowledgements of this direction's data came.
     pub acks: Option<AckReport>,
-    /// The first round trips of this direction's data.
+    /// The first round trips of this direction's data; none where the receiver is much nearer than
+    /// the sender.
     pub slow_start: Option<SlowStart>,
     /// Acknowledgements of bytes that the capture does not hold.
     pub acks_of_unseen: u64,

@@ -341,8 +341,17 @@ fn slow_start_round_by_round() {
     let growing = rounds(&[10, 20, 40, 80]).slow_start.unwrap();
     assert_eq!(growing.rounds_bytes, [10_000, 20_000, 40_000, 80_000]);
     assert_eq!((growing.exit_round, growing.ended_by), (None, None));
+    // Each acknowledgement lets two segments go: rounds are those of the numbers, not of pauses.
+    let mut script: Vec<_> = (0..4).map(|n| (40, data(n))).collect();
+    for n in 0..28 {
+        let at = 50 + 10 * u64::from((n + 4_u32).ilog2() - 2);
+        script.push((at, ack(n + 1)));
+        script.extend([(at, data(4 + 2 * n)), (at, data(5 + 2 * n))]);
+    }
+    let clocked = downlink(&script).slow_start.unwrap();
+    assert_eq!(clocked.rounds_bytes, [7000, 13_000, 25_000]);
     let flat = rounds(&[10, 20, 40, 44, 45, 45]).slow_start.unwrap();
-    assert_eq!((flat.exit_round, flat.ended_by), (Some(4), Some("sender-idle")));
+    assert_eq!((flat.exit_round, flat.ended_by), (Some(3), Some("sender-idle")));
     let sack = ack(10).sack(&[(number(11), number(14))]);
     let mut script: Vec<_> = (0..10).map(|n| (40, data(n))).collect();
     script.push((50, ack(10)));
@@ -351,4 +360,16 @@ fn slow_start_round_by_round() {
     let lost = downlink(&script).slow_start.unwrap();
     assert_eq!((lost.exit_round, lost.ended_by), (Some(1), Some("retransmission")));
     assert_eq!(lost.exit_s, Some(0.07));
+}
+
+#[test]
+fn next_to_the_receiver_no_slow_start_is_seen() {
+    let mut pcap = Pcap::raw();
+    pcap.handshake();
+    pcap.segment(40_000, &data(0)).segment(40_010, &ack(1));
+    for n in 1..10 {
+        pcap.segment(40_000 + u64::from(n) * 1000, &data(n));
+        pcap.segment(40_010 + u64::from(n) * 1000, &ack(n + 1));
+    }
+    assert!(pcap.tcp().from_server.slow_start.is_none());
 }

@@ -162,7 +162,10 @@ impl Connection {
             .zip(self.established)
             .filter(|_| self.opener.is_some() && self.initial.iter().all(Option::is_some));
         let longest_at = self.longest_at.map(|at| at.saturating_since(epoch));
-        let stream = |end: usize| self.streams[end].report(self.last);
+        let stream = |end: usize| {
+            let sender_side = self.streams[1 - end].rtt().map(|(min, _)| min);
+            self.streams[end].report(self.last, sender_side)
+        };
         TcpReport {
             opening_seen: self.opener.is_some(),
             handshake_ms: handshake.map(|(syn, done)| done.saturating_since(syn).as_millis_f64()),

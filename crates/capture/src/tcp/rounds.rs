@@ -19,6 +19,8 @@ pub(super) struct Rounds {
     began: Option<Instant>,
     rounds: Vec<Round>,
     current: Round,
+    /// Data was acknowledged.
+    has_acks: bool,
     /// What ends the round: the acknowledgement of this byte.
     end: u64,
 }
@@ -42,7 +44,7 @@ impl Rounds {
         if self.began.is_none() {
             (self.began, self.end) = (Some(now), highest);
         }
-        if self.rounds.is_empty() {
+        if !self.has_acks {
             // The initial window: what was sent before the first acknowledgement.
             self.end = highest;
         }
@@ -61,6 +63,7 @@ impl Rounds {
     #[inline]
     pub(super) fn on_acked(&mut self, now: Instant, acked: u64, highest: u64) {
         let Some(began) = self.began.filter(|_| self.rounds.len() < MOST_ROUNDS) else { return };
+        self.has_acks = true;
         self.current.idle |= acked == highest;
         if acked >= self.end {
             self.current.ended = now.saturating_since(began);
@@ -74,7 +77,7 @@ impl Rounds {
         if self.rounds.len() < 2 {
             return None;
         }
-        let exit = (0..self.rounds.len()).find_map(|at| self.ends_at(at).map(|why| (at, why)));
+        let exit = (0..self.rounds.len()).find_map(|at| self.ends_at(at));
         Some(SlowStart {
             rounds_bytes: self.rounds.iter().map(|round| round.most_in_flight).collect(),
             exit_round: exit.map(|(at, _)| at),
@@ -83,8 +86,8 @@ impl Rounds {
         })
     }
 
-    /// Why growth has ended with a round, if it has.
-    fn ends_at(&self, at: usize) -> Option<&'static str> {
+    /// The round in which growth had ended and why, if that shows with this one.
+    fn ends_at(&self, at: usize) -> Option<(usize, &'static str)> {
         let grew = |at: usize| {
             let (before, now) =
                 (self.rounds[at - 1].most_in_flight, self.rounds[at].most_in_flight);
@@ -92,19 +95,21 @@ impl Rounds {
         };
         let round = self.rounds[at];
         if round.retransmitted {
-            return Some("retransmission");
+            return Some((at, "retransmission"));
         }
         let flat = at >= FLAT_ROUNDS && (at + 1 - FLAT_ROUNDS..=at).all(|at| !grew(at));
         if !flat {
             return None;
         }
-        let rounds = &self.rounds[at + 1 - FLAT_ROUNDS..=at];
-        Some(if rounds.iter().any(|round| round.limited) {
+        let first = at + 1 - FLAT_ROUNDS;
+        let rounds = &self.rounds[first..=at];
+        let why = if rounds.iter().any(|round| round.limited) {
             "receive-window"
         } else if rounds.iter().any(|round| round.idle) {
             "sender-idle"
         } else {
             "no-growth"
-        })
+        };
+        Some((first, why))
     }
 }

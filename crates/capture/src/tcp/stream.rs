@@ -405,7 +405,8 @@ impl Stream {
         }
     }
 
-    pub(super) fn report(&self, end: Instant) -> StreamReport {
+    /// What is said of it; `sender_side` is the smallest round trip between the point and the sender.
+    pub(super) fn report(&self, end: Instant, sender_side: Option<Duration>) -> StreamReport {
         let lasted = self.first_data.zip(self.last_progress);
         let lasted = lasted.map(|(first, last)| last.saturating_since(first));
         let acked_bytes = self.acked_payload();
@@ -431,10 +432,16 @@ impl Stream {
             larger_than_mss: self.larger_than_mss,
             keep_alives: self.keep_alives,
             acks: self.acks.report(),
-            slow_start: self.rounds.report(),
+            slow_start: self.rounds.report().filter(|_| self.sees_rounds(sender_side)),
             acks_of_unseen: self.acks_of_unseen,
             unseen_bytes: self.unseen,
         }
+    }
+
+    /// Next to the receiver all is acknowledged at once, and what is in flight cannot be seen.
+    fn sees_rounds(&self, sender_side: Option<Duration>) -> bool {
+        let receiver_side = self.rtt.min().unwrap_or_default();
+        sender_side.is_none_or(|sender_side| receiver_side * 3 >= sender_side)
     }
 
     /// Payload that was acknowledged: without the SYN and, once it is acknowledged, the FIN.
