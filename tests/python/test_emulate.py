@@ -278,6 +278,29 @@ def test_every_tool_opens_a_capture(airpath_command: Command, wire: Path) -> Non
     _is_diagnosed(diagnose(capture)["capture"], count)
 
 
+@needs("ip", "iperf3")
+def test_a_capture_tells_what_the_kernel_records(airpath_command: Command, tmp_path: Path) -> None:
+    """At the server: as many segments sent again, and as many of them after time-outs."""
+    scenario, out = tmp_path / "lossy.toml", tmp_path / "run"
+    delay, loss = 'stage = "delay"\ndelay_ms = 20\n', 'stage = "loss"\nprobability = 0.03\n'
+    stages = [("down", delay), ("down", loss), ("up", delay)]
+    text = "".join(f"[[path.{way}]]\n{stage}" for way, stage in stages)
+    scenario.write_text(f'[run]\nduration_s = 20\n{text}[[flow]]\nkind = "bulk"\n')
+    done = airpath_command(
+        *("emulate", *UNEXPLAINED, str(scenario), "--capture", "--json", "--out", str(out)),
+        *("--server", "exec iperf3 -s", "--", "iperf3", "-c", "server", "-4", "-R", "-n", "3M"),
+    )
+    recorded = max(printed(done)["flows"], key=lambda flow: flow["bytes_delivered"])
+    assert recorded["retransmitted_segments"] > 20
+    capture = diagnose(str(out / "capture.pcapng"))["capture"]
+    assert capture["interfaces"][0]["name"] == "server"
+    at_server = [flow for flow in capture["flows"] if flow["interface"] == 0 and flow["tcp"]]
+    flow = max(at_server, key=lambda flow: int(flow["from_server"]["bytes"]))
+    seen = flow["tcp"]["from_server"]["retransmissions"]
+    assert seen["segments"] == recorded["retransmitted_segments"]
+    assert bool(seen["timeout"]) == bool(recorded["rto_count"])
+
+
 def _is_diagnosed(capture: dict[str, Any], count: int) -> None:
     """Each flow is at both points, and the round trips of the two make up the path's."""
     assert (capture["packets"], capture["skipped"]) == (count, {})
