@@ -1,11 +1,15 @@
 """Causes by experiment, from Python."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import airpath
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+BOTH_WAYS, THIN_UPLINK = SCENARIOS / "both-ways.toml", SCENARIOS / "thin-uplink.toml"
 
 
 def test_a_cause_is_named_and_its_advice_comes_true_on_other_seeds() -> None:
@@ -51,6 +55,26 @@ def test_what_could_not_be_tried_is_listed() -> None:
 )
 def test_the_cause_that_a_scenario_shows_is_named_first(name: str, cause: str) -> None:
     assert airpath.explain(name)["findings"][0]["cause"] == cause
+
+
+def test_queues_of_both_directions_are_managed_together() -> None:
+    """To manage one does no good as long as its acknowledgements wait in the other one."""
+    finding = airpath.explain(BOTH_WAYS)["findings"][0]
+    assert finding["cause"] == "bufferbloat"
+    assert set(finding["subject"].split(" and ")) == {"radio.ue-0.down", "radio.ue-0.up"}
+    before = airpath.run(BOTH_WAYS, seed=1000).summary
+    after = airpath.run(BOTH_WAYS, set=finding["set"], seed=1000).summary
+    for old, new in zip(before["flows"], after["flows"], strict=True):
+        assert new["goodput_mbps"] > 0.95 * old["goodput_mbps"]
+        assert new["rtt_ms"]["p95"] < 0.5 * old["rtt_ms"]["p95"]
+
+
+def test_what_a_link_carries_itself_is_no_starvation_of_acknowledgements() -> None:
+    """Ten times the rate is ten times the upload, too; and few acknowledgements go down."""
+    findings = airpath.explain(THIN_UPLINK)["findings"]
+    assert findings[0]["cause"] == "bufferbloat"
+    gains = [one["gain"] for one in findings if one["cause"] == "ack-starvation"]
+    assert [gain["flow"] for gain in gains if gain] == ["down"]
 
 
 def test_settings_of_streams_are_said_to_be_those_of_all() -> None:

@@ -9,7 +9,7 @@ use crate::causes;
 use crate::compare::LEAST;
 use crate::explain::{Lab, Question};
 use crate::measure::Measure;
-use crate::observed::Observed;
+use crate::observed::{Observed, direction_of};
 use crate::trial::{Beside, Trial};
 
 /// A scenario with several causes away, and what its first seed came to.
@@ -20,6 +20,33 @@ struct Without {
 }
 
 impl Lab<'_, '_> {
+    /// Queues of both directions: to manage one does no good as long as the other one, which holds the
+    /// acknowledgements, is as long. So where neither counts alone both are tried together.
+    pub(crate) fn try_both_queues(
+        &mut self,
+        trials: &mut Vec<Trial>,
+        before: &[Vec<Measure>],
+    ) -> Result<(), Stopped> {
+        let Question { source, sets, parsed, seeds, .. } = *self.question;
+        let long = |trial: &&Trial| trial.candidate.cause == Cause::Bufferbloat;
+        let queues: Vec<&Trial> = trials.iter().filter(long).collect();
+        let Some(first) = queues.first() else { return Ok(()) };
+        let way = |trial: &Trial| direction_of(&trial.candidate.subject).to_owned();
+        let Some(other) = queues.iter().find(|other| way(other) != way(first)) else {
+            return Ok(());
+        };
+        if queues.iter().any(|trial| trial.score > LEAST) {
+            return Ok(());
+        }
+        let both = first.candidate.with(&first.change.sets, &other.candidate, &other.change.sets);
+        let Ok(change) = change(&source, sets, parsed, &both.removals) else { return Ok(()) };
+        let mut together = [Trial::new(both, change, first.first, seeds.len())];
+        self.changes += 1;
+        self.screen(&mut together, before)?;
+        trials.extend(together);
+        Ok(())
+    }
+
     /// Takes the largest cause away, and tries what the run without it shows. Where nothing is worth
     /// anything alone, takes all away at once and puts each back.
     pub(crate) fn hidden(

@@ -18,7 +18,29 @@ pub struct Candidate {
     pub removals: Vec<Vec<String>>,
 }
 
+/// Between the names of subjects that are taken away together.
+const AND: &str = " and ";
+
 impl Candidate {
+    /// Both at once: their settings together, but for those that keep the other one as it is.
+    pub(crate) fn with(&self, own: &[String], other: &Self, others: &[String]) -> Self {
+        let kept = |sets: &[String]| -> Vec<String> {
+            let keeps = |one: &&String| one.ends_with("\"drop-tail\"");
+            sets.iter().filter(|one| !keeps(one)).cloned().collect()
+        };
+        Self {
+            cause: self.cause,
+            subject: format!("{}{AND}{}", self.subject, other.subject),
+            evidence: format!("{} {}", self.evidence, other.evidence),
+            removals: vec![[kept(own), kept(others)].concat()],
+        }
+    }
+
+    /// What it is about, one by one.
+    pub(crate) fn subjects(&self) -> Vec<&str> {
+        self.subject.split(AND).collect()
+    }
+
     /// `policer of down.1.policer`.
     pub(crate) fn told(&self) -> String {
         format!("{} ({})", self.cause, self.subject)

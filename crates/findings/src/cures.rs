@@ -105,9 +105,9 @@ pub(crate) fn cures(
                 "Manage the queue of {subject} with CoDel (tc qdisc replace dev … root fq_codel, or \
                  the base station's AQM)."
             )),
-            queue_for_each(observed, subject),
-            shorter_queue(observed, subject, 1.0),
-            shorter_queue(observed, subject, 2.0),
+            of_each(candidate, |stage| queue_for_each(observed, stage)),
+            of_each(candidate, |stage| shorter_queue(observed, stage, 1.0)),
+            of_each(candidate, |stage| shorter_queue(observed, stage, 2.0)),
             bbr(),
         ],
         Cause::AckStarvation => {
@@ -392,6 +392,18 @@ fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -
         }
     };
     vec![with(2.0), with(6.0), largest]
+}
+
+/// What is done to one subject is done to all.
+fn of_each(candidate: &Candidate, cure: impl Fn(&str) -> Cure) -> Cure {
+    let cures = candidate.subjects().into_iter().map(cure);
+    let both = |all: Cure, one: Cure| Cure {
+        advice: format!("{} {}", all.advice, one.advice),
+        alternatives: (all.alternatives.into_iter().zip(one.alternatives))
+            .map(|(all, one)| [all, one].concat())
+            .collect(),
+    };
+    cures.reduce(both).expect("a candidate is about something")
 }
 
 fn queue_for_each(observed: &Observed<'_>, stage: &str) -> Cure {

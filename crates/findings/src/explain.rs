@@ -161,6 +161,7 @@ impl Lab<'_, '_> {
         candidates.sort_by_key(|(candidate, _)| candidate.cause.class());
         let mut trials = self.accepted(candidates);
         self.screen(&mut trials, &before)?;
+        self.try_both_queues(&mut trials, &before)?;
         // What is worth something on the first seed, then what may be on others.
         trials.sort_by(|one, other| {
             let by_promise = other.promise().total_cmp(&one.promise());

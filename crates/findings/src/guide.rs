@@ -174,7 +174,8 @@ fn entry(cause: Cause) -> Entry {
         ),
         Cause::Bufferbloat => of(
             "A queue is longer than the rate needs, and TCP fills it.",
-            "The queue is managed by CoDel. A queue of what the path holds is not tried.",
+            "The queue is managed by CoDel; queues of both directions also together, because each holds \
+             the acknowledgements of the other one's data. A queue of what the path holds is not tried.",
             "The RTT under load is a multiple of the idle RTT, and pings wait.",
             "Manage the queue (fq_codel, `radio.rlc.aqm`), shorten it, or use BBR.",
         ),

@@ -1,14 +1,14 @@
 //! A candidate that changes the scenario, with what became of it.
 
 use airpath_record::RunSummary;
-use airpath_scenario::Scenario;
+use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
 use crate::candidate::{Candidate, Change};
 use crate::cause::{Cause, Class};
 use crate::compare::{Effect, best, effects, score};
 use crate::finding::{Gain, Tried};
 use crate::measure::{Measure, Metric};
-use crate::observed::Observed;
+use crate::observed::{Observed, direction_name, direction_of};
 use crate::words;
 
 /// A candidate that is tried.
@@ -112,6 +112,21 @@ impl Trial {
         if self.candidate.cause == Cause::CongestionMix {
             self.effects.retain(|effect| !effect.metric.is_throughput() || effect.mean() > 0.0);
         }
+        // To data that go its way, the rate of a link that carries acknowledgements is capacity.
+        if self.candidate.cause == Cause::AckStarvation {
+            let forth = if direction_of(&self.candidate.subject) == "up" { "down" } else { "up" };
+            let flows = &self.change.parsed.scenario.flows;
+            let forth = |subject: &str| match flows.iter().find(|flow| flow.id == subject) {
+                Some(FlowConfig {
+                    direction,
+                    traffic: Traffic::Bulk { .. } | Traffic::File { .. },
+                    ..
+                }) => direction_name(*direction) == forth,
+                Some(_) => false,
+                None => subject == forth,
+            };
+            self.effects.retain(|effect| forth(&effect.subject));
+        }
         // A queue that is too short loses throughput; how flows that are alike share it is chance.
         if self.candidate.cause == Cause::ShortQueue {
             self.effects.retain(|effect| effect.metric != Metric::Fairness);
@@ -145,7 +160,7 @@ impl Trial {
         });
         format!(
             "{behind}{}, the {} of {} is {} instead of {} ({} in {} of {seeds} seeds).",
-            words::without(self.candidate.cause),
+            words::without(self.candidate.cause, self.candidate.subjects().len()),
             effect.metric.words(),
             effect.subject,
             effect.metric.figure(effect.after),

@@ -2,9 +2,10 @@
 
 use crate::cause::Cause;
 
-/// How a sentence begins that says what its removal did.
-pub(crate) const fn without(cause: Cause) -> &'static str {
+/// How a sentence begins that says what the removal from so many subjects did.
+pub(crate) const fn without(cause: Cause, subjects: usize) -> &'static str {
     match cause {
+        Cause::Bufferbloat if subjects > 1 => "With CoDel in these queues",
         Cause::OneWayPath => "Without the firewall",
         Cause::DoubleNat => "Without this NAT",
         Cause::NatBinding => "With a binding that lasts",

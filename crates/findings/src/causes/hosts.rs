@@ -95,7 +95,8 @@ fn windows(
     // Of two equal ones the sender sees its own first; the window is what people know.
     let of_window = received >= sent || sizes.0 == sizes.1;
     let (cause, share, what, mut removal, other) = if of_window {
-        (Cause::ReceiveWindow, received.max(sent), "receiver's window", of_receiver, of_sender)
+        let what = if received >= sent { "receiver's window" } else { "buffer of either end" };
+        (Cause::ReceiveWindow, received.max(sent), what, of_receiver, of_sender)
     } else {
         (Cause::SendBuffer, sent, "send buffer", of_sender, of_receiver)
     };

@@ -99,6 +99,9 @@ const SHORTER: f64 = 0.9;
 /// A queue is too long if it holds more than so many times what the path holds.
 pub(super) const LONGER: f64 = 1.15;
 
+/// What acknowledgements take of the data's rate: 52 bytes for each two segments of 1,500.
+const ACKNOWLEDGEMENTS: f64 = 52.0 / 3000.0;
+
 /// A link's queue, too short or too long; a shaper's rate.
 fn link(
     observed: &Observed<'_>,
@@ -168,7 +171,9 @@ fn link(
     let back = direction_of(&stage.name);
     let forth = if back == "up" { "down" } else { "up" };
     let data = observed.tcp_flows().any(|(flow, _)| direction_name(flow.direction) == forth);
+    let fast = observed.bottleneck(forth).map_or(f64::MAX, |link| link.capacity_mbps);
     if data
+        && ACKNOWLEDGEMENTS * fast > 0.1 * seen.capacity_mbps
         && seen.utilisation > 0.5
         && matches!(link.service, airpath_path::ServiceConfig::Rate(_))
     {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use airpath_scenario::Source;
+use airpath_scenario::{Source, parse};
 use toml::{Table, Value};
 
 /// A scenario with settings.
@@ -59,12 +59,16 @@ fn studies() -> Vec<Case> {
             }
             let (file, sets) = &variant;
             let study = study["id"].as_str().expect("text");
-            cases.push(Case {
+            let case = Case {
                 name: format!("{study}/{file} {}", sets.join(" ")).trim_end().to_owned(),
                 text: fs::read_to_string(directory.join(file)).expect("a scenario"),
                 directory: Some(directory.clone()),
                 sets: sets.clone(),
-            });
+            };
+            // An assumption does not say which scenarios of its study it is about.
+            if parse(&case.source(), sets).is_ok() {
+                cases.push(case);
+            }
             seen.push(variant);
         }
     }
