@@ -62,9 +62,9 @@ def test_queues_of_both_directions_are_managed_together() -> None:
     finding = airpath.explain(BOTH_WAYS)["findings"][0]
     assert finding["cause"] == "bufferbloat"
     assert set(finding["subject"].split(" and ")) == {"radio.ue-0.down", "radio.ue-0.up"}
-    before = airpath.run(BOTH_WAYS, seed=1000).summary
-    after = airpath.run(BOTH_WAYS, set=finding["set"], seed=1000).summary
-    for old, new in zip(before["flows"], after["flows"], strict=True):
+    before: Any = airpath.run(BOTH_WAYS, seed=1000).summary["flows"]
+    after: Any = airpath.run(BOTH_WAYS, set=finding["set"], seed=1000).summary["flows"]
+    for old, new in zip(before, after, strict=True):
         assert new["goodput_mbps"] > 0.95 * old["goodput_mbps"]
         assert new["rtt_ms"]["p95"] < 0.5 * old["rtt_ms"]["p95"]
 
