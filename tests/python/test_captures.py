@@ -92,6 +92,20 @@ def test_what_is_none_of_these_is_refused_in_a_line(
     assert err.count("\n") == 1
 
 
+def test_a_refused_file_costs_no_other_one(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no capture\n")
+    capture = captures.write(tmp_path / "one.pcap", captures.download())
+    files = (str(tmp_path / "text"), str(capture), "absent")
+    code, out, err = cli("diagnose", "--identify", *files)
+    assert (code, out) == (2, f"{capture}: pcap\n")
+    assert [line[:7] for line in err.splitlines()] == ["error: "] * 2
+    code, out, _ = cli("diagnose", "--json", *files)
+    document = json.loads(out)
+    assert code == 2
+    assert [one["file"] for one in document["files"]] == [str(capture)]
+    assert [one["file"] for one in document["refused"]] == [files[0], files[2]]
+
+
 def test_what_cannot_be_opened_is_said(cli: Any) -> None:
     assert cli("diagnose", "none")[2] == "error: cannot read none: No such file or directory\n"
     assert cli("diagnose", ".")[2] == "error: cannot read .: Is a directory\n"

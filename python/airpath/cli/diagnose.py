@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from airpath.cli.console import output
+from airpath.cli.console import complain, output
+from airpath.errors import AirpathError
 
 _MOST_ROWS = 20
 _HEAD = (
@@ -36,19 +37,30 @@ def command(
     way (up: from the client), goodput of the direction with more data, median round trips in
     milliseconds from the capture point to the client and to the server, packets that were sent
     again, and packets out of order. docs/guides/captures.md says how each figure is measured. No
-    payload is in any result.
+    payload is in any result. A file that is refused has a line on standard error, and the others
+    are read all the same.
     """
     from airpath.diagnose import files as diagnosis
     from airpath.runs import summary
 
-    documents = [diagnosis.diagnose(name, identify=identify) for name in files]
+    documents: list[dict[str, Any]] = []
+    refused: list[dict[str, str]] = []
+    code = 0
+    for name in files:
+        try:
+            document = diagnosis.diagnose(name, identify=identify)
+        except AirpathError as error:
+            code = max(code, complain(str(error), error.exit_code))
+            refused.append({"file": name, "error": str(error)})
+            continue
+        if not json:
+            if documents and not identify:
+                output("")
+            _print(document)
+        documents.append(document)
     if json:
-        output(summary.to_json({"files": documents}))
-        return
-    for index, document in enumerate(documents):
-        if index and not identify:
-            output("")
-        _print(document)
+        output(summary.to_json({"files": documents, "refused": refused}))
+    raise typer.Exit(code)
 
 
 def _print(document: dict[str, Any]) -> None:
