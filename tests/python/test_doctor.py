@@ -195,7 +195,7 @@ def test_the_wake_ups_are_measured() -> None:
 
 OURS = {
     *("airpath", ".venv/bin/airpath", ".venv/bin/python", "tools/setup"),
-    *("cd", "set", "source", "file", "git", "groups", "in", "link", "tc", "true"),
+    *("cd", "set", "source", "file", "git", "groups", "in", "link", "tc", "timeout", "true"),
     *("make", "python", "python3", "sudo"),
 }
 """What guides name that `doctor` need not know: airpath's own, the shell's, what made airpath, and

@@ -9,7 +9,7 @@ import pytest
 import airpath
 
 SCENARIOS = Path(__file__).parent / "scenarios"
-BOTH_WAYS, THIN_UPLINK = SCENARIOS / "both-ways.toml", SCENARIOS / "thin-uplink.toml"
+BOTH_WAYS, SLOW_UPLINK = SCENARIOS / "both-ways.toml", SCENARIOS / "slow-uplink.toml"
 
 
 def test_a_cause_is_named_and_its_advice_comes_true_on_other_seeds() -> None:
@@ -71,7 +71,7 @@ def test_queues_of_both_directions_are_managed_together() -> None:
 
 def test_what_a_link_carries_itself_is_no_starvation_of_acknowledgements() -> None:
     """Ten times the rate is ten times the upload, too; and few acknowledgements go down."""
-    findings = airpath.explain(THIN_UPLINK)["findings"]
+    findings = airpath.explain(SLOW_UPLINK)["findings"]
     assert findings[0]["cause"] == "bufferbloat"
     gains = [one["gain"] for one in findings if one["cause"] == "ack-starvation"]
     assert [gain["flow"] for gain in gains if gain] == ["down"]
