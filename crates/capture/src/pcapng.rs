@@ -15,6 +15,8 @@ use std::thread::{self, JoinHandle};
 
 use airpath_base::Instant;
 
+use crate::read::pcapng::{ENHANCED_PACKET, IF_NAME, IF_TSRESOL, INTERFACE, MAGIC, SECTION};
+
 /// Bytes that are handed to the writing thread at once, and room for the packet that exceeds them.
 const CHUNK: usize = 1 << 20;
 const ROOM: usize = CHUNK + (1 << 17);
@@ -22,13 +24,8 @@ const ROOM: usize = CHUNK + (1 << 17);
 /// Chunks that wait for the disk, at most.
 const WAITING: usize = 64;
 
-const SECTION: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
-const PACKET: u32 = 6;
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u16 = 1;
-const IF_NAME: u16 = 2;
-const IF_TSRESOL: u16 = 9;
 /// Timestamps are 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
@@ -93,7 +90,7 @@ impl Writer {
         let buffer = Vec::with_capacity(ROOM);
         let mut capture = Self { buffer, packets: 0, epoch: 0, to, empty, writer, dropped: 0 };
         // Byte order, version 1.0, length of the section unknown.
-        let mut section = 0x1a2b_3c4d_u32.to_le_bytes().to_vec();
+        let mut section = MAGIC.to_le_bytes().to_vec();
         section.extend([1, 0, 0, 0]);
         section.extend([0xff; 8]);
         capture.block(SECTION, &[&section]);
@@ -141,7 +138,7 @@ impl Writer {
         let version = outer.first().or(packet.first()).map_or(0, |first| first >> 4);
         let protocol: [u8; 2] = if version == 6 { [0x86, 0xdd] } else { [8, 0] };
         let parts = [head.as_flattened(), &ADDRESSES, &protocol, outer, packet];
-        let block = self.block(PACKET, &parts);
+        let block = self.block(ENHANCED_PACKET, &parts);
         self.packets += 1;
         let from = block + 8 + 20 + HEADER_BYTES + outer.len();
         &mut self.buffer[from..from + packet.len()]
@@ -256,7 +253,7 @@ mod tests {
         // 4.3: interface, time, lengths, data in 32-bit words.
         let packet = bytes.len() - 52;
         let fields: Vec<u32> = (0..7).map(|index| word(packet + 4 * index)).collect();
-        assert_eq!(fields, [PACKET, 52, 1, 1, 7, 19, 19]);
+        assert_eq!(fields, [ENHANCED_PACKET, 52, 1, 1, 7, 19, 19]);
         assert_eq!(&bytes[packet + 28..packet + 40], &ADDRESSES);
         assert_eq!(&bytes[packet + 40..packet + 48], &[8, 0, 1, 2, 3, 4, 5, 0]);
         assert_eq!(word(packet + 48), 52);

@@ -4,7 +4,7 @@ mod input;
 mod interface;
 mod order;
 mod pcap;
-mod pcapng;
+pub(crate) mod pcapng;
 mod source;
 
 use std::fs::File;

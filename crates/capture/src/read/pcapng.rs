@@ -3,22 +3,22 @@
 use super::interface::{Clock, Interface};
 use super::order::ByteOrder;
 
-pub(super) const SECTION: u32 = 0x0a0d_0d0a;
-pub(super) const INTERFACE: u32 = 1;
+pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
+pub(crate) const INTERFACE: u32 = 1;
 pub(super) const OBSOLETE_PACKET: u32 = 2;
 pub(super) const SIMPLE_PACKET: u32 = 3;
 pub(super) const STATISTICS: u32 = 5;
-pub(super) const ENHANCED_PACKET: u32 = 6;
+pub(crate) const ENHANCED_PACKET: u32 = 6;
 
 /// The byte order of what follows, as it stands in a section header block.
-const MAGIC: u32 = 0x1a2b_3c4d;
+pub(crate) const MAGIC: u32 = 0x1a2b_3c4d;
 
 /// Bytes of a section header block up to its version.
 pub(super) const SECTION_BYTES: usize = 16;
 
 /// Options (4.2, 4.3 and 4.6).
-const IF_NAME: u16 = 2;
-const IF_TSRESOL: u16 = 9;
+pub(crate) const IF_NAME: u16 = 2;
+pub(crate) const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 const EPB_DROPCOUNT: u16 = 4;
 const ISB_IFDROP: u16 = 5;

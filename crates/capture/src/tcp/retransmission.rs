@@ -14,7 +14,7 @@ const MOST_WAITING: usize = 1024;
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(190);
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681 3.2).
-const DUPLICATE_ACKS: u32 = 3;
+pub(super) const DUPLICATE_ACKS: u32 = 3;
 
 /// What is known when a segment is sent again.
 #[derive(Clone, Copy, Debug)]

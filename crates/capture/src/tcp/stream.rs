@@ -7,7 +7,7 @@ use airpath_metrics::{SequenceSpace, mbps};
 
 use super::acks::AckSpacing;
 use super::holes::{Hole, Holes};
-use super::retransmission::{Circumstances, Recovery};
+use super::retransmission::{Circumstances, DUPLICATE_ACKS, Recovery};
 use super::rounds::Rounds;
 use super::window::Window;
 use crate::decode::{FIN, SYN, TcpHeader};
@@ -15,6 +15,9 @@ use crate::report::{Distribution, InFlight, StreamReport, SynOptions};
 
 /// RFC 9293 3.7.1.
 const DEFAULT_MSS: u64 = 536;
+
+/// Of segments whose handshake was not captured: Ethernet's 1500 bytes less IPv4's and TCP's headers.
+const ETHERNET_MSS: u16 = 1460;
 
 /// What comes so late after what overtook it was lost and sent again, if no round trip is known.
 const REORDERING: Duration = Duration::from_millis(3);
@@ -156,7 +159,7 @@ impl Stream {
         }
         self.last_sent = context.now;
         self.trim(context.most_outstanding);
-        let segment = u64::from(self.mss.unwrap_or(1460));
+        let segment = u64::from(self.mss.unwrap_or(ETHERNET_MSS));
         if self.window.note(context.now, self.highest, self.acked, segment) {
             self.rounds.on_window_limited();
         }
@@ -217,7 +220,7 @@ impl Stream {
             let is_early =
                 late < context.other_rtt.map_or(REORDERING, |(min, _)| min.max(REORDERING));
             // A segment that was sent again cannot be here before its sender heard of the loss.
-            if hole.acknowledged || is_early && self.duplicates < 3 {
+            if hole.acknowledged || is_early && self.duplicates < DUPLICATE_ACKS {
                 self.out_of_order += 1;
                 self.latest = self.latest.max(late);
                 return;
@@ -325,7 +328,7 @@ impl Stream {
         if number >= before {
             self.window.on_ack(number, header.window, header.has(SYN));
         }
-        let segment = u64::from(self.mss.unwrap_or(1460));
+        let segment = u64::from(self.mss.unwrap_or(ETHERNET_MSS));
         if self.window.note(now, self.highest, self.acked, segment) {
             self.rounds.on_window_limited();
         }
