@@ -156,7 +156,7 @@ def _needs(program: str) -> None:
 
 def _real() -> Path:
     root = os.environ.get("AIRPATH_PCAPS")
-    if root is None:
+    if not root:
         pytest.skip("AIRPATH_PCAPS does not name the folder of captures of real networks")
     return Path(root)
 

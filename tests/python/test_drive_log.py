@@ -22,7 +22,7 @@ CORE_MS = 10
 @pytest.fixture
 def drive_log() -> Path:
     folder = os.environ.get("AIRPATH_UCC_5G")
-    if folder is None:
+    if not folder:
         pytest.skip("AIRPATH_UCC_5G does not name the folder of the UCC 5G logs")
     return Path(folder) / LOG
 

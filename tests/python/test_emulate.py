@@ -288,7 +288,7 @@ def test_a_capture_tells_what_the_kernel_records(airpath_command: Command, tmp_p
     scenario.write_text(f'[run]\nduration_s = 20\n{text}[[flow]]\nkind = "bulk"\n')
     done = airpath_command(
         *("emulate", *UNEXPLAINED, str(scenario), "--capture", "--json", "--out", str(out)),
-        *("--server", "exec iperf3 -s", "--", "iperf3", "-c", "server", "-4", "-R", "-n", "3M"),
+        *("--server", "exec iperf3 -s", "--", "iperf3", "-c", "server", "-4", "-R", "-n", "2M"),
     )
     recorded = max(printed(done)["flows"], key=lambda flow: flow["bytes_delivered"])
     assert recorded["retransmitted_segments"] > 20
@@ -384,12 +384,19 @@ def test_nothing_is_left_when_it_is_killed(wire: Path, scenario: str) -> None:
     devices_before = {path.name for path in Path("/sys/class/net").iterdir()}
     networks_before, controls_before = networks(), _struct_ops()
     draw = random.Random(5)
-    for _ in range(10):
-        script = f": {mark}; sleep 1001 & setsid sleep 1002 & wait"
-        running = _start(wire, "sh", "-c", script, servers=(f": {mark}; exec iperf3 -s",))
-        time.sleep(draw.uniform(0.1, 1.5))
-        running.kill()
-        running.communicate(timeout=PATIENCE_S)
+    script = f": {mark}; sleep 1001 & setsid sleep 1002 & wait"
+    for _ in range(5):
+        # Two beside each other: neither may take what is the other's.
+        both = [
+            _start(wire, "sh", "-c", script, servers=(f": {mark}; exec iperf3 -s",))
+            for _ in range(2)
+        ]
+        first, second = sorted(draw.uniform(0.1, 1.5) for _ in both)
+        for running, pause in zip(both, (first, second - first), strict=True):
+            time.sleep(pause)
+            running.kill()
+        for running in both:
+            running.communicate(timeout=PATIENCE_S)
     assert until(lambda: not processes(mark)), processes(mark)
     assert until(lambda: networks() <= networks_before), networks() - networks_before
     assert until(lambda: _struct_ops() <= controls_before), _struct_ops() - controls_before

@@ -321,7 +321,7 @@ def test_the_kernel_is_explained_by_what_it_was_told(
     airpath_command: Command, tmp_path: Path
 ) -> None:
     """Without timestamps and D-SACK it takes reordering for loss, as its stand-in does."""
-    sets = ["--set", "flow.0.options.timestamps=false", "--set", "run.duration_s=20"]
+    sets = ["--set", "flow.0.options.timestamps=false", "--set", "run.duration_s=8"]
     out = str(tmp_path / "run")
     done = airpath_command("emulate", "jitter-reorder", "--flows", "--json", "--out", out, *sets)
     document = on_time(printed(done))

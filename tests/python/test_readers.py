@@ -310,7 +310,7 @@ def test_tools_are_recognised_and_matched_with_their_flows(tmp_path: Path) -> No
 def test_outputs_of_real_networks(folder: str) -> None:
     """Each is read or refused in one line; pings agree with what ping itself counted."""
     root = os.environ.get("AIRPATH_OUTPUTS")
-    if root is None:
+    if not root:
         pytest.skip("AIRPATH_OUTPUTS does not name the folder of outputs of real networks")
     read = 0
     for path in sorted(Path(root, folder).iterdir()):
