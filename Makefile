@@ -9,6 +9,7 @@
 # make fuzz-corpus    puts the fewest files that cover what it found into fuzz/corpus
 # make audit          asks for known vulnerabilities of what airpath depends on; needs a network
 # make findings       plants causes at random: are they named, and does the advice hold on other seeds?
+# make fit            draws paths, captures them and fits scenarios: is it found again? as a table (root)
 # make studies        runs the published experiments and writes a report
 # make studies-emulated  runs one of them with the kernel's TCP, as a page (root)
 # make calibrate      chooses the parameters of a study again, each by its figure alone
@@ -20,9 +21,11 @@
 # make twin           simulates and emulates scenarios and compares them, as a page (root)
 # make twin-random    does so with random scenarios (root)
 # make hostile        runs hostile programs inside an emulation, as a table (root)
+# make cluster        runs a campaign on Dask and on a Slurm of this one node, and kills what runs it (root)
+# make which-cc       runs the campaign which-cc and writes its page
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile hystart bless clean findings
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart bless clean findings fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -96,6 +99,7 @@ bench: build
 	$(VENV)/python benches/report.py
 	$(VENV)/python benches/findings.py
 	$(VENV)/python benches/capture.py
+	$(VENV)/python benches/campaign.py
 
 instructions: build
 	@tools/setup package valgrind
@@ -135,6 +139,11 @@ findings:
 	  --test advice -- --ignored --nocapture
 	cargo test --quiet --release -p airpath-sim --test breakdown -- --ignored
 
+# Exit code 1: a figure is wrong.
+FIT_SEED ?= 1
+fit: build
+	PYTHONPATH=tests $(VENV)/python -m fitted $(FIT_SEED)
+
 studies: build
 	$(VENV)/airpath reproduce --report runs/studies.html
 
@@ -146,7 +155,7 @@ STUDY ?= nr-bbr-cubic
 calibrate: build
 	$(VENV)/python tools/calibrate $(STUDY)
 
-SEARCHED ?= 3g-latency 5g-drx lte-cubic-hystart
+SEARCHED ?= 3g-latency 5g-drx lte-cubic-hystart nr-bbr-cubic
 study-search: build
 	for study in $(SEARCHED); do $(VENV)/python tools/search $$study $(if $(BUDGET),--budget $(BUDGET)) || exit; done
 
@@ -173,6 +182,16 @@ twin-random: build
 
 hostile: build
 	PYTHONPATH=tests $(VENV)/python -m hostile
+
+# Exit code 3: without Slurm, whose packages are slurm-wlm and munge.
+cluster: build
+	-@tools/setup package slurm-wlm munge
+	PYTHONPATH=tests:tests/python $(VENV)/python -m cluster
+
+# At most 60 minutes of processor time; interrupted, it goes on where it was.
+which-cc: build
+	$(VENV)/airpath sweep which-cc --out runs/which-cc --resume
+	$(VENV)/python tools/pages/which_cc.py runs/which-cc
 
 hystart: build
 	PYTHONPATH=tests $(VENV)/python -m hystart

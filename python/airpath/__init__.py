@@ -12,21 +12,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airpath._core import __version__
+    from airpath.campaign.compare import compare
+    from airpath.campaign.query import query
+    from airpath.campaign.results import Campaign, open_campaign
+    from airpath.campaign.sweep import sweep
     from airpath.diagnose.explain import explain
     from airpath.diagnose.whatif import whatif
     from airpath.drivers.simulate import run
     from airpath.errors import AirpathError, InputError
+    from airpath.fitting.fit import fit
     from airpath.runs.results import Run
     from airpath.scenario import load
 
-__all__ = ["AirpathError", "InputError", "Run", "__version__", "explain", "load", "run", "whatif"]
+__all__ = [
+    "AirpathError", "Campaign", "InputError", "Run", "__version__", "compare", "explain", "fit",
+    "load", "open_campaign", "query", "run", "sweep", "whatif",
+]  # fmt: skip
 
 _HOMES = {
     "AirpathError": "airpath.errors",
+    "Campaign": "airpath.campaign.results",
     "InputError": "airpath.errors",
     "Run": "airpath.runs.results",
     "__version__": "airpath._core",
+    "compare": "airpath.campaign.compare",
     "explain": "airpath.diagnose.explain",
+    "fit": "airpath.fitting.fit",
+    "open_campaign": "airpath.campaign.results",
+    "query": "airpath.campaign.query",
+    "sweep": "airpath.campaign.sweep",
     "whatif": "airpath.diagnose.whatif",
     "load": "airpath.scenario",
     "run": "airpath.drivers.simulate",

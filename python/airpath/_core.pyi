@@ -154,6 +154,10 @@ class Result:
     def summary(self) -> CoreSummary:
         """The figures of this seed."""
 
+    @property
+    def capture_lacks(self) -> str | None:
+        """What the capture lacks, and why; None: nothing, or there is none."""
+
     def table(self, name: str) -> ArrowStream:
         """Return a table by name: times are int64 nanoseconds since the start of the run."""
 
@@ -196,14 +200,47 @@ def simulate(
     seed: int,
     progress: Callable[[float], bool] | None = None,
     accounted: bool = False,
+    capture: Path | None = None,
 ) -> Result:
     """Run a scenario on the virtual clock; releases the GIL.
 
     ``progress`` is called now and then with the simulated time in seconds, from the thread that
     runs; when it returns False the simulation stops and raises ``KeyboardInterrupt``.
 
-    ``accounted``: its summary also has ``breakdowns``.
+    ``accounted``: its summary also has ``breakdowns``. ``capture``: the headers of every packet at
+    the server and at the UEs are written to this pcapng file. Raises ``OSError`` if it cannot be
+    made.
     """
+
+@final
+class Batch:
+    """The rows of a batch of runs; the first column of each table is ``run``."""
+
+    def table(self, name: str) -> ArrowStream:
+        """Return a table by name: ``runs``, ``flows``, ``groups``, ``pings`` or ``links``."""
+
+    def table_names(self) -> list[str]:
+        """Names of the tables, in a fixed order."""
+
+    @property
+    def events(self) -> list[int]:
+        """Events of each run, in the order of the jobs; 0 for one that failed."""
+
+def simulate_batch(
+    jobs: list[tuple[int, Scenario, int]],
+    threads: int,
+    keep_on: Callable[[], bool] | None,
+) -> Batch:
+    """Simulate runs: their numbers in the campaign, scenarios and seeds; releases the GIL.
+
+    A run that panics has a row in ``runs`` that says so, and takes nothing from the others.
+    ``keep_on`` is asked now and then; when it returns False, all stops (``KeyboardInterrupt``).
+    """
+
+def check_variants(
+    text: str, name: str, directory: str | None, variants: list[list[str]], threads: int
+) -> list[tuple[str | None, str | None]]:
+    """Parse variants of a scenario; releases the GIL. Each gives its hash, or what is wrong."""
 
 @final
 class Emulated:
@@ -254,6 +291,12 @@ def read_capture(path: str | Path | None, head: bytes | None = None) -> dict[str
 
     Without a path it comes from standard input, of which ``head`` was read before. Raises
     ``ValueError`` for what is no capture, and ``OSError``.
+    """
+
+def read_segments(path: Path, flow: int, from_client: bool) -> dict[str, Any]:
+    """Read the segments of a TCP flow, by its number; its keys are the fields of ``Segments``.
+
+    Raises ``ValueError`` for what is no capture or no such flow, and ``OSError``.
     """
 
 def enter_user_namespace() -> None:

@@ -35,6 +35,11 @@ COMMANDS = [
     "",
     "run",
     "whatif",
+    "sweep",
+    "query",
+    "plot",
+    "compare",
+    "sensitivity",
     "emulate",
     "twin",
     "reproduce",
@@ -269,7 +274,7 @@ def test_a_file_does_not_take_a_shipped_scenarios_name(cli: Any, core: Any) -> N
 
 
 def test_ctrl_c_is_code_130(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("airpath._core.simulate", interrupted)

@@ -513,12 +513,15 @@ def test_attach_transfer_each_way_and_detach_as_tshark_sees_them(
     add = ("--key", KEY, "--opc", OPC, "--ambr-down", "50", "--ambr-up", "20")
     assert airpath_command("subscriber", "add", IMSI, *add).returncode == 0
     wire = tmp_path / "wire.pcapng"
-    transfer = "iperf3 -4 -c server -n 1M -J"
-    work = f"{transfer} >{tmp_path / 'up'} && {transfer} -R >{tmp_path / 'down'}"
+    # A server for each: one that has just served refuses for a moment, and with -J a client that
+    # is refused ends with 0.
+    transfer = "iperf3 -4 -c server -n 1M -J -p"
+    work = f"{transfer} 5201 >{tmp_path / 'up'} && {transfer} 5202 -R >{tmp_path / 'down'}"
+    servers = "iperf3 -s -p 5202 & exec iperf3 -s"
     script = _captured("core", "s1u", wire, work)
     done = airpath_command(
         *("emulate", *UNEXPLAINED, "lte-private", "--json", "--out", str(tmp_path / "run")),
-        *("--server", "exec iperf3 -s", "--user", "root", "--", "sh", "-c", script),
+        *("--server", servers, "--user", "root", "--", "sh", "-c", script),
     )
     emulation = printed(done)["emulation"]
     assert emulation["exit_code"] == 0, done.stderr

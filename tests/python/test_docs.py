@@ -21,9 +21,8 @@ from airpath import _core
 from airpath.base.text import digits, milliseconds
 from airpath.runs.summary import lookup
 from airpath.scenario import load, shipped_scenarios
-from airpath.study.definition import load_study, study_names
+from airpath.study.definition import load_study
 from airpath.study.relations import condition_text, variant_value
-from airpath.study.reproduce import obtained_text, reproduce
 from airpath.study.verdicts import VERDICTS
 from conftest import Command
 from twin.rows import ROWS
@@ -78,30 +77,6 @@ def variants(name: str, figure_id: str, head: str) -> str:
     return table([head, *(condition["label"] for condition in conditions)], rows)
 
 
-def study_3g() -> str:
-    return study_table("3g-latency")
-
-
-def study_private() -> str:
-    return study_table("lte-private")
-
-
-def study_table(name: str) -> str:
-    """A row for each figure; of a figure with cells the rows have what each of them has."""
-    rows = [
-        [
-            outcome.figure.id.removeprefix(f"{name}/"),
-            outcome.figure.published_text(),
-            ", ".join(obtained_text(each) or "none" for each in outcome.findings)
-            if outcome.figure.kind == "value"
-            else "",
-            ", ".join(each.verdict for each in outcome.findings),
-        ]
-        for outcome in reproduce(load_study(name))
-    ]
-    return table(["figure", "published", "obtained", "verdict"], rows)
-
-
 def verdicts() -> str:
     return table(["verdict", "of a", "meaning"], [list(verdict) for verdict in VERDICTS])
 
@@ -117,8 +92,6 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
         ("scenarios.md", scenarios),
         ("scenarios.md", profiles),
         ("emulation.md", twins),
-        ("studies.md", study_3g),
-        ("studies.md", study_private),
         ("studies.md", faults),
         ("studies.md", candidates),
         ("studies.md", verdicts),
@@ -239,18 +212,3 @@ def test_what_is_missing_is_the_same_everywhere() -> None:
     missing = "measurement of real networks."
     assert f"Not in it yet: {missing}" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"**Not in it yet:** {missing}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", study_names())
-def test_the_guide_has_every_published_figure(name: str) -> None:
-    rows = re.findall(
-        r"^\| ([\w-]+) \| (.*?) \|",
-        (GUIDES / "studies.md")
-        .read_text(encoding="utf-8")
-        .partition(f"## {name}")[2]
-        .partition("\n## ")[0],
-        re.MULTILINE,
-    )
-    published = {figure: text for figure, text in rows if figure not in ("figure", "fault", "none")}
-    wanted = {each.id.partition("/")[2]: each.published_text() for each in load_study(name).figures}
-    assert published.keys() == wanted.keys()

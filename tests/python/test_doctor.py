@@ -196,7 +196,7 @@ def test_the_wake_ups_are_measured() -> None:
 OURS = {
     *("airpath", ".venv/bin/airpath", ".venv/bin/python", "tools/setup"),
     *("cd", "set", "source", "file", "git", "groups", "in", "link", "tc", "timeout", "true"),
-    *("make", "python", "python3", "sudo"),
+    *("make", "pip", "python", "python3", "sudo"),
 }
 """What guides name that `doctor` need not know: airpath's own, the shell's, what made airpath, and
 words that are no programs where they stand. No guide runs `tc`."""

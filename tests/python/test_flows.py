@@ -29,6 +29,7 @@ id = "download"
 kind = "bulk"
 profile = "linux-6.18"
 duration_s = 2
+write_bytes = 700000
 opened_by = "receiver"
 [[flow]]
 id = "object"
@@ -97,6 +98,8 @@ def test_each_kind_of_flow_runs_and_is_counted(
     assert (download["congestion"], download["profile"]) == ("cubic", "linux-6.18")
     assert download["rtt_ms"]["min"] == pytest.approx(25.6, abs=0.5)
     assert download["slow_start_exit"]["time_s"] < 1.0
+    # The last write was completed.
+    assert download["bytes_delivered"] % 700_000 == 0
 
     file = flows["object"]
     assert (file["kind"], file["direction"], file["congestion"]) == ("file", "up", "reno")

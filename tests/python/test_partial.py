@@ -36,10 +36,10 @@ kind = "ping"
 def third_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     ordinary = simulate._simulate
 
-    def failing(scenario: Any, seed: int, tick: Callable[[float], bool]) -> Any:
+    def failing(scenario: Any, seed: int, tick: Callable[[float], bool], capture: Any) -> Any:
         if seed == 3:
             raise AirpathError("simulation failed: as planned")
-        return ordinary(scenario, seed, tick)
+        return ordinary(scenario, seed, tick, capture)
 
     monkeypatch.setattr("airpath.drivers.simulate._simulate", failing)
 
@@ -95,10 +95,10 @@ def test_a_panic_of_one_seed_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None
 
     ordinary = simulate._simulate
 
-    def panicking(scenario: Any, seed: int, tick: Callable[[float], bool]) -> Any:
+    def panicking(scenario: Any, seed: int, tick: Callable[[float], bool], capture: Any) -> Any:
         if seed == 1:
             raise Panic("index out of bounds")
-        return ordinary(scenario, seed, tick)
+        return ordinary(scenario, seed, tick, capture)
 
     monkeypatch.setattr("airpath.drivers.simulate._simulate", panicking)
     run = simulate.execute(airpath.load(DOWNLINK), repeat=2)

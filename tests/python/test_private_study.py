@@ -66,8 +66,8 @@ def test_three_figures_chose_a_parameter_each() -> None:
 
 
 def test_figures_set_what_the_source_varied() -> None:
-    """Which of the tests runs, its window, its congestion control."""
-    varied = {"enabled", "window_bytes", "congestion"}
+    """Which of the tests runs, its window, its writes, its congestion control."""
+    varied = {"enabled", "window_bytes", "write_bytes", "congestion"}
     for figure in load_study(NAME).leaves:
         sides = [figure.sets, *(part.get("set", []) for part in parts(figure.shape))]
         for key in (entry.partition("=")[0] for sets in sides for entry in sets):

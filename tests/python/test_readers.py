@@ -235,7 +235,7 @@ def test_what_iperf3_could_not_tell_is_said() -> None:
         ("", "nothing here is what iperf3 prints"),
         ("\x1b[A", "nothing here is what iperf3 prints"),
         ('{"start": {"connected"', "cut short or broken"),
-        ('{"a": 1}', 'neither "start" nor "error"'),
+        ('{"a": 1}', 'no "start", no "error"'),
         ('{"start": [1], "end": 3}', "not built as iperf3's is"),
     ],
 )

@@ -72,10 +72,45 @@ def test_a_budget_is_kept_and_nothing_runs_twice(
     monkeypatch.setattr(searcher, "obtain", None)
     assert searcher.search(whole, 1000, 1, kept) == rest
     assert len(rest) == 6
-    # Another study has another stamp.
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
     assert {line["stamp"] for line in lines} == {searcher.stamp(whole)}
-    assert searcher.stamp(made(tmp_path, FAST + 1)) != lines[0]["stamp"]
+    # What was published changes no run; another scenario is another search.
+    assert searcher.stamp(made(tmp_path, FAST + 1)) == lines[0]["stamp"]
+    scenario = tmp_path / "made-up/scenario.toml"
+    scenario.write_text(scenario.read_text().replace("10.0", "11.0"))
+    assert searcher.stamp(whole) != lines[0]["stamp"]
+
+
+def test_choices_are_kept_by_what_they_set(
+    searcher: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One more choice, wherever it stands, costs only what is new."""
+    kept = tmp_path / "kept.jsonl"
+    found = searcher.search(made(tmp_path, FAST), 1000, 1, kept)
+    more = '{ label = "30 kB", set = ["flow.0.window_bytes=30000"] },\n  { label = "25 kB"'
+    grown = study(
+        tmp_path, SEARCH.replace('{ label = "25 kB"', more), FIGURE.format(name="n0", published=1)
+    )
+    asked: list[int] = []
+    obtain = searcher.obtain
+
+    def counted(*given: Any) -> Any:
+        asked.append(len(given[2]))
+        return obtain(*given)
+
+    monkeypatch.setattr(searcher, "obtain", counted)
+    wider = searcher.search(grown, 1000, 1, kept)
+    assert (len(found), len(wider), sum(asked)) == (6, 8, 2)
+    assert {each.obtained for each in found} <= {each.obtained for each in wider}
+
+
+def test_another_scenario_can_be_searched(searcher: Any, tmp_path: Path) -> None:
+    far = FIGURE.format(name="far", published=1) + 'scenario = "far.toml"\n'
+    parts = (SEARCH, FIGURE.format(name="n0", published=1), FIGURE.format(name="n1", published=1))
+    whole = study(tmp_path, 'searched = "far.toml"\n', *parts, far)
+    assert [each.id for each in searcher.judged(whole)] == ["made-up/far"]
+    whole = study(tmp_path, *parts, far)
+    assert [each.id for each in searcher.judged(whole)] == ["made-up/n0", "made-up/n1"]
 
 
 def test_the_first_choices_are_the_studys_own() -> None:

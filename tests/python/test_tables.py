@@ -11,7 +11,8 @@ import airpath
 from airpath.runs.tables import TABLES
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/tables.md").read_text(encoding="utf-8")
-SECTIONS = {part.split("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
+OF_RUNS, OF_CAMPAIGNS = PAGE.split("\n# Tables of campaigns\n")
+SECTIONS = {part.split("\n")[0]: part for part in OF_RUNS.split("\n## ")[1:]}
 STREAMS = {"run.duration_s": 2, "flow.0.streams": 2}
 SETS = {"run.ack_table": True, "run.radio_log": True, "run.duration_s": 2}
 RUNS = [("lte-20", SETS), ("proxy", {"run.duration_s": 2}), ("wire", STREAMS)]

@@ -46,6 +46,18 @@ left_out = "no such thing"
 """
 
 
+SHAPE = """
+[[figure]]
+id = "made-up/fast"
+how = "…"
+kind = "shape"
+[figure.shape]
+compare = "at-least"
+metric = "flow.0.goodput_mbps"
+limit = {limit}
+"""
+
+
 def test_what_chose_a_parameter_is_calibrated_and_does_not_agree(tmp_path: Path) -> None:
     figures = FIGURE.format(name="a", published=OBTAINED), FIGURE.format(name="b", published=3500)
     made = study(tmp_path, *figures, PARAMETER.format(figure="a"))
@@ -87,10 +99,50 @@ def test_a_choice_that_moves_another_figure_out_excuses_nothing(tmp_path: Path) 
     outcomes = reproduce(study(tmp_path, high, here, WINDOW), repeat=1)
     assert [outcome.verdict for outcome in outcomes] == ["not-reproduced", "reproduced"]
     assert "moves here out" in outcomes[0].note
-    # A choice that concerns the one alone does so.
+    # What a figure varies itself is not open in it: the choice is for the other alone …
     alone = WINDOW + 'figures = ["made-up/high"]\n'
     outcomes = reproduce(study(tmp_path, high, here, alone), repeat=1)
     assert [outcome.verdict for outcome in outcomes] == ["under-specified", "reproduced"]
+    assert outcomes[0].note.endswith(", 2 of 2 figures inside")
+    # … but no list of figures excuses one that runs the same scenario.
+    shape = SHAPE.format(limit=8)
+    outcomes = reproduce(study(tmp_path, high, shape, alone), repeat=1)
+    assert [outcome.verdict for outcome in outcomes] == ["not-reproduced", "holds"]
+    assert "moves fast out" in outcomes[0].note
+    outcomes = reproduce(study(tmp_path, high, SHAPE.format(limit=5), alone), repeat=1)
+    assert [outcome.verdict for outcome in outcomes] == ["under-specified", "holds"]
+
+
+def test_the_choice_with_most_figures_inside_is_named_first(tmp_path: Path) -> None:
+    figures = [FIGURE.format(name=name, published=7000) for name in ("a", "b")]
+    ways = """
+[[assumption]]
+id = "way"
+name = "the way"
+value = "as it is"
+why = "nobody says"
+alternatives = [{ label = "short", set = ["path.down.1.delay_ms=50"] }]
+"""
+    first = WINDOW + 'figures = ["made-up/a"]\n'
+    outcome, _ = reproduce(study(tmp_path, *figures, first, ways), repeat=1)
+    assert outcome.note.index("the way: short") < outcome.note.index("the window: ")
+    assert "2 of 2 figures inside; the window" in outcome.note
+    assert outcome.note.endswith("1 of 2 figures inside")
+
+
+def test_what_was_looked_at_is_counted_apart(tmp_path: Path) -> None:
+    figures = [FIGURE.format(name=name, published=OBTAINED) for name in ("a", "b", "c")]
+    seen = PARAMETER.format(figure="a") + 'seen = ["made-up/b"]\n'
+    made = study(tmp_path, *figures, seen)
+    outcomes = reproduce(made, repeat=1)
+    assert [outcome.verdict for outcome in outcomes] == ["calibrated", "reproduced", "reproduced"]
+    assert outcomes[1].note == "was looked at when the window was chosen: 50 kB"
+    found = counts(outcomes).as_dict()
+    assert (found["accounted"], found["figures_not_calibrated"]) == (2, 2)
+    assert (found["accounted_not_seen"], found["figures_not_seen"]) == (1, 1)
+    assert "without those that were looked at" in counts(outcomes).text()
+    with pytest.raises(InputError, match="has seen no figure 'made-up/d'"):
+        study(tmp_path, *figures, seen.replace("/b", "/d"))
 
 
 def test_a_value_between_two_bounds_is_found(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 //! Captures: packets with the place and the time at which they were seen, written and read.
 //!
-//! [`Writer`] writes one pcapng file with an interface for each place. [`Reader`] reads what other tools
+//! [`Writer`] writes one pcapng file with an interface for each place, [`ModelWriter`] one of what a
+//! simulation sends. [`Reader`] reads what other tools
 //! wrote, and [`analyse`] says what its flows did. Nothing here opens a socket or reads a clock: the
 //! caller has the packets and says when they passed, or a file does.
 //!
@@ -21,20 +22,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod datagram;
 mod decode;
+mod distribution;
 mod error;
 mod flows;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod gtpu;
+mod model;
 mod pcapng;
 mod read;
 mod report;
 mod tcp;
 
+pub use datagram::{
+    EchoReport, QuicReport, SequenceReport, SpinReport, UdpReport, UdpStreamReport,
+};
 pub use decode::{Skipped, Tunnel, link_type_name};
 pub use error::CaptureError;
-pub use flows::{analyse, analyse_while};
+pub use flows::{Segments, analyse, analyse_while, segments};
+pub use model::{ModelFlow, ModelWriter};
 pub use pcapng::{Captured, HEADER_BYTES, Writer};
 pub use read::{Compression, FileFormat, Interface, Packet, Reader};
 pub use report::{

@@ -46,6 +46,8 @@ pub struct Writer {
     empty: Receiver<Vec<u8>>,
     writer: JoinHandle<Captured>,
     dropped: u64,
+    /// Who captures waits for the disk.
+    waits: bool,
 }
 
 /// Whole blocks.
@@ -88,7 +90,8 @@ impl Writer {
             captured
         })?;
         let buffer = Vec::with_capacity(ROOM);
-        let mut capture = Self { buffer, packets: 0, epoch: 0, to, empty, writer, dropped: 0 };
+        let (epoch, waits) = (0, false);
+        let mut capture = Self { buffer, packets: 0, epoch, to, empty, writer, dropped: 0, waits };
         // Byte order, version 1.0, length of the section unknown.
         let mut section = MAGIC.to_le_bytes().to_vec();
         section.extend([1, 0, 0, 0]);
@@ -110,6 +113,16 @@ impl Writer {
         self.epoch = epoch;
     }
 
+    /// From now on who captures waits where the disk is slow, and no packet is left out.
+    pub fn wait_for_the_disk(&mut self) {
+        self.waits = true;
+    }
+
+    /// A packet of `length` bytes was at a place; its headers alone are kept.
+    pub fn headers(&mut self, place: usize, at: Instant, headers: &[u8], length: u32) {
+        self.add(place, at, &[], headers, length);
+    }
+
     /// A packet was at a place. Returns the capture's copy of it, for what is still to be filled in.
     pub fn packet(&mut self, place: usize, at: Instant, packet: &[u8]) -> &mut [u8] {
         self.tunnelled(place, at, &[], packet)
@@ -123,17 +136,28 @@ impl Writer {
         outer: &[u8],
         packet: &[u8],
     ) -> &mut [u8] {
+        self.add(place, at, outer, packet, (outer.len() + packet.len()) as u32)
+    }
+
+    fn add(
+        &mut self,
+        place: usize,
+        at: Instant,
+        outer: &[u8],
+        packet: &[u8],
+        length: u32,
+    ) -> &mut [u8] {
         if self.buffer.len() >= CHUNK {
             self.flush();
         }
         let time = self.epoch + at.as_nanos();
-        let length = ((HEADER_BYTES + outer.len() + packet.len()) as u32).to_le_bytes();
+        let kept = (HEADER_BYTES + outer.len() + packet.len()) as u32;
         let head = [
             (place as u32).to_le_bytes(),
             ((time >> 32) as u32).to_le_bytes(),
             (time as u32).to_le_bytes(),
-            length,
-            length,
+            kept.to_le_bytes(),
+            (HEADER_BYTES as u32 + length).to_le_bytes(),
         ];
         let version = outer.first().or(packet.first()).map_or(0, |first| first >> 4);
         let protocol: [u8; 2] = if version == 6 { [0x86, 0xdd] } else { [8, 0] };
@@ -157,7 +181,12 @@ impl Writer {
     fn flush(&mut self) {
         let bytes = std::mem::take(&mut self.buffer);
         let chunk = Chunk { bytes, packets: std::mem::take(&mut self.packets) };
-        match self.to.try_send(chunk) {
+        let sent = if self.waits {
+            self.to.send(chunk).map_err(|unsent| TrySendError::Disconnected(unsent.0))
+        } else {
+            self.to.try_send(chunk)
+        };
+        match sent {
             // All buffers are made once, the first ones when they are needed.
             Ok(()) => {
                 self.buffer = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(ROOM));

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::{Duration, SparseHistogram};
 use serde::Serialize;
 
+use crate::datagram::{EchoReport, UdpReport};
 use crate::decode::Skipped;
+pub use crate::distribution::Distribution;
 use crate::read::{Compression, FileFormat};
 use crate::{CaptureError, Tunnel};
 
@@ -116,6 +117,10 @@ pub struct FlowReport {
     pub from_server: Volume,
     /// What TCP's headers say.
     pub tcp: Option<TcpReport>,
+    /// What UDP's headers say, and those of known protocols behind them.
+    pub udp: Option<UdpReport>,
+    /// What ICMP's messages say.
+    pub icmp: Option<EchoReport>,
 }
 
 /// What one end sent.
@@ -296,38 +301,6 @@ pub struct SlowStart {
     pub exit_s: Option<f64>,
     /// What it ended with: `retransmission`, `receive-window`, `sender-idle` or `no-growth`.
     pub ended_by: Option<&'static str>,
-}
-
-/// Samples of a time, in milliseconds.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Distribution {
-    /// How many.
-    pub count: u64,
-    /// Smallest.
-    pub min: f64,
-    /// Their sum over their number.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 95 % are not above.
-    pub p95: f64,
-    /// Largest.
-    pub max: f64,
-}
-
-impl Distribution {
-    /// `None` without samples.
-    pub(crate) fn of(samples: &SparseHistogram) -> Option<Self> {
-        let millis = |duration: Option<Duration>| duration.map(Duration::as_millis_f64);
-        Some(Self {
-            count: samples.count(),
-            min: millis(samples.min())?,
-            mean: millis(samples.mean())?,
-            p50: millis(samples.quantile(0.5))?,
-            p95: millis(samples.quantile(0.95))?,
-            max: millis(samples.max())?,
-        })
-    }
 }
 
 impl CaptureReport {

@@ -1,8 +1,10 @@
 //! Many runs on all cores. Results do not depend on how many there are.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use airpath_base::Instant;
 use airpath_record::RunSummary;
 use airpath_scenario::Scenario;
 use airpath_sim::{Stopped, simulate, simulate_accounted};
@@ -31,9 +33,50 @@ pub fn run(
     threads: usize,
     progress: &mut (dyn FnMut(usize) -> bool + Send),
 ) -> Result<Vec<RunSummary>, Stopped> {
+    each(jobs, threads, progress, summarised)
+}
+
+/// Like [`run`], but a run that panics takes nothing from the others: in its place there is what it
+/// panicked with.
+///
+/// # Errors
+///
+/// [`Stopped`] if `progress` returned false.
+pub fn outcomes(
+    jobs: &[Job<'_>],
+    threads: usize,
+    progress: &mut (dyn FnMut(usize) -> bool + Send),
+) -> Result<Vec<Result<RunSummary, String>>, Stopped> {
+    each(jobs, threads, progress, |job, tick| caught(|| summarised(job, tick)))
+}
+
+fn summarised(job: &Job<'_>, tick: &mut dyn FnMut(Instant) -> bool) -> Result<RunSummary, Stopped> {
+    let simulate = if job.accounted { simulate_accounted } else { simulate };
+    simulate(job.scenario, job.seed, tick).map(|outcome| outcome.summary)
+}
+
+/// What the work came to, or the text of its panic.
+fn caught<T>(work: impl FnOnce() -> Result<T, Stopped>) -> Result<Result<T, String>, Stopped> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(ended) => ended.map(Ok),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Ok(Err(format!("the simulator panicked: {}", text.unwrap_or("without a word"))))
+        }
+    }
+}
+
+/// Does `work` for every job, and returns what it came to in the jobs' order.
+fn each<T: Send>(
+    jobs: &[Job<'_>],
+    threads: usize,
+    progress: &mut (dyn FnMut(usize) -> bool + Send),
+    work: impl Fn(&Job<'_>, &mut dyn FnMut(Instant) -> bool) -> Result<T, Stopped> + Sync,
+) -> Result<Vec<T>, Stopped> {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let told = Mutex::new((progress, 0));
-    let results: Vec<Mutex<Option<RunSummary>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<T>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let tell = |ended: usize| {
         let mut told = told.lock().expect("a thread that panics ends the program");
         told.1 += ended;
@@ -42,13 +85,12 @@ pub fn run(
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let work = || {
+    let worker = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = jobs.get(index) else { return };
             let mut calls = 0u64;
-            let simulate = if job.accounted { simulate_accounted } else { simulate };
-            let outcome = simulate(job.scenario, job.seed, &mut |_| {
+            let outcome = work(job, &mut |_| {
                 calls += 1;
                 if calls.is_multiple_of(64) {
                     tell(0);
@@ -56,16 +98,30 @@ pub fn run(
                 !stop.load(Ordering::Relaxed)
             });
             let Ok(outcome) = outcome else { return };
-            *results[index].lock().expect("as above") = Some(outcome.summary);
+            *results[index].lock().expect("as above") = Some(outcome);
             tell(1);
         }
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.min(jobs.len()) {
-            scope.spawn(work);
+            scope.spawn(worker);
         }
-        work();
+        worker();
     });
     let ended = results.into_iter().map(|result| result.into_inner().expect("as above"));
     ended.collect::<Option<Vec<_>>>().filter(|_| !stop.load(Ordering::Relaxed)).ok_or(Stopped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_the_outcome_of_its_run() {
+        let number = 3;
+        let said = caught::<()>(|| panic!("queue {number} is lost"));
+        assert_eq!(said, Ok(Err("the simulator panicked: queue 3 is lost".to_owned())));
+        assert_eq!(caught(|| Ok(7)), Ok(Ok(7)));
+        assert_eq!(caught::<()>(|| Err(Stopped)), Err(Stopped));
+    }
 }

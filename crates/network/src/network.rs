@@ -50,8 +50,17 @@ pub struct Network {
     dropped_now: Drops,
     /// Since the last sample, by the name of the buffer.
     radio_dropped_now: BTreeMap<(u32, DropReason), u64>,
-    /// Where packets spend their time, where somebody asked.
+    /// What somebody asked to see besides.
+    observed: Option<Box<Observed>>,
+}
+
+/// What is kept of packets for who asked.
+#[derive(Default)]
+struct Observed {
+    /// Where they spend their time.
     journeys: Option<Journeys>,
+    /// Those that entered, and where, until they are [taken](Network::take_entered).
+    entered: Option<Vec<(Hop, Packet)>>,
 }
 
 /// A packet that reached an endpoint.
@@ -125,14 +134,35 @@ impl Network {
             dropped: Drops::new(),
             dropped_now: Drops::new(),
             radio_dropped_now: BTreeMap::new(),
-            journeys,
+            observed: journeys
+                .map(|journeys| Box::new(Observed { journeys: Some(journeys), entered: None })),
         }
+    }
+
+    /// From now on packets that enter are kept for [`take_entered`](Self::take_entered).
+    pub fn keep_entered(&mut self) {
+        self.observed.get_or_insert_default().entered = Some(Vec::new());
+    }
+
+    /// Shows the packets that entered since the last time, and the hops at which an endpoint or the
+    /// proxy sent them.
+    pub fn take_entered(&mut self, visit: &mut dyn FnMut(Hop, &Packet)) {
+        let entered = self.observed.as_mut().and_then(|observed| observed.entered.as_mut());
+        for (hop, packet) in entered.into_iter().flat_map(|entered| entered.drain(..)) {
+            visit(hop, &packet);
+        }
+    }
+
+    /// Where packets spend their time, where somebody asked.
+    #[inline]
+    fn journeys(&self) -> Option<&Journeys> {
+        self.observed.as_ref()?.journeys.as_ref()
     }
 
     /// Where the packet spent its time until `now`, when it reached an endpoint or the proxy.
     #[inline]
     pub fn end_journey(&mut self, packet: &Packet, now: Instant) -> Option<Journey> {
-        self.journeys.as_ref()?.end(packet.journey?, now)
+        self.journeys()?.end(packet.journey?, now)
     }
 
     /// The name in tables of a place where time is spent.
@@ -193,8 +223,8 @@ impl Network {
     /// the radio. Returns the hop.
     #[inline(always)]
     pub fn enter(&mut self, now: Instant, hop: Hop, mut packet: Packet) -> Hop {
-        if let Some(journeys) = &self.journeys {
-            packet.journey = journeys.begin(now);
+        if let Some(observed) = &mut self.observed {
+            observed.on_entered(now, hop, &mut packet);
         }
         match &mut self.radio {
             Some(_) if hop == Hop::FromUe && self.hosted[Direction::Uplink] => {
@@ -354,15 +384,16 @@ impl Network {
         ] {
             for hop in hops {
                 while let Some(drop) = self.paths[hop.index()].poll_drop() {
-                    forget(self.journeys.as_ref(), &drop);
+                    forget(self.journeys(), &drop);
                     *self.dropped_now.entry((hop, drop.stage, drop.reason)).or_default() += 1;
                     on_drop(direction, self.stages[hop.index()][drop.stage as usize], &drop);
                 }
             }
         }
         let Some(radio) = &mut self.radio else { return };
+        let journeys = self.observed.as_ref().and_then(|observed| observed.journeys.as_ref());
         while let Some((drop, link)) = radio.poll_drop() {
-            forget(self.journeys.as_ref(), &drop);
+            forget(journeys, &drop);
             *self.radio_dropped_now.entry((link.0, drop.reason)).or_default() += 1;
             on_drop(direction_of(&drop), link, &drop);
         }
@@ -441,6 +472,17 @@ impl Network {
         }
         if let Some(radio) = &mut self.radio {
             radio.summarise(now, summary);
+        }
+    }
+}
+
+impl Observed {
+    fn on_entered(&mut self, now: Instant, hop: Hop, packet: &mut Packet) {
+        if let Some(journeys) = &self.journeys {
+            packet.journey = journeys.begin(now);
+        }
+        if let Some(entered) = &mut self.entered {
+            entered.push((hop, *packet));
         }
     }
 }

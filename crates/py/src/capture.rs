@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read, stdin};
 use std::path::PathBuf;
 
-use airpath_capture::{CaptureError, Reader, analyse_while};
+use airpath_capture::{CaptureError, Reader, analyse, analyse_while, segments};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -39,6 +39,29 @@ pub(crate) fn read_capture<'py>(
     }
     match report {
         Ok(report) => object(py, &report),
+        Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
+        Err(error) => Err(PyValueError::new_err(error.to_string())),
+    }
+}
+
+/// The segments of one TCP flow of a file, by the number that its report has.
+#[pyfunction]
+pub(crate) fn read_segments<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    flow: u64,
+    from_client: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let found = py.detach(|| {
+        let report = analyse(Reader::open(&path)?)?;
+        let flow = report.flows.into_iter().find(|one| one.id == flow && one.tcp.is_some());
+        flow.map(|flow| segments(&path, &flow, from_client)).transpose()
+    });
+    match found {
+        Ok(Some(found)) => object(py, &found),
+        Ok(None) => {
+            Err(PyValueError::new_err(format!("flow {flow} is no TCP flow of the capture")))
+        }
         Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
     }

@@ -246,6 +246,9 @@ pub(crate) fn emulate(
         sockets: ended.sockets,
         parity: replayed,
         programs: ended.programs,
-        result: Py::new(py, PyResultTables { figures: ended.summary, tables })?,
+        result: Py::new(
+            py,
+            PyResultTables { figures: ended.summary, tables, capture_lacks: None },
+        )?,
     })
 }

@@ -6,6 +6,7 @@
 //!
 //! It may use: every crate. Start reading at [`core`].
 
+mod campaign;
 mod capture;
 mod emulation;
 mod findings;
@@ -15,7 +16,8 @@ mod simulation;
 
 use pyo3::prelude::*;
 
-use capture::read_capture;
+use campaign::{PyBatch, check_variants, simulate_batch};
+use capture::{read_capture, read_segments};
 use emulation::{PyEmulated, PyMonitor, emulate, enter_user_namespace};
 use findings::{compare, explain};
 use scenario::{
@@ -30,9 +32,10 @@ use simulation::{PyResultTables, PyRunFigures, simulate};
 mod core {
     #[pymodule_export]
     use super::{
-        PyEmulated, PyMonitor, PyResultTables, PyRunFigures, PyScenario, ScenarioError, compare,
-        emulate, enter_user_namespace, explain, parse, profiles, radio_presets, read_capture,
-        reference, schema, secret_hash, secret_keys, shipped, simulate,
+        PyBatch, PyEmulated, PyMonitor, PyResultTables, PyRunFigures, PyScenario, ScenarioError,
+        check_variants, compare, emulate, enter_user_namespace, explain, parse, profiles,
+        radio_presets, read_capture, read_segments, reference, schema, secret_hash, secret_keys,
+        shipped, simulate, simulate_batch,
     };
 
     use pyo3::prelude::*;

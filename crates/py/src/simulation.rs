@@ -1,9 +1,11 @@
 //! Simulation, and the result tables of either clock.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airpath_base::Instant;
+use airpath_capture::{Captured, ModelFlow, ModelWriter};
 use airpath_record::RunSummary;
+use airpath_scenario::{Scenario, Traffic};
 use arrow::record_batch::RecordBatch;
 use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -22,6 +24,8 @@ pub(crate) struct PyRunFigures(pub(crate) RunSummary);
 pub(crate) struct PyResultTables {
     pub(crate) figures: RunSummary,
     pub(crate) tables: Vec<(&'static str, RecordBatch)>,
+    /// What its capture lacks, and why.
+    pub(crate) capture_lacks: Option<String>,
 }
 
 #[pymethods]
@@ -35,6 +39,12 @@ impl PyResultTables {
     #[getter]
     fn figures(&self) -> PyRunFigures {
         PyRunFigures(self.figures.clone())
+    }
+
+    /// What its capture lacks, and why; `None`: nothing, or there is none.
+    #[getter]
+    fn capture_lacks(&self) -> Option<&str> {
+        self.capture_lacks.as_deref()
     }
 
     /// A table by name; shares its memory through the Arrow C stream interface.
@@ -79,19 +89,21 @@ impl PyResultTables {
 }
 
 /// Runs a scenario on the virtual clock, without the GIL. `accounted`: its summary also says where
-/// the time of each flow went.
+/// the time of each flow went. `capture`: writes what passes the ends to this pcapng file.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, progress=None, accounted=false))]
+#[pyo3(signature = (scenario, seed, progress=None, accounted=false, capture=None))]
 pub(crate) fn simulate(
     py: Python<'_>,
     scenario: &PyScenario,
     seed: u64,
     progress: Option<Py<PyAny>>,
     accounted: bool,
+    capture: Option<PathBuf>,
 ) -> PyResult<PyResultTables> {
     let mut raised = None;
+    let mut writer = capture.map(|file| capture_of(&scenario.0.scenario, &file)).transpose()?;
     let outcome = {
-        let raised = &mut raised;
+        let (raised, writer) = (&mut raised, &mut writer);
         py.detach(move || {
             let (mut told, mut calls) = (Instant::ZERO, 0u64);
             let mut report = |now: Instant| match &progress {
@@ -118,6 +130,10 @@ pub(crate) fn simulate(
             let scenario = &scenario.0.scenario;
             if accounted {
                 airpath_sim::simulate_accounted(scenario, seed, &mut report)
+            } else if let Some(writer) = writer {
+                airpath_sim::simulate_seen(scenario, seed, &mut report, &mut |seen| {
+                    writer.packet(seen.at, seen.at_server, seen.direction, &seen.packet);
+                })
             } else {
                 airpath_sim::simulate(scenario, seed, &mut report)
             }
@@ -126,8 +142,34 @@ pub(crate) fn simulate(
     if let Some(error) = raised {
         return Err(error);
     }
+    let capture_lacks = py.detach(|| writer.map(ModelWriter::finish).as_ref().and_then(lacks));
     let outcome = outcome.map_err(|_| PyKeyboardInterrupt::new_err("stopped"))?;
     let figures = outcome.summary;
     let acks = scenario.0.scenario.run.ack_table;
-    Ok(PyResultTables { figures, tables: outcome.tables.finish(acks) })
+    Ok(PyResultTables { figures, tables: outcome.tables.finish(acks), capture_lacks })
+}
+
+/// A file for what passes the ends of a scenario.
+fn capture_of(scenario: &Scenario, file: &Path) -> PyResult<ModelWriter> {
+    let flows = scenario.flows.iter().map(|flow| ModelFlow {
+        direction: flow.direction,
+        ue: flow.ue,
+        segments: match &flow.traffic {
+            Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
+                Some([&tcp.sender, &tcp.receiver].map(|end| (end.mss, end.header)))
+            }
+            Traffic::Ping { .. } | Traffic::Udp { .. } => None,
+        },
+        is_echo: matches!(flow.traffic, Traffic::Ping { .. }),
+    });
+    let ue = vec!["ue".to_owned()];
+    let ues = scenario.radio.as_ref().map_or(ue, |radio| radio.ues.clone());
+    Ok(ModelWriter::create(file, &ues, flows.collect())?)
+}
+
+/// What a capture lacks.
+fn lacks(captured: &Captured) -> Option<String> {
+    let error = captured.failed.as_ref()?;
+    let Captured { written, lost, .. } = captured;
+    Some(format!("the capture ends after {written} packets: {error}; {lost} are missing"))
 }

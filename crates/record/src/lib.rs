@@ -10,6 +10,7 @@ mod acks;
 mod breakdown;
 mod column;
 mod reference;
+mod runs;
 mod summary;
 mod table;
 mod tables;
@@ -18,6 +19,7 @@ pub use acks::AckRow;
 pub use breakdown::{Breakdown, DelayBreakdown, DelayPart, GoodputBreakdown, GoodputPart};
 pub use column::{Name, Names};
 pub use reference::tables_markdown;
+pub use runs::{LinksRow, PingsRow, RunRow, RunTables};
 pub use summary::{
     DropSummary, Exit, FairnessSummary, FlowSummary, GroupSummary, LimitSeconds, LinkSummary,
     PingSummary, ProxySummary, Quantiles, RadioSummary, RunSummary,

@@ -2,8 +2,18 @@
 
 use std::fmt::Write as _;
 
-use crate::column::AboutColumn;
+use crate::column::{AboutColumn, AboutTable};
+use crate::runs;
 use crate::tables::ABOUT;
+
+const CAMPAIGNS: &str = "
+# Tables of campaigns
+
+A campaign has these tables instead, with rows for every run. Their first columns are `run` (its number in the
+campaign), `key` (the hash of its scenario, seed, version and core), `scenario` and `seed`, and one column for each
+thing that the campaign varies; in the table `runs` there are also `cell` and `explained`. [Campaigns](../guides/campaigns.md)
+says where they are. The tables `flows` and `groups` have the columns above.
+";
 
 const INTRODUCTION: &str = "\
 <!-- Generated from crates/record/src/tables.rs; rewrite it with
@@ -37,7 +47,7 @@ const SUFFIXES: [(&str, &str); 14] = [
 ];
 
 /// Of columns whose names have none.
-const UNITS: [(&str, &str); 22] = [
+const UNITS: [(&str, &str); 25] = [
     ("streams", "flows"),
     ("jain_index", "index"),
     ("sequence", "number"),
@@ -60,21 +70,30 @@ const UNITS: [(&str, &str); 22] = [
     ("transmission", "number"),
     ("power", "Mb/s²"),
     ("tail_loss_probes", "times"),
+    ("events", "times"),
+    ("jain_index_down", "index"),
+    ("jain_index_up", "index"),
 ];
 
 /// The whole reference.
 pub fn tables_markdown() -> String {
     let mut out = String::from(INTRODUCTION);
-    for (name, table) in ABOUT {
+    describe(&mut out, ABOUT);
+    out += CAMPAIGNS;
+    describe(&mut out, runs::ABOUT);
+    out
+}
+
+fn describe(out: &mut String, tables: impl IntoIterator<Item = (&'static str, AboutTable)>) {
+    for (name, table) in tables {
         let _ = write!(out, "\n## {name}\n\n{}\n\n", table.text.trim());
-        out += "| column | type | unit | is | null |\n|---|---|---|---|---|\n";
+        *out += "| column | type | unit | is | null |\n|---|---|---|---|---|\n";
         for column in table.columns {
             let (is, null) = column.meaning();
             let AboutColumn { name, kind, .. } = column;
             let _ = writeln!(out, "| `{name}` | {kind} | {} | {is} | {null} |", column.unit());
         }
     }
-    out
 }
 
 impl AboutColumn {

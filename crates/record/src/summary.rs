@@ -375,7 +375,7 @@ impl Tables {
 }
 
 impl FlowSummary {
-    fn row(&self, flow: Name) -> FlowRow {
+    pub(crate) fn row(&self, flow: Name) -> FlowRow {
         let rtt = self.rtt_ms.as_ref();
         let delay = self.delay_ms.as_ref();
         let exit = self.slow_start_exit.as_ref();

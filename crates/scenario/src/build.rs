@@ -224,7 +224,11 @@ fn flows(fields: &Fields, index: usize, ue: usize) -> Vec<FlowConfig> {
 
 fn flow(get: &Get<'_>, index: usize, ue: usize) -> FlowConfig {
     let traffic = match get.chosen() {
-        FlowKind::Bulk => Traffic::Bulk { tcp: tcp(get), duration: get.0.time("duration_s") },
+        FlowKind::Bulk => Traffic::Bulk {
+            tcp: tcp(get),
+            duration: get.0.time("duration_s"),
+            write: get.0.count("write_bytes"),
+        },
         FlowKind::File => Traffic::File {
             tcp: tcp(get),
             size: get.count("size_bytes"),

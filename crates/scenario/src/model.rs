@@ -311,6 +311,8 @@ pub enum Traffic {
         tcp: TcpConfig,
         /// Time from `start` in which the application writes.
         duration: Option<Duration>,
+        /// Bytes of a write: then it completes the one that it is in.
+        write: Option<u64>,
     },
     /// Sends this many bytes, then closes.
     File {

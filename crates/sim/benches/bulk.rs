@@ -218,6 +218,7 @@ impl Arguments {
                     sender_opens: true,
                 },
                 duration: None,
+                write: None,
             },
         };
         Scenario {

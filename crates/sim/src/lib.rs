@@ -12,7 +12,10 @@
 mod event_queue;
 mod flow;
 mod goodput;
+mod observers;
 mod world;
+
+pub use observers::Passage;
 
 use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
@@ -38,7 +41,34 @@ pub fn simulate(
     seed: u64,
     progress: &mut dyn FnMut(Instant) -> bool,
 ) -> Result<Outcome, Stopped> {
-    run(world::World::new(scenario, seed, false), scenario, progress)
+    run(world::World::new(scenario, seed, false, None), scenario, progress)
+}
+
+/// Like [`simulate`], and shows each packet when an endpoint sends it and when the other one gets it,
+/// in the order of time. Nothing else changes, but it takes longer.
+///
+/// ```
+/// use airpath_scenario::{Source, parse};
+///
+/// let text = "[[path.down]]\nstage = \"delay\"\ndelay_ms = 10\n[[flow]]\nkind = \"ping\"\ncount = 1\n\
+///             direction = \"down\"\n";
+/// let scenario = parse(&Source { name: "ping.toml", text, directory: None }, &[])?.scenario;
+/// let mut seen = Vec::new();
+/// let mut on_packet = |passage: &airpath_sim::Passage| {
+///     seen.push((passage.at.as_nanos() / 1_000_000, passage.at_server));
+/// };
+/// let run = airpath_sim::simulate_seen(&scenario, 1, &mut |_| true, &mut on_packet);
+/// assert!(run.is_ok());
+/// assert_eq!(seen, [(0, true), (10, false), (10, false), (10, true)]);
+/// # Ok::<(), airpath_scenario::ScenarioError>(())
+/// ```
+pub fn simulate_seen(
+    scenario: &Scenario,
+    seed: u64,
+    progress: &mut dyn FnMut(Instant) -> bool,
+    on_packet: &mut dyn FnMut(&Passage),
+) -> Result<Outcome, Stopped> {
+    run(world::World::new(scenario, seed, false, Some(on_packet)), scenario, progress)
 }
 
 /// Like [`simulate`], and says besides where the time of each flow went
@@ -48,11 +78,11 @@ pub fn simulate_accounted(
     seed: u64,
     progress: &mut dyn FnMut(Instant) -> bool,
 ) -> Result<Outcome, Stopped> {
-    run(world::World::new(scenario, seed, true), scenario, progress)
+    run(world::World::new(scenario, seed, true, None), scenario, progress)
 }
 
 fn run(
-    mut world: world::World,
+    mut world: world::World<'_>,
     scenario: &Scenario,
     progress: &mut dyn FnMut(Instant) -> bool,
 ) -> Result<Outcome, Stopped> {

@@ -13,6 +13,7 @@ use airpath_scenario::Scenario;
 use crate::event_queue::EventQueue;
 use crate::flow::{Context, Flow, Summary};
 use crate::goodput::Goodputs;
+use crate::observers::{Observers, Passage};
 
 /// Sources of events: the network's hops, the sampler, then the flows.
 const SAMPLER: usize = Hop::ALL.len();
@@ -22,7 +23,7 @@ const FIRST_FLOW: usize = SAMPLER + 1;
 const PROGRESS_EVENTS: u64 = 1 << 16;
 
 /// Everything that a run consists of.
-pub(crate) struct World {
+pub(crate) struct World<'a> {
     now: Instant,
     end: Instant,
     sample_interval: Duration,
@@ -36,13 +37,19 @@ pub(crate) struct World {
     sampled_at: Instant,
     events: u64,
     seed: u64,
-    /// What the path could have carried, where somebody accounts for it.
-    goodputs: Option<Box<Goodputs>>,
+    /// Who looks at it besides.
+    observers: Option<Box<Observers<'a>>>,
 }
 
-impl World {
-    /// `accounted`: also says where packets spend their time. Nothing else changes.
-    pub(crate) fn new(scenario: &Scenario, seed: u64, accounted: bool) -> Self {
+impl<'a> World<'a> {
+    /// `accounted`: also says where packets spend their time. `on_packet` sees packets at the ends.
+    /// Nothing else changes.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        seed: u64,
+        accounted: bool,
+        on_packet: Option<&'a mut dyn FnMut(&Passage)>,
+    ) -> Self {
         let mut tables = Tables::default();
         let proxy = scenario.proxy.as_ref();
         // Flows are looked up by their names' places.
@@ -64,6 +71,12 @@ impl World {
         for (index, flow) in (0..).zip(&scenario.flows) {
             network.add_flow(Name(index), flow.ue);
         }
+        if on_packet.is_some() {
+            network.keep_entered();
+        }
+        let goodputs = accounted.then(|| Goodputs::new(&scenario.flows)).flatten();
+        let is_observed = goodputs.is_some() || on_packet.is_some();
+        let observers = is_observed.then(|| Box::new(Observers { goodputs, on_packet }));
         let mut queue = EventQueue::new(FIRST_FLOW + flows.len());
         for (index, flow) in flows.iter().enumerate() {
             queue.arm(FIRST_FLOW + index, flow.next_wake());
@@ -82,7 +95,7 @@ impl World {
             sampled_at: Instant::ZERO,
             events: 0,
             seed,
-            goodputs: accounted.then(|| Goodputs::new(&scenario.flows)).flatten().map(Box::new),
+            observers,
         }
     }
 
@@ -169,8 +182,8 @@ impl World {
             }
             Destination::Proxy(direction) | Destination::Endpoint(direction) => {
                 let at_proxy = matches!(to, Destination::Proxy(_));
-                if let Some(goodputs) = self.goodputs.as_mut().filter(|_| !at_proxy) {
-                    goodputs.on_arrival(direction, packet);
+                if let Some(observers) = self.observers.as_mut().filter(|_| !at_proxy) {
+                    observers.on_arrival(self.now, direction, packet);
                 }
                 let mut context = Context {
                     now: self.now,
@@ -185,8 +198,8 @@ impl World {
                     flow.on_packet(direction, packet, &mut context);
                 }
                 *sent = context.sent;
-                if let Some(goodputs) = &mut self.goodputs {
-                    goodputs.follow(self.now, index, flow.is_measured(), &mut self.network);
+                if let Some(observers) = &mut self.observers {
+                    observers.follow(self.now, index, flow.is_measured(), &mut self.network);
                 }
                 arm_earlier(&mut self.queue, FIRST_FLOW + index, flow.next_wake());
             }
@@ -214,8 +227,8 @@ impl World {
         // Timers are re-armed lazily: this may be early, and then only sets the next wake.
         flow.on_wake(&mut context);
         let sent = context.sent;
-        if let Some(goodputs) = &mut self.goodputs {
-            goodputs.follow(self.now, index, flow.is_measured(), &mut self.network);
+        if let Some(observers) = &mut self.observers {
+            observers.follow(self.now, index, flow.is_measured(), &mut self.network);
         }
         self.queue.rearm(FIRST_FLOW + index, flow.next_wake().unwrap_or(Instant::MAX));
         for hop in sent.iter() {
@@ -225,14 +238,14 @@ impl World {
 
     fn sample(&mut self) {
         self.sampled_at = self.now;
-        let Self { now, network, tables, flows, ack_table, drops, goodputs, .. } = self;
+        let Self { now, network, tables, flows, ack_table, drops, observers, .. } = self;
         network.drain_drops(&mut |_, place, drop| {
             let flow = drop.packet.flow.0;
             flows[flow as usize].on_drop(&drop.packet);
             *drops.entry((place, drop.reason, Name(flow))).or_default() += 1;
         });
         network.sample(*now, tables);
-        if let Some(goodputs) = goodputs {
+        if let Some(goodputs) = observers.as_mut().and_then(|all| all.goodputs.as_mut()) {
             goodputs.mark(*now, network);
         }
         for flow in flows.iter_mut() {
@@ -260,7 +273,8 @@ impl World {
                 packets,
             })
             .collect();
-        let Self { now, mut network, mut tables, ack_table, flows, mut goodputs, .. } = self;
+        let Self { now, mut network, mut tables, ack_table, flows, observers, .. } = self;
+        let mut goodputs = observers.and_then(|observers| observers.goodputs);
         if let Some(goodputs) = &mut goodputs {
             goodputs.mark(now, &mut network);
         }

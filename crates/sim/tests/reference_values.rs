@@ -49,6 +49,21 @@ fn an_application_writes_at_given_times() {
     assert_eq!(seen, [0, 4344, 4344, 8688, 8688, 13_032]);
 }
 
+/// At the end of its time an application completes the write that it is in; before, whatever there
+/// is room for is written.
+#[test]
+fn the_last_write_is_completed() {
+    let sets = ["flow.0.duration_s=1", "run.duration_s=60", "flow.0.window_bytes=100000"];
+    let delivered =
+        |write: &str| flow(LONG_WIRE, &[sets[0], sets[1], sets[2], write]).bytes_delivered;
+    let plain = flow(LONG_WIRE, &sets).bytes_delivered;
+    for bytes in [1000_u64, 300_000, 7_000_000] {
+        let whole = delivered(&format!("flow.0.write_bytes={bytes}"));
+        assert_eq!(whole, plain.next_multiple_of(bytes), "{bytes} after {plain}");
+    }
+    assert_ne!(plain % 300_000, 0);
+}
+
 /// RFC 5681 (2) as BSD does it, one segment for each acknowledgement, with delayed
 /// acknowledgements of every second segment: growth by a half.
 #[test]

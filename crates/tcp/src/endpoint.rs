@@ -95,6 +95,11 @@ impl Endpoint {
         self.sender.close();
     }
 
+    /// The application stops at the end of the write of so many bytes that it is in.
+    pub fn close_after_write(&mut self, bytes: u64) {
+        self.sender.close_after_write(bytes);
+    }
+
     /// Ends the stream after all that was offered.
     pub fn close_when_written(&mut self) {
         self.sender.close_when_written();

@@ -8,12 +8,16 @@ from airpath.cli import (
     diagnose,
     doctor,
     emulate,
+    fit,
     metrics,
+    plot,
+    query,
     report,
     reproduce,
     run,
     scenario,
     subscriber,
+    sweep,
     twin,
     whatif,
 )
@@ -29,12 +33,20 @@ app = typer.Typer(
 )
 app.command("run", short_help="Simulate scenarios.")(run.command)
 app.command("whatif", short_help="Compare variants of a scenario on common seeds.")(whatif.command)
+app.command("sweep", short_help="Run a campaign: many runs, here or on a cluster.")(sweep.command)
+app.command("query", short_help="Ask campaigns, runs and captures in SQL.")(query.query)
+app.command("plot", short_help="Draw a figure of a campaign.")(plot.command)
+app.command("compare", short_help="Compare two campaigns, or two variants of one.")(query.compare)
+app.command("sensitivity", short_help="Say which varied key decides an outcome.")(query.sensitivity)
 app.command("emulate", short_help="Run a command inside a scenario's network.")(emulate.command)
 app.command("twin", short_help="Simulate and emulate a scenario and compare both.")(twin.command)
 app.command("reproduce", short_help="Run published studies again and judge each figure.")(
     reproduce.command
 )
 app.command("diagnose", short_help="Say what captures and outputs of tools tell.")(diagnose.command)
+app.command("fit", short_help="Turn a capture into a scenario, and say what would help it.")(
+    fit.command
+)
 app.command("report", short_help="Write a self-contained HTML report.")(report.command)
 app.command("doctor", short_help="Say what this machine can do and what is missing.")(
     doctor.command

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,14 +23,31 @@ def command(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Captures (pcap, pcapng), or what ping or iperf3 printed; also compressed by gzip "
-            "or, captures, by zstd. - is standard input.",
+            help="Captures (pcap, pcapng), or what ping, iperf3, nuttcp, flent or ss -ti wrote; "
+            "also compressed by gzip or, captures, by zstd. - is standard input.",
             show_default=False,
         ),
     ],
     identify: Annotated[
         bool, typer.Option("--identify", help="Only say what each file is.")
     ] = False,
+    anonymise: Annotated[
+        bool,
+        typer.Option(
+            "--anonymise",
+            help="Replace addresses by others, also in names of files and in errors: those with "
+            "the same prefix still have one.",
+        ),
+    ] = False,
+    anonymise_key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The key for --anonymise, at least 16 bytes: the same key replaces an address by "
+            "the same one. [default: a new key each time]",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what captures and the outputs of tools tell of a network.
@@ -37,29 +56,44 @@ def command(
     way (up: from the client), goodput of the direction with more data, median round trips in
     milliseconds from the capture point to the client and to the server, packets that were sent
     again, and packets out of order. docs/guides/captures.md says how each figure is measured. No
-    payload is in any result. A file that is refused has a line on standard error, and the others
-    are read all the same.
+    payload is in any result. Pings and the outputs of other tools that have absolute times are
+    joined: round trips under load and without. A file that is refused has a line on standard
+    error, and the others are read all the same.
     """
     from airpath.diagnose import files as diagnosis
+    from airpath.diagnose.anonymise import Anonymiser, key_of
+    from airpath.diagnose.together import together
+    from airpath.readers.recognise import Recognised, recognise
     from airpath.runs import summary
 
+    hide: Callable[[Any], Any] = lambda told: told  # noqa: E731
+    if anonymise or anonymise_key is not None:
+        hide = Anonymiser(None if anonymise_key is None else key_of(anonymise_key)).document
     documents: list[dict[str, Any]] = []
+    outputs: list[Recognised] = []
     refused: list[dict[str, str]] = []
     code = 0
     for name in files:
         try:
-            document = diagnosis.diagnose(name, identify=identify)
+            found = recognise(name, read=not identify)
+            document = hide(diagnosis.describe(found))
         except AirpathError as error:
-            code = max(code, complain(str(error), error.exit_code))
-            refused.append({"file": name, "error": str(error)})
+            code = max(code, complain(hide(str(error)), error.exit_code))
+            refused.append(hide({"file": name, "error": str(error)}))
             continue
         if not json:
             if documents and not identify:
                 output("")
             _print(document)
         documents.append(document)
+        outputs.append(found)
+    joined = None if identify else hide(together(outputs))
     if json:
-        output(summary.to_json({"files": documents, "refused": refused}))
+        output(summary.to_json({"files": documents, "refused": refused, "together": joined}))
+    elif joined:
+        output("\ntogether")
+        for statement in joined["statements"]:
+            output(f"  {statement['text']}")
     raise typer.Exit(code)
 
 
@@ -96,8 +130,10 @@ def _table(capture: dict[str, Any]) -> str:
 
 
 def _row(flow: dict[str, Any], interfaces: list[dict[str, Any]]) -> tuple[str, ...]:
+    from airpath.diagnose import datagrams
+
     tcp = flow["tcp"]
-    figures = _figures(tcp) if tcp else ("", "", "", "", "")
+    figures = _figures(tcp) if tcp else datagrams.figures(flow)
     return (
         str(flow["id"]),
         _end(flow["protocol"], flow["client"], flow["client_port"]),

@@ -15,7 +15,8 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Run directories; several are shown side by side. [default: the newest in runs]",
+            help="Run directories; several are shown side by side. Or the folder of a campaign. "
+            "[default: the newest run in runs]",
             show_default=False,
         ),
     ] = None,
@@ -37,10 +38,11 @@ def command(
         ),
     ] = "svg",
 ) -> None:
-    """Write one self-contained HTML file about one run, or about several side by side.
+    """Write one self-contained HTML file about one run, several side by side, or a campaign.
 
     The file loads nothing from the network, and it prints well.
     """
+    from airpath.campaign.results import is_campaign
     from airpath.report import write_figures, write_report
     from airpath.runs.directories import check_file_target, newest_run
     from airpath.runs.results import Run
@@ -50,12 +52,28 @@ def command(
     if not runs:
         runs = [newest_run(Path("runs"))]
         narrate(f"newest run: {runs[0]}")
+    if any(is_campaign(path) for path in runs):
+        _campaign(runs, output, figures)
+        return
     opened = [Run.open(path) for path in runs]
     write_report(opened, output)
     narrate(f"report: {output}")
     if figures is not None:
         for path in write_figures(opened, figures, formats):
             narrate(f"figure: {path}")
+
+
+def _campaign(places: list[Path], output: Path, figures: Path | None) -> None:
+    from airpath.campaign.results import open_campaign
+    from airpath.errors import InputError
+    from airpath.report.campaign import write_campaign_report
+
+    if len(places) > 1:
+        raise InputError("a report is about one campaign; `airpath compare A B` compares two")
+    if figures is not None:
+        raise InputError("--figures is for runs; `airpath plot` draws figures of a campaign")
+    write_campaign_report(open_campaign(places[0]), output)
+    narrate(f"report: {output}")
 
 
 def _formats(text: str) -> list[str]:

@@ -103,6 +103,14 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Also write the HTML report.", show_default=False),
     ] = None,
+    capture: Annotated[
+        bool,
+        typer.Option(
+            "--capture",
+            help="Also write capture.pcapng, for each seed: the headers of every packet at the "
+            "server and at the UEs.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     explain: Annotated[
         Explain,
@@ -147,6 +155,7 @@ def command(
                 default_parent=Path("runs"),
                 command=provenance.command_line(),
                 progress=progress,
+                capture=capture,
             )
         runs.append(run)
         if not json:

@@ -37,6 +37,9 @@ Progress = Callable[[float], None]
 MOST_SEEDS = 100_000
 """The summary has a value of each."""
 
+CAPTURE = "capture.pcapng"
+"""The packets at both ends, in the directory of their seed, if they were asked for."""
+
 _POLL_S = 0.1
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
@@ -50,6 +53,7 @@ def run(
     workers: int | None = None,
     out: str | os.PathLike[str] | None = None,
     explain: str = "off",
+    capture: bool = False,
 ) -> Run:
     """Simulate a scenario (a file, the name of a shipped one, or a loaded one).
 
@@ -60,6 +64,9 @@ def run(
 
     ``explain`` is "off", "quick" or "full": what holds the run back is found by running the
     scenario again without it, ten to thirty times, and becomes ``run.findings``.
+
+    ``capture`` adds ``capture.pcapng`` to the directory: the headers of every packet at the server
+    and at the UEs, an interface each. It changes nothing else.
 
     >>> import airpath
     >>> run = airpath.run("wire", set={"flow.0.window_bytes": 20_000}, repeat=2)
@@ -81,7 +88,9 @@ def run(
             raise InputTypeError(f"{name} is a whole number, not {number!r}")
     diagnose.check(explain)
     directory = None if out is None else Path(out)
-    run = execute(loaded, seed=seed, repeat=repeat, workers=workers, out=directory)
+    if capture and directory is None:
+        raise InputError("capture needs out: the directory that the capture is written to")
+    run = execute(loaded, seed=seed, repeat=repeat, workers=workers, out=directory, capture=capture)
     diagnose.add(run, loaded, explain, workers=workers)
     if run.partial:
         warnings.warn(f"the run is partial, because {'; '.join(run.partial)}", stacklevel=2)
@@ -98,6 +107,7 @@ def execute(
     default_parent: Path | None = None,
     command: list[str] | None = None,
     progress: Progress | None = None,
+    capture: bool = False,
 ) -> Run:
     """Do what ``run`` says; ``default_parent`` writes to a directory of its own in there."""
     forked.check()
@@ -115,7 +125,7 @@ def execute(
         out = default_parent / default_name(scenarios.stem(scenario), identifier)
     holder = nullcontext() if out is None else PendingDirectory(out, numbered=numbered)
     with holder as pending:
-        work = _Seeds(scenario, identifier, pending, seeds)
+        work = _Seeds(scenario, identifier, pending, seeds, capture=capture)
         stopped: BaseException | None = None
         try:
             in_threads(work.one, seeds, workers, scenario.duration_s, progress)
@@ -153,7 +163,10 @@ class _Seeds:
         identifier: str,
         pending: PendingDirectory | None,
         seeds: list[int],
+        *,
+        capture: bool,
     ) -> None:
+        self.capture = capture
         self.scenario, self.identifier, self.pending = scenario, identifier, pending
         self.seeds = seeds
         self.keep = pending is None or len(seeds) == 1
@@ -207,7 +220,15 @@ class _Seeds:
 
     def _one(self, seed: int, tick: Callable[[float], bool]) -> RunDocument:
         began = time.monotonic()
-        result = _simulate(self.scenario, seed, tick)
+        capture = None
+        if self.capture and self.pending is not None:
+            place = self._place(seed)
+            try:
+                place.mkdir(exist_ok=True)
+            except OSError as error:
+                raise cannot_write(place, error) from None
+            capture = place / CAPTURE
+        result = _simulate(self.scenario, seed, tick, capture)
         if self.keep:
             self.results[seed] = result
         self.figures[seed] = result.figures
@@ -223,6 +244,8 @@ class _Seeds:
             if missing and len(self.seeds) > 1:
                 raise AirpathError("; ".join(missing))
             document["run"]["partial"] += missing
+            if result.capture_lacks is not None:
+                document["run"]["partial"].append(result.capture_lacks)
             if len(self.seeds) > 1:
                 summary.write_json(place / "summary.json", document)
         except OSError as error:
@@ -312,10 +335,12 @@ def in_threads(
     return [future.result() for future in futures]
 
 
-def _simulate(scenario: _core.Scenario, seed: int, tick: Callable[[float], bool]) -> _core.Result:
+def _simulate(
+    scenario: _core.Scenario, seed: int, tick: Callable[[float], bool], capture: Path | None
+) -> _core.Result:
     from airpath import _core
 
     try:
-        return _core.simulate(scenario, seed, tick)
+        return _core.simulate(scenario, seed, tick, capture=capture)
     except OSError as error:
         raise AirpathError(f"simulation failed: {reason(error)}") from error

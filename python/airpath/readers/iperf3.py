@@ -11,6 +11,8 @@ from airpath.errors import InputError
 from airpath.readers.lines import stripped
 
 _MOST = 1e18
+_LAST_TIME_S = 1e11
+_LATE_S = 2.0
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _RATES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _ROW = re.compile(
@@ -72,13 +74,15 @@ class Iperf3Output:
 
     ``streams`` are the intervals of single streams, in order. ``sent`` and ``received`` are the
     totals over streams as the ends report them; one of them is None if it was not printed or was
-    printed as nothing, and ``remarks`` says so. ``error`` is iperf3's own word.
+    printed as nothing, and ``remarks`` says so. ``error`` is iperf3's own word. ``start_time_s`` is
+    in seconds since 1970 (JSON: whole ones), None where it was not printed.
     """
 
     version: str = ""
     protocol: str = "TCP"
     reverse: bool = False
     omit_s: float = 0.0
+    start_time_s: float | None = None
     connections: list[Connection] = field(default_factory=list)
     streams: list[Interval] = field(default_factory=list)
     sent: Interval | None = None
@@ -138,8 +142,14 @@ def _read_json(body: str, name: str) -> Iperf3Output:
         raise InputError(
             f"{name}: line {broken.lineno}: the JSON of iperf3 is cut short or broken: {broken.msg}"
         ) from None
+    except (RecursionError, ValueError):
+        raise InputError(
+            f"{name}: this JSON is nested too deeply, or a number is too long"
+        ) from None
     if "start" not in document and "error" not in document:
-        raise InputError(f'{name}: this JSON has neither "start" nor "error", as iperf3\'s has')
+        raise InputError(
+            f'{name}: this JSON is none of iperf3 (no "start", no "error"), flent or jc'
+        )
     output = Iperf3Output()
     if body[end:].strip():
         output.remarks.append("there is more after the first JSON document, which was not read")
@@ -163,6 +173,8 @@ def _read_json(body: str, name: str) -> Iperf3Output:
 
 def _start(output: Iperf3Output, start: dict[str, Any]) -> None:
     output.version = str(start.get("version") or "")
+    time_s = _number((start.get("timestamp") or {}).get("timesecs"))
+    output.start_time_s = time_s if time_s is not None and 0 < time_s < _LAST_TIME_S else None
     test = start.get("test_start") or {}
     output.protocol = str(test.get("protocol") or "TCP")
     output.reverse = bool(test.get("reverse"))
@@ -245,10 +257,13 @@ def _udp_received(sent: Interval) -> Interval | None:
 def _read_text(text: str, name: str) -> Iperf3Output:
     output, known = Iperf3Output(), False
     totals: dict[str, list[Interval]] = {"sender": [], "receiver": []}
+    timed: list[tuple[float, re.Match[str]]] = []
     for line in stripped(text):
         known |= _head(output, line.text)
         if found := _ROW.match(line.text):
             known = True
+            if line.time_s is not None:
+                timed.append((line.time_s, found))
             said = found["rest"].rsplit(maxsplit=1)
             end = said[-1] if said else ""
             if end in totals:
@@ -257,6 +272,7 @@ def _read_text(text: str, name: str) -> Iperf3Output:
                 output.streams.append(_row(output, found))
     if not known:
         raise InputError(f"{name}: nothing here is what iperf3 prints")
+    output.start_time_s = _started(timed)
     for end, attribute in (("sender", "sent"), ("receiver", "received")):
         # The sum of all streams comes last.
         if totals[end]:
@@ -265,6 +281,18 @@ def _read_text(text: str, name: str) -> Iperf3Output:
     if not output.complete and output.error is None:
         output.remarks.append("iperf3's totals are missing: the test was cut short")
     return output
+
+
+def _started(timed: list[tuple[float, re.Match[str]]]) -> float | None:
+    """When the test began, from the times before the lines of intervals.
+
+    None if these all have about one time: a buffer kept them until the end.
+    """
+    began = [at - float(found["end"]) for at, found in timed if "(omitted)" not in found["rest"]]
+    if not began or max(began) - min(began) > _LATE_S:
+        return None
+    omitted = [at - float(found["end"]) for at, found in timed if "(omitted)" in found["rest"]]
+    return omitted[0] if omitted else began[0]
 
 
 def _head(output: Iperf3Output, text: str) -> bool:

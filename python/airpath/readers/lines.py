@@ -10,6 +10,8 @@ from datetime import datetime
 
 _ISO = re.compile(r"^\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d{4}|Z)?)\] ?")
 _EPOCH = re.compile(r"^\[(\d{9,10}\.\d{1,9})\] ?")
+_LOGGER = re.compile(r"^ ?- \S+ - (?:DEBUG|INFO|WARNING|ERROR) - ")
+"""What a log of Python has before a message."""
 _MOST_CHARACTERS = 1000
 """No tool prints longer lines that mean something."""
 _TITLE = re.compile(r"^(\S+):  ")
@@ -24,22 +26,27 @@ class Line:
     time_s: float | None
 
 
-def stripped(text: str) -> Iterator[Line]:
+def stripped(text: str, most: int = _MOST_CHARACTERS) -> Iterator[Line]:
     """The lines without line ends, titles (``iperf3 --title``) and times in front.
 
-    A time in front is an ISO 8601 time or seconds since 1970 (``ping -D``) in brackets.
+    A time in front is an ISO 8601 time or seconds since 1970 (``ping -D``) in brackets; one
+    without a time zone says nothing. Of a line ``most`` characters count.
     """
     lines = text.splitlines()
     title = _title(lines)
     for number, whole in enumerate(lines, 1):
-        line = whole[:_MOST_CHARACTERS].rstrip("\r").removeprefix(title)
+        line = whole[:most].rstrip("\r").removeprefix(title)
         time_s = None
         if found := _EPOCH.match(line):
             time_s = float(found[1])
         elif found := _ISO.match(line):
             with suppress(ValueError, OverflowError):
-                time_s = datetime.fromisoformat(found[1].replace("Z", "+0000")).timestamp()
-        yield Line(number, line[found.end() :] if found else line, time_s)
+                time = datetime.fromisoformat(found[1].replace("Z", "+0000"))
+                time_s = None if time.tzinfo is None else time.timestamp()
+        line = line[found.end() :] if found else line
+        if found and (logger := _LOGGER.match(line)):
+            line = line[logger.end() :]
+        yield Line(number, line, time_s)
 
 
 def _title(lines: list[str]) -> str:

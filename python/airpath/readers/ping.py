@@ -16,13 +16,16 @@ _HEAD = re.compile(
     r"(?:(?P<payload>\d{1,9})(?:\(\d+\))? (?:data )?bytes|$)"
 )
 _HEAD6 = re.compile(r"^PING6\(\d+=40\+8\+(?P<payload>\d{1,9}) bytes\) \S+ --> (?P<address>\S+)")
+_HEAD_TCP = re.compile(
+    r"^PING (?P<address>[\da-fA-F.:]+) (?P<payload>\d{1,9})\(\d+\) bytes of data"
+)
 # Windows says it in the user's language; the number before the colon is the payload.
 _WINDOWS_HEAD = re.compile(
     r"^\S.*?(?:\[(?P<address>[\da-fA-F.:]+(?:%\w+)?)\]|(?P<bare>(?:\d{1,3}\.){3}\d{1,3}|[\da-fA-F]+:[\da-fA-F:]+))"
     r".*?\b(?P<payload>\d{1,9})\D*:\s*$"
 )
 _REPLY = re.compile(
-    r"^(?P<bytes>\d+) bytes from (?P<host>.*?)[:,] (?:icmp_)?seq=(?P<seq>\d{1,10})"
+    r"^(?P<bytes>\d+) bytes from (?P<host>.*?)[:,](?: (?:icmp_)?seq=(?P<seq>\d{1,10}))?"
     r"(?: (?:ttl|hlim)=(?P<ttl>\d{1,10}))? time[=<](?P<ms>\d{1,9}(?:[.,]\d+)?) ?ms(?P<rest>.*)$"
 )
 _WINDOWS_REPLY = re.compile(
@@ -117,7 +120,9 @@ def read(text: str, name: str = "ping") -> PingOutput:
 def _begin(output: PingOutput, text: str) -> tuple[bool, bool]:
     """Whether this is the first line, and whether Windows wrote it."""
     text = text.strip()
-    for pattern, windows in ((_HEAD6, False), (_HEAD, False), (_WINDOWS_HEAD, True)):
+    for pattern, windows in (
+        (_HEAD6, False), (_HEAD, False), (_HEAD_TCP, False), (_WINDOWS_HEAD, True)
+    ):  # fmt: skip
         if found := pattern.match(text):
             named = found.groupdict()
             output.address = named.get("address") or named.get("to") or named.get("bare") or ""
@@ -145,8 +150,13 @@ def _end(output: PingOutput, text: str, windows: bool) -> bool:
 def _line(output: PingOutput, line: Line, windows: bool, seen: set[int]) -> None:
     text = line.text.strip()
     if found := (_WINDOWS_REPLY if windows else _REPLY).match(text):
-        printed = len(output.replies) + len(output.errors) if windows else int(found["seq"])
         rest = found.groupdict().get("rest") or ""
+        number = found.groupdict().get("seq")
+        if number is None and not windows and not output.replies:
+            output.remarks.append(
+                "its replies have no number, and it did not count what it sent: losses do not show"
+            )
+        printed = len(output.replies) + len(output.errors) if number is None else int(number)
         # 16 bits in the header; a long run begins again.
         seq = _unwrapped(printed, output.replies)
         output.replies.append(

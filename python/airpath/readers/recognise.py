@@ -1,4 +1,4 @@
-"""What a file is that somebody has: a capture, or what ping or iperf3 printed."""
+"""What a file is that somebody has: a capture, or what a tool printed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from airpath import _core
 from airpath.errors import InputError, reason
-from airpath.readers import iperf3, ping
+from airpath.readers import flent, iperf3, nuttcp, ping, ping_forms, ss
 
 STDIN = "-"
 _GZIP = b"\x1f\x8b"
@@ -29,23 +29,43 @@ _CAPTURES = {
 }
 """How captures begin."""
 _MOST_TEXT = 64 << 20
-_READERS: dict[str, Callable[[str, str], iperf3.Iperf3Output | ping.PingOutput]] = {
-    "ping": ping.read,
-    "iperf3": iperf3.read,
-}
+Output = (
+    iperf3.Iperf3Output | ping.PingOutput | nuttcp.NuttcpOutput | ss.SsOutput | flent.FlentOutput
+)
+_READERS: tuple[tuple[str, Callable[[str, str], Output]], ...] = (
+    ("nuttcp", nuttcp.read),
+    ("ss", ss.read),
+    ("ping", ping.read),
+    ("iperf3", iperf3.read),
+    ("ping", ping_forms.read_table),
+)
+_JSON_READERS: tuple[tuple[str, str, Callable[[str, str], Output]], ...] = (
+    ('"x_values"', "flent", flent.read),
+    ('"packets_transmitted"', "ping", ping_forms.read_json),
+    ("", "iperf3", iperf3.read),
+)
+"""What only this tool's JSON has, and how it is read."""
+_KNOWN_BUT_REFUSED = (
+    "no figures of a TCP connection",
+    "samples are not read",
+    "no RTT in ms",
+    "has no row",
+)
+TOOLS = ("ping", "iperf3", "nuttcp", "flent", "ss -ti")
 
 
 @dataclass(frozen=True)
 class Recognised:
-    """A file: its name, what it is (``pcap``, ``pcapng``, ``ping`` or ``iperf3``), what it says.
+    """A file: its name, what it is (``pcap``, ``pcapng`` or a tool's name), what it says.
 
-    ``document`` is None if it was only to be recognised.
+    ``document`` is None if it was only to be recognised. ``output`` is what a reader of text made.
     """
 
     name: str
     kind: str
     compressed: bool
     document: dict[str, Any] | None
+    output: Output | None = None
 
 
 def recognise(name: str, *, read: bool = True) -> Recognised:
@@ -106,23 +126,31 @@ def _capture(name: str, head: bytes) -> dict[str, Any]:
 def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> Recognised:
     try:
         if name == STDIN:
-            data = head + sys.stdin.buffer.read(_MOST_TEXT)
+            data = head + sys.stdin.buffer.read(_MOST_TEXT + 1 - len(head))
         else:
             with gzip.open(name, "rb") if compressed else Path(name).open("rb") as file:
-                data = file.read(_MOST_TEXT)
+                data = file.read(_MOST_TEXT + 1)
     except (EOFError, zlib.error) as broken:
         raise InputError(f"{shown}: the gzip file is damaged: {broken}") from None
+    if len(data) > _MOST_TEXT:
+        raise InputError(f"{shown}: no capture, and as text larger than {_MOST_TEXT >> 20} MiB")
     text = data.decode(errors="replace")
-    refusals = []
-    for kind, reader in _READERS.items():
+    if text.lstrip("\ufeff \t\r\n").startswith("{"):
+        kind, reader = next((kind, read) for mark, kind, read in _JSON_READERS if mark in text)
+        output = reader(text, shown)
+        return Recognised(shown, kind, compressed, output.document() if read else None, output)
+    for kind, reader in _READERS:
         try:
             output = reader(text, shown)
         except InputError as refused:
-            refusals.append(str(refused))
+            # A tool is known by its first line; what is wrong after it is not another tool's.
+            if any(what in str(refused) for what in _KNOWN_BUT_REFUSED):
+                raise
         else:
-            return Recognised(shown, kind, compressed, output.document() if read else None)
-    if text.lstrip("\ufeff \t\r\n").startswith("{"):
-        raise InputError(refusals[-1])
+            return Recognised(shown, kind, compressed, output.document() if read else None, output)
+    if not text.strip("\ufeff \t\r\n\0"):
+        raise InputError(f"{shown}: the file is empty")
     raise InputError(
-        f"{shown}: this is neither a capture (pcap, pcapng) nor what ping or iperf3 prints"
+        f"{shown}: this is neither a capture (pcap, pcapng) nor what {', '.join(TOOLS[:-1])} or "
+        f"{TOOLS[-1]} prints"
     )

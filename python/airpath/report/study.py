@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airpath.base.text import digits
 from airpath.report.render import page
+from airpath.report.study_chart import draw
 from airpath.runs.directories import replaced_file
+from airpath.study.joint import read_joint
 from airpath.study.reproduce import counts, obtained_text
 from airpath.study.verdicts import VERDICTS
 
@@ -31,6 +33,9 @@ def write_study_report(results: Sequence[tuple[Study, Sequence[Outcome]]], path:
 
 
 def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    found = {each.figure.id: each for outcome in outcomes for each in outcome.findings}
     return {
         "id": study.id,
         "title": study.title,
@@ -57,6 +62,9 @@ def _study(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "parameters": study.parameters,
         "assumptions": study.assumptions,
         "effects": _effects(study, outcomes),
+        "contradictions": study.contradictions,
+        "charts": [(chart, Markup(draw(chart, found))) for chart in study.charts],  # noqa: S704
+        "joint": read_joint(study),
     }
 
 

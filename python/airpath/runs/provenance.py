@@ -34,7 +34,7 @@ def provenance(
         "id": identifier,
         "driver": "simulate",
         "version": _core.__version__,
-        "core_sha256": _core_hash(),
+        "core_sha256": core_hash(),
         "scenario": {"name": scenario.name, "title": scenario.title, "sha256": scenario.sha256},
         "seeds": seeds,
         "command": command,
@@ -78,7 +78,7 @@ def _without_secret(word: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _core_hash() -> str | None:
+def core_hash() -> str | None:
     """Hash of the compiled module: tells two builds of one version apart."""
     from airpath import _core
 

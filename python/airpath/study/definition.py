@@ -7,6 +7,7 @@ how to read one; its format::
     title = "…"
     source = "…"                # who measured what, with what
     scenario = "scenario.toml"  # one set of parameters for every figure
+    searched = "scenario.toml"  # optional: whose figures tools/search has
     repeat = 5                  # seeds for each figure
     vary = { "flow.0.start_s" = [5.0, 5.04] }   # optional: keys with another value for each seed
 
@@ -30,6 +31,7 @@ how to read one; its format::
     why = "…"
     of = "the network"          # what has it: parameters are counted for each
     chosen_by = "…"             # the figure, or the cell of one, that chose it and no other
+    seen = ["…"]                # optional: figures that were looked at when it was chosen
     key = "radio.rlc.buffer_bytes"      # optional: for tools/calibrate, with where to look
     low = 1_000_000
     high = 40_000_000
@@ -40,6 +42,15 @@ how to read one; its format::
       { label = "8 segments" },
       { label = "1 segment", set = ["flow.0.initial_window_segments=1"] },
     ]
+
+    [[contradiction]]           # what cannot all be true in the source
+    text = "…"
+
+    [[chart]]                   # a figure of the source, redrawn beside ours
+    title = "Rate over window"
+    unit = "kb/s"
+    figures = ["…"]             # figures, or cells of one, with one unit
+    labels = ["…"]              # as many
 
     [[figure]]
     id = "3g-latency/350k-rtt0-win10k"
@@ -194,6 +205,8 @@ class Parameter:
     """What has it: a network, a UE."""
     chosen_by: str
     """The figure, or the cell of one, that chose it."""
+    seen: tuple[str, ...] = ()
+    """Figures, or cells, that were looked at when it was chosen: no predictions to a sceptic."""
     key: str | None = None
     """Its key, by which ``tools/calibrate`` chooses it again."""
     low: float = 0.0
@@ -211,6 +224,16 @@ class Dimension:
 
 
 @dataclass(frozen=True)
+class Chart:
+    """A figure of the source: numbers of one unit that belong together."""
+
+    title: str
+    unit: str
+    figures: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Study:
     """A published experiment."""
 
@@ -225,6 +248,11 @@ class Study:
     """Keys that have another value for each seed, and the ends of their range."""
     parameters: tuple[Parameter, ...] = ()
     search: tuple[Dimension, ...] = ()
+    searched: str = ""
+    """The scenario whose figures are searched; empty: the one that most figures have."""
+    contradictions: tuple[str, ...] = ()
+    """What cannot all be true in the source."""
+    charts: tuple[Chart, ...] = ()
 
     @property
     def leaves(self) -> tuple[Figure, ...]:
@@ -234,6 +262,10 @@ class Study:
     def chose(self, figure: str) -> Parameter | None:
         """The parameter that this figure or cell chose."""
         return next((each for each in self.parameters if each.chosen_by == figure), None)
+
+    def seen_for(self, figure: str) -> Parameter | None:
+        """The parameter that was chosen by another figure, but with this one in view."""
+        return next((each for each in self.parameters if figure in each.seen), None)
 
     def varied(self, seed: int) -> list[str]:
         """What a seed sets: values spread evenly over each range, whatever the seeds' number."""
@@ -282,6 +314,10 @@ def _study(data: dict[str, Any], directory: Path) -> Study:
             raise ValueError(f"a parameter was chosen by '{chooser}', which is no figure")
         if choosers.count(chooser) > 1:
             raise ValueError(f"'{chooser}' cannot choose more than one parameter")
+    for parameter in parameters:
+        for seen in parameter.seen:
+            if seen not in leaves:
+                raise ValueError(f"parameter '{parameter.name}' has seen no figure '{seen}'")
     return Study(
         id=str(data["id"]),
         title=str(data["title"]),
@@ -296,13 +332,33 @@ def _study(data: dict[str, Any], directory: Path) -> Study:
             Dimension(str(entry["name"]), tuple(map(_alternative, entry["choices"])))
             for entry in data.get("search", [])
         ),
+        searched=str(data.get("searched", "")),
+        contradictions=tuple(str(each["text"]).strip() for each in data.get("contradiction", [])),
+        charts=tuple(_chart(entry, figures) for entry in data.get("chart", [])),
     )
+
+
+def _chart(entry: dict[str, Any], figures: Sequence[Figure]) -> Chart:
+    chart = Chart(
+        title=str(entry["title"]),
+        unit=str(entry["unit"]),
+        figures=tuple(map(str, entry["figures"])),
+        labels=tuple(map(str, entry["labels"])),
+    )
+    units = {leaf.id: leaf.unit for figure in figures for leaf in figure.leaves if leaf.unit}
+    for name in chart.figures:
+        if units.get(name) != chart.unit:
+            raise ValueError(f"chart '{chart.title}' has no figure '{name}' in {chart.unit}")
+    if len(chart.figures) != len(chart.labels):
+        raise ValueError(f"chart '{chart.title}' needs a label for each figure")
+    return chart
 
 
 def _parameter(entry: dict[str, Any]) -> Parameter:
     keys = ("name", "value", "why", "of", "chosen_by")
     return Parameter(
         **{key: str(entry[key]).strip() for key in keys},
+        seen=tuple(map(str, entry.get("seen", []))),
         key=entry.get("key"),
         low=float(entry.get("low", 0)),
         high=float(entry.get("high", 0)),

@@ -7,7 +7,7 @@ of the study out, so choices that reach a figure are tried on all others that th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from airpath.analysis.statistics import mean_interval, percent_above
@@ -49,6 +49,8 @@ class Finding:
     verdict: str
     note: str = ""
     effects: tuple[Effect, ...] = field(default=())
+    seen: bool = False
+    """It chose no parameter, but was looked at when one was chosen."""
 
 
 class Choice(NamedTuple):
@@ -75,7 +77,15 @@ class Judge:
             for choice in self._choices(figure):
                 wanted += self._requests(figure, choice)
         self.bench.obtain(wanted, progress)
-        return [self._finding(figure) for figure in self.study.leaves]
+        return [self._with_seen(self._finding(figure)) for figure in self.study.leaves]
+
+    def _with_seen(self, finding: Finding) -> Finding:
+        parameter = self.study.seen_for(finding.figure.id)
+        if parameter is None or finding.verdict == verdicts.CALIBRATED:
+            return finding
+        said = f"was looked at when {parameter.name} was chosen: {parameter.value}"
+        note = f"{said}; {finding.note}" if finding.note else said
+        return replace(finding, note=note, seen=True)
 
     def _finding(self, figure: Figure) -> Finding:
         if figure.left_out:
@@ -116,7 +126,8 @@ class Judge:
 
     def _reached(self, figure: Figure, base: Value, choices: Sequence[Choice]) -> tuple[str, str]:
         """Whether a choice reaches a figure that is out, and what it does to the others."""
-        reached, moved = [], []
+        reached: list[tuple[int, str]] = []
+        moved: list[str] = []
         for assumption in self.study.assumptions:
             own = [choice for choice in choices if choice.assumption is assumption]
             values = [base, *(self.obtained(figure, choice).value for choice in own)]
@@ -125,17 +136,20 @@ class Judge:
                 between = self._between(figure, assumption, own)
                 inside = [between] if between is not None else []
             for choice in inside:
-                others = self._moved_out(figure, choice)
+                within, others = self._inside(figure, choice)
                 told = f"{assumption.name}: {choice.label} ({_span(figure, values)})"
                 if others:
                     moved.append(f"{told} moves {', '.join(others)} out")
                 else:
-                    reached.append(told)
+                    reached.append((within, told))
         if reached:
-            return (
-                verdicts.UNDER_SPECIFIED,
-                f"depends on what the source leaves out: {'; '.join(reached)}",
+            # The best first: the one with which most figures of the study are inside.
+            of_all = len(self._judged())
+            told = "; ".join(
+                f"{told}, {within} of {of_all} figures inside"
+                for within, told in sorted(reached, key=lambda each: -each[0])
             )
+            return verdicts.UNDER_SPECIFIED, f"depends on what the source leaves out: {told}"
         values = [base, *(self.obtained(figure, choice).value for choice in choices)]
         note = f"the assumptions move it only from {_span(figure, values)}" if choices else ""
         return verdicts.NOT_REPRODUCED, "; ".join(moved) or note
@@ -169,19 +183,24 @@ class Judge:
             ends[0 if (value < target) == rises[0] else 1] = middle
         return None
 
-    def _moved_out(self, figure: Figure, choice: Choice) -> list[str]:
-        """Other figures that a choice concerns and that are in as the study has it, not with it."""
-        if choice.metric is not None:
-            # It says where this figure was counted, and nothing about the run.
-            return []
-        others = [
-            other
-            for other in self.study.leaves
-            if other.id != figure.id and not other.left_out and choice.assumption.concerns(other.id)
-        ]
-        others = [other for other in others if self._is_in(other, None)]
-        self.bench.obtain(request for other in others for request in self._requests(other, choice))
-        return [_short(self.study, other) for other in others if not self._is_in(other, choice)]
+    def _judged(self) -> list[Figure]:
+        return [figure for figure in self.study.leaves if not figure.left_out]
+
+    def _inside(self, reached: Figure, choice: Choice) -> tuple[int, list[str]]:
+        """How many figures of the study are in with a choice, and which it moves out.
+
+        It holds for all that run the same scenario, also where the assumption names others.
+        """
+        concerned = [each for each in self._judged() if _holds_for(choice, each, reached.scenario)]
+        self.bench.obtain(request for each in concerned for request in self._requests(each, choice))
+        within, moved = 0, []
+        for figure in self._judged():
+            was_in = self._is_in(figure, None)
+            is_in = self._is_in(figure, choice) if figure in concerned else was_in
+            within += is_in
+            if was_in and not is_in:
+                moved.append(_short(self.study, figure))
+        return within, moved
 
     def _is_in(self, figure: Figure, choice: Choice | None) -> bool:
         if figure.kind == "shape":
@@ -245,6 +264,17 @@ class Judge:
             return [1.0]
 
         return judge_relation(figure.id, figure.shape, measure)
+
+
+def _holds_for(choice: Choice, figure: Figure, scenario: str) -> bool:
+    """Whether a choice that was made for a scenario changes what a figure runs."""
+    if choice.assumption.concerns(figure.id):
+        return True
+    if figure.scenario != scenario or "scenario" in str(figure.shape):
+        return False
+    # What the figure itself varied is not open in it.
+    own = {entry.partition("=")[0] for entry in figure.sets}
+    return not own & {entry.partition("=")[0] for entry in choice.sets}
 
 
 def _short(study: Study, figure: Figure) -> str:

@@ -127,7 +127,8 @@ def _a_variant_meets_all(shape: dict[str, Any], measure: Measure) -> Judged:
 def variant_value(variant: dict[str, Any], condition: dict[str, Any], measure: Measure) -> float:
     """What a variant obtains of a condition's metric: the mean over the seeds."""
     path = condition["metric"]
-    values = measure([*variant["set"], *condition.get("set", [])], path)
+    sets = [*variant["set"], *condition.get("set", [])]
+    values = measure(sets, path, condition.get("scenario"))
     scale = float(condition.get("scale", 1))
     return statistics.fmean(number(value, path) for value in values) * scale
 

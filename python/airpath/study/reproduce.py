@@ -115,7 +115,11 @@ def reproduce(
 
 def counts(outcomes: Sequence[Outcome]) -> verdicts.Counts:
     """How many figures agree, each cell counted by itself."""
-    return verdicts.count(finding.verdict for outcome in outcomes for finding in outcome.findings)
+    findings = [finding for outcome in outcomes for finding in outcome.findings]
+    return verdicts.count(
+        (finding.verdict for finding in findings),
+        (finding.verdict for finding in findings if finding.seen),
+    )
 
 
 def document(studies: Sequence[tuple[Study, Sequence[Outcome]]]) -> dict[str, Any]:
@@ -131,6 +135,7 @@ def document(studies: Sequence[tuple[Study, Sequence[Outcome]]]) -> dict[str, An
                         "value": each.value,
                         "of": each.of,
                         "chosen_by": each.chosen_by,
+                        "seen": each.seen,
                     }
                     for each in study.parameters
                 ],

@@ -56,6 +56,9 @@ VERDICTS = (
 AGREE = frozenset({REPRODUCED, HOLDS})
 """Verdicts by which a figure agrees with its source as a result of the model."""
 
+ACCOUNTED = AGREE | {UNDER_SPECIFIED}
+"""Those by which the model is in no conflict with it: what the source leaves open may decide."""
+
 
 class Counts(NamedTuple):
     """How many figures agree, of all and of those that chose no parameter."""
@@ -64,14 +67,27 @@ class Counts(NamedTuple):
     of_all: int
     not_calibrated: int
     by_verdict: dict[str, int]
+    accounted: int
+    """Those that agree and those that are under-specified."""
+    seen: int
+    """Figures that chose nothing, but were looked at when something was chosen …"""
+    seen_accounted: int
+    """… and of ``accounted`` those."""
 
     def text(self) -> str:
         """One line for people."""
         kinds = ", ".join(f"{count} {name}" for name, count in self.by_verdict.items())
-        return (
+        said = (
             f"{self.agree} of {self.of_all} figures agree, "
-            f"{self.agree} of the {self.not_calibrated} that chose no parameter ({kinds})"
+            f"{self.agree} of the {self.not_calibrated} that chose no parameter, "
+            f"with what is under-specified {self.accounted}"
         )
+        if self.seen:
+            said += (
+                f"; without those that were looked at when something was chosen "
+                f"{self.accounted - self.seen_accounted} of {self.not_calibrated - self.seen}"
+            )
+        return f"{said} ({kinds})"
 
     def as_dict(self) -> dict[str, object]:
         """The entry of ``reproduce --json``."""
@@ -79,13 +95,19 @@ class Counts(NamedTuple):
             "agree": self.agree,
             "figures": self.of_all,
             "figures_not_calibrated": self.not_calibrated,
+            "accounted": self.accounted,
+            "figures_not_seen": self.not_calibrated - self.seen,
+            "accounted_not_seen": self.accounted - self.seen_accounted,
             "verdicts": self.by_verdict,
         }
 
 
-def count(verdicts: Iterable[str]) -> Counts:
-    """Count verdicts; a calibrated figure is never among those that agree."""
-    found = Counter(verdicts)
+def count(verdicts: Iterable[str], seen: Iterable[str] = ()) -> Counts:
+    """Count verdicts; a calibrated figure is never among those that agree.
+
+    ``seen`` has the verdicts, again, of figures that were looked at when a parameter was chosen.
+    """
+    found, looked_at = Counter(verdicts), Counter(seen)
     order = [verdict.name for verdict in VERDICTS]
     unknown = set(found) - set(order)
     if unknown:
@@ -96,6 +118,9 @@ def count(verdicts: Iterable[str]) -> Counts:
         of_all=total,
         not_calibrated=total - found[CALIBRATED],
         by_verdict={name: found[name] for name in order if found[name]},
+        accounted=sum(found[name] for name in ACCOUNTED),
+        seen=looked_at.total() - looked_at[CALIBRATED],
+        seen_accounted=sum(looked_at[name] for name in ACCOUNTED),
     )
 
 

@@ -78,7 +78,7 @@ def default_directory(comparable: Comparable) -> Path:
 
 def identifier(comparable: Comparable) -> str:
     """Twelve hexadecimal digits: equal for equal scenario, core and kernel."""
-    parts = (comparable.scenario.sha256, str(prov._core_hash()), comparable.kernel)
+    parts = (comparable.scenario.sha256, str(prov.core_hash()), comparable.kernel)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 

@@ -3,6 +3,7 @@
 use airpath_base::Instant;
 
 use super::key::Key;
+use crate::datagram::{Echoes, UdpFlow};
 use crate::report::{FlowReport, Volume};
 use crate::tcp::Connection;
 
@@ -17,6 +18,8 @@ pub(super) struct Flow {
     volumes: [Volume; 2],
     teids: [Option<u32>; 2],
     pub(super) tcp: Option<Box<Connection>>,
+    pub(super) udp: Option<Box<UdpFlow>>,
+    pub(super) echoes: Option<Box<Echoes>>,
     /// It waits among those that are over.
     pub(super) is_over: bool,
 }
@@ -32,6 +35,8 @@ impl Flow {
             volumes: [Volume::default(); 2],
             teids: [None; 2],
             tcp: tcp.then(Box::default),
+            udp: None,
+            echoes: None,
             is_over: false,
         }
     }
@@ -79,6 +84,8 @@ impl Flow {
             from_client: self.volumes[client],
             from_server: self.volumes[server],
             tcp: self.tcp.as_ref().map(|tcp| tcp.report(client, epoch)),
+            udp: self.udp.as_ref().map(|udp| udp.report(client)),
+            icmp: self.echoes.as_ref().map(|echoes| echoes.report()),
         }
     }
 }

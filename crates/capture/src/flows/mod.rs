@@ -2,7 +2,10 @@
 
 mod flow;
 mod key;
+mod segments;
 mod table;
+
+pub use segments::{Segments, segments};
 
 use std::collections::BTreeMap;
 
@@ -144,6 +147,11 @@ impl Analysis {
             if tcp.is_over() && !flow.is_over {
                 self.table.note_over(index, epoch);
             }
+        } else if ip.protocol == UDP {
+            let udp = flow.udp.get_or_insert_default();
+            udp.on_datagram(now, from, ip.body, ip.body_length);
+        } else if ip.protocol == ICMP_V4 || ip.protocol == ICMP_V6 {
+            flow.echoes.get_or_insert_default().on_message(now, from, ip.v4, ip.body);
         }
         Ok(())
     }

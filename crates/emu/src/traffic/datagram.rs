@@ -83,18 +83,28 @@ struct Pings {
     start: Instant,
 }
 
+/// Pings that are closer than this take no processor time to be punctual.
+const PUNCTUAL: Duration = Duration::from_millis(10);
+
 impl Pings {
     /// Returns when all have been answered; otherwise at the end of the run.
     fn run(&self, socket: &OwnedFd, pace: &Pace) -> Result<(), Failure> {
         let (mut sent, mut answered, mut next) = (0, 0, self.start);
+        if !pace.punctually(self.start).map_err(waiting)? {
+            return Ok(());
+        }
         while sent < self.count || answered < sent {
-            let due = (sent < self.count).then_some(next);
+            let ahead = Pace::ahead_of(next).filter(|_| self.interval >= PUNCTUAL).unwrap_or(next);
+            let due = (sent < self.count).then_some(ahead);
             match pace.ready(socket, PollFlags::IN, due).map_err(waiting)? {
                 Woken::Over => return Ok(()),
                 Woken::Ready => answered += self.replies(socket)?,
                 Woken::Time => {}
             }
-            if sent < self.count && pace.clock.now() >= next {
+            if sent < self.count && pace.clock.now() >= ahead {
+                if !pace.punctually(next).map_err(waiting)? {
+                    return Ok(());
+                }
                 send(socket, &self.request(sent as u16), self.to)?;
                 sent += 1;
                 next += self.interval;

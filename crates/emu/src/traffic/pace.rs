@@ -12,6 +12,9 @@ use rustix::io::Errno;
 use crate::Clock;
 use crate::clock::timespec;
 
+/// A thread that slept goes on up to so long after its time, even on a processor that stays awake.
+const WAKE_UP: Duration = Duration::from_micros(200);
+
 /// The clock of a run, and its end.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
@@ -45,6 +48,30 @@ impl Pace {
         Ok(true)
     }
 
+    /// The same, but does not sleep at the end: it is not late by its own waking up.
+    pub(super) fn punctually(&self, at: Instant) -> io::Result<bool> {
+        while self.left(at) > WAKE_UP {
+            let sleep = self.left(at).saturating_sub(WAKE_UP);
+            if self.sleep(None::<(&io::PipeReader, PollFlags)>, Some(sleep))? == Woken::Over {
+                return Ok(false);
+            }
+        }
+        while self.left(at) > Duration::ZERO {
+            std::hint::spin_loop();
+        }
+        Ok(true)
+    }
+
+    /// How long before `at` who waits for something else has to come back to be punctual.
+    pub(super) const fn ahead_of(at: Instant) -> Option<Instant> {
+        at.checked_sub(WAKE_UP)
+    }
+
+    /// Time until `at`, which is not before time 0.
+    fn left(&self, at: Instant) -> Duration {
+        at.saturating_since(self.clock.now()) + self.clock.before_zero()
+    }
+
     /// Whether the run is over or about to be, for who has no time to wait.
     pub(super) fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Relaxed)
@@ -65,10 +92,17 @@ impl Pace {
         socket: Option<(&Socket, PollFlags)>,
         until: Option<Instant>,
     ) -> io::Result<Woken> {
+        self.sleep(socket, until.map(|at| self.left(at)))
+    }
+
+    fn sleep<Socket: AsFd>(
+        &self,
+        socket: Option<(&Socket, PollFlags)>,
+        length: Option<Duration>,
+    ) -> io::Result<Woken> {
         let mut wanted = vec![PollFd::new(&*self.over, PollFlags::IN)];
         wanted.extend(socket.map(|(socket, flags)| PollFd::new(socket, flags)));
-        let time = until
-            .map(|at| timespec(at.saturating_since(self.clock.now()) + self.clock.before_zero()));
+        let time = length.map(timespec);
         match poll(&mut wanted, time.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -85,6 +119,20 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_punctual_is_not_early() {
+        let (over, stop) = io::pipe().unwrap();
+        let ending = Arc::new(AtomicBool::new(false));
+        let clock = Clock::ahead(Duration::from_millis(1));
+        let pace = Pace { clock, over: Arc::new(over), ending };
+        for at in [Instant::ZERO, Instant::ZERO + Duration::from_millis(2)] {
+            assert!(pace.punctually(at).unwrap());
+            assert!(clock.now() >= at && clock.before_zero() == Duration::ZERO);
+        }
+        drop(stop);
+        assert!(!pace.punctually(Instant::ZERO + Duration::from_secs(60)).unwrap());
+    }
 
     #[test]
     fn nothing_begins_before_time_0() {

@@ -99,8 +99,9 @@ pub(super) fn open(
         (Opening::Listens, Opening::Connects(sender.address))
     };
     let work = match &flow.traffic {
-        Traffic::Bulk { duration, .. } => {
-            Work { stop: duration.map(|duration| start + duration), ..Work::default() }
+        Traffic::Bulk { duration, write, .. } => {
+            let stop = duration.map(|duration| start + duration);
+            Work { stop, write: *write, ..Work::default() }
         }
         Traffic::File { size, writes, .. } => {
             let writes = writes.iter().map(|&after| start + after).collect();
@@ -168,7 +169,7 @@ impl Opening {
             }
             return Ok(None);
         };
-        if !pace.until(start).map_err(failed("waiting"))? {
+        if !pace.punctually(start).map_err(failed("waiting"))? {
             return Ok(None);
         }
         match connect(&socket, &to) {
@@ -189,8 +190,9 @@ impl Opening {
 /// What the application writes.
 #[derive(Default)]
 struct Work {
-    /// Nothing more from then on.
+    /// Nothing more from then on, but for the rest of a write of so many bytes.
     stop: Option<Instant>,
+    write: Option<u64>,
     /// So many bytes.
     size: Option<u64>,
     /// An equal part of them at each of these times, the last with what is left; empty: at once.
@@ -262,11 +264,17 @@ impl<'a> Sender<'a> {
 
     /// False: the run is over.
     fn write(&mut self, work: &Work) -> Result<bool, Failure> {
-        let (stop, size) = (work.stop, work.size.unwrap_or(u64::MAX));
+        let (mut stop, mut size) = (work.stop, work.size.unwrap_or(u64::MAX));
         while self.written < size {
             let now = self.pace.clock.now();
             if stop.is_some_and(|stop| now >= stop) {
-                break;
+                let Some(end) =
+                    work.write.and_then(|write| self.written.checked_next_multiple_of(write))
+                else {
+                    break;
+                };
+                (stop, size) = (None, end);
+                continue;
             }
             let (due, next) = work.due(now);
             if let Some(next) = next.filter(|_| self.written >= due) {
@@ -277,7 +285,7 @@ impl<'a> Sender<'a> {
                 self.poll_kernel()?;
                 continue;
             }
-            let room = (due - self.written).min(CHUNK.len() as u64) as usize;
+            let room = (due.min(size) - self.written).min(CHUNK.len() as u64) as usize;
             match send(&self.socket, &CHUNK[..room], SendFlags::NOSIGNAL) {
                 Ok(bytes) => self.written += bytes as u64,
                 Err(Errno::AGAIN | Errno::INTR) => {
@@ -504,7 +512,8 @@ mod tests {
     #[test]
     fn an_application_that_writes_at_times_has_an_equal_part_for_each() {
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        let work = Work { size: Some(100), writes: vec![at(10), at(20), at(20)], stop: None };
+        let work =
+            Work { size: Some(100), writes: vec![at(10), at(20), at(20)], ..Work::default() };
         assert_eq!(work.due(at(9)), (0, Some(at(10))));
         assert_eq!(work.due(at(10)), (33, Some(at(20))));
         assert_eq!(work.due(at(20)), (100, None));

@@ -45,6 +45,18 @@ pub(crate) static FLOW: Table = Table {
             )],
         },
         Group {
+            variants: &["bulk"],
+            rule: Rule::Each,
+            keys: &[Key::new(
+                "write_bytes",
+                count(Unit::Bytes, 1, 1 << 40),
+                Default::Absent("it ends within one"),
+                "Size of the application's writes, as `iperf -l` has it. Within `duration_s` it writes \
+                 whenever there is room, whatever their size; at the end of that time it completes \
+                 the one that it is in.",
+            )],
+        },
+        Group {
             variants: &["file"],
             rule: Rule::Each,
             keys: &[Key::new(

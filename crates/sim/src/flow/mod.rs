@@ -49,7 +49,9 @@ impl Flow {
             start: Instant::ZERO + config.start,
         };
         let flow = match &config.traffic {
-            Traffic::Bulk { tcp, duration } => TcpFlow::bulk(identity, tcp, seed, *duration),
+            Traffic::Bulk { tcp, duration, write } => {
+                TcpFlow::bulk(identity, tcp, seed, *duration, *write)
+            }
             Traffic::File { tcp, size, writes } => {
                 TcpFlow::file(identity, tcp, seed, *size, writes)
             }

@@ -17,8 +17,9 @@ use crate::goodput::Activities;
 /// What the application does.
 #[derive(Clone, Debug)]
 enum Work {
-    /// Writes until `stop`, or until the run ends.
-    Bulk { stop: Option<Instant> },
+    /// Writes until `stop`, or until the run ends; completes the write of so many bytes that it is
+    /// in then.
+    Bulk { stop: Option<Instant>, write: Option<u64> },
     /// Writes these bytes at these times, the earliest first.
     File { writes: VecDeque<(Instant, u64)> },
 }
@@ -27,7 +28,7 @@ impl Work {
     /// When it has something to do next.
     fn due(&self) -> Instant {
         let due = match self {
-            Self::Bulk { stop } => *stop,
+            Self::Bulk { stop, .. } => *stop,
             Self::File { writes } => writes.front().map(|&(at, _)| at),
         };
         due.unwrap_or(Instant::MAX)
@@ -75,10 +76,11 @@ impl TcpFlow {
         tcp: &TcpConfig,
         seed: u64,
         duration: Option<Duration>,
+        write: Option<u64>,
     ) -> Self {
         let stop = duration.map(|duration| identity.start + duration);
         let meter = TransferMeter::bulk(identity.start, duration);
-        Self::new(identity, tcp, seed, Work::Bulk { stop }, meter)
+        Self::new(identity, tcp, seed, Work::Bulk { stop, write }, meter)
     }
 
     /// `writes`: see [`airpath_scenario::Traffic::File`].
@@ -229,14 +231,17 @@ impl TcpFlow {
             }
             return;
         }
-        if let &Work::Bulk { stop: Some(stop) } = &self.work
+        if let &Work::Bulk { stop: Some(stop), write } = &self.work
             && now >= stop
         {
             self.stopped = true;
-            self.work = Work::Bulk { stop: None };
+            self.work = Work::Bulk { stop: None, write };
             if let Some(ends) = &mut self.ends {
                 self.meter.on_written(ends.sender.written());
-                ends.sender.close();
+                match write {
+                    None => ends.sender.close(),
+                    Some(bytes) => ends.sender.close_after_write(bytes),
+                }
             }
             self.meter.on_stop(now);
         }

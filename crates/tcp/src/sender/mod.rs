@@ -313,6 +313,15 @@ impl Sender {
         }
     }
 
+    /// Completes the write of so many bytes that the application is in, then closes.
+    pub(crate) fn close_after_write(&mut self, bytes: u64) {
+        if !self.closed {
+            let written = (self.written() - 1).checked_next_multiple_of(bytes);
+            self.offered = self.offered.min(written.map_or(u64::MAX, |end| end.saturating_add(1)));
+            self.end_stream();
+        }
+    }
+
     /// Closes after everything offered has been written.
     pub(crate) fn close_when_written(&mut self) {
         self.end_stream();

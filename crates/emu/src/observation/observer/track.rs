@@ -42,6 +42,8 @@ pub(super) struct Track {
     pub(super) events: Vec<Happened>,
     pub(super) exit: Option<SlowStartExit>,
     pub(super) timeouts: u64,
+    /// What the kernel had counted before (`tcpi_total_rto`): time-outs of the handshake.
+    timeouts_before: u64,
     pub(super) undos: u64,
     /// ssthresh of a reduction that may be taken back.
     reduced_to: Option<u32>,
@@ -99,6 +101,7 @@ impl Track {
             events: Vec::new(),
             exit: None,
             timeouts: 0,
+            timeouts_before: first.state.timeouts.into(),
             undos: 0,
             reduced_to: None,
             pending_ns: None,
@@ -117,6 +120,7 @@ impl Track {
             Kind::Begin => {
                 self.event(seen.time_ns, "established");
                 self.established = true;
+                self.timeouts_before = seen.state.timeouts.into();
                 // What a lost SYN does to ssthresh is gone with the first acknowledgement.
                 let state = State { ssthresh: None, ..seen.state };
                 self.settle(&Observation { state, ..seen.clone() });
@@ -126,11 +130,24 @@ impl Track {
                 self.change(seen, before, after);
             }
             Kind::Congestion { .. } => {}
-            Kind::Ack | Kind::Poll | Kind::End => self.settle(seen),
+            Kind::Poll => self.settle(seen),
+            Kind::Ack | Kind::End => {
+                self.catch_up(seen);
+                self.settle(seen);
+            }
         }
         (self.last, self.last_ns) = (seen.state, seen.time_ns);
         self.ended |= seen.kind == Kind::End;
         self.congestion = seen.congestion;
+    }
+
+    /// Time-outs that the kernel has counted and of which no record came: one may find no room.
+    fn catch_up(&mut self, seen: &Observation) {
+        let known = self.timeouts_before + self.timeouts;
+        let counted = u64::from(seen.state.timeouts);
+        for _ in known..if self.established { counted } else { 0 } {
+            self.change(seen, LOSS, LOSS);
+        }
     }
 
     /// What is seen now is what the acknowledgement before, if there was one, has left.
@@ -437,6 +454,29 @@ mod tests {
             [(1050, "established"), (1500, "slow_start_exit"), (1500, "recovery_start")]
         );
         assert_eq!((track.timeouts, track.undos), (0, 0));
+    }
+
+    #[test]
+    fn a_timeout_without_a_record_is_known_by_the_kernels_count() {
+        let at = |ms, kind, timeouts| {
+            let mut seen = seen(ms, kind, 10, Some(5));
+            seen.state.timeouts = timeouts;
+            seen
+        };
+        // The kernel counts a time-out after it has told of it.
+        let loss = Kind::Congestion { before: OPEN, after: LOSS };
+        let track = track(&[
+            at(1, Kind::Begin, 1),
+            at(5, Kind::Ack, 1),
+            at(300, loss, 1),
+            at(350, Kind::Ack, 2),
+            at(900, Kind::Ack, 3),
+            at(950, Kind::End, 3),
+        ]);
+        assert_eq!(track.timeouts, 2);
+        let of_timeouts: Vec<_> =
+            kinds(&track).into_iter().filter(|(_, kind)| kind.ends_with("timeout")).collect();
+        assert_eq!(of_timeouts, [(300, "retransmission_timeout"), (900, "retransmission_timeout")]);
     }
 
     #[test]

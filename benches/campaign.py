@@ -1,0 +1,109 @@
+"""What a campaign costs beside its runs: `.venv/bin/python benches/campaign.py`.
+
+Overhead is 1 - engine time / (workers x wall), with as many workers as cores, for runs of about
+50 ms and 5 ms of processor time; engine time is the processor time inside the simulator. Bounds:
+5 % and 20 %. Then 100,000 short runs: the memory of the client and the time of a query.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import airpath
+
+BOUNDS = {50: 0.05, 5: 0.20}
+ENGINE_S = 8.0
+"""Processor time of each measurement, about."""
+
+
+def definition(run_ms: int, cores: int) -> dict[str, Any]:
+    """Runs of about that processor time: the length is found by trying."""
+    base = {"scenario": "random-loss", "seeds": 1}
+    length = 1.0
+    for _ in range(3):
+        made = {**base, "set": [f"run.duration_s={length}"], "seeds": 40}
+        with tempfile.TemporaryDirectory() as folder:
+            done = airpath.sweep(made, out=Path(folder) / "out", workers=1).document
+        length *= run_ms / 1000 / (done["engine_s"] / done["simulated"])
+        length = float(f"{length:.3g}")
+    return {
+        "scenario": "random-loss",
+        "set": [f"run.duration_s={length}"],
+        "seeds": round(ENGINE_S * cores / (run_ms / 1000) / 4),
+        "vary": [
+            {
+                "key": "path.down.0.queue_packets",
+                "name": "queue",
+                "values": [20, 50, 100, 200],
+            }
+        ],
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    workers = arguments.workers
+    failed = False
+    engines = {"local": {}, "Dask": {"cluster": "local"}}
+    print(f"overhead of a campaign, {workers} workers of {os.cpu_count()} cores:")
+    for run_ms, bound in BOUNDS.items():
+        made = definition(run_ms, workers)
+        for name, engine in engines.items():
+            with tempfile.TemporaryDirectory() as folder:
+                done = airpath.sweep(made, out=Path(folder) / "out", workers=workers, **engine)
+            about = done.document
+            each = 1000 * about["engine_s"] / about["simulated"]
+            overhead = about["overhead"]
+            verdict = "below" if overhead < bound else "ABOVE"
+            failed |= overhead >= bound
+            print(
+                f"  {name:6} {about['simulated']:6} runs of {each:5.1f} ms: "
+                f"{100 * overhead:5.1f} %, {verdict} {100 * bound:.0f} %",
+                flush=True,
+            )
+    failed |= many(arguments.runs, workers)
+    return 1 if failed else 0
+
+
+def many(runs: int, workers: int) -> bool:
+    """Whether many short runs take more memory or time than they may."""
+    made = {
+        "scenario": "wire",
+        "set": ["run.duration_s=0.1"],
+        "seeds": runs // 100,
+        "vary": [
+            {"key": "path.down.0.queue_packets", "name": "queue", "values": list(range(20, 120))}
+        ],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        done = airpath.sweep(made, out=Path(folder) / "out", workers=workers)
+        wall_s = time.monotonic() - began
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        size = sum(file.stat().st_size for file in Path(done.place).rglob("*") if file.is_file())
+        began = time.monotonic()
+        answer = airpath.query(
+            "select queue, avg(goodput_mbps), count(*) from flows group by 1 order by 1",
+            done.place,
+        )
+        query_s = time.monotonic() - began
+    print(
+        f"{done.document['runs']} runs of {1000 * done.document['engine_s'] / runs:.2f} ms: "
+        f"{wall_s:.1f} s, client's memory {memory:.0f} MiB, {size / runs:.0f} bytes a run, "
+        f"query of {len(answer)} groups {query_s:.2f} s"
+    )
+    return memory >= 1000 or query_s >= 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

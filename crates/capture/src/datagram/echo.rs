@@ -1,0 +1,85 @@
+//! Pings by identifier and number (RFC 792, RFC 4443 4), and other messages of ICMP.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use airpath_base::{Instant, SparseHistogram};
+
+use super::report::EchoReport;
+use crate::distribution::Distribution;
+
+/// Requests whose reply is awaited; the oldest is given up for a further one.
+const MOST_WAITING: usize = 1024;
+
+/// What two ends say to each other in ICMP, with one identifier.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Echoes {
+    requests: u64,
+    replies: u64,
+    duplicates: u64,
+    unasked: u64,
+    /// Number, the end that asked, when, and whether it was answered.
+    waiting: VecDeque<(u16, usize, Instant, bool)>,
+    rtt: SparseHistogram,
+    messages: BTreeMap<&'static str, u64>,
+}
+
+impl Echoes {
+    /// A message of an end; `body` begins with its type.
+    pub(crate) fn on_message(&mut self, now: Instant, from: usize, v4: bool, body: &[u8]) {
+        let &[kind, code, ..] = body else { return };
+        let number = || Some(u16::from_be_bytes([*body.get(6)?, *body.get(7)?]));
+        match (v4, kind) {
+            (true, 8) | (false, 128) => {
+                self.requests += 1;
+                let Some(number) = number() else { return };
+                if self.waiting.len() == MOST_WAITING {
+                    self.waiting.pop_front();
+                }
+                self.waiting.push_back((number, from, now, false));
+            }
+            (true, 0) | (false, 129) => {
+                let Some(number) = number() else { return };
+                // Numbers begin anew after 65535: the newest request is meant.
+                let asked = self.waiting.iter_mut().rev();
+                let asked = asked.into_iter().find(|one| (one.0, one.1) == (number, 1 - from));
+                match asked {
+                    None => self.unasked += 1,
+                    Some((.., true)) => self.duplicates += 1,
+                    Some((_, _, at, answered)) => {
+                        *answered = true;
+                        self.replies += 1;
+                        self.rtt.record(now.saturating_since(*at));
+                    }
+                }
+            }
+            _ => *self.messages.entry(name(v4, kind, code)).or_default() += 1,
+        }
+    }
+
+    pub(crate) fn report(&self) -> EchoReport {
+        EchoReport {
+            requests: self.requests,
+            replies: self.replies,
+            duplicates: self.duplicates,
+            unasked: self.unasked,
+            unanswered: self.requests - self.replies,
+            rtt_ms: Distribution::of(&self.rtt),
+            messages: self.messages.clone(),
+        }
+    }
+}
+
+/// RFC 792, RFC 1191 4, RFC 4443 3, RFC 4861 4.
+fn name(v4: bool, kind: u8, code: u8) -> &'static str {
+    match (v4, kind, code) {
+        (true, 3, 4) => "fragmentation-needed",
+        (false, 2, _) => "packet-too-big",
+        (true, 3, 3) | (false, 1, 4) => "port-unreachable",
+        (true, 3, _) | (false, 1, _) => "destination-unreachable",
+        (true, 11, _) | (false, 3, _) => "time-exceeded",
+        (true, 12, _) | (false, 4, _) => "parameter-problem",
+        (true, 5, _) | (false, 137, _) => "redirect",
+        (false, 133..=136, _) => "neighbour-discovery",
+        _ => "other",
+    }
+}

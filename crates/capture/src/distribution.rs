@@ -1,0 +1,36 @@
+//! Samples of a time, in a few numbers.
+
+use airpath_base::{Duration, SparseHistogram};
+use serde::Serialize;
+
+/// Samples of a time, in milliseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Distribution {
+    /// How many.
+    pub count: u64,
+    /// Smallest.
+    pub min: f64,
+    /// Their sum over their number.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95 % are not above.
+    pub p95: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Distribution {
+    /// `None` without samples.
+    pub(crate) fn of(samples: &SparseHistogram) -> Option<Self> {
+        let millis = |duration: Option<Duration>| duration.map(Duration::as_millis_f64);
+        Some(Self {
+            count: samples.count(),
+            min: millis(samples.min())?,
+            mean: millis(samples.mean())?,
+            p50: millis(samples.quantile(0.5))?,
+            p95: millis(samples.quantile(0.95))?,
+            max: millis(samples.max())?,
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! Who looks at a run besides its tables: what the path could have carried, and what passed the ends.
+
+use airpath_base::{Direction, Instant, Packet};
+use airpath_network::{Hop, Network};
+
+use crate::goodput::Goodputs;
+
+/// A packet at one end of the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passage {
+    /// When.
+    pub at: Instant,
+    /// At the server, or else at the flow's UE.
+    pub at_server: bool,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// As it was sent, or as it arrived.
+    pub packet: Packet,
+}
+
+/// They cost nothing where there are none.
+#[derive(Default)]
+pub(crate) struct Observers<'a> {
+    /// What the path could have carried, where somebody accounts for it.
+    pub(crate) goodputs: Option<Goodputs>,
+    /// Who sees packets at the ends.
+    pub(crate) on_packet: Option<&'a mut dyn FnMut(&Passage)>,
+}
+
+impl Observers<'_> {
+    /// A packet has reached an endpoint.
+    pub(crate) fn on_arrival(&mut self, now: Instant, direction: Direction, packet: &Packet) {
+        if let Some(goodputs) = &mut self.goodputs {
+            goodputs.on_arrival(direction, packet);
+        }
+        if let Some(on_packet) = &mut self.on_packet {
+            let at_server = direction == Direction::Uplink;
+            on_packet(&Passage { at: now, at_server, direction, packet: *packet });
+        }
+    }
+
+    /// Something has happened to a flow, and it has sent what it had to send.
+    pub(crate) fn follow(
+        &mut self,
+        now: Instant,
+        flow: usize,
+        is_measured: bool,
+        network: &mut Network,
+    ) {
+        if let Some(goodputs) = &mut self.goodputs {
+            goodputs.follow(now, flow, is_measured, network);
+        }
+        if let Some(on_packet) = &mut self.on_packet {
+            network.take_entered(&mut |hop, packet| {
+                let (at_server, direction) = match hop {
+                    Hop::FromServer => (true, Direction::Downlink),
+                    Hop::FromUe => (false, Direction::Uplink),
+                    // What a proxy sends is at no end.
+                    _ => return,
+                };
+                on_packet(&Passage { at: now, at_server, direction, packet: *packet });
+            });
+        }
+    }
+}

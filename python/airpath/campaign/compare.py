@@ -1,0 +1,109 @@
+"""Two campaigns, or two variants of one, cell by cell and seed by seed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from airpath.campaign.results import Campaign, open_campaign
+from airpath.campaign.summaries import values
+from airpath.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FIGURES = ("flows.goodput_mbps", "flows.rtt_ms_p95", "pings.rtt_ms_p95", "runs.jain_index_down")
+"""What is compared where nothing is named."""
+
+
+def compare(
+    before: Campaign | str | os.PathLike[str],
+    after: Campaign | str | os.PathLike[str],
+    figures: Sequence[str] = (),
+    axis: str | None = None,
+    values_of_axis: tuple[str, str] | None = None,
+    *,
+    pairs: bool = True,
+) -> pl.DataFrame:
+    """Compare two campaigns, or with ``axis`` two of its values within them.
+
+    Cells that both have are compared, with the seeds that both have as pairs. Columns: the
+    scenario and what was varied, ``figure``, ``of``, ``pairs``, ``before``, ``after``, ``change``
+    with ``low`` and ``high`` (95 %), ``change_percent``, ``effect`` and ``p``.
+    ``pairs=False`` compares the samples as if they were independent (Welch).
+    """
+    import polars as pl
+
+    from airpath.analysis.intervals import paired, unpaired
+
+    first = before if isinstance(before, Campaign) else open_campaign(before)
+    second = after if isinstance(after, Campaign) else open_campaign(after)
+    common = [name for name in first.cell_columns if name in second.cell_columns]
+    if axis is not None:
+        if axis not in common:
+            raise InputError(f"`{axis}` was not varied\n  there are: {', '.join(common)}")
+        common = [name for name in common if name != axis]
+    rows = []
+    for figure in figures or _there(first, second):
+        left, right = values(first, figure), values(second, figure)
+        if axis is not None:
+            one, other = values_of_axis or _two(left, axis)
+            left, right = _only(left, axis, one), _only(right, axis, other)
+        keys = [*common, "of"]
+        means = [
+            side.group_by([*keys, "seed"], maintain_order=True).agg(pl.col("value").mean())
+            for side in (left, right)
+        ]
+        joined = means[0].join(means[1], on=[*keys, "seed"], suffix="_after", nulls_equal=True)
+        for names, some in joined.sort("seed").group_by(keys, maintain_order=True):
+            told = (paired if pairs else unpaired)(
+                some["value"].to_list(), some["value_after"].to_list()
+            )
+            percent = 100 * told.change / told.before if told.before else None
+            rows.append(
+                [*names[:-1], figure, names[-1], len(some), told.before, told.after, told.change,
+                 told.low, told.high, percent, told.effect, told.p]
+            )  # fmt: skip
+    if not rows:
+        raise InputError("the two have no cell, figure and seed in common")
+    numbers = ["before", "after", "change", "low", "high", "change_percent", "effect", "p"]
+    schema: dict[str, pl.DataType | type[pl.DataType]] = {
+        **{name: left.schema[name] for name in common}, "figure": pl.String, "of": pl.String,
+        "pairs": pl.Int64, **dict.fromkeys(numbers, pl.Float64),
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row").sort(
+        ["figure", "of", *common], maintain_order=True
+    )
+
+
+def _there(first: Campaign, second: Campaign) -> list[str]:
+    """Figures that both have."""
+    found = []
+    for figure in FIGURES:
+        table = figure.partition(".")[0]
+        if table not in first.files or table not in second.files:
+            continue
+        if not values(first, figure).is_empty() and not values(second, figure).is_empty():
+            found.append(figure)
+    return found
+
+
+def _two(frame: pl.DataFrame, axis: str) -> tuple[str, str]:
+    found = [str(value) for value in frame[axis].unique(maintain_order=True)]
+    if len(found) != 2:
+        raise InputError(
+            f"`{axis}` has {len(found)} values: {', '.join(found)}\n"
+            f"  name two of them: --axis {axis}=A,B"
+        )
+    return found[0], found[1]
+
+
+def _only(frame: pl.DataFrame, axis: str, value: str) -> pl.DataFrame:
+    import polars as pl
+
+    some = frame.filter(pl.col(axis).cast(pl.String) == value)
+    if some.is_empty():
+        found = [str(each) for each in frame[axis].unique(maintain_order=True)]
+        raise InputError(f"`{axis}` has no value {value}\n  there are: {', '.join(found)}")
+    return some

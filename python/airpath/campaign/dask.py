@@ -1,0 +1,180 @@
+"""The engine of a Dask cluster: the same batches, on workers of ``dask.distributed``.
+
+A worker that dies takes its batches with it; the scheduler hands them to another one. The scheduler
+sees a batch of some seconds, never a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import CancelledError
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from airpath.campaign import work
+from airpath.campaign.local import Outcome
+from airpath.campaign.sampling import missing
+from airpath.campaign.work import Batch
+from airpath.errors import AirpathError, InputError
+
+CLUSTERS = ("local", "slurm")
+_GONE_AFTER_S = 10.0
+_CONNECT_S = 10.0
+_NO_WORKER_S = 60.0
+_RESULT_S = 5.0
+_AGAIN_S = 0.1
+_WAIT_FOR_WORKERS_S = 600.0
+
+
+class DaskEngine:
+    """Runs batches on the workers of a scheduler."""
+
+    def __init__(self, client: Any, closes: tuple[Any, ...] = ()) -> None:
+        self._client = client
+        self._closes = closes
+        self._ended: SimpleQueue[tuple[Batch, Any]] = SimpleQueue()
+        self._futures: set[Any] = set()
+        self._lost_at: float | None = None
+        self.slots = self._wait_for_workers()
+        """Threads of all workers."""
+
+    def submit(self, batch: Batch) -> None:
+        """Hand a batch over."""
+        # Not pure: a batch that is sent again is run again.
+        future = self._client.submit(work.simulate, batch, pure=False)
+        self._futures.add(future)
+        future.add_done_callback(lambda ended: self._ended.put((batch, ended)))
+
+    def next(self) -> Outcome:
+        """Wait for a batch to end. Raises ``AirpathError`` if the scheduler has gone."""
+        while True:
+            try:
+                batch, future = self._ended.get(timeout=0.2)
+            except Empty:
+                self._check()
+            else:
+                return self._outcome(batch, future)
+
+    def ended(self) -> list[Outcome]:
+        """Batches that have ended and were not asked for."""
+        found = []
+        while not self._ended.empty():
+            batch, future = self._ended.get()
+            if future.status == "finished":
+                found.append(self._outcome(batch, future))
+        return found
+
+    def close(self) -> None:
+        """Cancel what is at work, and end a cluster that this process began."""
+        if self._client.status == "running":
+            self._client.cancel(list(self._futures), force=True)
+        for one in self._closes:
+            one.close()
+
+    def _outcome(self, batch: Batch, future: Any) -> Outcome:
+        from distributed.comm import CommClosedError
+
+        self._futures.discard(future)
+        deadline = time.monotonic() + _GONE_AFTER_S
+        outcome: Any = None
+        while outcome is None:
+            try:
+                outcome = future.result(timeout=_RESULT_S)
+            except TimeoutError:
+                # Its worker died before it handed the result over: another one makes it again.
+                self._check()
+            except (CancelledError, asyncio.CancelledError, CommClosedError) as error:
+                # Either the scheduler has gone, or what lies between died at this moment.
+                self._check()
+                if time.monotonic() > deadline:
+                    outcome = error
+                time.sleep(_AGAIN_S)
+            except Exception as error:
+                outcome = error
+        future.release()
+        return batch, outcome
+
+    def _check(self) -> None:
+        if self._client.status == "closed":
+            raise self._gone()
+        running = self._client.status == "running"
+        if running and self._client.scheduler_info(n_workers=-1)["workers"]:
+            self._lost_at = None
+            return
+        self._lost_at = self._lost_at or time.monotonic()
+        waited = time.monotonic() - self._lost_at
+        if running and waited > _NO_WORKER_S:
+            raise AirpathError(f"no worker is left at {self._client.scheduler.address}")
+        if not running and waited > _GONE_AFTER_S:
+            raise self._gone()
+
+    def _gone(self) -> AirpathError:
+        return AirpathError(f"the scheduler at {self._client.scheduler.address} has gone")
+
+    def _wait_for_workers(self) -> int:
+        try:
+            self._client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS_S)
+        except TimeoutError:
+            raise AirpathError(f"no worker came within {_WAIT_FOR_WORKERS_S:.0f} s") from None
+        return sum(self._client.nthreads().values())
+
+
+def at(address: Any) -> DaskEngine:
+    """Open a scheduler by its address; a cluster or a client of Dask will do too."""
+    distributed = _distributed("--scheduler")
+    if isinstance(address, distributed.Client):
+        return DaskEngine(address)
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise AirpathError(f"no scheduler at {address}: {error}") from None
+    except ValueError as error:
+        raise InputError(f"{address} is no address of a scheduler: {error}") from None
+    return DaskEngine(client, (client,))
+
+
+def cluster(kind: str, workers: int) -> DaskEngine:
+    """Begin a cluster with workers of one thread each: processes of this machine, or Slurm jobs.
+
+    What a job of Slurm asks for is in Dask's own configuration (``jobqueue.slurm``).
+    """
+    distributed = _distributed(f"--cluster {kind}")
+    if kind == "local":
+        made = distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None
+        )
+    elif kind == "slurm":
+        made = _slurm(workers)
+    else:
+        raise InputError(f"no cluster '{kind}'; there are {', '.join(CLUSTERS)}")
+    client = distributed.Client(made, set_as_default=False)
+    return DaskEngine(client, (client, made))
+
+
+def _slurm(workers: int) -> Any:
+    import dask
+
+    try:
+        from dask_jobqueue import SLURMCluster
+    except ModuleNotFoundError:
+        raise missing("dask_jobqueue", "--cluster slurm") from None
+    ours = {"cores": 1, "processes": 1, "memory": "1 GiB"}
+    wanted = {
+        key: value for key, value in ours.items()
+        if dask.config.get(f"jobqueue.slurm.{key}", None) is None
+    }  # fmt: skip
+    try:
+        made = SLURMCluster(**wanted)
+        made.scale(jobs=workers)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise AirpathError(f"cannot begin workers by Slurm: {error}") from None
+    return made
+
+
+def _distributed(what: str) -> Any:
+    try:
+        import distributed
+    except ModuleNotFoundError:
+        raise missing("distributed", what) from None
+    return distributed

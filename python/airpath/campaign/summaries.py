@@ -1,0 +1,87 @@
+"""Figures of a campaign's cells: means and intervals over their seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airpath.campaign.figures import FigureName, parse_figure
+from airpath.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from airpath.campaign.results import Campaign
+
+
+def values(campaign: Campaign, figure: str | FigureName) -> pl.DataFrame:
+    """Every value of a figure: ``run``, ``cell``, ``scenario``, ``seed``, axes, ``of``, ``value``.
+
+    ``of`` is the flow or link that it is of. Values that are null are left out. Raises
+    ``InputError`` for a column or a name that is not there.
+    """
+    import polars as pl
+
+    name = parse_figure(figure) if isinstance(figure, str) else figure
+    if name.table not in campaign.files:
+        raise InputError(f"the campaign has no rows in {name.table}")
+    table = campaign.table(name.table)
+    if name.column not in table.columns or not table.schema[name.column].is_numeric():
+        figures = [c for c, kind in table.schema.items() if kind.is_numeric()]
+        raise InputError(
+            f"{name.table} has no figure `{name.column}`\n  there are: {', '.join(figures)}"
+        )
+    owner = pl.col(name.owner) if name.owner else pl.lit("")
+    ahead = ["run", "cell", "scenario", "seed", *campaign.axes]
+    value = pl.col(name.column).cast(pl.Float64)
+    found = table.select(*ahead, owner.alias("of"), value.alias("value"))
+    if name.of is not None:
+        names = found["of"].unique().sort().to_list()
+        if name.of not in names:
+            raise InputError(
+                f"{name.table} has nothing named '{name.of}'\n  there are: {', '.join(names)}"
+            )
+        found = found.filter(pl.col("of") == name.of)
+    return found.drop_nulls("value")
+
+
+def summarise(
+    campaign: Campaign, figure: str | FigureName, by: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """Mean and 95 % interval of a figure for each cell, or for each value of ``by``.
+
+    What is not in ``by`` is averaged over: first over the cells of a seed, because these share
+    their randomness, and then over seeds, from which the interval is.
+    """
+    import polars as pl
+
+    from airpath.analysis.intervals import interval
+
+    groups = campaign.cell_columns if by is None else list(by)
+    unknown = [name for name in groups if name not in campaign.cell_columns]
+    if unknown:
+        raise InputError(
+            f"`{unknown[0]}` was not varied\n  there are: {', '.join(campaign.cell_columns)}"
+        )
+    found = values(campaign, figure)
+    # A seed that lacks some of a group's cells would be another mean.
+    each = (
+        found.group_by([*groups, "of", "seed"], maintain_order=True)
+        .agg(pl.col("value").mean(), pl.len().alias("cells"))
+        .with_columns(pl.col("cells").max().over([*groups, "of"]).alias("most"))
+        .filter(pl.col("cells") == pl.col("most"))
+        .sort("seed")
+    )
+    rows = []
+    for keys, some in each.group_by([*groups, "of"], maintain_order=True):
+        bounds = interval(some["value"].to_numpy())
+        rows.append([*keys, len(some), bounds.mean, bounds.low, bounds.high])
+    schema: dict[str, Any] = {
+        **{name: found.schema[name] for name in groups}, "of": pl.String, "n": pl.Int64,
+        "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    }  # fmt: skip
+    order = found.group_by([*groups, "of"], maintain_order=True).agg(pl.col("run").min())
+    made = pl.DataFrame(rows, schema=schema, orient="row")
+    return (
+        made.join(order, on=[*groups, "of"], how="left", nulls_equal=True).sort("run").drop("run")
+    )

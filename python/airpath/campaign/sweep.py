@@ -1,0 +1,505 @@
+"""Run a campaign: check it, estimate it, simulate what is not there yet, keep it."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airpath.campaign import definition as definitions
+from airpath.campaign import plan as plans
+from airpath.campaign import work
+from airpath.campaign.batches import Batches
+from airpath.campaign.definition import EXPLAIN, Definition, Until
+from airpath.campaign.figures import parse_figure
+from airpath.campaign.local import LocalEngine, Outcome
+from airpath.campaign.partitions import Frames, Partitions
+from airpath.campaign.plan import Plan
+from airpath.campaign.results import Campaign, open_campaign
+from airpath.campaign.store import Store, open_store
+from airpath.campaign.work import Batch, Done, OtherCoreError
+from airpath.drivers.stopping import deferred
+from airpath.errors import AirpathError, InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Told = Callable[[str], None]
+"""Takes a line about what happens."""
+Progress = Callable[[float], None]
+"""Takes the share of the runs that are done."""
+
+_SAMPLE = 8
+_AHEAD = 2
+"""Batches for each worker that are handed over at a time: one at work, one that waits for it."""
+_SPACE = 1.2
+"""How much more space than estimated there has to be."""
+
+
+class Engine(Protocol):
+    """What simulates batches."""
+
+    slots: int
+
+    def submit(self, batch: Batch) -> None:
+        """Hand a batch over."""
+
+    def next(self) -> Outcome:
+        """Wait for a batch to end."""
+
+    def ended(self) -> list[Outcome]:
+        """Batches that have ended and were not asked for."""
+
+    def close(self) -> None:
+        """Stop what is at work."""
+
+
+class InterruptedCampaignError(AirpathError):
+    """Ctrl-C; what was done is kept."""
+
+    exit_code = 130
+
+
+@dataclass
+class Estimate:
+    """What a campaign will take, from a sample of its runs."""
+
+    runs: int
+    cells: int
+    waiting: int
+    """Runs that are still to be simulated."""
+    sample: int
+    run_s: float
+    """Processor time of a run."""
+    run_bytes: float
+    workers: int
+
+    def sentence(self) -> str:
+        """For people."""
+        from airpath.base.text import digits, plural, size
+
+        there = self.runs - self.waiting
+        told = f"{plural(self.runs, 'run')} of {plural(self.cells, 'cell')}"
+        if there:
+            told += f", {there} of them there"
+        if self.sample == 0:
+            return told
+        left = self.waiting * self.run_s
+        return (
+            f"{told}; a run takes {digits(self.run_s * 1000)} ms (mean of {self.sample}), all "
+            f"{_duration(left)} of processor time, with {plural(self.workers, 'worker')} about "
+            f"{_duration(left / self.workers)}; about {size(self.runs * self.run_bytes)}"
+        )
+
+
+@dataclass
+class Tally:
+    """What was spent."""
+
+    engine_s: float = 0.0
+    wall_s: float = 0.0
+    simulated: int = 0
+    workers: int = 0
+    costs: list[float] = field(default_factory=list)
+
+    @property
+    def overhead(self) -> float | None:
+        """1 - engine time / (workers × wall)."""
+        whole = self.workers * self.wall_s
+        return 1 - self.engine_s / whole if whole > 0 and self.simulated else None
+
+
+def sweep(
+    campaign: str | os.PathLike[str] | Mapping[str, Any] | Definition,
+    out: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    scheduler: Any = None,
+    cluster: str | None = None,
+    resume: bool = False,
+    until: Until | None = None,
+    explain: str | None = None,
+    retry_failed: bool = False,
+    progress: Progress | None = None,
+    tell: Told | None = None,
+) -> Campaign:
+    """Run a campaign: a file, a shipped one by its name, or a mapping with the keys of a file.
+
+    ``out`` is a folder or a URL (default: ``campaigns/NAME``). ``workers`` threads of this machine
+    simulate; or else those of a Dask ``scheduler`` (an address, a cluster or a client), or of a
+    ``cluster`` that is begun for it: "local" or "slurm". The results do not depend on which.
+    With ``resume`` what ``out`` has already is not simulated again.
+
+    Raises ``InputError`` for a campaign that cannot be run, before anything is run.
+
+    ::
+
+        windows = {"key": "flow.0.window_bytes", "values": [20_000, 40_000]}
+        campaign = airpath.sweep({"scenario": "wire", "seeds": 2, "vary": [windows]}, out="windows")
+        campaign.flows.select("flow.0.window_bytes", "seed", "goodput_mbps")
+    """
+    made = campaign if isinstance(campaign, Definition) else definitions.load(campaign)
+    if until is not None:
+        made = dataclasses.replace(made, until=until)
+    if explain is not None:
+        if explain not in EXPLAIN:
+            raise InputError(f'explain is "{explain}"; allowed: {", ".join(EXPLAIN)}')
+        made = dataclasses.replace(made, explain=explain)
+    place = Path("campaigns") / made.name if out is None else out
+    number = check_engine(workers, scheduler, cluster)
+    plan = plans.make(made, os.cpu_count() or 1)
+    store = open_store(place)
+    _refuse(store, resume)
+    store.lock()
+    try:
+        engine = begin(number, scheduler, cluster)
+        try:
+            run = _Sweep(
+                plan, store, engine, progress or (lambda _: None), tell or (lambda _: None)
+            )
+            run.go(retry_failed)
+        finally:
+            engine.close()
+    finally:
+        store.unlock()
+    return open_campaign(place)
+
+
+def estimate(campaign: Definition, workers: int | None = None) -> Estimate:
+    """Check a campaign and estimate it from a sample of its runs; nothing is written."""
+    plan = plans.make(campaign, os.cpu_count() or 1)
+    number = workers or os.cpu_count() or 1
+    engine = LocalEngine(min(number, _SAMPLE))
+    try:
+        batches = Batches(plan, "off", 1)
+        spent, amounts = [], []
+        chosen = _spread(list(range(plan.runs)))
+        for run in chosen:
+            engine.submit(batches.of([plan.run(run)]))
+        for _ in chosen:
+            _, outcome = engine.next()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            spent.append(outcome.engine_s)
+            amounts.append(_amount(work.unpack(outcome.packed)))
+    finally:
+        engine.close()
+    mean, amount = sum(spent) / len(spent), sum(amounts) / len(amounts)
+    return Estimate(plan.runs, len(plan.cells), plan.runs, len(chosen), mean, amount, number)
+
+
+def check_engine(workers: int | None, scheduler: Any, cluster: str | None) -> int:
+    """How many workers are wanted. Raises ``InputError`` for what does not go together."""
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int)):
+        raise InputError(f"workers is a whole number, not {workers!r}")
+    if workers is not None and workers < 1:
+        raise InputError("workers must be at least 1")
+    if scheduler is not None and cluster is not None:
+        raise InputError("either a scheduler or a cluster: a cluster brings its own scheduler")
+    if scheduler is not None and workers is not None:
+        raise InputError("the scheduler knows its workers: their number is not given")
+    if cluster is not None and workers is None:
+        raise InputError("how many workers is the cluster to have? --workers says so")
+    return workers or os.cpu_count() or 1
+
+
+def begin(workers: int, scheduler: Any, cluster: str | None) -> Engine:
+    """Begin the engine that was asked for."""
+    if scheduler is None and cluster is None:
+        return LocalEngine(workers)
+    from airpath.campaign import dask
+
+    return dask.at(scheduler) if cluster is None else dask.cluster(cluster, workers)
+
+
+class _Sweep:
+    """One campaign on one engine."""
+
+    def __init__(
+        self, plan: Plan, store: Store, engine: Engine, progress: Progress, tell: Told
+    ) -> None:
+        self.plan, self.store, self.engine = plan, store, engine
+        self.progress, self.tell = progress, tell
+        self.definition = plan.definition
+        until = self.definition.until
+        self.figures = None if until is None else _Figures(plan, until)
+        self.kept = Partitions(
+            store, plan, self.definition.explain, None if until is None else self.figures
+        )
+        self.batches = Batches(plan, self.definition.explain, engine.slots)
+        self.tally = Tally(workers=engine.slots)
+        self.at_work = 0
+        self.alone: Batch | None = None
+        """The suspect that runs with nothing beside it."""
+
+    def go(self, retry_failed: bool) -> None:
+        """Do it all."""
+        began = datetime.datetime.now(datetime.timezone.utc)
+        for name in self.kept.recover(retry_failed=retry_failed):
+            self.tell(f"{self.store.place}/{name} is damaged: what it had is simulated again")
+        self._describe(began, complete=False)
+        try:
+            self._rounds()
+        except (KeyboardInterrupt, SystemExit):
+            with deferred():
+                self._take_ended()
+                self._describe(began, complete=False)
+            raise InterruptedCampaignError(self._kept_sentence("interrupted")) from None
+        except AirpathError as error:
+            if isinstance(error, OtherCoreError):
+                raise
+            with deferred():
+                self._take_ended()
+            raise type(error)(self._kept_sentence(str(error))) from None
+        with deferred():
+            self.kept.finish()
+            self._describe(began, complete=True)
+
+    def _rounds(self) -> None:
+        asked, sampled = 0, False
+        while True:
+            todo = self.kept.wanted(range(asked, self.plan.runs))
+            asked = self.plan.runs
+            began = time.monotonic()
+            if not sampled:
+                todo = self._sample(todo)
+                sampled = True
+            self.batches.add(todo)
+            self._drive()
+            self.tally.wall_s += time.monotonic() - began
+            more = [] if self.figures is None else self.figures.wanting()
+            if not more:
+                return
+            self.plan.add(more)
+            self.tell(f"{len(more)} cells want more seeds: {self.plan.runs} runs in all")
+
+    def _sample(self, todo: list[plans.Numbered]) -> list[plans.Numbered]:
+        """Simulate a few runs from all over the campaign, and say what the rest will take."""
+        chosen = [todo[index] for index in _spread(list(range(len(todo))))]
+        amounts: list[float] = []
+        for run in chosen:
+            self._submit(self.batches.of([run]))
+        while self.at_work:
+            done = self._take(*self.engine.next())
+            if done is not None:
+                amounts.append(_amount(work.unpack(done.packed)))
+        costs = self.tally.costs
+        about = Estimate(
+            self.plan.runs, len(self.plan.cells), len(todo), len(costs),
+            sum(costs) / len(costs) if costs else 0.0,
+            sum(amounts) / len(amounts) if amounts else 0.0, self.engine.slots,
+        )  # fmt: skip
+        self.tell(about.sentence())
+        free = self.store.free_bytes()
+        needed = len(todo) * about.run_bytes * _SPACE
+        if free is not None and needed > free:
+            from airpath.base.text import size
+
+            raise AirpathError(
+                f"{self.store.place} has {size(free)} of space left, the campaign needs about "
+                f"{size(needed)}"
+            )
+        picked = {run.number for run in chosen}
+        return [run for run in todo if run.number not in picked]
+
+    def _drive(self) -> None:
+        while True:
+            while self.at_work < self.engine.slots * _AHEAD:
+                batch = self.batches.next()
+                if batch is None:
+                    break
+                self._submit(batch)
+            if not self.at_work:
+                # With nothing else at work a run that brings its worker down takes no other along.
+                self.alone = self.batches.next_suspect()
+                if self.alone is None:
+                    return
+                self._submit(self.alone)
+            self._take(*self.engine.next())
+
+    def _submit(self, batch: Batch) -> None:
+        self.engine.submit(batch)
+        self.at_work += 1
+
+    def _take(self, batch: Batch, outcome: Done | BaseException) -> Done | None:
+        """Keep what a batch came to."""
+        self.at_work -= 1
+        if isinstance(outcome, OtherCoreError | InputError | MemoryError):
+            raise outcome
+        if isinstance(outcome, BaseException):
+            self._failed(batch, outcome)
+            return None
+        self.kept.accept(outcome.packed)
+        self.batches.learn(batch, outcome)
+        self.tally.engine_s += outcome.engine_s
+        self.tally.simulated += len(batch.numbers)
+        self.tally.costs.append(outcome.engine_s / max(1, len(batch.numbers)))
+        self.progress(len(self.kept.done) / self.plan.runs)
+        return outcome
+
+    def _failed(self, batch: Batch, error: BaseException) -> None:
+        """A batch that brought its worker down: its runs are tried alone before they are failed."""
+        if batch is not self.alone:
+            self.batches.suspect(batch)
+            return
+        number = batch.numbers[0]
+        told = f"{type(error).__name__}: {error}".strip()
+        rows = work.with_keys(work.failed_rows({number: told}), batch)
+        self.kept.accept(work.pack({"runs": rows}))
+
+    def _take_ended(self) -> None:
+        """Keep what has ended since."""
+        try:
+            for batch, outcome in self.engine.ended():
+                if isinstance(outcome, Done):
+                    self._take(batch, outcome)
+        except AirpathError as error:
+            self.tell(str(error))
+
+    def _kept_sentence(self, why: str) -> str:
+        return (
+            f"{why}; {len(self.kept.done)} of {self.plan.runs} runs are kept in "
+            f"{self.store.place}: go on with --resume"
+        )
+
+    def _describe(self, began: datetime.datetime, *, complete: bool) -> None:
+        """Write what the campaign is, and what it took."""
+        from airpath.runs.provenance import command_line
+
+        about = self.definition
+        until = about.until
+        document = {
+            "name": about.name,
+            "title": about.title,
+            "file": about.file,
+            "text": about.text,
+            "scenarios": [base.name for base in about.bases],
+            "axes": self.plan.axes,
+            "sampling": about.sampling,
+            "samples": about.samples,
+            "sampling_seed": about.sampling_seed,
+            "seeds": len(about.seeds),
+            "until": None if until is None else dataclasses.asdict(until),
+            "explain": about.explain,
+            "cells": len(self.plan.cells),
+            "runs": self.plan.runs,
+            "done": len(self.kept.done),
+            "failed": len(self.kept.failed),
+            "complete": complete,
+            "version": self.plan.version,
+            "core_sha256": self.plan.core,
+            "command": command_line(),
+            "started": began.isoformat(timespec="seconds"),
+            "workers": self.engine.slots,
+            "simulated": self.tally.simulated,
+            "recovered": self.kept.recovered,
+            "engine_s": round(self.tally.engine_s, 3),
+            "wall_s": round(self.tally.wall_s, 3),
+            "overhead": self.tally.overhead,
+        }
+        self.store.write("campaign.json", (json.dumps(document, indent=1) + "\n").encode())
+
+
+class _Figures:
+    """The figure that decides how many seeds a cell gets."""
+
+    def __init__(self, plan: Plan, until: Until) -> None:
+        self._plan, self._until = plan, until
+        self._figure = parse_figure(until.figure)
+        self._values: defaultdict[int, defaultdict[str, dict[int, float]]] = defaultdict(
+            lambda: defaultdict(dict)
+        )
+        self._runs: defaultdict[int, int] = defaultdict(int)
+
+    def __call__(self, frames: Frames) -> None:
+        """Take the rows of runs."""
+        for number in frames["runs"]["run"]:
+            self._runs[self._plan.run(number).cell] += 1
+        table = frames.get(self._figure.table)
+        if table is None:
+            return
+        for number, owner, value in _column(table, self._figure.column, self._figure.owner):
+            if value is not None and self._figure.of in (None, owner):
+                self._values[self._plan.run(number).cell][owner][number] = value
+
+    def wanting(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Cells that are not known well enough, each with its next seeds."""
+        from airpath.analysis.sequential import more_values
+
+        if not self._values:
+            raise InputError(f"no run has the figure {self._figure}")
+        wanted = []
+        first = self._plan.definition.seeds[0]
+        for cell in range(len(self._plan.cells)):
+            there = self._runs[cell]
+            series = [
+                [value for _, value in sorted(values.items())]
+                for values in self._values[cell].values()
+            ]
+            # A figure that some seeds lack is known from those that have it.
+            most = self._until.max_seeds
+            more = max(
+                (
+                    there + max(0, more_values(values, self._until.ci, most) - len(values))
+                    for values in series
+                ),
+                default=there,
+            )
+            more = min(more, most)
+            if more > there:
+                wanted.append((cell, tuple(range(first + there, first + more))))
+        return wanted
+
+
+def _column(table: pl.DataFrame, column: str, owner: str) -> list[tuple[int, str, float | None]]:
+    if column not in table.columns:
+        raise InputError(f"`{column}` is no column here\n  there are: {', '.join(table.columns)}")
+    names = table[owner].to_list() if owner else [""] * len(table)
+    return list(zip(table["run"].to_list(), names, table[column].to_list(), strict=True))
+
+
+def _refuse(store: Store, resume: bool) -> None:
+    """Neither write over a campaign nor into a folder of something else."""
+    about = store.read("campaign.json")
+    if about is not None and not resume:
+        try:
+            document = json.loads(about)
+            told = f"{document['done']} of {document['runs']} runs"
+        except (ValueError, KeyError, TypeError):
+            told = "a campaign"
+        raise InputError(
+            f"{store.place} has {told} already\n  --resume goes on with it; --out names another"
+        )
+    if about is None and not resume and isinstance(store.place, str) and "://" not in store.place:
+        folder = Path(store.place)
+        if folder.is_dir() and any(entry.name != ".airpath-lock" for entry in folder.iterdir()):
+            raise InputError(f"{folder} exists and is not empty; name another --out or remove it")
+
+
+def _spread(numbers: list[int]) -> list[int]:
+    """A few of them, evenly from all over."""
+    count = min(_SAMPLE, len(numbers))
+    return sorted(
+        {numbers[(2 * index + 1) * len(numbers) // (2 * count)] for index in range(count)}
+    )
+
+
+def _amount(frames: Frames) -> float:
+    """Bytes of the rows, as they are in memory: Parquet takes less."""
+    return float(sum(table.estimated_size() for table in frames.values()))
+
+
+def _duration(seconds: float) -> str:
+    from airpath.base.text import digits
+
+    if seconds < 100:
+        return f"{digits(seconds)} s"
+    if seconds < 6000:
+        return f"{digits(seconds / 60)} min"
+    return f"{digits(seconds / 3600)} h"

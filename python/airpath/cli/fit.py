@@ -1,0 +1,134 @@
+"""``airpath fit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from airpath.cli.console import complain, narrate, output, progress_bar
+from airpath.cli.run import Explain, Workers
+
+if TYPE_CHECKING:
+    from airpath.fitting.fit import Fit
+    from airpath.runs.document import RunDocument
+
+_UNITS = {"share": "", "": ""}
+
+
+def command(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Captures (pcap, pcapng; also compressed), each next to the sender, next to the "
+            "receiver or between them.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the scenario to this file, which must not exist. [default: it is printed]",
+            show_default=False,
+        ),
+    ] = None,
+    flow: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="The flow, by its number in `airpath diagnose`. [default: the one with the most "
+            "data]",
+            show_default=False,
+        ),
+    ] = None,
+    explain: Annotated[
+        Explain,
+        typer.Option(
+            help="How much is tried to find out what would help the network that was captured: "
+            "quick, full or off."
+        ),
+    ] = Explain.quick,
+    workers: Workers = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Turn the TCP flow of a capture into a scenario, and say what would help it.
+
+    Path and ends are estimated from the packets; congestion controls and profiles are tried, and
+    the scenario whose re-run is most like the capture is kept, with a score (1: the same goodput,
+    round trips and retransmissions). What the capture does not tell is said to be not identifiable,
+    with the reason. Then causes are taken away from the scenario (--explain): the gain by
+    experiment. Without -o the scenario is printed, and the rest goes to standard error; several
+    files have a scenario each, and -o is for one.
+    """
+    from airpath.errors import AirpathError, InputError
+    from airpath.fitting.fit import fit, trace_name
+    from airpath.runs import summary
+    from airpath.runs.directories import cannot_write, check_file_target
+
+    if out is not None:
+        if len(files) > 1:
+            raise InputError("-o is for one capture; print those of several with --json")
+        check_file_target(out)
+        for place in (out, trace_name(out)):
+            if place.exists():
+                raise InputError(f"{place} exists already: name a file that does not")
+    documents, code = [], 0
+    for file in files:
+        try:
+            with progress_bar("fitting") as bar:
+                fitted = fit(file, flow=flow, explain=explain.value, workers=workers, progress=bar)
+        except AirpathError as error:
+            code = max(code, complain(str(error), error.exit_code))
+            continue
+        if fitted.trace is not None and out is None and not json:
+            narrate("the capacity varies: its trace is only written with -o, or printed by --json")
+        if out is not None:
+            try:
+                fitted.write(out)
+            except OSError as error:
+                raise cannot_write(out, error) from None
+        documents.append(fitted.document())
+        if json:
+            continue
+        tell = output if out is not None else narrate
+        for line in _lines(fitted):
+            tell(line)
+        if out is None:
+            output(fitted.scenario)
+    if json:
+        output(summary.to_json({"fits": documents}))
+    raise typer.Exit(code)
+
+
+def _lines(fitted: Fit) -> list[str]:
+    """What was found, what was not, how well it does, and what would help."""
+    near = "between the ends" if fitted.place == "between" else f"next to the {fitted.place}"
+    lines = [f"{fitted.file}, flow {fitted.flow}, captured {near}"]
+    for row in fitted.parameters:
+        value, unit = row["value"], _UNITS.get(row["unit"], f" {row['unit']}")
+        if value is None:
+            continue
+        shown = value if isinstance(value, str) else f"{value:.4g}{unit}"
+        lines.append(f"  {row['name']}: {shown}, from {row['from']}")
+    for one in fitted.not_identifiable:
+        lines.append(f"  not identifiable: {one.what}: {one.because}; {one.would_tell} would tell")
+    lines.append(f"  score {fitted.score.total:.2f}:")
+    for name, told in fitted.score.figures.items():
+        pair = [_shown(told["capture"]), _shown(told["rerun"])]
+        lines.append(f"    {name}: {pair[0]} in the capture, {pair[1]} in the re-run")
+    if fitted.explanation is not None:
+        from airpath.runs import describe
+
+        found = {"explained": {"because": None}, **cast("dict[str, object]", fitted.explanation)}
+        lines += [f"  {line}" for line in describe.answer(cast("RunDocument", found))]
+    return lines
+
+
+def _shown(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"

@@ -1,0 +1,165 @@
+"""``airpath query``, ``airpath compare`` and ``airpath sensitivity``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from airpath.cli.console import narrate, output
+from airpath.cli.source import Source, source_or_newest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ROWS = 100
+
+
+class Form(str, Enum):
+    """How a table is printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+Printed = Annotated[
+    Form, typer.Option("--format", help="How the rows are printed; a table shows the first 100.")
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Also draw a chart: .html, .svg, .png or .pdf.", show_default=False
+    ),
+]
+
+
+def query(
+    sql: Annotated[str, typer.Argument(metavar="SQL", show_default=False)],
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SOURCE]...",
+            help="Campaigns, run directories, captures. [default: the newest in campaigns]",
+            show_default=False,
+        ),
+    ] = None,
+    form: Printed = Form.table,
+) -> None:
+    """Ask campaigns, run directories and captures in SQL (DuckDB).
+
+    A campaign has the tables runs, flows, groups, pings, links and findings, with what was varied
+    as columns: select "flow.0.congestion", avg(goodput_mbps) from flows group by 1. A run has the
+    tables of its directory, a capture has flows. Of several sources the column source says which.
+    """
+    from airpath.campaign.query import query as ask
+
+    show(ask(sql, *(sources or [])), form)
+
+
+def compare(
+    before: Annotated[str, typer.Argument(metavar="A", show_default=False)],
+    after: Annotated[str | None, typer.Argument(metavar="[B]", show_default=False)] = None,
+    axis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[=X,Y]",
+            help="Compare two values of what was varied, within one campaign.",
+            show_default=False,
+        ),
+    ] = None,
+    figures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--figure",
+            metavar="TABLE.COLUMN[@NAME]",
+            help="What is compared. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="Take the seeds as independent samples.")
+    ] = False,
+    form: Printed = Form.table,
+) -> None:
+    """Compare two campaigns, or two variants within one, seed by seed.
+
+    The same seed draws the same randomness in both, so that small differences show: each row has
+    the change with its 95 % interval, the standardised effect and the p-value of the paired test.
+    """
+    from airpath.campaign.compare import compare as against
+    from airpath.errors import InputError
+
+    if (after is None) == (axis is None):
+        raise InputError("compare two campaigns, A B, or one campaign with --axis NAME=X,Y")
+    name, equals, two = (axis or "").partition("=")
+    picked = tuple(value.strip() for value in two.split(",")) if equals else None
+    if picked is not None and len(picked) != 2:
+        raise InputError(f"--axis {axis}: allowed is NAME=X,Y with two values")
+    found = against(
+        before, after or before, figures or (), name or None,
+        None if picked is None else (picked[0], picked[1]), pairs=not unpaired,
+    )  # fmt: skip
+    show(found, form)
+
+
+def sensitivity(
+    campaign: Source = None,
+    figure: Annotated[
+        str, typer.Option(metavar="TABLE.COLUMN[@NAME]", help="The outcome.")
+    ] = "flows.goodput_mbps",
+    chart: Picture = None,
+    form: Printed = Form.table,
+) -> None:
+    """Say which of the varied keys decides an outcome (Sobol indices).
+
+    For campaigns with sampling = "saltelli". A key's first-order index is the share of the
+    outcome's variance that it explains alone; its total index counts what it does together with
+    others too.
+    """
+    from airpath.campaign.results import open_campaign
+    from airpath.campaign.sensitivity import sensitivity as indices
+    from airpath.cli.plot import check_picture, write_picture
+
+    if chart is not None:
+        check_picture(chart)
+    opened = open_campaign(source_or_newest(campaign))
+    found = indices(opened, figure)
+    show(found, form)
+    if chart is not None:
+        from airpath.plots.campaign import sensitivity as draw
+
+        write_picture(draw(found, figure), chart)
+
+
+def show(frame: pl.DataFrame, form: Form) -> None:
+    """Print rows."""
+    import polars as pl
+
+    if form is Form.csv:
+        output(frame.write_csv())
+    elif form is Form.json:
+        from airpath.runs.summary import to_json
+
+        output(to_json(frame.to_dicts()))
+    else:
+        with pl.Config(
+            tbl_rows=_ROWS, tbl_cols=-1, tbl_formatting="NOTHING", tbl_hide_column_data_types=True,
+            tbl_hide_dataframe_shape=True, tbl_width_chars=-1, fmt_str_lengths=80,
+            float_precision=None,
+        ):  # fmt: skip
+            output("\n".join(line.rstrip() for line in str(_rounded(frame)).splitlines()))
+        if len(frame) > _ROWS:
+            narrate(f"{_ROWS} of {len(frame)} rows; --format csv prints all")
+
+
+def _rounded(frame: pl.DataFrame) -> pl.DataFrame:
+    """Numbers with four significant digits, for people."""
+    import polars as pl
+    import polars.selectors as cs
+
+    return frame.with_columns(
+        cs.float().map_elements(lambda value: f"{value:.4g}", return_dtype=pl.String)
+    )

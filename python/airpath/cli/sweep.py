@@ -1,0 +1,207 @@
+"""``airpath sweep``."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from airpath.cli.console import narrate, output, progress_bar
+from airpath.cli.run import Explain
+
+if TYPE_CHECKING:
+    from airpath.campaign.definition import Definition, Until
+    from airpath.campaign.results import Campaign
+
+
+def command(
+    campaign: Annotated[
+        str,
+        typer.Argument(
+            metavar="CAMPAIGN",
+            help="A campaign file, or the name of a shipped campaign.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder of the results, or a URL such as s3://bucket/name. "
+            "[default: campaigns/NAME]",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of threads, or of the cluster's workers. Results do not depend on it. "
+            "[default: all cores]",
+            show_default=False,
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on the workers of this Dask scheduler: tcp://HOST:8786.",
+            show_default=False,
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="Begin a Dask cluster with --workers workers and run there: local (processes of "
+            "this machine) or slurm (jobs).",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Simulate only what is not in DIR yet.")
+    ] = False,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="With --resume: simulate runs that failed again."),
+    ] = False,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ci=N%",
+            help="Add seeds to each cell until half of the 95 % interval is below N % of the mean.",
+            show_default=False,
+        ),
+    ] = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIGURE",
+            help="The figure that --until looks at. [default: flows.goodput_mbps]",
+            show_default=False,
+        ),
+    ] = None,
+    max_seeds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=10,
+            help="The most seeds that --until gives to a cell. [default: 1000]",
+            show_default=False,
+        ),
+    ] = None,
+    explain: Annotated[
+        Explain | None,
+        typer.Option(
+            help="Find out what holds each run back; costs ten to thirty runs for each run. "
+            "[default: as the file says, or off]",
+            show_default=False,
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the HTML report.", show_default=False),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only check the campaign, and say what it will take."),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Run a campaign: many runs over the keys of scenarios, here or on a cluster.
+
+    Every scenario is checked before the first run starts, and a sample of the runs says how long
+    all will take. The results are Parquet files with one row for each run, flow, group, ping, link
+    and finding; ask them with `airpath query`, `plot`, `compare` and `report`. Ctrl-C keeps what is
+    done, and --resume goes on with it.
+    """
+    from airpath.campaign import definition as definitions
+    from airpath.campaign.sweep import check_engine, estimate, sweep
+    from airpath.errors import InputError
+    from airpath.runs import summary
+    from airpath.runs.directories import check_file_target
+
+    if report is not None:
+        check_file_target(report)
+    if retry_failed and not resume:
+        raise InputError("--retry-failed goes with --resume")
+    check_engine(workers, scheduler, cluster)
+    definition = definitions.load(campaign)
+    if until is None and (figure is not None or max_seeds is not None):
+        raise InputError("--figure and --max-seeds are for --until")
+    if until is not None:
+        definition = dataclasses.replace(
+            definition, until=_until(until, figure, max_seeds, definition)
+        )
+    if check:
+        about = estimate(definition, workers)
+        if json:
+            output(summary.to_json(dataclasses.asdict(about)))
+        else:
+            output(about.sentence())
+        return
+    with progress_bar("simulating") as bar:
+        done = sweep(
+            definition,
+            out=out,
+            workers=workers,
+            scheduler=scheduler,
+            cluster=cluster,
+            resume=resume,
+            retry_failed=retry_failed,
+            explain=None if explain is None else explain.value,
+            progress=bar,
+            tell=narrate,
+        )
+    if json:
+        output(summary.to_json({"out": done.place, **done.document}))
+    else:
+        _say(done)
+    if report is not None:
+        from airpath.report.campaign import write_campaign_report
+
+        write_campaign_report(done, report)
+        narrate(f"report: {report}")
+    if done.document["failed"]:
+        raise typer.Exit(1)
+
+
+def _until(text: str, figure: str | None, max_seeds: int | None, definition: Definition) -> Until:
+    import re
+
+    from airpath.campaign.definition import Until
+    from airpath.campaign.figures import parse_figure
+    from airpath.errors import InputError
+
+    found = re.fullmatch(r"ci\s*=\s*(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    share = 0.0 if found is None else float(found[1]) / (100 if found[2] else 1)
+    if not 0 < share < 1:
+        raise InputError(f"--until {text}: allowed is ci=N%, above 0 % and below 100 %: ci=2%")
+    if len(definition.seeds) < 10:
+        raise InputError(
+            f"--until wants seeds = 10 or more in {definition.file}: with fewer an interval says "
+            "little"
+        )
+    if figure is not None:
+        parse_figure(figure)
+    before = definition.until or Until(share)
+    return Until(share, figure or before.figure, max_seeds or before.max_seeds)
+
+
+def _say(done: Campaign) -> None:
+    from airpath.base.text import percent, plural
+
+    about = done.document
+    told = f"{plural(about['runs'], 'run')} of {plural(about['cells'], 'cell')}"
+    if about["recovered"]:
+        told += f", {about['recovered']} of them there before"
+    if about["simulated"]:
+        told += f"; {about['wall_s']:.1f} s with {plural(about['workers'], 'worker')}"
+        told += f", of which {percent(max(0.0, about['overhead'] or 0.0))} not simulating"
+    output(told)
+    if about["failed"]:
+        output(f"{plural(about['failed'], 'run')} failed: {done.place}/failed has their scenarios")
+    output(f"results: {done.place}")

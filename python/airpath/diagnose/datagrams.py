@@ -1,0 +1,156 @@
+"""What a capture tells of flows without TCP, in sentences: UDP, QUIC and ICMP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from airpath.diagnose.capture import ENDS, Statement
+
+_MOST_FLOWS = 5
+"""Flows of each protocol of which something is said: those with the most packets."""
+_LEAST_PACKETS = 100
+_SIDES = (("client_side_ms", "to the client"), ("server_side_ms", "to the server"))
+_MESSAGES = {
+    "fragmentation-needed": "a packet was larger than the MTU of a hop",
+    "packet-too-big": "a packet was larger than the MTU of a hop",
+    "port-unreachable": "nothing listened at a port",
+    "destination-unreachable": "a destination could not be reached",
+    "time-exceeded": "a packet passed too many hops (traceroute does so on purpose)",
+    "redirect": "a router knows a better one",
+}
+
+
+def statements(report: dict[str, Any]) -> list[Statement]:
+    """What can be said of the flows of a capture that are not TCP."""
+    said: list[Statement] = []
+    for key, tell in (("udp", _udp), ("icmp", _icmp)):
+        flows = {one["id"]: one for one in report["flows"] if one[key]}
+        told: set[int] = set()
+        for flow in sorted(flows.values(), key=lambda one: -_packets(one))[:_MOST_FLOWS]:
+            if flow["id"] in told:
+                continue
+            # Of the points that it passed the one where most is known to have been lost.
+            same = [flow, *(flows[one] for one in flow["same_as"] if one in flows)]
+            told.update(one["id"] for one in same)
+            best = max(same, key=_lost)
+            said += [Statement(kind, best["id"], text) for kind, text in tell(best)]
+    return said
+
+
+def _lost(flow: dict[str, Any]) -> int:
+    if flow["icmp"]:
+        return int(flow["icmp"]["unanswered"])
+    streams = [flow["udp"]["from_client"], flow["udp"]["from_server"]]
+    return sum(one["sequence"]["lost"] for one in streams if one.get("sequence"))
+
+
+def figures(flow: dict[str, Any]) -> tuple[str, str, str, str, str]:
+    """Cells of the table: Mb/s, round trips of the client's and the server's side, again, late."""
+    if flow["icmp"]:
+        rtt = flow["icmp"]["rtt_ms"]
+        return "", "", f"{rtt['p50']:.2f}" if rtt else "", "", ""
+    if not flow["udp"]:
+        return "", "", "", "", ""
+    udp = flow["udp"]
+    streams = [udp["from_client"], udp["from_server"]]
+    main = max(streams, key=lambda stream: stream["payload_bytes"])
+    rate = "" if main["rate_mbps"] is None else f"{main['rate_mbps']:.2f}"
+    numbered = [stream["sequence"] for stream in streams if stream["sequence"]]
+    late = str(sum(one["out_of_order"] for one in numbered)) if numbered else ""
+    spin = udp["quic"]["spin"] if udp["quic"] else {}
+    sides = [spin.get("client_side_ms"), spin.get("server_side_ms")]
+    client, server = (f"{side['p50']:.2f}" if side else "" for side in sides)
+    return rate, client, server, "", late
+
+
+def _udp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    udp = flow["udp"]
+    if udp["quic"]:
+        yield "quic", f"Flow {flow['id']}: {_quic(udp['quic'])}"
+        return
+    for sender, _ in ENDS:
+        stream = udp[f"from_{sender}"]
+        subject = f"Flow {flow['id']}, datagrams of the {sender}"
+        numbers = stream["sequence"]
+        if numbers:
+            yield "datagrams", f"{subject}: {_numbers(numbers)}"
+        elif stream["packets"] >= _LEAST_PACKETS:
+            rate = "" if stream["rate_mbps"] is None else f" at {stream['rate_mbps']:.4g} Mb/s"
+            yield (
+                "datagrams-without-numbers",
+                f"{subject}: {stream['packets']}{rate}; their headers have no numbers that are "
+                "known, so what was lost does not show here.",
+            )
+
+
+def _numbers(numbers: dict[str, Any]) -> str:
+    share = numbers["lost"] / numbers["expected"]
+    text = (
+        f"{numbers['lost']} of {numbers['expected']} ({share:.2%}) were lost before the capture "
+        f"point, by the numbers of {numbers['header']}"
+    )
+    if numbers["lost"]:
+        text += f", at most {numbers['longest_gap']} in a row"
+    if numbers["out_of_order"]:
+        text += f"; {numbers['out_of_order']} came after later ones"
+    if numbers["duplicates"]:
+        text += f"; {numbers['duplicates']} came twice"
+    if numbers["jitter_ms"] is not None:
+        text += f"; jitter {numbers['jitter_ms']:.3g} ms (RFC 3550)"
+    return f"{text}."
+
+
+def _quic(quic: dict[str, Any]) -> str:
+    text = f"QUIC, version {', '.join(quic['versions'])}" if quic["versions"] else "QUIC"
+    sides = [
+        f"{quic[name]:.3g} ms {words}"
+        for name, words in (
+            ("client_side_ms", "to the client"),
+            ("server_side_ms", "to the server"),
+        )
+        if quic[name] is not None
+    ]
+    if sides:
+        text += f"; in the handshake the capture point was {' and '.join(sides)} and back"
+    spin = quic["spin"]
+    if spin["state"] == "spins" and spin["rtt_ms"]:
+        rtt = spin["rtt_ms"]
+        text += (
+            f"; by the spin bit the round trip is {rtt['min']:.3g} ms at least and "
+            f"{rtt['p50']:.3g} ms in the median ({rtt['count']} samples, "
+            "which include what the ends wait)"
+        )
+    elif spin["state"] in ("constant", "random"):
+        text += "; the spin bit does not spin, so the round trip does not show"
+    if quic["packets"].get("retry"):
+        text += "; the server asked for the address to be validated (Retry)"
+    return f"{text}."
+
+
+def _icmp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    icmp = flow["icmp"]
+    if icmp["requests"]:
+        text = f"{icmp['unanswered']} of {icmp['requests']} echo requests had no reply here"
+        rtt = icmp["rtt_ms"]
+        if rtt:
+            text += (
+                "; the round trip between the capture point and who replies is "
+                f"{rtt['min']:.4g} ms at least, {rtt['p50']:.4g} ms in the median "
+                f"and above {rtt['p95']:.4g} ms in 5 %"
+            )
+        if icmp["duplicates"]:
+            text += f"; {icmp['duplicates']} replies came again"
+        yield "echo", f"Flow {flow['id']}: {text}."
+    for kind, words in _MESSAGES.items():
+        if count := icmp["messages"].get(kind):
+            times = "once" if count == 1 else f"{count} times"
+            yield (
+                f"icmp-{kind}",
+                f"Flow {flow['id']}: {kind} was said {times} between {flow['client']} and "
+                f"{flow['server']}: {words}.",
+            )
+
+
+def _packets(flow: dict[str, Any]) -> int:
+    return int(flow["from_client"]["packets"] + flow["from_server"]["packets"])

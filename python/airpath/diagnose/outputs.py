@@ -1,0 +1,198 @@
+"""What the outputs of tools tell, in sentences; causes are those of docs/reference/causes.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from airpath.diagnose.capture import Statement
+
+_MOST_CONNECTIONS = 5
+_LIMITED_SHARE = 0.5
+"""A limit that held for more of the busy time is named as a cause."""
+_LEAST_BUSY_MS = 200
+_LEAST_BYTES = 100_000
+_LEAST_SNAPSHOTS = 3
+_QUEUE_MS = 20.0
+_LOSS_SHARE = 0.001
+_LIMITS = {
+    "rwnd_limited": ("receive-window", "the receive window", "raise net.ipv4.tcp_rmem there"),
+    "sndbuf_limited": ("send-buffer", "its send buffer", "raise net.ipv4.tcp_wmem here"),
+    "cwnd_limited": ("cwnd-limited", "the congestion window", "that is how TCP finds its rate"),
+}
+
+
+def statements(kind: str, document: dict[str, Any], remarks: Sequence[str]) -> list[Statement]:
+    """What is to be said of what a tool printed, the reader's remarks last."""
+    said = [Statement(name, None, text) for name, text in _SENTENCES[kind](document)]
+    return said + [
+        Statement("remark", None, f"{remark[0].upper()}{remark[1:]}.") for remark in remarks
+    ]
+
+
+def _ping(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    sent, lost, rtt = document["sent"], document["lost"], document["rtt_ms"]
+    text = f"{lost} of {sent} echo requests had no answer"
+    if rtt and "p50" in rtt:
+        text += (
+            f"; the round trip is {rtt['min']:.4g} ms at least, {rtt['p50']:.4g} ms in the "
+            f"median, {rtt['p99']:.4g} ms in the 99th percentile"
+        )
+    elif rtt:
+        text += f"; the round trip is {rtt['min']:.4g} ms at least, {rtt['mean']:.4g} ms on average"
+    yield "ping", f"{text}."
+
+
+def _iperf3(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if document["error"]:
+        yield "iperf3-error", f"iperf3 failed: {document['error']}."
+        return
+    goodput = document["goodput_mbps"]
+    rate = "no rate" if goodput is None else f"{goodput:.4g} Mb/s"
+    direction = "to the client" if document["reverse"] else "to the server"
+    text = f"{document['protocol']} {direction}, {_of(document['streams'], 'stream')}: {rate}"
+    yield "iperf3", f"{text}{_lost(document)}."
+
+
+def _nuttcp(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if document["error"]:
+        yield "nuttcp-error", f"nuttcp failed: {document['error']}."
+        return
+    goodput = document["goodput_mbps"]
+    rate = "no rate" if goodput is None else f"{goodput:.4g} Mb/s"
+    ways = {True: " to the client", False: " to the server", None: ""}
+    text = (
+        f"{document['protocol']}{ways[document['reverse']]}, "
+        f"{_of(document['streams'], 'stream')}: {rate} in {document['duration_s']:.4g} s"
+    )
+    yield "nuttcp", f"{text}{_lost(document)}."
+    parts, idle = document["interval_mbps"], document["idle_intervals"]
+    if parts and parts["count"] > 1:
+        yield (
+            "rate-varies",
+            f"Its {parts['count']} intervals have {parts['min']:.4g} to {parts['max']:.4g} Mb/s, "
+            f"{parts['p50']:.4g} Mb/s in the median"
+            + (f"; in {_of(idle, 'interval')} nothing arrived." if idle else "."),
+        )
+    if document["packets"] and document["packets_lost"] / document["packets"] >= _LOSS_SHARE:
+        share = document["packets_lost"] / document["packets"]
+        yield (
+            "udp-loss",
+            f"{share:.2%} of the datagrams did not arrive: they were lost on the way, or sent "
+            "faster than the path carries. A test at a lower rate would decide.",
+        )
+
+
+def _lost(document: dict[str, Any]) -> str:
+    again, lost, packets = (
+        document[name] for name in ("retransmissions", "packets_lost", "packets")
+    )
+    text = "" if again is None else f", {_of(again, 'segment')} sent again"
+    if lost is not None:
+        text += f", {_of(lost, 'packet')} lost" + (f" of {packets}" if packets else "")
+    return text
+
+
+def _ss(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    rows = document["connections"]
+    for row in rows[:_MOST_CONNECTIONS]:
+        subject = f"{row['local']} to {row['peer']}"
+        yield "ss", f"{subject}: {', '.join(_figures(row))}."
+        if (row["bytes_acked"] or 0) >= _LEAST_BYTES:
+            yield from ((kind, f"{subject}: {text}") for kind, text in _causes(row))
+    if len(rows) > _MOST_CONNECTIONS:
+        text = f"{_of(len(rows) - _MOST_CONNECTIONS, 'further connection')} with fewer bytes"
+        yield "more-connections", f"{text}: --json has each."
+
+
+def _figures(row: dict[str, Any]) -> Iterator[str]:
+    yield _of(row["snapshots"], "snapshot")
+    if row["congestion"]:
+        yield row["congestion"]
+    if row["goodput_mbps"] is not None:
+        yield f"{row['goodput_mbps']:.4g} Mb/s acknowledged between the first and the last"
+    elif row["bytes_acked"] is not None:
+        yield f"{row['bytes_acked']} bytes acknowledged"
+    rtt = row["rtt_ms"]
+    if rtt:
+        least = row["minrtt_ms"]
+        text = f"smoothed RTT {rtt['p50']:.4g} ms in the median"
+        yield text + (f" (least RTT {least:.4g} ms)" if least is not None else "")
+    if row["cwnd_segments_max"] is not None:
+        yield f"cwnd up to {_of(row['cwnd_segments_max'], 'segment')}"
+    if row["retransmitted_share"]:
+        yield f"{row['retransmitted_share']:.2%} sent again"
+
+
+def _causes(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, share in row["limited_share"].items():
+        if share is not None and share > _LIMITED_SHARE and row["busy_ms"] >= _LEAST_BUSY_MS:
+            cause, what, advice = _LIMITS[name]
+            yield (
+                cause,
+                f"{what} limited it for {share:.0%} of the {row['busy_ms'] / 1000:.4g} s in which "
+                f"it had data to send; {advice}.",
+            )
+    snapshots = row["snapshots"]
+    if snapshots >= _LEAST_SNAPSHOTS and row["app_limited_snapshots"] > snapshots / 2:
+        yield (
+            "application-limited",
+            f"in {row['app_limited_snapshots']} of {snapshots} snapshots the application had "
+            "written too little to fill the congestion window.",
+        )
+    rtt, least = row["rtt_ms"], row["minrtt_ms"]
+    if rtt and least and bloated(least, rtt["p50"]):
+        yield (
+            "bufferbloat",
+            f"the smoothed RTT is {rtt['p50'] - least:.4g} ms above the least one in the median: "
+            "packets wait in a queue that is longer than the rate needs, or for a radio.",
+        )
+    share = row["retransmitted_share"]
+    if share and share >= _LOSS_SHARE:
+        yield (
+            "retransmissions",
+            f"{share:.2%} of what it sent was sent again ({row['retrans_total']} segments): "
+            "packets were lost, or were late enough to seem so.",
+        )
+
+
+def _flent(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    figures = [
+        f"{one['name']} {one['p50']:.4g} {_UNITS.get(one['unit'], one['unit'])} in the median "
+        f"({one['min']:.4g} to {one['max']:.4g}, 95th percentile {one['p95']:.4g})"
+        for one in document["series"]
+        if one["points"] and one["unit"] in _UNITS
+    ]
+    others = len(document["series"]) - len(figures)
+    length = f" of {document['length_s']:.4g} s" if document["length_s"] else ""
+    text = f"{document['test'] or 'A test'}{length}: {'; '.join(figures) or 'no rate and no delay'}"
+    yield "flent", text + (f"; and {_of(others, 'series', '')} of other units." if others else ".")
+    for one in document["delays"]:
+        idle, loaded = one["idle_ms"], one["loaded_ms"]
+        if idle is None or loaded is None:
+            continue
+        text = f"{one['name']}: {idle:.4g} ms in the median before the load and {loaded:.4g} ms "
+        yield "delay-under-load", f"{text}during it."
+        if bloated(idle, loaded):
+            yield "bufferbloat", f"{one['name']}: {bloat(idle, loaded)}"
+
+
+def bloated(idle_ms: float, loaded_ms: float) -> bool:
+    """Whether packets wait under load: twice the idle RTT, and 20 ms more."""
+    return loaded_ms >= max(2 * idle_ms, idle_ms + _QUEUE_MS)
+
+
+def bloat(idle_ms: float, loaded_ms: float) -> str:
+    """The sentence for it."""
+    return (
+        f"under load packets wait {loaded_ms - idle_ms:.4g} ms in a queue that is longer than the "
+        "rate needs, or for a radio."
+    )
+
+
+_UNITS = {"ms": "ms", "Mbits/s": "Mb/s", "Mbit/s": "Mb/s"}
+_SENTENCES = {"ping": _ping, "iperf3": _iperf3, "nuttcp": _nuttcp, "ss": _ss, "flent": _flent}
+
+
+def _of(count: int, what: str, many: str = "s") -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}{many}"

@@ -1,0 +1,192 @@
+"""Several outputs of one test: what pings say while another tool loaded the path, and otherwise.
+
+They are aligned by the times that they have; each is the clock of the machine on which it ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from airpath.diagnose.outputs import bloat, bloated
+from airpath.readers.iperf3 import Iperf3Output
+from airpath.readers.nuttcp import NuttcpOutput
+from airpath.readers.ping import PingOutput
+from airpath.readers.recognise import Recognised
+from airpath.readers.ss import Connection, SsOutput
+
+_MARGIN_S = 1.0
+"""iperf3 tells its start in whole seconds: so near to an edge nothing is called loaded or idle."""
+_LEAST_REPLIES = 5
+_TOLD_IN_TIME = 0.9
+"""The share of the intervals' time that passes between the times of their lines, at least."""
+_LEAST_BYTES = 100_000
+_MOST_NAMES = 3
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a tool sent, from ``start_s`` to ``end_s`` (seconds since 1970)."""
+
+    name: str
+    start_s: float
+    end_s: float
+    goodput_mbps: float | None
+
+
+@dataclass(frozen=True)
+class Delays:
+    """The round trips that a ping printed with times: (seconds since 1970, ms)."""
+
+    name: str
+    replies: list[tuple[float, float]]
+
+
+def together(files: Sequence[Recognised]) -> dict[str, Any] | None:
+    """What the files say together: ``statements``, and ``pairs`` of a load and a ping.
+
+    None if there is not at least one load and one ping among them. A pair has ``load``, ``ping``,
+    ``start_s`` and ``end_s`` (since 1970), ``goodput_mbps``, and of the round trips inside and
+    outside of all loads ``loaded_ms`` and ``idle_ms`` (medians) with the counts of replies.
+    """
+    loads, delays, without = _sorted(files)
+    pings = sum(isinstance(one.output, PingOutput) for one in files)
+    others = sum(isinstance(one.output, Iperf3Output | NuttcpOutput | SsOutput) for one in files)
+    if not pings or not others:
+        return None
+    pairs = [pair for load in loads for one in delays if (pair := _pair(load, one, loads))]
+    said = [statement for pair in pairs for statement in _of_a_pair(pair)]
+    if loads and delays and not pairs:
+        said.append(("no-overlap", "No ping has enough replies while another tool sent."))
+    if without:
+        names = ", ".join(without[:_MOST_NAMES])
+        more = len(without) - _MOST_NAMES
+        said.append(
+            (
+                "not-aligned",
+                f"{names}{f' and {more} more' if more > 0 else ''}: no absolute time, so not "
+                "aligned with the others. ping -D, iperf3 -J, date -u before ss, and a time in "
+                "brackets before each line of nuttcp have one.",
+            )
+        )
+    statements = [{"kind": kind, "flow": None, "text": text} for kind, text in said]
+    return {"statements": statements, "pairs": pairs} if statements else None
+
+
+def _sorted(files: Iterable[Recognised]) -> tuple[list[Load], list[Delays], list[str]]:
+    """Loads, pings, and the names of those that have no absolute time."""
+    loads: list[Load] = []
+    delays: list[Delays] = []
+    without: list[str] = []
+    for file in files:
+        output = file.output
+        if isinstance(output, PingOutput):
+            replies = [
+                (one.time_s, one.rtt_ms)
+                for one in output.replies
+                if one.time_s is not None and not one.duplicate
+            ]
+            if replies:
+                delays.append(Delays(file.name, replies))
+            elif output.replies:
+                without.append(file.name)
+        elif isinstance(output, Iperf3Output | NuttcpOutput | SsOutput):
+            found = list(_loads(file.name, output))
+            loads += found
+            if not found and not getattr(output, "error", None):
+                without.append(file.name)
+    return loads, delays, without
+
+
+def _loads(name: str, output: Iperf3Output | NuttcpOutput | SsOutput) -> Iterator[Load]:
+    if isinstance(output, SsOutput):
+        yield from (load for one in output.connections if (load := _of_a_connection(name, one)))
+        return
+    goodput = output.document()["goodput_mbps"]
+    if isinstance(output, Iperf3Output):
+        lasted = max((one.end_s for one in output.counted()), default=0.0)
+        if output.start_time_s is not None and lasted > 0:
+            end = output.start_time_s + output.omit_s + lasted
+            yield Load(name, output.start_time_s, end, goodput)
+        return
+    timed = [one for one in output.intervals if one.time_s is not None and one.bytes]
+    times = [one.time_s for one in timed if one.time_s is not None]
+    if timed:
+        start = times[0] - timed[0].duration_s
+        # Lines that came through a buffer all have its time, which says nothing of the intervals.
+        if times[-1] - start >= _TOLD_IN_TIME * sum(one.duration_s for one in timed):
+            yield Load(name, start, times[-1], goodput)
+
+
+def _of_a_connection(name: str, connection: Connection) -> Load | None:
+    moved = [
+        (one["time_s"], one.get("bytes_acked", 0))
+        for one in connection.samples
+        if one["time_s"] is not None
+    ]
+    if len(moved) < 2 or moved[-1][1] - moved[0][1] < _LEAST_BYTES:
+        return None
+    last = moved[-1][1]
+    start = max(at for at, count in moved if count == moved[0][1])
+    end = min(at for at, count in moved if count == last)
+    ends = f"{name} ({connection.local} to {connection.peer})"
+    return Load(ends, start, end, 8e-6 * (last - moved[0][1]) / (end - start))
+
+
+def _pair(load: Load, delays: Delays, loads: Sequence[Load]) -> dict[str, Any] | None:
+    loaded = [
+        rtt
+        for at, rtt in delays.replies
+        if load.start_s + _MARGIN_S <= at - rtt / 1000 and at <= load.end_s - _MARGIN_S
+    ]
+    if len(loaded) < _LEAST_REPLIES:
+        return None
+    idle = [
+        rtt
+        for at, rtt in delays.replies
+        if all(
+            at < one.start_s - _MARGIN_S or at - rtt / 1000 > one.end_s + _MARGIN_S for one in loads
+        )
+    ]
+    return {
+        "load": load.name,
+        "ping": delays.name,
+        "start_s": load.start_s,
+        "end_s": load.end_s,
+        "goodput_mbps": load.goodput_mbps,
+        "loaded_ms": _median(loaded),
+        "loaded_replies": len(loaded),
+        "idle_ms": _median(idle) if len(idle) >= _LEAST_REPLIES else None,
+        "idle_replies": len(idle),
+    }
+
+
+def _of_a_pair(pair: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    idle, loaded = pair["idle_ms"], pair["loaded_ms"]
+    rate = "" if pair["goodput_mbps"] is None else f" at {pair['goodput_mbps']:.4g} Mb/s"
+    text = (
+        f"{pair['load']} moved data{rate} from {_clock(pair['start_s'])} to "
+        f"{_clock(pair['end_s'])} UTC; "
+        f"the round trips of {pair['ping']} were then {loaded:.4g} ms in the median"
+    )
+    if idle is None:
+        yield (
+            "delay-under-load",
+            f"{text}. It has fewer than {_LEAST_REPLIES} replies without load: what the idle path "
+            "takes is not known.",
+        )
+        return
+    yield "delay-under-load", f"{text}, and {idle:.4g} ms without load."
+    if bloated(idle, loaded):
+        text = bloat(idle, loaded)
+        yield "bufferbloat", f"{text[0].upper()}{text[1:]}"
+
+
+def _clock(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _median(values: list[float]) -> float:
+    return sorted(values)[(len(values) - 1) // 2]

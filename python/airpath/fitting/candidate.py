@@ -1,0 +1,202 @@
+"""A scenario made of what a capture tells, as TOML with the reason for each key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from airpath.fitting.endpoints import Endpoints
+from airpath.fitting.path import Path as FittedPath
+
+CONTROLS = ("cubic", "reno", "bbr")
+PROFILE = "linux-6.1"
+PROFILES = ("rfc", "linux-4.19", "linux-6.18")
+"""Tried besides: their slow start and recovery differ."""
+_MARGIN = 1.0
+"""Seconds of the run after the flow's end."""
+_MTU = 1500
+_STEP_MS = 100
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Path, ends and the names of what only an experiment can tell."""
+
+    path: FittedPath
+    ends: Endpoints
+    direction: str
+    opened_by_sender: bool
+    congestion: str = "cubic"
+    profile: str = PROFILE
+    trace: str | None = None
+    """Name of the trace's file, where capacity varies."""
+    seed: int = 1
+
+    @property
+    def is_random(self) -> bool:
+        """Two runs of it differ."""
+        return bool(self.path.loss or self.path.jitter_ms)
+
+    def scaled(self, **factors: float) -> Candidate:
+        """The same with some figures of the path multiplied."""
+        changed = {
+            name: getattr(self.path, name) * factor
+            for name, factor in factors.items()
+            if getattr(self.path, name) is not None
+        }
+        if "loss" in changed:
+            changed["loss"] = min(changed["loss"], 0.9)
+        return replace(self, path=replace(self.path, **changed))
+
+    @property
+    def runs_s(self) -> float:
+        """How long the scenario runs."""
+        return self.ends.duration_s + _MARGIN
+
+
+def write(candidate: Candidate, title: str, heading: list[str]) -> str:
+    """The scenario's text; ``heading`` are lines of comment."""
+    lines = [f"# {line}".rstrip() for line in heading]
+    longest = max(candidate.runs_s, 1.2 * candidate.runs_s if candidate.ends.closed else 0)
+    lines += [f"title = {_text(title)}", "", "[run]", f"duration_s = {longest:.3f}"]
+    if candidate.is_random:
+        lines.append("# Of those that were tried the one whose losses and delays are most alike.")
+    lines += [f"seed = {candidate.seed}", ""]
+    both = {"down": _data_stages(candidate), "up": _ack_stages(candidate)}
+    if candidate.direction == "up":
+        both = {"down": both["up"], "up": both["down"]}
+    for direction, stages in both.items():
+        for stage in stages:
+            lines += [f"[[path.{direction}]]", *stage, ""]
+    return "\n".join([*lines, "[[flow]]", *_flow(candidate), ""])
+
+
+def _data_stages(candidate: Candidate) -> list[list[str]]:
+    path = candidate.path
+    stages = []
+    if path.loss > 0:
+        stages.append(_loss(path))
+    if candidate.trace is not None:
+        link = [
+            "# What was delivered while the bottleneck was busy, by time.",
+            'stage = "trace"',
+            f"file = {_text(candidate.trace)}",
+        ]
+    elif path.capacity_mbps is not None:
+        link = [
+            f"# From {path.busy_s:.1f} s in which the bottleneck was busy all the time.",
+            'stage = "link"',
+            f"rate_mbps = {path.capacity_mbps:.4g}",
+        ]
+    elif path.queue_bytes is not None:
+        link = [
+            "# No more was delivered at any time; the capacity itself is not known.",
+            'stage = "link"',
+            f"rate_mbps = {path.at_least_mbps:.4g}",
+        ]
+    else:
+        link = []
+    if link:
+        stages.append([*link, *_queue(path)])
+    half = path.base_rtt_ms / 2
+    delay = [
+        "# Half of the smallest round trip; how it is split is not known.",
+        'stage = "delay"',
+        f"delay_ms = {half:.5g}",
+    ]
+    if path.jitter_ms:
+        delay += [f"jitter_ms = {path.jitter_ms:.3g}"]
+    stages.append(delay)
+    return stages
+
+
+def _queue(path: FittedPath) -> list[str]:
+    if path.queue_bytes is not None:
+        return [
+            f"# {path.overflowed} packets were lost behind others that waited longest.",
+            f"queue_bytes = {max(_MTU, round(path.queue_bytes))}",
+        ]
+    return ["# It never overflowed, so its size is not known, and here it has no limit."]
+
+
+def _loss(path: FittedPath) -> list[str]:
+    count = path.lost - path.overflowed
+    if path.burst >= 1.5 and count >= 20:
+        back = 1 / path.burst
+        return [
+            f"# {count} packets were lost without a full queue, {path.burst:.1f} in a row.",
+            'stage = "gilbert-elliott"',
+            f"good_to_bad = {path.loss * back / (1 - path.loss):.4g}",
+            f"bad_to_good = {back:.4g}",
+        ]
+    return [
+        f"# {count} packets were lost without a full queue.",
+        'stage = "loss"',
+        f"probability = {path.loss:.4g}",
+    ]
+
+
+def _ack_stages(candidate: Candidate) -> list[list[str]]:
+    path = candidate.path
+    delay = ['stage = "delay"', f"delay_ms = {path.base_rtt_ms / 2:.5g}"]
+    if path.batch_ms is None:
+        return [delay]
+    batch = [
+        "# Acknowledgements come in batches: uplink access, DRX, or a device that joins them.",
+        'stage = "batch"',
+        f"interval_ms = {path.batch_ms:.4g}",
+    ]
+    return [delay, batch]
+
+
+def _flow(candidate: Candidate) -> list[str]:
+    ends = candidate.ends
+    opened = "sender" if candidate.opened_by_sender else "receiver"
+    kind = (
+        ['kind = "file"', f"size_bytes = {ends.size_bytes}"]
+        if ends.closed
+        else ['kind = "bulk"', f"duration_s = {ends.duration_s:.3f}"]
+    )
+    lines = [
+        'id = "transfer"',
+        *kind,
+        f"direction = {_text(candidate.direction)}",
+        f"opened_by = {_text(opened)}",
+        f"profile = {_text(candidate.profile)}",
+        f"congestion = {_text(candidate.congestion)}",
+        f"mss_bytes = {ends.mss_bytes}",
+    ]
+    if ends.initial_window is not None:
+        lines.append(f"initial_window_segments = {ends.initial_window}")
+    if ends.window_bytes is not None:
+        lines += [
+            "# The receive window had no room for a further segment most of the time.",
+            f"receive_buffer_bytes = {ends.window_bytes}",
+        ]
+    elif ends.window_at_least_bytes > 0:
+        lines += [f"receive_buffer_bytes = {ends.window_at_least_bytes}"]
+    return [*lines, f"options.header_bytes = {ends.header_bytes}"]
+
+
+def write_trace(file: Path, path: FittedPath, duration_s: float, start_s: float) -> None:
+    """Capacity by time as opportunities of 1500 bytes, in Mahimahi's format."""
+    times = np.array([at - start_s for at, _ in path.rates])
+    rates = np.array([rate for _, rate in path.rates])
+    steps = np.arange(0, max(duration_s, 1.0) * 1000, _STEP_MS)
+    mbps = np.interp((steps + _STEP_MS / 2) / 1000, times, rates)
+    sent = np.concatenate(([0.0], np.cumsum(mbps * _STEP_MS * 1000 / 8)))
+    edges = np.append(steps, steps[-1] + _STEP_MS)
+    wanted = np.arange(_MTU, sent[-1], _MTU)
+    at = np.interp(wanted, sent, edges)
+    lines = [str(max(1, round(one))) for one in at] or [str(round(edges[-1]))]
+    if int(lines[-1]) < round(edges[-1]):
+        lines.append(str(round(edges[-1])))
+    file.write_text("\n".join(lines) + "\n")
+
+
+def _text(value: str) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,141 @@
+"""What a flow tells of its ends: first window, segment size, receive window, what was sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airpath.fitting.observed import Observed
+from airpath.fitting.path import Unknown
+
+_LIMITED = 0.1
+"""A window that had no room for this share of the time holds the sender back."""
+_IDLE_MS = 200.0
+_IDLE = 0.1
+_MOST_INITIAL = 100
+_HEADER = 40
+
+
+@dataclass
+class Endpoints:
+    """The ends as far as they are known; None is not identifiable."""
+
+    mss_bytes: int
+    header_bytes: int
+    initial_window: int | None
+    window_bytes: int | None
+    """The receive window, where it held the sender back."""
+    window_at_least_bytes: int
+    size_bytes: int
+    closed: bool
+    """The sender closed the connection: the transfer was as long as it was seen to be."""
+    duration_s: float
+    idle_share: float
+    ecn: bool
+    unknown: list[Unknown]
+
+
+def estimate(seen: Observed) -> Endpoints:
+    """What the flow tells of its ends."""
+    unknown: list[Unknown] = []
+    stream = seen.stream
+    mss, header = _segment(seen)
+    initial = _initial_window(seen)
+    if initial is None:
+        unknown.append(
+            Unknown(
+                "initial window",
+                "the beginning of the connection, or its first round trip, was not captured",
+                "a capture that begins before the connection",
+            )
+        )
+    window = stream["window"] or {}
+    limited, at_least = window.get("limited_s") or 0.0, window.get("max_bytes") or 0
+    duration = (seen.sent[-1] - seen.sent[0]) / 1000
+    limits = bool(duration and limited / duration >= _LIMITED)
+    if not limits:
+        because = (
+            f"it never held the sender back; it was {at_least / 1000:.3g} kB at the most"
+            if at_least
+            else "its scale is in the handshake, which was not captured"
+        )
+        unknown.append(
+            Unknown("receive window's effect", because, "a faster or longer path to this receiver")
+        )
+    idle = _idle_share(seen)
+    if idle >= _IDLE:
+        unknown.append(
+            Unknown(
+                "application",
+                f"in {idle:.0%} of the time the sender had nothing to send: its pauses are not in "
+                "the scenario",
+                "a test that always has something to send, as iperf3",
+            )
+        )
+    sent = int((seen.offset + seen.payload).max() - seen.offset.min())
+    return Endpoints(
+        mss_bytes=mss,
+        header_bytes=header,
+        initial_window=initial,
+        window_bytes=at_least if limits else None,
+        window_at_least_bytes=at_least,
+        size_bytes=max(1, sent),
+        closed=seen.fin is not None and seen.offset.min() == 0,
+        duration_s=max(duration, 0.001),
+        idle_share=idle,
+        ecn=False,
+        unknown=unknown,
+    )
+
+
+def _segment(seen: Observed) -> tuple[int, int]:
+    """Payload and headers of full segments, also where offload has joined them."""
+    header = int(np.median(seen.size - seen.payload))
+    header = max(header, _HEADER)
+    receiver = seen.other["options"]
+    if seen.stream["larger_than_mss"] and receiver and receiver["mss"]:
+        return receiver["mss"] - (header - _HEADER), header
+    values, counts = np.unique(seen.payload, return_counts=True)
+    # The largest that is no exception.
+    usual = values[counts >= max(2, 0.02 * len(seen.payload))]
+    return int(usual.max() if len(usual) else values.max()), header
+
+
+def _initial_window(seen: Observed) -> int | None:
+    """Segments before the first acknowledgement of data, or in the first burst."""
+    mss = seen.stream["options"]
+    if mss is None or seen.offset[0] != 0:
+        return None
+    if seen.place == "receiver":
+        trip = seen.handshake
+        if trip[0] is None or trip[1] is None:
+            return None
+        gap = 0.5 * (trip[1] - trip[0])
+        pauses = np.flatnonzero(np.diff(seen.sent) > gap)
+        first = seen.payload[: pauses[0] + 1] if len(pauses) else seen.payload
+    else:
+        acknowledged = seen.ack[seen.ack_offset > 0]
+        if not len(acknowledged):
+            return None
+        first = seen.payload[seen.sent < acknowledged[0]]
+    full, _ = _segment(seen)
+    count = int(np.ceil(first / full).sum())
+    return count if 0 < count <= _MOST_INITIAL else None
+
+
+def _idle_share(seen: Observed) -> float:
+    """Time in which nothing was outstanding and nothing was sent, of all."""
+    if seen.place == "receiver":
+        return 0.0
+    gaps = np.diff(seen.sent)
+    long = np.flatnonzero(gaps > _IDLE_MS)
+    if not len(long):
+        return 0.0
+    highest = np.maximum.accumulate(seen.offset + seen.payload)
+    idle = 0.0
+    for index in long:
+        at = np.searchsorted(seen.ack, seen.sent[index + 1]) - 1
+        if at >= 0 and seen.ack_offset[at] >= highest[index]:
+            idle += seen.sent[index + 1] - max(seen.ack[at], seen.sent[index])
+    return float(idle / (seen.sent[-1] - seen.sent[0]))

@@ -1,0 +1,300 @@
+"""A capture becomes a scenario: estimates first, then experiments, then what would help.
+
+>>> import airpath
+>>> _ = airpath.run("wire", {"run.duration_s": 3}, out="run", capture=True)
+>>> fitted = fit("run/capture.pcapng")
+>>> fitted.score.total > 0.9
+True
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airpath.fitting import candidate as candidates
+from airpath.fitting import endpoints, path
+from airpath.fitting.candidate import Candidate
+from airpath.fitting.observed import Observed, observe
+from airpath.fitting.path import Unknown
+from airpath.fitting.rerun import Score, compare, figures, mean, rerun
+
+if TYPE_CHECKING:
+    from airpath.runs.document import Explanation
+
+TRACE = "capacity.trace"
+Progress = Callable[[float], None]
+"""It is told which share of the work is done."""
+_SEEDS = 3
+_ROUNDS = 2
+_MOST_SEEDS = 24
+_CLEAR = 0.02
+"""A congestion control is told from another one by this difference of the score."""
+_MOST_S = 300.0
+"""Seconds of a flow that are run again at the most."""
+
+
+@dataclass
+class Fit:
+    """A scenario that does what a capture shows.
+
+    ``scenario`` is its TOML, ``trace`` the capacity by time that it refers to (None: constant).
+    ``parameters`` has each figure with its unit and what it rests on, ``not_identifiable`` what
+    the capture does not tell. ``score`` compares a re-run with the capture. ``explanation`` has
+    the causes that were taken away, and what that obtained.
+    """
+
+    file: str
+    flow: int
+    place: str
+    scenario: str
+    trace: str | None
+    parameters: list[dict[str, Any]]
+    not_identifiable: list[Unknown]
+    score: Score
+    tried: list[dict[str, Any]]
+    explanation: Explanation | None = field(default=None)
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "file": self.file,
+            "flow": self.flow,
+            "captured_at": self.place,
+            "parameters": self.parameters,
+            "not_identifiable": [one.document() for one in self.not_identifiable],
+            "score": self.score.document(),
+            "tried": self.tried,
+            "scenario": self.scenario,
+            "trace": self.trace,
+            "explanation": self.explanation,
+        }
+
+    def write(self, file: Path) -> list[Path]:
+        """Write the scenario, and its trace beside it. The names of what was written."""
+        written = [file]
+        text = self.scenario
+        if self.trace is not None:
+            beside = trace_name(file)
+            text = text.replace(f'"{TRACE}"', f'"{beside.name}"')
+            beside.write_text(self.trace)
+            written.append(beside)
+        file.write_text(text)
+        return written
+
+
+def trace_name(file: Path) -> Path:
+    """Where the capacity by time of a scenario file stands."""
+    return file.with_name(f"{file.stem}.{TRACE}")
+
+
+def fit(
+    file: str | os.PathLike[str],
+    *,
+    flow: int | None = None,
+    explain: str = "off",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Fit:
+    """Fit a scenario to the TCP flow of a capture with that number, or the one with the most data.
+
+    ``explain`` is "off", "quick" or "full": causes are taken away from the fitted scenario, and
+    what that obtains is the gain for the network that was captured, as far as the score carries.
+    Raises ``InputError`` if there is no capture, or no flow with enough data.
+    """
+    from airpath.diagnose import explain as explaining
+
+    explaining.check(explain)
+    threads = workers or len(os.sched_getaffinity(0))
+    told = progress or (lambda _: None)
+    seen = observe(os.fspath(file), flow)
+    first = _candidate(seen)
+    captured = figures(seen.stream)
+    with tempfile.TemporaryDirectory(prefix="airpath-fit-") as place:
+        if first.trace is not None:
+            candidates.write_trace(
+                Path(place) / TRACE, first.path, first.runs_s, seen.sent[0] / 1000
+            )
+
+        def attempt(one: Candidate, seeds: list[int]) -> list[dict[str, float | None]]:
+            text = candidates.write(one, "fitted", [])
+            return rerun(text, place, seen, one.direction, seeds, threads)
+
+        search = _Search(attempt, captured, told)
+        best = search.best(first)
+        trace = (Path(place) / TRACE).read_text() if first.trace is not None else None
+        fitted = _finished(seen, best, search, trace)
+        if explain != "off":
+            fitted.explanation = _explained(fitted.scenario, place, explain, threads)
+    told(1.0)
+    return fitted
+
+
+def _candidate(seen: Observed) -> Candidate:
+    known, ends = path.estimate(seen), endpoints.estimate(seen)
+    if ends.duration_s > _MOST_S:
+        ends = replace(ends, duration_s=_MOST_S, closed=False)
+    # Servers have the lower port, whoever opens the connection.
+    ports = {end: seen.flow[f"{end}_port"] for end in ("client", "server")}
+    direction = "down" if ports[seen.sender] == min(ports.values()) else "up"
+    trace = TRACE if known.rates else None
+    return Candidate(known, ends, direction, seen.opened_by_sender, trace=trace)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A candidate, and how it did."""
+
+    candidate: Candidate
+    score: Score
+    means: dict[str, float | None]
+
+
+class _Search:
+    """Congestion controls are tried, then profiles, small corrections of the path, and seeds."""
+
+    def __init__(
+        self,
+        attempt: Callable[[Candidate, list[int]], list[dict[str, float | None]]],
+        captured: dict[str, float | None],
+        told: Progress,
+    ) -> None:
+        self.attempt, self.captured, self.told = attempt, captured, told
+        self.runs: list[_Run] = []
+        self.total = len(candidates.CONTROLS) + len(candidates.PROFILES) + _ROUNDS
+
+    def add(self, one: Candidate) -> None:
+        seeds = list(range(1, 1 + (_SEEDS if one.is_random else 1)))
+        means = mean(self.attempt(one, seeds))
+        self.runs.append(_Run(one, compare(self.captured, means), means))
+        self.told(min(0.8, len(self.runs) / self.total))
+
+    def best(self, first: Candidate) -> _Run:
+        for control in candidates.CONTROLS:
+            self.add(replace(first, congestion=control))
+        for profile in candidates.PROFILES:
+            self.add(replace(self.highest().candidate, profile=profile))
+        for _ in range(_ROUNDS):
+            corrected = _corrected(self.highest())
+            if corrected is None:
+                break
+            self.add(corrected)
+        return self.seeded(self.highest())
+
+    def seeded(self, run: _Run) -> _Run:
+        """The same with the seed whose losses and delays are most like those that were seen."""
+        if not run.candidate.is_random:
+            return run
+        seeds = list(range(1, 1 + _MOST_SEEDS))
+        again = self.attempt(run.candidate, seeds)
+        scores = [compare(self.captured, one) for one in again]
+        at = max(range(len(seeds)), key=lambda index: scores[index].total)
+        score = replace(scores[at], mean=compare(self.captured, mean(again)).total)
+        return _Run(replace(run.candidate, seed=seeds[at]), score, again[at])
+
+    def highest(self) -> _Run:
+        return max(self.runs, key=lambda run: run.score.total)
+
+    def of_controls(self) -> dict[str, float]:
+        """The score of each congestion control with the first profile."""
+        runs = self.runs[: len(candidates.CONTROLS)]
+        return {run.candidate.congestion: run.score.total for run in runs}
+
+
+def _corrected(run: _Run) -> Candidate | None:
+    """A random loss that the re-run shows less or more of than the capture."""
+    one = run.candidate
+    captured, seen = (run.score.figures["retransmitted"]["capture"], run.means["retransmitted"])
+    if not one.path.loss or not captured or not seen or one.path.overflowed:
+        return None
+    factor = captured / seen
+    return one.scaled(loss=factor) if abs(factor - 1) > 0.1 and 0.5 < factor < 2 else None
+
+
+def _finished(
+    seen: Observed,
+    best: _Run,
+    search: _Search,
+    trace: str | None,
+) -> Fit:
+    one, score = best.candidate, best.score
+    unknown = [*one.path.unknown, *one.ends.unknown]
+    controls = search.of_controls()
+    near = [name for name, value in controls.items() if max(controls.values()) - value < _CLEAR]
+    if len(near) > 1:
+        unknown.append(
+            Unknown(
+                "congestion control",
+                f"{', '.join(near)} do equally well",
+                "a longer transfer with losses, or ss -ti at the sender",
+            )
+        )
+    heading = [
+        f"Fitted to flow {seen.flow['id']} of {Path(seen.file).name}, captured next to the "
+        f"{seen.place}." if seen.place != "between" else
+        f"Fitted to flow {seen.flow['id']} of {Path(seen.file).name}, captured between the ends.",
+        f"A re-run is alike by {score.total:.2f} (1: the same): "
+        + ", ".join(
+            f"{name} {_shown(told['capture'])} and {_shown(told['rerun'])}"
+            for name, told in score.figures.items()
+        )
+        + ".",
+        *(f"Not identifiable: {one.what}, because {one.because}." for one in unknown),
+    ]  # fmt: skip
+    title = f"Fitted to {Path(seen.file).name}"
+    tried = [
+        {
+            "congestion": run.candidate.congestion,
+            "profile": run.candidate.profile,
+            "score": run.score.total,
+        }
+        for run in search.runs
+    ]
+    return Fit(
+        file=seen.file,
+        flow=seen.flow["id"],
+        place=seen.place,
+        scenario=candidates.write(one, title, heading),
+        trace=trace,
+        parameters=_parameters(one),
+        not_identifiable=unknown,
+        score=score,
+        tried=tried,
+    )
+
+
+def _shown(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"
+
+
+def _parameters(one: Candidate) -> list[dict[str, Any]]:
+    known, ends = one.path, one.ends
+    rows: list[tuple[str, float | str | None, str, str]] = [
+        ("base_rtt", known.base_rtt_ms, "ms", "the smallest round trip less what sending takes"),
+        ("capacity", known.capacity_mbps, "Mb/s", f"{known.busy_s:.1f} s of a busy bottleneck"),
+        ("queue", known.queue_bytes, "bytes", f"{known.overflowed} losses behind longest waits"),
+        ("loss", known.loss, "share", f"{known.lost - known.overflowed} losses without a queue"),
+        ("jitter", known.jitter_ms, "ms", "waits besides the queue's"),
+        ("ack_batches", known.batch_ms, "ms", "intervals between batches"),
+        ("initial_window", ends.initial_window, "segments", "the first flight"),
+        ("receive_window", ends.window_bytes, "bytes", "the window that held the sender back"),
+        ("mss", ends.mss_bytes, "bytes", "the usual segment"),
+        ("congestion", one.congestion, "", "the re-run that is most alike"),
+        ("profile", one.profile, "", "the re-run that is most alike"),
+    ]
+    return [
+        {"name": name, "value": value, "unit": unit, "from": source}
+        for name, value, unit, source in rows
+    ]
+
+
+def _explained(text: str, directory: str, budget: str, threads: int) -> Explanation:
+    from airpath import scenario as scenarios
+    from airpath.diagnose.explain import explain_loaded
+
+    loaded = scenarios.parse(text, "fitted.toml", directory)
+    return explain_loaded(loaded, loaded.seed, 1, budget, threads, [], None)

@@ -1,0 +1,167 @@
+"""What nuttcp printed, TCP and UDP: intervals (-i), the last line, and what -v says before."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from airpath.errors import InputError
+from airpath.readers.lines import stripped
+
+_MEBIBYTE = 1 << 20
+_ROW = re.compile(
+    r"^\s*(?P<moved>\d{1,12}[.,]\d+) MB / +(?P<lasted>\d{1,9}[.,]\d+) sec = +"
+    r"(?P<rate>\d{1,9}[.,]\d+) (?P<scale>[KMG]?)bps(?P<rest>.*)$"
+)
+_SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
+_RETRANS = re.compile(r" (\d{1,12}) (?:host-)?retrans")
+_CWND = re.compile(r" (\d{1,12}) KB-cwnd")
+_RTT = re.compile(r" (\d{1,9}(?:[.,]\d{1,9})?) msRTT")
+_LOSS = re.compile(r" (-?\d{1,15}) / +(\d{1,15}) ~?drop/pkt")
+_FINAL = re.compile(r" \d{1,3} %TX +\d{1,3} %RX")
+_SAID = re.compile(r"^nuttcp-(?P<end>[tr])\d*: (?P<what>.*)$")
+_TEST = re.compile(r"buflen=\d+, nstream=(\d{1,6}), port=\d+ (tcp|udp)")
+_ERROR = re.compile(r"(?:^|: )[Ee]rror: (\S.*)$")
+_CONNECT = re.compile(r"connect to (\S+) with (?:mss=(\d{1,6}), )?RTT=(\d{1,9}(?:[.,]\d{1,9})?) ms")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What was moved in a while. ``time_s``: when it was printed, in seconds since 1970, or None.
+
+    ``bytes`` is rounded as nuttcp rounds it. None: not printed.
+    """
+
+    time_s: float | None
+    duration_s: float
+    bytes: int
+    rate_bps: float
+    retransmissions: int | None = None
+    cwnd_bytes: int | None = None
+    rtt_ms: float | None = None
+    lost: int | None = None
+    packets: int | None = None
+
+
+@dataclass
+class NuttcpOutput:
+    """What one run of nuttcp printed. ``total`` is its last line, None if it was not printed.
+
+    ``reverse``: the client received. ``handshake_ms`` is the RTT of connecting.
+    """
+
+    protocol: str = "TCP"
+    reverse: bool | None = None
+    streams: int = 1
+    remote: str | None = None
+    mss_bytes: int | None = None
+    handshake_ms: float | None = None
+    intervals: list[Interval] = field(default_factory=list)
+    total: Interval | None = None
+    error: str | None = None
+    remarks: list[str] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        """The totals, as nuttcp has them or as sums of intervals; rates in Mb/s, in 10^6 bit/s."""
+        total, parts = self.total, self.intervals
+        lasted = total.duration_s if total else sum(one.duration_s for one in parts)
+        moved = total.bytes if total else sum(one.bytes for one in parts)
+        rate = total.rate_bps if total else (8 * moved / lasted if lasted > 0 else None)
+        rates = sorted(one.rate_bps for one in parts)
+        return {
+            "protocol": self.protocol,
+            "reverse": self.reverse,
+            "streams": self.streams,
+            "remote": self.remote,
+            "mss_bytes": self.mss_bytes,
+            "handshake_ms": self.handshake_ms,
+            "goodput_mbps": rate / 1e6 if rate is not None else None,
+            "bytes": moved,
+            "duration_s": lasted,
+            "retransmissions": self._sum("retransmissions"),
+            "packets": self._sum("packets"),
+            "packets_lost": self._sum("lost"),
+            "rtt_ms": total.rtt_ms if total else None,
+            "interval_mbps": {
+                "count": len(rates),
+                "min": rates[0] / 1e6,
+                "p50": rates[(len(rates) - 1) // 2] / 1e6,
+                "max": rates[-1] / 1e6,
+            }
+            if rates
+            else None,
+            "idle_intervals": sum(one.bytes == 0 for one in parts),
+            "cwnd_bytes_max": max((one.cwnd_bytes or 0 for one in parts), default=0) or None,
+            "error": self.error,
+            "complete": self.total is not None,
+            "remarks": self.remarks,
+        }
+
+    def _sum(self, name: str) -> int | None:
+        """Of the last line, or else of the intervals; None where neither tells."""
+        if self.total is not None and getattr(self.total, name) is not None:
+            return int(getattr(self.total, name))
+        known = [getattr(one, name) for one in self.intervals if getattr(one, name) is not None]
+        return sum(known) if known else None
+
+
+def read(text: str, name: str = "nuttcp") -> NuttcpOutput:
+    """Read what nuttcp printed; InputError if this is not what nuttcp prints."""
+    output, known = NuttcpOutput(), False
+    for line in stripped(text):
+        if found := _ROW.match(line.text):
+            known = True
+            row = _row(found, line.time_s)
+            if _FINAL.search(found["rest"]):
+                output.total = row
+            else:
+                output.intervals.append(row)
+            if row.packets is not None:
+                output.protocol = "UDP"
+        elif found := _SAID.match(line.text.strip()):
+            known = True
+            _head(output, found["end"], found["what"])
+    if not known:
+        raise InputError(f"{name}: nothing here is what nuttcp prints")
+    if output.total is None and output.error is None:
+        output.remarks.append(
+            "the last line of nuttcp is missing: the totals are sums of its intervals"
+            if output.intervals
+            else "it reports no interval and no total"
+        )
+    return output
+
+
+def _row(found: re.Match[str], time_s: float | None) -> Interval:
+    rest = found["rest"]
+    retrans, cwnd, rtt = (pattern.search(rest) for pattern in (_RETRANS, _CWND, _RTT))
+    loss = _LOSS.search(rest)
+    return Interval(
+        time_s,
+        _decimal(found["lasted"]),
+        round(_decimal(found["moved"]) * _MEBIBYTE),
+        _decimal(found["rate"]) * _SCALES[found["scale"]],
+        int(retrans[1]) if retrans else None,
+        int(cwnd[1]) * 1024 if cwnd else None,
+        _decimal(rtt[1]) if rtt else None,
+        int(loss[1]) if loss else None,
+        int(loss[2]) if loss else None,
+    )
+
+
+def _head(output: NuttcpOutput, end: str, what: str) -> None:
+    """What -v says; the client's own lines come before the server's."""
+    if output.reverse is None:
+        output.reverse = end == "r"
+    if found := _TEST.search(what):
+        output.streams, output.protocol = int(found[1]) or 1, found[2].upper()
+    elif found := _CONNECT.search(what):
+        output.remote, output.handshake_ms = found[1], _decimal(found[3])
+        output.mss_bytes = int(found[2]) if found[2] else None
+    elif found := _ERROR.search(what):
+        output.error = found[1]
+
+
+def _decimal(text: str) -> float:
+    return float(text.replace(",", "."))

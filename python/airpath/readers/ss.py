@@ -1,0 +1,256 @@
+"""What ``ss -ti`` printed of TCP sockets: one snapshot or many, also one line a socket (-O)."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+from airpath.errors import InputError
+from airpath.readers.clocks import Clock
+from airpath.readers.lines import stripped
+
+_MOST_CHARACTERS = 8000
+"""ss fills lines with spaces up to the width of the terminal."""
+_MOST_SAMPLES = 1_000_000
+_STATES = (
+    "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|UNCONN|CLOSE-WAIT|LAST-ACK|LISTEN|"
+    "CLOSING"
+)
+_SOCKET = re.compile(
+    rf"^(?:(?P<netid>[a-z]\w*) +)?(?P<state>{_STATES}) +(?P<received>\d{{1,10}}) +"
+    r"(?P<unsent>\d{1,10}) +(?P<local>\S+) +(?P<peer>\S+)(?P<rest>(?: .*)?)$"
+)
+_HEAD = re.compile(r"^(?:Netid +)?State +Recv-Q +Send-Q +Local Address:Port")
+_INFO = re.compile(r"\b(?:cwnd|rto|wscale):\d")
+_GROUP = re.compile(r"(\w+):\(((?:[^()]|\([^()]*\))*)\)")
+_RATE = re.compile(
+    r"\b(send|pacing_rate|delivery_rate) (\d{1,18}(?:[.,]\d+)?)([KMGT]?)bps"
+    r"(?:/(\d{1,18}(?:[.,]\d+)?)([KMGT]?)bps)?"
+)
+_PAIR = re.compile(r"([a-z][\w-]*):(\S+)")
+_SCALES = {"": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3, "T": 1e6}
+_LIMITED = re.compile(r"^(\d{1,15})ms(?:\((\d{1,3}(?:[.,]\d+)?)%\))?$")
+_FLAGS = ("ts", "sack", "ecn", "ecnseen", "fastopen", "app_limited")
+_COUNTS = {
+    "cwnd": "cwnd_segments", "ssthresh": "ssthresh_segments", "mss": "mss_bytes",
+    "pmtu": "pmtu_bytes", "advmss": "advmss_bytes", "rcvmss": "rcvmss_bytes",
+    "rto": "rto_ms", "ato": "ato_ms", "backoff": "backoff", "minrtt": "minrtt_ms",
+    "rcv_rtt": "rcv_rtt_ms", "lastsnd": "lastsnd_ms", "lastrcv": "lastrcv_ms",
+    "lastack": "lastack_ms", "lost": "lost_segments", "sacked": "sacked_segments",
+    "fackets": "fackets_segments", "unacked": "unacked_segments",
+    "reordering": "reordering_segments",
+    "reord_seen": "reordering_seen", "dsack_dups": "dsack_duplicates", "rehash": "rehashes",
+    "bytes_sent": "bytes_sent", "bytes_acked": "bytes_acked", "bytes_retrans": "bytes_retrans",
+    "bytes_received": "bytes_received", "segs_out": "segments_out", "segs_in": "segments_in",
+    "data_segs_out": "data_segments_out", "data_segs_in": "data_segments_in",
+    "delivered": "delivered_segments", "delivered_ce": "delivered_ce_segments",
+    "notsent": "notsent_bytes", "rcv_space": "rcv_space_bytes",
+    "rcv_ssthresh": "rcv_ssthresh_bytes",
+    "snd_wnd": "snd_wnd_bytes", "rcv_wnd": "rcv_wnd_bytes",
+    "rcv_ooopack": "rcv_out_of_order_packets",
+    "rto_min": "rto_min_ms", "total_rto": "timeouts",
+}  # fmt: skip
+"""ss's names of single numbers, and the names with units that they have here."""
+_TIMES = ("busy", "rwnd_limited", "sndbuf_limited", "cwnd_limited")
+_MEMORY = {
+    "r": "receive_used", "rb": "receive_buffer", "t": "send_used", "tb": "send_buffer",
+    "f": "reserved", "w": "send_queued", "o": "options", "bl": "backlog", "d": "drops",
+}  # fmt: skip
+_OTHERS = ("ino", "sk", "cgroup", "uid", "users", "timer", "bbr", "dctcp", "vegas", "fwmark", "dev",
+           "tos", "tclass", "class_id", "ulp", "tcp-ulp-mptcp", "tcp-ulp-tls")  # fmt: skip
+"""Of the socket, its owner and single congestion controls."""
+
+
+@dataclass
+class Connection:
+    """A TCP connection: its ends and its samples, in order.
+
+    A sample has ``time_s`` (seconds since 1970, or None), ``state``, ``app_limited`` and what ss
+    printed, with the unit in each name.
+    """
+
+    local: str
+    peer: str
+    congestion: str | None = None
+    samples: list[dict[str, Any]] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        """Its last counters, what round trips and windows were, and the samples."""
+        last = self.samples[-1]
+        rtts = _known(self.samples, "rtt_ms")
+        sent, acked = last.get("bytes_sent"), _known(self.samples, "bytes_acked")
+        timed = [one for one in self.samples if one["time_s"] is not None and "bytes_acked" in one]
+        lasted = timed[-1]["time_s"] - timed[0]["time_s"] if len(timed) > 1 else 0.0
+        moved = timed[-1]["bytes_acked"] - timed[0]["bytes_acked"] if lasted > 0 else 0
+        again = last.get("bytes_retrans", 0) / sent if sent else None
+        if sent is None and last.get("segments_out"):
+            again = last.get("retrans_total", 0) / last["segments_out"]
+        busy = last.get("busy_ms")
+        return {
+            "local": self.local,
+            "peer": self.peer,
+            "congestion": self.congestion,
+            "snapshots": len(self.samples),
+            "bytes_acked": acked[-1] if acked else None,
+            "bytes_received": last.get("bytes_received"),
+            "goodput_mbps": 8e-6 * moved / lasted if lasted > 0 else None,
+            "rtt_ms": {
+                "first": rtts[0], "min": min(rtts), "p50": statistics.median_low(rtts),
+                "max": max(rtts),
+            } if rtts else None,
+            "minrtt_ms": min(_known(self.samples, "minrtt_ms"), default=None),
+            "cwnd_segments_max": max(_known(self.samples, "cwnd_segments"), default=None),
+            "retrans_total": last.get("retrans_total", 0),
+            "retransmitted_share": again,
+            "busy_ms": busy,
+            "limited_share": {
+                name: last[f"{name}_ms"] / busy if busy else None
+                for name in _TIMES[1:]
+                if f"{name}_ms" in last
+            },
+            "app_limited_snapshots": sum(one["app_limited"] for one in self.samples),
+            "samples": self.samples,
+        }  # fmt: skip
+
+
+@dataclass
+class SsOutput:
+    """What ss printed. ``unknown``: names of fields that are not understood."""
+
+    connections: list[Connection] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
+    remarks: list[str] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        """Each connection, that with the most bytes first."""
+        rows = [one.document() for one in self.connections]
+        rows.sort(key=lambda row: -max(row["bytes_acked"] or 0, row["bytes_received"] or 0))
+        return {"connections": rows, "remarks": self.remarks}
+
+
+def read(text: str, name: str = "ss") -> SsOutput:
+    """Read what ``ss -ti`` printed; InputError if it has no figures of TCP."""
+    output, clock = SsOutput(), Clock()
+    open_: dict[tuple[str, str], Connection] = {}
+    began, current, samples = False, None, 0
+    for line in stripped(text, _MOST_CHARACTERS):
+        time_s, rest = (line.time_s, line.text) if line.time_s else clock.strip(line.text)
+        body = rest.strip()
+        if found := _SOCKET.match(body):
+            began = True
+            of_tcp = found["netid"] in (None, "tcp", "mptcp") and found["state"] != "LISTEN"
+            current = (found, time_s) if of_tcp else None
+            body = found["rest"]
+        elif _HEAD.match(body):
+            began, current = True, None
+        if current and _INFO.search(body):
+            samples += 1
+            if samples > _MOST_SAMPLES:
+                raise InputError(
+                    f"{name}: line {line.number}: more than {_MOST_SAMPLES} samples are not read"
+                )
+            _add(output, open_, current[0], current[1], body)
+            current = None
+    if not began:
+        raise InputError(f"{name}: nothing here is what ss prints")
+    if not output.connections:
+        raise InputError(
+            f"{name}: this output of ss has no figures of a TCP connection: use ss -ti"
+        )
+    if output.unknown:
+        output.remarks.append(
+            f"fields that are not understood: {', '.join(sorted(output.unknown))}"
+        )
+    if clock.local:
+        output.remarks.append("its times have no date or no known time zone, and are not used")
+    return output
+
+
+def _add(
+    output: SsOutput,
+    open_: dict[tuple[str, str], Connection],
+    found: re.Match[str],
+    time_s: float | None,
+    info: str,
+) -> None:
+    congestion, sample, unknown = _sample(info)
+    sample = {
+        "time_s": time_s, "state": found["state"], "recv_q_bytes": int(found["received"]),
+        "send_q_bytes": int(found["unsent"]), **sample,
+    }  # fmt: skip
+    ends = (found["local"], found["peer"])
+    connection = open_.get(ends)
+    if connection is None or _began_again(connection.samples[-1], sample):
+        connection = open_[ends] = Connection(*ends)
+        output.connections.append(connection)
+    connection.congestion = congestion or connection.congestion
+    connection.samples.append(sample)
+    if len(output.unknown) < 20:
+        output.unknown |= unknown
+
+
+def _began_again(before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether counters went back: a new connection between the same ends."""
+    names = ("bytes_acked", "bytes_received", "segments_out")
+    return any(now.get(name, before.get(name, 0)) < before.get(name, 0) for name in names)
+
+
+def _sample(info: str) -> tuple[str | None, dict[str, Any], set[str]]:
+    """The congestion control, the fields, and the names of those that are not understood."""
+    sample: dict[str, Any] = {"app_limited": False}
+    unknown: set[str] = set()
+    for found in _GROUP.finditer(info):
+        if found[1] == "skmem":
+            sample["memory_bytes"] = {
+                _MEMORY[part[1]]: int(part[2])
+                for part in re.finditer(r"([a-z]+)(\d{1,18})", found[2])
+                if part[1] in _MEMORY
+            }
+        elif found[1] not in _OTHERS:
+            unknown.add(found[1][:40])
+    info = _GROUP.sub(" ", info)
+    for found in _RATE.finditer(info):
+        sample[f"{found[1]}_mbps"] = _decimal(found[2]) * _SCALES[found[3]]
+        if found[4]:
+            sample[f"max_{found[1]}_mbps"] = _decimal(found[4]) * _SCALES[found[5]]
+    congestion = None
+    for word in _RATE.sub(" ", info).split():
+        if pair := _PAIR.fullmatch(word):
+            if not _take(sample, pair[1], pair[2]) and pair[1] not in _OTHERS:
+                unknown.add(pair[1][:40])
+        elif word == "app_limited":
+            sample["app_limited"] = True
+        elif word not in _FLAGS and congestion is None and re.fullmatch(r"[a-z][\w-]{1,15}", word):
+            congestion = word
+    return congestion, sample, unknown
+
+
+def _take(sample: dict[str, Any], key: str, value: str) -> bool:
+    """Whether the field is understood; it is then in the sample."""
+    if key in _COUNTS and re.fullmatch(r"\d{1,18}(?:[.,]\d{1,9})?", value):
+        number = _decimal(value)
+        whole = not _COUNTS[key].endswith("_ms") and number.is_integer()
+        sample[_COUNTS[key]] = int(number) if whole else number
+    elif key in _TIMES and (found := _LIMITED.match(value)):
+        sample[f"{key}_ms"] = int(found[1])
+    elif key == "rtt" and (
+        pair := re.fullmatch(r"(\d{1,9}(?:[.,]\d{1,9})?)/(\d{1,9}(?:[.,]\d{1,9})?)", value)
+    ):
+        sample["rtt_ms"], sample["rttvar_ms"] = _decimal(pair[1]), _decimal(pair[2])
+    elif key == "retrans" and (pair := re.fullmatch(r"(\d{1,10})/(\d{1,10})", value)):
+        sample["retrans_now"], sample["retrans_total"] = int(pair[1]), int(pair[2])
+    elif key == "wscale" and (pair := re.fullmatch(r"(\d{1,2}),(\d{1,2})", value)):
+        sample["wscale_send"], sample["wscale_receive"] = int(pair[1]), int(pair[2])
+    else:
+        return False
+    return True
+
+
+def _decimal(text: str) -> float:
+    return float(text.replace(",", "."))
+
+
+def _known(samples: list[dict[str, Any]], key: str) -> list[Any]:
+    return [one[key] for one in samples if one.get(key) is not None]

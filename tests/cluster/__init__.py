@@ -1,0 +1,1 @@
+"""Campaigns on real schedulers: ``make cluster``."""

@@ -1,0 +1,1 @@
+"""Scenarios are drawn, captured and fitted: what was drawn is to be found again."""

@@ -1,0 +1,125 @@
+"""A capture becomes a scenario: what was drawn is found again, and what cannot be is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airpath
+import captures
+from airpath.errors import InputError
+from airpath.fitting.fit import Fit
+from fitted.draw import draw
+from fitted.judge import capture, judge
+
+SHORT = [2, 9]
+"""Truths of seed 1: a receive window; an uplink whose queue overflows, seen at the sender."""
+
+
+@pytest.mark.parametrize("number", SHORT)
+def test_what_was_drawn_is_found_again(tmp_path: Path, number: int) -> None:
+    """`make fit` does so with more, also emulated."""
+    truth = draw(1, number)
+    file, dropped = capture(truth, tmp_path, emulated=False)
+    fitted, figures = judge(truth, file, dropped)
+    assert {one.name: one.verdict for one in figures} == {one.name: "right" for one in figures}
+    assert fitted.score.total > 0.9
+    names = [one.name for one in figures]
+    assert ("queue" in names) == (number == 9)
+    # The scenario that was written does what its score says.
+    written = tmp_path / "fitted.toml"
+    fitted.write(written)
+    again = airpath.run(written)
+    rerun = fitted.score.figures["goodput_mbps"]["rerun"]
+    assert again.summary["flows"][0]["goodput_mbps"] == pytest.approx(rerun, rel=0.05)
+
+
+def _small(tmp_path: Path) -> Path:
+    scenario = tmp_path / "small.toml"
+    scenario.write_text(
+        "[run]\nduration_s = 4\n"
+        '[[path.down]]\nstage = "link"\nrate_mbps = 8\nqueue_bytes = 60000\n'
+        '[[path.down]]\nstage = "delay"\ndelay_ms = 20\n'
+        '[[path.up]]\nstage = "delay"\ndelay_ms = 20\n'
+        '[[flow]]\nkind = "bulk"\nprofile = "linux-6.1"\nduration_s = 3\n'
+    )
+    airpath.run(scenario, out=tmp_path / "run", capture=True)
+    return tmp_path / "run/capture.pcapng"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _small(tmp_path_factory.mktemp("small"))
+
+
+def test_the_scenario_is_printed_or_written_and_nothing_is_overwritten(
+    cli: Any, small: Path, tmp_path: Path
+) -> None:
+    code, out, err = cli("fit", str(small), "--explain", "off")
+    assert code == 0, err
+    printed = tmp_path / "printed.toml"
+    printed.write_text(out)
+    assert airpath.load(printed).title == "Fitted to capture.pcapng"
+    assert "not identifiable" in err
+    place = tmp_path / "fitted.toml"
+    code, told, _ = cli("fit", str(small), "--explain", "off", "-o", str(place))
+    assert (code, place.read_text()) == (0, out)
+    assert "  capacity: 8" in told
+    code, _, err = cli("fit", str(small), "-o", str(place))
+    assert (code, err) == (2, f"error: {place} exists already: name a file that does not\n")
+    assert place.read_text() == out
+
+
+def test_the_gain_is_found_by_experiment(cli: Any, small: Path) -> None:
+    code, out, err = cli("fit", str(small), "--json")
+    assert code == 0, err
+    (document,) = json.loads(out)["fits"]
+    assert list(document)[:4] == ["file", "flow", "captured_at", "parameters"]
+    finding = document["explanation"]["findings"][0]
+    assert finding["cause"] == "bufferbloat"
+    assert finding["gain"]["after"] < finding["gain"]["before"]
+    what = [one["what"] for one in document["not_identifiable"]]
+    assert "split" in what
+    assert all(one["because"] and one["would_tell"] for one in document["not_identifiable"])
+
+
+def test_what_never_filled_the_path_tells_no_queue(tmp_path: Path) -> None:
+    """The window is a fifth of the bandwidth-delay product."""
+    scenario = tmp_path / "window.toml"
+    scenario.write_text(
+        "[run]\nduration_s = 4\n"
+        '[[path.down]]\nstage = "link"\nrate_mbps = 20\nqueue_packets = 100\n'
+        '[[path.down]]\nstage = "delay"\ndelay_ms = 25\n'
+        '[[path.up]]\nstage = "delay"\ndelay_ms = 25\n'
+        '[[flow]]\nkind = "bulk"\nreceive_buffer_bytes = 25000\n'
+    )
+    airpath.run(scenario, out=tmp_path / "run", capture=True)
+    fitted = airpath.fit(tmp_path / "run/capture.pcapng")
+    values = {row["name"]: row["value"] for row in fitted.parameters}
+    assert values["queue"] is None
+    assert values["receive_window"] == pytest.approx(25_000, rel=0.05)
+    assert "queue" in [one.what for one in fitted.not_identifiable]
+    assert fitted.score.figures["goodput_mbps"]["agreement"] > 0.97  # type: ignore[operator]
+
+
+def test_too_little_is_refused(cli: Any, tmp_path: Path) -> None:
+    few = captures.write(tmp_path / "few.pcap", captures.download())
+    code, out, err = cli("fit", str(few))
+    assert (code, out) == (2, "")
+    assert "segments with data, but at least 50 are needed" in err
+    text = tmp_path / "text"
+    text.write_text("hello\n")
+    assert cli("fit", str(text))[0] == 2
+    assert cli("fit", "absent.pcap")[2].startswith("error: ")
+    with pytest.raises(InputError, match="there is no TCP flow 7"):
+        airpath.fit(few, flow=7)
+
+
+def test_a_trace_stands_beside_its_scenario(tmp_path: Path) -> None:
+    fitted = Fit("a", 0, "sender", 'file = "capacity.trace"\n', "1\n2\n", [], [], None, [])  # type: ignore[arg-type]
+    written = fitted.write(tmp_path / "one.toml")
+    assert [one.name for one in written] == ["one.toml", "one.capacity.trace"]
+    assert written[0].read_text() == 'file = "one.capacity.trace"\n'

@@ -1,0 +1,93 @@
+"""The tables of the guide of studies: each figure stands in them, with the verdict that it has.
+
+``python tools/pages/studies.py`` writes all of them, in minutes; ``AIRPATH_BLESS=1`` here those
+that take seconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airpath.study.definition import load_study, study_names
+from airpath.study.reproduce import counts, reproduce
+from airpath.study.verdicts import VERDICTS, count
+
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs/guides/studies.md"
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT / "tools/pages")
+    return importlib.import_module("studies")
+
+
+def block(name: str) -> str:
+    text = GUIDE.read_text(encoding="utf-8")
+    found = re.search(rf"<!-- {name}: generated -->\n(.*?)\n<!-- end -->", text, re.DOTALL)
+    assert found, f"the guide has no {name}"
+    return found[1]
+
+
+def rows(name: str) -> list[list[str]]:
+    lines = [line for line in block(f"table of {name}").splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
+
+
+@pytest.mark.parametrize("name", ["3g-latency", "lte-private"])
+def test_the_table_is_what_comes_out(page: Any, name: str) -> None:
+    outcomes = reproduce(load_study(name))
+    fresh = f"{page.study_table(outcomes)}\n\n{counts(outcomes).text()}."
+    if os.environ.get("AIRPATH_BLESS") == "1":
+        text = page.replaced(GUIDE.read_text(encoding="utf-8"), page.mark(name), fresh)
+        GUIDE.write_text(text, encoding="utf-8")
+        return
+    assert block(f"table of {name}") == fresh, "run tools/pages/studies.py"
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_the_guide_has_every_published_figure(name: str) -> None:
+    published = {figure: text for figure, text, *_ in rows(name)}
+    study = load_study(name)
+    wanted = {each.id.partition("/")[2]: each.published_text() for each in study.figures}
+    assert published == wanted
+    leaves = [each for row in rows(name) for each in row[3].split(", ") if each != "seen"]
+    assert len(leaves) == len(study.leaves)
+
+
+def test_the_counts_are_those_of_the_tables() -> None:
+    """Of each study, and of all of them together."""
+    known = {verdict.name for verdict in VERDICTS}
+    everything: list[str] = []
+    looked_at: list[str] = []
+    for name in study_names():
+        cells = [row[3] for row in rows(name)]
+        found = [each.split()[0].rstrip(",") for cell in cells for each in split(cell)]
+        seen = [each.partition(",")[0] for cell in cells for each in split(cell) if "seen" in each]
+        assert set(found) <= known
+        assert block(f"table of {name}").endswith(f"{count(found, seen).text()}.")
+        everything += found
+        looked_at += seen
+    assert block("all studies") == f"{count(everything, looked_at).text()}."
+
+
+def split(cell: str) -> list[str]:
+    """The verdicts of a row; that of a shape is one, whatever its fault is called."""
+    if cell.startswith("explained-by"):
+        return [cell]
+    return re.sub(r", (?!seen)", "\n", cell).splitlines()
+
+
+def test_three_quarters_are_accounted_for() -> None:
+    """Of what chose nothing; the guide also says how many without what was looked at."""
+    said = re.search(r"with what is under-specified (\d+)", block("all studies"))
+    chose_nothing = re.search(r"of the (\d+) that chose no parameter", block("all studies"))
+    assert said
+    assert chose_nothing
+    assert int(said[1]) >= 0.75 * int(chose_nothing[1])

@@ -1,0 +1,72 @@
+"""The shapes of the studies can fail: with what they are about taken away they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airpath.study.definition import Study, load_study
+from airpath.study.reproduce import reproduce
+
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def verdict(
+    figure_id: str, sets: Sequence[str] = (), change: Change | None = None, repeat: int = 1
+) -> str:
+    """The verdict on one shape, with something set or with another test."""
+    name = figure_id.partition("/")[0]
+    whole = load_study(name)
+    (figure,) = (each for each in whole.figures if each.id == figure_id)
+    if change is not None:
+        figure = replace(figure, shape=change(figure.shape))
+    made: Study = replace(whole, figures=(figure,), assumptions=(), parameters=())
+    (outcome,) = reproduce(made, sets=sets, repeat=repeat)
+    return outcome.verdict
+
+
+def without_faults(shape: dict[str, Any]) -> dict[str, Any]:
+    """Only the variant that sets nothing is left."""
+    if "of" in shape:
+        return {**shape, "of": [without_faults(part) for part in shape["of"]]}
+    if "variants" not in shape:
+        return shape
+    return {**shape, "variants": [each for each in shape["variants"] if not each["set"]]}
+
+
+def harmed(shape: dict[str, Any]) -> dict[str, Any]:
+    """Beside the UPF the NATs come with a channel that is worse by 1 dB."""
+    first, *rest = shape["of"]
+    return {**shape, "of": [{**first, "this": {"set": ["radio.channel.sinr_db=11"]}}, *rest]}
+
+
+def test_without_a_ramp_short_tests_do_not_read_low() -> None:
+    figure = "5g-drx/short-tests-read-low"
+    assert verdict(figure) == "holds"
+    assert verdict(figure, ["flow.0.slow_start=none"]) == "refuted"
+
+
+def test_two_nats_are_judged_beside_the_upf_and_outside() -> None:
+    figure = "5g-drx/double-nat-colocated-unaffected"
+    assert verdict(figure) == "explained-by"
+    assert verdict(figure, change=without_faults) == "refuted"
+    assert verdict(figure, change=harmed) == "refuted"
+
+
+def test_the_collapse_needs_its_fault() -> None:
+    assert verdict("5g-drx/external-server-collapse", change=without_faults) == "refuted"
+
+
+@pytest.mark.parametrize("extra", [False, True])
+def test_the_variance_shrinks_only_by_the_changes(extra: bool) -> None:
+    changes = ["flow.1.hystart.falling_minimum_exits=false", "flow.1.hystart.late_reset=false"]
+    found = verdict("lte-cubic-hystart/throughput-variance", changes * extra, repeat=50)
+    assert found == ("refuted" if extra else "holds")
+
+
+def test_a_proxy_that_sends_with_cubic_cures_nothing() -> None:
+    assert verdict("nr-bbr-cubic/proxy") == "holds"
+    assert verdict("nr-bbr-cubic/proxy", ["path.down.2.congestion=cubic"]) == "refuted"
