@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from airpath.cli import app as cli_app
 from conftest import DOWNLINK
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -45,10 +47,14 @@ COMMANDS = [
     "reproduce",
     "report",
     "diagnose",
+    "fit",
     "doctor",
     "scenario",
+    "scenario list",
     "scenario show",
     "scenario check",
+    "scenario schema",
+    "scenario reference",
     "metrics",
     "metrics dashboard",
     "subscriber",
@@ -68,6 +74,16 @@ def test_the_command_reference_is_what_help_says(cli: Any) -> None:
     if os.environ.get("AIRPATH_BLESS") == "1":
         REFERENCE.write_text(text, encoding="utf-8")
     assert text == REFERENCE.read_text(encoding="utf-8")
+
+
+def test_every_command_is_in_the_reference() -> None:
+    def names(group: Any, before: str) -> list[str]:
+        found = [before] if before else [""]
+        for name, command in getattr(group, "commands", {}).items():
+            found += names(command, f"{before} {name}".strip())
+        return found
+
+    assert sorted(names(typer.main.get_command(cli_app), "")) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 import airpath
 import captures
+from airpath import _core
 from airpath.errors import InputError
+from airpath.fitting.application import Write, parts
 from airpath.fitting.fit import Fit
 from fitted.draw import draw
 from fitted.judge import capture, judge
@@ -103,6 +106,49 @@ def test_what_never_filled_the_path_tells_no_queue(tmp_path: Path) -> None:
     assert values["receive_window"] == pytest.approx(25_000, rel=0.05)
     assert "queue" in [one.what for one in fitted.not_identifiable]
     assert fitted.score.figures["goodput_mbps"]["agreement"] > 0.97  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("end", ["server", "ue"])
+def test_pauses_of_the_application_are_in_the_scenario(tmp_path: Path, end: str) -> None:
+    """Three writes of 200 kB; at 50 Mb/s each takes 0.1 s."""
+    scenario = tmp_path / "page.toml"
+    scenario.write_text(
+        "[run]\nduration_s = 4\n"
+        '[[path.down]]\nstage = "link"\nrate_mbps = 50\n'
+        '[[path.down]]\nstage = "delay"\ndelay_ms = 15\n'
+        '[[path.up]]\nstage = "delay"\ndelay_ms = 15\n'
+        '[[flow]]\nkind = "file"\nsize_bytes = 600000\nwrite_times_s = "0, 1, 2.5"\n'
+    )
+    airpath.run(scenario, out=tmp_path / "run", capture=True)
+    file = tmp_path / "run/capture.pcapng"
+    report = _core.read_capture(file)
+    names = [one["name"] for one in report["interfaces"]]
+    (flow,) = (one["id"] for one in report["flows"] if names[one["interface"]] == end)
+    fitted = airpath.fit(file, flow=flow)
+    values = {row["name"]: row["value"] for row in fitted.parameters}
+    assert values["pauses"] == 2
+    assert fitted.score.total > 0.95
+    times = re.findall(r'write_times_s = "(.*)"', fitted.scenario)[0].split(", ")
+    assert [float(at) for at in times] == pytest.approx([0, 1, 2.5], abs=0.1)
+
+
+def test_what_is_not_like_the_capture_gives_no_advice(cli: Any, tmp_path: Path) -> None:
+    """Before the proxy there is another connection, whose path the capture does not show."""
+    airpath.run("proxy", {"run.duration_s": 6}, out=tmp_path / "run", capture=True)
+    fitted = airpath.fit(tmp_path / "run/capture.pcapng", explain="quick")
+    assert fitted.explanation is None
+    assert fitted.unexplained is not None
+    assert "is not like the capture (score 0." in fitted.unexplained
+    code, _, err = cli("fit", str(tmp_path / "run/capture.pcapng"))
+    assert (code, f"no advice: {fitted.unexplained}" in err) == (0, True)
+
+
+def test_writes_are_told_by_equal_parts() -> None:
+    """The last write is small, but is there."""
+    times, size = parts([Write(0, 100_000), Write(1, 300_000), Write(4, 500)])
+    assert size == 400_500
+    assert (times[0], times[-1]) == (0, 4)
+    assert times.count(1) / len(times) == pytest.approx(0.75, abs=0.03)
 
 
 def test_too_little_is_refused(cli: Any, tmp_path: Path) -> None:

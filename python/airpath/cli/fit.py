@@ -63,8 +63,8 @@ def command(
     the scenario whose re-run is most like the capture is kept, with a score (1: the same goodput,
     round trips and retransmissions). What the capture does not tell is said to be not identifiable,
     with the reason. Then causes are taken away from the scenario (--explain): the gain by
-    experiment. Without -o the scenario is printed, and the rest goes to standard error; several
-    files have a scenario each, and -o is for one.
+    experiment, unless its re-run is not like the capture. Without -o the scenario is printed, and
+    the rest goes to standard error; several files have a scenario each, and -o is for one.
     """
     from airpath.errors import AirpathError, InputError
     from airpath.fitting.fit import fit, trace_name
@@ -122,6 +122,8 @@ def _lines(fitted: Fit) -> list[str]:
     for name, told in fitted.score.figures.items():
         pair = [_shown(told["capture"]), _shown(told["rerun"])]
         lines.append(f"    {name}: {pair[0]} in the capture, {pair[1]} in the re-run")
+    if fitted.unexplained is not None:
+        lines.append(f"  no advice: {fitted.unexplained}")
     if fitted.explanation is not None:
         from airpath.runs import describe
 

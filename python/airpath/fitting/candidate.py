@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from airpath.fitting.application import parts
 from airpath.fitting.endpoints import Endpoints
 from airpath.fitting.path import Path as FittedPath
 
@@ -154,14 +155,9 @@ def _ack_stages(candidate: Candidate) -> list[list[str]]:
 def _flow(candidate: Candidate) -> list[str]:
     ends = candidate.ends
     opened = "sender" if candidate.opened_by_sender else "receiver"
-    kind = (
-        ['kind = "file"', f"size_bytes = {ends.size_bytes}"]
-        if ends.closed
-        else ['kind = "bulk"', f"duration_s = {ends.duration_s:.3f}"]
-    )
     lines = [
         'id = "transfer"',
-        *kind,
+        *_application(ends),
         f"direction = {_text(candidate.direction)}",
         f"opened_by = {_text(opened)}",
         f"profile = {_text(candidate.profile)}",
@@ -178,6 +174,20 @@ def _flow(candidate: Candidate) -> list[str]:
     elif ends.window_at_least_bytes > 0:
         lines += [f"receive_buffer_bytes = {ends.window_at_least_bytes}"]
     return [*lines, f"options.header_bytes = {ends.header_bytes}"]
+
+
+def _application(ends: Endpoints) -> list[str]:
+    if ends.writes:
+        times, size = parts(ends.writes)
+        return [
+            'kind = "file"',
+            f"size_bytes = {size}",
+            "# The application had nothing to send in between; each time has an equal part.",
+            f"write_times_s = {_text(', '.join(f'{at:.4g}' for at in times))}",
+        ]
+    if ends.closed:
+        return ['kind = "file"', f"size_bytes = {ends.size_bytes}"]
+    return ['kind = "bulk"', f"duration_s = {ends.duration_s:.3f}"]
 
 
 def write_trace(file: Path, path: FittedPath, duration_s: float, start_s: float) -> None:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from airpath.fitting import application
+from airpath.fitting.application import Write
 from airpath.fitting.observed import Observed
 from airpath.fitting.path import Unknown
 
 _LIMITED = 0.1
 """A window that had no room for this share of the time holds the sender back."""
-_IDLE_MS = 200.0
-_IDLE = 0.1
 _MOST_INITIAL = 100
 _HEADER = 40
 
@@ -31,13 +31,13 @@ class Endpoints:
     closed: bool
     """The sender closed the connection: the transfer was as long as it was seen to be."""
     duration_s: float
-    idle_share: float
-    ecn: bool
+    writes: list[Write]
+    """What the application wrote between its pauses; empty if it always had something to send."""
     unknown: list[Unknown]
 
 
-def estimate(seen: Observed) -> Endpoints:
-    """What the flow tells of its ends."""
+def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
+    """What the flow tells of its ends; ``base_rtt_ms`` is the path's."""
     unknown: list[Unknown] = []
     stream = seen.stream
     mss, header = _segment(seen)
@@ -63,16 +63,6 @@ def estimate(seen: Observed) -> Endpoints:
         unknown.append(
             Unknown("receive window's effect", because, "a faster or longer path to this receiver")
         )
-    idle = _idle_share(seen)
-    if idle >= _IDLE:
-        unknown.append(
-            Unknown(
-                "application",
-                f"in {idle:.0%} of the time the sender had nothing to send: its pauses are not in "
-                "the scenario",
-                "a test that always has something to send, as iperf3",
-            )
-        )
     sent = int((seen.offset + seen.payload).max() - seen.offset.min())
     return Endpoints(
         mss_bytes=mss,
@@ -83,8 +73,7 @@ def estimate(seen: Observed) -> Endpoints:
         size_bytes=max(1, sent),
         closed=seen.fin is not None and seen.offset.min() == 0,
         duration_s=max(duration, 0.001),
-        idle_share=idle,
-        ecn=False,
+        writes=application.writes(seen, base_rtt_ms),
         unknown=unknown,
     )
 
@@ -122,20 +111,3 @@ def _initial_window(seen: Observed) -> int | None:
     full, _ = _segment(seen)
     count = int(np.ceil(first / full).sum())
     return count if 0 < count <= _MOST_INITIAL else None
-
-
-def _idle_share(seen: Observed) -> float:
-    """Time in which nothing was outstanding and nothing was sent, of all."""
-    if seen.place == "receiver":
-        return 0.0
-    gaps = np.diff(seen.sent)
-    long = np.flatnonzero(gaps > _IDLE_MS)
-    if not len(long):
-        return 0.0
-    highest = np.maximum.accumulate(seen.offset + seen.payload)
-    idle = 0.0
-    for index in long:
-        at = np.searchsorted(seen.ack, seen.sent[index + 1]) - 1
-        if at >= 0 and seen.ack_offset[at] >= highest[index]:
-            idle += seen.sent[index + 1] - max(seen.ack[at], seen.sent[index])
-    return float(idle / (seen.sent[-1] - seen.sent[0]))

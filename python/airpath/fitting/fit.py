@@ -36,6 +36,9 @@ _CLEAR = 0.02
 """A congestion control is told from another one by this difference of the score."""
 _MOST_S = 300.0
 """Seconds of a flow that are run again at the most."""
+_ALIKE = 0.8
+_ALIKE_GOODPUT = 0.9
+"""A scenario that is less like the capture says nothing of what would help that network."""
 
 
 @dataclass
@@ -45,7 +48,8 @@ class Fit:
     ``scenario`` is its TOML, ``trace`` the capacity by time that it refers to (None: constant).
     ``parameters`` has each figure with its unit and what it rests on, ``not_identifiable`` what
     the capture does not tell. ``score`` compares a re-run with the capture. ``explanation`` has
-    the causes that were taken away, and what that obtained.
+    the causes that were taken away, and what that obtained; it is None if that was not asked for,
+    or if the re-run is not like the capture, and then ``unexplained`` says so.
     """
 
     file: str
@@ -58,6 +62,7 @@ class Fit:
     score: Score
     tried: list[dict[str, Any]]
     explanation: Explanation | None = field(default=None)
+    unexplained: str | None = field(default=None)
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
@@ -72,6 +77,7 @@ class Fit:
             "scenario": self.scenario,
             "trace": self.trace,
             "explanation": self.explanation,
+            "unexplained": self.unexplained,
         }
 
     def write(self, file: Path) -> list[Path]:
@@ -129,13 +135,16 @@ def fit(
         trace = (Path(place) / TRACE).read_text() if first.trace is not None else None
         fitted = _finished(seen, best, search, trace)
         if explain != "off":
+            fitted.unexplained = _unlike(fitted.score)
+        if explain != "off" and fitted.unexplained is None:
             fitted.explanation = _explained(fitted.scenario, place, explain, threads)
     told(1.0)
     return fitted
 
 
 def _candidate(seen: Observed) -> Candidate:
-    known, ends = path.estimate(seen), endpoints.estimate(seen)
+    known = path.estimate(seen)
+    ends = endpoints.estimate(seen, known.base_rtt_ms)
     if ends.duration_s > _MOST_S:
         ends = replace(ends, duration_s=_MOST_S, closed=False)
     # Servers have the lower port, whoever opens the connection.
@@ -267,6 +276,19 @@ def _finished(
     )
 
 
+def _unlike(score: Score) -> str | None:
+    """Why a re-run is too different from the capture for its causes to be the network's."""
+    goodput = score.figures["goodput_mbps"]
+    if score.total >= _ALIKE and (goodput["agreement"] or 0.0) >= _ALIKE_GOODPUT:
+        return None
+    return (
+        f"the scenario is not like the capture (score {score.total:.2f}; goodput "
+        f"{_shown(goodput['capture'])} Mb/s in the capture, {_shown(goodput['rerun'])} Mb/s in the "
+        f"re-run): a score of {_ALIKE} and a goodput within {1 - _ALIKE_GOODPUT:.0%} are needed "
+        "before what helps the one may be advised for the other"
+    )
+
+
 def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:.4g}"
 
@@ -282,6 +304,12 @@ def _parameters(one: Candidate) -> list[dict[str, Any]]:
         ("ack_batches", known.batch_ms, "ms", "intervals between batches"),
         ("initial_window", ends.initial_window, "segments", "the first flight"),
         ("receive_window", ends.window_bytes, "bytes", "the window that held the sender back"),
+        (
+            "pauses",
+            len(ends.writes) - 1 if ends.writes else None,
+            "times",
+            "new data that waited for nothing",
+        ),
         ("mss", ends.mss_bytes, "bytes", "the usual segment"),
         ("congestion", one.congestion, "", "the re-run that is most alike"),
         ("profile", one.profile, "", "the re-run that is most alike"),
