@@ -105,6 +105,20 @@ def test_each_ping_is_read(
         assert read.complete == (text is not FRENCH_LINUX)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "root:*:19487:0:99999:7:::\ndaemon:*:19487:0:99999:7:::\n",
+        "Routes to 10.0.0.1 with 32 hops:\nfirst\nsecond\n",
+        "Ping is 1:2 with 32 bytes:\nReply from 1: bytes=32 time=1ms TTL=64\n",
+    ],
+    ids=["password file", "no answer", "no address"],
+)
+def test_what_only_begins_like_a_ping_of_windows_is_none(text: str) -> None:
+    with pytest.raises(InputError, match="no line begins as ping's first line does"):
+        ping.read(text)
+
+
 def test_a_ping_tells_times_duplicates_and_errors() -> None:
     read = ping.read(IPUTILS)
     assert [one.time_s for one in read.replies] == [1700000000.1, 1700000001.1, 1700000001.2]

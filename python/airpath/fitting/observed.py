@@ -86,6 +86,7 @@ def observe(file: str, flow: int | None = None) -> Observed:
     """
     path = Path(file)
     try:
+        path.open("rb").close()
         report = _core.read_capture(path)
     except OSError as error:
         raise InputError(f"cannot read {file}: {reason(error)}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 import statistics
@@ -104,7 +105,8 @@ def read(text: str, name: str = "ping") -> PingOutput:
         ended = _end(output, line.text, windows) or ended
         if not ended:
             _line(output, line, windows, seen)
-    if not began:
+    # Windows begins in the user's language: any line could, so that its answers have to follow.
+    if not began or (windows and not ended and not output.replies):
         raise InputError(f"{name}: no line begins as ping's first line does (PING HOST …)")
     output.complete = ended
     if not ended:
@@ -125,11 +127,22 @@ def _begin(output: PingOutput, text: str) -> tuple[bool, bool]:
     ):  # fmt: skip
         if found := pattern.match(text):
             named = found.groupdict()
-            output.address = named.get("address") or named.get("to") or named.get("bare") or ""
+            address = named.get("address") or named.get("to") or named.get("bare") or ""
+            if windows and not _is_address(address):
+                continue
+            output.address = address
             if named.get("payload"):
                 output.payload_bytes = int(named["payload"])
             return True, windows
     return False, False
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _end(output: PingOutput, text: str, windows: bool) -> bool:
