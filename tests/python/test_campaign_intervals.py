@@ -10,6 +10,7 @@ import pytest
 
 from airpath.analysis.intervals import Values, bootstrap, interval, paired, unpaired
 from airpath.analysis.sequential import FIRST, more_values
+from airpath.analysis.statistics import mean_interval
 from airpath.campaign.sampling import saltelli
 from airpath.campaign.sensitivity import sobol_indices
 
@@ -29,6 +30,35 @@ def test_bootstrap_intervals_cover_the_truth(name: str, size: int) -> None:
     bounds = bootstrap(draw(np.random.default_rng(size), (SAMPLES, size)), 0.95)
     covered = float(np.mean((bounds[:, 1] <= truth) & (truth <= bounds[:, 2])))
     assert 0.93 <= covered <= 0.97
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [9.1] * 17 + [9.1 + 1e-13, 9.1 - 1e-13, 9.2],
+        [9.1] * 19 + [12.0],
+        [106.5 + 1e-14 * index for index in range(18)] + [106.4, 70.0],
+    ],
+    ids=["to the last bit", "one other", "two others"],
+)
+def test_values_that_are_nearly_the_same_have_a_sober_interval(values: list[float]) -> None:
+    """A resample of equal values has no spread to divide by; its t was 1e13."""
+    found = interval(values)
+    assert found.low is not None
+    assert found.high is not None
+    spread = max(values) - min(values)
+    assert min(values) - spread <= found.low <= found.mean <= found.high <= max(values) + spread
+    expected = mean_interval(values)
+    assert found[:] == pytest.approx(expected[:])
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_values_of_two_kinds_are_covered(share: float) -> None:
+    samples = np.random.default_rng(7).random((SAMPLES, 40)) < share
+    bounds = bootstrap(samples.astype(np.float64), 0.95)
+    covered = np.mean((bounds[:, 1] <= share) & (share <= bounds[:, 2]))
+    # Few different means are possible, so that it is more at times.
+    assert covered >= 0.93
 
 
 @pytest.mark.parametrize("name", ["normal", "uniform"])

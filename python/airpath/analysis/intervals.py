@@ -2,7 +2,9 @@
 
 From ``BOOTSTRAP_FROM`` values on the interval of a mean is a studentised bootstrap (Efron and
 Tibshirani 1993, 12.5), which is right for skewed values too; below, Student's t. What the
-bootstrap draws is fixed, so that the same values have the same interval.
+bootstrap draws is fixed, so that the same values have the same interval. Where many resamples have
+next to no spread, because most values are the same, dividing by it says nothing: there it is
+Student's t as well.
 """
 
 from __future__ import annotations
@@ -22,6 +24,10 @@ BOOTSTRAP_FROM = 20
 RESAMPLES = 2000
 
 _AT_ONCE = 4_000_000
+_NO_SPREAD = 0.1
+"""A resample whose standard error is below this share of the sample's has next to no spread."""
+_FEW_WITHOUT = 0.01
+"""Share of resamples without spread that are left out; with more it is Student's t."""
 Values = npt.NDArray[np.float64]
 
 
@@ -48,14 +54,13 @@ def bootstrap(samples: Values, confidence: float = 0.95) -> Values:
     for row in range(rows):
         drawn = samples[row][draws]
         error = drawn.std(axis=1, ddof=1) / math.sqrt(size)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = (drawn.mean(axis=1) - means[row]) / error
-        # A resample of one value alone has no error.
-        t = t[np.isfinite(t)]
-        if len(t) == 0:
-            made[row] = means[row]
-            continue
-        lower, upper = np.quantile(t, [tail, 1 - tail])
+        spread = error > _NO_SPREAD * errors[row]
+        if np.mean(~spread) > _FEW_WITHOUT:
+            upper = student_t_quantile(1 - tail, size - 1)
+            lower = -upper
+        else:
+            t = (drawn.mean(axis=1) - means[row])[spread] / error[spread]
+            lower, upper = np.quantile(t, [tail, 1 - tail])
         made[row] = (means[row], means[row] - upper * errors[row], means[row] - lower * errors[row])
     return made
 
