@@ -8,6 +8,7 @@ of each cell's figures. Changes are of paired seeds.
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import polars as pl
 
 import airpath
 from airpath.analysis.intervals import interval, paired
+from airpath.analysis.statistics import Interval
 from airpath.base.text import digits
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs/guides"
@@ -75,6 +77,10 @@ def page(campaign: airpath.Campaign, runs: pl.DataFrame, cells: pl.DataFrame) ->
         "CUBIC (HyStart, as Linux 6.1 has it), seed by seed. Figures of every cell are in "
         "[which-cc.parquet](which-cc.parquet).\n",
         "airpath's model says so: other radios, loads and lengths are other campaigns.\n",
+        "## In short\n",
+        "One download alone against CUBIC: the geometric mean over all radios and RTTs, whose own "
+        "tables are below; they differ.\n",
+        *in_short(runs),
     ]
     for radio in runs["radio"].unique(maintain_order=True):
         parts.append(f"## {radio}\n")
@@ -87,6 +93,61 @@ def page(campaign: airpath.Campaign, runs: pl.DataFrame, cells: pl.DataFrame) ->
     )
     parts.append(fairness(cells) + "\n")
     return "\n".join(parts).rstrip() + "\n"
+
+
+def in_short(runs: pl.DataFrame) -> list[str]:
+    """For each buffer who has the most goodput and the shortest pings, then all in a table."""
+    said, rows = [], []
+    some = runs.filter(load="one")
+    for (buffer,), cell in some.group_by(["buffer"], maintain_order=True):
+        told = {
+            cc: [overall(cell, str(cc), figure) for figure in ("goodput_mbps", "ping_p95_ms")]
+            for (cc,), _ in cell.group_by(["cc"], maintain_order=True)
+            if cc != REFERENCE
+        }
+        rows += [[buffer, cc, *map(percent, both)] for cc, both in told.items()]
+        fast = max(told, key=lambda cc: told[cc][0].mean)
+        short = min(told, key=lambda cc: told[cc][1].mean)
+        said.append(f"- **{buffer}**: {most(fast, told[fast])}; {least(short, told[short])}.")
+    head = ["buffer", "congestion control", "goodput: change", "ping, 95 %: change"]
+    return ["\n".join(said) + "\n", table(head, rows) + "\n"]
+
+
+def most(cc: object, told: list[Interval]) -> str:
+    """Who has the most goodput, unless CUBIC has."""
+    goodput, ping = told
+    if not sure(goodput) or goodput.mean < 0:
+        return "none is sure to have more goodput than CUBIC"
+    return f"{cc} has the most goodput, {percent(goodput)}, and pings change by {percent(ping)}"
+
+
+def least(cc: object, told: list[Interval]) -> str:
+    """Who has the shortest pings, unless CUBIC has."""
+    goodput, ping = told
+    if not sure(ping) or ping.mean > 0:
+        return "none is sure to have shorter pings"
+    return (
+        f"{cc} has the shortest pings, {percent(ping)}, and goodput changes by {percent(goodput)}"
+    )
+
+
+def sure(found: Interval) -> bool:
+    return found.low is not None and found.high is not None and found.low * found.high > 0
+
+
+def overall(cell: pl.DataFrame, cc: str, figure: str) -> Interval:
+    """Change against CUBIC in percent: the geometric mean over radios and RTTs, by seed."""
+    keys = ["radio", "rtt", "seed"]
+    base = cell.filter(cc=REFERENCE).select(*keys, pl.col(figure).alias("base"))
+    both = cell.filter(cc=cc).select(*keys, figure).join(base, on=keys)
+    factor = (pl.col(figure) / pl.col("base")).log().mean().alias("factor")
+    found = interval(both.group_by("seed").agg(factor).sort("seed")["factor"].to_numpy())
+    return Interval(*(None if one is None else 100 * math.expm1(one) for one in found))
+
+
+def percent(found: Interval) -> str:
+    star = " *" if sure(found) else ""
+    return f"{found.mean:+.1f} % ({found.low:+.1f} to {found.high:+.1f}){star}"
 
 
 def verdict(radio: str, runs: pl.DataFrame) -> str:
