@@ -37,3 +37,30 @@ def test_all_tables_were_looked_at() -> None:
     """Between them the scenarios have each table."""
     runs = [airpath.run(scenario, sets) for scenario, sets in RUNS]
     assert all(any(run.has_table(name) for run in runs) for name in TABLES)
+
+
+def test_every_column_of_a_campaign_is_on_the_page(tmp_path: Path) -> None:
+    sections = {
+        part.split("\n")[0].removesuffix(" (of a campaign)"): part
+        for part in OF_CAMPAIGNS.split("\n## ")[1:]
+    }
+    assert sorted(sections) == ["links", "pings", "runs"]
+    campaign = airpath.sweep(
+        {
+            "title": "two queues",
+            "scenario": "bufferbloat",
+            "set": ["run.duration_s=2"],
+            "seeds": 1,
+            "vary": [{"key": "path.down.0.queue_packets", "name": "queue", "values": [20, 40]}],
+        },
+        out=tmp_path / "campaign",
+        workers=1,
+    )
+    first = ["run", "cell", "scenario", "seed", "queue"]
+    for name, section in sections.items():
+        more = ["key", "explained"] if name == "runs" else []
+        found = campaign.table(name).drop(*first, *more)
+        rows = re.findall(r"^\| `(\w+)` \|.*\| (.+) \|$", section, re.MULTILINE)
+        assert [column for column, _ in rows] == found.columns, name
+        for column, null in rows:
+            assert null != "never" or found[column].null_count() == 0, f"{name}.{column}"

@@ -10,9 +10,10 @@ const CAMPAIGNS: &str = "
 # Tables of campaigns
 
 A campaign has these tables instead, with rows for every run. Their first columns are `run` (its number in the
-campaign), `key` (the hash of its scenario, seed, version and core), `scenario` and `seed`, and one column for each
-thing that the campaign varies; in the table `runs` there are also `cell` and `explained`. [Campaigns](../guides/campaigns.md)
-says where they are. The tables `flows` and `groups` have the columns above.
+campaign), `cell` (the number of its settings, whatever the seed), `scenario` and `seed`, and one column for each thing
+that the campaign varies. The table `runs` also has `key` (the hash of its scenario, seed, version and core) and
+`explained` (`off`, `quick` or `full`). [Campaigns](../guides/campaigns.md) says where they are. The tables `flows` and
+`groups` have the columns above.
 ";
 
 const INTRODUCTION: &str = "\
