@@ -19,11 +19,11 @@ from typing import Any
 import airpath
 
 BOUNDS = {50: 0.05, 5: 0.20}
-ENGINE_S = 8.0
-"""Processor time of each measurement, about."""
+RUNS = {50: 2_000, 5: 8_000}
+"""How many runs a measured campaign has, by their milliseconds."""
 
 
-def definition(run_ms: int, cores: int) -> dict[str, Any]:
+def definition(run_ms: int) -> dict[str, Any]:
     """Runs of about that processor time: the length is found by trying."""
     base = {"scenario": "random-loss", "seeds": 1}
     length = 1.0
@@ -36,7 +36,7 @@ def definition(run_ms: int, cores: int) -> dict[str, Any]:
     return {
         "scenario": "random-loss",
         "set": [f"run.duration_s={length}"],
-        "seeds": round(ENGINE_S * cores / (run_ms / 1000) / 4),
+        "seeds": RUNS[run_ms] // 4,
         "vary": [
             {
                 "key": "path.down.0.queue_packets",
@@ -57,7 +57,7 @@ def main() -> int:
     engines = {"local": {}, "Dask": {"cluster": "local"}}
     print(f"overhead of a campaign, {workers} workers of {os.cpu_count()} cores:")
     for run_ms, bound in BOUNDS.items():
-        made = definition(run_ms, workers)
+        made = definition(run_ms)
         for name, engine in engines.items():
             with tempfile.TemporaryDirectory() as folder:
                 done = airpath.sweep(made, out=Path(folder) / "out", workers=workers, **engine)
