@@ -299,6 +299,14 @@ def read_segments(path: Path, flow: int, from_client: bool) -> dict[str, Any]:
     Raises ``ValueError`` for what is no capture or no such flow, and ``OSError``.
     """
 
+def read_flows(path: Path, wanted: list[tuple[int, bool | None]]) -> list[dict[str, Any]]:
+    """Read flows of a capture packet by packet, in one pass; one dict for each that is wanted.
+
+    A flow is wanted by its number: True and False are the segments of its client and of its server
+    (the fields of ``Segments``), None all of its packets (``Packets``). Raises ``ValueError`` for
+    what is no capture or no such flow, and ``OSError``.
+    """
+
 def enter_user_namespace() -> None:
     """Make this process root in a user namespace of its own. Raises ``OSError``.
 

@@ -41,7 +41,7 @@ pub use datagram::{
 };
 pub use decode::{Skipped, Tunnel, link_type_name};
 pub use error::CaptureError;
-pub use flows::{Segments, analyse, analyse_while, segments};
+pub use flows::{Found, Packets, Segments, Wanted, analyse, analyse_while, collect, segments};
 pub use model::{ModelFlow, ModelWriter};
 pub use pcapng::{Captured, HEADER_BYTES, Writer};
 pub use read::{Compression, FileFormat, Interface, Packet, Reader};

@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read, stdin};
 use std::path::PathBuf;
 
-use airpath_capture::{CaptureError, Reader, analyse, analyse_while, segments};
+use airpath_capture::{CaptureError, Reader, Wanted, analyse, analyse_while, collect, segments};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -62,6 +62,35 @@ pub(crate) fn read_segments<'py>(
         Ok(None) => {
             Err(PyValueError::new_err(format!("flow {flow} is no TCP flow of the capture")))
         }
+        Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
+        Err(error) => Err(PyValueError::new_err(error.to_string())),
+    }
+}
+
+/// Flows of a file, packet by packet, by the numbers that its report has: the segments of the
+/// client (true) or of the server (false), or all packets (none).
+#[pyfunction]
+pub(crate) fn read_flows<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    wanted: Vec<(u64, Option<bool>)>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let found = py.detach(|| {
+        let report = analyse(Reader::open(&path)?)?;
+        let flows = wanted.iter().map(|&(id, from_client)| {
+            let flow = report.flows.iter().find(|one| one.id == id)?;
+            match from_client {
+                Some(_) if flow.tcp.is_none() => None,
+                Some(from_client) => Some(Wanted::Segments(flow, from_client)),
+                None => Some(Wanted::Packets(flow)),
+            }
+        });
+        let flows: Option<Vec<_>> = flows.collect();
+        flows.map(|flows| collect(&path, &flows)).transpose()
+    });
+    match found {
+        Ok(Some(found)) => object(py, &found),
+        Ok(None) => Err(PyValueError::new_err("a flow that is wanted is not in the capture")),
         Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
     }

@@ -33,6 +33,8 @@ class Observed:
     place: str
     """``sender``, ``receiver`` or ``between``: which end the capture point is next to."""
     sent: Floats
+    frame: Ints
+    """Numbers of packets in the file, from 1 on."""
     offset: Ints
     payload: Ints
     size: Ints
@@ -47,6 +49,8 @@ class Observed:
     ack_timestamp: Floats
     delivered: Ints
     ack_offset: Ints
+    window: Ints
+    """As it stands in the header of each acknowledgement, not scaled."""
     ack_size: Ints
     is_pure: Bools
     handshake: tuple[float | None, float | None, float | None]
@@ -106,7 +110,7 @@ def observe(file: str, flow: int | None = None) -> Observed:
             "nothing can be fitted. Capture both directions at one interface"
         )
     raw = _core.read_segments(path, chosen["id"], sender == "client")
-    return _arrays(file, report, chosen, sender, raw)
+    return arrays(file, report, chosen, sender, raw)
 
 
 def _choose(file: str, report: dict[str, Any], flow: int | None) -> dict[str, Any]:
@@ -127,9 +131,11 @@ def _choose(file: str, report: dict[str, Any], flow: int | None) -> dict[str, An
     return chosen
 
 
-def _arrays(
+def arrays(
     file: str, report: dict[str, Any], flow: dict[str, Any], sender: str, raw: dict[str, Any]
 ) -> Observed:
+    """What ``read_segments`` or ``read_flows`` returned of the data of ``sender``."""
+
     def times(name: str) -> Floats:
         values = [np.nan if value is None else value for value in raw[name]]
         return np.array(values, dtype=np.float64) / 1e6
@@ -147,6 +153,7 @@ def _arrays(
         sender=sender,
         place=_place(flow, sender, (first, second, third)),
         sent=times("sent_ns"),
+        frame=whole("frame"),
         offset=whole("offset"),
         payload=whole("payload"),
         size=whole("size"),
@@ -160,6 +167,7 @@ def _arrays(
         ack_timestamp=numbers("ack_timestamp"),
         delivered=whole("delivered"),
         ack_offset=whole("ack_offset"),
+        window=whole("window"),
         ack_size=whole("ack_size"),
         is_pure=np.array(raw["is_pure"], dtype=bool),
         handshake=(first, second, third),

@@ -75,7 +75,7 @@ class Path:
 def estimate(seen: Observed) -> Path:
     """What the flow tells of its path."""
     unknown: list[Unknown] = []
-    waits, base = _waits(seen)
+    waits, base = waits_of(seen)
     rough = _rough_rate(seen)
     batch = _batch(seen, rough)
     capacity, busy_s, rates = _capacity(seen, waits, rough, batch)
@@ -101,7 +101,7 @@ def estimate(seen: Observed) -> Path:
                 "a longer transfer with a larger window",
             )
         )
-    lost = _lost(seen)
+    lost = lost_segments(seen)
     queue, at_least, full = _queue(seen, waits, lost, used, serialisation)
     if queue is None:
         unknown.append(
@@ -166,7 +166,7 @@ def _never(seen: Observed) -> list[Unknown]:
     return unknown
 
 
-def _waits(seen: Observed) -> tuple[Floats, float]:
+def waits_of(seen: Observed) -> tuple[Floats, float]:
     """Each segment's wait in ms (NaN: not known), and the smallest round trip."""
     if seen.place == "receiver":
         return _one_way(seen)
@@ -196,19 +196,29 @@ def _one_way(seen: Observed) -> tuple[Floats, float]:
     echoed = _echoed(seen)
     if echoed is not None:
         base = min(base, echoed) if base else echoed
+    delay = np.full(len(seen.sent), np.nan)
     known = ~np.isnan(seen.timestamp)
-    if known.sum() < 2:
-        return np.full(len(seen.sent), np.nan), base
-    stamps = np.unwrap(seen.timestamp[known], period=2.0**32)
+    by_stamps = one_way_ms(seen.sent[known], seen.timestamp[known])
+    if by_stamps is not None:
+        delay[known] = by_stamps
+    return delay, base
+
+
+def one_way_ms(at: Floats, timestamps: Floats) -> Floats | None:
+    """By how much each packet took longer than the fastest, by its sender's timestamps (RFC 7323).
+
+    None if the timestamps do not tell. The clocks' rates are taken to be the same.
+    """
+    if len(at) < 2:
+        return None
+    stamps = np.unwrap(timestamps, period=2.0**32)
     ticks = stamps[-1] - stamps[0]
     if ticks <= 0:
-        return np.full(len(seen.sent), np.nan), base
-    tick = (seen.sent[known][-1] - seen.sent[known][0]) / ticks
+        return None
+    tick = (at[-1] - at[0]) / ticks
     tick = min(_TICKS_MS, key=lambda one: abs(np.log(one / tick)))
-    delay = np.full(len(seen.sent), np.nan)
-    delay[known] = seen.sent[known] - stamps * tick
-    delay[known] -= delay[known].min()
-    return delay, base
+    delay: Floats = at - stamps * tick
+    return delay - delay.min()
 
 
 def _echoed(seen: Observed) -> float | None:
@@ -258,7 +268,7 @@ def _queue_waits(seen: Observed, service: Floats) -> Floats:
     return queue
 
 
-def _arrivals(seen: Observed) -> tuple[Floats, Floats]:
+def arrivals(seen: Observed) -> tuple[Floats, Floats]:
     """Times, and bytes of IP that the receiver has got until then."""
     if seen.place == "receiver":
         return seen.sent, np.cumsum(seen.size).astype(np.float64)
@@ -268,7 +278,7 @@ def _arrivals(seen: Observed) -> tuple[Floats, Floats]:
 
 def _rough_rate(seen: Observed) -> float:
     """The most that arrived in a tenth of a second, or in a round trip, in Mb/s."""
-    at, bytes_ = _arrivals(seen)
+    at, bytes_ = arrivals(seen)
     if len(at) < 2:
         return 0.0
     trip = seen.stream["rtt_ms"]["min"] if seen.stream["rtt_ms"] else 0.0
@@ -293,7 +303,7 @@ def _capacity(
     known = np.flatnonzero(~np.isnan(waits))
     if len(known) < _LEAST_PAIRS or rough <= 0:
         return None, 0.0, []
-    at, bytes_ = _arrivals(seen)
+    at, bytes_ = arrivals(seen)
     if seen.place == "receiver":
         arrived = seen.sent[known]
         sent = arrived - waits[known]
@@ -358,7 +368,7 @@ def _varying(
     return sorted(rates)
 
 
-def _lost(seen: Observed) -> Bools:
+def lost_segments(seen: Observed) -> Bools:
     """Which segments stand for one that was lost on the way.
 
     Next to the sender: those that were sent again and not acknowledged before. Elsewhere also
@@ -396,7 +406,7 @@ def _queue(
         index = np.flatnonzero(seen.after_gap)
     if len(index) == 0 or longest < 5 * segment_ms:
         return None, at_least, none
-    before = _wait_before(waits, index)
+    before = wait_before(waits, index)
     is_full = before >= _FULL * longest
     full = none.copy()
     full[index[is_full]] = True
@@ -408,7 +418,7 @@ def _queue(
     return wait * rate * 1000 / 8, at_least, full
 
 
-def _wait_before(waits: Floats, index: Any) -> Floats:
+def wait_before(waits: Floats, index: Any) -> Floats:
     """The last known wait before each of these segments, 0 if there is none."""
     places = np.where(np.isnan(waits), -1, np.arange(len(waits)))
     last = np.maximum.accumulate(places)

@@ -2,10 +2,13 @@
 
 mod flow;
 mod key;
+mod packets;
 mod segments;
 mod table;
+mod walk;
 
-pub use segments::{Segments, segments};
+pub use packets::Packets;
+pub use segments::{Found, Segments, Wanted, collect, segments};
 
 use std::collections::BTreeMap;
 

@@ -3,17 +3,15 @@
 //! [`analyse`](crate::analyse) keeps no packets. What wants them reads the file again, for one flow.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::path::Path;
 
-use airpath_base::Instant;
 use airpath_metrics::SequenceSpace;
 use serde::Serialize;
 
-use super::key::Key;
-use super::{Fragments, ports, tcp_header};
-use crate::decode::{ACK, FIN, IpPacket, RST, SYN, TCP, TcpHeader, decode};
-use crate::read::Reader;
+use super::packets::{PacketCollector, Packets};
+use super::tcp_header;
+use super::walk::{Ends, Seen, walk};
+use crate::decode::{ACK, FIN, IpPacket, RST, SYN, TCP, TcpHeader};
 use crate::{CaptureError, FlowReport};
 
 /// Segments of a flow that are kept; what comes later is not.
@@ -25,6 +23,8 @@ const MOST_SEGMENTS: usize = 4_000_000;
 pub struct Segments {
     /// When each segment with payload passed.
     pub sent_ns: Vec<u64>,
+    /// Its number in the file, from 1 on.
+    pub frame: Vec<u64>,
     /// Its first byte, after the first one of all.
     pub offset: Vec<u64>,
     /// Bytes after its headers.
@@ -65,6 +65,47 @@ pub struct Segments {
     pub cut: bool,
 }
 
+/// What is wanted of a flow: the segments of one of its ends, or all of its packets.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted<'a> {
+    /// The data of the client (true) or of the server, and the other's acknowledgements.
+    Segments(&'a FlowReport, bool),
+    /// Every packet, of any protocol.
+    Packets(&'a FlowReport),
+}
+
+/// What was wanted.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Found {
+    /// Of TCP.
+    Segments(Box<Segments>),
+    /// Of any protocol.
+    Packets(Packets),
+}
+
+/// Reads flows of a file again, packet by packet, in one pass; one answer for each that is wanted.
+///
+/// # Errors
+///
+/// As [`analyse`](crate::analyse).
+pub fn collect(file: &Path, wanted: &[Wanted<'_>]) -> Result<Vec<Found>, CaptureError> {
+    let mut collectors: Vec<_> = wanted.iter().map(|&one| AnyCollector::new(one)).collect();
+    walk(file, |ip, seen| {
+        for one in &mut collectors {
+            match one {
+                AnyCollector::Segments(one) => one.add(ip, seen),
+                AnyCollector::Packets(one) => one.add(ip, seen),
+            }
+        }
+    })?;
+    let found = |one: AnyCollector<'_>| match one {
+        AnyCollector::Segments(one) => Found::Segments(Box::new(one.segments)),
+        AnyCollector::Packets(one) => Found::Packets(one.finish()),
+    };
+    Ok(collectors.into_iter().map(found).collect())
+}
+
 /// Reads the segments of a flow of a file; `from_client` says whose data.
 ///
 /// # Errors
@@ -75,61 +116,30 @@ pub fn segments(
     flow: &FlowReport,
     from_client: bool,
 ) -> Result<Segments, CaptureError> {
-    let mut reader = Reader::open(file)?;
-    let mut link_types: Vec<u16> = Vec::new();
-    let mut fragments = Fragments::default();
     let mut collector = Collector::new(flow, from_client);
-    let mut first = None;
-    loop {
-        let packet = match reader.packet() {
-            Ok(Some(packet)) => packet,
-            Ok(None) => break,
-            Err(error) if first.is_none() => return Err(error),
-            // The report says where the file is broken.
-            Err(_) => break,
-        };
-        let epoch = *first.get_or_insert(packet.time);
-        let (interface, time, length) = (packet.interface, packet.time, packet.length);
-        let known = link_types.get(interface).copied();
-        let data;
-        let (link_type, bytes) = match known {
-            Some(known) => (known, packet.data),
-            None => {
-                data = packet.data.to_vec();
-                link_types = reader.interfaces().iter().map(|one| one.link_type).collect();
-                (link_types[interface], &data[..])
+    walk(file, |ip, seen| collector.add(ip, seen))?;
+    Ok(collector.segments)
+}
+
+enum AnyCollector<'a> {
+    Segments(Box<Collector<'a>>),
+    Packets(PacketCollector<'a>),
+}
+
+impl<'a> AnyCollector<'a> {
+    fn new(wanted: Wanted<'a>) -> Self {
+        match wanted {
+            Wanted::Segments(flow, from_client) => {
+                Self::Segments(Box::new(Collector::new(flow, from_client)))
             }
-        };
-        if interface != flow.interface {
-            continue;
-        }
-        let Ok(ip) = decode(link_type, bytes, length) else { continue };
-        match ip.fragment {
-            None => collector.add(&ip, interface, time, epoch),
-            Some(fragment) => {
-                let point = (interface as u64) << 8 | ip.tunnel as u64;
-                if let Some(whole) = fragments.add(&ip, fragment, point) {
-                    let body = &whole.header[..whole.kept];
-                    let (length, body_length) = (whole.length, whole.body_length);
-                    let ip = IpPacket { fragment: None, length, body_length, body, ..ip };
-                    collector.add(&ip, interface, time, epoch);
-                }
-            }
-        }
-        if collector.segments.cut {
-            break;
+            Wanted::Packets(flow) => Self::Packets(PacketCollector::new(flow)),
         }
     }
-    Ok(collector.finish())
 }
 
 struct Collector<'a> {
-    flow: &'a FlowReport,
-    /// Client and server.
-    addresses: [Option<u128>; 2],
+    ends: Ends<'a>,
     from_client: bool,
-    /// Nanoseconds after the first packet of the capture between which the flow is alive.
-    range: [f64; 2],
     space: SequenceSpace,
     /// The first byte of data, and the byte after the last that was seen.
     first: Option<u64>,
@@ -143,19 +153,9 @@ struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     fn new(flow: &'a FlowReport, from_client: bool) -> Self {
-        let address = |text: &str| {
-            text.parse().ok().map(|address| match address {
-                IpAddr::V4(address) => u128::from(u32::from(address)),
-                IpAddr::V6(address) => u128::from(address),
-            })
-        };
-        // A nanosecond is lost in seconds as a fraction.
-        let range = [flow.start_s - 1e-6, flow.start_s + flow.duration_s + 1e-6];
         Self {
-            flow,
-            addresses: [address(&flow.client), address(&flow.server)],
+            ends: Ends::of(flow),
             from_client,
-            range: range.map(|seconds| seconds * 1e9),
             space: SequenceSpace::default(),
             first: None,
             highest: 0,
@@ -166,29 +166,19 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn add(&mut self, ip: &IpPacket<'_>, interface: usize, now: Instant, epoch: Instant) {
-        if ip.protocol != TCP || ip.tunnel != self.flow.tunnel {
+    fn add(&mut self, ip: &IpPacket<'_>, seen: Seen) {
+        if ip.protocol != TCP {
             return;
         }
-        let Ok(pair) = ports(ip) else { return };
-        let (key, _) = Key::of(ip, pair, interface);
-        let ends = [Some(ip.source), Some(ip.destination)];
-        let [client, server] = [self.flow.client_port, self.flow.server_port];
-        let by_client = ends == self.addresses && pair == [client, server];
-        let [there, back] = self.addresses;
-        let by_server = ends == [back, there] && pair == [server, client];
-        let at = now.saturating_since(epoch).as_nanos();
-        let is_alive = self.range[0] <= at as f64 && at as f64 <= self.range[1];
-        if key.protocol != TCP || !is_alive || !(by_client || by_server) {
-            return;
-        }
+        let Some(by_client) = self.ends.sent_by_client(ip, seen) else { return };
         let Ok(header) = tcp_header(ip) else { return };
+        let at = seen.at_ns;
         self.note_handshake(at, by_client, &header);
         if header.has(RST) {
             return;
         }
         if by_client == self.from_client {
-            self.on_data(at, ip.length, &header);
+            self.on_data(seen, ip.length, &header);
         } else if header.has(ACK) {
             self.on_ack(at, ip.length, &header);
         }
@@ -207,7 +197,8 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn on_data(&mut self, at: u64, size: u32, header: &TcpHeader) {
+    fn on_data(&mut self, seen: Seen, size: u32, header: &TcpHeader) {
+        let at = seen.at_ns;
         let from = self.space.offset(header.sequence);
         if header.has(FIN) {
             self.segments.fin_ns.get_or_insert(at);
@@ -242,6 +233,7 @@ impl<'a> Collector<'a> {
         }
         let segments = &mut self.segments;
         segments.sent_ns.push(at);
+        segments.frame.push(seen.frame);
         segments.offset.push(from.saturating_sub(first));
         segments.payload.push(header.payload);
         segments.size.push(size);
@@ -301,9 +293,5 @@ impl<'a> Collector<'a> {
     fn deliver(&mut self, index: usize, at: u64) {
         self.delivered += u64::from(self.segments.payload[index]);
         self.segments.acked_ns[index] = Some(at);
-    }
-
-    fn finish(self) -> Segments {
-        self.segments
     }
 }

@@ -1,0 +1,73 @@
+//! The packets of one flow, of whatever protocol, one by one.
+
+use serde::Serialize;
+
+use super::walk::{Ends, Seen};
+use crate::FlowReport;
+use crate::decode::{ICMP_V4, ICMP_V6, IpPacket, TCP, UDP};
+
+/// Packets of a flow that are kept; what comes later is not.
+const MOST_PACKETS: usize = 4_000_000;
+
+/// Every packet of a flow. Times are nanoseconds after the capture's first packet. The lists have
+/// the same length.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Packets {
+    /// When each packet passed.
+    pub time_ns: Vec<u64>,
+    /// Its number in the file, from 1 on.
+    pub frame: Vec<u64>,
+    /// The client sent it.
+    pub from_client: Vec<bool>,
+    /// Its bytes of IP.
+    pub size: Vec<u32>,
+    /// Of an echo request or reply: its number (RFC 792).
+    pub echo: Vec<Option<u16>>,
+    /// There are more packets than are kept.
+    pub cut: bool,
+}
+
+pub(super) struct PacketCollector<'a> {
+    ends: Ends<'a>,
+    protocol: &'a str,
+    packets: Packets,
+}
+
+impl<'a> PacketCollector<'a> {
+    pub(super) fn new(flow: &'a FlowReport) -> Self {
+        Self { ends: Ends::of(flow), protocol: &flow.protocol, packets: Packets::default() }
+    }
+
+    pub(super) fn add(&mut self, ip: &IpPacket<'_>, seen: Seen) {
+        let is_icmp = matches!(ip.protocol, ICMP_V4 | ICMP_V6);
+        let is_same = match self.protocol {
+            "tcp" => ip.protocol == TCP,
+            "udp" => ip.protocol == UDP,
+            _ => is_icmp,
+        };
+        if !is_same {
+            return;
+        }
+        let Some(by_client) = self.ends.sent_by_client(ip, seen) else { return };
+        let packets = &mut self.packets;
+        if packets.time_ns.len() == MOST_PACKETS {
+            packets.cut = true;
+            return;
+        }
+        let echo = match (is_icmp, ip.body) {
+            (true, &[0 | 8 | 128 | 129, _, _, _, _, _, high, low, ..]) => {
+                Some(u16::from_be_bytes([high, low]))
+            }
+            _ => None,
+        };
+        packets.time_ns.push(seen.at_ns);
+        packets.frame.push(seen.frame);
+        packets.from_client.push(by_client);
+        packets.size.push(ip.length);
+        packets.echo.push(echo);
+    }
+
+    pub(super) fn finish(self) -> Packets {
+        self.packets
+    }
+}

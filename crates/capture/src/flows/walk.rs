@@ -1,0 +1,109 @@
+//! A file read once more, for some of its flows.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use super::{Fragments, ports};
+use crate::decode::{IpPacket, decode};
+use crate::read::Reader;
+use crate::{CaptureError, FlowReport};
+
+/// Where and when a packet passed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) interface: usize,
+    /// Its number in the file, from 1 on.
+    pub(super) frame: u64,
+    /// Nanoseconds after the capture's first packet.
+    pub(super) at_ns: u64,
+}
+
+/// Hands over each packet of IP, fragments once they are whole.
+pub(super) fn walk(
+    file: &Path,
+    mut each: impl FnMut(&IpPacket<'_>, Seen),
+) -> Result<(), CaptureError> {
+    let mut reader = Reader::open(file)?;
+    let mut link_types: Vec<u16> = Vec::new();
+    let mut fragments = Fragments::default();
+    let mut first = None;
+    let mut frame = 0;
+    loop {
+        let packet = match reader.packet() {
+            Ok(Some(packet)) => packet,
+            Ok(None) => return Ok(()),
+            Err(error) if first.is_none() => return Err(error),
+            // The report says where the file is broken.
+            Err(_) => return Ok(()),
+        };
+        frame += 1;
+        let epoch = *first.get_or_insert(packet.time);
+        let (interface, time, length) = (packet.interface, packet.time, packet.length);
+        let seen = Seen { interface, frame, at_ns: time.saturating_since(epoch).as_nanos() };
+        let known = link_types.get(interface).copied();
+        let data;
+        let (link_type, bytes) = match known {
+            Some(known) => (known, packet.data),
+            None => {
+                data = packet.data.to_vec();
+                link_types = reader.interfaces().iter().map(|one| one.link_type).collect();
+                (link_types[interface], &data[..])
+            }
+        };
+        let Ok(ip) = decode(link_type, bytes, length) else { continue };
+        match ip.fragment {
+            None => each(&ip, seen),
+            Some(fragment) => {
+                let point = (interface as u64) << 8 | ip.tunnel as u64;
+                if let Some(whole) = fragments.add(&ip, fragment, point) {
+                    let body = &whole.header[..whole.kept];
+                    let (length, body_length) = (whole.length, whole.body_length);
+                    each(&IpPacket { fragment: None, length, body_length, body, ..ip }, seen);
+                }
+            }
+        }
+    }
+}
+
+/// The two ends of a flow, its point, and while it is alive.
+pub(super) struct Ends<'a> {
+    flow: &'a FlowReport,
+    /// Client and server.
+    addresses: [Option<u128>; 2],
+    /// Nanoseconds after the first packet of the capture between which the flow is alive.
+    range: [f64; 2],
+}
+
+impl<'a> Ends<'a> {
+    pub(super) fn of(flow: &'a FlowReport) -> Self {
+        let address = |text: &str| {
+            text.parse().ok().map(|address| match address {
+                IpAddr::V4(address) => u128::from(u32::from(address)),
+                IpAddr::V6(address) => u128::from(address),
+            })
+        };
+        // A nanosecond is lost in seconds as a fraction.
+        let range = [flow.start_s - 1e-6, flow.start_s + flow.duration_s + 1e-6];
+        Self {
+            flow,
+            addresses: [address(&flow.client), address(&flow.server)],
+            range: range.map(|seconds| seconds * 1e9),
+        }
+    }
+
+    /// Whether the client sent the packet; `None` if it is not of this flow.
+    pub(super) fn sent_by_client(&self, ip: &IpPacket<'_>, seen: Seen) -> Option<bool> {
+        if seen.interface != self.flow.interface || ip.tunnel != self.flow.tunnel {
+            return None;
+        }
+        let pair = ports(ip).ok()?;
+        let ends = [Some(ip.source), Some(ip.destination)];
+        let [client, server] = [self.flow.client_port, self.flow.server_port];
+        let by_client = ends == self.addresses && pair == [client, server];
+        let [there, back] = self.addresses;
+        let by_server = ends == [back, there] && pair == [server, client];
+        let at = seen.at_ns as f64;
+        let is_alive = self.range[0] <= at && at <= self.range[1];
+        (is_alive && (by_client || by_server)).then_some(by_client)
+    }
+}

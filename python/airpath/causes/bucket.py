@@ -1,0 +1,59 @@
+"""Do losses follow from what was sent before them?
+
+A policer and a short queue lose a packet when too much was sent shortly before. Both are a bucket
+that fills with each packet and drains at a rate; a packet is lost when it is full (RFC 2697 2 has
+the policer's). Packets that are lost by chance are lost at any level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airpath.fitting.observed import Bools, Floats, Ints
+
+_RATES = np.geomspace(0.5, 4.0, 25)
+"""Rates that are tried, over the mean rate of what was sent and not lost."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """``match``: how likely the level is higher at a packet that was lost than at one that was
+    not; 0.5 is chance, 1 a perfect bucket. ``level_bytes`` is the median level at a loss."""
+
+    rate_mbps: float
+    level_bytes: float
+    match: float
+    episodes: int
+
+
+def fit_bucket(sent_ms: Floats, size: Ints, lost: Bools, episodes: int) -> Bucket | None:
+    """The bucket that matches best; the packets are in the order in which they were sent."""
+    seconds = (sent_ms[-1] - sent_ms[0]) / 1000
+    if seconds <= 0 or not lost.any():
+        return None
+    mean = float(size[~lost].sum()) * 8e-6 / seconds
+    best: Bucket | None = None
+    for rate in mean * _RATES:
+        level = _levels(sent_ms, np.where(lost, 0, size), rate)
+        match = _above(level[lost], level[~lost])
+        if best is None or match > best.match:
+            best = Bucket(float(rate), float(np.median(level[lost])), match, episodes)
+    return best
+
+
+def _levels(sent_ms: Floats, added: Ints, rate_mbps: float) -> Floats:
+    """Bytes in the bucket before each packet: what came, less what drained, never below 0."""
+    drained = np.diff(sent_ms, prepend=sent_ms[0]) * rate_mbps * 125
+    steps = np.concatenate(([0.0], added[:-1])) - drained
+    walk = np.cumsum(steps)
+    level: Floats = walk - np.minimum(np.minimum.accumulate(walk), 0.0)
+    return level
+
+
+def _above(lost: Floats, others: Floats) -> float:
+    """The probability that one of the first is above one of the second; equal ones count half."""
+    order = np.sort(others)
+    below = np.searchsorted(order, lost, side="left") + np.searchsorted(order, lost, side="right")
+    return float(below.mean()) / 2 / len(order)

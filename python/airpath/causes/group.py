@@ -1,0 +1,187 @@
+"""Transfers in one direction between the same two hosts: together they fill the path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from airpath.causes.bucket import Bucket, fit_bucket
+from airpath.causes.traits import BIN_MS, Gap, Transfer
+from airpath.fitting.observed import Floats
+
+_GAP_FACTOR = 8.0
+_LEAST_GAP_MS = 40.0
+_TRAIN = 8
+_LONG_SHARE = 0.5
+_LEAST_SILENCE_MS = 60.0
+LEAST_EPISODES = 4
+"""Round trips with losses below which nothing is said of why packets are lost."""
+
+
+class Group:
+    """One to many transfers, those with the most data first."""
+
+    def __init__(self, transfers: Sequence[Transfer]) -> None:
+        self.transfers = sorted(transfers, key=lambda one: -one.wire_bytes)
+        self.main = self.transfers[0]
+        self.at_sender = self.main.at_sender
+
+    @cached_property
+    def begin_ms(self) -> float:
+        """When the first began."""
+        return min(one.begin_ms for one in self.transfers)
+
+    @cached_property
+    def end_ms(self) -> float:
+        """When the last ended."""
+        return max(one.end_ms for one in self.transfers)
+
+    @cached_property
+    def seconds(self) -> float:
+        """From the first to the last."""
+        return max(1e-3, (self.end_ms - self.begin_ms) / 1000)
+
+    @cached_property
+    def rate_mbps(self) -> float:
+        """Of all together, in bytes of IP."""
+        return sum(one.wire_bytes for one in self.transfers) * 8e-6 / self.seconds
+
+    @cached_property
+    def base_ms(self) -> float:
+        """The shortest round trip."""
+        return min(one.base_ms for one in self.transfers)
+
+    @cached_property
+    def arrivals(self) -> tuple[Floats, Floats]:
+        """Times in ms, and bytes of IP of all that have arrived until then."""
+        at = np.concatenate([one.arrivals[0] for one in self.transfers])
+        added = np.concatenate(
+            [np.diff(one.arrivals[1], prepend=0.0) for one in self.transfers]
+        )
+        order = np.argsort(at, kind="stable")
+        return at[order], np.cumsum(added[order])
+
+    @cached_property
+    def bins(self) -> Floats:
+        """Mb/s that arrived in each fifth of a second."""
+        at, total = self.arrivals
+        edges = np.arange(self.begin_ms, self.end_ms, BIN_MS)
+        if len(at) < 2 or len(edges) < 2:
+            return np.array([self.rate_mbps])
+        passed = np.interp(edges, at, total)
+        rates: Floats = np.diff(passed) * 8 / BIN_MS / 1000
+        return rates
+
+    @cached_property
+    def capacity_mbps(self) -> float:
+        """What the path carried at its best."""
+        best = float(np.quantile(self.bins, 0.9))
+        path = self.main.path
+        if len(self.transfers) == 1 and path.capacity_mbps:
+            # Where the bottleneck was busy for long, what it carried then.
+            if path.busy_s >= _LONG_SHARE * self.seconds:
+                return path.capacity_mbps
+            return max(path.capacity_mbps, best)
+        return max(best, 1e-3)
+
+    @cached_property
+    def busy(self) -> float:
+        """The mean rate over the best."""
+        return min(1.0, self.rate_mbps / self.capacity_mbps)
+
+    @cached_property
+    def bucket(self) -> Bucket | None:
+        """The token bucket that loses the same packets best; None with too few losses."""
+        episodes = sum(len(one.episodes) for one in self.transfers)
+        if episodes < LEAST_EPISODES:
+            return None
+        sends = [one.sends for one in self.transfers]
+        sent, size, lost = (np.concatenate(each) for each in zip(*sends, strict=True))
+        if lost.all():
+            return None
+        order = np.argsort(sent, kind="stable")
+        return fit_bucket(sent[order], size[order], lost[order], episodes)
+
+    @cached_property
+    def gaps(self) -> list[Gap]:
+        """Times without any arrival while data was under way, much longer than usual."""
+        at, _ = self.arrivals
+        if len(at) < 20:
+            return []
+        apart = np.diff(at)
+        usual = float(np.quantile(apart, 0.95))
+        # At the sender what it sends after a silence takes a round trip to be heard of.
+        trip = self.base_ms if self.at_sender else 0.0
+        least = max(_LEAST_GAP_MS, _GAP_FACTOR * float(np.median(apart)), 3 * usual)
+        found = []
+        for index in np.flatnonzero(apart > least):
+            begin, end = float(at[index]), float(at[index + 1])
+            waited = max(one.waited_ms(begin, end) for one in self.transfers)
+            if waited - trip > least:
+                found.append(Gap(begin, end - begin, int(index) + 1))
+        return found
+
+    @cached_property
+    def gap_share(self) -> float:
+        """Of the time."""
+        return sum(one.length_ms for one in self.gaps) / 1000 / self.seconds
+
+    @cached_property
+    def train_mbps(self) -> float:
+        """The fastest trains of eight segments, by their arrival."""
+        at, total = self.arrivals
+        if len(at) < 4 * _TRAIN:
+            return 0.0
+        passed, lasted = total[_TRAIN:] - total[:-_TRAIN], at[_TRAIN:] - at[:-_TRAIN]
+        rates = passed[lasted > 0] * 8 / lasted[lasted > 0] / 1000
+        return float(np.quantile(rates, 0.98)) if len(rates) else 0.0
+
+    @cached_property
+    def loss_share(self) -> float:
+        """Of the packets that were sent."""
+        lost = sum(len(one.loss_at) for one in self.transfers)
+        sent = sum(len(one.seen.sent) for one in self.transfers)
+        return lost / max(1, sent + (0 if self.at_sender else lost))
+
+    @cached_property
+    def bdp_bytes(self) -> float:
+        """What the path holds."""
+        return self.capacity_mbps * 125 * self.base_ms
+
+    @cached_property
+    def queue_ms(self) -> float:
+        """How long packets waited when it was long: 95 %."""
+        return self.main.wait_ms[2]
+
+    @cached_property
+    def silences(self) -> list[Gap]:
+        """The long ones of the gaps, unless acknowledgements that come in batches are all of them."""
+        gaps = self.gaps
+        if not gaps or sum(one.length_ms for one in gaps) / 1000 > 0.9 * self.seconds:
+            return []
+        longest = max(one.length_ms for one in gaps)
+        if longest < max(_LEAST_SILENCE_MS, 1.5 * self.base_ms):
+            return []
+        return [one for one in gaps if one.length_ms >= 0.5 * longest]
+
+    @cached_property
+    def silent_share(self) -> float:
+        """Of the time."""
+        return min(0.95, sum(one.length_ms for one in self.silences) / 1000 / self.seconds)
+
+    @cached_property
+    def idle_share(self) -> float:
+        """Time in which the application had nothing to send, of a transfer that is alone."""
+        return self.main.idle_share if len(self.transfers) == 1 else 0.0
+
+    @cached_property
+    def losses_at_silences(self) -> float:
+        """Share of the episodes of loss around a silence, to two round trips."""
+        times = [one.sent_ms[at] for one in self.transfers for at in one.episodes]
+        near = 2 * self.base_ms + self.main.wait_ms[1]
+        silences = [(one.at_ms - near, one.at_ms + one.length_ms + near) for one in self.silences]
+        if not times:
+            return 0.0
+        return sum(any(low <= at <= high for low, high in silences) for at in times) / len(times)

@@ -1,0 +1,51 @@
+"""What a capture blames: a cause, or several that cannot be told apart from where it was taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+GROUPS = (
+    ("drx", "uplink-access", "ack-batching"),
+    ("random-loss", "radio-loss"),
+    ("policer", "short-queue"),
+    ("one-way-path", "nat-binding"),
+)
+"""Causes that look alike to an observer. No others are merged."""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A cause with its evidence.
+
+    ``cost`` is the share of the rate, or of the round trip, that it is estimated to take away, 0 to
+    1: suspects are ranked by it. ``frames`` are numbers of packets in the file to look at, from 1
+    on; ``at_s`` are seconds after its first packet.
+    """
+
+    cause: str
+    cost: float
+    evidence: str
+    flows: tuple[int, ...]
+    frames: tuple[int, ...] = ()
+    at_s: tuple[float, ...] = ()
+    advice: str = ""
+    confidence: float | None = field(default=None)
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """The cause and what looks the same from here."""
+        return next((group for group in GROUPS if self.cause in group), (self.cause,))
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "causes": list(self.causes),
+            "cost": round(self.cost, 3),
+            "confidence": self.confidence,
+            "flows": list(self.flows),
+            "evidence": self.evidence,
+            "frames": list(self.frames),
+            "at_s": [round(at, 6) for at in self.at_s],
+            "advice": self.advice,
+        }

@@ -1,0 +1,412 @@
+"""What a transfer of a capture shows, as numbers on which causes are judged.
+
+All are of one direction of one flow: of what one end sent, seen where the capture was taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from airpath.fitting import application, path
+from airpath.fitting.observed import Bools, Floats, Ints, Observed
+
+BIN_MS = 200.0
+_LEAST_PAUSE_MS = 150.0
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Nothing arrived for a while, although data was under way. Milliseconds."""
+
+    at_ms: float
+    length_ms: float
+    index: int
+    """The first arrival after it."""
+
+
+class Transfer:
+    """The data of one end of a flow."""
+
+    def __init__(self, seen: Observed) -> None:
+        self.seen = seen
+        self.path = path.estimate(seen)
+        self.stream = seen.stream
+
+    @cached_property
+    def at_sender(self) -> bool:
+        """Captured where what is in flight shows."""
+        return self.seen.place != "receiver"
+
+    @cached_property
+    def begin_ms(self) -> float:
+        """The first segment."""
+        return float(self.seen.sent[0])
+
+    @cached_property
+    def end_ms(self) -> float:
+        """The last segment or acknowledgement of one."""
+        last = float(self.seen.sent.max())
+        acked = self.seen.acked[~np.isnan(self.seen.acked)]
+        return max(last, float(acked.max())) if len(acked) else last
+
+    @cached_property
+    def seconds(self) -> float:
+        """How long data was sent."""
+        return max(1e-3, (self.end_ms - self.begin_ms) / 1000)
+
+    @cached_property
+    def base_ms(self) -> float:
+        """The shortest round trip, from end to end."""
+        return max(self.path.base_rtt_ms, 0.01)
+
+    @cached_property
+    def wire_bytes(self) -> int:
+        """Bytes of IP that arrived, as far as that is known."""
+        size: Ints = self.seen.size
+        if self.at_sender:
+            ratio = size.sum() / max(1, self.seen.payload.sum())
+            arrived = self.seen.delivered[-1] if len(self.seen.delivered) else 0
+            return int(arrived * ratio)
+        return int(size[~self.seen.is_again].sum() + size[self.seen.is_again].sum())
+
+    @cached_property
+    def rate_mbps(self) -> float:
+        """Bytes of IP that arrived, over the time."""
+        return self.wire_bytes * 8e-6 / self.seconds
+
+    @cached_property
+    def arrivals(self) -> tuple[Floats, Floats]:
+        """Times in ms, and bytes of IP that the receiver has got until then."""
+        at, total = path.arrivals(self.seen)
+        moved = np.flatnonzero(np.diff(total, prepend=-1.0) > 0)
+        return at[moved], total[moved]
+
+    @cached_property
+    def bins(self) -> Floats:
+        """Mb/s that arrived in each fifth of a second."""
+        at, total = self.arrivals
+        if len(at) < 2:
+            return np.zeros(1)
+        edges = np.arange(self.begin_ms, self.end_ms, BIN_MS)
+        if len(edges) < 2:
+            return np.array([self.rate_mbps])
+        passed: Floats = np.interp(edges, at, total)
+        return np.diff(passed) * 8 / BIN_MS / 1000
+
+    @cached_property
+    def capacity_mbps(self) -> float:
+        """What the path can carry, as far as it showed."""
+        best = float(np.quantile(self.bins, 0.9))
+        return max(self.path.capacity_mbps or 0.0, best)
+
+    @cached_property
+    def flight(self) -> Ints:
+        """Bytes under way when each segment was sent, itself included."""
+        seen = self.seen
+        known = np.searchsorted(seen.ack, seen.sent, side="right") - 1
+        highest = np.maximum.accumulate(seen.offset + seen.payload)
+        delivered = np.concatenate(([0], np.maximum.accumulate(seen.delivered)))
+        flight: Ints = np.maximum(highest - delivered[known + 1], 0)
+        return flight
+
+    @cached_property
+    def waits(self) -> Floats:
+        """By how much each segment's round trip exceeds the shortest; NaN: not known."""
+        return path.waits_of(self.seen)[0]
+
+    @cached_property
+    def lost(self) -> Bools:
+        """Segments that stand for a lost one."""
+        return path.lost_segments(self.seen)
+
+    @cached_property
+    def loss_share(self) -> float:
+        """Of the segments that were sent."""
+        missing = int(self.lost.sum())
+        return missing / (len(self.seen.sent) + (0 if self.at_sender else missing))
+
+    @cached_property
+    def sent_ms(self) -> Floats:
+        """When each segment left its sender, as far as it shows: by its timestamp elsewhere."""
+        seen = self.seen
+        if self.at_sender:
+            return seen.sent
+        known = ~np.isnan(self.waits)
+        if known.sum() < 2:
+            return seen.sent
+        sent = np.where(known, seen.sent - np.nan_to_num(self.waits), np.nan)
+        filled: Floats = np.interp(np.arange(len(sent)), np.flatnonzero(known), sent[known])
+        return filled
+
+    @cached_property
+    def back_ms(self) -> tuple[float, float, float] | None:
+        """Quantiles 0.05, 0.5, 0.95 of what acknowledgements waited, by their timestamps."""
+        seen = self.seen
+        known = seen.is_pure & ~np.isnan(seen.ack_timestamp)
+        if not self.at_sender or known.sum() < 20:
+            return None
+        delay = path.one_way_ms(seen.ack[known], seen.ack_timestamp[known])
+        if delay is None:
+            return None
+        low, middle, high = np.quantile(delay, [0.05, 0.5, 0.95])
+        return float(low), float(middle), float(high)
+
+    @cached_property
+    def loss_at(self) -> Ints:
+        """For each lost segment the one that it was sent as, or the first that was sent after it."""
+        seen = self.seen
+        index: Ints = np.flatnonzero(self.lost)
+        if self.at_sender:
+            return index
+        first = np.flatnonzero(~seen.is_again)
+        highest = np.maximum.accumulate(seen.offset[first])
+        after = np.searchsorted(highest, seen.offset[index], side="right")
+        known = after < len(first)
+        return np.sort(first[after[known]])
+
+    @cached_property
+    def sends(self) -> tuple[Floats, Ints, Bools]:
+        """Time, size and loss of what was sent, as far as it shows; the lost ones included.
+
+        Elsewhere than at the sender a lost segment left between two that arrived: halfway.
+        """
+        seen = self.seen
+        if self.at_sender:
+            return seen.sent, seen.size, self.lost
+        sent, at = self.sent_ms, self.loss_at
+        missing = (sent[np.maximum(at - 1, 0)] + sent[at]) / 2
+        times = np.concatenate([sent, missing])
+        sizes = np.concatenate([seen.size, np.full(len(at), int(seen.size.max()))])
+        lost = np.arange(len(times)) >= len(sent)
+        order = np.argsort(times, kind="stable")
+        return times[order], sizes[order], lost[order]
+
+    @cached_property
+    def episodes(self) -> list[int]:
+        """The first lost segment of each round trip with losses."""
+        found: list[int] = []
+        last = -np.inf
+        trip = max(self.base_ms, self.typical_rtt_ms)
+        for one in self.loss_at:
+            if self.sent_ms[one] - last > trip:
+                found.append(int(one))
+            last = self.sent_ms[one]
+        return found
+
+    @cached_property
+    def typical_rtt_ms(self) -> float:
+        """The median round trip; next to the receiver as by timestamps' delay."""
+        waits = self.waits[~np.isnan(self.waits)]
+        return self.base_ms + (float(np.median(waits)) if len(waits) else 0.0)
+
+    @cached_property
+    def loss_rank(self) -> float | None:
+        """Mean rank of what was in flight at the first loss of each episode; chance is 0.5."""
+        if not self.at_sender or len(self.episodes) < 3:
+            return None
+        flight = np.sort(self.flight)
+        left = np.searchsorted(flight, self.flight[self.episodes], side="left")
+        right = np.searchsorted(flight, self.flight[self.episodes], side="right")
+        return float(np.mean((left + right) / 2)) / len(flight)
+
+    @cached_property
+    def loss_wait_rank(self) -> float | None:
+        """Mean rank of the wait of the segment before the first loss of each episode."""
+        known = ~np.isnan(self.waits)
+        if known.sum() < 20 or len(self.episodes) < 3:
+            return None
+        order = np.sort(self.waits[known])
+        before = path.wait_before(self.waits, np.array(self.episodes))
+        ranks = np.searchsorted(order, before, side="left") + np.searchsorted(
+            order, before, side="right"
+        )
+        return float(np.mean(ranks) / 2 / len(order))
+
+    @cached_property
+    def loss_spacing(self) -> float | None:
+        """Deviation over mean of the segments between episodes; by chance it is 1."""
+        if len(self.episodes) < 5:
+            return None
+        apart = np.diff(self.episodes)
+        return float(np.std(apart) / np.mean(apart))
+
+    @cached_property
+    def overtaken(self) -> float:
+        """Share of segments, sent once, that arrived after later ones."""
+        seen = self.seen
+        if not self.at_sender:
+            delay = path.waits_of(seen)[0]
+            sent = (seen.sent - delay)[~np.isnan(delay)]
+            # Timestamps of 1 ms.
+            return float((sent < np.maximum.accumulate(sent) - 0.5).mean()) if len(sent) else 0.0
+        once = (seen.sent_again == 0) & ~seen.is_again & ~np.isnan(seen.acked)
+        acked = seen.acked[once]
+        if len(acked) < 20:
+            return 0.0
+        earliest_after = np.minimum.accumulate(acked[::-1])[::-1]
+        late = acked[:-1] > earliest_after[1:]
+        return float(late.mean())
+
+    @cached_property
+    def wait_ms(self) -> tuple[float, float, float]:
+        """Quantiles 0.05, 0.5, 0.95 of the wait."""
+        waits = self.waits[~np.isnan(self.waits)]
+        if not len(waits):
+            return 0.0, 0.0, 0.0
+        low, middle, high = np.quantile(waits, [0.05, 0.5, 0.95])
+        return float(low), float(middle), float(high)
+
+    def waited_ms(self, at: float, until: float) -> float:
+        """How long data was under way and nothing arrived from ``at`` to ``until``."""
+        seen = self.seen
+        if not self.at_sender:
+            return until - at
+        acked = int(np.searchsorted(seen.ack, at, side="right"))
+        before = int(seen.delivered[:acked].max()) if acked else 0
+        highest = np.maximum.accumulate(seen.offset + seen.payload)
+        # What was under way, or was sent next.
+        first = int(np.searchsorted(highest, before, side="right"))
+        if first >= len(highest):
+            return 0.0
+        return until - max(at, float(seen.sent[first]))
+
+    @cached_property
+    def idle_share(self) -> float:
+        """Time in which the application had nothing to send."""
+        least = max(_LEAST_PAUSE_MS, 3 * self.base_ms)
+        return application.paused_ms(self.seen, self.base_ms, least) / 1000 / self.seconds
+
+    @cached_property
+    def _room(self) -> tuple[Floats, Ints]:
+        """When segments were sent, and the receive window's room behind each, in bytes."""
+        seen = self.seen
+        scale = (seen.other["options"] or {}).get("window_scale") or 0
+        edge = np.maximum.accumulate(seen.ack_offset + (seen.window << scale))
+        before = seen.sent if self.at_sender else seen.sent - self.base_ms - 1
+        known = np.searchsorted(seen.ack, before, side="right") - 1
+        # The window of a SYN is never scaled.
+        usable = (known >= 1) & ~seen.is_again
+        room: Ints = edge[known[usable]] - (seen.offset + seen.payload)[usable]
+        return seen.sent[usable], room
+
+    @cached_property
+    def window_share(self) -> float:
+        """Share of the round trips in which the receive window had no room for another segment."""
+        at, room = self._room
+        if not len(at):
+            return 0.0
+        trip = max(self.base_ms, 1.0)
+        rounds = ((at - self.begin_ms) / trip).astype(int)
+        full = np.unique(rounds[room < 2 * self.segment_bytes])
+        return len(full) / max(1, len(np.unique(rounds)))
+
+    @cached_property
+    def segment_bytes(self) -> int:
+        """Payload of a full segment."""
+        return int(self.seen.payload.max())
+
+    @cached_property
+    def window_steady(self) -> float:
+        """The median window over the largest that was offered; low where it opens and closes."""
+        window = self.seen.window[1:]
+        return float(np.median(window) / window.max()) if len(window) and window.max() else 1.0
+
+    @cached_property
+    def ceiling_share(self) -> float:
+        """Share of the segments that were sent with the most in flight, to 1.5 segments."""
+        flight = self.flight
+        ceiling = float(np.quantile(flight, 0.99))
+        return float((np.abs(flight - ceiling) <= 1.5 * self.segment_bytes).mean())
+
+    @cached_property
+    def round_bytes(self) -> tuple[float, float]:
+        """Bytes that arrived in a round trip: the median, and the deviation over it."""
+        at, total = self.arrivals
+        edges = np.arange(self.begin_ms + 5 * self.base_ms, self.end_ms, self.base_ms)
+        if len(at) < 2 or len(edges) < 6:
+            return 0.0, 1.0
+        each = np.diff(np.interp(edges, at, total))
+        middle = float(np.median(each))
+        spread = float(np.quantile(each, 0.9) - np.quantile(each, 0.1))
+        return middle, spread / middle if middle > 0 else 1.0
+
+    @cached_property
+    def limited_share(self) -> float:
+        """Share of the time in which the window had no room, as the flow's figures have it."""
+        window = self.stream["window"]
+        return min(1.0, float(window["limited_s"] or 0.0) / self.seconds) if window else 0.0
+
+    @cached_property
+    def window_bytes(self) -> float | None:
+        """The largest window."""
+        window = self.stream["window"]
+        return float(window["max_bytes"]) if window and window["max_bytes"] else None
+
+    @cached_property
+    def limited_frames(self) -> tuple[int, ...]:
+        """Packets that filled the receive window."""
+        at, room = self._room
+        full = at[room < 2 * self.segment_bytes][:5]
+        return tuple(int(one) for one in self.seen.frame[np.searchsorted(self.seen.sent, full)])
+
+    @cached_property
+    def ceiling_frames(self) -> tuple[int, ...]:
+        """Packets that were sent with the most in flight."""
+        ceiling = float(np.quantile(self.flight, 0.99))
+        at = np.flatnonzero(np.abs(self.flight - ceiling) <= 1.5 * self.segment_bytes)[:5]
+        return tuple(int(one) for one in self.seen.frame[at])
+
+    def rate_between(self, begin: float, end: float) -> float:
+        """Mb/s that arrived between two shares of the time."""
+        at, total = self.arrivals
+        span = self.end_ms - self.begin_ms
+        edges = [self.begin_ms + begin * span, self.begin_ms + end * span]
+        first, last = np.interp(edges, at, total)
+        return float(last - first) * 8 / max(1e-3, (end - begin) * span) / 1000
+
+    @cached_property
+    def grows(self) -> bool:
+        """The rate still rises in the second half."""
+        return self.rate_between(0.75, 1.0) > 1.15 * self.rate_between(0.3, 0.55)
+
+    @cached_property
+    def late_mbps(self) -> float:
+        """The rate without the first third."""
+        return self.rate_between(0.33, 1.0)
+
+    @cached_property
+    def ramp_share(self) -> float:
+        """Share of the time until a tenth of it first had four fifths of the best rate."""
+        steps = [self.rate_between(at / 10, (at + 1) / 10) for at in range(10)]
+        best = max(steps)
+        return next(at for at, rate in enumerate(steps) if rate >= 0.8 * best) / 10
+
+    @cached_property
+    def exit_bytes(self) -> float | None:
+        """What was in flight when slow start ended."""
+        slow_start = self.stream["slow_start"]
+        if not slow_start or slow_start["exit_round"] is None:
+            return None
+        return float(max(slow_start["rounds_bytes"][: slow_start["exit_round"] + 1]))
+
+    @cached_property
+    def exits_early(self) -> bool:
+        """Slow start ended without a loss, and the rate had still far to go."""
+        slow_start = self.stream["slow_start"]
+        if not slow_start or slow_start["ended_by"] != "no-growth":
+            return False
+        return self.rate_between(0.05, 0.3) < 0.85 * self.rate_between(0.7, 1.0)
+
+    @cached_property
+    def first_ratio(self) -> float:
+        """The fastest train of six segments among the first forty, over the capacity."""
+        at, total = self.arrivals
+        at, total = at[:40], total[:40]
+        if len(at) < 12:
+            return 1.0
+        passed, lasted = total[6:] - total[:-6], at[6:] - at[:-6]
+        rates = passed[lasted > 0] * 8 / lasted[lasted > 0] / 1000
+        return float(rates.max()) if len(rates) else 0.0

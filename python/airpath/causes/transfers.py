@@ -1,0 +1,332 @@
+"""Causes of slow transfers: rules on what a group of TCP transfers shows.
+
+Each rule gives what its cause would cost. A cause is named only if that is something: a transfer
+that fills its path at a short round trip has none. The cuts were found on drawn cases of which the
+cause is known (``make findings-captures`` draws others), and the comments say what they separate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from airpath.causes.group import Group
+from airpath.causes.suspect import Suspect
+from airpath.causes.traits import Transfer
+
+_LEAST_COST = 0.12
+_MOST_FRAMES = 5
+_LEAST_LOSS = 0.0003
+
+
+def suspects(group: Group) -> Iterator[Suspect]:
+    """What a group of transfers is held back by, in no order."""
+    for rule in (
+        _windows,
+        _pauses,
+        _losses,
+        _reordering,
+        _acknowledgements,
+        _silences,
+        _standing_queue,
+        _rivals,
+        _beginnings,
+    ):
+        yield from rule(group)
+
+
+def idle_cost(group: Group) -> float:
+    """Share of the path's capacity that was not used while there was something to send."""
+    return max(0.0, 1 - group.busy / max(0.05, 1 - group.silent_share - group.idle_share))
+
+
+def is_free(transfer: Transfer) -> bool:
+    """Packets hardly wait: the path has room. A radio's grants and retransmissions take a little."""
+    return transfer.wait_ms[1] < 0.4 * transfer.base_ms + 10
+
+
+def _flows(group: Group) -> tuple[int, ...]:
+    return tuple(one.seen.flow["id"] for one in group.transfers)
+
+
+def _windows(group: Group) -> Iterator[Suspect]:
+    """One of the two ends holds the data back."""
+    main = group.main
+    flows = _flows(group)
+    limited = max(one.window_share for one in group.transfers)
+    reported = max((one.limited_share for one in group.transfers), default=0.0)
+    share = max(limited, reported)
+    if share >= 0.25 and is_free(main):
+        at = main.limited_frames
+        if main.window_steady < 0.6:
+            yield Suspect(
+                "application-limited",
+                max(share * 0.9, idle_cost(group)),
+                f"In {share:.0%} of the time the receive window had no room, and it shrank to "
+                f"{main.window_steady:.0%} of its largest size in the median: the receiver's "
+                "application reads slower than the path delivers.",
+                flows,
+                at,
+                advice="Look at what the receiver's application does with the data.",
+            )
+        elif share >= 0.4:
+            yield Suspect(
+                "receive-window",
+                share * 0.9,
+                f"In {share:.0%} of the time the receive window "
+                f"({_kilobytes(main.window_bytes)}) had no room for a further segment, while "
+                f"packets hardly waited on the path ({main.wait_ms[1]:.3g} ms in the median).",
+                flows,
+                at,
+                advice="Let the receive buffer grow: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
+            )
+        return
+    lossless = all(one.loss_share < _LEAST_LOSS for one in group.transfers)
+    if not lossless or share >= 0.25 or main.grows or main.idle_share >= 0.1:
+        return
+    if main.at_sender and main.ceiling_share >= 0.25 and is_free(main):
+        yield Suspect(
+            "send-buffer",
+            max(idle_cost(group), 0.5 * main.ceiling_share),
+            f"{main.ceiling_share:.0%} of the segments were sent with "
+            f"{_kilobytes(float(np.quantile(main.flight, 0.99)))} in flight and never more, "
+            "although nothing was lost, packets hardly waited, and the receive window had room.",
+            flows,
+            main.ceiling_frames,
+            advice="Let the send buffer grow: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w.",
+        )
+    elif not main.at_sender and idle_cost(group) >= 0.2:
+        yield Suspect(
+            "send-buffer",
+            idle_cost(group),
+            f"The path was used to {group.busy:.0%}, nothing was lost, the receive window had "
+            "room, and the rate did not grow: the sender did not send more.",
+            flows,
+            advice="Capture at the sender. Let the send buffer grow: net.ipv4.tcp_wmem, "
+            "SO_SNDBUF, iperf3 -w.",
+        )
+
+
+def _pauses(group: Group) -> Iterator[Suspect]:
+    main = group.main
+    if len(group.transfers) == 1 and main.idle_share >= 0.1:
+        yield Suspect(
+            "application-limited",
+            main.idle_share,
+            f"In {main.idle_share:.0%} of the time everything that was sent had arrived, and the "
+            "sender had nothing more to send.",
+            _flows(group),
+            advice="The application writes in parts: the path waits for it.",
+        )
+
+
+def _losses(group: Group) -> Iterator[Suspect]:
+    """By chance, or because too much was sent: docs/concepts/captures.md."""
+    share = group.loss_share
+    bucket = group.bucket
+    if share < _LEAST_LOSS or bucket is None:
+        return
+    cost = idle_cost(group)
+    at = [one.loss_at for one in group.transfers]
+    frames = tuple(
+        int(one.seen.frame[index])
+        for one, where in zip(group.transfers, at, strict=True)
+        for index in where[:_MOST_FRAMES]
+    )[:_MOST_FRAMES]
+    chance = max(0.67, 0.5 + 0.85 / np.sqrt(bucket.episodes))
+    lost = f"{share:.2%} of the packets were lost in {bucket.episodes} round trips"
+    if bucket.match < chance:
+        # Of what BBR sends, losses take little of the rate, but all of what was lost.
+        cost = max(cost, share if share >= 0.03 and group.queue_ms < 0.3 * group.base_ms else 0.0)
+        if cost >= _LEAST_COST or (share >= 0.03 and cost >= 0.03 and is_free(group.main)):
+            yield Suspect(
+                "random-loss",
+                max(cost, _LEAST_COST),
+                f"{lost}, whatever was sent before them: as often at a low as at a high level of "
+                f"a bucket that fills with what is sent ({bucket.match:.2f}; 0.5 is chance). The "
+                f"path was used to {group.busy:.0%}.",
+                _flows(group),
+                frames,
+                advice="Use BBR at the sender, or repair the link; look at the radio's BLER.",
+            )
+        return
+    # A queue of a path's length, or one that is managed, overflows too; it costs next to nothing.
+    level = bucket.level_bytes / max(1.0, group.bdp_bytes)
+    shallow = share >= 0.015 and level < 0.8 and group.queue_ms < 0.5 * group.base_ms
+    if group.queue_ms > group.base_ms + 40:
+        return
+    if cost >= _LEAST_COST or shallow:
+        yield Suspect(
+            "policer",
+            max(cost, min(0.9, 5 * share) if shallow else 0.0),
+            f"{lost}, when about {_kilobytes(bucket.level_bytes)} more had been sent than "
+            f"{bucket.rate_mbps:.3g} Mb/s carry (match {bucket.match:.2f}; 0.5 is chance); the "
+            f"path holds {_kilobytes(group.bdp_bytes)}, and packets waited "
+            f"{group.queue_ms:.3g} ms at most.",
+            _flows(group),
+            frames,
+            advice="Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
+        )
+
+
+def _reordering(group: Group) -> Iterator[Suspect]:
+    late = max(one.overtaken for one in group.transfers)
+    if late < 0.01:
+        return
+    cost = max(idle_cost(group), min(0.9, 3 * late))
+    yield Suspect(
+        "reordering",
+        cost,
+        f"{late:.1%} of the segments that were sent once arrived after later ones.",
+        _flows(group),
+        advice="Look for parallel paths, or for a queue that is shared by several processors.",
+    )
+
+
+def _acknowledgements(group: Group) -> Iterator[Suspect]:
+    """What happens to acknowledgements on their way back, by their timestamps."""
+    main = group.main
+    if main.back_ms is None:
+        return
+    _, middle, high = main.back_ms
+    acks = main.stream["acks"] or {}
+    per_batch = acks.get("per_batch") or 1.0
+    batch = main.path.batch_ms
+    if per_batch >= 2.5 and middle >= max(18.0, 0.25 * main.base_ms):
+        interval = batch or acks.get("batch_interval_ms") or middle
+        yield Suspect(
+            "ack-batching",
+            max(idle_cost(group), high / (high + main.base_ms)),
+            f"Acknowledgements come {per_batch:.1f} at a time, every {interval:.3g} ms, and had "
+            f"waited {middle:.3g} ms in the median by their timestamps.",
+            _flows(group),
+            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. A "
+            "capture at the UE shows whether it sent them together.",
+        )
+    elif middle >= max(30.0, 0.3 * main.base_ms):
+        yield Suspect(
+            "ack-starvation",
+            max(idle_cost(group), middle / (middle + main.base_ms)),
+            f"Acknowledgements waited {middle:.3g} ms in the median and {high:.3g} ms in 5 % on "
+            f"their way back, by their timestamps; the path's shortest round trip is "
+            f"{main.base_ms:.3g} ms.",
+            _flows(group),
+            advice="Give the way back more capacity, a shorter queue, or let acknowledgements pass "
+            "first.",
+        )
+
+
+def _silences(group: Group) -> Iterator[Suspect]:
+    """The whole path is silent for a while."""
+    long = group.silences
+    share = group.silent_share
+    if not long or share < 0.04:
+        return
+    longest = max(one.length_ms for one in long)
+    # What is lost or sent again around a silence is its work too.
+    rest = 1 - group.busy
+    cost = max(share, rest if share >= 0.3 * rest or group.losses_at_silences >= 0.6 else 0.0)
+    if cost < _LEAST_COST:
+        return
+    lengths = np.array([one.length_ms for one in long])
+    at_s = tuple(one.at_ms / 1000 for one in long[:_MOST_FRAMES])
+    spread = float(lengths.std() / lengths.mean())
+    told = (
+        f"Nothing arrived for {np.median(lengths):.0f} ms in the median, {len(long)} times, while "
+        f"data was under way"
+    )
+    if len(long) >= 3 and spread < 0.15:
+        yield Suspect(
+            "handover",
+            cost,
+            f"{told}; each time for about as long.",
+            _flows(group),
+            at_s=at_s,
+            advice="Compare the times with the cell's log of handovers.",
+        )
+    elif len(long) <= 2 and longest >= 500:
+        yield Suspect(
+            "radio-link-failure",
+            cost,
+            f"{told}.",
+            _flows(group),
+            at_s=at_s,
+            advice="Compare the times with the UE's log: T310, re-establishment.",
+        )
+    else:
+        yield Suspect(
+            "stalling-host",
+            cost,
+            f"{told}, for different times ({lengths.min():.0f} to {longest:.0f} ms).",
+            _flows(group),
+            at_s=at_s,
+            advice="Look at a forwarding host: steal time, interrupts, power saving.",
+        )
+
+
+def _standing_queue(group: Group) -> Iterator[Suspect]:
+    main = group.main
+    wait = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0)
+    # Managed queues of a radio hold 25 to 60 ms, and others what the path holds.
+    if group.busy < 0.75 or group.seconds < 3.2 or wait < 1.25 * group.base_ms + 25:
+        return
+    yield Suspect(
+        "bufferbloat",
+        wait / (wait + group.base_ms) * 0.6,
+        f"Packets wait {wait:.3g} ms in the median on a path of {group.base_ms:.3g} ms, while it "
+        f"is used to {group.busy:.0%}.",
+        _flows(group),
+        advice="Manage the queue (CoDel), shorten it to what the path holds, or use BBR.",
+    )
+
+
+def _rivals(group: Group) -> Iterator[Suspect]:
+    """Transfers beside each other of which one has much more."""
+    beside = [one for one in group.transfers if one.seconds >= 0.7 * group.seconds]
+    if len(beside) < 2 or group.seconds < 3:
+        return
+    rates = [one.late_mbps for one in beside]
+    if max(rates) < 2.5 * min(rates):
+        return
+    yield Suspect(
+        "congestion-control",
+        0.3 * (1 - min(rates) / (sum(rates) / len(rates))),
+        f"Transfers side by side have {max(rates):.3g} and {min(rates):.3g} Mb/s: they do not "
+        "share the path.",
+        _flows(group),
+        advice="Use the same congestion control for both, or a queue for each flow.",
+    )
+
+
+def _beginnings(group: Group) -> Iterator[Suspect]:
+    """A transfer that is short against the time that it takes to begin."""
+    main = group.main
+    if len(group.transfers) > 1:
+        return
+    early = main.ramp_share
+    if group.seconds < 3.2 and main.idle_share < 0.1:
+        yield Suspect(
+            "test-too-short",
+            max(_LEAST_COST, early, idle_cost(group)),
+            f"The transfer lasted {group.seconds:.2f} s, {group.seconds * 1e3 / main.base_ms:.0f} "
+            f"round trips, of which it took {early:.0%} to reach its rate.",
+            _flows(group),
+            advice="Measure for longer: iperf3 -t 30, and leave out the beginning (-O 5).",
+        )
+        return
+    lossless = main.loss_share < 0.002
+    if lossless and idle_cost(group) >= _LEAST_COST and main.exits_early:
+        yield Suspect(
+            "slow-start-exit",
+            idle_cost(group) * 0.8,
+            f"Slow start ended without a loss at {_kilobytes(main.exit_bytes)} in flight, where "
+            f"the path holds {_kilobytes(group.bdp_bytes)}; then the rate grew slowly.",
+            _flows(group),
+            advice="Use a kernel with HyStart++ or without HyStart's delay test; see "
+            "docs/concepts/slow-start.md.",
+        )
+
+
+def _kilobytes(count: float | None) -> str:
+    return "?" if count is None else f"{count / 1000:.3g} kB"

@@ -1,0 +1,129 @@
+"""Draws a case: a path with one cause planted, or a healthy one, and what the cause costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from .bases import ALL, base, simulated
+from .draft import Draft, Pick
+from .plants import PLANTS, ping
+
+GROUPS = (
+    ("drx", "uplink-access", "ack-batching"),
+    ("random-loss", "radio-loss"),
+    ("policer", "short-queue"),
+    ("one-way-path", "nat-binding"),
+)
+"""What an observer cannot tell apart."""
+LEAST_GAIN = 0.12
+"""A cause counts if taking it away improves a figure by this, as a logarithm, on each seed."""
+_SEEDS = (1, 2, 3)
+_TRIES = 40
+
+
+@dataclass(frozen=True)
+class Case:
+    """``cause`` None: healthy. ``gain`` is the logarithm of what the cause costs."""
+
+    name: str
+    cause: str | None
+    text: str
+    words: str
+    gain: float
+    up: bool
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """What may be named first."""
+        return next((one for one in GROUPS if self.cause in one), (self.cause or "",))
+
+
+def draw(seed: int, number: int) -> Case:
+    """A case; the same one for the same seed and number. Each third is healthy."""
+    pick = Pick(f"airpath planted {seed} {number}")
+    if number % 3 == 2:
+        return _healthy(pick, seed, number)
+    for _ in range(_TRIES):
+        plant = PLANTS[(number - number // 3 + seed) % len(PLANTS)]
+        access = pick.choice(plant.into)
+        severity = pick.uniform(0.2, 1)
+        draft, known = base(pick, access, plant.flows, plant.up)
+        edit = plant.edit(pick, severity, draft, known)
+        ill = draft.copy()
+        edit(ill)
+        gain = _gain(ill, draft)
+        if gain >= LEAST_GAIN:
+            break
+    else:
+        raise RuntimeError(f"no {plant.cause} of case {number} of seed {seed} costs anything")
+    kind = f" ({plant.name})" if plant.name else ""
+    way = "up" if ill.up else "down"
+    words = f"{plant.cause}{kind} at {severity:.2f}, {access} {way}, {_flows(ill)}"
+    return Case(f"{seed}-{number}", plant.cause, ill.text(), words, gain, ill.up)
+
+
+def _healthy(pick: Pick, seed: int, number: int) -> Case:
+    """Mostly bulk transfers; also pings, a file or a stream alone."""
+    access = pick.choice(ALL)
+    draft, known = base(pick, access, 3, None)
+    kind = pick.choices(["bulk", "pings", "file", "stream"], [70, 12, 10, 8])[0]
+    if kind == "pings":
+        draft.flows = [ping(pick.choice(["down", "up"]), pick.uniform(150, 700))]
+    elif kind == "file":
+        # Long enough that its beginning is no large part of it.
+        size = known.rate_mbps * 1e6 / 8 * pick.uniform(5, 7)
+        draft.flows = [{"kind": "file", "profile": "linux-6.18", "size_bytes": round(size)}]
+    elif kind == "stream":
+        rate = known.rate_mbps * pick.uniform(0.1, 0.5)
+        draft.flows = [{"kind": "udp", "rate_mbps": rate, "opened_by": "sender"}]
+    words = f"healthy, {access} {'up' if draft.up else 'down'}, {_flows(draft)}"
+    return Case(f"{seed}-{number}", None, draft.text(), words, 0.0, draft.up)
+
+
+def _flows(draft: Draft) -> str:
+    kinds = [one.get("congestion", one["kind"]) for one in draft.flows]
+    return " + ".join(kinds)
+
+
+def _gain(ill: Draft, well: Draft) -> float:
+    """The largest mean gain of a figure that is better on each seed."""
+    changes: dict[str, list[float]] = {}
+    for seed in _SEEDS:
+        before, after = _figures(ill, seed), _figures(well, seed)
+        for name, value in before.items():
+            if name in after:
+                changes.setdefault(name, []).append(math.log(after[name] / value))
+    steady = [
+        sum(each) / len(each)
+        for each in changes.values()
+        if min(each) >= 0.4 * sum(each) / len(each)
+    ]
+    return max(steady, default=0.0)
+
+
+def _figures(draft: Draft, seed: int) -> dict[str, float]:
+    """Figures of a run of which more is better."""
+    summary: Any = simulated(draft, seed).summary
+    found: dict[str, float] = {}
+    rates = []
+    for flow in summary["flows"]:
+        name = flow["id"]
+        if flow["kind"] == "file":
+            found[f"{name} completed"] = 1 / max(1e-3, flow["completed_s"] or 2 * draft.seconds)
+        else:
+            rates.append(max(1e-3, flow["goodput_mbps"] or 0.0))
+            if flow["kind"] == "udp":
+                found[f"{name} rate"] = rates.pop()
+        if flow["rtt_ms"]:
+            # What a flow waits behind itself counts half.
+            found[f"{name} rtt"] = flow["rtt_ms"]["p95"] ** -0.5
+    if rates:
+        found["sum"], found["least"] = sum(rates), min(rates)
+    for one in summary["pings"]:
+        found[f"{one['id']} answered"] = max(1e-3, 1 - one["lost"] / max(1, one["sent"]))
+        if one["rtt_ms"]:
+            found[f"{one['id']} late"] = 1 / one["rtt_ms"]["p95"]
+            found[f"{one['id']} mean"] = 1 / one["rtt_ms"]["mean"]
+    return found
