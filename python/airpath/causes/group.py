@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,10 +15,27 @@ from airpath.fitting.observed import Floats
 _GAP_FACTOR = 8.0
 _LEAST_GAP_MS = 40.0
 _TRAIN = 8
+_SMOOTH = 0.1
 _LONG_SHARE = 0.5
 _LEAST_SILENCE_MS = 60.0
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost."""
+
+
+@dataclass(frozen=True)
+class LossWait:
+    """``rank``: mean rank of the wait of the packets right before losses, 0 to 1; by chance a half.
+    ``lost_each``: packets in each round trip with losses."""
+
+    rank: float
+    lost_each: float
+    episodes: int
+
+    @property
+    def is_late(self) -> bool:
+        """Far from chance, and several are lost at a time: random loss reaches 0.71."""
+        far = (self.rank - 0.5) * np.sqrt(self.episodes) / 0.29
+        return bool(self.rank >= 0.74 and far >= 3.5 and self.lost_each >= 2.5)
 
 
 class Group:
@@ -119,6 +137,9 @@ class Group:
         for index in np.flatnonzero(apart > least):
             begin, end = float(at[index]), float(at[index + 1])
             waited = max(one.waited_ms(begin, end) for one in self.transfers)
+            pauses = self.main.pauses if len(self.transfers) == 1 else []
+            if any(low <= end and begin <= high for low, high in pauses):
+                continue
             if waited - trip > least:
                 found.append(Gap(begin, end - begin, int(index) + 1))
         return found
@@ -152,8 +173,21 @@ class Group:
 
     @cached_property
     def queue_ms(self) -> float:
-        """How long packets waited when it was long: 95 %."""
-        return self.main.wait_ms[2]
+        """How long packets waited when it was long (95 %), without acknowledgements on their way."""
+        back = self.main.back_ms
+        return max(0.0, self.main.wait_ms[2] - (back[2] if back else 0.0))
+
+    @cached_property
+    def is_starved(self) -> bool:
+        """Losses leave no more than a few segments in flight."""
+        main = self.main
+        return main.at_sender and float(np.median(main.flight)) <= 6 * main.segment_bytes
+
+    @cached_property
+    def is_regular(self) -> bool:
+        """Three silences or more, each about as long."""
+        lengths = np.array([one.length_ms for one in self.silences])
+        return len(lengths) >= 3 and bool(lengths.std() < 0.15 * lengths.mean())
 
     @cached_property
     def silences(self) -> list[Gap]:
@@ -162,7 +196,9 @@ class Group:
         if not gaps or sum(one.length_ms for one in gaps) / 1000 > 0.9 * self.seconds:
             return []
         longest = max(one.length_ms for one in gaps)
-        if longest < max(_LEAST_SILENCE_MS, 1.5 * self.base_ms):
+        # After a loss a sender pauses, too: next to the receiver that is a silence.
+        trips = 2.5 if self.at_sender else 4.0
+        if longest < max(_LEAST_SILENCE_MS, trips * self.base_ms):
             return []
         return [one for one in gaps if one.length_ms >= 0.5 * longest]
 
@@ -185,3 +221,36 @@ class Group:
         if not times:
             return 0.0
         return sum(any(low <= at <= high for low, high in silences) for at in times) / len(times)
+
+    @cached_property
+    def loss_wait(self) -> LossWait | None:
+        """What packets right before losses had waited."""
+        ranks = [(one.loss_wait_rank, len(one.episodes)) for one in self.transfers]
+        known = [(rank, count) for rank, count in ranks if rank is not None]
+        episodes = sum(count for _, count in known)
+        if episodes < LEAST_EPISODES:
+            return None
+        rank = sum(rank * count for rank, count in known) / episodes
+        lost = sum(len(one.loss_at) for one in self.transfers)
+        every = sum(count for _, count in ranks)
+        return LossWait(rank, lost / every, episodes)
+
+    @cached_property
+    def first_mbps(self) -> float:
+        """The fastest six of the first forty segments."""
+        return self.main.first_mbps
+
+    @cached_property
+    def is_smooth(self) -> bool:
+        """Arrivals of the second half come as evenly as over a wire."""
+        at, total = self.arrivals
+        half = len(at) // 2
+        at, total = at[half:], total[half:]
+        if len(at) < 4 * _TRAIN:
+            return False
+        passed, lasted = total[_TRAIN:] - total[:-_TRAIN], at[_TRAIN:] - at[:-_TRAIN]
+        rates = passed[lasted > 0] * 8 / lasted[lasted > 0] / 1000
+        if not len(rates):
+            return False
+        low, middle, high = np.quantile(rates, [0.25, 0.5, 0.75])
+        return bool(high - low <= _SMOOTH * middle)

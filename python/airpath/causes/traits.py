@@ -142,14 +142,38 @@ class Transfer:
         return filled
 
     @cached_property
+    def _echo_delay(self) -> Floats | None:
+        """What acknowledgements waited that leave here: until data echoed them, less its own wait."""
+        seen = self.seen
+        first: dict[float, float] = {}
+        for stamp, at in zip(seen.ack_timestamp, seen.ack, strict=True):
+            if not np.isnan(stamp):
+                first.setdefault(float(stamp), float(at))
+        trips = []
+        last = None
+        for index in np.flatnonzero(~np.isnan(seen.echo)):
+            echo = float(seen.echo[index])
+            # Only the first that echoes an acknowledgement was set off by it.
+            if echo != last and echo in first and not np.isnan(self.waits[index]):
+                trips.append(float(seen.sent[index]) - first[echo] - float(self.waits[index]))
+            last = echo
+        if len(trips) < 20:
+            return None
+        found = np.array(trips)
+        return found - found.min()
+
+    @cached_property
     def back_ms(self) -> tuple[float, float, float] | None:
         """Quantiles 0.05, 0.5, 0.95 of what acknowledgements waited, by their timestamps."""
         seen = self.seen
         known = seen.is_pure & ~np.isnan(seen.ack_timestamp)
-        if not self.at_sender or known.sum() < 20:
+        if known.sum() < 20:
             return None
-        delay = path.one_way_ms(seen.ack[known], seen.ack_timestamp[known])
-        if delay is None:
+        if self.at_sender:
+            delay = path.one_way_ms(seen.ack[known], seen.ack_timestamp[known])
+        else:
+            delay = self._echo_delay
+        if delay is None or not len(delay):
             return None
         low, middle, high = np.quantile(delay, [0.05, 0.5, 0.95])
         return float(low), float(middle), float(high)
@@ -274,10 +298,16 @@ class Transfer:
         return until - max(at, float(seen.sent[first]))
 
     @cached_property
+    def pauses(self) -> list[tuple[float, float]]:
+        """From when until when the application had nothing to send, in ms."""
+        least = max(_LEAST_PAUSE_MS, 3 * self.base_ms)
+        found = application.pauses_ms(self.seen, self.base_ms)
+        return [one for one in found if one[1] - one[0] >= least]
+
+    @cached_property
     def idle_share(self) -> float:
         """Time in which the application had nothing to send."""
-        least = max(_LEAST_PAUSE_MS, 3 * self.base_ms)
-        return application.paused_ms(self.seen, self.base_ms, least) / 1000 / self.seconds
+        return sum(end - begin for begin, end in self.pauses) / 1000 / self.seconds
 
     @cached_property
     def _room(self) -> tuple[Floats, Ints]:
@@ -401,12 +431,12 @@ class Transfer:
         return self.rate_between(0.05, 0.3) < 0.85 * self.rate_between(0.7, 1.0)
 
     @cached_property
-    def first_ratio(self) -> float:
-        """The fastest train of six segments among the first forty, over the capacity."""
+    def first_mbps(self) -> float:
+        """The fastest train of six segments among the first forty."""
         at, total = self.arrivals
         at, total = at[:40], total[:40]
         if len(at) < 12:
-            return 1.0
+            return 0.0
         passed, lasted = total[6:] - total[:-6], at[6:] - at[:-6]
         rates = passed[lasted > 0] * 8 / lasted[lasted > 0] / 1000
         return float(rates.max()) if len(rates) else 0.0

@@ -30,6 +30,7 @@ def suspects(group: Group) -> Iterator[Suspect]:
         _acknowledgements,
         _silences,
         _standing_queue,
+        _shaped,
         _rivals,
         _beginnings,
     ):
@@ -82,7 +83,8 @@ def _windows(group: Group) -> Iterator[Suspect]:
                 advice="Let the receive buffer grow: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
             )
         return
-    lossless = all(one.loss_share < _LEAST_LOSS for one in group.transfers)
+    most = _LEAST_LOSS if main.at_sender else 0.002
+    lossless = all(one.loss_share < most for one in group.transfers)
     if not lossless or share >= 0.25 or main.grows or main.idle_share >= 0.1:
         return
     if main.at_sender and main.ceiling_share >= 0.25 and is_free(main):
@@ -136,6 +138,20 @@ def _losses(group: Group) -> Iterator[Suspect]:
     )[:_MOST_FRAMES]
     chance = max(0.67, 0.5 + 0.85 / np.sqrt(bucket.episodes))
     lost = f"{share:.2%} of the packets were lost in {bucket.episodes} round trips"
+    waiting = group.loss_wait
+    stalls = bucket.match < max(chance, 0.9) and waiting and waiting.is_late
+    if stalls and waiting and not group.is_regular and 1 - group.busy >= 0.08:
+        yield Suspect(
+            "stalling-host",
+            1 - group.busy,
+            f"{lost}, {waiting.lost_each:.1f} at a time, right behind packets that had waited "
+            f"longer than {waiting.rank:.0%} of all, and not because more was sent: a host that "
+            "forwards stands still for a while, and its ring overflows.",
+            _flows(group),
+            frames,
+            advice="Look at a forwarding host: steal time, interrupts, the length of its ring.",
+        )
+        return
     if bucket.match < chance:
         # Of what BBR sends, losses take little of the rate, but all of what was lost.
         cost = max(cost, share if share >= 0.03 and group.queue_ms < 0.3 * group.base_ms else 0.0)
@@ -154,6 +170,7 @@ def _losses(group: Group) -> Iterator[Suspect]:
     # A queue of a path's length, or one that is managed, overflows too; it costs next to nothing.
     level = bucket.level_bytes / max(1.0, group.bdp_bytes)
     shallow = share >= 0.015 and level < 0.8 and group.queue_ms < 0.5 * group.base_ms
+    shallow = shallow or (share >= 0.03 and group.is_starved)
     if group.queue_ms > group.base_ms + 40:
         return
     if cost >= _LEAST_COST or shallow:
@@ -174,7 +191,7 @@ def _reordering(group: Group) -> Iterator[Suspect]:
     late = max(one.overtaken for one in group.transfers)
     if late < 0.01:
         return
-    cost = max(idle_cost(group), min(0.9, 3 * late))
+    cost = max(idle_cost(group), min(0.9, 5 * late))
     yield Suspect(
         "reordering",
         cost,
@@ -225,18 +242,16 @@ def _silences(group: Group) -> Iterator[Suspect]:
         return
     longest = max(one.length_ms for one in long)
     # What is lost or sent again around a silence is its work too.
-    rest = 1 - group.busy
-    cost = max(share, rest if share >= 0.3 * rest or group.losses_at_silences >= 0.6 else 0.0)
-    if cost < _LEAST_COST:
+    cost = 1 - group.busy
+    if cost < _LEAST_COST or (share < 0.3 * cost and group.losses_at_silences < 0.6):
         return
     lengths = np.array([one.length_ms for one in long])
     at_s = tuple(one.at_ms / 1000 for one in long[:_MOST_FRAMES])
-    spread = float(lengths.std() / lengths.mean())
     told = (
         f"Nothing arrived for {np.median(lengths):.0f} ms in the median, {len(long)} times, while "
         f"data was under way"
     )
-    if len(long) >= 3 and spread < 0.15:
+    if group.is_regular:
         yield Suspect(
             "handover",
             cost,
@@ -281,6 +296,25 @@ def _standing_queue(group: Group) -> Iterator[Suspect]:
     )
 
 
+def _shaped(group: Group) -> Iterator[Suspect]:
+    """The first packets came faster than any later ones: a bucket of tokens was full."""
+    main = group.main
+    first = group.first_mbps / group.capacity_mbps
+    if not group.is_smooth or first < 1.4 or group.busy < 0.6 or group.seconds < 3.2:
+        return
+    held = max(main.window_share, main.limited_share) >= 0.25 or main.ceiling_share >= 0.25
+    if held and group.loss_share < _LEAST_LOSS:
+        return
+    yield Suspect(
+        "shaper",
+        min(0.9, 1 - 1 / first),
+        f"The first packets arrived at {group.first_mbps:.3g} Mb/s, and later ones evenly at "
+        f"{group.capacity_mbps:.3g} Mb/s and never faster: a shaper limits the rate, not the link.",
+        _flows(group),
+        advice="Ask for the rate that the subscription or the slice has (AMBR, MBR).",
+    )
+
+
 def _rivals(group: Group) -> Iterator[Suspect]:
     """Transfers beside each other of which one has much more."""
     beside = [one for one in group.transfers if one.seconds >= 0.7 * group.seconds]
@@ -316,12 +350,13 @@ def _beginnings(group: Group) -> Iterator[Suspect]:
         )
         return
     lossless = main.loss_share < 0.002
-    if lossless and idle_cost(group) >= _LEAST_COST and main.exits_early:
+    ramp_s = early * group.seconds
+    if lossless and ramp_s >= max(1.2, 15e-3 * main.base_ms) and main.exits_early:
         yield Suspect(
             "slow-start-exit",
-            idle_cost(group) * 0.8,
-            f"Slow start ended without a loss at {_kilobytes(main.exit_bytes)} in flight, where "
-            f"the path holds {_kilobytes(group.bdp_bytes)}; then the rate grew slowly.",
+            max(_LEAST_COST, early * 0.5),
+            f"Slow start ended without a loss at {_kilobytes(main.exit_bytes)} in flight (the path "
+            f"holds {_kilobytes(group.bdp_bytes)}), and it took {ramp_s:.1f} s to reach the rate.",
             _flows(group),
             advice="Use a kernel with HyStart++ or without HyStart's delay test; see "
             "docs/concepts/slow-start.md.",

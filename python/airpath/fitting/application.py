@@ -51,13 +51,12 @@ def writes(seen: Observed, base_rtt_ms: float) -> list[Write]:
     return found
 
 
-def paused_ms(seen: Observed, base_rtt_ms: float, least_ms: float = 0.0) -> float:
-    """Milliseconds in which the application had nothing to send, in pauses of that length."""
+def pauses_ms(seen: Observed, base_rtt_ms: float) -> list[tuple[float, float]]:
+    """From when until when, in ms, the application had nothing to send; however short."""
     first = np.flatnonzero(~seen.is_again)
     at = seen.sent[first]
     starts = _after_pauses(seen, first, base_rtt_ms)
-    long = [at[index] - at[index - 1] for index in starts]
-    return float(sum(one for one in long if one >= least_ms))
+    return [(float(at[index - 1]), float(at[index])) for index in starts]
 
 
 def _after_pauses(seen: Observed, first: Ints, base_rtt_ms: float) -> list[int]:

@@ -1,0 +1,207 @@
+"""Causes that pings, datagrams and connections without data show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from airpath.causes.suspect import Suspect
+from airpath.fitting.observed import Floats
+
+_LEAST_PINGS = 8
+_SPREAD_MS = 20.0
+"""Round trips of an idle radio differ by 12 ms at most, of what is planted by 25 and more."""
+_LEAST_LOST = 0.02
+_LEAST_DATAGRAMS = 50
+_MOST_FRAMES = 5
+
+
+def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> Iterator[Suspect]:
+    """Of one who pings: replies that never come, or come late on an idle path.
+
+    ``loads`` has the beginning and end of each transfer, in milliseconds.
+    """
+    at = np.array(packets["time_ns"], dtype=np.float64) / 1e6
+    asked = np.array(packets["from_client"], dtype=bool)
+    frames = packets["frame"]
+    if asked.sum() < _LEAST_PINGS:
+        return
+    own = (flow["id"],)
+    if not (~asked).any():
+        yield Suspect(
+            "one-way-path",
+            1.0,
+            f"None of {int(asked.sum())} pings had a reply.",
+            own,
+            tuple(frames[:_MOST_FRAMES]),
+            advice="Let the firewall pass what comes from outside, or let the UE send first.",
+        )
+        return
+    trips = _round_trips(packets, at, asked)
+    lost = 1 - len(trips) / float(asked.sum())
+    if lost >= _LEAST_LOST and asked.sum() * lost >= 3:
+        yield Suspect(
+            "random-loss",
+            lost,
+            f"{lost:.1%} of {int(asked.sum())} pings had no reply.",
+            own,
+            advice="Send pings of another size and at another rate: does the share change?",
+        )
+    quiet = [(when, trip) for when, trip in trips if not _loaded(when, loads)]
+    if len(quiet) < _LEAST_PINGS:
+        return
+    values = np.array([trip for _, trip in quiet])
+    what = "Round trips of pings"
+    if float(np.quantile(values, 0.9)) < 1.0:
+        # Who asks is on the other side: what its requests waited shows in their regularity.
+        values = _lateness(np.array([when for when, _ in quiet]))
+        what = "Requests of pings, which leave at regular times,"
+    low, middle, high = (float(one) for one in np.quantile(values, [0.1, 0.5, 0.9]))
+    base = max(float(values.min()), 1.0)
+    # One that waits for a cycle waits any part of it: evenly.
+    evenly = 0.15 <= (middle - low) / max(high - low, 1e-9) <= 0.85
+    if high - low >= _SPREAD_MS and evenly:
+        yield Suspect(
+            "drx",
+            min(0.9, (high - low) / (high - low + base)),
+            f"{what} on an idle path differ evenly by {high - low:.3g} ms (from {low:.3g} to "
+            f"{high:.3g} ms): they wait for a cycle of about {1.25 * (high - low):.3g} ms.",
+            own,
+            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests.",
+        )
+
+
+def _round_trips(packets: dict[str, Any], at: Floats, asked: Any) -> list[tuple[float, float]]:
+    waiting: dict[int, float] = {}
+    trips = []
+    for when, is_request, number in zip(at, asked, packets["echo"], strict=True):
+        if number is None:
+            continue
+        if is_request:
+            waiting[number] = float(when)
+        elif number in waiting:
+            begin = waiting.pop(number)
+            trips.append((begin, float(when) - begin))
+    return trips
+
+
+def _loaded(when: float, loads: list[Any]) -> bool:
+    return any(begin - 1000 <= when <= end + 1000 for begin, end in loads)
+
+
+def _lateness(at: Floats) -> Floats:
+    """By how much each came later than a regular sender's, at least."""
+    if len(at) < 3:
+        return np.zeros(1)
+    number = np.round((at - at[0]) / np.median(np.diff(at)))
+    columns = np.vstack([number, np.ones_like(number)]).T
+    (slope, start), *_ = np.linalg.lstsq(columns, at, rcond=None)
+    late: Floats = at - (number * slope + start)
+    return late - late.min()
+
+
+def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect]:
+    """Of a stream of datagrams as its receiver has it: those that are missing."""
+    udp = flow["udp"]
+    if not udp or udp.get("quic"):
+        return
+    for end in ("client", "server"):
+        sequence = udp[f"from_{end}"]["sequence"]
+        count = udp[f"from_{end}"]["packets"]
+        if count < _LEAST_DATAGRAMS:
+            continue
+        if sequence:
+            expected, lost = sequence["expected"], sequence["lost"]
+            by = "by their numbers"
+        else:
+            expected, lost = _missing(packets, end == "client")
+            by = "by the regular times at which the others came"
+        share = lost / max(1, expected)
+        if share >= _LEAST_LOST and lost >= 3:
+            yield Suspect(
+                "random-loss",
+                share,
+                f"{share:.1%} of the datagrams are missing, {by}.",
+                (flow["id"],),
+                advice="Send at half the rate: does the share change? Then it is a policer or a "
+                "queue.",
+            )
+
+
+def _missing(packets: dict[str, Any], from_client: bool) -> tuple[int, int]:
+    """Datagrams of a regular sender, and how many of them did not come."""
+    mine = np.array(packets["from_client"], dtype=bool) == from_client
+    at = np.array(packets["time_ns"], dtype=np.float64)[mine] / 1e6
+    apart = np.diff(at)
+    interval = float(np.median(apart))
+    if interval < 0.5:
+        return 0, 0
+    whole = np.round(apart / interval)
+    near = np.abs(apart - whole * interval) < 0.2 * interval
+    if near.mean() < 0.95:
+        return 0, 0
+    return int(whole.sum()) + 1, int((whole - 1).sum())
+
+
+def connections(flow: dict[str, Any]) -> Iterator[Suspect]:
+    """Of a connection on which no data arrives, or that took long to be there."""
+    tcp = flow["tcp"]
+    own = (flow["id"],)
+    client, server = tcp["from_client"], tcp["from_server"]
+    answered = flow["from_server"]["packets"] > 0
+    if tcp["opening_seen"] and not answered and client["retransmissions"]["handshake"] >= 2:
+        yield Suspect(
+            "one-way-path",
+            1.0,
+            f"The SYN was sent {client['retransmissions']['handshake'] + 1} times, and nothing "
+            "ever came back.",
+            own,
+            advice="Let the firewall pass what comes from outside, or let the UE open the "
+            "connection.",
+        )
+        return
+    for stream in (client, server):
+        again = stream["retransmissions"]
+        full = stream["largest_payload_bytes"] >= 1000
+        stuck = stream["acked_bytes"] < 2 * max(1, stream["largest_payload_bytes"])
+        if tcp["handshake_ms"] is not None and again["timeout"] >= 2 and full and stuck:
+            yield Suspect(
+                "mtu",
+                1.0,
+                f"The connection was set up in {tcp['handshake_ms']:.3g} ms, but of "
+                f"{stream['data_packets']} segments of up to "
+                f"{stream['largest_payload_bytes']} bytes none was acknowledged after "
+                f"{again['timeout']} time-outs.",
+                own,
+                advice="Clamp the MSS (nft ... tcp option maxseg size set 1380), or raise the MTU; "
+                "see whether ICMP's fragmentation-needed is filtered.",
+            )
+            return
+    nothing = client["data_packets"] == 0 and server["data_packets"] == 0
+    again = server["retransmissions"]["handshake"]
+    if nothing and again and tcp["handshake_ms"] is not None:
+        yield Suspect(
+            "mtu",
+            0.9,
+            f"The connection was set up after {again + 1} SYN-ACKs, and then no data came: the "
+            "client's first segments may be too large.",
+            own,
+            advice="Capture at the client. Clamp the MSS, or raise the MTU.",
+        )
+    trips = [one["rtt_ms"]["p50"] for one in (client, server) if one["rtt_ms"]]
+    hands = tcp["handshake_ms"]
+    if nothing or not trips or not hands:
+        return
+    trip = sum(trips)
+    # Where data only comes in there is no later round trip; a SYN-ACK that was repeated says enough.
+    least = max(4 * trip, trip + 150) if trip > 1 else 1000
+    if hands >= least:
+        yield Suspect(
+            "rrc-promotion",
+            min(0.9, (hands - trip) / 1000 / max(0.05, flow["duration_s"])),
+            f"The handshake took {hands:.3g} ms, and later round trips {trip:.3g} ms.",
+            own,
+            advice="Keep the UE connected (inactivity timer), or send a packet ahead.",
+        )

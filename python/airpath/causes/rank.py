@@ -1,0 +1,207 @@
+"""What a capture blames, ranked: the flows of a file are read again, and each rule is asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from airpath import _core
+from airpath.causes import probes, transfers
+from airpath.causes.group import Group
+from airpath.causes.suspect import Suspect
+from airpath.causes.traits import Transfer
+from airpath.fitting.observed import arrays
+
+_MOST_FLOWS = 8
+"""Flows of each kind that are read again: those with the most bytes."""
+_MOST_PACKETS = 1_000_000
+"""A flow with more is not read again."""
+LEAST_SEGMENTS = 20
+_LEAST_SECONDS = 3.0
+_ENDS = (("client", True), ("server", False))
+
+
+@dataclass(frozen=True)
+class Blame:
+    """``suspects`` in the order of what they cost; ``verdict`` is ``named``, ``bound`` (the path's
+    capacity is all that holds the transfers back) or ``inconclusive``; ``because`` says why."""
+
+    verdict: str
+    because: str
+    suspects: list[Suspect]
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "verdict": self.verdict,
+            "because": self.because,
+            "causes": [one.document() for one in self.suspects],
+        }
+
+
+def blame(file: Path, report: dict[str, Any]) -> Blame:
+    """Rank what holds back the flows of a capture, of which ``read_capture`` gave the report.
+
+    Raises ``OSError`` and ``ValueError`` as ``read_capture`` does.
+    """
+    flows = _chosen(report)
+    wanted = [(flow["id"], side) for flow, side in flows]
+    read = _core.read_flows(file, wanted) if wanted else []
+    groups = _groups(str(file), report, flows, read)
+    loads = [(one.begin_ms, one.end_ms) for one in groups]
+    found: list[Suspect] = []
+    for group in groups:
+        found += transfers.suspects(group)
+    found += _crossed(report, groups)
+    for (flow, side), packets in zip(flows, read, strict=True):
+        if side is not None:
+            continue
+        if flow["protocol"] == "icmp":
+            found += probes.pings(flow, packets, loads)
+        elif flow["protocol"] == "udp":
+            found += probes.datagrams(flow, packets)
+    for flow in _unique(report, "tcp"):
+        found += probes.connections(flow)
+    ranked = sorted(_merged(found), key=lambda one: -one.cost)
+    ranked = [replace(one, confidence=_confidence(one)) for one in ranked]
+    if ranked:
+        return Blame("named", "", ranked)
+    return _nothing(groups, report)
+
+
+def _unique(report: dict[str, Any], protocol: str) -> list[dict[str, Any]]:
+    """Flows of a protocol, the largest first; of a packet's several points the first."""
+    flows = [one for one in report["flows"] if one["protocol"] == protocol]
+    flows.sort(key=lambda one: -(one["from_client"]["bytes"] + one["from_server"]["bytes"]))
+    told: set[int] = set()
+    found = []
+    for flow in flows:
+        if not told.intersection(flow["same_as"]):
+            found.append(flow)
+        told.add(flow["id"])
+    return found
+
+
+def _chosen(report: dict[str, Any]) -> list[tuple[dict[str, Any], bool | None]]:
+    """Flows to read again: the segments of one end of TCP's, all packets of others."""
+    chosen: list[tuple[dict[str, Any], bool | None]] = []
+    for flow in _unique(report, "tcp")[:_MOST_FLOWS]:
+        if _packets(flow) > _MOST_PACKETS:
+            continue
+        end, is_client = max(
+            _ENDS, key=lambda one: flow["tcp"][f"from_{one[0]}"]["data_bytes"]
+        )
+        both = flow["from_client"]["packets"] and flow["from_server"]["packets"]
+        if both and flow["tcp"][f"from_{end}"]["data_packets"] >= LEAST_SEGMENTS:
+            chosen.append((flow, is_client))
+    for protocol in ("icmp", "udp"):
+        for flow in _unique(report, protocol)[:_MOST_FLOWS]:
+            if _packets(flow) <= _MOST_PACKETS:
+                chosen.append((flow, None))
+    return chosen
+
+
+def _packets(flow: dict[str, Any]) -> int:
+    return int(flow["from_client"]["packets"] + flow["from_server"]["packets"])
+
+
+def _groups(
+    file: str, report: dict[str, Any], flows: list[tuple[dict[str, Any], bool | None]], read: Any
+) -> list[Group]:
+    """Transfers between the same hosts in the same direction, at the same point."""
+    found: dict[Any, list[Transfer]] = {}
+    for (flow, is_client), segments in zip(flows, read, strict=True):
+        if is_client is None:
+            continue
+        end = "client" if is_client else "server"
+        seen = arrays(file, report, flow, end, segments)
+        hosts = (flow["client"], flow["server"]) if is_client else (flow["server"], flow["client"])
+        key = (flow["interface"], flow["tunnel"], *hosts)
+        found.setdefault(key, []).append(Transfer(seen))
+    return [Group(one) for one in found.values()]
+
+
+def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
+    """Streams of datagrams beside a group of transfers, on the same way."""
+    found = []
+    for group in groups:
+        ours = sum(one.wire_bytes for one in group.transfers)
+        flow = group.main.seen.flow
+        ends = {flow["client"], flow["server"]}
+        sender = flow[group.main.seen.sender]
+        beside = [
+            (one, one[f"from_{end}"]["bytes"])
+            for one in _unique(report, "udp")
+            for end, _ in _ENDS
+            if {one["client"], one["server"]} == ends and one[end] == sender
+        ]
+        theirs = sum(count for _, count in beside)
+        share = theirs / max(1, theirs + ours)
+        if share >= 0.08:
+            found.append(
+                Suspect(
+                    "cross-traffic",
+                    max(0.5, share),
+                    f"Datagrams beside the transfers are {share:.0%} of the bytes on the same way.",
+                    tuple(one["id"] for one, count in beside if count),
+                    advice="Measure without them, or give each flow a queue of its own.",
+                )
+            )
+    return found
+
+
+def _merged(found: list[Suspect]) -> list[Suspect]:
+    """One for each cause or group of causes: the one that costs most."""
+    best: dict[tuple[str, ...], Suspect] = {}
+    for one in found:
+        if one.causes not in best or best[one.causes].cost < one.cost:
+            best[one.causes] = one
+    return list(best.values())
+
+
+def _nothing(groups: list[Group], report: dict[str, Any]) -> Blame:
+    if not groups:
+        return Blame(
+            "inconclusive",
+            "No transfer of TCP has data enough, and no ping says more. A capture of a bulk "
+            "transfer of 10 s at its sender would tell (iperf3 -t 10, tcpdump -s 96).",
+            [],
+        )
+    group = max(groups, key=lambda one: one.rate_mbps * one.seconds)
+    if group.busy >= 0.75 and group.seconds >= _LEAST_SECONDS:
+        return Blame(
+            "bound",
+            f"The path carried {group.rate_mbps:.4g} Mb/s, {group.busy:.0%} of the most that it "
+            "showed, and packets waited no longer than in a queue of its length: its capacity "
+            "is what bounds the transfers.",
+            [],
+        )
+    where = "" if group.at_sender else " at the sender, where what is in flight shows"
+    return Blame(
+        "inconclusive",
+        f"The path was used to {group.busy:.0%} of the most that it showed, in "
+        f"{group.seconds:.1f} s. A longer transfer, captured{where}, with a ping beside it would "
+        "tell more.",
+        [],
+    )
+
+
+def _confidence(suspect: Suspect) -> float | None:
+    """How often such a suspect, ranked first, was right on planted cases (Laplace's rule)."""
+    counts = _counts().get(suspect.causes[0])
+    if counts is None:
+        return None
+    return round((counts["right"] + 1) / (counts["named"] + 2), 2)
+
+
+_CACHE: dict[str, Any] = {}
+
+
+def _counts() -> dict[str, Any]:
+    if not _CACHE:
+        text = resources.files("airpath.causes").joinpath("confidence.json").read_text()
+        _CACHE.update(json.loads(text)["causes"])
+    return _CACHE
