@@ -9,6 +9,7 @@
 # make fuzz-corpus    puts the fewest files that cover what it found into fuzz/corpus
 # make audit          asks for known vulnerabilities of what airpath depends on; needs a network
 # make findings       plants causes at random: are they named, and does the advice hold on other seeds?
+# make findings-captures  plants causes at random and captures at the server: are they blamed? (root)
 # make fit            draws paths, captures them and fits scenarios: is it found again? as a table (root)
 # make studies        runs the published experiments and writes a report
 # make studies-emulated  runs one of them with the kernel's TCP, as a page (root)
@@ -25,7 +26,7 @@
 # make which-cc       runs the campaign which-cc and writes its page
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart bless clean findings fit
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart bless clean findings findings-captures fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -138,6 +139,11 @@ findings:
 	ADVICE_ONLY=$(ADVICE_ONLY) ADVICE_LOG=$(ADVICE_LOG) cargo test --quiet --release -p airpath-findings \
 	  --test advice -- --ignored --nocapture
 	cargo test --quiet --release -p airpath-sim --test breakdown -- --ignored
+
+# Exit code 1: too few are named first, or too many of the healthy.
+PLANTED_SEED ?= 1
+findings-captures: build
+	PYTHONPATH=tests $(VENV)/python -m planted $(PLANTED_SEED)
 
 # Exit code 1: a figure is wrong.
 FIT_SEED ?= 1

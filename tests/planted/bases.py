@@ -1,4 +1,4 @@
-"""Paths on which nothing but their rate holds a flow back: wires, 3G, LTE and NR, data down or up."""
+"""Paths on which nothing but their rate holds a flow back: wires, 3G, LTE, NR, down or up."""
 
 from __future__ import annotations
 
@@ -101,9 +101,7 @@ def _cell(pick: Pick, access: str, draft: Draft) -> None:
     else:
         radio["preset"] = pick.choice(["nr-fdd-20", "nr-n78"])
         cell = draft.table("cell")
-        cell["bandwidth_mhz"] = pick.choice(
-            [5, 10] if radio["preset"] == "nr-fdd-20" else [10, 20]
-        )
+        cell["bandwidth_mhz"] = pick.choice([5, 10] if radio["preset"] == "nr-fdd-20" else [10, 20])
         if radio["preset"] == "nr-n78":
             cell |= {"layers_down": 2, "layers_up": 1}
     if access != "3g":

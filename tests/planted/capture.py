@@ -21,8 +21,10 @@ def capture(case: Case, place: Path, *, emulated: bool, point: str = "server") -
     run = place / f"{case.name}.run"
     command = ["emulate", str(file), "--flows"] if emulated else ["run", str(file)]
     done = subprocess.run(
-        [sys.executable, "-m", "airpath", *command, "--capture", "--explain", "off"]
-        + ["--out", str(run)],
+        [
+            *[sys.executable, "-m", "airpath", *command],
+            *["--capture", "--explain", "off", "--out", str(run)],
+        ],
         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     whole = run / "capture.pcapng"

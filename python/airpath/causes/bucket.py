@@ -1,4 +1,4 @@
-"""Do losses follow from what was sent before them?
+"""Whether losses follow from what was sent before them.
 
 A policer and a short queue lose a packet when too much was sent shortly before. Both are a bucket
 that fills with each packet and drains at a rate; a packet is lost when it is full (RFC 2697 2 has
@@ -19,8 +19,11 @@ _RATES = np.geomspace(0.5, 4.0, 25)
 
 @dataclass(frozen=True)
 class Bucket:
-    """``match``: how likely the level is higher at a packet that was lost than at one that was
-    not; 0.5 is chance, 1 a perfect bucket. ``level_bytes`` is the median level at a loss."""
+    """A bucket that loses about the same packets.
+
+    ``match``: how likely the level is higher at a packet that was lost than at one that was not;
+    0.5 is chance, 1 a perfect bucket. ``level_bytes`` is the median level at a loss.
+    """
 
     rate_mbps: float
     level_bytes: float

@@ -15,17 +15,24 @@ from airpath.fitting.observed import Floats
 _GAP_FACTOR = 8.0
 _LEAST_GAP_MS = 40.0
 _TRAIN = 8
-_SMOOTH = 0.1
+_LONG_TRAIN = 24
+_SLOT_MS = 0.5
+_SLOT_TOLERANCE_MS = 0.03
+_SMOOTH = 0.16
 _LONG_SHARE = 0.5
-_LEAST_SILENCE_MS = 60.0
+_LEAST_SILENCE_MS = 150.0
+"""RLC holds back what is behind a missing block for 85 to 130 ms (t-Reassembly and its like)."""
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost."""
 
 
 @dataclass(frozen=True)
 class LossWait:
-    """``rank``: mean rank of the wait of the packets right before losses, 0 to 1; by chance a half.
-    ``lost_each``: packets in each round trip with losses."""
+    """What packets right before losses had waited.
+
+    ``rank``: the mean rank of that wait, 0 to 1; by chance a half. ``lost_each``: packets that are
+    lost in each round trip with losses.
+    """
 
     rank: float
     lost_each: float
@@ -41,7 +48,9 @@ class LossWait:
 class Group:
     """One to many transfers, those with the most data first."""
 
-    def __init__(self, transfers: Sequence[Transfer]) -> None:
+    def __init__(self, transfers: Sequence[Transfer], *, is_alone: bool = True) -> None:
+        """``is_alone``: hardly anything else is in the capture, as in a test."""
+        self.is_alone = is_alone
         self.transfers = sorted(transfers, key=lambda one: -one.wire_bytes)
         self.main = self.transfers[0]
         self.at_sender = self.main.at_sender
@@ -75,9 +84,7 @@ class Group:
     def arrivals(self) -> tuple[Floats, Floats]:
         """Times in ms, and bytes of IP of all that have arrived until then."""
         at = np.concatenate([one.arrivals[0] for one in self.transfers])
-        added = np.concatenate(
-            [np.diff(one.arrivals[1], prepend=0.0) for one in self.transfers]
-        )
+        added = np.concatenate([np.diff(one.arrivals[1], prepend=0.0) for one in self.transfers])
         order = np.argsort(at, kind="stable")
         return at[order], np.cumsum(added[order])
 
@@ -173,7 +180,7 @@ class Group:
 
     @cached_property
     def queue_ms(self) -> float:
-        """How long packets waited when it was long (95 %), without acknowledgements on their way."""
+        """How long packets waited when it was long (95 %), without what acknowledgements waited."""
         back = self.main.back_ms
         return max(0.0, self.main.wait_ms[2] - (back[2] if back else 0.0))
 
@@ -187,11 +194,14 @@ class Group:
     def is_regular(self) -> bool:
         """Three silences or more, each about as long."""
         lengths = np.array([one.length_ms for one in self.silences])
-        return len(lengths) >= 3 and bool(lengths.std() < 0.15 * lengths.mean())
+        if len(lengths) < 3:
+            return False
+        near = np.abs(lengths / np.median(lengths) - 1) < 0.2
+        return bool(near.mean() >= 0.75)
 
     @cached_property
     def silences(self) -> list[Gap]:
-        """The long ones of the gaps, unless acknowledgements that come in batches are all of them."""
+        """The long ones of the gaps, unless these are nearly all of the time, as with batches."""
         gaps = self.gaps
         if not gaps or sum(one.length_ms for one in gaps) / 1000 > 0.9 * self.seconds:
             return []
@@ -242,15 +252,25 @@ class Group:
 
     @cached_property
     def is_smooth(self) -> bool:
-        """Arrivals of the second half come as evenly as over a wire."""
+        """The second half arrives as evenly as over a wire, and not in slots of a radio."""
         at, total = self.arrivals
         half = len(at) // 2
         at, total = at[half:], total[half:]
-        if len(at) < 4 * _TRAIN:
+        if len(at) < 4 * _LONG_TRAIN:
             return False
-        passed, lasted = total[_TRAIN:] - total[:-_TRAIN], at[_TRAIN:] - at[:-_TRAIN]
-        rates = passed[lasted > 0] * 8 / lasted[lasted > 0] / 1000
-        if not len(rates):
+        apart = np.diff(at)
+        apart = apart[apart > _SLOT_MS / 4]
+        off = np.abs(apart / _SLOT_MS - np.round(apart / _SLOT_MS)) * _SLOT_MS
+        if not len(apart) or (off < _SLOT_TOLERANCE_MS).mean() > 0.6:
             return False
-        low, middle, high = np.quantile(rates, [0.25, 0.5, 0.75])
-        return bool(high - low <= _SMOOTH * middle)
+        return _spread(at, total, _TRAIN) <= _SMOOTH and _spread(at, total, _LONG_TRAIN) <= _SMOOTH
+
+
+def _spread(at: Floats, total: Floats, train: int) -> float:
+    """The middle half of the rates of trains of so many arrivals, over their median."""
+    passed, lasted = total[train:] - total[:-train], at[train:] - at[:-train]
+    rates = passed[lasted > 0] * 8 / lasted[lasted > 0] / 1000
+    if not len(rates):
+        return np.inf
+    low, middle, high = np.quantile(rates, [0.25, 0.5, 0.75])
+    return float((high - low) / middle)

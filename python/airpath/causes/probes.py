@@ -11,11 +11,12 @@ from airpath.causes.suspect import Suspect
 from airpath.fitting.observed import Floats
 
 _LEAST_PINGS = 8
-_SPREAD_MS = 20.0
-"""Round trips of an idle radio differ by 12 ms at most, of what is planted by 25 and more."""
+_SPREAD_MS = 16.0
+"""Round trips of an idle radio differ by 13 ms at most."""
 _LEAST_LOST = 0.02
 _LEAST_DATAGRAMS = 50
 _MOST_FRAMES = 5
+_SILENT_S = 3.0
 
 
 def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> Iterator[Suspect]:
@@ -99,7 +100,8 @@ def _lateness(at: Floats) -> Floats:
     columns = np.vstack([number, np.ones_like(number)]).T
     (slope, start), *_ = np.linalg.lstsq(columns, at, rcond=None)
     late: Floats = at - (number * slope + start)
-    return late - late.min()
+    late -= late.min()
+    return late
 
 
 def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect]:
@@ -145,7 +147,9 @@ def _missing(packets: dict[str, Any], from_client: bool) -> tuple[int, int]:
     return int(whole.sum()) + 1, int((whole - 1).sum())
 
 
-def connections(flow: dict[str, Any]) -> Iterator[Suspect]:
+def connections(
+    flow: dict[str, Any], *, others_deliver: bool, remains_s: float
+) -> Iterator[Suspect]:
     """Of a connection on which no data arrives, or that took long to be there."""
     tcp = flow["tcp"]
     own = (flow["id"],)
@@ -181,12 +185,15 @@ def connections(flow: dict[str, Any]) -> Iterator[Suspect]:
             return
     nothing = client["data_packets"] == 0 and server["data_packets"] == 0
     again = server["retransmissions"]["handshake"]
-    if nothing and again and tcp["handshake_ms"] is not None:
+    silent = flow["duration_s"] + remains_s
+    waits = again or (silent >= _SILENT_S and tcp["state"] == "open")
+    if nothing and waits and not others_deliver and tcp["handshake_ms"] is not None:
         yield Suspect(
             "mtu",
             0.9,
-            f"The connection was set up after {again + 1} SYN-ACKs, and then no data came: the "
-            "client's first segments may be too large.",
+            f"The connection was set up, with {_of(again + 1, 'SYN-ACK')}, and then no data came "
+            f"in {silent:.1f} s: the client's first segments may be too large, or it has nothing "
+            "to say.",
             own,
             advice="Capture at the client. Clamp the MSS, or raise the MTU.",
         )
@@ -195,7 +202,7 @@ def connections(flow: dict[str, Any]) -> Iterator[Suspect]:
     if nothing or not trips or not hands:
         return
     trip = sum(trips)
-    # Where data only comes in there is no later round trip; a SYN-ACK that was repeated says enough.
+    # Where data only comes in there is no later round trip; a repeated SYN-ACK says enough.
     least = max(4 * trip, trip + 150) if trip > 1 else 1000
     if hands >= least:
         yield Suspect(
@@ -205,3 +212,7 @@ def connections(flow: dict[str, Any]) -> Iterator[Suspect]:
             own,
             advice="Keep the UE connected (inactivity timer), or send a packet ahead.",
         )
+
+
+def _of(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -21,13 +21,18 @@ _MOST_PACKETS = 1_000_000
 """A flow with more is not read again."""
 LEAST_SEGMENTS = 20
 _LEAST_SECONDS = 3.0
+_MOST_OF_A_TEST = 4
+"""Connections of a test; a web page has more."""
 _ENDS = (("client", True), ("server", False))
 
 
 @dataclass(frozen=True)
 class Blame:
-    """``suspects`` in the order of what they cost; ``verdict`` is ``named``, ``bound`` (the path's
-    capacity is all that holds the transfers back) or ``inconclusive``; ``because`` says why."""
+    """What is blamed.
+
+    ``suspects`` are in the order of what they cost. ``verdict`` is ``named``, ``bound`` (the path's
+    capacity is all that holds the transfers back) or ``inconclusive``; ``because`` says why.
+    """
 
     verdict: str
     because: str
@@ -64,12 +69,13 @@ def blame(file: Path, report: dict[str, Any]) -> Blame:
         elif flow["protocol"] == "udp":
             found += probes.datagrams(flow, packets)
     for flow in _unique(report, "tcp"):
-        found += probes.connections(flow)
+        remains = report["duration_s"] - flow["start_s"] - flow["duration_s"]
+        found += probes.connections(flow, others_deliver=bool(groups), remains_s=remains)
     ranked = sorted(_merged(found), key=lambda one: -one.cost)
     ranked = [replace(one, confidence=_confidence(one)) for one in ranked]
     if ranked:
         return Blame("named", "", ranked)
-    return _nothing(groups, report)
+    return _nothing(groups)
 
 
 def _unique(report: dict[str, Any], protocol: str) -> list[dict[str, Any]]:
@@ -91,9 +97,7 @@ def _chosen(report: dict[str, Any]) -> list[tuple[dict[str, Any], bool | None]]:
     for flow in _unique(report, "tcp")[:_MOST_FLOWS]:
         if _packets(flow) > _MOST_PACKETS:
             continue
-        end, is_client = max(
-            _ENDS, key=lambda one: flow["tcp"][f"from_{one[0]}"]["data_bytes"]
-        )
+        end, is_client = max(_ENDS, key=lambda one: flow["tcp"][f"from_{one[0]}"]["data_bytes"])
         both = flow["from_client"]["packets"] and flow["from_server"]["packets"]
         if both and flow["tcp"][f"from_{end}"]["data_packets"] >= LEAST_SEGMENTS:
             chosen.append((flow, is_client))
@@ -121,7 +125,8 @@ def _groups(
         hosts = (flow["client"], flow["server"]) if is_client else (flow["server"], flow["client"])
         key = (flow["interface"], flow["tunnel"], *hosts)
         found.setdefault(key, []).append(Transfer(seen))
-    return [Group(one) for one in found.values()]
+    most = sum(one["tcp"] is not None for one in report["flows"]) <= _MOST_OF_A_TEST
+    return [Group(one, is_alone=most and len(found) == 1) for one in found.values()]
 
 
 def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
@@ -162,7 +167,7 @@ def _merged(found: list[Suspect]) -> list[Suspect]:
     return list(best.values())
 
 
-def _nothing(groups: list[Group], report: dict[str, Any]) -> Blame:
+def _nothing(groups: list[Group]) -> Blame:
     if not groups:
         return Blame(
             "inconclusive",
@@ -194,7 +199,8 @@ def _confidence(suspect: Suspect) -> float | None:
     counts = _counts().get(suspect.causes[0])
     if counts is None:
         return None
-    return round((counts["right"] + 1) / (counts["named"] + 2), 2)
+    right, named = int(counts["right"]), int(counts["named"])
+    return round((right + 1) / (named + 2), 2)
 
 
 _CACHE: dict[str, Any] = {}

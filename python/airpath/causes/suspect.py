@@ -41,7 +41,7 @@ class Suspect:
         """For JSON."""
         return {
             "causes": list(self.causes),
-            "cost": round(self.cost, 3),
+            "cost": round(float(self.cost), 3),
             "confidence": self.confidence,
             "flows": list(self.flows),
             "evidence": self.evidence,

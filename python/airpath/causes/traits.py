@@ -143,7 +143,7 @@ class Transfer:
 
     @cached_property
     def _echo_delay(self) -> Floats | None:
-        """What acknowledgements waited that leave here: until data echoed them, less its own wait."""
+        """What acknowledgements that leave here waited: until data echoed them, less its wait."""
         seen = self.seen
         first: dict[float, float] = {}
         for stamp, at in zip(seen.ack_timestamp, seen.ack, strict=True):
@@ -160,7 +160,8 @@ class Transfer:
         if len(trips) < 20:
             return None
         found = np.array(trips)
-        return found - found.min()
+        waited: Floats = found - found.min()
+        return waited
 
     @cached_property
     def back_ms(self) -> tuple[float, float, float] | None:
@@ -180,7 +181,7 @@ class Transfer:
 
     @cached_property
     def loss_at(self) -> Ints:
-        """For each lost segment the one that it was sent as, or the first that was sent after it."""
+        """Each lost segment: the one that it was sent as, or the first that was sent after it."""
         seen = self.seen
         index: Ints = np.flatnonzero(self.lost)
         if self.at_sender:
@@ -301,8 +302,31 @@ class Transfer:
     def pauses(self) -> list[tuple[float, float]]:
         """From when until when the application had nothing to send, in ms."""
         least = max(_LEAST_PAUSE_MS, 3 * self.base_ms)
+        if self.at_sender:
+            return [one for one in self._nothing_sent if one[1] - one[0] >= least]
         found = application.pauses_ms(self.seen, self.base_ms)
-        return [one for one in found if one[1] - one[0] >= least]
+        return [one for one in found if one[1] - one[0] >= least and not self._was_late(*one)]
+
+    @cached_property
+    def _nothing_sent(self) -> list[tuple[float, float]]:
+        """From when all was acknowledged until new data was sent."""
+        seen = self.seen
+        acked = np.maximum.accumulate(seen.ack_offset)
+        found = []
+        for index in np.flatnonzero(~seen.is_again)[1:]:
+            at = int(np.searchsorted(acked, seen.offset[index]))
+            if at < len(acked) and seen.ack[at] < seen.sent[index]:
+                found.append((float(seen.ack[at]), float(seen.sent[index])))
+        return found
+
+    def _was_late(self, begin: float, end: float) -> bool:
+        """Next to the receiver: what ended it was sent long before, and the path was silent."""
+        if self.at_sender:
+            return False
+        index = int(np.searchsorted(self.seen.sent, end))
+        wait = self.waits[index : index + 3]
+        wait = wait[~np.isnan(wait)]
+        return len(wait) > 0 and float(wait.max()) > 0.5 * (end - begin)
 
     @cached_property
     def idle_share(self) -> float:
@@ -350,6 +374,17 @@ class Transfer:
         flight = self.flight
         ceiling = float(np.quantile(flight, 0.99))
         return float((np.abs(flight - ceiling) <= 1.5 * self.segment_bytes).mean())
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """What is in flight is about the same all the time, after the beginning."""
+        flight = self.flight[len(self.flight) // 5 :]
+        if len(flight) < 50:
+            return False
+        middle, high = np.quantile(flight, [0.5, 0.99])
+        quarter = len(flight) // 4
+        early, late = flight[:quarter].max(), flight[-quarter:].max()
+        return bool(high <= 1.6 * middle and abs(late / early - 1) <= 0.15)
 
     @cached_property
     def round_bytes(self) -> tuple[float, float]:

@@ -43,7 +43,7 @@ def idle_cost(group: Group) -> float:
 
 
 def is_free(transfer: Transfer) -> bool:
-    """Packets hardly wait: the path has room. A radio's grants and retransmissions take a little."""
+    """Packets hardly wait: the path has room. A radio's grants take a little."""
     return transfer.wait_ms[1] < 0.4 * transfer.base_ms + 10
 
 
@@ -58,6 +58,11 @@ def _windows(group: Group) -> Iterator[Suspect]:
     limited = max(one.window_share for one in group.transfers)
     reported = max((one.limited_share for one in group.transfers), default=0.0)
     share = max(limited, reported)
+    lossless = group.loss_share < (_LEAST_LOSS if main.at_sender else 0.002)
+    shrinks = main.window_steady < (0.45 if limited >= 0.05 else 0.33)
+    reads_slowly = shrinks and lossless and not main.grows
+    if not main.at_sender and reads_slowly and group.seconds >= 3.2:
+        share = max(share, 0.25)
     if share >= 0.25 and is_free(main):
         at = main.limited_frames
         if main.window_steady < 0.6:
@@ -83,17 +88,17 @@ def _windows(group: Group) -> Iterator[Suspect]:
                 advice="Let the receive buffer grow: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
             )
         return
-    most = _LEAST_LOSS if main.at_sender else 0.002
-    lossless = all(one.loss_share < most for one in group.transfers)
     if not lossless or share >= 0.25 or main.grows or main.idle_share >= 0.1:
         return
-    if main.at_sender and main.ceiling_share >= 0.25 and is_free(main):
+    # Without a loss every control lets more and more be in flight, if the path is not full.
+    stays = main.is_flat and group.busy < 0.9
+    if main.at_sender and (main.ceiling_share >= 0.25 or stays) and is_free(main):
         yield Suspect(
             "send-buffer",
             max(idle_cost(group), 0.5 * main.ceiling_share),
-            f"{main.ceiling_share:.0%} of the segments were sent with "
-            f"{_kilobytes(float(np.quantile(main.flight, 0.99)))} in flight and never more, "
-            "although nothing was lost, packets hardly waited, and the receive window had room.",
+            f"Never more than {_kilobytes(float(np.quantile(main.flight, 0.99)))} were in flight, "
+            f"with which {main.ceiling_share:.0%} of the segments were sent, although nothing was "
+            "lost, packets hardly waited, and the receive window had room.",
             flows,
             main.ceiling_frames,
             advice="Let the send buffer grow: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w.",
@@ -210,7 +215,7 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
     acks = main.stream["acks"] or {}
     per_batch = acks.get("per_batch") or 1.0
     batch = main.path.batch_ms
-    if per_batch >= 2.5 and middle >= max(18.0, 0.25 * main.base_ms):
+    if per_batch >= 2.5 and middle >= max(15.0, 0.25 * main.base_ms) and high >= 26:
         interval = batch or acks.get("batch_interval_ms") or middle
         yield Suspect(
             "ack-batching",
@@ -238,6 +243,10 @@ def _silences(group: Group) -> Iterator[Suspect]:
     """The whole path is silent for a while."""
     long = group.silences
     share = group.silent_share
+    episodes = sum(len(one.episodes) for one in group.transfers)
+    # Losses in a row end in time-outs, which are silent too.
+    if group.loss_share >= 0.02 and not group.is_regular and episodes >= 2 * len(long):
+        return
     if not long or share < 0.04:
         return
     longest = max(one.length_ms for one in long)
@@ -247,9 +256,10 @@ def _silences(group: Group) -> Iterator[Suspect]:
         return
     lengths = np.array([one.length_ms for one in long])
     at_s = tuple(one.at_ms / 1000 for one in long[:_MOST_FRAMES])
+    often = "once" if len(long) == 1 else f"{len(long)} times"
     told = (
-        f"Nothing arrived for {np.median(lengths):.0f} ms in the median, {len(long)} times, while "
-        f"data was under way"
+        f"Nothing arrived for {np.median(lengths):.0f} ms (the median), {often}, while data was "
+        "under way"
     )
     if group.is_regular:
         yield Suspect(
@@ -260,7 +270,7 @@ def _silences(group: Group) -> Iterator[Suspect]:
             at_s=at_s,
             advice="Compare the times with the cell's log of handovers.",
         )
-    elif len(long) <= 2 and longest >= 500:
+    elif len(long) == 1 or (len(long) == 2 and longest >= 500):
         yield Suspect(
             "radio-link-failure",
             cost,
@@ -284,7 +294,9 @@ def _standing_queue(group: Group) -> Iterator[Suspect]:
     main = group.main
     wait = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0)
     # Managed queues of a radio hold 25 to 60 ms, and others what the path holds.
-    if group.busy < 0.75 or group.seconds < 3.2 or wait < 1.25 * group.base_ms + 25:
+    base = group.base_ms
+    least = 1.25 * base + 25 if group.is_smooth else 1.6 * base + 40
+    if group.busy < 0.75 or group.seconds < 3.2 or wait < least:
         return
     yield Suspect(
         "bufferbloat",
@@ -300,7 +312,7 @@ def _shaped(group: Group) -> Iterator[Suspect]:
     """The first packets came faster than any later ones: a bucket of tokens was full."""
     main = group.main
     first = group.first_mbps / group.capacity_mbps
-    if not group.is_smooth or first < 1.4 or group.busy < 0.6 or group.seconds < 3.2:
+    if not group.is_smooth or first < 1.45 or group.busy < 0.6 or group.seconds < 3.2:
         return
     held = max(main.window_share, main.limited_share) >= 0.25 or main.ceiling_share >= 0.25
     if held and group.loss_share < _LEAST_LOSS:
@@ -339,10 +351,10 @@ def _beginnings(group: Group) -> Iterator[Suspect]:
     if len(group.transfers) > 1:
         return
     early = main.ramp_share
-    if group.seconds < 3.2 and main.idle_share < 0.1:
+    if group.seconds < 3.2 and main.idle_share < 0.1 and group.is_alone:
         yield Suspect(
             "test-too-short",
-            max(_LEAST_COST, early, idle_cost(group)),
+            min(0.9, max(_LEAST_COST, 0.6 / group.seconds, early, idle_cost(group))),
             f"The transfer lasted {group.seconds:.2f} s, {group.seconds * 1e3 / main.base_ms:.0f} "
             f"round trips, of which it took {early:.0%} to reach its rate.",
             _flows(group),

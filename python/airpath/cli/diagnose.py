@@ -52,13 +52,13 @@ def command(
 ) -> None:
     """Say what captures and the outputs of tools tell of a network.
 
-    Prints sentences for each file, and for a capture a table of its largest flows: bytes of IP each
-    way (up: from the client), goodput of the direction with more data, median round trips in
-    milliseconds from the capture point to the client and to the server, packets that were sent
-    again, and packets out of order. docs/guides/captures.md says how each figure is measured. No
-    payload is in any result. Pings and the outputs of other tools that have absolute times are
-    joined: round trips under load and without. A file that is refused has a line on standard
-    error, and the others are read all the same.
+    Prints sentences for each file, and for a capture what holds its flows back and a table of its
+    largest flows: bytes of IP each way (up: from the client), goodput of the direction with more
+    data, median round trips in milliseconds from the capture point to the client and to the
+    server, packets that were sent again, and packets out of order. docs/guides/captures.md says
+    how each figure is measured. No payload is in any result. Pings and the outputs of other tools
+    that have absolute times are joined: round trips under load and without. A file that is refused
+    has a line on standard error, and the others are read all the same.
     """
     from airpath.diagnose import files as diagnosis
     from airpath.diagnose.anonymise import Anonymiser, key_of
@@ -109,8 +109,30 @@ def _print(document: dict[str, Any]) -> None:
         )
     for statement in document.get("statements", []):
         output(f"  {statement['text']}")
+    if "causes" in document:
+        _print_causes(document["causes"])
     if capture and capture["flows"]:
         output(_table(capture))
+
+
+def _print_causes(blamed: dict[str, Any]) -> None:
+    if not blamed["causes"]:
+        output(f"causes: {blamed['because']}")
+        return
+    output("causes, by what they are estimated to cost:")
+    for number, cause in enumerate(blamed["causes"], 1):
+        names = " or ".join(cause["causes"])
+        sure = cause["confidence"]
+        how = "" if sure is None else f", right in {sure:.0%} of planted cases"
+        output(f"  {number}. {names} ({cause['cost']:.0%}{how}): {cause['evidence']}")
+        where = []
+        if cause["frames"]:
+            where.append("packets " + ", ".join(str(one) for one in cause["frames"]))
+        if cause["at_s"]:
+            where.append("at " + ", ".join(f"{one:.3f}" for one in cause["at_s"]) + " s")
+        if where:
+            output(f"     See {'; '.join(where)}.")
+        output(f"     {cause['advice']}")
 
 
 def _table(capture: dict[str, Any]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from airpath.diagnose import datagrams, outputs
 from airpath.diagnose.capture import statements
-from airpath.readers.recognise import Recognised, recognise
+from airpath.readers.recognise import STDIN, STDIN_NAME, Recognised, recognise
 
 CAPTURES = ("pcap", "pcapng")
 
@@ -16,7 +17,8 @@ def diagnose(name: str, *, identify: bool = False) -> dict[str, Any]:
 
     The document has ``file``, ``kind``, ``compressed``; then ``statements`` (each with ``kind``,
     ``flow`` and ``text``) and the figures under the name of its kind (``capture``, or a tool's
-    name). Raises InputError for what is not read.
+    name). A capture also has ``causes``: ``verdict``, ``because``, and ``causes`` ranked by what
+    they cost. Raises InputError for what is not read.
     """
     return describe(recognise(name, read=not identify))
 
@@ -29,7 +31,18 @@ def describe(found: Recognised) -> dict[str, Any]:
     if found.kind in CAPTURES:
         told = statements(found.document) + datagrams.statements(found.document)
         said = [one.document() for one in told]
-        return {**document, "statements": said, "capture": found.document}
+        causes = _causes(found.name, found.document)
+        return {**document, "statements": said, "causes": causes, "capture": found.document}
     remarks = found.output.remarks if found.output else []
     said = [one.document() for one in outputs.statements(found.kind, found.document, remarks)]
     return {**document, "statements": said, found.kind: found.document}
+
+
+def _causes(name: str, report: dict[str, Any]) -> dict[str, Any]:
+    """What holds the flows back; a stream cannot be read twice."""
+    if name in (STDIN, STDIN_NAME):
+        because = "Causes need a file, because they are looked for packet by packet."
+        return {"verdict": "inconclusive", "because": because, "causes": []}
+    from airpath.causes import blame
+
+    return blame(Path(name), report).document()

@@ -218,7 +218,8 @@ def one_way_ms(at: Floats, timestamps: Floats) -> Floats | None:
     tick = (at[-1] - at[0]) / ticks
     tick = min(_TICKS_MS, key=lambda one: abs(np.log(one / tick)))
     delay: Floats = at - stamps * tick
-    return delay - delay.min()
+    delay -= delay.min()
+    return delay
 
 
 def _echoed(seen: Observed) -> float | None:

@@ -16,6 +16,8 @@ from airpath.errors import InputError, reason
 from airpath.readers import flent, iperf3, nuttcp, ping, ping_forms, ss
 
 STDIN = "-"
+STDIN_NAME = "standard input"
+"""What it is called in results."""
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _CAPTURES = {
@@ -73,7 +75,7 @@ def recognise(name: str, *, read: bool = True) -> Recognised:
 
     Raises InputError for what is none of these, and for what cannot be read.
     """
-    shown = "standard input" if name == STDIN else name
+    shown = STDIN_NAME if name == STDIN else name
     try:
         head = _standard_input(4) if name == STDIN else _head(Path(name))
         inner, compressed = _expanded(name, head)

@@ -1,0 +1,78 @@
+"""A case, its capture at the server, what that blames, and whether it is right."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from airpath import _core
+from airpath.causes import blame
+from airpath.runs.summary import to_json
+
+from .capture import capture
+from .draw import Case, draw
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``named``: the causes in the order in which they were ranked, the first of each group."""
+
+    case: str
+    cause: str | None
+    words: str
+    gain: float
+    is_severe: bool
+    traceless: str | None
+    named: tuple[str, ...]
+    right: bool
+
+
+def outcome(seed: int, number: int, place: Path, *, emulated: bool) -> Outcome:
+    """Draw, run, capture, blame. A file of a case that was judged already is taken as it is.
+
+    Raises RuntimeError if the case cannot be drawn or run.
+    """
+    kept = place / f"{seed}-{number}.outcome.json"
+    if kept.exists():
+        return read(kept)
+    case = draw(seed, number)
+    file = capture(case, place, emulated=emulated)
+    found = judge(case, file)
+    file.unlink()
+    shutil.rmtree(place / f"{case.name}.run")
+    partial = kept.with_suffix(".partial")
+    partial.write_text(to_json(asdict(found)))
+    partial.rename(kept)
+    return found
+
+
+def judge(case: Case, file: Path) -> Outcome:
+    """What the capture blames. A healthy path is right if nothing is blamed."""
+    named = tuple(one.causes[0] for one in blame(file, _core.read_capture(file)).suspects)
+    right = not named if case.cause is None else bool(named) and named[0] in case.allowed
+    return Outcome(
+        case.name, case.cause, case.words, case.gain, case.is_severe, case.traceless, named, right
+    )
+
+
+def read(file: Path) -> Outcome:
+    """An outcome that was written."""
+    import json
+
+    raw: dict[str, Any] = json.loads(file.read_text())
+    return Outcome(**{**raw, "named": tuple(raw["named"])})
+
+
+def counts(outcomes: Iterable[Outcome]) -> dict[str, dict[str, int]]:
+    """How often each cause was named first, and how often that was right."""
+    named: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for one in outcomes:
+        if one.named:
+            named[one.named[0]] += 1
+            right[one.named[0]] += one.right
+    return {cause: {"named": named[cause], "right": right[cause]} for cause in sorted(named)}

@@ -1,0 +1,153 @@
+"""What captures blame: causes that are planted, and paths on which there is none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import airpath
+from airpath import _core
+from airpath.causes import GROUPS, blame
+from airpath.causes.bucket import fit_bucket
+from airpath.causes.rank import Blame
+from conftest import Command
+from planted.capture import at_point
+from planted.draw import draw
+from planted.judge import judge
+from planted.plants import PLANTS
+
+
+def blamed(tmp_path: Path, scenario: str, point: str = "server", **keys: object) -> Blame:
+    """What the server's capture of a shipped scenario blames."""
+    sets = {key.replace("__", "."): value for key, value in keys.items()}
+    airpath.run(scenario, sets, out=tmp_path / "run", capture=True)
+    file = tmp_path / "server.pcapng"
+    at_point(tmp_path / "run" / "capture.pcapng", file, point)
+    return blame(file, _core.read_capture(file))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "cause"),
+    [
+        ("random-loss", "random-loss"),
+        ("bursty-loss", "random-loss"),
+        ("small-window", "receive-window"),
+        ("bufferbloat", "bufferbloat"),
+        ("jitter-reorder", "reordering"),
+        ("policer", "policer"),
+    ],
+)
+def test_shipped_scenarios_blame_what_they_are_about(
+    tmp_path: Path, scenario: str, cause: str
+) -> None:
+    found = blamed(tmp_path, scenario)
+    assert found.verdict == "named"
+    assert found.suspects[0].cause == cause
+    assert 0 < found.suspects[0].cost <= 1
+
+
+@pytest.mark.parametrize("scenario", ["codel"])
+def test_paths_without_a_fault_blame_nothing(tmp_path: Path, scenario: str) -> None:
+    found = blamed(tmp_path, scenario)
+    assert found.suspects == []
+    assert found.verdict == "bound"
+    assert "capacity" in found.because
+
+
+def test_evidence_names_packets_of_the_file(tmp_path: Path) -> None:
+    found = blamed(tmp_path, "random-loss")
+    file = tmp_path / "server.pcapng"
+    report = _core.read_capture(file)
+    frames = found.suspects[0].frames
+    (segments,) = _core.read_flows(file, [(report["flows"][0]["id"], False)]) if frames else [{}]
+    lost = {
+        frame
+        for frame, again in zip(segments["frame"], segments["sent_again"], strict=True)
+        if again
+    }
+    assert frames
+    assert set(frames) <= lost or set(frames) <= set(
+        _core.read_flows(file, [(report["flows"][0]["id"], True)])[0]["frame"]
+    )
+
+
+def test_a_bucket_is_told_from_chance() -> None:
+    """Losses of a bucket of 20 kB at 10 Mb/s against losses by chance, of the same packets."""
+    random = np.random.default_rng(3)
+    # Bursts of thirty, as a window that opens, and now and then too many of them.
+    apart = np.where(np.arange(5000) % 30 == 0, random.exponential(45, 5000), 0.1)
+    sent = np.cumsum(apart)
+    size = np.full(5000, 1500)
+    level, lost, before = 0.0, np.zeros(5000, dtype=bool), 0.0
+    for index, at in enumerate(sent):
+        level = max(0.0, level - (at - before) * 10 * 125)
+        before = at
+        lost[index] = level + 1500 > 20_000
+        level += 0 if lost[index] else 1500
+    assert 20 < lost.sum() < 2000
+    found = fit_bucket(sent, size, lost, 50)
+    assert found is not None
+    assert found.match > 0.97
+    assert found.rate_mbps == pytest.approx(10, rel=0.25)
+    chance = fit_bucket(sent, size, random.permutation(lost), 50)
+    assert chance is not None
+    assert chance.match < 0.62
+
+
+def test_groups_are_those_that_look_alike_and_no_others() -> None:
+    members = [cause for group in GROUPS for cause in group]
+    assert len(members) == len(set(members)) == 9
+
+
+def test_confidence_is_of_causes_that_can_be_named() -> None:
+    from importlib import resources
+
+    text = resources.files("airpath.causes").joinpath("confidence.json").read_text()
+    causes = json.loads(text)["causes"]
+    assert set(causes) <= {plant.cause for plant in PLANTS}
+    assert all(0 <= one["right"] <= one["named"] for one in causes.values())
+
+
+DRAWN = (2, 10, 13, 15, 18, 22, 24, 27)
+"""Of seed 21: cases of several kinds that take little time."""
+
+
+@pytest.mark.parametrize("number", DRAWN)
+def test_planted_causes_are_blamed_and_healthy_paths_are_not(tmp_path: Path, number: int) -> None:
+    """A part of `make findings-captures`, which draws many."""
+    from planted.capture import capture
+
+    case = draw(21, number)
+    found = judge(case, capture(case, tmp_path, emulated=False))
+    assert found.right, f"{case.words}: {found.named}"
+
+
+def test_a_stream_that_cannot_be_read_twice_says_so(tmp_path: Path) -> None:
+    airpath.run("wire", {"run.duration_s": 1}, out=tmp_path / "run", capture=True)
+    whole = (tmp_path / "run" / "capture.pcapng").read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-m", "airpath", "diagnose", "-"],
+        input=whole,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"Causes need a file" in done.stdout
+
+
+def test_causes_are_told_in_words_and_in_json(tmp_path: Path, airpath_command: Command) -> None:
+    airpath.run("small-window", out=tmp_path / "run", capture=True)
+    at_point(tmp_path / "run" / "capture.pcapng", tmp_path / "server.pcapng", "server")
+    told = airpath_command("diagnose", "server.pcapng")
+    assert "causes, by what they are estimated to cost:" in told.stdout
+    assert "1. receive-window (" in told.stdout
+    document = json.loads(airpath_command("diagnose", "server.pcapng", "--json").stdout)
+    (cause,) = document["files"][0]["causes"]["causes"]
+    assert cause["causes"] == ["receive-window"]
+    assert cause["frames"]
+    assert "tcp_rmem" in cause["advice"]
