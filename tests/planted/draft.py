@@ -75,8 +75,9 @@ class Draft:
             for table in tables:
                 lines += [f"[[radio.{name}]]", *_keys(table)]
         for flow in self.flows:
-            direction = {"direction": "up"} if self.up and "direction" not in flow else {}
-            lines += ["[[flow]]", *_keys({**flow, **direction})]
+            lines += ["[[flow]]", *_keys(flow)]
+            if self.up and "direction" not in flow:
+                lines += _keys({"direction": "up"})
         return "\n".join(lines) + "\n"
 
 

@@ -314,7 +314,7 @@ def _handover(pick: Pick, severity: float, well: Draft, _: Known) -> Edit:
     ]
     none = pick.chance(0.5)
     well.table("mobility").update(interruption_ms=5, link_failure=False)
-    mobility = {"interruption_ms": round(scaled(severity, 60, 1500)), "t304_ms": 2000}
+    mobility: Table = {"interruption_ms": round(scaled(severity, 60, 1500)), "t304_ms": 2000}
     if none:
         mobility["forwarding"] = "none"
     return lambda draft: draft.table("mobility").update(mobility)

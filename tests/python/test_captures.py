@@ -40,7 +40,7 @@ def test_json_has_every_figure_and_no_payload(cli: Any, tmp_path: Path) -> None:
     assert "SECRET" not in out
     assert b"SECRET" in file.read_bytes()
     (document,) = json.loads(out)["files"]
-    assert list(document) == ["file", "kind", "compressed", "statements", "capture"]
+    assert list(document) == ["file", "kind", "compressed", "statements", "causes", "capture"]
     (flow,) = document["capture"]["flows"]
     server = flow["tcp"]["from_server"]
     assert (server["acked_bytes"], server["retransmissions"]["fast"]) == (20_000, 1)

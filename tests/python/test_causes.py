@@ -17,8 +17,7 @@ from airpath.causes.bucket import fit_bucket
 from airpath.causes.rank import Blame
 from conftest import Command
 from planted.capture import at_point
-from planted.draw import draw
-from planted.judge import judge
+from planted.judge import outcome
 from planted.plants import PLANTS
 
 
@@ -79,8 +78,8 @@ def test_evidence_names_packets_of_the_file(tmp_path: Path) -> None:
 def test_a_bucket_is_told_from_chance() -> None:
     """Losses of a bucket of 20 kB at 10 Mb/s against losses by chance, of the same packets."""
     random = np.random.default_rng(3)
-    # Bursts of thirty, as a window that opens, and now and then too many of them.
-    apart = np.where(np.arange(5000) % 30 == 0, random.exponential(45, 5000), 0.1)
+    # Bursts of eight, and now and then too many of them in a row.
+    apart = np.where(np.arange(5000) % 8 == 0, random.exponential(14, 5000), 0.1)
     sent = np.cumsum(apart)
     size = np.full(5000, 1500)
     level, lost, before = 0.0, np.zeros(5000, dtype=bool), 0.0
@@ -99,7 +98,7 @@ def test_a_bucket_is_told_from_chance() -> None:
     assert chance.match < 0.62
 
 
-def test_groups_are_those_that_look_alike_and_no_others() -> None:
+def test_no_other_causes_are_grouped() -> None:
     members = [cause for group in GROUPS for cause in group]
     assert len(members) == len(set(members)) == 9
 
@@ -113,18 +112,20 @@ def test_confidence_is_of_causes_that_can_be_named() -> None:
     assert all(0 <= one["right"] <= one["named"] for one in causes.values())
 
 
-DRAWN = (2, 10, 13, 15, 18, 22, 24, 27)
-"""Of seed 21: cases of several kinds that take little time."""
+SEVERE = (1, 4, 6, 13, 15, 18, 19, 21, 25, 27, 28, 31, 37)
+"""Of the first forty cases of seed 21: all that cost a half and leave a trace at the server, ..."""
+HEALTHY = (2, 5, 8, 14, 20, 23)
+"""... and the first healthy ones."""
 
 
-@pytest.mark.parametrize("number", DRAWN)
-def test_planted_causes_are_blamed_and_healthy_paths_are_not(tmp_path: Path, number: int) -> None:
-    """A part of `make findings-captures`, which draws many."""
-    from planted.capture import capture
-
-    case = draw(21, number)
-    found = judge(case, capture(case, tmp_path, emulated=False))
-    assert found.right, f"{case.words}: {found.named}"
+def test_planted_causes_are_blamed_and_healthy_paths_are_not(tmp_path: Path) -> None:
+    """A part of `make findings-captures`, which draws and emulates many."""
+    outcomes = [outcome(21, number, tmp_path, emulated=False) for number in SEVERE + HEALTHY]
+    planted = [one for one in outcomes if one.cause]
+    assert all(one.is_severe and not one.traceless for one in planted)
+    wrong = [f"{one.words}: {one.named}" for one in outcomes if not one.right]
+    assert sum(one.right for one in planted) >= 0.9 * len(planted), wrong
+    assert all(one.right for one in outcomes if not one.cause), wrong
 
 
 def test_a_stream_that_cannot_be_read_twice_says_so(tmp_path: Path) -> None:
