@@ -307,6 +307,16 @@ def read_flows(path: Path, wanted: list[tuple[int, bool | None]]) -> list[dict[s
     what is no capture or no such flow, and ``OSError``.
     """
 
+def view_flows(
+    path: Path, wanted: list[tuple[int, bool]], bins: int, packets: int
+) -> list[dict[str, Any]]:
+    """Read TCP flows of a capture to draw them; one dict for each: the fields of ``View``.
+
+    A flow is wanted by its number; True is its client's data. There are so many bins at the finest
+    level, and so many packets one by one, at the most. Columns are bytes: numbers of 64 or 32 bits,
+    little endian. Raises ``ValueError`` for what is no capture or no such flow, and ``OSError``.
+    """
+
 def enter_user_namespace() -> None:
     """Make this process root in a user namespace of its own. Raises ``OSError``.
 

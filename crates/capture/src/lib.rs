@@ -35,6 +35,7 @@ mod pcapng;
 mod read;
 mod report;
 mod tcp;
+mod view;
 
 pub use datagram::{
     EchoReport, QuicReport, SequenceReport, SpinReport, UdpReport, UdpStreamReport,
@@ -49,3 +50,4 @@ pub use report::{
     AckReport, CaptureReport, Distribution, FlowReport, InFlight, InterfaceReport, Missed, Others,
     Retransmissions, SlowStart, Stalls, StreamReport, SynOptions, TcpReport, Volume, WindowReport,
 };
+pub use view::{Detail, View, view};

@@ -3,7 +3,9 @@
 use std::io::{Cursor, Read, stdin};
 use std::path::PathBuf;
 
-use airpath_capture::{CaptureError, Reader, Wanted, analyse, analyse_while, collect, segments};
+use airpath_capture::{
+    CaptureError, Detail, Found, Reader, Wanted, analyse, analyse_while, collect, segments, view,
+};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -91,6 +93,44 @@ pub(crate) fn read_flows<'py>(
     match found {
         Ok(Some(found)) => object(py, &found),
         Ok(None) => Err(PyValueError::new_err("a flow that is wanted is not in the capture")),
+        Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
+        Err(error) => Err(PyValueError::new_err(error.to_string())),
+    }
+}
+
+/// The data of ends of TCP flows, by the numbers that the report has, to be drawn: `view::View`.
+#[pyfunction]
+pub(crate) fn view_flows<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    wanted: Vec<(u64, bool)>,
+    bins: usize,
+    packets: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let found = py.detach(|| {
+        let report = analyse(Reader::open(&path)?)?;
+        let flows = wanted.iter().map(|&(id, from_client)| {
+            let flow = report.flows.iter().find(|one| one.id == id && one.tcp.is_some())?;
+            Some(Wanted::Segments(flow, from_client))
+        });
+        let Some(flows) = flows.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let detail = Detail { bins, packets };
+        let views = collect(&path, &flows)?.into_iter().zip(&flows).filter_map(|pair| match pair {
+            (Found::Segments(found), Wanted::Segments(flow, from_client)) => {
+                let tcp = flow.tcp.as_ref()?;
+                let receiver = if *from_client { &tcp.from_server } else { &tcp.from_client };
+                let scale = receiver.options.as_ref().and_then(|options| options.window_scale);
+                Some(view(&found, scale.unwrap_or(0), detail))
+            }
+            _ => None,
+        });
+        Ok(Some(views.collect::<Vec<_>>()))
+    });
+    match found {
+        Ok(Some(found)) => object(py, &found),
+        Ok(None) => {
+            Err(PyValueError::new_err("a flow that is wanted is no TCP flow of the capture"))
+        }
         Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
     }

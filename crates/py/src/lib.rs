@@ -17,7 +17,7 @@ mod simulation;
 use pyo3::prelude::*;
 
 use campaign::{PyBatch, check_variants, simulate_batch};
-use capture::{read_capture, read_flows, read_segments};
+use capture::{read_capture, read_flows, read_segments, view_flows};
 use emulation::{PyEmulated, PyMonitor, emulate, enter_user_namespace};
 use findings::{compare, explain};
 use scenario::{
@@ -34,7 +34,7 @@ mod core {
     use super::{
         PyBatch, PyEmulated, PyMonitor, PyResultTables, PyRunFigures, PyScenario, ScenarioError,
         check_variants, compare, emulate, enter_user_namespace, explain, parse, profiles,
-        radio_presets, read_capture, read_flows, read_segments, reference, schema, secret_hash,
+        radio_presets, read_capture, read_flows, read_segments, view_flows, reference, schema, secret_hash,
         secret_keys, shipped, simulate, simulate_batch,
     };
 

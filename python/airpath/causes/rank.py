@@ -149,7 +149,7 @@ def _crossed(report: dict[str, Any], groups: list[Group]) -> list[Suspect]:
             found.append(
                 Suspect(
                     "cross-traffic",
-                    max(0.5, share),
+                    max(0.6, share),
                     f"Datagrams beside the transfers are {share:.0%} of the bytes on the same way.",
                     tuple(one["id"] for one, count in beside if count),
                     advice="Measure without them, or give each flow a queue of its own.",

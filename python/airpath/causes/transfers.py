@@ -211,11 +211,15 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
     main = group.main
     if main.back_ms is None:
         return
-    _, middle, high = main.back_ms
+    low, middle, high = main.back_ms
     acks = main.stream["acks"] or {}
     per_batch = acks.get("per_batch") or 1.0
     batch = main.path.batch_ms
-    if per_batch >= 2.5 and middle >= max(15.0, 0.25 * main.base_ms) and high >= 26:
+    long = middle >= max(15.0, 0.25 * main.base_ms) and high >= 26
+    # Acknowledgements that leave here are not seen to come together; what waits for the next batch
+    # waits any part of the interval, and what waits in a queue never little.
+    together = per_batch >= 2.5 if main.at_sender else low < 0.2 * high and middle < 0.8 * high
+    if together and long:
         interval = batch or acks.get("batch_interval_ms") or middle
         yield Suspect(
             "ack-batching",

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from airpath.cli.console import complain, output
-from airpath.errors import AirpathError
+from airpath.cli.console import complain, narrate, output
+from airpath.errors import AirpathError, InputError
 
 _MOST_ROWS = 20
 _HEAD = (
@@ -48,6 +48,15 @@ def command(
             show_default=False,
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a page of a capture: what holds its flows back, and its flows drawn down "
+            "to single packets. Only with one capture.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what captures and the outputs of tools tell of a network.
@@ -63,9 +72,14 @@ def command(
     from airpath.diagnose import files as diagnosis
     from airpath.diagnose.anonymise import Anonymiser, key_of
     from airpath.diagnose.together import together
-    from airpath.readers.recognise import Recognised, recognise
+    from airpath.readers.recognise import STDIN, Recognised, recognise
     from airpath.runs import summary
+    from airpath.runs.directories import check_file_target
 
+    if report is not None:
+        if identify or len(files) != 1 or files[0] == STDIN:
+            raise InputError("--report is of one capture, in a file, and not with --identify")
+        check_file_target(report)
     hide: Callable[[Any], Any] = lambda told: told  # noqa: E731
     if anonymise or anonymise_key is not None:
         hide = Anonymiser(None if anonymise_key is None else key_of(anonymise_key)).document
@@ -87,6 +101,8 @@ def command(
             _print(document)
         documents.append(document)
         outputs.append(found)
+    if report is not None:
+        code = max(code, _write_report(report, files, documents))
     joined = None if identify else hide(together(outputs))
     if json:
         output(summary.to_json({"files": documents, "refused": refused, "together": joined}))
@@ -95,6 +111,22 @@ def command(
         for statement in joined["statements"]:
             output(f"  {statement['text']}")
     raise typer.Exit(code)
+
+
+def _write_report(report: Path, files: list[str], documents: list[dict[str, Any]]) -> int:
+    """The page of the only capture; the exit code."""
+    if not documents:
+        return 0
+    if "capture" not in documents[0]:
+        return complain(f"--report is of a capture, but {files[0]} is {documents[0]['kind']}", 2)
+    from airpath.report.capture import write_capture_report
+
+    try:
+        write_capture_report(files[0], documents[0], report)
+    except AirpathError as error:
+        return complain(str(error), error.exit_code)
+    narrate(f"report: {report}")
+    return 0
 
 
 def _print(document: dict[str, Any]) -> None:

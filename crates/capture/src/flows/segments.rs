@@ -57,6 +57,12 @@ pub struct Segments {
     pub ack_size: Vec<u32>,
     /// It has no payload.
     pub is_pure: Vec<bool>,
+    /// When each selective acknowledgement came (RFC 2018).
+    pub sack_ns: Vec<u64>,
+    /// Its first byte, as `offset`.
+    pub sack_from: Vec<u64>,
+    /// The byte behind its last one.
+    pub sack_to: Vec<u64>,
     /// The first SYN, the answer to it, and the answer to that.
     pub handshake_ns: [Option<u64>; 3],
     /// When the end with the data sent a FIN.
@@ -267,6 +273,11 @@ impl<'a> Collector<'a> {
             }
         }
         for (from, to) in blocks {
+            if self.segments.sack_ns.len() < MOST_SEGMENTS {
+                self.segments.sack_ns.push(at);
+                self.segments.sack_from.push(from.saturating_sub(first));
+                self.segments.sack_to.push(to.saturating_sub(first));
+            }
             let covered: Vec<_> = (self.outstanding.range(from..to))
                 .map(|(&start, &index)| (start, index))
                 .filter(|&(start, index)| start + u64::from(self.segments.payload[index]) <= to)

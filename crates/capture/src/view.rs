@@ -1,0 +1,334 @@
+//! A flow to be drawn: the whole of it in bins of several widths, and single packets where they
+//! matter, in a size that does not grow with the capture.
+
+use serde::{Serialize, Serializer};
+
+use crate::Segments;
+
+/// Nothing that the sender does is slower than this: RFC 6298 (2.4) has a second.
+const STALL_NS: u64 = 200_000_000;
+/// Segments of slow start, and around a loss or a stall, that are shown one by one.
+const FIRST_SEGMENTS: usize = 2_000;
+const AROUND: usize = 80;
+/// One bin for each pixel of a wide screen, and what is seen when a part of it is drawn larger.
+const COARSE: usize = 1_024;
+
+/// How much is kept of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Detail {
+    /// Bins of the finest level.
+    pub bins: usize,
+    /// Packets that are kept one by one.
+    pub packets: usize,
+}
+
+/// Numbers of 64 bits, little endian: a fifth of what they are as text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column(pub Vec<f64>);
+
+impl Serialize for Column {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: Vec<u8> = self.0.iter().flat_map(|value| value.to_le_bytes()).collect();
+        serializer.serialize_bytes(&bytes)
+    }
+}
+
+/// Numbers of 32 bits, little endian.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rough(pub Vec<f32>);
+
+impl Serialize for Rough {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: Vec<u8> = self.0.iter().flat_map(|value| value.to_le_bytes()).collect();
+        serializer.serialize_bytes(&bytes)
+    }
+}
+
+/// What happened in each bin; NaN where nothing did. Bytes count from the first one of the flow.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Level {
+    /// Width of a bin.
+    pub bin_ms: f64,
+    /// The lowest and the highest byte that was sent.
+    pub low: Rough,
+    pub high: Rough,
+    /// All before this byte was acknowledged at the bin's end, and the window's edge then.
+    pub acked: Rough,
+    pub edge: Rough,
+    /// Segments that were sent again.
+    pub again: Rough,
+    /// The most in flight, in bytes.
+    pub flight: Rough,
+    /// The shortest and the longest round trip that ended, in ms.
+    pub rtt_low: Rough,
+    pub rtt_high: Rough,
+    /// Payload that was acknowledged, also selectively, in bytes.
+    pub delivered: Rough,
+}
+
+/// Single packets, in the ranges of time (ms) that have all of theirs. Times are ms after `begin_ms`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Packets {
+    /// From when to when, in pairs.
+    pub ranges: Column,
+    /// When each segment was sent, its first byte, its length, 1 if it was sent again, its number in
+    /// the file, and its round trip in ms (NaN: none).
+    pub sent: Column,
+    pub offset: Column,
+    pub length: Rough,
+    pub again: Rough,
+    pub frame: Column,
+    pub rtt: Rough,
+    /// When each acknowledgement came, what it acknowledged, and the window's edge.
+    pub acked_at: Column,
+    pub acked: Column,
+    pub edge: Column,
+    /// Selectively acknowledged: when, from which byte to which.
+    pub sack_at: Column,
+    pub sack_from: Column,
+    pub sack_to: Column,
+}
+
+/// One end's data, to be drawn.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct View {
+    /// The first segment or acknowledgement, after the capture's first packet.
+    pub begin_ms: f64,
+    /// Until the last one.
+    pub duration_ms: f64,
+    /// The coarsest first.
+    pub levels: Vec<Level>,
+    /// What is drawn one by one.
+    pub packets: Packets,
+}
+
+/// Bins and packets of a flow whose receiver shifts its windows by so many bits.
+pub fn view(segments: &Segments, window_scale: u8, detail: Detail) -> View {
+    let begin = [segments.sent_ns.first(), segments.ack_ns.first()].into_iter().flatten().min();
+    let end = [segments.sent_ns.last(), segments.ack_ns.last()].into_iter().flatten().max();
+    let (Some(&begin), Some(&end)) = (begin, end) else { return View::default() };
+    let span = (end - begin).max(1);
+    let mut levels = Vec::new();
+    let mut bins = COARSE;
+    while bins < detail.bins && bins < segments.sent_ns.len() {
+        levels.push(level(segments, window_scale, begin, span, bins));
+        bins *= 8;
+    }
+    let bins = detail.bins.min(segments.sent_ns.len().max(1));
+    levels.push(level(segments, window_scale, begin, span, bins));
+    View {
+        begin_ms: begin as f64 / 1e6,
+        duration_ms: span as f64 / 1e6,
+        levels,
+        packets: packets(segments, window_scale, begin, detail.packets),
+    }
+}
+
+fn edge(segments: &Segments, at: usize, scale: u8) -> f64 {
+    (segments.ack_offset[at] + (u64::from(segments.window[at]) << scale)) as f64
+}
+
+fn level(segments: &Segments, scale: u8, begin: u64, span: u64, bins: usize) -> Level {
+    let nothing = || Rough(vec![f32::NAN; bins]);
+    let mut level = Level {
+        bin_ms: span as f64 / 1e6 / bins as f64,
+        low: nothing(),
+        high: nothing(),
+        acked: nothing(),
+        edge: nothing(),
+        again: Rough(vec![0.0; bins]),
+        flight: nothing(),
+        rtt_low: nothing(),
+        rtt_high: nothing(),
+        delivered: Rough(vec![0.0; bins]),
+    };
+    let bin = |at: u64| {
+        let share = (at - begin) as f64 / span as f64;
+        ((share * bins as f64) as usize).min(bins - 1)
+    };
+    let (mut highest, mut acks, mut known) = (0u64, 0, 0u64);
+    for index in 0..segments.sent_ns.len() {
+        let at = segments.sent_ns[index];
+        let (from, to) =
+            (segments.offset[index], segments.offset[index] + u64::from(segments.payload[index]));
+        let here = bin(at);
+        lower(&mut level.low.0[here], from as f32);
+        raise(&mut level.high.0[here], to as f32);
+        level.again.0[here] += f32::from(u8::from(segments.is_again[index]));
+        highest = highest.max(to);
+        while acks < segments.ack_ns.len() && segments.ack_ns[acks] <= at {
+            known = known.max(segments.delivered[acks]);
+            acks += 1;
+        }
+        raise(&mut level.flight.0[here], highest.saturating_sub(known) as f32);
+        if let Some(trip) = round_trip(segments, index) {
+            let there = bin(at + trip);
+            lower(&mut level.rtt_low.0[there], trip as f32 / 1e6);
+            raise(&mut level.rtt_high.0[there], trip as f32 / 1e6);
+        }
+    }
+    let mut before = 0;
+    for index in 0..segments.ack_ns.len() {
+        let here = bin(segments.ack_ns[index]);
+        raise(&mut level.acked.0[here], segments.ack_offset[index] as f32);
+        // The window of a SYN is not scaled.
+        if index > 0 {
+            raise(&mut level.edge.0[here], edge(segments, index, scale) as f32);
+        }
+        let delivered = segments.delivered[index];
+        level.delivered.0[here] += delivered.saturating_sub(before) as f32;
+        before = before.max(delivered);
+    }
+    level
+}
+
+/// From a segment that was sent once to its acknowledgement, in ns.
+fn round_trip(segments: &Segments, index: usize) -> Option<u64> {
+    let once = segments.sent_again[index] == 0 && !segments.is_again[index];
+    let acked = segments.acked_ns[index].filter(|_| once)?;
+    acked.checked_sub(segments.sent_ns[index])
+}
+
+fn lower(kept: &mut f32, value: f32) {
+    *kept = kept.min(value);
+}
+
+fn raise(kept: &mut f32, value: f32) {
+    *kept = kept.max(value);
+}
+
+/// The first segments, and those around losses and stalls, as far as there is room.
+fn packets(segments: &Segments, scale: u8, begin: u64, most: usize) -> Packets {
+    let ranges = ranges(segments, most);
+    let ms = |at: u64| at.saturating_sub(begin) as f64 / 1e6;
+    let mut kept = Packets::default();
+    let times = &segments.sent_ns;
+    for &(first, last) in &ranges {
+        let (from, to) = (times[first], times[last]);
+        kept.ranges.0.extend([ms(from), ms(to)]);
+        for (index, &sent) in times.iter().enumerate().take(last + 1).skip(first) {
+            kept.sent.0.push(ms(sent));
+            kept.offset.0.push(segments.offset[index] as f64);
+            kept.length.0.push(segments.payload[index] as f32);
+            kept.again.0.push(f32::from(u8::from(segments.is_again[index])));
+            kept.frame.0.push(segments.frame[index] as f64);
+            let trip = round_trip(segments, index).map_or(f32::NAN, |trip| trip as f32 / 1e6);
+            kept.rtt.0.push(trip);
+        }
+        let acks = segments.ack_ns.partition_point(|&at| at < from)
+            ..segments.ack_ns.partition_point(|&at| at <= to);
+        for index in acks.take(4 * most) {
+            kept.acked_at.0.push(ms(segments.ack_ns[index]));
+            kept.acked.0.push(segments.ack_offset[index] as f64);
+            kept.edge.0.push(if index == 0 { f64::NAN } else { edge(segments, index, scale) });
+        }
+        let blocks = segments.sack_ns.partition_point(|&at| at < from)
+            ..segments.sack_ns.partition_point(|&at| at <= to);
+        for index in blocks.take(4 * most) {
+            kept.sack_at.0.push(ms(segments.sack_ns[index]));
+            kept.sack_from.0.push(segments.sack_from[index] as f64);
+            kept.sack_to.0.push(segments.sack_to[index] as f64);
+        }
+    }
+    kept
+}
+
+/// First and last segment of each range, in order and apart from each other.
+fn ranges(segments: &Segments, most: usize) -> Vec<(usize, usize)> {
+    let count = segments.sent_ns.len();
+    if count == 0 {
+        return Vec::new();
+    }
+    if count <= most {
+        return vec![(0, count - 1)];
+    }
+    let mut room = most;
+    let mut wanted = vec![(0, FIRST_SEGMENTS.min(most) - 1)];
+    room -= FIRST_SEGMENTS.min(most);
+    let mut behind = 0;
+    for index in 1..count {
+        let lost = segments.sent_again[index] > 0 && segments.sent_again[index - 1] == 0;
+        let silent = segments.sent_ns[index] - segments.sent_ns[index - 1] >= STALL_NS;
+        if !(lost || silent) || index < behind {
+            continue;
+        }
+        let (first, last) = (index.saturating_sub(AROUND), (index + 2 * AROUND).min(count - 1));
+        let size = last + 1 - first;
+        if size > room {
+            break;
+        }
+        room -= size;
+        behind = last + 1;
+        wanted.push((first, last));
+    }
+    let mut apart: Vec<(usize, usize)> = Vec::new();
+    for (first, last) in wanted {
+        match apart.last_mut() {
+            Some(before) if first <= before.1 + 1 => before.1 = before.1.max(last),
+            _ => apart.push((first, last)),
+        }
+    }
+    apart
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A segment each ms, acknowledged 10 ms later; number 500 of them is sent again.
+    fn segments(count: usize) -> Segments {
+        let mut made = Segments::default();
+        for index in 0..count {
+            let at = index as u64 * 1_000_000;
+            made.sent_ns.push(at);
+            made.frame.push(index as u64 + 1);
+            made.offset.push(index as u64 * 1000);
+            made.payload.push(1000);
+            made.sent_again.push(u32::from(index == 500));
+            made.is_again.push(false);
+            made.acked_ns.push(Some(at + 10_000_000));
+            made.ack_ns.push(at + 10_000_000);
+            made.delivered.push((index as u64 + 1) * 1000);
+            made.ack_offset.push((index as u64 + 1) * 1000);
+            made.window.push(50);
+        }
+        made
+    }
+
+    #[test]
+    fn each_level_has_all_bytes_and_the_same_round_trips() {
+        let found = view(&segments(20_000), 7, Detail { bins: 8_192, packets: 3_000 });
+        assert_eq!(found.levels.len(), 2);
+        for level in &found.levels {
+            let delivered: f64 = level.delivered.0.iter().map(|&each| f64::from(each)).sum();
+            assert_eq!(delivered, 20_000.0 * 1000.0);
+            let trips = level.rtt_high.0.iter().filter(|each| !each.is_nan());
+            assert!(trips.clone().all(|&trip| (trip - 10.0).abs() < 1e-3));
+            assert_eq!(
+                level.flight.0.iter().fold(0.0, |most: f32, &each| most.max(each)),
+                10_000.0
+            );
+            let span = level.bin_ms * level.low.0.len() as f64;
+            assert!((span - found.duration_ms).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn losses_and_the_beginning_are_shown_packet_by_packet_within_bounds() {
+        let found = view(&segments(20_000), 7, Detail { bins: 1_024, packets: 2_300 });
+        let ranges = &found.packets.ranges.0;
+        assert_eq!(ranges[0], 0.0);
+        // The loss at 500 ms lies in the first range.
+        assert!(ranges[1] >= 660.0);
+        assert!(found.packets.sent.0.len() <= 2_300);
+        assert_eq!(found.packets.acked.0.len(), found.packets.edge.0.len());
+        let windows = found.packets.edge.0.iter().zip(&found.packets.acked.0);
+        assert!(windows.skip(1).all(|(edge, acked)| edge - acked == 6_400.0));
+    }
+
+    #[test]
+    fn nothing_is_no_view() {
+        let found = view(&Segments::default(), 0, Detail { bins: 100, packets: 100 });
+        assert!(found.levels.is_empty());
+    }
+}

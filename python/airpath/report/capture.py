@@ -1,0 +1,146 @@
+"""A capture as a self-contained page: what is blamed, and its flows down to single packets."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+from airpath import _core
+from airpath.base.text import digits
+from airpath.errors import InputError
+from airpath.plots.figure import Table
+from airpath.report.render import page
+from airpath.runs.directories import replaced_file
+
+MOST_FLOWS = 5
+"""Flows that are drawn: those with the most bytes."""
+_DETAIL = ((16_384, 16_000), (4_096, 4_000))
+"""Bins and single packets of the largest flow, and of the others: 5 MB in all at the most."""
+_LEAST_SEGMENTS = 10
+_ENDS = ("client", "server")
+
+
+def write_capture_report(name: str, document: dict[str, Any], path: Path) -> None:
+    """Write the page of a capture that ``diagnose`` told of; ``name`` is the file to read again.
+
+    An existing file is replaced only by a complete one. Raises InputError without a flow to draw.
+    """
+    text = page("capture.html.j2", **context(name, document))
+    with replaced_file(path) as aside:
+        aside.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def context(name: str, document: dict[str, Any]) -> dict[str, Any]:
+    """What the page says."""
+    capture = document["capture"]
+    wanted = _wanted(capture)
+    if not wanted:
+        raise InputError(
+            f"{document['file']}: no TCP flow has {_LEAST_SEGMENTS} segments with data, so there "
+            "is nothing to draw"
+        )
+    views: list[dict[str, Any]] = []
+    for number, (flow, end) in enumerate(wanted):
+        bins, packets = _DETAIL[min(number, 1)]
+        (view,) = _core.view_flows(Path(name), [(flow["id"], end == "client")], bins, packets)
+        views.append({"name": _name(flow, end), "flow": flow["id"], **_packed(view)})
+    causes = document["causes"]
+    return {
+        "title": document["file"],
+        "about": _about(capture),
+        "statements": [one["text"] for one in document["statements"]],
+        "blamed": [_cause(one) for one in causes["causes"]],
+        "because": causes["because"],
+        "flows": _table(capture),
+        "names": [view["name"] for view in views],
+        "views": _json(views),
+        "viewer": _script(),
+    }
+
+
+def _wanted(capture: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    """Flows, and the end whose data is drawn; of a packet's several points the first."""
+    flows = [flow for flow in capture["flows"] if flow["tcp"]]
+    flows.sort(key=lambda flow: -(flow["from_client"]["bytes"] + flow["from_server"]["bytes"]))
+    told: set[int] = set()
+    found = []
+    for flow in flows:
+        end = max(_ENDS, key=lambda one: flow["tcp"][f"from_{one}"]["data_bytes"])
+        enough = flow["tcp"][f"from_{end}"]["data_packets"] >= _LEAST_SEGMENTS
+        if enough and not told.intersection(flow["same_as"]):
+            found.append((flow, end))
+        told.add(flow["id"])
+    return found[:MOST_FLOWS]
+
+
+def _name(flow: dict[str, Any], end: str) -> str:
+    client = f"{flow['client']}:{flow['client_port']}"
+    server = f"{flow['server']}:{flow['server_port']}"
+    ways = {"client": f"{client} to {server}", "server": f"{server} to {client}"}
+    return f"Flow {flow['id']}: {ways[end]}"
+
+
+def _packed(found: Any) -> Any:
+    """Columns of numbers as base64."""
+    if isinstance(found, bytes):
+        return base64.b64encode(found).decode()
+    if isinstance(found, dict):
+        return {key: _packed(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_packed(value) for value in found]
+    return found
+
+
+def _json(views: list[dict[str, Any]]) -> Any:
+    import markupsafe
+
+    text = json.dumps(views, separators=(",", ":"))
+    return markupsafe.Markup(text.replace("<", "\\u003c"))  # noqa: S704
+
+
+def _script() -> Any:
+    import markupsafe
+
+    return markupsafe.Markup(  # noqa: S704
+        Path(__file__).with_name("capture.js").read_text(encoding="utf-8")
+    )
+
+
+def _about(capture: dict[str, Any]) -> str:
+    return (
+        f"{capture['packets']:,} packets in {digits(capture['duration_s'])} s, "
+        f"{len(capture['flows'])} flows; no payload is in this page."
+    )
+
+
+def _cause(cause: dict[str, Any]) -> dict[str, Any]:
+    sure = cause["confidence"]
+    return {
+        **cause,
+        "name": " or ".join(cause["causes"]).replace("-", " "),
+        "share": f"{cause['cost']:.0%}",
+        "sure": "" if sure is None else f"right in {sure:.0%} of planted cases",
+    }
+
+
+def _table(capture: dict[str, Any]) -> Table:
+    heads = ["flow", "data of", "s", "MB", "Mb/s", "RTT ms (min, median, 95 %)", "sent again"]
+    rows = []
+    for flow, end in _wanted(capture):
+        stream = flow["tcp"][f"from_{end}"]
+        rtt = stream["rtt_ms"]
+        trips = "" if not rtt else ", ".join(digits(rtt[key]) for key in ("min", "p50", "p95"))
+        rows.append(
+            [
+                str(flow["id"]),
+                _name(flow, end).split(": ", 1)[1],
+                digits(flow["duration_s"]),
+                digits(stream["data_bytes"] / 1e6),
+                "" if stream["goodput_mbps"] is None else digits(stream["goodput_mbps"]),
+                trips,
+                str(stream["retransmissions"]["packets"]),
+            ]
+        )
+    return Table(heads, rows)
