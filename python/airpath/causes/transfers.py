@@ -18,6 +18,7 @@ from airpath.causes.traits import Transfer
 _LEAST_COST = 0.12
 _MOST_FRAMES = 5
 _LEAST_LOSS = 0.0003
+_LEAST_OVERFLOW = 0.001
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
@@ -176,7 +177,8 @@ def _losses(group: Group) -> Iterator[Suspect]:
     level = bucket.level_bytes / max(1.0, group.bdp_bytes)
     shallow = share >= 0.015 and level < 0.8 and group.queue_ms < 0.5 * group.base_ms
     shallow = shallow or (share >= 0.03 and group.is_starved)
-    if group.queue_ms > group.base_ms + 40:
+    # A managed queue drops so few that they cost nothing.
+    if group.queue_ms > group.base_ms + 40 or share < _LEAST_OVERFLOW:
         return
     if cost >= _LEAST_COST or shallow:
         yield Suspect(

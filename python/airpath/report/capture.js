@@ -129,8 +129,9 @@ function axis(shown, plot, y, x) {
   context.fillStyle = shown.muted;
   context.textAlign = "center";
   const step = nice((to - from) / 8);
-  for (let at = Math.ceil(from / step) * step; at <= to; at += step)
-    context.fillText(`${+((view.begin_ms + at) / 1000).toPrecision(7)} s`, x(at), y + 12);
+  // Round times of the capture, not of the flow.
+  for (let at = Math.ceil((view.begin_ms + from) / step) * step; at <= view.begin_ms + to; at += step)
+    context.fillText(`${+(at / 1000).toPrecision(9)} s`, x(at - view.begin_ms), y + 12);
 }
 function bounds(level, first, last, low, high) {
   let least = Infinity, most = -Infinity;
