@@ -66,7 +66,9 @@ pub struct Level {
     pub delivered: Rough,
 }
 
-/// Single packets, in the ranges of time (ms) that have all of theirs. Times are ms after `begin_ms`.
+/// Single packets, in the ranges of time (ms) that have all of their segments. Times are ms after
+/// `begin_ms`. Of acknowledgements there are twice as many as segments at the most, of selective ones
+/// as many.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Packets {
     /// From when to when, in pairs.
@@ -217,14 +219,14 @@ fn packets(segments: &Segments, scale: u8, begin: u64, most: usize) -> Packets {
         }
         let acks = segments.ack_ns.partition_point(|&at| at < from)
             ..segments.ack_ns.partition_point(|&at| at <= to);
-        for index in acks.take(4 * most) {
+        for index in acks.take((2 * most).saturating_sub(kept.acked.0.len())) {
             kept.acked_at.0.push(ms(segments.ack_ns[index]));
             kept.acked.0.push(segments.ack_offset[index] as f64);
             kept.edge.0.push(if index == 0 { f64::NAN } else { edge(segments, index, scale) });
         }
         let blocks = segments.sack_ns.partition_point(|&at| at < from)
             ..segments.sack_ns.partition_point(|&at| at <= to);
-        for index in blocks.take(4 * most) {
+        for index in blocks.take(most.saturating_sub(kept.sack_at.0.len())) {
             kept.sack_at.0.push(ms(segments.sack_ns[index]));
             kept.sack_from.0.push(segments.sack_from[index] as f64);
             kept.sack_to.0.push(segments.sack_to[index] as f64);

@@ -34,8 +34,8 @@ mod core {
     use super::{
         PyBatch, PyEmulated, PyMonitor, PyResultTables, PyRunFigures, PyScenario, ScenarioError,
         check_variants, compare, emulate, enter_user_namespace, explain, parse, profiles,
-        radio_presets, read_capture, read_flows, read_segments, view_flows, reference, schema, secret_hash,
-        secret_keys, shipped, simulate, simulate_batch,
+        radio_presets, read_capture, read_flows, read_segments, reference, schema, secret_hash,
+        secret_keys, shipped, simulate, simulate_batch, view_flows,
     };
 
     use pyo3::prelude::*;

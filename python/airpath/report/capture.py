@@ -16,7 +16,7 @@ from airpath.runs.directories import replaced_file
 
 MOST_FLOWS = 5
 """Flows that are drawn: those with the most bytes."""
-_DETAIL = ((16_384, 16_000), (4_096, 4_000))
+_DETAIL = ((8_192, 12_000), (2_048, 2_000))
 """Bins and single packets of the largest flow, and of the others: 5 MB in all at the most."""
 _LEAST_SEGMENTS = 10
 _ENDS = ("client", "server")
