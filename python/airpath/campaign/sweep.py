@@ -7,29 +7,25 @@ import datetime
 import json
 import os
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from airpath.campaign import definition as definitions
 from airpath.campaign import plan as plans
 from airpath.campaign import work
 from airpath.campaign.batches import Batches
 from airpath.campaign.definition import EXPLAIN, Definition, Until
-from airpath.campaign.figures import parse_figure
 from airpath.campaign.local import LocalEngine, Outcome
 from airpath.campaign.partitions import Frames, Partitions
 from airpath.campaign.plan import Plan
 from airpath.campaign.results import Campaign, open_campaign
+from airpath.campaign.rounds import Figures
 from airpath.campaign.store import Store, open_store
 from airpath.campaign.work import Batch, Done, OtherCoreError
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, InputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Told = Callable[[str], None]
 """Takes a line about what happens."""
@@ -228,7 +224,7 @@ class _Sweep:
         self.progress, self.tell = progress, tell
         self.definition = plan.definition
         until = self.definition.until
-        self.figures = None if until is None else _Figures(plan, until)
+        self.figures = None if until is None else Figures(plan, until)
         self.kept = Partitions(
             store, plan, self.definition.explain, None if until is None else self.figures
         )
@@ -404,64 +400,6 @@ class _Sweep:
             "overhead": self.tally.overhead,
         }
         self.store.write("campaign.json", (json.dumps(document, indent=1) + "\n").encode())
-
-
-class _Figures:
-    """The figure that decides how many seeds a cell gets."""
-
-    def __init__(self, plan: Plan, until: Until) -> None:
-        self._plan, self._until = plan, until
-        self._figure = parse_figure(until.figure)
-        self._values: defaultdict[int, defaultdict[str, dict[int, float]]] = defaultdict(
-            lambda: defaultdict(dict)
-        )
-        self._runs: defaultdict[int, int] = defaultdict(int)
-
-    def __call__(self, frames: Frames) -> None:
-        """Take the rows of runs."""
-        for number in frames["runs"]["run"]:
-            self._runs[self._plan.run(number).cell] += 1
-        table = frames.get(self._figure.table)
-        if table is None:
-            return
-        for number, owner, value in _column(table, self._figure.column, self._figure.owner):
-            if value is not None and self._figure.of in (None, owner):
-                self._values[self._plan.run(number).cell][owner][number] = value
-
-    def wanting(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Cells that are not known well enough, each with its next seeds."""
-        from airpath.analysis.sequential import more_values
-
-        if not self._values:
-            raise InputError(f"no run has the figure {self._figure}")
-        wanted = []
-        first = self._plan.definition.seeds[0]
-        for cell in range(len(self._plan.cells)):
-            there = self._runs[cell]
-            series = [
-                [value for _, value in sorted(values.items())]
-                for values in self._values[cell].values()
-            ]
-            # A figure that some seeds lack is known from those that have it.
-            most = self._until.max_seeds
-            more = max(
-                (
-                    there + max(0, more_values(values, self._until.ci, most) - len(values))
-                    for values in series
-                ),
-                default=there,
-            )
-            more = min(more, most)
-            if more > there:
-                wanted.append((cell, tuple(range(first + there, first + more))))
-        return wanted
-
-
-def _column(table: pl.DataFrame, column: str, owner: str) -> list[tuple[int, str, float | None]]:
-    if column not in table.columns:
-        raise InputError(f"`{column}` is no column here\n  there are: {', '.join(table.columns)}")
-    names = table[owner].to_list() if owner else [""] * len(table)
-    return list(zip(table["run"].to_list(), names, table[column].to_list(), strict=True))
 
 
 def _refuse(store: Store, resume: bool) -> None:
