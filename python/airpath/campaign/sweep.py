@@ -42,7 +42,9 @@ _SPACE = 1.2
 class Engine(Protocol):
     """What simulates batches."""
 
-    slots: int
+    @property
+    def slots(self) -> int:
+        """How many batches run at once; it may change."""
 
     def submit(self, batch: Batch) -> None:
         """Hand a batch over."""
@@ -101,15 +103,23 @@ class Tally:
 
     engine_s: float = 0.0
     wall_s: float = 0.0
+    worker_s: float = 0.0
+    """Of each worker the time that it was there."""
     simulated: int = 0
     workers: int = 0
+    """The most at a time."""
     costs: list[float] = field(default_factory=list)
 
     @property
     def overhead(self) -> float | None:
-        """1 - engine time / (workers × wall)."""
-        whole = self.workers * self.wall_s
-        return 1 - self.engine_s / whole if whole > 0 and self.simulated else None
+        """1 - engine time / (workers × wall), where workers may have come and gone."""
+        return 1 - self.engine_s / self.worker_s if self.worker_s > 0 and self.simulated else None
+
+    def passed(self, wall_s: float, workers: int) -> None:
+        """Note time that has passed with so many workers."""
+        self.wall_s += wall_s
+        self.worker_s += wall_s * workers
+        self.workers = max(self.workers, workers)
 
 
 def sweep(
@@ -173,7 +183,7 @@ def estimate(campaign: Definition, workers: int | None = None) -> Estimate:
     number = workers or os.cpu_count() or 1
     engine = LocalEngine(min(number, _SAMPLE))
     try:
-        batches = Batches(plan, "off", 1)
+        batches = Batches(plan, "off")
         spent, amounts = [], []
         chosen = _spread(list(range(plan.runs)))
         for run in chosen:
@@ -228,8 +238,9 @@ class _Sweep:
         self.kept = Partitions(
             store, plan, self.definition.explain, None if until is None else self.figures
         )
-        self.batches = Batches(plan, self.definition.explain, engine.slots)
+        self.batches = Batches(plan, self.definition.explain)
         self.tally = Tally(workers=engine.slots)
+        self.since, self.slots = time.monotonic(), engine.slots
         self.at_work = 0
         self.alone: Batch | None = None
         """The suspect that runs with nothing beside it."""
@@ -262,13 +273,15 @@ class _Sweep:
         while True:
             todo = self.kept.wanted(range(asked, self.plan.runs))
             asked = self.plan.runs
-            began = time.monotonic()
-            if not sampled:
-                todo = self._sample(todo)
-                sampled = True
-            self.batches.add(todo)
-            self._drive()
-            self.tally.wall_s += time.monotonic() - began
+            self.since = time.monotonic()
+            try:
+                if not sampled:
+                    todo = self._sample(todo)
+                    sampled = True
+                self.batches.add(todo)
+                self._drive()
+            finally:
+                self._pass()
             more = [] if self.figures is None else self.figures.wanting()
             if not more:
                 return
@@ -282,7 +295,7 @@ class _Sweep:
         for run in chosen:
             self._submit(self.batches.of([run]))
         while self.at_work:
-            done = self._take(*self.engine.next())
+            done = self._next()
             if done is not None:
                 amounts.append(_amount(work.unpack(done.packed)))
         costs = self.tally.costs
@@ -307,7 +320,7 @@ class _Sweep:
     def _drive(self) -> None:
         while True:
             while self.at_work < self.engine.slots * _AHEAD:
-                batch = self.batches.next()
+                batch = self.batches.next(self.engine.slots)
                 if batch is None:
                     break
                 self._submit(batch)
@@ -317,7 +330,19 @@ class _Sweep:
                 if self.alone is None:
                     return
                 self._submit(self.alone)
-            self._take(*self.engine.next())
+            self._next()
+
+    def _next(self) -> Done | None:
+        """Wait for a batch and keep what it came to."""
+        ended = self.engine.next()
+        self._pass()
+        return self._take(*ended)
+
+    def _pass(self) -> None:
+        """Count the time since the last call, with the workers that there were then."""
+        now = time.monotonic()
+        self.tally.passed(now - self.since, self.slots)
+        self.since, self.slots = now, self.engine.slots
 
     def _submit(self, batch: Batch) -> None:
         self.engine.submit(batch)
@@ -392,7 +417,7 @@ class _Sweep:
             "core_sha256": self.plan.core,
             "command": command_line(),
             "started": began.isoformat(timespec="seconds"),
-            "workers": self.engine.slots,
+            "workers": self.tally.workers,
             "simulated": self.tally.simulated,
             "recovered": self.kept.recovered,
             "engine_s": round(self.tally.engine_s, 3),
