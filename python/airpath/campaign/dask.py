@@ -24,8 +24,8 @@ _GONE_AFTER_S = 10.0
 _CONNECT_S = 10.0
 _NO_WORKER_S = 60.0
 _RESULT_S = 5.0
-_LOOK_S = 1.0
-"""How often it is asked which workers there are."""
+_COUNT_S = 1.0
+"""How often workers are counted."""
 _ANSWER_S = 10.0
 _AGAIN_S = 0.1
 _WAIT_FOR_WORKERS_S = 600.0
@@ -52,7 +52,7 @@ class DaskEngine:
         self._futures: set[Any] = set()
         self._lost_at: float | None = None
         self._threads = self._slots = self._wait_for_workers()
-        self._looked_at = time.monotonic()
+        self._counted_at = time.monotonic()
 
     @property
     def slots(self) -> int:
@@ -69,7 +69,7 @@ class DaskEngine:
     def next(self) -> Outcome:
         """Wait for a batch to end. Raises ``AirpathError`` if the scheduler has gone."""
         while True:
-            self._look()
+            self.recount()
             try:
                 batch, future = self._ended.get(timeout=0.2)
             except Empty:
@@ -125,7 +125,7 @@ class DaskEngine:
         if self._client.status == "closed":
             raise self._gone()
         running = self._client.status == "running"
-        self._look()
+        self.recount()
         if running and self._threads:
             self._lost_at = None
             return
@@ -136,12 +136,12 @@ class DaskEngine:
         if not running and waited > _GONE_AFTER_S:
             raise self._gone()
 
-    def _look(self) -> None:
-        """See which workers there are, once a second."""
+    def recount(self) -> None:
+        """Count the threads of the workers that there are now, once a second at most."""
         now = time.monotonic()
-        if now - self._looked_at < _LOOK_S or self._client.status != "running":
+        if now - self._counted_at < _COUNT_S or self._client.status != "running":
             return
-        self._looked_at = now
+        self._counted_at = now
         # Without an answer the scheduler is busy or has gone, which its client finds out.
         with suppress(OSError, TimeoutError):
             self._threads = sum(self._client.nthreads(callback_timeout=_ANSWER_S).values())
