@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -160,6 +161,26 @@ def test_overhead_is_of_the_workers_that_there_were() -> None:
     assert spent.overhead == pytest.approx(0.1)
 
 
+def test_ctrl_c_on_a_terminal_leaves_the_workers_to_the_client(tmp_path: Path) -> None:
+    """It is sent to all processes of a terminal; the client ends the others when all is kept."""
+    _file(tmp_path, {"set": LONG["set"]})
+    words = ("sweep", "c.toml", "--out", "out", "--cluster", "local", "--workers", "2")
+    client = start_command(
+        *words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    begun(tmp_path / "out", client)
+    os.killpg(client.pid, signal.SIGINT)
+    _, err = client.communicate(timeout=60)
+    assert client.returncode == 130, err
+    assert re.fullmatch(
+        rb"error: interrupted; \d+ of 40 runs are kept in out: go on with --resume\n", err
+    ), err
+    again = airpath.sweep(LONG, out=tmp_path / "out", workers=2, resume=True)
+    assert again.document["recovered"] >= 4
+    assert len(again.table("runs")) == 40
+
+
 LATE = """
 import asyncio
 import time
@@ -170,7 +191,7 @@ def begun(self, *words, **more):
     answer = self.handlers["heartbeat_worker"]
     async def late(*words, **more):
         # So that there is always one under way when the cluster ends.
-        await asyncio.sleep(5)
+        await asyncio.sleep(60)
         return answer(*words, **more)
     self.handlers["heartbeat_worker"] = late
 Scheduler.__init__ = begun

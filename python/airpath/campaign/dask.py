@@ -7,9 +7,12 @@ sees a batch of some seconds, never a run.
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -182,7 +185,7 @@ def cluster(kind: str, workers: int) -> DaskEngine:
     import dask
 
     if kind == "local":
-        with dask.config.set(_unless_chosen({**SPARING, **_WARM})):
+        with dask.config.set(_unless_chosen({**SPARING, **_WARM})), _spared_interrupts():
             made = distributed.LocalCluster(
                 n_workers=workers, threads_per_worker=1, dashboard_address=None
             )
@@ -193,6 +196,22 @@ def cluster(kind: str, workers: int) -> DaskEngine:
         raise InputError(f"no cluster '{kind}'; there are {', '.join(CLUSTERS)}")
     client = distributed.Client(made, set_as_default=False)
     return DaskEngine(client, (client, made))
+
+
+@contextmanager
+def _spared_interrupts() -> Iterator[None]:
+    """Begin processes that Ctrl-C on a terminal does not reach, though it is sent to all of them.
+
+    This process takes it, and ends them when what they have done is kept. Threads and processes
+    inherit what is blocked here; Ctrl-C meanwhile comes at the end of the block.
+    """
+    # Otherwise it would be begun inside, and unblock the signal.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _unless_chosen(settings: dict[str, Any]) -> dict[str, Any]:
