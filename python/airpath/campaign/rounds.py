@@ -9,10 +9,24 @@ from airpath.campaign.definition import Until
 from airpath.campaign.figures import parse_figure
 from airpath.campaign.partitions import Frames
 from airpath.campaign.plan import Plan
+from airpath.campaign.work import empty_frames
 from airpath.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+def check(until: Until | None) -> None:
+    """Refuse a figure that no run can have, before the first one. Raises ``InputError``."""
+    if until is None:
+        return
+    figure = parse_figure(until.figure)
+    table = empty_frames()[figure.table]
+    numbers = [name for name, kind in table.schema.items() if kind.is_numeric() and name != "run"]
+    if figure.column not in numbers:
+        raise InputError(
+            f"{figure.table} has no figure `{figure.column}`\n  there are: {', '.join(numbers)}"
+        )
 
 
 class Figures:
@@ -67,7 +81,5 @@ class Figures:
 
 
 def _column(table: pl.DataFrame, column: str, owner: str) -> list[tuple[int, str, float | None]]:
-    if column not in table.columns:
-        raise InputError(f"`{column}` is no column here\n  there are: {', '.join(table.columns)}")
     names = table[owner].to_list() if owner else [""] * len(table)
     return list(zip(table["run"].to_list(), names, table[column].to_list(), strict=True))

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from airpath.campaign import definition as definitions
 from airpath.campaign import plan as plans
-from airpath.campaign import work
+from airpath.campaign import rounds, work
 from airpath.campaign.batches import Batches
 from airpath.campaign.definition import EXPLAIN, Definition, Until
 from airpath.campaign.local import LocalEngine, Outcome
@@ -159,6 +159,7 @@ def sweep(
         made = dataclasses.replace(made, explain=explain)
     place = Path("campaigns") / made.name if out is None else out
     number = check_engine(workers, scheduler, cluster)
+    rounds.check(made.until)
     plan = plans.make(made, os.cpu_count() or 1)
     store = open_store(place)
     _refuse(store, resume)
@@ -179,6 +180,7 @@ def sweep(
 
 def estimate(campaign: Definition, workers: int | None = None) -> Estimate:
     """Check a campaign and estimate it from a sample of its runs; nothing is written."""
+    rounds.check(campaign.until)
     plan = plans.make(campaign, os.cpu_count() or 1)
     number = workers or os.cpu_count() or 1
     engine = LocalEngine(min(number, _SAMPLE))
