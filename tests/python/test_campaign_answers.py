@@ -56,6 +56,9 @@ def test_sql_that_is_wrong_is_said_with_the_tables(campaign: airpath.Campaign) -
         airpath.query("select goodput from flows", campaign.place)
     with pytest.raises(InputError, match="there is no nowhere; a source is a campaign"):
         airpath.query("select 1", "nowhere")
+    for empty in ("", "-- nothing"):
+        with pytest.raises(InputError, match="the query is empty"):
+            airpath.query(empty, campaign.place)
 
 
 def test_sql_keeps_kinds_and_nulls(campaign: airpath.Campaign) -> None:

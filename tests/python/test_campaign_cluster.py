@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,3 +123,118 @@ def test_an_object_store_has_the_same_tables(tmp_path: Path, expected: dict[str,
 def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(airpath.InputError, match="cannot open nonsense://x"):
         airpath.sweep(SHORT, out="nonsense://x")
+
+
+def test_a_worker_that_comes_later_is_counted(tmp_path: Path) -> None:
+    """And one that goes is no longer: the overhead is of the workers that there were."""
+    from airpath.campaign import dask
+
+    with processes(tmp_path, workers=1) as made:
+        engine = dask.at(made.address)
+        try:
+            assert engine.slots == 1
+            second = made.worker()
+            _until(engine, 2)
+            second.kill()
+            _until(engine, 1)
+        finally:
+            engine.close()
+
+
+def _until(engine: Any, slots: int) -> None:
+    deadline = time.monotonic() + 60
+    while engine.slots != slots:
+        assert time.monotonic() < deadline, engine.slots
+        # As `next` does while nothing ends.
+        engine.recount()
+        time.sleep(0.05)
+
+
+def test_overhead_is_of_the_workers_that_there_were() -> None:
+    from airpath.campaign.sweep import Tally
+
+    spent = Tally(engine_s=27.0, simulated=1)
+    spent.passed(10.0, 1)
+    spent.passed(10.0, 2)
+    assert spent.wall_s == 20
+    assert spent.workers == 2
+    assert spent.overhead == pytest.approx(0.1)
+
+
+def test_ctrl_c_on_a_terminal_leaves_the_workers_to_the_client(tmp_path: Path) -> None:
+    """It is sent to all processes of a terminal; the client ends the others when all is kept."""
+    _file(tmp_path, {"set": LONG["set"]})
+    words = ("sweep", "c.toml", "--out", "out", "--cluster", "local", "--workers", "2")
+    client = start_command(
+        *words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    begun(tmp_path / "out", client)
+    os.killpg(client.pid, signal.SIGINT)
+    _, err = client.communicate(timeout=60)
+    assert client.returncode == 130, err
+    assert re.fullmatch(
+        rb"error: interrupted; \d+ of 40 runs are kept in out: go on with --resume\n", err
+    ), err
+    again = airpath.sweep(LONG, out=tmp_path / "out", workers=2, resume=True)
+    assert again.document["recovered"] >= 4
+    assert len(again.table("runs")) == 40
+
+
+LATE = """
+import asyncio
+import time
+from distributed.scheduler import Scheduler
+begin = Scheduler.__init__
+def begun(self, *words, **more):
+    begin(self, *words, **more)
+    answer = self.handlers["heartbeat_worker"]
+    async def late(*words, **more):
+        # So that there is always one under way when the cluster ends.
+        await asyncio.sleep(60)
+        return answer(*words, **more)
+    self.handlers["heartbeat_worker"] = late
+Scheduler.__init__ = begun
+import airpath
+if __name__ == "__main__":
+    about = {"scenario": "wire", "set": ["run.duration_s=0.1"], "seeds": 20}
+    wait = lambda _: time.sleep(0.5)
+    airpath.sweep(about, out="out", cluster="local", workers=2, progress=wait)
+"""
+
+
+def test_a_cluster_ends_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(LATE)
+    ended = subprocess.run(
+        [sys.executable, "late.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
+        timeout=120,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
+
+
+def test_what_the_user_chose_for_dask_stays() -> None:
+    import dask
+
+    from airpath.campaign.dask import SPARING, _prologue, _unless_chosen
+
+    tick, profile = "distributed.admin.tick.interval", "distributed.worker.profile.enabled"
+    assert _unless_chosen(SPARING) == SPARING
+    with dask.config.set({tick: "7s", "jobqueue.slurm.job-script-prologue": ["module load x"]}):
+        ours = _unless_chosen(SPARING)
+        assert ours == {key: value for key, value in SPARING.items() if key != tick}
+        with dask.config.set(ours):
+            assert dask.config.get(profile) is False
+            lines = _prologue()
+    assert lines[-1] == "module load x"
+    said = subprocess.run(
+        ["sh", "-c", "\n".join([*lines[:-1], "env"])], capture_output=True, text=True, check=True,
+        env={"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "True"},
+    ).stdout  # fmt: skip
+    # As a job of Slurm reads it; what its environment has already stays.
+    read = dask.config.collect_env(dict(line.split("=", 1) for line in said.splitlines()))
+    assert dask.config.get(profile, config=read) is True
+    assert dask.config.get(tick, config=read) == "7s"
+    assert (
+        dask.config.get("distributed.scheduler.active-memory-manager.start", config=read) is False
+    )

@@ -306,6 +306,15 @@ def test_too_little_space_is_said_before(tmp_path: Path, monkeypatch: pytest.Mon
         airpath.sweep(SHORT, out=tmp_path / "out", workers=1)
 
 
+@pytest.mark.parametrize("figure", ["flows.nonsense", "flows.congestion", "flows.run"])
+def test_until_of_no_figure_is_refused_before_the_first_run(tmp_path: Path, figure: str) -> None:
+    from airpath.campaign.definition import Until
+
+    with pytest.raises(airpath.InputError, match=r"flows has no figure `\w+`\n  there are: start"):
+        airpath.sweep(SHORT, out=tmp_path / "out", workers=1, until=Until(0.02, figure))
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_command_runs_checks_and_resumes(airpath_command: Command, tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(toml(), encoding="utf-8")
     checked = airpath_command("sweep", "c.toml", "--check")

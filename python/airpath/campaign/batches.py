@@ -19,8 +19,8 @@ _TAILS = 3
 class Batches:
     """What is still to be simulated, in the campaign's order."""
 
-    def __init__(self, plan: Plan, explain: str, slots: int) -> None:
-        self._plan, self._explain, self._slots = plan, explain, slots
+    def __init__(self, plan: Plan, explain: str) -> None:
+        self._plan, self._explain = plan, explain
         self._todo: deque[Numbered] = deque()
         self._suspects: deque[Numbered] = deque()
         self._spent: defaultdict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -34,9 +34,9 @@ class Batches:
         """A batch that failed as a whole: which of its runs it was is found out later."""
         self._suspects.extend(self._plan.run(number) for number in batch.numbers)
 
-    def next(self) -> Batch | None:
-        """Cut the next batch off; None if nothing waits but suspects."""
-        return self.of(self._cut()) if self._todo else None
+    def next(self, slots: int) -> Batch | None:
+        """Cut the next batch off, for so many workers; None if nothing waits but suspects."""
+        return self.of(self._cut(slots)) if self._todo else None
 
     def next_suspect(self) -> Batch | None:
         """A run that was in a batch that failed, alone; None if there is none."""
@@ -84,11 +84,11 @@ class Batches:
         spent = [sum(column) for column in zip(*self._spent_of_base.values(), strict=True)]
         return len(self._todo) * spent[0] / spent[1] if spent and spent[1] else 0.0
 
-    def _cut(self) -> list[Numbered]:
+    def _cut(self, slots: int) -> list[Numbered]:
         target = TARGET_S
         left = self.left_s()
         if left > 0:
-            target = min(target, max(left / (self._slots * _TAILS), TARGET_S / 40))
+            target = min(target, max(left / (slots * _TAILS), TARGET_S / 40))
         size = self._plan.definition.partition_runs
         first = self._todo[0].number // size
         taken: list[Numbered] = []

@@ -7,12 +7,16 @@ sees a batch of some seconds, never a run.
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from airpath.campaign import work
+from airpath.campaign import dask_worker, work
 from airpath.campaign.local import Outcome
 from airpath.campaign.sampling import missing
 from airpath.campaign.work import Batch
@@ -23,8 +27,22 @@ _GONE_AFTER_S = 10.0
 _CONNECT_S = 10.0
 _NO_WORKER_S = 60.0
 _RESULT_S = 5.0
+_COUNT_S = 1.0
+"""How often workers are counted."""
+_ANSWER_S = 10.0
 _AGAIN_S = 0.1
 _WAIT_FOR_WORKERS_S = 600.0
+
+SPARING: dict[str, Any] = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.scheduler.active-memory-manager.start": False,
+}
+"""What a cluster that is begun for a campaign does less of: Dask profiles its workers 100 times a
+second and looks at its loops 50 times, which together takes 3 % of a core with a worker on it."""
+_WARM = {"distributed.worker.preload": ["airpath.campaign.dask_worker"]}
 
 
 class DaskEngine:
@@ -36,8 +54,13 @@ class DaskEngine:
         self._ended: SimpleQueue[tuple[Batch, Any]] = SimpleQueue()
         self._futures: set[Any] = set()
         self._lost_at: float | None = None
-        self.slots = self._wait_for_workers()
-        """Threads of all workers."""
+        self._threads = self._slots = self._wait_for_workers()
+        self._counted_at = time.monotonic()
+
+    @property
+    def slots(self) -> int:
+        """Threads of all workers that there are now; of the last ones if all have gone."""
+        return self._slots
 
     def submit(self, batch: Batch) -> None:
         """Hand a batch over."""
@@ -49,6 +72,7 @@ class DaskEngine:
     def next(self) -> Outcome:
         """Wait for a batch to end. Raises ``AirpathError`` if the scheduler has gone."""
         while True:
+            self.recount()
             try:
                 batch, future = self._ended.get(timeout=0.2)
             except Empty:
@@ -69,6 +93,11 @@ class DaskEngine:
         """Cancel what is at work, and end a cluster that this process began."""
         if self._client.status == "running":
             self._client.cancel(list(self._futures), force=True)
+            if len(self._closes) > 1:
+                with suppress(OSError, TimeoutError):
+                    self._client.run(
+                        dask_worker.part, on_error="ignore", callback_timeout=_ANSWER_S
+                    )
         for one in self._closes:
             one.close()
 
@@ -99,7 +128,8 @@ class DaskEngine:
         if self._client.status == "closed":
             raise self._gone()
         running = self._client.status == "running"
-        if running and self._client.scheduler_info(n_workers=-1)["workers"]:
+        self.recount()
+        if running and self._threads:
             self._lost_at = None
             return
         self._lost_at = self._lost_at or time.monotonic()
@@ -109,6 +139,17 @@ class DaskEngine:
         if not running and waited > _GONE_AFTER_S:
             raise self._gone()
 
+    def recount(self) -> None:
+        """Count the threads of the workers that there are now, once a second at most."""
+        now = time.monotonic()
+        if now - self._counted_at < _COUNT_S or self._client.status != "running":
+            return
+        self._counted_at = now
+        # Without an answer the scheduler is busy or has gone, which its client finds out.
+        with suppress(OSError, TimeoutError):
+            self._threads = sum(self._client.nthreads(callback_timeout=_ANSWER_S).values())
+        self._slots = self._threads or self._slots
+
     def _gone(self) -> AirpathError:
         return AirpathError(f"the scheduler at {self._client.scheduler.address} has gone")
 
@@ -117,7 +158,8 @@ class DaskEngine:
             self._client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS_S)
         except TimeoutError:
             raise AirpathError(f"no worker came within {_WAIT_FOR_WORKERS_S:.0f} s") from None
-        return sum(self._client.nthreads().values())
+        threads: int = sum(self._client.nthreads().values())
+        return max(1, threads)
 
 
 def at(address: Any) -> DaskEngine:
@@ -140,16 +182,47 @@ def cluster(kind: str, workers: int) -> DaskEngine:
     What a job of Slurm asks for is in Dask's own configuration (``jobqueue.slurm``).
     """
     distributed = _distributed(f"--cluster {kind}")
+    import dask
+
     if kind == "local":
-        made = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None
-        )
+        with dask.config.set(_unless_chosen({**SPARING, **_WARM})), _spared_interrupts():
+            made = distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, dashboard_address=None
+            )
     elif kind == "slurm":
-        made = _slurm(workers)
+        with dask.config.set(_unless_chosen(SPARING)):
+            made = _slurm(workers)
     else:
         raise InputError(f"no cluster '{kind}'; there are {', '.join(CLUSTERS)}")
     client = distributed.Client(made, set_as_default=False)
     return DaskEngine(client, (client, made))
+
+
+@contextmanager
+def _spared_interrupts() -> Iterator[None]:
+    """Begin processes that Ctrl-C on a terminal does not reach, though it is sent to all of them.
+
+    This process takes it, and ends them when what they have done is kept. Threads and processes
+    inherit what is blocked here; Ctrl-C meanwhile comes at the end of the block.
+    """
+    # Otherwise it would be begun inside, and unblock the signal.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _unless_chosen(settings: dict[str, Any]) -> dict[str, Any]:
+    """Those of some settings that are as Dask brings them: nobody has chosen others."""
+    import dask
+
+    brought = dask.config.merge(*dask.config.defaults)
+    return {
+        key: value for key, value in settings.items()
+        if dask.config.get(key) == dask.config.get(key, config=brought)
+    }  # fmt: skip
 
 
 def _slurm(workers: int) -> Any:
@@ -165,11 +238,30 @@ def _slurm(workers: int) -> Any:
         if dask.config.get(f"jobqueue.slurm.{key}", None) is None
     }  # fmt: skip
     try:
-        made = SLURMCluster(**wanted)
+        made = SLURMCluster(**wanted, job_script_prologue=_prologue())
         made.scale(jobs=workers)
     except (OSError, RuntimeError, ValueError) as error:
         raise AirpathError(f"cannot begin workers by Slurm: {error}") from None
     return made
+
+
+def _prologue() -> list[str]:
+    """Lines of a job's script: a job reads Dask's configuration anew, so its environment says ours.
+
+    What its environment has already stays, and what the user's own prologue says comes after.
+    """
+    import dask
+
+    prologue = [
+        f"export {name}=${{{name}:-{dask.config.get(key)}}}"
+        for key in SPARING
+        for name in [f"DASK_{key.replace('.', '__').replace('-', '_').upper()}"]
+    ]
+    for key in ("job-script-prologue", "env-extra"):
+        chosen = dask.config.get(f"jobqueue.slurm.{key}", None)
+        if chosen:
+            return [*prologue, *chosen]
+    return prologue
 
 
 def _distributed(what: str) -> Any:

@@ -40,10 +40,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from airpath import scenario as scenarios
 from airpath.base.toml import parse_toml
+from airpath.campaign.checked import Checked, is_number, is_whole, shown
 from airpath.campaign.key_lines import Path as Where
 from airpath.campaign.key_lines import place
 from airpath.errors import InputError, InputTypeError, reason
@@ -182,13 +183,12 @@ def shipped_campaigns() -> dict[str, Path]:
     return {path.stem: path for path in sorted(here.glob("*.toml"))}
 
 
-class _Reader:
-    """Reads the tables of a file and collects what is wrong with them."""
+class _Reader(Checked):
+    """Reads a campaign's tables and collects what is wrong with them."""
 
     def __init__(self, file: str, text: str, directory: Path, data: dict[str, Any]) -> None:
-        self.file, self.text, self.directory, self.data = file, text, directory, data
-        self.problems: list[tuple[int, str]] = []
-        """Each with its line."""
+        super().__init__(file, text)
+        self.directory, self.data = directory, data
 
     def definition(self, name: str) -> Definition:
         """Return the campaign, or raise what is wrong, all of it."""
@@ -197,22 +197,22 @@ class _Reader:
             "title", "scenario", "set", "seeds", "first_seed", "sampling", "samples",
             "sampling_seed", "explain", "partition_runs", "vary", "until",
         )  # fmt: skip
-        self._known(data, allowed, (), "at the top level")
-        sampling = self._one_of(data, "sampling", SAMPLINGS, "grid")
+        self.known(data, allowed, (), "at the top level")
+        sampling = self.one_of(data, "sampling", SAMPLINGS, "grid")
         made = Definition(
             name=_safe(name),
             file=self.file,
             text=self.text,
-            title=self._text(data, "title", (), name),
+            title=self.word(data, "title", (), name),
             bases=self._bases(),
             sets=self._sets(data.get("set", []), ("set",)),
             seeds=self._seeds(),
             axes=self._axes(sampling),
             sampling=sampling,
             samples=self._samples(sampling),
-            sampling_seed=self._whole(data, "sampling_seed", (), 1, 0, 2**32 - 1),
-            explain=self._one_of(data, "explain", EXPLAIN, "off"),
-            partition_runs=self._whole(data, "partition_runs", (), 2000, 1, 1_000_000),
+            sampling_seed=self.whole(data, "sampling_seed", (), 1, 0, 2**32 - 1),
+            explain=self.one_of(data, "explain", EXPLAIN, "off"),
+            partition_runs=self.whole(data, "partition_runs", (), 2000, 1, 1_000_000),
             until=self._until(),
         )
         if self.problems:
@@ -223,14 +223,14 @@ class _Reader:
     def _bases(self) -> tuple[Base, ...]:
         names = self.data.get("scenario")
         if names is None:
-            self._wrong((), "`scenario` is missing", "a scenario file, a shipped one, or a list")
+            self.wrong((), "`scenario` is missing", "a scenario file, a shipped one, or a list")
             return ()
         listed = names if isinstance(names, list) else [names]
         if not listed or not all(isinstance(one, str) for one in listed):
-            self._wrong(("scenario",), f"`scenario` is {names!r}", "a name, or a list of names")
+            self.wrong(("scenario",), f"`scenario` is {names!r}", "a name, or a list of names")
             return ()
         if len(set(listed)) < len(listed):
-            self._wrong(("scenario",), "`scenario` has a name twice", "each once")
+            self.wrong(("scenario",), "`scenario` has a name twice", "each once")
         bases = []
         for one in listed:
             beside = self.directory / one
@@ -238,44 +238,42 @@ class _Reader:
                 given = str(beside) if one.endswith(".toml") and beside.exists() else one
                 text, _, directory = scenarios.read(given)
             except InputError as error:
-                self._wrong(("scenario",), str(error))
+                self.wrong(("scenario",), str(error))
                 continue
             place = None if directory is None else str(Path(directory).resolve())
             bases.append(Base(one, text, place))
         return tuple(bases)
 
     def _seeds(self) -> tuple[int, ...]:
-        first = self._whole(self.data, "first_seed", (), 1, 0, _LARGEST_SEED)
+        first = self.whole(self.data, "first_seed", (), 1, 0, _LARGEST_SEED)
         seeds = self.data.get("seeds", 1)
-        if _is_whole(seeds) and 1 <= seeds <= MOST_SEEDS:
+        if is_whole(seeds) and 1 <= seeds <= MOST_SEEDS:
             if first + seeds - 1 > _LARGEST_SEED:
-                self._wrong(("first_seed",), "the last seed is too large", f"to {_LARGEST_SEED}")
+                self.wrong(("first_seed",), "the last seed is too large", f"to {_LARGEST_SEED}")
             return tuple(range(first, first + seeds))
         if isinstance(seeds, list) and seeds:
-            right = all(_is_whole(seed) and 0 <= seed <= _LARGEST_SEED for seed in seeds)
+            right = all(is_whole(seed) and 0 <= seed <= _LARGEST_SEED for seed in seeds)
             if right and len(set(seeds)) == len(seeds):
                 if "first_seed" in self.data:
-                    self._wrong(
-                        ("first_seed",), "`first_seed` is for a number of seeds, not a list"
-                    )
+                    self.wrong(("first_seed",), "`first_seed` is for a number of seeds, not a list")
                 return tuple(seeds)
         allowed = f"a number from 1 to {MOST_SEEDS}, or a list of different seeds from 0 on"
-        self._wrong(("seeds",), f"`seeds` is {_shown(seeds)}", allowed)
+        self.wrong(("seeds",), f"`seeds` is {shown(seeds)}", allowed)
         return (1,)
 
     def _samples(self, sampling: str) -> int:
         if sampling not in DRAWN:
             if "samples" in self.data:
-                self._wrong(
+                self.wrong(
                     ("samples",), f"`samples` is not for sampling \"{sampling}\"",
                     f"for {', '.join(DRAWN)}",
                 )  # fmt: skip
             return 0
         if "samples" not in self.data:
-            self._wrong(("sampling",), f'`samples` is missing: how many points "{sampling}" draws')
-        number = self._whole(self.data, "samples", (), 1, 1, MOST_CELLS)
+            self.wrong(("sampling",), f'`samples` is missing: how many points "{sampling}" draws')
+        number = self.whole(self.data, "samples", (), 1, 1, MOST_CELLS)
         if sampling in ("sobol", "saltelli") and number & (number - 1):
-            self._wrong(
+            self.wrong(
                 ("samples",), f"`samples` is {number}", "a power of two, as Sobol's sequence"
             )
         return number
@@ -283,46 +281,46 @@ class _Reader:
     def _axes(self, sampling: str) -> tuple[Axis, ...]:
         tables = self.data.get("vary", [])
         if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-            self._wrong(("vary",), "`vary` is not a list of tables", "[[vary]], one for each")
+            self.wrong(("vary",), "`vary` is not a list of tables", "[[vary]], one for each")
             return ()
         axes = [self._axis(table, ("vary", at), sampling) for at, table in enumerate(tables)]
         made = [axis for axis in axes if axis is not None]
         names = [axis.name for axis in made]
         for name in sorted({name for name in names if names.count(name) > 1}):
             where = ("vary", len(names) - 1 - names[::-1].index(name))
-            self._wrong(where, f"two [[vary]] are named `{name}`", "a `name` of its own for each")
+            self.wrong(where, f"two [[vary]] are named `{name}`", "a `name` of its own for each")
         if sampling in DRAWN and not made:
-            self._wrong(("sampling",), f'"{sampling}" has nothing to draw', "[[vary]], one or more")
+            self.wrong(("sampling",), f'"{sampling}" has nothing to draw', "[[vary]], one or more")
         lengths = {len(axis.choices) for axis in made}
         if sampling == "list" and len(lengths) > 1:
             told = ", ".join(f"{axis.name} has {len(axis.choices)}" for axis in made)
-            self._wrong(("sampling",), f'"list" takes as many values of each [[vary]]: {told}')
+            self.wrong(("sampling",), f'"list" takes as many values of each [[vary]]: {told}')
         return tuple(made)
 
     def _axis(self, table: dict[str, Any], where: Where, sampling: str) -> Axis | None:
         known = ("name", "key", "values", "choices", "low", "high", "scale", "integer")
-        self._known(table, known, where, "in [[vary]]")
+        self.known(table, known, where, "in [[vary]]")
         ways = [way for way in ("values", "choices", "low") if way in table]
         if len(ways) != 1:
             told = " and ".join(f"`{way}`" for way in ways) or "neither"
-            self._wrong(where, f"[[vary]] has {told}",
+            self.wrong(where, f"[[vary]] has {told}",
                         "`values`, `choices`, or `low` and `high`: one of them")  # fmt: skip
             return None
         keys = self._keys(table, where)
-        name = self._text(table, "name", where, " ".join(keys))
+        name = self.word(table, "name", where, " ".join(keys))
         if not name and not self.problems:
-            self._wrong(where, "[[vary]] with `choices` has no `name`", "the name of its column")
+            self.wrong(where, "[[vary]] with `choices` has no `name`", "the name of its column")
         if name in RESERVED:
-            self._wrong((*where, "name"), f"`{name}` is a column that every campaign has",
+            self.wrong((*where, "name"), f"`{name}` is a column that every campaign has",
                         "another name")  # fmt: skip
         if ways == ["low"]:
             return self._range(table, where, sampling, name, keys)
         for other in ("high", "scale", "integer"):
             if other in table:
-                self._wrong((*where, other), f"`{other}` is for a range", "with `low` and `high`")
+                self.wrong((*where, other), f"`{other}` is for a range", "with `low` and `high`")
         if ways == ["choices"]:
             if keys:
-                self._wrong((*where, "key"), "`key` is not for `choices`, which have `set`")
+                self.wrong((*where, "key"), "`key` is not for `choices`, which have `set`")
             choices = self._choices(table["choices"], (*where, "choices"))
         else:
             choices = self._values(table["values"], (*where, "values"), keys)
@@ -332,21 +330,21 @@ class _Reader:
         self, table: dict[str, Any], where: Where, sampling: str, name: str, keys: tuple[str, ...]
     ) -> Axis | None:
         if sampling not in DRAWN:
-            self._wrong((*where, "low"), f"a range is not for sampling \"{sampling}\"",
+            self.wrong((*where, "low"), f"a range is not for sampling \"{sampling}\"",
                         f"`values` or `choices`; or sampling {', '.join(DRAWN)}")  # fmt: skip
             return None
         low, high = table.get("low"), table.get("high")
-        if not _is_number(low) or not _is_number(high) or not low < high:
-            self._wrong((*where, "low"), f"the range is from {_shown(low)} to {_shown(high)}",
+        if not is_number(low) or not is_number(high) or not low < high:
+            self.wrong((*where, "low"), f"the range is from {shown(low)} to {shown(high)}",
                         "two numbers, `low` below `high`")  # fmt: skip
             return None
-        log = self._one_of(table, "scale", SCALES, "linear", where) == "log"
+        log = self.one_of(table, "scale", SCALES, "linear", where) == "log"
         if log and low <= 0:
-            self._wrong((*where, "low"), f'`low` is {low} with scale "log"', "above 0")
+            self.wrong((*where, "low"), f'`low` is {low} with scale "log"', "above 0")
             return None
         whole = table.get("integer", False)
         if not isinstance(whole, bool):
-            self._wrong((*where, "integer"), f"`integer` is {_shown(whole)}", "true or false")
+            self.wrong((*where, "integer"), f"`integer` is {shown(whole)}", "true or false")
         return Axis(name, (), keys, float(low), float(high), log, whole is True)
 
     def _keys(self, table: dict[str, Any], where: Where) -> tuple[str, ...]:
@@ -354,52 +352,50 @@ class _Reader:
         keys = key if isinstance(key, list) else [key]
         if key is None:
             if "choices" not in table:
-                self._wrong(where, "[[vary]] has no `key`", "the dotted path of a scenario key")
+                self.wrong(where, "[[vary]] has no `key`", "the dotted path of a scenario key")
             return ()
         if not keys or not all(isinstance(one, str) and one.strip() for one in keys):
-            self._wrong(
-                (*where, "key"), f"`key` is {_shown(key)}", "a dotted path, or a list of them"
+            self.wrong(
+                (*where, "key"), f"`key` is {shown(key)}", "a dotted path, or a list of them"
             )
             return ()
         return tuple(keys)
 
     def _values(self, values: Any, where: Where, keys: tuple[str, ...]) -> tuple[Choice, ...]:
         if not isinstance(values, list) or not values:
-            self._wrong(where, f"`values` is {_shown(values)}", "a list with a value or more")
+            self.wrong(where, f"`values` is {shown(values)}", "a list with a value or more")
             return ()
         choices = []
         for value in values:
             if not isinstance(value, bool | int | float | str):
-                self._wrong(
-                    where, f"`values` has {_shown(value)}", "numbers, texts, true and false"
-                )
+                self.wrong(where, f"`values` has {shown(value)}", "numbers, texts, true and false")
                 return ()
             choices.append(Choice(value, tuple(set_texts(keys, value))))
         if len({(type(each.label), each.label) for each in choices}) < len(choices):
-            self._wrong(where, "`values` has a value twice", "each once")
+            self.wrong(where, "`values` has a value twice", "each once")
         return tuple(choices)
 
     def _choices(self, tables: Any, where: Where) -> tuple[Choice, ...]:
         if not isinstance(tables, list) or not tables:
-            self._wrong(where, f"`choices` is {_shown(tables)}", "a list with a choice or more")
+            self.wrong(where, f"`choices` is {shown(tables)}", "a list with a choice or more")
             return ()
         choices = []
         for table in tables:
             if not isinstance(table, dict) or not isinstance(table.get("label"), str):
-                self._wrong(
-                    where, f"a choice is {_shown(table)}", '{ label = "…", set = ["KEY=VALUE"] }'
+                self.wrong(
+                    where, f"a choice is {shown(table)}", '{ label = "…", set = ["KEY=VALUE"] }'
                 )
                 return ()
-            self._known(table, ("label", "set"), where, f'in the choice "{table["label"]}"')
+            self.known(table, ("label", "set"), where, f'in the choice "{table["label"]}"')
             choices.append(Choice(table["label"], self._sets(table.get("set", []), where)))
         if len({each.label for each in choices}) < len(choices):
-            self._wrong(where, "two choices have the same `label`", "each its own")
+            self.wrong(where, "two choices have the same `label`", "each its own")
         return tuple(choices)
 
     def _sets(self, sets: Any, where: Where) -> tuple[str, ...]:
         if isinstance(sets, list) and all(isinstance(one, str) and "=" in one for one in sets):
             return tuple(sets)
-        self._wrong(where, f"`set` is {_shown(sets)}", 'a list of "KEY=VALUE"')
+        self.wrong(where, f"`set` is {shown(sets)}", 'a list of "KEY=VALUE"')
         return ()
 
     def _until(self) -> Until | None:
@@ -407,78 +403,27 @@ class _Reader:
         if table is None:
             return None
         if not isinstance(table, dict):
-            self._wrong(("until",), f"`until` is {_shown(table)}", "a table [until]")
+            self.wrong(("until",), f"`until` is {shown(table)}", "a table [until]")
             return None
-        self._known(table, ("ci", "figure", "max_seeds"), ("until",), "in [until]")
+        self.known(table, ("ci", "figure", "max_seeds"), ("until",), "in [until]")
         ci = table.get("ci")
-        if not _is_number(ci) or not 0 < ci < 1:
-            self._wrong(
-                ("until", "ci"), f"`ci` is {_shown(ci)}", "a share of the mean: 0.02 is 2 %"
-            )
+        if not is_number(ci) or not 0 < ci < 1:
+            self.wrong(("until", "ci"), f"`ci` is {shown(ci)}", "a share of the mean: 0.02 is 2 %")
             return None
         if not isinstance(self.data.get("seeds", 1), int):
-            self._wrong(("seeds",), "[until] adds seeds to a number of seeds, not to a list")
+            self.wrong(("seeds",), "[until] adds seeds to a number of seeds, not to a list")
         elif self.data.get("seeds", 1) < 10:
-            self._wrong(("seeds",), f"`seeds` is {self.data.get('seeds', 1)} with [until]",
+            self.wrong(("seeds",), f"`seeds` is {self.data.get('seeds', 1)} with [until]",
                         "at least 10: with fewer an interval says little")  # fmt: skip
         from airpath.campaign.figures import parse_figure
 
-        figure = self._text(table, "figure", ("until",), "flows.goodput_mbps")
+        figure = self.word(table, "figure", ("until",), "flows.goodput_mbps")
         try:
             parse_figure(figure)
         except InputError as error:
-            self._wrong(("until", "figure"), str(error))
-        most = self._whole(table, "max_seeds", ("until",), 1000, 10, MOST_SEEDS)
+            self.wrong(("until", "figure"), str(error))
+        most = self.whole(table, "max_seeds", ("until",), 1000, 10, MOST_SEEDS)
         return Until(float(ci), figure, most)
-
-    def _known(self, table: dict[str, Any], known: tuple[str, ...], at: Where, where: str) -> None:
-        for key in table:
-            if key not in known:
-                near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-                hint = f"did you mean `{near[0]}`? " if near else ""
-                told = f"{hint}allowed here: {', '.join(known)}"
-                self._wrong((*at, key), f"unknown key `{key}` {where}", told, plain=True)
-
-    def _one_of(
-        self,
-        table: dict[str, Any],
-        key: str,
-        allowed: tuple[str, ...],
-        default: str,
-        at: Where = (),
-    ) -> str:
-        value = table.get(key, default)
-        if value in allowed:
-            return str(value)
-        near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.5)
-        hint = f'did you mean "{near[0]}"? ' if near else ""
-        told = f"{hint}allowed: {', '.join(allowed)}"
-        self._wrong((*at, key), f"`{key}` is {_shown(value)}", told, plain=True)
-        return default
-
-    def _text(self, table: dict[str, Any], key: str, at: Where, default: str) -> str:
-        value = table.get(key, default)
-        if isinstance(value, str):
-            return value
-        self._wrong((*at, key), f"`{key}` is {_shown(value)}", "a text")
-        return default
-
-    def _whole(
-        self, table: dict[str, Any], key: str, at: Where, default: int, low: int, high: int
-    ) -> int:
-        value = table.get(key, default)
-        if _is_whole(value) and low <= value <= high:
-            return int(value)
-        self._wrong(
-            (*at, key), f"`{key}` is {_shown(value)}", f"a whole number from {low} to {high}"
-        )
-        return default
-
-    def _wrong(self, where: Where, what: str, allowed: str = "", *, plain: bool = False) -> None:
-        line, column = place(self.text, where)
-        at = f"{self.file}:{line}:{column}" if self.text else self.file
-        told = allowed if plain or not allowed else f"allowed: {allowed}"
-        self.problems.append((line, f"{at}: {what}" + (f"\n  {told}" if told else "")))
 
 
 def set_texts(keys: tuple[str, ...], value: Scalar) -> list[str]:
@@ -489,16 +434,3 @@ def set_texts(keys: tuple[str, ...], value: Scalar) -> list[str]:
 def _safe(name: str) -> str:
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).lstrip(".-")
     return safe or "campaign"
-
-
-def _is_whole(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

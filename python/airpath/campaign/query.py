@@ -47,6 +47,8 @@ def query(sql: str, *sources: Campaign | str | os.PathLike[str]) -> pl.DataFrame
             database.execute(f'create view "{table}" as {" union all by name ".join(selects)}')
         try:
             answer = database.execute(sql)
+            if answer is None:
+                raise InputError("the query is empty\n  for example: select * from flows")
             names = [column[0] for column in answer.description]
             # Not arrow: that would want another package.
             columns = answer.fetchnumpy() if _simple(answer.description) else None

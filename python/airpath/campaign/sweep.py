@@ -7,29 +7,25 @@ import datetime
 import json
 import os
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from airpath.campaign import definition as definitions
 from airpath.campaign import plan as plans
-from airpath.campaign import work
+from airpath.campaign import rounds, work
 from airpath.campaign.batches import Batches
 from airpath.campaign.definition import EXPLAIN, Definition, Until
-from airpath.campaign.figures import parse_figure
 from airpath.campaign.local import LocalEngine, Outcome
 from airpath.campaign.partitions import Frames, Partitions
 from airpath.campaign.plan import Plan
 from airpath.campaign.results import Campaign, open_campaign
+from airpath.campaign.rounds import Figures
 from airpath.campaign.store import Store, open_store
 from airpath.campaign.work import Batch, Done, OtherCoreError
 from airpath.drivers.stopping import deferred
 from airpath.errors import AirpathError, InputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Told = Callable[[str], None]
 """Takes a line about what happens."""
@@ -46,7 +42,9 @@ _SPACE = 1.2
 class Engine(Protocol):
     """What simulates batches."""
 
-    slots: int
+    @property
+    def slots(self) -> int:
+        """How many batches run at once; it may change."""
 
     def submit(self, batch: Batch) -> None:
         """Hand a batch over."""
@@ -105,15 +103,23 @@ class Tally:
 
     engine_s: float = 0.0
     wall_s: float = 0.0
+    worker_s: float = 0.0
+    """Of each worker the time that it was there."""
     simulated: int = 0
     workers: int = 0
+    """The most at a time."""
     costs: list[float] = field(default_factory=list)
 
     @property
     def overhead(self) -> float | None:
-        """1 - engine time / (workers × wall)."""
-        whole = self.workers * self.wall_s
-        return 1 - self.engine_s / whole if whole > 0 and self.simulated else None
+        """1 - engine time / (workers × wall), where workers may have come and gone."""
+        return 1 - self.engine_s / self.worker_s if self.worker_s > 0 and self.simulated else None
+
+    def passed(self, wall_s: float, workers: int) -> None:
+        """Note time that has passed with so many workers."""
+        self.wall_s += wall_s
+        self.worker_s += wall_s * workers
+        self.workers = max(self.workers, workers)
 
 
 def sweep(
@@ -153,6 +159,7 @@ def sweep(
         made = dataclasses.replace(made, explain=explain)
     place = Path("campaigns") / made.name if out is None else out
     number = check_engine(workers, scheduler, cluster)
+    rounds.check(made.until)
     plan = plans.make(made, os.cpu_count() or 1)
     store = open_store(place)
     _refuse(store, resume)
@@ -173,11 +180,12 @@ def sweep(
 
 def estimate(campaign: Definition, workers: int | None = None) -> Estimate:
     """Check a campaign and estimate it from a sample of its runs; nothing is written."""
+    rounds.check(campaign.until)
     plan = plans.make(campaign, os.cpu_count() or 1)
     number = workers or os.cpu_count() or 1
     engine = LocalEngine(min(number, _SAMPLE))
     try:
-        batches = Batches(plan, "off", 1)
+        batches = Batches(plan, "off")
         spent, amounts = [], []
         chosen = _spread(list(range(plan.runs)))
         for run in chosen:
@@ -228,12 +236,13 @@ class _Sweep:
         self.progress, self.tell = progress, tell
         self.definition = plan.definition
         until = self.definition.until
-        self.figures = None if until is None else _Figures(plan, until)
+        self.figures = None if until is None else Figures(plan, until)
         self.kept = Partitions(
             store, plan, self.definition.explain, None if until is None else self.figures
         )
-        self.batches = Batches(plan, self.definition.explain, engine.slots)
+        self.batches = Batches(plan, self.definition.explain)
         self.tally = Tally(workers=engine.slots)
+        self.since, self.slots = time.monotonic(), engine.slots
         self.at_work = 0
         self.alone: Batch | None = None
         """The suspect that runs with nothing beside it."""
@@ -266,13 +275,15 @@ class _Sweep:
         while True:
             todo = self.kept.wanted(range(asked, self.plan.runs))
             asked = self.plan.runs
-            began = time.monotonic()
-            if not sampled:
-                todo = self._sample(todo)
-                sampled = True
-            self.batches.add(todo)
-            self._drive()
-            self.tally.wall_s += time.monotonic() - began
+            self.since = time.monotonic()
+            try:
+                if not sampled:
+                    todo = self._sample(todo)
+                    sampled = True
+                self.batches.add(todo)
+                self._drive()
+            finally:
+                self._pass()
             more = [] if self.figures is None else self.figures.wanting()
             if not more:
                 return
@@ -286,7 +297,7 @@ class _Sweep:
         for run in chosen:
             self._submit(self.batches.of([run]))
         while self.at_work:
-            done = self._take(*self.engine.next())
+            done = self._next()
             if done is not None:
                 amounts.append(_amount(work.unpack(done.packed)))
         costs = self.tally.costs
@@ -311,7 +322,7 @@ class _Sweep:
     def _drive(self) -> None:
         while True:
             while self.at_work < self.engine.slots * _AHEAD:
-                batch = self.batches.next()
+                batch = self.batches.next(self.engine.slots)
                 if batch is None:
                     break
                 self._submit(batch)
@@ -321,7 +332,19 @@ class _Sweep:
                 if self.alone is None:
                     return
                 self._submit(self.alone)
-            self._take(*self.engine.next())
+            self._next()
+
+    def _next(self) -> Done | None:
+        """Wait for a batch and keep what it came to."""
+        ended = self.engine.next()
+        self._pass()
+        return self._take(*ended)
+
+    def _pass(self) -> None:
+        """Count the time since the last call, with the workers that there were then."""
+        now = time.monotonic()
+        self.tally.passed(now - self.since, self.slots)
+        self.since, self.slots = now, self.engine.slots
 
     def _submit(self, batch: Batch) -> None:
         self.engine.submit(batch)
@@ -396,7 +419,7 @@ class _Sweep:
             "core_sha256": self.plan.core,
             "command": command_line(),
             "started": began.isoformat(timespec="seconds"),
-            "workers": self.engine.slots,
+            "workers": self.tally.workers,
             "simulated": self.tally.simulated,
             "recovered": self.kept.recovered,
             "engine_s": round(self.tally.engine_s, 3),
@@ -404,64 +427,6 @@ class _Sweep:
             "overhead": self.tally.overhead,
         }
         self.store.write("campaign.json", (json.dumps(document, indent=1) + "\n").encode())
-
-
-class _Figures:
-    """The figure that decides how many seeds a cell gets."""
-
-    def __init__(self, plan: Plan, until: Until) -> None:
-        self._plan, self._until = plan, until
-        self._figure = parse_figure(until.figure)
-        self._values: defaultdict[int, defaultdict[str, dict[int, float]]] = defaultdict(
-            lambda: defaultdict(dict)
-        )
-        self._runs: defaultdict[int, int] = defaultdict(int)
-
-    def __call__(self, frames: Frames) -> None:
-        """Take the rows of runs."""
-        for number in frames["runs"]["run"]:
-            self._runs[self._plan.run(number).cell] += 1
-        table = frames.get(self._figure.table)
-        if table is None:
-            return
-        for number, owner, value in _column(table, self._figure.column, self._figure.owner):
-            if value is not None and self._figure.of in (None, owner):
-                self._values[self._plan.run(number).cell][owner][number] = value
-
-    def wanting(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Cells that are not known well enough, each with its next seeds."""
-        from airpath.analysis.sequential import more_values
-
-        if not self._values:
-            raise InputError(f"no run has the figure {self._figure}")
-        wanted = []
-        first = self._plan.definition.seeds[0]
-        for cell in range(len(self._plan.cells)):
-            there = self._runs[cell]
-            series = [
-                [value for _, value in sorted(values.items())]
-                for values in self._values[cell].values()
-            ]
-            # A figure that some seeds lack is known from those that have it.
-            most = self._until.max_seeds
-            more = max(
-                (
-                    there + max(0, more_values(values, self._until.ci, most) - len(values))
-                    for values in series
-                ),
-                default=there,
-            )
-            more = min(more, most)
-            if more > there:
-                wanted.append((cell, tuple(range(first + there, first + more))))
-        return wanted
-
-
-def _column(table: pl.DataFrame, column: str, owner: str) -> list[tuple[int, str, float | None]]:
-    if column not in table.columns:
-        raise InputError(f"`{column}` is no column here\n  there are: {', '.join(table.columns)}")
-    names = table[owner].to_list() if owner else [""] * len(table)
-    return list(zip(table["run"].to_list(), names, table[column].to_list(), strict=True))
 
 
 def _refuse(store: Store, resume: bool) -> None:

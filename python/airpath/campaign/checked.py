@@ -1,0 +1,86 @@
+"""Values in the tables of a campaign's file, each checked, and what is wrong with them, by line."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, TypeGuard
+
+from airpath.campaign.key_lines import Path as Where
+from airpath.campaign.key_lines import place
+
+
+class Checked:
+    """Reads values out of a file's tables and collects what is wrong with them."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file, self.text = file, text
+        self.problems: list[tuple[int, str]] = []
+        """Each with its line."""
+
+    def known(self, table: dict[str, Any], known: tuple[str, ...], at: Where, where: str) -> None:
+        """Note each key of a table that is not one of the known; ``where`` says which table."""
+        for key in table:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+                hint = f"did you mean `{near[0]}`? " if near else ""
+                told = f"{hint}allowed here: {', '.join(known)}"
+                self.wrong((*at, key), f"unknown key `{key}` {where}", told, plain=True)
+
+    def one_of(
+        self,
+        table: dict[str, Any],
+        key: str,
+        allowed: tuple[str, ...],
+        default: str,
+        at: Where = (),
+    ) -> str:
+        """Return a text that is one of those allowed; the default if it is another."""
+        value = table.get(key, default)
+        if value in allowed:
+            return str(value)
+        near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.5)
+        hint = f'did you mean "{near[0]}"? ' if near else ""
+        told = f"{hint}allowed: {', '.join(allowed)}"
+        self.wrong((*at, key), f"`{key}` is {shown(value)}", told, plain=True)
+        return default
+
+    def word(self, table: dict[str, Any], key: str, at: Where, default: str) -> str:
+        """Return a text; the default if it is none."""
+        value = table.get(key, default)
+        if isinstance(value, str):
+            return value
+        self.wrong((*at, key), f"`{key}` is {shown(value)}", "a text")
+        return default
+
+    def whole(
+        self, table: dict[str, Any], key: str, at: Where, default: int, low: int, high: int
+    ) -> int:
+        """Return a whole number from ``low`` to ``high``; the default if it is none."""
+        value = table.get(key, default)
+        if is_whole(value) and low <= value <= high:
+            return int(value)
+        self.wrong((*at, key), f"`{key}` is {shown(value)}", f"a whole number from {low} to {high}")
+        return default
+
+    def wrong(self, where: Where, what: str, allowed: str = "", *, plain: bool = False) -> None:
+        """Note what is wrong at a key, and what is allowed there; ``plain`` as it stands."""
+        line, column = place(self.text, where)
+        at = f"{self.file}:{line}:{column}" if self.text else self.file
+        told = allowed if plain or not allowed else f"allowed: {allowed}"
+        self.problems.append((line, f"{at}: {what}" + (f"\n  {told}" if told else "")))
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Whether it is a whole number; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Whether it is a number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def shown(value: Any) -> str:
+    """Return a value as messages have it, cut off if it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
