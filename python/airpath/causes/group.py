@@ -251,6 +251,23 @@ class Group:
         return self.main.first_mbps
 
     @cached_property
+    def is_slotted(self) -> bool:
+        """Arrivals are apart by whole slots of a radio."""
+        apart = np.diff(self.arrivals[0])
+        apart = apart[apart > _SLOT_MS / 4]
+        off = np.abs(apart / _SLOT_MS - np.round(apart / _SLOT_MS)) * _SLOT_MS
+        return len(apart) > 0 and bool((off < _SLOT_TOLERANCE_MS).mean() > 0.6)
+
+    @cached_property
+    def loss_window(self) -> float:
+        """The window that such a share of losses allows each transfer, over what the path holds.
+
+        1.22 / sqrt(p) segments (Mathis et al. 1997).
+        """
+        allowed = 1.22 / np.sqrt(max(1e-9, self.loss_share)) * len(self.transfers)
+        return float(allowed * 1500 / max(1500.0, self.bdp_bytes))
+
+    @cached_property
     def is_smooth(self) -> bool:
         """The second half arrives as evenly as over a wire, and not in slots of a radio."""
         at, total = self.arrivals
@@ -258,10 +275,7 @@ class Group:
         at, total = at[half:], total[half:]
         if len(at) < 4 * _LONG_TRAIN:
             return False
-        apart = np.diff(at)
-        apart = apart[apart > _SLOT_MS / 4]
-        off = np.abs(apart / _SLOT_MS - np.round(apart / _SLOT_MS)) * _SLOT_MS
-        if not len(apart) or (off < _SLOT_TOLERANCE_MS).mean() > 0.6:
+        if self.is_slotted:
             return False
         return _spread(at, total, _TRAIN) <= _SMOOTH and _spread(at, total, _LONG_TRAIN) <= _SMOOTH
 

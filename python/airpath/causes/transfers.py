@@ -19,6 +19,7 @@ _LEAST_COST = 0.12
 _MOST_FRAMES = 5
 _LEAST_LOSS = 0.0003
 _LEAST_OVERFLOW = 0.001
+_MOST_WINDOW = 2.0
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
@@ -64,9 +65,10 @@ def _windows(group: Group) -> Iterator[Suspect]:
     reads_slowly = shrinks and lossless and not main.grows
     if not main.at_sender and reads_slowly and group.seconds >= 3.2:
         share = max(share, 0.25)
-    if share >= 0.25 and is_free(main):
+    shrunk = main.window_steady < 0.6 and main.wait_ms[1] < main.base_ms + 20
+    if share >= 0.25 and (shrunk or is_free(main)):
         at = main.limited_frames
-        if main.window_steady < 0.6:
+        if shrunk:
             yield Suspect(
                 "application-limited",
                 max(share * 0.9, idle_cost(group)),
@@ -142,7 +144,7 @@ def _losses(group: Group) -> Iterator[Suspect]:
         for one, where in zip(group.transfers, at, strict=True)
         for index in where[:_MOST_FRAMES]
     )[:_MOST_FRAMES]
-    chance = max(0.67, 0.5 + 0.85 / np.sqrt(bucket.episodes))
+    chance = max(0.68, 0.5 + 0.85 / np.sqrt(bucket.episodes))
     lost = f"{share:.2%} of the packets were lost in {bucket.episodes} round trips"
     waiting = group.loss_wait
     stalls = bucket.match < max(chance, 0.9) and waiting and waiting.is_late
@@ -159,9 +161,13 @@ def _losses(group: Group) -> Iterator[Suspect]:
         )
         return
     if bucket.match < chance:
+        full = bucket.match >= 0.6 and group.queue_ms > group.base_ms + 40
+        harmless = share < 0.01 and group.loss_window > _MOST_WINDOW
+        if full or harmless:
+            return
         # Of what BBR sends, losses take little of the rate, but all of what was lost.
         cost = max(cost, share if share >= 0.03 and group.queue_ms < 0.3 * group.base_ms else 0.0)
-        if cost >= _LEAST_COST or (share >= 0.03 and cost >= 0.03 and is_free(group.main)):
+        if cost >= _LEAST_COST or (share >= 0.03 and cost >= 0.06 and is_free(group.main)):
             yield Suspect(
                 "random-loss",
                 max(cost, _LEAST_COST),
@@ -217,7 +223,9 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
     acks = main.stream["acks"] or {}
     per_batch = acks.get("per_batch") or 1.0
     batch = main.path.batch_ms
-    long = middle >= max(15.0, 0.25 * main.base_ms) and high >= 26
+    # A radio's uplink access takes 11 to 15 ms in the median anyway.
+    least, most = (16.0, 28.0) if group.is_slotted else (4.0, 8.0)
+    long = middle >= max(least, 0.2 * main.base_ms) and high >= most
     # Acknowledgements that leave here are not seen to come together; what waits for the next batch
     # waits any part of the interval, and what waits in a queue never little.
     together = per_batch >= 2.5 if main.at_sender else low < 0.2 * high and middle < 0.8 * high
@@ -232,7 +240,7 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
             advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. A "
             "capture at the UE shows whether it sent them together.",
         )
-    elif middle >= max(30.0, 0.3 * main.base_ms):
+    elif middle >= max(20.0, 0.3 * main.base_ms):
         yield Suspect(
             "ack-starvation",
             max(idle_cost(group), middle / (middle + main.base_ms)),
@@ -258,7 +266,8 @@ def _silences(group: Group) -> Iterator[Suspect]:
     longest = max(one.length_ms for one in long)
     # What is lost or sent again around a silence is its work too.
     cost = 1 - group.busy
-    if cost < _LEAST_COST or (share < 0.3 * cost and group.losses_at_silences < 0.6):
+    least = 0.09 if group.is_regular and share >= 0.08 else _LEAST_COST
+    if cost < least or (share < 0.3 * cost and group.losses_at_silences < 0.6):
         return
     lengths = np.array([one.length_ms for one in long])
     at_s = tuple(one.at_ms / 1000 for one in long[:_MOST_FRAMES])
