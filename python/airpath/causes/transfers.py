@@ -161,7 +161,8 @@ def _losses(group: Group) -> Iterator[Suspect]:
         )
         return
     if bucket.match < chance:
-        full = bucket.match >= 0.6 and group.queue_ms > group.base_ms + 40
+        deep = group.queue_ms > group.base_ms + 40 and group.busy >= 0.8
+        full = bucket.match >= 0.6 and deep
         harmless = share < 0.01 and group.loss_window > _MOST_WINDOW
         if full or harmless:
             return
