@@ -296,15 +296,19 @@ def read_capture(path: str | Path | None, head: bytes | None = None) -> dict[str
 def read_segments(path: Path, flow: int, from_client: bool) -> dict[str, Any]:
     """Read the segments of a TCP flow, by its number; its keys are the fields of ``Segments``.
 
-    Raises ``ValueError`` for what is no capture or no such flow, and ``OSError``.
+    Its lists are columns, as those of ``read_flows``. Raises ``ValueError`` for what is no capture
+    or no such flow, and ``OSError``.
     """
 
-def read_flows(path: Path, wanted: list[tuple[int, bool | None]]) -> list[dict[str, Any]]:
+def read_flows(
+    path: Path, wanted: list[tuple[int, bool | None]], most: int
+) -> list[dict[str, Any]]:
     """Read flows of a capture packet by packet, in one pass; one dict for each that is wanted.
 
     A flow is wanted by its number: True and False are the segments of its client and of its server
-    (the fields of ``Segments``), None all of its packets (``Packets``). Raises ``ValueError`` for
-    what is no capture or no such flow, and ``OSError``.
+    (the fields of ``Segments``), None all of its packets (``Packets``); of each the first ``most``.
+    Lists are columns: bytes of numbers of 64 bits, little endian, NaN for none. Raises
+    ``ValueError`` for what is no capture or no such flow, and ``OSError``.
     """
 
 def view_flows(

@@ -22,6 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod column;
 mod datagram;
 mod decode;
 mod distribution;
@@ -37,6 +38,7 @@ mod report;
 mod tcp;
 mod view;
 
+pub use column::{Column, Rough};
 pub use datagram::{
     EchoReport, QuicReport, SequenceReport, SpinReport, UdpReport, UdpStreamReport,
 };

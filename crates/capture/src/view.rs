@@ -1,9 +1,10 @@
 //! A flow to be drawn: the whole of it in bins of several widths, and single packets where they
 //! matter, in a size that does not grow with the capture.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::Segments;
+use crate::column::{Column, Rough};
 
 /// Nothing that the sender does is slower than this: RFC 6298 (2.4) has a second.
 const STALL_NS: u64 = 200_000_000;
@@ -20,28 +21,6 @@ pub struct Detail {
     pub bins: usize,
     /// Packets that are kept one by one.
     pub packets: usize,
-}
-
-/// Numbers of 64 bits, little endian: a fifth of what they are as text.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Column(pub Vec<f64>);
-
-impl Serialize for Column {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes: Vec<u8> = self.0.iter().flat_map(|value| value.to_le_bytes()).collect();
-        serializer.serialize_bytes(&bytes)
-    }
-}
-
-/// Numbers of 32 bits, little endian.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rough(pub Vec<f32>);
-
-impl Serialize for Rough {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes: Vec<u8> = self.0.iter().flat_map(|value| value.to_le_bytes()).collect();
-        serializer.serialize_bytes(&bytes)
-    }
 }
 
 /// What happened in each bin; NaN where nothing did. Bytes count from the first one of the flow.

@@ -76,6 +76,7 @@ pub(crate) fn read_flows<'py>(
     py: Python<'py>,
     path: PathBuf,
     wanted: Vec<(u64, Option<bool>)>,
+    most: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let found = py.detach(|| {
         let report = analyse(Reader::open(&path)?)?;
@@ -88,7 +89,7 @@ pub(crate) fn read_flows<'py>(
             }
         });
         let flows: Option<Vec<_>> = flows.collect();
-        flows.map(|flows| collect(&path, &flows)).transpose()
+        flows.map(|flows| collect(&path, &flows, most)).transpose()
     });
     match found {
         Ok(Some(found)) => object(py, &found),
@@ -115,15 +116,17 @@ pub(crate) fn view_flows<'py>(
         });
         let Some(flows) = flows.collect::<Option<Vec<_>>>() else { return Ok(None) };
         let detail = Detail { bins, packets };
-        let views = collect(&path, &flows)?.into_iter().zip(&flows).filter_map(|pair| match pair {
-            (Found::Segments(found), Wanted::Segments(flow, from_client)) => {
-                let tcp = flow.tcp.as_ref()?;
-                let receiver = if *from_client { &tcp.from_server } else { &tcp.from_client };
-                let scale = receiver.options.as_ref().and_then(|options| options.window_scale);
-                Some(view(&found, scale.unwrap_or(0), detail))
-            }
-            _ => None,
-        });
+        let views = collect(&path, &flows, usize::MAX)?.into_iter().zip(&flows).filter_map(
+            |pair| match pair {
+                (Found::Segments(found), Wanted::Segments(flow, from_client)) => {
+                    let tcp = flow.tcp.as_ref()?;
+                    let receiver = if *from_client { &tcp.from_server } else { &tcp.from_client };
+                    let scale = receiver.options.as_ref().and_then(|options| options.window_scale);
+                    Some(view(&found, scale.unwrap_or(0), detail))
+                }
+                _ => None,
+            },
+        );
         Ok(Some(views.collect::<Vec<_>>()))
     });
     match found {

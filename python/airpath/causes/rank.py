@@ -18,7 +18,7 @@ from airpath.fitting.observed import arrays
 _MOST_FLOWS = 8
 """Flows of each kind that are read again: those with the most bytes."""
 _MOST_PACKETS = 1_000_000
-"""A flow with more is not read again."""
+"""Of all flows together; of longer ones the beginning is judged."""
 LEAST_SEGMENTS = 20
 _LEAST_SECONDS = 3.0
 _MOST_OF_A_TEST = 4
@@ -54,7 +54,8 @@ def blame(file: Path, report: dict[str, Any]) -> Blame:
     """
     flows = _chosen(report)
     wanted = [(flow["id"], side) for flow, side in flows]
-    read = _core.read_flows(file, wanted) if wanted else []
+    most = _MOST_PACKETS // max(1, len(wanted))
+    read = _core.read_flows(file, wanted, most) if wanted else []
     groups = _groups(str(file), report, flows, read)
     loads = [(one.begin_ms, one.end_ms) for one in groups]
     found: list[Suspect] = []
@@ -95,21 +96,14 @@ def _chosen(report: dict[str, Any]) -> list[tuple[dict[str, Any], bool | None]]:
     """Flows to read again: the segments of one end of TCP's, all packets of others."""
     chosen: list[tuple[dict[str, Any], bool | None]] = []
     for flow in _unique(report, "tcp")[:_MOST_FLOWS]:
-        if _packets(flow) > _MOST_PACKETS:
-            continue
         end, is_client = max(_ENDS, key=lambda one: flow["tcp"][f"from_{one[0]}"]["data_bytes"])
         both = flow["from_client"]["packets"] and flow["from_server"]["packets"]
         if both and flow["tcp"][f"from_{end}"]["data_packets"] >= LEAST_SEGMENTS:
             chosen.append((flow, is_client))
     for protocol in ("icmp", "udp"):
         for flow in _unique(report, protocol)[:_MOST_FLOWS]:
-            if _packets(flow) <= _MOST_PACKETS:
-                chosen.append((flow, None))
+            chosen.append((flow, None))
     return chosen
-
-
-def _packets(flow: dict[str, Any]) -> int:
-    return int(flow["from_client"]["packets"] + flow["from_server"]["packets"])
 
 
 def _groups(

@@ -161,8 +161,9 @@ def _losses(group: Group) -> Iterator[Suspect]:
         )
         return
     if bucket.match < chance:
-        deep = group.queue_ms > group.base_ms + 40 and group.busy >= 0.8
-        full = bucket.match >= 0.6 and deep
+        # A radio's capacity varies, and so does the level at which its queue is full.
+        usual = group.base_ms + 40 if not group.is_slotted else 0.5 * group.base_ms + 25
+        full = bucket.match >= 0.6 and group.queue_ms > usual and group.busy >= 0.8
         harmless = share < 0.01 and group.loss_window > _MOST_WINDOW
         if full or harmless:
             return
@@ -225,7 +226,7 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
     per_batch = acks.get("per_batch") or 1.0
     batch = main.path.batch_ms
     # A radio's uplink access takes 11 to 15 ms in the median anyway.
-    least, most = (16.0, 28.0) if group.is_slotted else (4.0, 8.0)
+    least, most = (18.0, 30.0) if group.is_slotted else (4.0, 8.0)
     long = middle >= max(least, 0.2 * main.base_ms) and high >= most
     # Acknowledgements that leave here are not seen to come together; what waits for the next batch
     # waits any part of the interval, and what waits in a queue never little.
@@ -349,7 +350,7 @@ def _rivals(group: Group) -> Iterator[Suspect]:
     if len(beside) < 2 or group.seconds < 3:
         return
     rates = [one.late_mbps for one in beside]
-    if max(rates) < 2.5 * min(rates):
+    if max(rates) < 3 * min(rates):
         return
     yield Suspect(
         "congestion-control",

@@ -136,15 +136,15 @@ def arrays(
 ) -> Observed:
     """What ``read_segments`` or ``read_flows`` returned of the data of ``sender``."""
 
+    def numbers(name: str) -> Floats:
+        found: Floats = np.frombuffer(raw[name], dtype="<f8")
+        return found
+
     def times(name: str) -> Floats:
-        values = [np.nan if value is None else value for value in raw[name]]
-        return np.array(values, dtype=np.float64) / 1e6
+        return numbers(name) / 1e6
 
     def whole(name: str) -> Ints:
-        return np.array(raw[name], dtype=np.int64)
-
-    def numbers(name: str) -> Floats:
-        return np.array([np.nan if one is None else one for one in raw[name]], dtype=np.float64)
+        return numbers(name).astype(np.int64)
 
     first, second, third = (None if at is None else at / 1e6 for at in raw["handshake_ns"])
     return Observed(
@@ -158,8 +158,8 @@ def arrays(
         payload=whole("payload"),
         size=whole("size"),
         sent_again=whole("sent_again"),
-        is_again=np.array(raw["is_again"], dtype=bool),
-        after_gap=np.array(raw["after_gap"], dtype=bool),
+        is_again=numbers("is_again") > 0,
+        after_gap=numbers("after_gap") > 0,
         acked=times("acked_ns"),
         timestamp=numbers("timestamp"),
         echo=numbers("echo"),
@@ -169,7 +169,7 @@ def arrays(
         ack_offset=whole("ack_offset"),
         window=whole("window"),
         ack_size=whole("ack_size"),
-        is_pure=np.array(raw["is_pure"], dtype=bool),
+        is_pure=numbers("is_pure") > 0,
         handshake=(first, second, third),
         fin=None if raw["fin_ns"] is None else raw["fin_ns"] / 1e6,
         cut=raw["cut"],

@@ -2,26 +2,30 @@
 
 use serde::Serialize;
 
+use super::segments::MOST_SEGMENTS;
 use super::walk::{Ends, Seen};
 use crate::FlowReport;
+use crate::column::column;
 use crate::decode::{ICMP_V4, ICMP_V6, IpPacket, TCP, UDP};
-
-/// Packets of a flow that are kept; what comes later is not.
-const MOST_PACKETS: usize = 4_000_000;
 
 /// Every packet of a flow. Times are nanoseconds after the capture's first packet. The lists have
 /// the same length.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Packets {
     /// When each packet passed.
+    #[serde(serialize_with = "column")]
     pub time_ns: Vec<u64>,
     /// Its number in the file, from 1 on.
+    #[serde(serialize_with = "column")]
     pub frame: Vec<u64>,
     /// The client sent it.
+    #[serde(serialize_with = "column")]
     pub from_client: Vec<bool>,
     /// Its bytes of IP.
+    #[serde(serialize_with = "column")]
     pub size: Vec<u32>,
     /// Of an echo request or reply: its number (RFC 792).
+    #[serde(serialize_with = "column")]
     pub echo: Vec<Option<u16>>,
     /// There are more packets than are kept.
     pub cut: bool,
@@ -30,12 +34,18 @@ pub struct Packets {
 pub(super) struct PacketCollector<'a> {
     ends: Ends<'a>,
     protocol: &'a str,
+    most: usize,
     packets: Packets,
 }
 
 impl<'a> PacketCollector<'a> {
-    pub(super) fn new(flow: &'a FlowReport) -> Self {
-        Self { ends: Ends::of(flow), protocol: &flow.protocol, packets: Packets::default() }
+    pub(super) fn new(flow: &'a FlowReport, most: usize) -> Self {
+        Self {
+            ends: Ends::of(flow),
+            protocol: &flow.protocol,
+            most: most.min(MOST_SEGMENTS),
+            packets: Packets::default(),
+        }
     }
 
     pub(super) fn add(&mut self, ip: &IpPacket<'_>, seen: Seen) {
@@ -50,7 +60,7 @@ impl<'a> PacketCollector<'a> {
         }
         let Some(by_client) = self.ends.sent_by_client(ip, seen) else { return };
         let packets = &mut self.packets;
-        if packets.time_ns.len() == MOST_PACKETS {
+        if packets.time_ns.len() == self.most {
             packets.cut = true;
             return;
         }

@@ -11,57 +11,79 @@ use serde::Serialize;
 use super::packets::{PacketCollector, Packets};
 use super::tcp_header;
 use super::walk::{Ends, Seen, walk};
+use crate::column::column;
 use crate::decode::{ACK, FIN, IpPacket, RST, SYN, TCP, TcpHeader};
 use crate::{CaptureError, FlowReport};
 
 /// Segments of a flow that are kept; what comes later is not.
-const MOST_SEGMENTS: usize = 4_000_000;
+pub(super) const MOST_SEGMENTS: usize = 4_000_000;
 
 /// The data of one end, and the other's acknowledgements. Times are nanoseconds after the capture's
 /// first packet. The lists of one group have the same length.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Segments {
     /// When each segment with payload passed.
+    #[serde(serialize_with = "column")]
     pub sent_ns: Vec<u64>,
     /// Its number in the file, from 1 on.
+    #[serde(serialize_with = "column")]
     pub frame: Vec<u64>,
     /// Its first byte, after the first one of all.
+    #[serde(serialize_with = "column")]
     pub offset: Vec<u64>,
     /// Bytes after its headers.
+    #[serde(serialize_with = "column")]
     pub payload: Vec<u32>,
     /// Its bytes of IP.
+    #[serde(serialize_with = "column")]
     pub size: Vec<u32>,
     /// It was sent again before it was acknowledged: how often.
+    #[serde(serialize_with = "column")]
     pub sent_again: Vec<u32>,
     /// Some of its bytes had been sent before.
+    #[serde(serialize_with = "column")]
     pub is_again: Vec<bool>,
     /// It begins behind bytes that had not been seen then.
+    #[serde(serialize_with = "column")]
     pub after_gap: Vec<bool>,
     /// Its timestamp (RFC 7323), if it has one.
+    #[serde(serialize_with = "column")]
     pub timestamp: Vec<Option<u32>>,
     /// The other end's timestamp that it echoes.
+    #[serde(serialize_with = "column")]
     pub echo: Vec<Option<u32>>,
     /// When it was first acknowledged, also selectively; none for what was sent again itself.
+    #[serde(serialize_with = "column")]
     pub acked_ns: Vec<Option<u64>>,
     /// When each acknowledgement passed.
+    #[serde(serialize_with = "column")]
     pub ack_ns: Vec<u64>,
     /// Payload that the receiver has said to have until then, also above gaps.
+    #[serde(serialize_with = "column")]
     pub delivered: Vec<u64>,
     /// All before this byte is acknowledged, as `offset`.
+    #[serde(serialize_with = "column")]
     pub ack_offset: Vec<u64>,
     /// The window as it stands in the header.
+    #[serde(serialize_with = "column")]
     pub window: Vec<u16>,
     /// The acknowledgement's timestamp.
+    #[serde(serialize_with = "column")]
     pub ack_timestamp: Vec<Option<u32>>,
     /// Bytes of IP of the acknowledgement.
+    #[serde(serialize_with = "column")]
     pub ack_size: Vec<u32>,
     /// It has no payload.
+    #[serde(serialize_with = "column")]
     pub is_pure: Vec<bool>,
     /// When each selective acknowledgement came (RFC 2018).
+    #[serde(serialize_with = "column")]
     pub sack_ns: Vec<u64>,
     /// Its first byte, as `offset`.
+    #[serde(serialize_with = "column")]
     pub sack_from: Vec<u64>,
     /// The byte behind its last one.
+    #[serde(serialize_with = "column")]
     pub sack_to: Vec<u64>,
     /// The first SYN, the answer to it, and the answer to that.
     pub handshake_ns: [Option<u64>; 3],
@@ -90,13 +112,18 @@ pub enum Found {
     Packets(Packets),
 }
 
-/// Reads flows of a file again, packet by packet, in one pass; one answer for each that is wanted.
+/// Reads flows of a file again, packet by packet, in one pass; one answer for each that is wanted, with
+/// the first `most` packets of each (4 million at the most).
 ///
 /// # Errors
 ///
 /// As [`analyse`](crate::analyse).
-pub fn collect(file: &Path, wanted: &[Wanted<'_>]) -> Result<Vec<Found>, CaptureError> {
-    let mut collectors: Vec<_> = wanted.iter().map(|&one| AnyCollector::new(one)).collect();
+pub fn collect(
+    file: &Path,
+    wanted: &[Wanted<'_>],
+    most: usize,
+) -> Result<Vec<Found>, CaptureError> {
+    let mut collectors: Vec<_> = wanted.iter().map(|&one| AnyCollector::new(one, most)).collect();
     walk(file, |ip, seen| {
         for one in &mut collectors {
             match one {
@@ -122,7 +149,7 @@ pub fn segments(
     flow: &FlowReport,
     from_client: bool,
 ) -> Result<Segments, CaptureError> {
-    let mut collector = Collector::new(flow, from_client);
+    let mut collector = Collector::new(flow, from_client, MOST_SEGMENTS);
     walk(file, |ip, seen| collector.add(ip, seen))?;
     Ok(collector.segments)
 }
@@ -133,12 +160,12 @@ enum AnyCollector<'a> {
 }
 
 impl<'a> AnyCollector<'a> {
-    fn new(wanted: Wanted<'a>) -> Self {
+    fn new(wanted: Wanted<'a>, most: usize) -> Self {
         match wanted {
             Wanted::Segments(flow, from_client) => {
-                Self::Segments(Box::new(Collector::new(flow, from_client)))
+                Self::Segments(Box::new(Collector::new(flow, from_client, most)))
             }
-            Wanted::Packets(flow) => Self::Packets(PacketCollector::new(flow)),
+            Wanted::Packets(flow) => Self::Packets(PacketCollector::new(flow, most)),
         }
     }
 }
@@ -146,6 +173,8 @@ impl<'a> AnyCollector<'a> {
 struct Collector<'a> {
     ends: Ends<'a>,
     from_client: bool,
+    /// So many segments, and so many acknowledgements, are kept.
+    most: usize,
     space: SequenceSpace,
     /// The first byte of data, and the byte after the last that was seen.
     first: Option<u64>,
@@ -158,10 +187,11 @@ struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    fn new(flow: &'a FlowReport, from_client: bool) -> Self {
+    fn new(flow: &'a FlowReport, from_client: bool, most: usize) -> Self {
         Self {
             ends: Ends::of(flow),
             from_client,
+            most: most.min(MOST_SEGMENTS),
             space: SequenceSpace::default(),
             first: None,
             highest: 0,
@@ -180,7 +210,7 @@ impl<'a> Collector<'a> {
         let Ok(header) = tcp_header(ip) else { return };
         let at = seen.at_ns;
         self.note_handshake(at, by_client, &header);
-        if header.has(RST) {
+        if header.has(RST) || self.segments.cut {
             return;
         }
         if by_client == self.from_client {
@@ -217,7 +247,7 @@ impl<'a> Collector<'a> {
         if header.payload == 0 {
             return;
         }
-        if self.segments.sent_ns.len() == MOST_SEGMENTS {
+        if self.segments.sent_ns.len() == self.most {
             self.segments.cut = true;
             return;
         }
@@ -273,7 +303,7 @@ impl<'a> Collector<'a> {
             }
         }
         for (from, to) in blocks {
-            if self.segments.sack_ns.len() < MOST_SEGMENTS {
+            if self.segments.sack_ns.len() < self.most {
                 self.segments.sack_ns.push(at);
                 self.segments.sack_from.push(from.saturating_sub(first));
                 self.segments.sack_to.push(to.saturating_sub(first));
@@ -287,7 +317,7 @@ impl<'a> Collector<'a> {
                 self.deliver(index, at);
             }
         }
-        if self.segments.ack_ns.len() == MOST_SEGMENTS {
+        if self.segments.ack_ns.len() == self.most {
             self.segments.cut = true;
             return;
         }

@@ -1,0 +1,63 @@
+//! Columns of numbers as bytes, little endian: a fifth of what they are as text, or as objects.
+
+use serde::{Serialize, Serializer};
+
+/// Numbers of 64 bits. Whole ones are exact below 2^53: nanoseconds of a hundred days.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column(pub Vec<f64>);
+
+impl Serialize for Column {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: Vec<u8> = self.0.iter().flat_map(|value| value.to_le_bytes()).collect();
+        serializer.serialize_bytes(&bytes)
+    }
+}
+
+/// Numbers of 32 bits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rough(pub Vec<f32>);
+
+impl Serialize for Rough {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: Vec<u8> = self.0.iter().flat_map(|value| value.to_le_bytes()).collect();
+        serializer.serialize_bytes(&bytes)
+    }
+}
+
+/// Serialises a list as a [`Column`]; none is NaN.
+pub(crate) fn column<S: Serializer, T: Number>(
+    list: &[T],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let bytes: Vec<u8> = list.iter().flat_map(|&value| value.number().to_le_bytes()).collect();
+    serializer.serialize_bytes(&bytes)
+}
+
+/// What can stand in a column.
+pub(crate) trait Number: Copy {
+    /// As a number of 64 bits.
+    fn number(self) -> f64;
+}
+
+macro_rules! numbers {
+    ($($kind:ty)+) => {$(
+        impl Number for $kind {
+            fn number(self) -> f64 {
+                self as f64
+            }
+        }
+        impl Number for Option<$kind> {
+            fn number(self) -> f64 {
+                self.map_or(f64::NAN, |value| value as f64)
+            }
+        }
+    )+};
+}
+
+numbers!(u64 u32 u16);
+
+impl Number for bool {
+    fn number(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+}
