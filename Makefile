@@ -100,6 +100,7 @@ bench: build
 	$(VENV)/python benches/report.py
 	$(VENV)/python benches/findings.py
 	$(VENV)/python benches/capture.py
+	PYTHONPATH=tests:tests/python $(VENV)/python benches/capture_page.py
 	$(VENV)/python benches/campaign.py
 
 instructions: build
