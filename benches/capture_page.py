@@ -19,8 +19,8 @@ from pathlib import Path
 import chromium
 from airpath.diagnose.files import diagnose
 from airpath.report.capture import write_capture_report
-from common import BenchError, build
 from capture import made
+from common import BenchError, build
 
 MOST_BYTES = 5_000_000
 STEPS = 12

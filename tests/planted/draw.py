@@ -36,6 +36,9 @@ class Case:
     gain: float
     up: bool
 
+    figure: str | None = None
+    """The figure that taking the cause away improves, and its value without the cause."""
+    without: float = 0.0
     traceless: str | None = None
     """Why a capture at the server holds nothing of the cause, if it does not."""
 
@@ -63,7 +66,7 @@ def draw(seed: int, number: int) -> Case:
         edit = plant.edit(pick, severity, draft, known)
         ill = draft.copy()
         edit(ill)
-        gain = _gain(ill, draft)
+        gain, figure, without = _gain(ill, draft)
         if gain >= LEAST_GAIN:
             break
     else:
@@ -72,7 +75,9 @@ def draw(seed: int, number: int) -> Case:
     way = "up" if ill.up else "down"
     words = f"{plant.cause}{kind} at {severity:.2f}, {access} {way}, {_flows(ill)}"
     traceless = _traceless(plant.cause, ill)
-    return Case(f"{seed}-{number}", plant.cause, ill.text(), words, gain, ill.up, traceless)
+    name = f"{seed}-{number}"
+    text = ill.text()
+    return Case(name, plant.cause, text, words, gain, ill.up, figure, without, traceless)
 
 
 def _traceless(cause: str, ill: Draft) -> str | None:
@@ -108,31 +113,36 @@ def _flows(draft: Draft) -> str:
     return " + ".join(kinds)
 
 
-def _gain(ill: Draft, well: Draft) -> float:
-    """The largest mean gain of a figure that is better on each seed."""
+def _gain(ill: Draft, well: Draft) -> tuple[float, str | None, float]:
+    """The largest mean gain of a figure that is better on each seed, which, and what it is then."""
     changes: dict[str, list[float]] = {}
+    without: dict[str, float] = {}
     for seed in _SEEDS:
-        before, after = _figures(ill, seed), _figures(well, seed)
+        before, after = (figures(simulated(one, seed).summary) for one in (ill, well))
+        without = without or after
         for name, value in before.items():
             if name in after:
                 changes.setdefault(name, []).append(math.log(after[name] / value))
-    steady = [
-        sum(each) / len(each)
-        for each in changes.values()
+    steady = {
+        name: sum(each) / len(each)
+        for name, each in changes.items()
         if min(each) >= 0.4 * sum(each) / len(each)
-    ]
-    return max(steady, default=0.0)
+    }
+    if not steady:
+        return 0.0, None, 0.0
+    best = max(steady, key=lambda name: steady[name])
+    return steady[best], best, without[best]
 
 
-def _figures(draft: Draft, seed: int) -> dict[str, float]:
+def figures(summary: Any) -> dict[str, float]:
     """Figures of a run of which more is better."""
-    summary: Any = simulated(draft, seed).summary
     found: dict[str, float] = {}
     rates: list[float] = []
     for flow in summary["flows"]:
         name = flow["id"]
         if flow["kind"] == "file":
-            found[f"{name} completed"] = 1 / max(1e-3, flow["completed_s"] or 2 * draft.seconds)
+            lasted = 2 * summary["run"]["duration_s"]
+            found[f"{name} completed"] = 1 / max(1e-3, flow["completed_s"] or lasted)
         else:
             rates.append(max(1e-3, flow["goodput_mbps"] or 0.0))
             if flow["kind"] == "udp":

@@ -116,9 +116,9 @@ def _receive_window(_: Pick, severity: float, __: Draft, known: Known) -> Edit:
 
 
 def _send_buffer(_: Pick, severity: float, __: Draft, known: Known) -> Edit:
-    return of_flows(
-        send_buffer_bytes=round(max(5000, known.bdp_bytes * scaled(severity, 1.2, 0.1)))
-    )
+    bytes_ = round(max(5000, known.bdp_bytes * scaled(severity, 1.2, 0.1)))
+    # A kernel is told a size only if it is not to let it grow.
+    return of_flows(send_buffer_bytes=bytes_, **{"buffer.send_factor": 0})
 
 
 def _slow_reader(_: Pick, severity: float, well: Draft, known: Known) -> Edit:

@@ -259,6 +259,13 @@ class Group:
         return len(apart) > 0 and bool((off < _SLOT_TOLERANCE_MS).mean() > 0.6)
 
     @cached_property
+    def arrivals_apart_ms(self) -> float:
+        """The median time between arrivals that do not come together."""
+        apart = np.diff(self.arrivals[0])
+        apart = apart[apart > _SLOT_MS / 4]
+        return float(np.median(apart)) if len(apart) else 0.0
+
+    @cached_property
     def loss_window(self) -> float:
         """The window that such a share of losses allows each transfer, over what the path holds.
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from airpath.fitting import application, path
+from airpath.fitting import path
 from airpath.fitting.observed import Bools, Floats, Ints, Observed
 
 BIN_MS = 200.0
@@ -304,7 +304,14 @@ class Transfer:
         least = max(_LEAST_PAUSE_MS, 3 * self.base_ms)
         if self.at_sender:
             return [one for one in self._nothing_sent if one[1] - one[0] >= least]
-        found = application.pauses_ms(self.seen, self.base_ms)
+        seen = self.seen
+        apart = np.diff(self.sent_ms)
+        highest = np.maximum.accumulate(seen.offset + seen.payload)
+        found = [
+            (float(seen.sent[index]), float(seen.sent[index + 1]))
+            for index in np.flatnonzero(apart >= least)
+            if not seen.is_again[index + 1] and seen.offset[index + 1] == highest[index]
+        ]
         return [one for one in found if one[1] - one[0] >= least and not self._was_late(*one)]
 
     @cached_property

@@ -226,11 +226,12 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
     per_batch = acks.get("per_batch") or 1.0
     batch = main.path.batch_ms
     # A radio's uplink access takes 11 to 15 ms in the median anyway.
-    least, most = (18.0, 30.0) if group.is_slotted else (4.0, 8.0)
+    usual = group.is_slotted and group.arrivals_apart_ms < 12
+    least, most = (18.0, 30.0) if usual else (4.0, 8.0)
     long = middle >= max(least, 0.2 * main.base_ms) and high >= most
     # Acknowledgements that leave here are not seen to come together; what waits for the next batch
     # waits any part of the interval, and what waits in a queue never little.
-    together = per_batch >= 2.5 if main.at_sender else low < 0.2 * high and middle < 0.8 * high
+    together = per_batch >= 2.5 if main.at_sender else low < 0.18 * high and middle < 0.8 * high
     if together and long:
         interval = batch or acks.get("batch_interval_ms") or middle
         yield Suspect(
@@ -312,7 +313,7 @@ def _standing_queue(group: Group) -> Iterator[Suspect]:
     wait = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0)
     # Managed queues of a radio hold 25 to 60 ms, and others what the path holds.
     base = group.base_ms
-    least = 1.25 * base + 25 if group.is_smooth else 1.6 * base + 40
+    least = 1.6 * base + 40 if group.is_slotted else 1.15 * base + 20
     if group.busy < 0.75 or group.seconds < 3.2 or wait < least:
         return
     yield Suspect(
