@@ -3,16 +3,13 @@
 use airpath_findings::variants::{Comparison, NotCompared, compare};
 use airpath_findings::{Budget, Question, explain};
 use airpath_scenario::{Parsed, Source};
-use airpath_sim::Stopped;
 use serde_json::{Value, json};
 
+use crate::failure::Failure;
 use crate::packets::packets;
 use crate::parsed::{described, refused, shipped};
-use crate::request::{BudgetName, Given, Progress, Request};
+use crate::request::{BudgetName, Given, Host, Progress, Request};
 use crate::tables::Streams;
-
-/// Who asked: it is told how far the work is, and stops it by returning false.
-pub type Host<'a> = &'a mut (dyn FnMut(Progress) -> bool + Send);
 
 /// What came of a request.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,32 +37,6 @@ pub fn answer(request: &str, host: Host<'_>) -> Answer {
         Err(error) => Failure::Error(format!("this is no request: {error}")).document(),
     };
     Answer { document: document.to_string(), tables: streams.bytes() }
-}
-
-/// Why there is no result.
-pub(crate) enum Failure {
-    /// The scenario cannot be run: its problems.
-    Problems(Value),
-    /// The host asked for an end.
-    Stopped,
-    /// The request asks for what there is not.
-    Error(String),
-}
-
-impl Failure {
-    fn document(self) -> Value {
-        match self {
-            Self::Problems(problems) => problems,
-            Self::Stopped => json!({ "stopped": true }),
-            Self::Error(message) => json!({ "error": message }),
-        }
-    }
-}
-
-impl From<Stopped> for Failure {
-    fn from(_: Stopped) -> Self {
-        Self::Stopped
-    }
 }
 
 fn answered(request: &Request, host: Host<'_>, streams: &mut Streams) -> Result<Value, Failure> {

@@ -10,10 +10,11 @@
 mod answer;
 #[cfg(target_family = "wasm")]
 mod exports;
+mod failure;
 mod packets;
 mod parsed;
 mod request;
 mod tables;
 
-pub use answer::{Answer, Host, answer};
-pub use request::Progress;
+pub use answer::{Answer, answer};
+pub use request::{Host, Progress};

@@ -8,8 +8,8 @@ use airpath_sim::{Passage, simulate_seen};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::answer::{Failure, Host};
-use crate::request::Progress;
+use crate::failure::Failure;
+use crate::request::{Host, Progress};
 use crate::tables::Streams;
 
 /// One packet between the ends.

@@ -75,6 +75,9 @@ pub(crate) enum BudgetName {
     Full,
 }
 
+/// Who asked: it is told how far the work is, and stops it by returning false.
+pub type Host<'a> = &'a mut (dyn FnMut(Progress) -> bool + Send);
+
 /// How far the work is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Progress {

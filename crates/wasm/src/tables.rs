@@ -4,7 +4,7 @@ use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::RecordBatch;
 use serde_json::{Value, json};
 
-use crate::answer::Failure;
+use crate::failure::Failure;
 
 /// Streams that were written so far.
 #[derive(Default)]
