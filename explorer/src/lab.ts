@@ -16,11 +16,11 @@ export class ScenarioError extends Error {
 /** Somebody asked for something else meanwhile, or for an end. */
 export class StoppedError extends Error {}
 
-/** The run would handle so many events, which is more than was allowed. */
+/** The run would handle so many events or take so long, which is more than was allowed. */
 export class ExpensiveError extends Error {
   constructor(
     readonly events: number,
-    readonly wall_ms: number,
+    readonly whole_ms: number,
   ) {
     super("the run is expensive");
   }
@@ -34,6 +34,7 @@ export interface Answered<T> {
 
 export interface Limits {
   mostEvents?: number;
+  most_ms?: number;
   duration_s?: number;
   onProgress?: (value: number) => void;
 }
@@ -118,8 +119,8 @@ export class Lab {
     } else if ("panic" in message) {
       this.#renew();
       this.#end(new Error(`The simulator failed, which is a fault of airpath's: ${message.panic}`));
-    } else if ("expensive" in message) {
-      this.#end(new ExpensiveError(message.expensive, message.wall_ms));
+    } else if ("events" in message) {
+      this.#end(new ExpensiveError(message.events, message.whole_ms));
     } else {
       const document = JSON.parse(message.document) as {
         ok?: unknown;

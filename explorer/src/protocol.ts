@@ -23,6 +23,8 @@ export interface Order {
   request: Request;
   /** A run that would handle more events stops, and says so. */
   mostEvents?: number;
+  /** A run that would take longer stops, and says so. */
+  most_ms?: number;
   /** How long it lasts in simulated time, by which its events are estimated. */
   duration_s?: number;
 }
@@ -31,7 +33,7 @@ export interface Order {
 export type Message =
   | { id: number; progress: number }
   | { id: number; document: string; tables: Uint8Array<ArrayBuffer>; wall_ms: number }
-  | { id: number; expensive: number; wall_ms: number }
+  | { id: number; events: number; whole_ms: number }
   | { id: number; panic: string };
 
 /** Something that is wrong with a scenario. */

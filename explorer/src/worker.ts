@@ -3,8 +3,9 @@
 import { engine, PanicError } from "./engine.js";
 import type { Message, Order } from "./protocol";
 
-/** Events after which a run's length can be told from what it has done. */
+/** What a run has done after which the rest can be told from it. */
 const ENOUGH_EVENTS = 100_000;
+const ENOUGH_MS = 500;
 const PROGRESS_MS = 50;
 
 let ask: ReturnType<typeof engine> | undefined;
@@ -14,15 +15,16 @@ self.onmessage = async (message: MessageEvent<WebAssembly.Module | Order>) => {
     ask = engine(message.data);
     return;
   }
-  const { id, request, mostEvents, duration_s } = message.data;
+  const { id, request, mostEvents = Infinity, most_ms = Infinity, duration_s = 0 } = message.data;
   const began = performance.now();
   let told = began;
-  let expensive: number | undefined;
+  let expensive: { events: number; whole_ms: number } | undefined;
   const progress = (kind: "run" | "runs", value: number, events: number) => {
-    if (kind === "run" && mostEvents !== undefined && duration_s && events > ENOUGH_EVENTS) {
-      const whole = value > 0 ? (events * duration_s) / value : Infinity;
-      if (whole > mostEvents) {
-        expensive = whole;
+    const took = performance.now() - began;
+    if (kind === "run" && (events > ENOUGH_EVENTS || took > ENOUGH_MS)) {
+      const times = value > 0 ? duration_s / value : Infinity;
+      if (events * times > mostEvents || took * times > most_ms) {
+        expensive = { events: events * times, whole_ms: took * times };
         return false;
       }
     }
@@ -37,7 +39,7 @@ self.onmessage = async (message: MessageEvent<WebAssembly.Module | Order>) => {
     if (!ask) throw new PanicError("the engine did not start");
     const answer = (await ask)(JSON.stringify(request), progress);
     const wall_ms = performance.now() - began;
-    if (expensive !== undefined) say({ id, expensive, wall_ms });
+    if (expensive !== undefined) say({ id, ...expensive });
     else say({ id, ...answer, wall_ms }, [answer.tables.buffer]);
   } catch (error) {
     say({ id, panic: error instanceof Error ? error.message : String(error) });

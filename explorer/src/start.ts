@@ -1,0 +1,40 @@
+// Where the page gets its engine and what it begins with: from its own server, or, in a report that
+// is one file, from what stands in that file.
+
+import type { Source } from "./lab";
+import { emptyState, fileName, type State } from "./state";
+
+/** What a page begins with where its link says nothing. */
+export interface Start {
+  shipped?: string;
+  text?: string;
+  name?: string;
+  sets?: string[];
+  seed?: number;
+}
+
+export async function start(): Promise<Start> {
+  const answer = await fetch("start.json");
+  if (!answer.ok) throw new Error(`start.json: ${answer.status}`);
+  return (await answer.json()) as Start;
+}
+
+export function stateOf(begin: Start): State {
+  const state = emptyState();
+  if (begin.text !== undefined) {
+    state.text = begin.text;
+    state.name = fileName(begin.name ?? state.name);
+  } else state.shipped = begin.shipped ?? "bufferbloat";
+  state.sets = begin.sets ?? [];
+  state.seed = begin.seed ?? null;
+  return state;
+}
+
+/** The engine from the page's server: compiled once, for all workers. */
+export function served(): Source {
+  const module = fetch("airpath.wasm").then((answer) => {
+    if (!answer.ok) throw new Error(`airpath.wasm: ${answer.status}`);
+    return WebAssembly.compileStreaming(answer);
+  });
+  return { module, start: () => new Worker("worker.js") };
+}

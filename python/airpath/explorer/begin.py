@@ -1,0 +1,80 @@
+"""What the explorer begins with: a shipped scenario, a file, or the scenario of a run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypedDict
+
+from airpath import scenario as scenarios
+from airpath.errors import InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+USUAL = "bufferbloat"
+
+
+class Begin(TypedDict, total=False):
+    """The page's first state, as ``explorer/src/start.ts`` reads it."""
+
+    shipped: str
+    """Name of a shipped scenario; otherwise there is a text."""
+    text: str
+    name: str
+    sets: list[str]
+    seed: int
+
+
+def begin(what: str | None, sets: scenarios.Sets = None) -> Begin:
+    """Return what to begin with.
+
+    Raises ``InputError`` if there is no such scenario or run, if it is faulty, or if it needs a
+    trace file: a browser reads no files.
+    """
+    given = scenarios.set_list(sets)
+    if what is None:
+        what = USUAL
+    if Path(what, "summary.json").is_file():
+        return _of_run(what, given)
+    loaded = scenarios.load(what, given)
+    _check_files(loaded.resolved_toml)
+    text, name, _ = scenarios.read(what)
+    if name in scenarios.shipped_scenarios() and text == scenarios.shipped_scenarios()[name]:
+        return {"shipped": name, "sets": given}
+    return {"text": text, "name": Path(name).name, "sets": given}
+
+
+def _of_run(directory: str, sets: list[str]) -> Begin:
+    from airpath.runs.results import Run
+
+    run = Run.open(directory)
+    text, name = run.scenario_toml, f"{Path(directory).resolve().name}.toml"
+    scenarios.parse(text, name, sets=sets)
+    _check_files(text)
+    return {"text": text, "name": name, "sets": sets, "seed": run.seeds[0]}
+
+
+def _check_files(resolved: str) -> None:
+    for file in _files(tomllib.loads(resolved)):
+        if not file.startswith(scenarios.BUILT_IN):
+            raise InputError(
+                f"the scenario needs the file {file}, and the explorer, a page in a browser, "
+                "reads no files; `airpath run` does"
+            )
+
+
+def _files(value: Any) -> Iterator[str]:
+    """Values of the keys that name a trace file."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == "file" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _files(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _files(inner)
