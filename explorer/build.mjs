@@ -35,7 +35,7 @@ const results = [
   await build({ ...common, entryPoints: ["src/worker.ts"], format: "iife" }),
 ];
 copyFileSync(join(here, "src/index.html"), join(out, "index.html"));
-copyFileSync(engine, join(out, "airpath.wasm"));
+writeFileSync(join(out, "airpath.wasm"), stripped(readFileSync(engine)));
 const packages = bundled(results.flatMap((result) => Object.keys(result.metafile.inputs)));
 writeFileSync(join(out, "LICENCES.txt"), packages.map(terms).join("\n"));
 
@@ -47,6 +47,23 @@ const compressed = first.reduce((sum, [, bytes]) => sum + gzipSync(bytes, { leve
 console.log(`explorer: ${whole} bytes, of which the first load is ${compressed} compressed; ${packages.length} packages`);
 if (whole > MOST_BYTES) throw new Error(`the assets may have ${MOST_BYTES} bytes`);
 if (compressed > MOST_COMPRESSED) throw new Error(`the first load may have ${MOST_COMPRESSED} bytes`);
+
+/** The engine without its custom sections: names of functions, which no browser needs. */
+function stripped(bytes) {
+  const kept = [bytes.subarray(0, 8)];
+  for (let at = 8; at < bytes.length; ) {
+    const begin = at++;
+    let length = 0;
+    for (let shift = 0, more = true; more; shift += 7) {
+      const byte = bytes[at++];
+      length += (byte & 127) * 2 ** shift;
+      more = byte > 127;
+    }
+    at += length;
+    if (bytes[begin] !== 0) kept.push(bytes.subarray(begin, at));
+  }
+  return Buffer.concat(kept);
+}
 
 /** The packages that files of the bundles come from. */
 function bundled(inputs) {
