@@ -23,9 +23,11 @@
 # make hostile        runs hostile programs inside an emulation, as a table (root)
 # make cluster        runs a campaign on Dask and on a Slurm of this one node, and kills what runs it (root)
 # make which-cc       runs the campaign which-cc and writes its page
+# make explorer       builds what `airpath explore` serves; needs Node and a target of Rust
+# make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart bless clean findings fit
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer wasm-parity bless clean findings fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -192,6 +194,13 @@ cluster: build
 which-cc: build
 	$(VENV)/airpath sweep which-cc --out runs/which-cc --resume
 	$(VENV)/python tools/pages/which_cc.py runs/which-cc
+
+explorer:
+	@tools/setup explorer
+
+# Exit code 1: a table differs, or Node is missing.
+wasm-parity: explorer
+	cargo test --quiet --release -p airpath-wasm --test parity -- --include-ignored --nocapture
 
 hystart: build
 	PYTHONPATH=tests $(VENV)/python -m hystart

@@ -13,6 +13,8 @@ const FRONT = new Set([
   "duration_s", "seed", "initial_window_segments", "max_transmissions", "target_ms", "interval_ms",
 ]);
 const STEPS = 200;
+/** With more sections, those of flows are closed at first. */
+const MOST_OPEN = 12;
 
 interface Control {
   key: Key;
@@ -72,7 +74,8 @@ export class Controls {
       h("summary", {}, section.title),
       section.help ? h("p", { class: "help" }, section.help) : null);
     const given = section.keys.some((key) => key.given && key.name !== "seed");
-    details.open = open.has(id) || (open.size === 0 && given);
+    const few = this.#sections.length < MOST_OPEN && section.id.startsWith("flow");
+    details.open = open.has(id) || (open.size === 0 && (given || few));
     let filled = false;
     const put = () => {
       if (filled || !details.open) return;
@@ -144,7 +147,7 @@ export class Controls {
     }
     show(key.value);
     this.#controls.set(key.path, { key, show, said });
-    return h("div", { class: `control ${key.kind}` }, label, ...parts, help, said);
+    return h("div", { class: `control of-${key.kind}` }, label, ...parts, help, said);
   }
 }
 

@@ -45,6 +45,9 @@ export interface Section {
   keys: Key[];
 }
 
+/** Parts of a scenario in the order in which they are shown; others follow. */
+const ORDER = ["path", "radio", "proxy", "flow", "run"];
+
 /** Steps from the root of a document to a value in it. */
 type Path = (string | number)[];
 
@@ -61,7 +64,9 @@ export class Keys {
       return section;
     };
     const { values } = parsed;
-    for (const [name, value] of Object.entries(values)) {
+    const order = (name: string) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+    const parts = Object.entries(values).sort(([one], [other]) => order(one) - order(other));
+    for (const [name, value] of parts) {
       if (name === "path") {
         for (const [direction, stages] of Object.entries(table(value))) {
           list(stages).forEach((stage, index) => {
@@ -193,10 +198,12 @@ export class Keys {
       word,
       min: main.minimum ?? main.exclusiveMinimum ?? null,
       max: main.maximum ?? null,
-      given: at(parsed.given, path) !== undefined || name === "seed",
+      given: !NAMES.has(name) && (at(parsed.given, path) !== undefined || name === "seed"),
     });
   }
 }
+
+const NAMES = new Set(["id", "name"]);
 
 /** `flow.0.rto.min_ms` is `rto.min_ms` in its section. */
 function nameWithin(path: Path): string {
