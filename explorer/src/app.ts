@@ -57,6 +57,8 @@ export class App {
   #flow: string | null = null;
   #radio = RADIO_FIGURES[0]![0];
   #saved: ReturnType<typeof setTimeout> | undefined;
+  /** What is wrong with the scenario now. */
+  #wrong: Problem[] = [];
 
   constructor(source: Source) {
     this.#lab = new Lab(source);
@@ -376,6 +378,7 @@ export class App {
   /** What is wrong, at the control or in the text that it is about. */
   #problems(problems: Problem[], text: string): void {
     this.#controls.complain(complaints(problems));
+    this.#wrong = problems;
     this.#editor?.mark(problems);
     const inText = problems.some((one) => one.line !== null);
     const go = (one: Problem) => () => void this.#open(true).then(() => this.#editor?.go(one.line ?? 1, one.column ?? 1));
@@ -399,6 +402,7 @@ export class App {
       clearTimeout(typed);
       typed = setTimeout(() => this.#edited(text), 300);
     });
+    this.#editor.mark(this.#wrong);
   }
 
   #edited(text: string): void {

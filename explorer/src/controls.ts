@@ -12,6 +12,8 @@ const FRONT = new Set([
   "delay_ms", "jitter_ms", "sinr_db", "scheduler", "bandwidth_mhz", "buffer_bytes", "period_ms",
   "duration_s", "seed", "initial_window_segments", "max_transmissions", "target_ms", "interval_ms",
 ]);
+/** What of the radio there is several times. */
+const GROUP = /^radio\.(ue|neighbour)\.\d+/;
 const STEPS = 200;
 /** With more sections, those of flows are closed at first. */
 const MOST_OPEN = 12;
@@ -44,7 +46,7 @@ export class Controls {
     const focused = document.activeElement?.id;
     this.#shape = shape;
     this.#controls.clear();
-    fill(this.place, ...sections.map((section) => this.#section(section, open)));
+    fill(this.place, ...this.#grouped(sections, open));
     if (focused) document.getElementById(focused)?.focus();
   }
 
@@ -53,7 +55,11 @@ export class Controls {
     const found = this.#sections.find((one) => one.id === id || one.id.startsWith(`${id}.`));
     const element = found && (document.getElementById(`section-${found.id}`) as HTMLDetailsElement | null);
     if (!element) return;
-    element.open = true;
+    for (let outer: HTMLElement | null = element; outer; outer = outer.parentElement) {
+      if (outer instanceof HTMLDetailsElement) outer.open = true;
+    }
+    // What it holds is put there when it opens, by an event that comes later.
+    element.dispatchEvent(new Event("toggle"));
     element.scrollIntoView({ block: "nearest" });
     element.querySelector<HTMLElement>("input, select")?.focus();
   }
@@ -66,7 +72,32 @@ export class Controls {
     }
   }
 
-  #section(section: Section, open: Set<string>): HTMLElement {
+  /** Sections, those of one UE together. */
+  #grouped(sections: Section[], open: Set<string>): HTMLElement[] {
+    const shown: HTMLElement[] = [];
+    const groups = new Map<string, HTMLDetailsElement>();
+    for (const section of sections) {
+      const of = GROUP.exec(section.id)?.[0];
+      const inner = of !== undefined && of !== section.id;
+      const [group, title] = inner ? section.title.split(": ") : [section.title, section.title];
+      const element = this.#section({ ...section, title: inner ? title! : of ? "itself" : title! }, open);
+      if (of === undefined) {
+        shown.push(element);
+        continue;
+      }
+      let outer = groups.get(of);
+      if (!outer) {
+        outer = h("details", { id: `group-${of}`, class: "group" }, h("summary", {}, group!));
+        groups.set(of, outer);
+        shown.push(outer);
+      }
+      outer.append(element);
+      if (open.has(outer.id) || (open.size === 0 && element.open)) outer.open = true;
+    }
+    return shown;
+  }
+
+  #section(section: Section, open: Set<string>): HTMLDetailsElement {
     const front = section.keys.filter((key) => key.given || FRONT.has(key.name));
     const rest = section.keys.filter((key) => !front.includes(key));
     const id = `section-${section.id}`;

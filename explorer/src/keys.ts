@@ -58,7 +58,7 @@ export class Keys {
   sections(parsed: Parsed): Section[] {
     const sections: Section[] = [];
     const into = (path: Path, title: string) => {
-      const help = this.at(path.slice(), parsed.values)?.description ?? "";
+      const help = this.at(path.slice(), parsed.values)?.description?.replaceAll("`", "") ?? "";
       const section = { id: path.join("."), title, help, keys: [] };
       sections.push(section);
       return section;
@@ -192,7 +192,7 @@ export class Keys {
       path: path.join("."),
       name: nameWithin(path),
       value,
-      help: schema.description ?? "",
+      help: (schema.description ?? "").replaceAll("`", ""),
       kind,
       choices: main.enum ?? [],
       word,

@@ -167,13 +167,13 @@ def test_a_finding_is_tried_and_the_link_restores_it(page: Page) -> None:
 
 def test_a_wrong_scenario_shows_its_error_at_its_line(page: Page) -> None:
     page.open()
-    text = (
-        '[[path.up]]\nstage = "delay"\ndelay_ms = 10\n\n[[flow]]\nkind = "bulk"\nwindw_bytes = 3\n'
-    )
+    text = '[[path.up]]\nstage = "delay"\ndelay_ms = 10\n\n[[flow]]\nkind = "bulk"\nwindw_bytes = 30000\n'
     page.open(f"#text={quote(text)}&name=mine.toml", done="cannot be run")
     assert "line 7, column 1" in page.text("#problems")
     assert "did you mean `window_bytes`?" in page.text("#problems")
-    page.until("document.querySelector('.cm-lintRange-error')?.textContent === 'windw_bytes = 3'")
+    page.until(
+        "document.querySelector('.cm-lintRange-error')?.textContent === 'windw_bytes = 30000'"
+    )
     page.click("#problems .place")
     page.until("document.activeElement?.closest('.cm-editor')")
     # It is repaired in the editor: the cursor stands at the wrong key.
