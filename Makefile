@@ -102,6 +102,7 @@ bench: build
 	$(VENV)/python benches/findings.py
 	$(VENV)/python benches/capture.py
 	$(VENV)/python benches/campaign.py
+	-PYTHONPATH=tests:tests/python $(VENV)/python benches/explorer.py
 
 instructions: build
 	@tools/setup package valgrind

@@ -2,13 +2,22 @@
 
 import { autocompletion, completionKeymap, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { StreamLanguage, defaultHighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
 import { toml } from "@codemirror/legacy-modes/mode/toml";
 import { forceLinting, lintGutter, linter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
 import { EditorState } from "@codemirror/state";
+import { tags } from "@lezer/highlight";
 import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { Keys, type Schema } from "./keys";
 import type { Problem, Table, Value } from "./protocol";
+
+/** The page's colours, which follow its scheme. */
+const STYLE = HighlightStyle.define([
+  { tag: tags.comment, color: "var(--muted)" },
+  { tag: tags.string, color: "var(--c1)" },
+  { tag: [tags.number, tags.bool, tags.atom], color: "var(--good)" },
+  { tag: [tags.propertyName, tags.definition(tags.variableName)], color: "var(--accent)" },
+]);
 
 export class Editor {
   readonly #view: EditorView;
@@ -26,7 +35,7 @@ export class Editor {
           drawSelection(),
           highlightActiveLine(),
           StreamLanguage.define(toml),
-          syntaxHighlighting(defaultHighlightStyle),
+          syntaxHighlighting(STYLE),
           lintGutter(),
           linter(null),
           autocompletion({ override: [(context) => complete(context, keys)] }),
@@ -40,6 +49,8 @@ export class Editor {
         ],
       }),
     });
+    // What can be scrolled can be reached by keyboard.
+    this.#view.scrollDOM.tabIndex = 0;
   }
 
   get text(): string {

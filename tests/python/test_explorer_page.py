@@ -20,6 +20,7 @@ pytestmark = [
     pytest.mark.skipif(chromium.PROGRAM is None, reason="install the package chromium to see it"),
 ]
 
+ROOT = Path(__file__).parents[2]
 QUEUE = "path.down.0.queue_packets"
 SECONDS = 60.0
 
@@ -167,7 +168,8 @@ def test_a_finding_is_tried_and_the_link_restores_it(page: Page) -> None:
 
 def test_a_wrong_scenario_shows_its_error_at_its_line(page: Page) -> None:
     page.open()
-    text = '[[path.up]]\nstage = "delay"\ndelay_ms = 10\n\n[[flow]]\nkind = "bulk"\nwindw_bytes = 30000\n'
+    path = '[[path.up]]\nstage = "delay"\ndelay_ms = 10\n\n'
+    text = f'{path}[[flow]]\nkind = "bulk"\nwindw_bytes = 30000\n'
     page.open(f"#text={quote(text)}&name=mine.toml", done="cannot be run")
     assert "line 7, column 1" in page.text("#problems")
     assert "did you mean `window_bytes`?" in page.text("#problems")
@@ -276,3 +278,39 @@ def test_a_panic_is_said_and_the_worker_begins_again(page: Page) -> None:
     page.type(box(QUEUE), "20")
     page.until_rtt(100, 200)
     page.clean()
+
+
+AXE = ROOT / "explorer/node_modules/axe-core/axe.min.js"
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: tools/setup explorer")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(page: Page, scheme: str) -> None:
+    scheming = {"name": "prefers-color-scheme", "value": scheme}
+    page.tab.call("Emulation.setEmulatedMedia", features=[scheming])
+    page.open("#scenario=bufferbloat&set=path.down.0.rate_mbps%3D-1", done="cannot be run")
+    problems = _axe(page)
+    page.open("#scenario=bufferbloat&tried=path.down.0.aqm%3D%22codel%22")
+    page.until("document.querySelector('#differences tbody tr')")
+    page.click("#run-packets")
+    page.until("document.getElementById('packets-said')")
+    page.click("#explain")
+    page.until("document.querySelector('#findings .findings')")
+    page.tab.evaluate("document.getElementById('text-panel').open = true")
+    page.until("document.querySelector('.cm-content')")
+    assert problems + _axe(page) == []
+
+
+def _axe(page: Page) -> list[str]:
+    page.tab.evaluate(AXE.read_text(encoding="utf-8") + "; true")
+    answer = page.tab.call(
+        "Runtime.evaluate",
+        expression="axe.run().then((found) => found.violations"
+        ".filter((one) => ['serious', 'critical'].includes(one.impact))"
+        ".map((one) => `${one.id}: ${one.nodes.map((node) => node.html).slice(0, 3).join(' ')}`))",
+        awaitPromise=True,
+        returnByValue=True,
+    )
+    assert "exceptionDetails" not in answer, answer
+    found: list[str] = answer["result"]["value"]
+    return found
