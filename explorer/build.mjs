@@ -31,7 +31,7 @@ const common = {
   logLevel: "warning",
 };
 const results = [
-  await build({ ...common, entryPoints: ["src/main.ts", "src/style.css"], splitting: true, chunkNames: "[name]-[hash]" }),
+  await build({ ...common, entryPoints: ["src/main.ts", "src/editor.ts", "src/style.css"] }),
   await build({ ...common, entryPoints: ["src/worker.ts"], format: "iife" }),
 ];
 copyFileSync(join(here, "src/index.html"), join(out, "index.html"));

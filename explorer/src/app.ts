@@ -25,6 +25,8 @@ const PATIENCE_MS = 250;
 /** Changes that follow each other sooner are one change: the shadow stays what was there before. */
 const ONE_CHANGE_MS = 1500;
 const COMPARED_SEEDS = 3;
+/** A file of its own: it is larger than the rest of the page, and not always wanted. */
+const EDITOR = "./editor.js";
 const MOST_PACKETS = 2000;
 
 interface Shown {
@@ -60,7 +62,11 @@ export class App {
   /** What is wrong with the scenario now. */
   #wrong: Problem[] = [];
 
-  constructor(source: Source) {
+  /** `linked`: the page's address holds its state. */
+  constructor(
+    source: Source,
+    readonly linked: boolean,
+  ) {
     this.#lab = new Lab(source);
     this.#side = new Lab(source);
     this.#pool = new Pool(source);
@@ -108,7 +114,7 @@ export class App {
       if (!name) byId<HTMLDetailsElement>("text-panel").open = true;
       this.#restore();
     });
-    addEventListener("hashchange", () => {
+    if (this.linked) addEventListener("hashchange", () => {
       const state = fromFragment(location.hash);
       if (!state || toFragment(state) === toFragment(this.#state)) return;
       this.#state = state;
@@ -394,8 +400,8 @@ export class App {
   async #open(force = false): Promise<void> {
     const panel = byId<HTMLDetailsElement>("text-panel");
     if (force) panel.open = true;
-    if (!panel.open || this.#editor) return;
-    const { Editor } = await import("./editor");
+    if (!panel.open || panel.hidden || this.#editor) return;
+    const { Editor } = (await import(EDITOR)) as typeof import("./editor");
     if (this.#editor) return;
     let typed: ReturnType<typeof setTimeout> | undefined;
     this.#editor = new Editor(byId("editor"), this.#text(), this.#keys, (text) => {
@@ -564,6 +570,7 @@ export class App {
   // --- Links and downloads
 
   #save(): void {
+    if (!this.linked) return;
     clearTimeout(this.#saved);
     this.#saved = setTimeout(() => history.replaceState(null, "", toFragment(this.#state)), 200);
   }

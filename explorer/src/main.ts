@@ -2,14 +2,19 @@
 
 import { App } from "./app";
 import { byId } from "./dom";
-import { served, start, stateOf } from "./start";
+import { inlined, inside, served, start, stateOf } from "./start";
 import { fromFragment } from "./state";
 
 async function main(): Promise<void> {
-  const source = served();
-  const app = new App(source);
+  const own = inside();
+  if (own) {
+    // A report: its text is given, and its address is the report's.
+    for (const id of ["share", "text-panel"]) byId(id).hidden = true;
+    await new App(inlined(own), false).begin(stateOf(own.start), false);
+    return;
+  }
   const linked = fromFragment(location.hash);
-  await app.begin(linked ?? stateOf(await start()), linked !== null);
+  await new App(served(), true).begin(linked ?? stateOf(await start()), linked !== null);
 }
 
 main().catch((error: unknown) => {

@@ -13,6 +13,30 @@ export interface Start {
   seed?: number;
 }
 
+/** What a report that runs again has inside. */
+interface Inside {
+  start: Start;
+  /** The engine, gzip in base64. */
+  engine: string;
+  /** The worker's script. */
+  worker: string;
+}
+
+/** What is inside the page; null where it comes from a server. */
+export function inside(): Inside | null {
+  const element = document.getElementById("inside");
+  return element ? (JSON.parse(element.textContent ?? "") as Inside) : null;
+}
+
+/** The engine from the page itself. */
+export function inlined({ engine, worker }: Inside): Source {
+  const script = URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
+  const packed = Uint8Array.from(atob(engine), (char) => char.charCodeAt(0));
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const module = new Response(unpacked).arrayBuffer().then((bytes) => WebAssembly.compile(bytes));
+  return { module, start: () => new Worker(script) };
+}
+
 export async function start(): Promise<Start> {
   const answer = await fetch("start.json");
   if (!answer.ok) throw new Error(`start.json: ${answer.status}`);

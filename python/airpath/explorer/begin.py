@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from airpath import scenario as scenarios
 from airpath.errors import InputError
@@ -14,6 +14,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+if TYPE_CHECKING:
+    from airpath.runs.results import Run
 
 USUAL = "bufferbloat"
 
@@ -52,10 +55,17 @@ def _of_run(directory: str, sets: list[str]) -> Begin:
     from airpath.runs.results import Run
 
     run = Run.open(directory)
-    text, name = run.scenario_toml, f"{Path(directory).resolve().name}.toml"
-    scenarios.parse(text, name, sets=sets)
+    begun = begin_run(run)
+    scenarios.parse(begun["text"], begun["name"], sets=sets)
+    return {**begun, "sets": sets}
+
+
+def begin_run(run: Run) -> Begin:
+    """Return the scenario and first seed of a run. Raises ``InputError`` if it needs a file."""
+    text = run.scenario_toml
     _check_files(text)
-    return {"text": text, "name": name, "sets": sets, "seed": run.seeds[0]}
+    name = run.directory.resolve().name if run.directory else run.id
+    return {"text": text, "name": f"{name}.toml", "sets": [], "seed": run.seeds[0]}
 
 
 def _check_files(resolved: str) -> None:

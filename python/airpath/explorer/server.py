@@ -40,13 +40,14 @@ def served(begin: Begin, port: int = 0, assets: Path = ASSETS) -> Iterator[str]:
 
     Raises ``AirpathError`` if the explorer is not built, or the port is not to be had.
     """
-    files = _files(assets)
+    files = files_of(assets)
     server = _Server(Address(LOOPBACK, port), begin, files)
     with server.running("explorer") as there:
         yield f"{there.url}{server.token}/"
 
 
-def _files(assets: Path) -> dict[str, Path]:
+def files_of(assets: Path) -> dict[str, Path]:
+    """Return the explorer's files by name; raises ``AirpathError`` if it is not built."""
     found = {file.name: file for file in assets.glob("*") if file.suffix in KINDS}
     if not {"index.html", "airpath.wasm"} <= found.keys():
         raise AirpathError(
