@@ -156,6 +156,9 @@ export class App {
     byId<HTMLDetailsElement>("text-panel").addEventListener("toggle", () => void this.#open());
     byId("run-sweep").addEventListener("click", () => void this.#sweep());
     byId("run-packets").addEventListener("click", () => void this.#packets());
+    for (const button of document.querySelectorAll<HTMLElement>(".packets-step")) {
+      button.addEventListener("click", () => void this.#step(button.dataset["step"] ?? ""));
+    }
   }
 
   /** A control has set a key. */
@@ -540,9 +543,20 @@ export class App {
     }
   }
 
+  /** Show the packets of another time: before, after, half or twice as long. */
+  #step(step: string): Promise<void> {
+    const [from, lasts] = [byId<HTMLInputElement>("packets-from"), byId<HTMLInputElement>("packets-ms")];
+    const [begin, ms] = [Number(from.value) || 0, Math.max(0.1, Number(lasts.value) || 200)];
+    const part = { earlier: -0.5, later: 0.5, closer: 0.25, wider: -0.5 }[step] ?? 0;
+    const factor = { closer: 0.5, wider: 2 }[step] ?? 1;
+    from.value = String(Number(Math.max(0, begin + (part * ms) / 1000).toFixed(6)));
+    lasts.value = String(Number((ms * factor).toPrecision(4)));
+    return this.#packets();
+  }
+
   async #packets(): Promise<void> {
     const from_s = Math.max(0, Number(byId<HTMLInputElement>("packets-from").value) || 0);
-    const lasts = Math.max(1, Number(byId<HTMLInputElement>("packets-ms").value) || 200) / 1000;
+    const lasts = Math.max(0.1, Number(byId<HTMLInputElement>("packets-ms").value) || 200) / 1000;
     const place = byId("packets");
     await this.#beside(place, "Following the packets", async (onProgress) => {
       const to_s = from_s + lasts;
