@@ -14,6 +14,7 @@ import { drawPath } from "./path";
 import { Pool } from "./pool";
 import type { Explanation, Finding, Given, Packets, Parsed, Problem, Row, Run, Shipped, Summary } from "./protocol";
 import { charts, csv, figures, RADIO_FIGURES, tablesOf, type Chart, type Tables } from "./series";
+import { studies, type Studies } from "./start";
 import { fromFragment, keyOf, toFragment, withSet, type State } from "./state";
 import { showSweep, values } from "./sweep";
 
@@ -24,6 +25,8 @@ const MOST_MS = 15_000;
 const PATIENCE_MS = 250;
 /** Changes that follow each other sooner are one change: the shadow stays what was there before. */
 const ONE_CHANGE_MS = 1500;
+/** Before the id of a study's figure, where a shipped scenario has its name. */
+const FIGURE = "figure:";
 const COMPARED_SEEDS = 3;
 /** A file of its own: it is larger than the rest of the page, and not always wanted. */
 const EDITOR = "./editor.js";
@@ -39,6 +42,7 @@ interface Shown {
 export class App {
   #state!: State;
   #shipped: Shipped[] = [];
+  #studies: Studies = { texts: {}, figures: [] };
   #keys!: Keys;
   #sections: Section[] = [];
   readonly #lab: Lab;
@@ -89,8 +93,16 @@ export class App {
     this.#shipped = shipped.ok;
     this.#keys = new Keys(schema.ok);
     const list = byId("scenario");
-    fill(list, ...this.#shipped.map(({ name, title }) => h("option", { value: name }, `${name}: ${title}`)),
-      h("option", { value: "" }, "A text of your own"));
+    fill(list, h("option", { value: "" }, "A text of your own"),
+      h("optgroup", { label: "Shipped scenarios" },
+        ...this.#shipped.map(({ name, title }) => h("option", { value: name }, `${name}: ${title}`))));
+    void studies().then((found) => {
+      this.#studies = found;
+      const option = (id: string) => h("option", { value: `${FIGURE}${id}` }, id);
+      if (found.figures.length > 0)
+        list.append(h("optgroup", { label: "Figures of published studies" }, ...found.figures.map(({ id }) => option(id))));
+      this.#showChoice();
+    });
     if (state.shipped !== null && !this.#known(state.shipped)) {
       this.#say(`There is no shipped scenario ${state.shipped}; this is bufferbloat.`);
       state.shipped = "bufferbloat";
@@ -107,9 +119,13 @@ export class App {
     const choice = byId<HTMLSelectElement>("scenario");
     choice.addEventListener("change", () => {
       const name = choice.value;
-      if (name) this.#state = { ...this.#state, shipped: name, text: null };
+      const figure = this.#studies.figures.find(({ id }) => `${FIGURE}${id}` === name);
+      const given = { sets: [], tried: [], zoom: null, seed: null, sweep: null };
+      if (figure) {
+        const text = this.#studies.texts[figure.file] ?? "";
+        this.#state = { ...this.#state, ...given, shipped: null, text, name: figure.file, sets: figure.sets };
+      } else if (name) this.#state = { ...this.#state, ...given, shipped: name, text: null };
       else this.#state = { ...this.#state, shipped: null, text: this.#text(), name: "scenario.toml" };
-      Object.assign(this.#state, name ? { sets: [], tried: [], zoom: null, seed: null, sweep: null } : {});
       this.#shown = this.#shadow = undefined;
       if (!name) byId<HTMLDetailsElement>("text-panel").open = true;
       this.#restore();
@@ -185,8 +201,8 @@ export class App {
 
   /** Show a state as a whole. */
   #restore(): void {
-    const { shipped, seeds, tried } = this.#state;
-    byId<HTMLSelectElement>("scenario").value = shipped ?? "";
+    const { seeds, tried } = this.#state;
+    this.#showChoice();
     byId<HTMLInputElement>("seeds").value = String(seeds);
     fill(byId("trying"));
     fill(byId("sweep-chart"));
@@ -371,6 +387,15 @@ export class App {
     const { zoom } = this.#state;
     byId("whole").hidden = zoom === null;
     if (zoom) byId<HTMLInputElement>("packets-from").value = zoom[0].toFixed(3);
+  }
+
+  /** Which scenario it is: shipped, a study's, or a text. */
+  #showChoice(): void {
+    const { shipped, text, sets } = this.#state;
+    const same = this.#studies.figures.find(
+      (one) => text === this.#studies.texts[one.file] && one.sets.every((set, at) => set === sets[at]),
+    );
+    byId<HTMLSelectElement>("scenario").value = shipped ?? (same ? `${FIGURE}${same.id}` : "");
   }
 
   #showChanges(): void {

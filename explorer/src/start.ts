@@ -43,6 +43,20 @@ export async function start(): Promise<Start> {
   return (await answer.json()) as Start;
 }
 
+/** Figures of published studies: each a text and what it sets. */
+export interface Studies {
+  texts: Record<string, string>;
+  figures: { id: string; how: string; file: string; sets: string[] }[];
+}
+
+/** The figures that the server has; none where there is no server. */
+export async function studies(): Promise<Studies> {
+  const none: Studies = { texts: {}, figures: [] };
+  if (inside()) return none;
+  const answer = await fetch("studies.json");
+  return answer.ok ? ((await answer.json()) as Studies) : none;
+}
+
 export function stateOf(begin: Start): State {
   const state = emptyState();
   if (begin.text !== undefined) {

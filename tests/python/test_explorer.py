@@ -165,3 +165,14 @@ def test_the_command_prints_where_it_is_and_ends_by_ctrl_c(tmp_path: Path) -> No
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=PATIENCE_S)
     assert (running.returncode, said.decode().splitlines()[-1]) == (0, "ended")
+
+
+def test_figures_of_studies_are_scenarios(url: str) -> None:
+    code, _, body = _ask(url, f"{urlsplit(url).path}studies.json")
+    found = json.loads(body)
+    assert code == 200
+    assert {figure["file"] for figure in found["figures"]} == found["texts"].keys()
+    ids = [figure["id"] for figure in found["figures"]]
+    assert len(ids) == len({*ids}) > 20
+    for figure in found["figures"][::10]:
+        airpath.scenario.parse(found["texts"][figure["file"]], figure["file"], sets=figure["sets"])

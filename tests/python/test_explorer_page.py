@@ -264,6 +264,20 @@ def test_packets_seeds_and_a_sweep(page: Page) -> None:
     page.clean()
 
 
+def test_a_figure_of_a_study_is_opened(page: Page) -> None:
+    page.open()
+    page.until("document.querySelector('option[value^=\"figure:3g-latency/\"]')")
+    figure = "document.querySelector('option[value^=\"figure:3g-latency/\"]').value"
+    page.choose("#scenario", page.tab.evaluate(figure))
+    page.until("!document.getElementById('title').textContent.startsWith('A deep queue')")
+    page.until("document.getElementById('status').textContent.includes('simulated in')")
+    assert page.tab.evaluate("document.getElementById('scenario').value").startswith("figure:")
+    page.until("location.hash.startsWith('#text=')")
+    page.open(urlsplit(page.tab.evaluate("location.href")).fragment.join(["#", ""]))
+    page.until("document.getElementById('scenario').value.startsWith('figure:')")
+    page.clean()
+
+
 def test_a_panic_is_said_and_the_worker_begins_again(page: Page) -> None:
     """No scenario is known that makes it panic: what no worker can read ends it in the same way."""
     page.open()

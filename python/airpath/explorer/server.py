@@ -88,6 +88,11 @@ class _Handler(Handler):
         name = rest[0] or "index.html"
         if name == "start.json":
             return self.send(HTTPStatus.OK, "application/json", self.server.begin)
+        if name == "studies.json":
+            from airpath.explorer.studies import studies
+
+            body = json.dumps(studies()).encode()
+            return self.send(HTTPStatus.OK, "application/json", body)
         file = self.server.files.get(name)
         if file is None:
             return self.say(HTTPStatus.NOT_FOUND, f"there is no {name[:80]!r}\n")
