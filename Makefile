@@ -24,10 +24,11 @@
 # make cluster        runs a campaign on Dask and on a Slurm of this one node, and kills what runs it (root)
 # make which-cc       runs the campaign which-cc and writes its page
 # make explorer       builds what `airpath explore` serves; needs Node and a target of Rust
+# make docs           the documentation as a site, with search and live figures
 # make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer wasm-parity bless clean findings fit
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity bless clean findings fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -198,6 +199,11 @@ which-cc: build
 
 explorer:
 	@tools/setup explorer
+
+# Exit code 1: a link leads nowhere. Figures are live where `make explorer` has been.
+docs: build
+	$(VENV)/python tools/pages/website.py target/site
+	@echo 'The site is target/site: python3 -m http.server --directory target/site'
 
 # Exit code 1: a table differs, or Node is missing.
 wasm-parity: explorer

@@ -15,7 +15,7 @@ import { Pool } from "./pool";
 import type { Explanation, Finding, Given, Packets, Parsed, Problem, Row, Run, Shipped, Summary } from "./protocol";
 import { charts, csv, figures, RADIO_FIGURES, tablesOf, type Chart, type Tables } from "./series";
 import { studies, type Studies } from "./start";
-import { fromFragment, keyOf, toFragment, withSet, type State } from "./state";
+import { fromFragment, keyOf, toFragment, withSet, type Figure, type State } from "./state";
 import { showSweep, values } from "./sweep";
 
 /** A run that would take more than these asks first. */
@@ -70,6 +70,7 @@ export class App {
   constructor(
     source: Source,
     readonly linked: boolean,
+    readonly figure: Figure | null = null,
   ) {
     this.#lab = new Lab(source);
     this.#side = new Lab(source);
@@ -96,7 +97,7 @@ export class App {
     fill(list, h("option", { value: "" }, "A text of your own"),
       h("optgroup", { label: "Shipped scenarios" },
         ...this.#shipped.map(({ name, title }) => h("option", { value: name }, `${name}: ${title}`))));
-    void studies().then((found) => {
+    if (!this.figure) void studies().then((found) => {
       this.#studies = found;
       const option = (id: string) => h("option", { value: `${FIGURE}${id}` }, id);
       if (found.figures.length > 0)
@@ -340,7 +341,7 @@ export class App {
     byId("title").textContent = parsed.title || parsed.name;
     drawPath(byId("path"), parsed, (id) => this.#controls.reveal(id));
     this.#sections = this.#keys.sections(parsed);
-    this.#controls.show(this.#sections);
+    this.#controls.show(this.figure ? only(this.#sections, this.figure.keys) : this.#sections);
     const senders = parsed.flows.filter((flow) => flow.congestion !== null);
     if (!senders.some((flow) => flow.id === this.#flow)) this.#flow = senders[0]?.id ?? null;
     const list = byId<HTMLSelectElement>("flow");
@@ -369,7 +370,8 @@ export class App {
   }
 
   #chartsOf(shown: Shown): Chart[] {
-    return charts(shown.tables, shown.parsed, this.#flow, this.#radio);
+    const all = charts(shown.tables, shown.parsed, this.#flow, this.#radio);
+    return this.figure ? all.filter((chart) => chart.id === this.figure?.chart) : all;
   }
 
   #showFigures(shown: Shown, shadow: Shown | undefined): void {
@@ -647,6 +649,12 @@ export class App {
   #say(text: string): void {
     byId("status").textContent = text;
   }
+}
+
+/** These keys alone, in one section. */
+function only(sections: Section[], paths: string[]): Section[] {
+  const keys = sections.flatMap((section) => section.keys).filter((key) => paths.includes(key.path));
+  return [{ id: "figure", title: "Change it", help: "", keys: keys.map((key) => ({ ...key, given: true })) }];
 }
 
 function bandsOf(all: Chart[][]): Map<string, Band[]> {

@@ -3,7 +3,7 @@
 import { App } from "./app";
 import { byId } from "./dom";
 import { inlined, inside, served, start, stateOf } from "./start";
-import { fromFragment } from "./state";
+import { figureOf, fromFragment } from "./state";
 
 async function main(): Promise<void> {
   const own = inside();
@@ -14,6 +14,11 @@ async function main(): Promise<void> {
     return;
   }
   const linked = fromFragment(location.hash);
+  const figure = figureOf(location.hash);
+  if (linked && figure) {
+    document.body.classList.add("figure");
+    return new App(served(), false, figure).begin(linked, true);
+  }
   await new App(served(), true).begin(linked ?? stateOf(await start()), linked !== null);
 }
 

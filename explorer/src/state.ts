@@ -80,6 +80,19 @@ export function fromFragment(fragment: string): State | null {
   return state;
 }
 
+/** A figure in a page of text: some keys and one chart of a scenario, and nothing else. */
+export interface Figure {
+  keys: string[];
+  chart: string;
+}
+
+/** The figure that a fragment asks for. */
+export function figureOf(fragment: string): Figure | null {
+  const said = new URLSearchParams(fragment.replace(/^#/, ""));
+  const chart = said.get("chart");
+  return chart === null ? null : { keys: said.getAll("key").slice(0, MOST_SETS), chart };
+}
+
 /** A name that is a file's and no path. */
 export function fileName(text: string): string {
   const last = text.split(/[/\\]/).pop() ?? "";
