@@ -63,6 +63,8 @@ export class App {
   #flow: string | null = null;
   #radio = RADIO_FIGURES[0]![0];
   #saved: ReturnType<typeof setTimeout> | undefined;
+  /** The keys that can be swept, as the list has them. */
+  #offered = "";
   /** What is wrong with the scenario now. */
   #wrong: Problem[] = [];
 
@@ -215,8 +217,11 @@ export class App {
     this.#showTried();
     void this.#idle().then(() => {
       if (tried.length > 0) void this.#differences();
-      if (seeds > 1) void this.#band();
-      if (this.#state.sweep) void this.#sweep();
+      const { sweep } = this.#state;
+      if (sweep) {
+        byId<HTMLSelectElement>("sweep").value = sweep;
+        void this.#sweep();
+      }
     });
   }
 
@@ -238,6 +243,7 @@ export class App {
       }
       this.#running = false;
       byId("stop").hidden = true;
+      if (this.#state.seeds > 1) void this.#band();
     })();
   }
 
@@ -535,7 +541,10 @@ export class App {
   #offerSweep(): void {
     const list = byId<HTMLSelectElement>("sweep");
     const keys = this.#swept();
-    const former = list.value || this.#state.sweep || "";
+    const former = list.value;
+    const paths = keys.map((key) => key.path).join();
+    if (paths === this.#offered) return;
+    this.#offered = paths;
     fill(list, ...keys.map((key) => h("option", { value: key.path }, key.path)));
     if (keys.some((key) => key.path === former)) list.value = former;
   }
@@ -547,8 +556,7 @@ export class App {
   }
 
   async #sweep(): Promise<void> {
-    const chosen = this.#state.sweep && this.#state.sweep !== byId<HTMLSelectElement>("sweep").value && !this.#shown
-      ? this.#state.sweep : byId<HTMLSelectElement>("sweep").value;
+    const chosen = byId<HTMLSelectElement>("sweep").value;
     const key = this.#swept().find((one) => one.path === chosen);
     if (!key) return;
     this.#state.sweep = key.path;

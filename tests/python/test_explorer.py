@@ -16,7 +16,7 @@ import pytest
 
 import airpath
 from airpath.errors import AirpathError, InputError
-from airpath.explorer.begin import begin
+from airpath.explorer.begin import begin, check_files
 from airpath.explorer.server import served
 from conftest import PATIENCE_S, start_command
 from explorer import needs_explorer
@@ -112,11 +112,22 @@ def test_what_the_page_begins_with(tmp_path: Path) -> None:
     assert begin(None) == {"shipped": "bufferbloat", "sets": []}
     assert begin("codel", ["run.seed=3"]) == {"shipped": "codel", "sets": ["run.seed=3"]}
     study = begin("5g-drx/main")
-    assert study["name"] == "main"
+    assert study["name"] == "5g-drx-main.toml"
     assert "[radio" in study["text"]
     file = tmp_path / "mine.toml"
     file.write_text('[[flow]]\nkind = "bulk"\n[[path.up]]\nstage = "delay"\ndelay_ms = 9\n')
     assert begin(str(file)) == {"text": file.read_text(), "name": "mine.toml", "sets": []}
+
+
+def test_scenarios_that_need_files_are_told(tmp_path: Path) -> None:
+    """Keys of subscribers are in such a file, so no link can pass them on."""
+    for document, file in (
+        ('[core]\nsubscribers = "cell.db"', "cell.db"),
+        ('[radio.ue.channel]\nfile = "drive.csv"', "drive.csv"),
+    ):
+        with pytest.raises(InputError, match=rf"needs the file {file}, and the explorer"):
+            check_files(document)
+    check_files('[[path.down]]\nstage = "link"\nfile = "builtin:sawtooth"')
 
 
 def test_a_run_brings_its_scenario_and_its_seed(tmp_path: Path) -> None:

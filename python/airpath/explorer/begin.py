@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from airpath.runs.results import Run
 
 USUAL = "bufferbloat"
+FILE_KEYS = ("file", "subscribers", "keys")
+"""Keys that name a file: a trace, the subscribers of a core network and what encrypts them."""
 
 
 class Begin(TypedDict, total=False):
@@ -44,11 +46,12 @@ def begin(what: str | None, sets: scenarios.Sets = None) -> Begin:
     if Path(what, "summary.json").is_file():
         return _of_run(what, given)
     loaded = scenarios.load(what, given)
-    _check_files(loaded.resolved_toml)
+    check_files(loaded.resolved_toml)
     text, name, _ = scenarios.read(what)
     if name in scenarios.shipped_scenarios() and text == scenarios.shipped_scenarios()[name]:
         return {"shipped": name, "sets": given}
-    return {"text": text, "name": Path(name).name, "sets": given}
+    name = Path(name).name if name.endswith(".toml") else f"{name.replace('/', '-')}.toml"
+    return {"text": text, "name": name, "sets": given}
 
 
 def _of_run(directory: str, sets: list[str]) -> Begin:
@@ -63,12 +66,13 @@ def _of_run(directory: str, sets: list[str]) -> Begin:
 def begin_run(run: Run) -> Begin:
     """Return the scenario and first seed of a run. Raises ``InputError`` if it needs a file."""
     text = run.scenario_toml
-    _check_files(text)
+    check_files(text)
     name = run.directory.resolve().name if run.directory else run.id
     return {"text": text, "name": f"{name}.toml", "sets": [], "seed": run.seeds[0]}
 
 
-def _check_files(resolved: str) -> None:
+def check_files(resolved: str) -> None:
+    """Raise ``InputError`` if a scenario, with all its keys, names a file of its own."""
     for file in _files(tomllib.loads(resolved)):
         if not file.startswith(scenarios.BUILT_IN):
             raise InputError(
@@ -78,10 +82,10 @@ def _check_files(resolved: str) -> None:
 
 
 def _files(value: Any) -> Iterator[str]:
-    """Values of the keys that name a trace file."""
+    """Values of the keys that name a file."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key == "file" and isinstance(inner, str):
+            if key in FILE_KEYS and isinstance(inner, str):
                 yield inner
             else:
                 yield from _files(inner)
