@@ -7,9 +7,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlsplit
+from xml.etree import ElementTree
 
+import polars as pl
 import pytest
 
+import airpath
 import chromium
 from airpath.explorer.begin import begin
 from airpath.explorer.server import served
@@ -262,6 +265,41 @@ def test_packets_seeds_and_a_sweep(page: Page) -> None:
     page.click("#run-sweep")
     page.until("document.getElementById('sweep-said')?.textContent.startsWith('9 of 9')")
     page.clean()
+
+
+def test_the_editor_knows_the_keys(page: Page) -> None:
+    page.open()
+    page.tab.evaluate("document.getElementById('text-panel').open = true")
+    page.click(".cm-content")
+    # To the end of the text, where the flow of the pings is.
+    end = {"key": "End", "code": "End", "windowsVirtualKeyCode": 35, "modifiers": 2}
+    page.tab.call("Input.dispatchKeyEvent", type="keyDown", **end)
+    page.tab.call("Input.insertText", text="pac")
+    page.until("document.querySelector('.cm-completionLabel')?.textContent === 'packet_bytes'")
+    page.clean()
+
+
+def test_downloads_are_what_is_shown(page: Page, tmp_path: Path) -> None:
+    place = tmp_path / "downloads"
+    page.tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(place))
+    page.open(f"#scenario=bufferbloat&set={QUEUE}%3D20&zoom=10,20")
+    for what in ("scenario", "csv samples", "svg rtt"):
+        page.choose("#downloads", what)
+        time.sleep(0.3)
+    names = ["bufferbloat-rtt.svg", "bufferbloat-samples.csv", "bufferbloat.toml"]
+    end = time.monotonic() + SECONDS
+    while sorted(file.name for file in place.glob("*")) != names:
+        assert time.monotonic() < end, [*place.glob("*")]
+        time.sleep(0.1)
+    run = airpath.run("bufferbloat", {QUEUE: 20})
+    again = airpath.run(place / "bufferbloat.toml")
+    assert again.samples.equals(run.samples)
+    rows = pl.read_csv(place / "bufferbloat-samples.csv")
+    assert rows["goodput_mbps"].to_list() == run.samples["goodput_mbps"].to_list()
+    # Nothing of it is from elsewhere.
+    picture = ElementTree.fromstring((place / "bufferbloat-rtt.svg").read_text(encoding="utf-8"))
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    assert len(picture.findall(".//{http://www.w3.org/2000/svg}path")) >= 2
 
 
 def test_a_figure_of_a_study_is_opened(page: Page) -> None:
