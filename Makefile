@@ -103,7 +103,7 @@ bench: build
 	$(VENV)/python benches/findings.py
 	$(VENV)/python benches/capture.py
 	$(VENV)/python benches/campaign.py
-	-PYTHONPATH=tests:tests/python $(VENV)/python benches/explorer.py
+	-PYTHONPATH=tests:tests/python $(VENV)/python benches/explore.py
 
 instructions: build
 	@tools/setup package valgrind

@@ -37,6 +37,8 @@ interface Shown {
   summary: Summary;
   tables: Tables;
   wall_ms: number;
+  /** Its charts, for the flow and the radio's figure of `of`. */
+  charts?: { of: string; all: Chart[] };
 }
 
 export class App {
@@ -255,7 +257,7 @@ export class App {
       const shown = await this.#simulated(this.#given(tried));
       this.#shown = shown;
       this.#problems([], "");
-      this.#show();
+      await this.#show();
       const { duration_s, events } = shown.summary;
       this.#say(`${digits(duration_s)} s simulated in ${digits(shown.wall_ms)} ms, ${digits(events)} events.`);
     } catch (error) {
@@ -342,12 +344,24 @@ export class App {
 
   // --- What is seen
 
-  #show(): void {
+  /** Show a run: its curves at once, and what stands around them in tasks of their own. */
+  async #show(): Promise<void> {
     const { parsed } = this.#shown!;
-    byId("title").textContent = parsed.title || parsed.name;
+    this.#offerFlows(parsed);
+    this.#draw();
+    await rest();
     drawPath(byId("path"), parsed, (id) => this.#controls.reveal(id));
     this.#sections = this.#keys.sections(parsed);
+    await rest();
     this.#controls.show(this.figure ? only(this.#sections, this.figure.keys) : this.#sections);
+    this.#offerSweep();
+    this.#offerDownloads();
+    const notes = [...parsed.warnings];
+    if (parsed.programs.length > 0) notes.push(`Not simulated: the programs ${parsed.programs.join(", ")}.`);
+    fill(byId("title"), parsed.title || parsed.name, ...notes.map((note) => h("span", { class: "help" }, ` ${note}`)));
+  }
+
+  #offerFlows(parsed: Parsed): void {
     const senders = parsed.flows.filter((flow) => flow.congestion !== null);
     if (!senders.some((flow) => flow.id === this.#flow)) this.#flow = senders[0]?.id ?? null;
     const list = byId<HTMLSelectElement>("flow");
@@ -357,12 +371,6 @@ export class App {
     list.value = this.#flow ?? "";
     list.disabled = senders.length < 2;
     for (const one of document.querySelectorAll<HTMLElement>(".radio-only")) one.hidden = parsed.ues === null;
-    this.#offerSweep();
-    this.#draw();
-    this.#offerDownloads();
-    const notes = [...parsed.warnings];
-    if (parsed.programs.length > 0) notes.push(`Not simulated: the programs ${parsed.programs.join(", ")}.`);
-    fill(byId("title"), parsed.title || parsed.name, ...notes.map((note) => h("span", { class: "help" }, ` ${note}`)));
   }
 
   #draw(): void {
@@ -376,7 +384,10 @@ export class App {
   }
 
   #chartsOf(shown: Shown): Chart[] {
-    const all = charts(shown.tables, shown.parsed, this.#flow, this.#radio);
+    const of = `${this.#flow} ${this.#radio}`;
+    if (shown.charts?.of !== of)
+      shown.charts = { of, all: charts(shown.tables, shown.parsed, this.#flow, this.#radio) };
+    const { all } = shown.charts;
     return this.figure ? all.filter((chart) => chart.id === this.figure?.chart) : all;
   }
 
@@ -657,6 +668,11 @@ export class App {
   #say(text: string): void {
     byId("status").textContent = text;
   }
+}
+
+/** Let the page do what it has to do besides. */
+function rest(): Promise<void> {
+  return new Promise((done) => setTimeout(done, 0));
 }
 
 /** These keys alone, in one section. */

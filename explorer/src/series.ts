@@ -140,25 +140,43 @@ function rowsBy(table: ArrowTable | undefined, names: string[], time = "time_ns"
   const times = table.getChild(time);
   const columns = names.map((name) => table.getChild(name));
   if (!times || columns.some((column) => !column)) return [];
+  const parts = columns.map((column) => texts(column!));
   const rows = new Map<string, number[]>();
   for (let row = 0; row < table.numRows; row++) {
-    const name = columns.map((column) => String(column!.get(row))).join(".");
+    const name = parts.length === 1 ? parts[0]!(row) : parts.map((part) => part(row)).join(".");
     const known = rows.get(name);
     if (known) known.push(row);
     else rows.set(name, [row]);
   }
+  const when = numbers(times);
   return [...rows].map(([name, at]) => ({
     name,
-    times: Float64Array.from(at, (row) => Number(times.get(row)) / NS_PER_S),
-    values: (column) => numbers(table.getChild(column), at),
+    times: Float64Array.from(at, (row) => (when(row) ?? NaN) / NS_PER_S),
+    values: (column) => at.map(numbers(table.getChild(column))),
   }));
 }
 
-function numbers(column: Vector | null, rows: number[]): (number | null)[] {
-  return rows.map((row) => {
-    const value: unknown = column?.get(row);
-    return value === null || value === undefined ? null : Number(value);
-  });
+/** What a column of texts has in a row. A text of a dictionary is decoded once, not in each row. */
+function texts(column: Vector): (row: number) => string {
+  const data = column.data[0];
+  const { values, dictionary } = data ?? {};
+  if (column.data.length !== 1 || !dictionary) return (row) => String(column.get(row));
+  const known = Array.from({ length: dictionary.length }, (_, at) => String(dictionary.get(at)));
+  return (row) => known[Number(values[row])] ?? "";
+}
+
+/** What a column of numbers has in a row. One batch is read where it lies. */
+function numbers(column: Vector | null): (row: number) => number | null {
+  const data = column?.data[0];
+  if (column?.data.length !== 1 || !data || data.offset !== 0 || !ArrayBuffer.isView(data.values)) {
+    return (row) => {
+      const value: unknown = column?.get(row);
+      return value === null || value === undefined ? null : Number(value);
+    };
+  }
+  const values = data.values as unknown as ArrayLike<number | bigint>;
+  if (data.nullCount === 0) return (row) => Number(values[row]);
+  return (row) => (data.getValid(row) ? Number(values[row]) : null);
 }
 
 function shows(series: Series): boolean {

@@ -1,6 +1,6 @@
 """How long it takes from a change in the explorer to the new curve, and how long the page stands.
 
-    PYTHONPATH=tests:tests/python .venv/bin/python benches/explorer.py
+    PYTHONPATH=tests:tests/python .venv/bin/python benches/explore.py
 
 Headless Chromium with software rendering; the seed is changed seven times in each scenario, and the
 median counts. The time ends with the second frame after the charts were given the new rows. A task
