@@ -145,12 +145,14 @@ export class App {
     byId("share").addEventListener("click", () => void this.#share());
     byId("stop").addEventListener("click", () => this.#stop());
     byId("explain").addEventListener("click", () => void this.#explain());
-    byId("whole").addEventListener("click", () => {
-      this.#charts.zoom(null);
-      this.#state.zoom = null;
-      this.#showZoom();
-      this.#save();
-    });
+    const ends = [byId<HTMLInputElement>("zoom-from"), byId<HTMLInputElement>("zoom-to")] as const;
+    const typed = () => {
+      const [from, to] = [Number(ends[0].value), Number(ends[1].value)];
+      if (ends[1].value !== "" && from >= 0 && to > from) this.#zoom([from, to]);
+      else this.#showZoom();
+    };
+    for (const end of ends) end.addEventListener("change", typed);
+    byId("whole").addEventListener("click", () => this.#zoom(null));
     const flow = byId<HTMLSelectElement>("flow");
     flow.addEventListener("change", () => {
       this.#flow = flow.value;
@@ -402,9 +404,19 @@ export class App {
       h("tbody", {}, ...rows)));
   }
 
+  #zoom(zoom: [number, number] | null): void {
+    this.#state.zoom = zoom;
+    this.#charts.zoom(zoom);
+    this.#showZoom();
+    this.#save();
+  }
+
   #showZoom(): void {
     const { zoom } = this.#state;
     byId("whole").hidden = zoom === null;
+    const [from, to] = zoom ?? [0, this.#shown?.summary.duration_s ?? 0];
+    byId<HTMLInputElement>("zoom-from").value = String(Number(from.toFixed(3)));
+    byId<HTMLInputElement>("zoom-to").value = String(Number(to.toFixed(3)));
     if (zoom) byId<HTMLInputElement>("packets-from").value = zoom[0].toFixed(3);
   }
 

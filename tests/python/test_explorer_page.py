@@ -246,6 +246,12 @@ def test_it_is_all_done_by_keyboard(page: Page) -> None:
         enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
         page.tab.call("Input.dispatchKeyEvent", type=kind, **enter)
     page.until("document.activeElement?.closest('[id=\"section-path.down.1\"]')")
+    # A time that is typed is shown as one that is dragged.
+    page.type("#zoom-from", "10")
+    page.type("#zoom-to", "20")
+    page.until("location.hash.includes('zoom=10.000%2C20.000')")
+    page.click("#whole")
+    page.until("!location.hash.includes('zoom')")
     page.clean()
 
 
