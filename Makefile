@@ -24,9 +24,12 @@
 # make hostile        runs hostile programs inside an emulation, as a table (root)
 # make cluster        runs a campaign on Dask and on a Slurm of this one node, and kills what runs it (root)
 # make which-cc       runs the campaign which-cc and writes its page
+# make explorer       builds what `airpath explore` serves; needs Node and a target of Rust
+# make docs           the documentation as a site, with search and live figures
+# make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart bless clean findings findings-captures fit
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity bless clean findings findings-captures fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -102,6 +105,7 @@ bench: build
 	$(VENV)/python benches/capture.py
 	PYTHONPATH=tests:tests/python $(VENV)/python benches/capture_page.py
 	$(VENV)/python benches/campaign.py
+	-PYTHONPATH=tests:tests/python $(VENV)/python benches/explore.py
 
 instructions: build
 	@tools/setup package valgrind
@@ -199,6 +203,18 @@ cluster: build
 which-cc: build
 	$(VENV)/airpath sweep which-cc --out runs/which-cc --resume
 	$(VENV)/python tools/pages/which_cc.py runs/which-cc
+
+explorer:
+	@tools/setup explorer
+
+# Exit code 1: a link leads nowhere. Figures are live where `make explorer` has been.
+docs: build
+	$(VENV)/python tools/pages/website.py target/site
+	@echo 'The site is target/site: python3 -m http.server --directory target/site'
+
+# Exit code 1: a table differs, or Node is missing.
+wasm-parity: explorer
+	cargo test --quiet --release -p airpath-wasm --test parity -- --include-ignored --nocapture
 
 hystart: build
 	PYTHONPATH=tests $(VENV)/python -m hystart

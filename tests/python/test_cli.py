@@ -36,6 +36,7 @@ def matches(name: str, text: str) -> None:
 COMMANDS = [
     "",
     "run",
+    "explore",
     "whatif",
     "sweep",
     "query",

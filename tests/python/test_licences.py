@@ -150,3 +150,22 @@ def test_fuzz_targets_take_libfuzzer_and_no_more(
     complaints = list(licences.fuzz_complaints({"dependencies": dependency}))
     assert len(complaints) == len(said)
     assert all(part in one for part, one in zip(said, complaints, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("package", "said"),
+    [
+        ({"license": "MIT", "integrity": "x"}, []),
+        ({"license": "MPL-2.0", "integrity": "x", "dev": True}, []),
+        ({"license": "MPL-2.0", "integrity": "x"}, ["npm package @a/b: MPL-2.0, which deny"]),
+        ({"integrity": "x"}, ["npm package @a/b: no licence, which deny"]),
+        ({"license": "MIT"}, ["npm package @a/b: the lock file does not say"]),
+    ],
+)
+def test_what_pages_contain_is_checked_and_their_tools_are_not(
+    licences: Any, package: dict[str, Any], said: list[str]
+) -> None:
+    lock = {"packages": {"": {}, "node_modules/@a/b": package}}
+    found = list(licences.npm_complaints(lock, ALLOWED))
+    assert len(found) == len(said)
+    assert all(one.startswith(start) for one, start in zip(found, said, strict=True))

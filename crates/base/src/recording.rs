@@ -10,6 +10,9 @@ pub const MOST_BYTES: u64 = 128 << 20;
 /// Reads a file as it is stored. Devices and pipes are refused: they have no end, or cannot be read
 /// again to repeat a run.
 pub fn read_stored(path: &Path) -> Result<Vec<u8>> {
+    if cfg!(target_family = "wasm") {
+        return Err(Error::new(ErrorKind::Unsupported, "a browser has no files"));
+    }
     // Opening a pipe waits until somebody writes to it.
     if std::fs::metadata(path)?.is_dir() {
         return Err(Error::from(ErrorKind::IsADirectory));

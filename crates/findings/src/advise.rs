@@ -136,7 +136,7 @@ impl Lab<'_, '_> {
             } else {
                 let outcome = if harm {
                     because = "what was tried against it costs throughput";
-                    let fallen = 1.0 - worst_throughput(&effects).exp();
+                    let fallen = 1.0 - libm::exp(worst_throughput(&effects));
                     format!("As advice: it costs {} of a throughput.", percent(fallen))
                 } else {
                     because = "what was tried against it helps too little, or not for sure";

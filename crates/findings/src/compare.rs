@@ -67,9 +67,9 @@ pub fn effects(before: &[Vec<Measure>], after: &[Vec<Measure>]) -> Vec<Effect> {
         let improved = |&(before, after): &(f64, f64)| like.metric.improvement(before, after);
         let improvements: Vec<f64> = pairs.iter().map(improved).collect();
         let (before, after) = (mean(&old), mean(&new));
-        let logarithms: Vec<f64> = new.iter().map(|value| value.max(1e-3).ln()).collect();
+        let logarithms: Vec<f64> = new.iter().map(|value| libm::log(value.max(1e-3))).collect();
         let half = half_width(&logarithms);
-        let ci95 = [after * (-half).exp(), after * half.exp()];
+        let ci95 = [after * libm::exp(-half), after * libm::exp(half)];
         let (subject, metric) = (like.subject.clone(), like.metric);
         Some(Effect { subject, metric, before, after, ci95, improvements })
     };

@@ -99,7 +99,7 @@ impl Metric {
     pub fn improvement(self, before: f64, after: f64) -> f64 {
         let (before, after) = (before.max(self.floor()), after.max(self.floor()));
         let ratio = if self.more_is_better() { after / before } else { before / after };
-        ratio.clamp(1e-3, 1e3).ln()
+        libm::log(ratio.clamp(1e-3, 1e3))
     }
 
     /// What an improvement counts beside others. A bulk flow that waits in its own queue harms

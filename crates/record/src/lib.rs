@@ -9,6 +9,8 @@
 mod acks;
 mod breakdown;
 mod column;
+#[cfg(feature = "parquet")]
+mod file;
 mod reference;
 mod runs;
 mod summary;
@@ -18,13 +20,14 @@ mod tables;
 pub use acks::AckRow;
 pub use breakdown::{Breakdown, DelayBreakdown, DelayPart, GoodputBreakdown, GoodputPart};
 pub use column::{Name, Names};
+#[cfg(feature = "parquet")]
+pub use file::{RecordError, write_parquet};
 pub use reference::tables_markdown;
 pub use runs::{LinksRow, PingsRow, RunRow, RunTables};
 pub use summary::{
     DropSummary, Exit, FairnessSummary, FlowSummary, GroupSummary, LimitSeconds, LinkSummary,
     PingSummary, ProxySummary, Quantiles, RadioSummary, RunSummary,
 };
-pub use table::{RecordError, write_parquet};
 pub use tables::{
     EventRow, FlowRow, GroupRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioLogRow, RadioRow,
     SampleRow, Tables,

@@ -41,7 +41,7 @@ pub fn simulate(
     seed: u64,
     progress: &mut dyn FnMut(Instant) -> bool,
 ) -> Result<Outcome, Stopped> {
-    run(world::World::new(scenario, seed, false, None), scenario, progress)
+    run(world::World::new(scenario, seed, false, None), scenario, &mut |now, _| progress(now))
 }
 
 /// Like [`simulate`], and shows each packet when an endpoint sends it and when the other one gets it,
@@ -68,7 +68,8 @@ pub fn simulate_seen(
     progress: &mut dyn FnMut(Instant) -> bool,
     on_packet: &mut dyn FnMut(&Passage),
 ) -> Result<Outcome, Stopped> {
-    run(world::World::new(scenario, seed, false, Some(on_packet)), scenario, progress)
+    let world = world::World::new(scenario, seed, false, Some(on_packet));
+    run(world, scenario, &mut |now, _| progress(now))
 }
 
 /// Like [`simulate`], and says besides where the time of each flow went
@@ -78,13 +79,24 @@ pub fn simulate_accounted(
     seed: u64,
     progress: &mut dyn FnMut(Instant) -> bool,
 ) -> Result<Outcome, Stopped> {
-    run(world::World::new(scenario, seed, true, None), scenario, progress)
+    run(world::World::new(scenario, seed, true, None), scenario, &mut |now, _| progress(now))
+}
+
+/// Like [`simulate`] or, if `accounted`, [`simulate_accounted`]; `progress` is also told how many
+/// events were handled so far, by which a caller can tell what the rest of the run will cost.
+pub fn simulate_counted(
+    scenario: &Scenario,
+    seed: u64,
+    accounted: bool,
+    progress: &mut dyn FnMut(Instant, u64) -> bool,
+) -> Result<Outcome, Stopped> {
+    run(world::World::new(scenario, seed, accounted, None), scenario, progress)
 }
 
 fn run(
     mut world: world::World<'_>,
     scenario: &Scenario,
-    progress: &mut dyn FnMut(Instant) -> bool,
+    progress: &mut dyn FnMut(Instant, u64) -> bool,
 ) -> Result<Outcome, Stopped> {
     if !world.run(progress) {
         return Err(Stopped);

@@ -99,9 +99,10 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Runs until the scenario's end, or until every flow is done. `progress` is told the time at
-    /// every sample and now and then between; false stops the run: the result is then `false`.
-    pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Instant) -> bool) -> bool {
+    /// Runs until the scenario's end, or until every flow is done. `progress` is told the time and
+    /// the number of events so far at every sample and now and then between; false stops the run:
+    /// the result is then `false`.
+    pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Instant, u64) -> bool) -> bool {
         while let Some((source, at)) = self.queue.first() {
             if at > self.end {
                 break;
@@ -109,7 +110,7 @@ impl<'a> World<'a> {
             self.now = at;
             self.events += 1;
             // Also where simulated time crawls, so that a run can always be stopped.
-            if self.events.is_multiple_of(PROGRESS_EVENTS) && !progress(at) {
+            if self.events.is_multiple_of(PROGRESS_EVENTS) && !progress(at, self.events) {
                 return false;
             }
             match Hop::ALL.get(source) {
@@ -117,7 +118,7 @@ impl<'a> World<'a> {
                 Some(&path) => self.run_path(path),
                 None if source == SAMPLER => {
                     self.sample();
-                    if !progress(at) {
+                    if !progress(at, self.events) {
                         return false;
                     }
                     if self.flows.iter().all(Flow::is_done) {

@@ -3,7 +3,7 @@
 //! It may use: nothing of airpath. Start reading at [`real_clock`], and at docs/adr/0029.
 //!
 //! - [`real_clock`]: the test failed, but the machine was busy with other work;
-//! - [`has`]: a program or a device that the test needs is missing;
+//! - [`has`], [`skip`]: a program or a device that the test needs is missing;
 //! - [`replay`] runs what the fuzzers found;
 //! - [`allocations`] counts how often a thread asks for memory.
 //!
@@ -65,9 +65,13 @@ pub fn has(name: &str, needed: &[&str]) -> bool {
             || path.split(':').any(|place| Path::new(place).join(program).is_file())
     };
     let Some(missing) = needed.iter().find(|one| !is_there(one)) else { return true };
-    let reason = format!("{missing} is missing");
-    record(&json!({ "suite": "rust", "test": name, "outcome": "skipped", "reason": reason }));
+    skip(name, &format!("{missing} is missing"));
     false
+}
+
+/// Records that a test is skipped, and why; it must end.
+pub fn skip(name: &str, reason: &str) {
+    record(&json!({ "suite": "rust", "test": name, "outcome": "skipped", "reason": reason }));
 }
 
 enum Ended<T> {

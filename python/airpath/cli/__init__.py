@@ -8,6 +8,7 @@ from airpath.cli import (
     diagnose,
     doctor,
     emulate,
+    explore,
     fit,
     metrics,
     plot,
@@ -32,6 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run", short_help="Simulate scenarios.")(run.command)
+app.command("explore", short_help="Open the laboratory in a browser.")(explore.command)
 app.command("whatif", short_help="Compare variants of a scenario on common seeds.")(whatif.command)
 app.command("sweep", short_help="Run a campaign: many runs, here or on a cluster.")(sweep.command)
 app.command("query", short_help="Ask campaigns, runs and captures in SQL.")(query.query)

@@ -37,12 +37,21 @@ def command(
             help="Formats of these files: png, svg, pdf, separated by commas.",
         ),
     ] = "svg",
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Put the simulator inside: a reader changes the scenario of the run and runs it "
+            "again, without a network.",
+        ),
+    ] = False,
 ) -> None:
     """Write one self-contained HTML file about one run, several side by side, or a campaign.
 
     The file loads nothing from the network, and it prints well.
     """
     from airpath.campaign.results import is_campaign
+    from airpath.errors import InputError
     from airpath.report import write_figures, write_report
     from airpath.runs.directories import check_file_target, newest_run
     from airpath.runs.results import Run
@@ -53,10 +62,12 @@ def command(
         runs = [newest_run(Path("runs"))]
         narrate(f"newest run: {runs[0]}")
     if any(is_campaign(path) for path in runs):
+        if live:
+            raise InputError("--live is for one run, not for a campaign")
         _campaign(runs, output, figures)
         return
     opened = [Run.open(path) for path in runs]
-    write_report(opened, output)
+    write_report(opened, output, live)
     narrate(f"report: {output}")
     if figures is not None:
         for path in write_figures(opened, figures, formats):

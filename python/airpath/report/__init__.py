@@ -10,15 +10,29 @@ if TYPE_CHECKING:
     from airpath.runs.results import Run
 
 
-def write_report(runs: Sequence[Run], path: Path) -> None:
-    """Write the report; an existing file is replaced only by a complete one."""
+def write_report(runs: Sequence[Run], path: Path, live: bool = False) -> None:
+    """Write the report; an existing file is replaced only by a complete one.
+
+    ``live``: it has the simulator inside, and a reader can change the scenario and run it again.
+    Raises ``InputError`` for several runs, ``AirpathError`` if the explorer is not built.
+    """
     from airpath.report.render import page
     from airpath.report.view import context
     from airpath.runs.directories import replaced_file
 
-    text = page("run.html.j2", **context(runs))
+    text = page("run.html.j2", **context(runs), **(_live(runs) if live else {"live": None}))
     with replaced_file(path) as aside:
         aside.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def _live(runs: Sequence[Run]) -> dict[str, str]:
+    from airpath.errors import InputError
+    from airpath.explorer import inline
+    from airpath.explorer.begin import begin_run
+
+    if len(runs) != 1:
+        raise InputError("--live is for one run")
+    return {"live": inline.page(begin_run(runs[0])), "policy": inline.POLICY}
 
 
 def write_figures(runs: Sequence[Run], directory: Path, formats: Sequence[str]) -> list[Path]:

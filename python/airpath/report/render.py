@@ -15,6 +15,11 @@ from airpath.plots.theme import style
 from airpath.runs.directories import replaced_file
 
 _HERE = Path(__file__).parent
+POLICY = (
+    "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline' 'unsafe-eval'"
+)
+"""What a page may load: nothing that is not inside."""
 
 
 def page(template: str, **context: Any) -> str:
@@ -34,6 +39,7 @@ def page(template: str, **context: Any) -> str:
         count=text.count,
     )  # fmt: skip
     environment.globals.update(
+        policy=POLICY,
         style=markupsafe.Markup(style() + (_HERE / "style.css").read_text(encoding="utf-8")),  # noqa: S704
         script=markupsafe.Markup((_HERE / "charts.js").read_text(encoding="utf-8")),  # noqa: S704
         library=lambda: markupsafe.Markup(library()),  # noqa: S704

@@ -1,0 +1,67 @@
+//! How a table becomes a Parquet file.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use arrow::record_batch::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+
+/// Why a table could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The file could not be created, written or flushed.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The Parquet writer refused.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: parquet::errors::ParquetError,
+    },
+}
+
+impl RecordError {
+    /// What the system or the writer said, without the file.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Write { source, .. } => source.to_string(),
+            Self::Parquet { source, .. } => source.to_string(),
+        }
+    }
+}
+
+/// Writes one table to a new file; `metadata` goes into the file's footer.
+///
+/// The bytes depend on the table and the metadata alone.
+pub fn write_parquet(
+    path: &Path,
+    table: &RecordBatch,
+    metadata: &[(String, String)],
+) -> Result<(), RecordError> {
+    let io = |source| RecordError::Write { path: path.to_owned(), source };
+    let parquet = |source| RecordError::Parquet { path: path.to_owned(), source };
+    let pairs =
+        metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_created_by(concat!("airpath ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(Some(pairs))
+        .build();
+    let file = File::create_new(path).map_err(io)?;
+    let handle = file.try_clone().map_err(io)?;
+    let mut writer =
+        ArrowWriter::try_new(file, table.schema(), Some(properties)).map_err(parquet)?;
+    writer.write(table).map_err(parquet)?;
+    writer.close().map_err(parquet)?;
+    handle.sync_all().map_err(io)
+}

@@ -1,0 +1,113 @@
+//! The one function: a request, an answer.
+
+use airpath_findings::variants::{Comparison, NotCompared, compare};
+use airpath_findings::{Budget, Question, explain};
+use airpath_scenario::{Parsed, Source};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::packets::packets;
+use crate::parsed::{described, refused, shipped};
+use crate::request::{BudgetName, Given, Host, Progress, Request};
+use crate::tables::Streams;
+
+/// What came of a request.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answer {
+    /// A JSON object with one key: `ok`; `problems`, of a scenario that cannot be run; `stopped`,
+    /// by the host; or `error`, of a request that is none.
+    pub document: String,
+    /// The tables that `ok.tables` lists, each an Arrow IPC stream at its place.
+    pub tables: Vec<u8>,
+}
+
+/// Answers a request: a JSON object whose key `op` says what is wanted, see `request.rs`.
+///
+/// ```
+/// let schema = airpath_wasm::answer(r#"{"op": "schema"}"#, &mut |_| true);
+/// assert!(schema.document.starts_with(r#"{"ok":{"#));
+/// let request = r#"{"op": "parse", "name": "x.toml", "text": "[[flow]]\nkind = 1"}"#;
+/// let document = airpath_wasm::answer(request, &mut |_| true).document;
+/// assert!(document.starts_with(r#"{"problems":"#) && document.contains(r#""line":2"#));
+/// ```
+pub fn answer(request: &str, host: Host<'_>) -> Answer {
+    let mut streams = Streams::default();
+    let document = match serde_json::from_str(request) {
+        Ok(request) => answered(&request, host, &mut streams).unwrap_or_else(Failure::document),
+        Err(error) => Failure::Error(format!("this is no request: {error}")).document(),
+    };
+    Answer { document: document.to_string(), tables: streams.bytes() }
+}
+
+fn answered(request: &Request, host: Host<'_>, streams: &mut Streams) -> Result<Value, Failure> {
+    let ok = match request {
+        Request::Shipped => shipped(),
+        Request::Schema => airpath_scenario::json_schema(),
+        Request::Reference => json!(airpath_scenario::reference_markdown()),
+        Request::Parse { scenario } => described(scenario, &parse(scenario)?),
+        Request::Simulate { scenario, seed, accounted } => {
+            let parsed = parse(scenario)?.scenario;
+            let seed = seed.unwrap_or(parsed.run.seed);
+            let mut told = |time: airpath_base::Instant, events| {
+                host(Progress::Run { time_s: time.as_secs_f64(), events })
+            };
+            let run = airpath_sim::simulate_counted(&parsed, seed, *accounted, &mut told)?;
+            let tables = streams.write(&run.tables.finish(parsed.run.ack_table))?;
+            json!({ "summary": run.summary, "tables": tables, "seed": seed })
+        }
+        Request::Explain { scenario, seed, repeat, budget } => {
+            let budget = match budget {
+                BudgetName::Quick => Budget::QUICK,
+                BudgetName::Full => Budget::FULL,
+            };
+            let parsed = parse(scenario)?;
+            let seed = seed.unwrap_or(parsed.scenario.run.seed);
+            let question = Question {
+                source: source(scenario),
+                sets: &scenario.sets,
+                parsed: &parsed,
+                seeds: &budget.seeds_of(seed, *repeat),
+                known: &[],
+                budget,
+                // The caller has no threads to give; workers are its way to do several at once.
+                threads: 1,
+            };
+            json!(explain(&question, &mut counted(host))?)
+        }
+        Request::Compare { scenario, variants, seeds } => {
+            let parsed = parse(scenario)?;
+            let comparison = Comparison {
+                source: source(scenario),
+                sets: &scenario.sets,
+                parsed: &parsed,
+                variants,
+                seeds,
+                threads: 1,
+            };
+            let rows = compare(&comparison, &mut counted(host)).map_err(|error| match error {
+                NotCompared::Invalid(message) => Failure::Error(message),
+                NotCompared::Stopped => Failure::Stopped,
+            })?;
+            json!(rows)
+        }
+        Request::Packets { scenario, seed, from_s, to_s, most } => {
+            let parsed = parse(scenario)?.scenario;
+            packets(parsed, *seed, [*from_s, *to_s], *most, host, streams)?
+        }
+    };
+    Ok(json!({ "ok": ok }))
+}
+
+/// The host as those see it who count runs.
+fn counted(host: Host<'_>) -> impl FnMut(usize) -> bool + Send {
+    move |done| host(Progress::Runs(done))
+}
+
+fn source(given: &Given) -> Source<'_> {
+    Source { name: &given.name, text: &given.text, directory: None }
+}
+
+fn parse(given: &Given) -> Result<Parsed, Failure> {
+    airpath_scenario::parse(&source(given), &given.sets)
+        .map_err(|error| Failure::Problems(refused(&error)))
+}

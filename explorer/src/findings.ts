@@ -1,0 +1,82 @@
+// What holds the run back, with advice to try; and the table of differences once it is tried.
+
+import { fill, h } from "./dom";
+import { figure } from "./numbers";
+import type { Explanation, Finding, Gain, Row } from "./protocol";
+
+export function showFindings(
+  place: HTMLElement,
+  explanation: Explanation,
+  onTry: (finding: Finding) => void,
+): void {
+  const { findings, runs, seeds } = explanation;
+  fill(place,
+    findings.length === 0 ? h("p", {}, "Nothing that was tried would make it better.") : null,
+    h("ol", { class: "findings" }, ...findings.map((one) => shown(one, onTry))),
+    h("p", { class: "help" }, `Found by ${runs} runs with ${seeds} seeds.`),
+    tried(explanation));
+}
+
+function shown(finding: Finding, onTry: (finding: Finding) => void): HTMLElement {
+  const { cause, subject, evidence, advice, set, gain, costs } = finding;
+  const sentence = cause.replaceAll("-", " ");
+  return h("li", { "data-cause": cause },
+    h("h3", {}, sentence.charAt(0).toUpperCase() + sentence.slice(1), h("span", { class: "unit" }, ` at ${subject}`)),
+    h("p", {}, evidence),
+    advice === null ? null : h("p", {}, h("strong", {}, "Advice: "), advice),
+    gain === null ? null : h("p", {}, `It brings ${gained(gain)}.`),
+    ...costs.map((cost) => h("p", {}, `It costs: ${gained(cost)}.`)),
+    set === null ? null : h("p", {}, ...set.map((one) => h("code", {}, one)), " ",
+      h("button", { type: "button", class: "try", click: () => onTry(finding) }, "Try it")));
+}
+
+function gained(gain: Gain): string {
+  const { metric, flow, before, after } = gain;
+  return `${words(metric)} of ${flow}: ${figure(metric, after)} instead of ${figure(metric, before)}`;
+}
+
+function tried({ tried: all }: Explanation): HTMLElement | null {
+  if (all.length === 0) return null;
+  const rows = all.map((one) => h("tr", {}, h("td", {}, one.cause.replaceAll("-", " ")),
+    h("td", {}, one.subject), h("td", {}, one.set.join(" ")), h("td", {}, one.outcome)));
+  return h("details", {}, h("summary", {}, "What else was tried"),
+    h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "What else was tried" }, h("table", {},
+      h("thead", {}, h("tr", {}, ...["for", "at", "change", "what came of it"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, ...rows))));
+}
+
+/** The scenario and one variant, figure by figure, over some seeds. */
+export function showDifferences(place: HTMLElement, rows: Row[], seeds: number): void {
+  const body = rows.map((row) => {
+    const [before, after] = row.cells;
+    if (!before || !after) return null;
+    const better = row.winner === null ? "no clear difference" : row.winner === 1 ? "better" : "worse";
+    return h("tr", { class: row.winner === 1 ? "good" : row.winner === 0 ? "bad" : "" },
+      h("th", { scope: "row" }, row.flow), h("td", {}, words(row.metric)),
+      h("td", { class: "number" }, figure(row.metric, before.mean)),
+      h("td", { class: "number" }, figure(row.metric, after.mean)), h("td", {}, better));
+  });
+  fill(place,
+    h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Differences" }, h("table", { id: "differences" },
+      h("caption", {}, `Before and with the advice: means of ${seeds} seeds`),
+      h("thead", {}, h("tr", {}, ...["of", "figure", "before", "with it", ""].map((name) => h("th", { scope: "col" }, name || "verdict")))),
+      h("tbody", {}, ...body))));
+}
+
+const WORDS: [start: string, words: string][] = [
+  ["goodput_mbps", "goodput"],
+  ["total_mbps", "goodput of all bulk flows"],
+  ["completed_s", "completion time"],
+  ["rtt_ms.p50", "median RTT"],
+  ["rtt_ms.p95", "RTT (p95)"],
+  ["rtt_ms.mean", "mean RTT"],
+  ["delay_ms.p95", "one-way delay (p95)"],
+  ["queue_delay_ms.p95", "delay in the queue (p95)"],
+  ["jain_index", "Jain's index"],
+  ["answered_share", "share of answered requests"],
+];
+
+/** A figure's name in `--json`, as it stands in a sentence. */
+export function words(metric: string): string {
+  return WORDS.find(([start]) => metric.startsWith(start))?.[1] ?? metric.replaceAll("_", " ");
+}

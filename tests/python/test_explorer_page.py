@@ -1,0 +1,374 @@
+"""The explorer in a browser: a key is changed, and the curves follow."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+import airpath
+import chromium
+from airpath.explorer.begin import begin
+from airpath.explorer.server import served
+from explorer import needs_explorer
+
+pytestmark = [
+    needs_explorer,
+    pytest.mark.skipif(chromium.PROGRAM is None, reason="install the package chromium to see it"),
+]
+
+ROOT = Path(__file__).parents[2]
+QUEUE = "path.down.0.queue_packets"
+SECONDS = 60.0
+
+
+class Page:
+    """The explorer in a tab."""
+
+    def __init__(self, tab: chromium.Tab, url: str) -> None:
+        self.tab, self.url = tab, url
+
+    def open(self, fragment: str = "", done: str = "simulated in") -> None:
+        self.tab.open("about:blank")
+        self.tab.open(self.url + fragment)
+        self.until(f"document.getElementById('status')?.textContent.includes({done!r})")
+
+    def until(self, true: str) -> None:
+        """Wait for an expression."""
+        end = time.monotonic() + SECONDS
+        while not self.tab.evaluate(f"Boolean({true})"):
+            assert time.monotonic() < end, (true, self.tab.evaluate("document.body.innerText"))
+            time.sleep(0.05)
+
+    def text(self, place: str) -> str:
+        found: str = self.tab.evaluate(f"document.querySelector({place!r})?.textContent ?? ''")
+        return found
+
+    def click(self, place: str) -> None:
+        """A real click, in the middle of an element."""
+        x, y = self.middle(place)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.mouse(kind, x, y)
+
+    def middle(self, place: str) -> tuple[float, float]:
+        self.until(f"document.querySelector({place!r})")
+        found = self.tab.evaluate(
+            f"(() => {{ const one = document.querySelector({place!r});"
+            "one.scrollIntoView({ block: 'center' }); const at = one.getBoundingClientRect();"
+            "return [at.x + at.width / 2, at.y + at.height / 2]; })()"
+        )
+        return found[0], found[1]
+
+    def mouse(self, kind: str, x: float, y: float) -> None:
+        self.tab.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def key(self, key: str, code: int = 0) -> None:
+        for kind in ("keyDown", "keyUp"):
+            self.tab.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code
+            )
+
+    def type(self, place: str, text: str) -> None:
+        """Put a text in a box, and leave it."""
+        self.tab.evaluate(f"(() => {{ const one = document.querySelector({place!r});"
+                          "one.focus(); one.select(); })()")  # fmt: skip
+        self.tab.call("Input.insertText", text=text)
+        self.key("Tab", 9)
+
+    def choose(self, place: str, value: str) -> None:
+        self.tab.evaluate(
+            f"(() => {{ const one = document.querySelector({place!r}); one.value = {value!r};"
+            "one.dispatchEvent(new Event('change')); })()"
+        )
+
+    def rtt(self) -> float:
+        """Mean of the ping's curve in the chart, in ms."""
+        said = re.search(r"ping: mean ([\d.,]+) ms", self.text("#said-rtt"))
+        assert said, self.text("#said-rtt")
+        return float(said[1].replace(",", ""))
+
+    def until_rtt(self, low: float, high: float) -> float:
+        end = time.monotonic() + SECONDS
+        while not low < (rtt := self.rtt()) < high:
+            assert time.monotonic() < end, rtt
+            time.sleep(0.05)
+        return rtt
+
+    def clean(self) -> None:
+        """No error on the console, no request that leaves the machine."""
+        assert self.tab.errors == []
+        own = (self.url, "data:", "blob:", "about:")
+        assert [one for one in self.tab.requests if not one.startswith(own)] == []
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Page]:
+    with served(begin("bufferbloat")) as url, chromium.opened(tmp_path / "profile") as tab:
+        size = {"width": 1300, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        tab.call("Emulation.setDeviceMetricsOverride", **size)
+        yield Page(tab, url)
+
+
+def slider(key: str) -> str:
+    return f'input[type=range][data-key="{key}"]'
+
+
+def box(key: str) -> str:
+    return f'[id="key-{key}"]'
+
+
+def test_a_queue_is_made_shorter_and_the_rtt_falls(page: Page) -> None:
+    page.open()
+    assert page.rtt() > 2000
+    # The slider is dragged to the left: shorter by factors.
+    x, y = page.middle(slider(QUEUE))
+    page.mouse("mousePressed", x + 30, y)
+    for step in range(1, 8):
+        page.mouse("mouseMoved", x + 30 - 12 * step, y)
+    page.mouse("mouseReleased", x - 54, y)
+    dragged = page.until_rtt(100, 2000)
+    assert "before" in page.text("#said-rtt")
+    page.type(box(QUEUE), "20")
+    page.until(f"location.hash.includes({quote(QUEUE + '=20')!r})")
+    short = page.until_rtt(100, 200)
+    assert short < dragged
+    # The former curves are shadows, and the figures stand side by side.
+    assert page.text("#figures thead").endswith("before")
+    page.choose(box("path.down.0.aqm"), "codel")
+    page.until_rtt(50, 90)
+    # CoDel has keys of its own, which have controls now.
+    page.until(f"document.querySelector({box('path.down.0.codel_target_ms')!r}) || "
+               "document.querySelector('[id=\"section-path.down.0-more\"]')")  # fmt: skip
+    page.clean()
+
+
+def test_a_finding_is_tried_and_the_link_restores_it(page: Page) -> None:
+    page.open()
+    page.click("#explain")
+    page.until("document.querySelector('[data-cause=bufferbloat] .try')")
+    page.click("[data-cause=bufferbloat] .try")
+    page.until("document.querySelector('#differences tbody tr')")
+    assert "median RTT" in page.text("#differences")
+    assert "better" in page.text("#differences")
+    tried = page.until_rtt(30, 200)
+    page.click("#share")
+    page.until("location.hash.includes('tried=')")
+    fragment = urlsplit(page.tab.evaluate("location.href")).fragment
+    page.open(f"#{fragment}")
+    assert page.until_rtt(tried - 1, tried + 1)
+    page.until("document.querySelector('#differences tbody tr')")
+    assert "before 2," in page.text("#said-rtt")
+    page.click("#back")
+    page.until_rtt(2000, 3000)
+    page.clean()
+
+
+def test_a_wrong_scenario_shows_its_error_at_its_line(page: Page) -> None:
+    page.open()
+    path = '[[path.up]]\nstage = "delay"\ndelay_ms = 10\n\n'
+    text = f'{path}[[flow]]\nkind = "bulk"\nwindw_bytes = 30000\n'
+    page.open(f"#text={quote(text)}&name=mine.toml", done="cannot be run")
+    assert "line 7, column 1" in page.text("#problems")
+    assert "did you mean `window_bytes`?" in page.text("#problems")
+    page.until(
+        "document.querySelector('.cm-lintRange-error')?.textContent === 'windw_bytes = 30000'"
+    )
+    page.click("#problems .place")
+    page.until("document.activeElement?.closest('.cm-editor')")
+    # It is repaired in the editor: the cursor stands at the wrong key.
+    for _ in range(len("windw")):
+        delete = {"key": "Delete", "code": "Delete", "windowsVirtualKeyCode": 46}
+        page.tab.call("Input.dispatchKeyEvent", type="keyDown", **delete)
+    page.tab.call("Input.insertText", text="window")
+    page.until("document.getElementById('status').textContent.includes('simulated in')")
+    assert page.text("#problems") == ""
+    page.clean()
+
+
+def test_a_setting_that_cannot_be_is_said_at_its_control(page: Page) -> None:
+    page.open()
+    page.type(box("path.down.0.rate_mbps"), "-1")
+    page.until("[...document.querySelectorAll('.control .wrong')].some((one) => one.textContent)")
+    assert page.rtt() > 2000
+    page.click("#changes button")
+    page.until("document.getElementById('problems').textContent === ''")
+    page.clean()
+
+
+def test_what_is_expensive_asks_first(page: Page) -> None:
+    page.open("#scenario=wire&set=run.duration_s%3D1000000", done="Simulating")
+    page.until("document.getElementById('expensive').open")
+    assert "million events" in page.text("#expensive-said")
+    page.key("Escape", 27)
+    page.until("document.getElementById('status').textContent === 'Not run.'")
+    page.clean()
+
+
+def test_a_link_is_data(page: Page) -> None:
+    markup = "<img src=x onerror=alert(1)>"
+    path = '[[path.up]]\nstage = "delay"\ndelay_ms = 1\n'
+    text = f'title = "{markup}"\n{path}[[flow]]\nkind = "ping"\nid = "a"\n'
+    page.open(f"#text={quote(text)}&name={quote('../' + markup)}")
+    assert markup in page.text("#title")
+    assert page.tab.evaluate("document.images.length") == 0
+    page.open("#scenario=nothing")
+    page.until("document.getElementById('title').textContent.startsWith('A deep queue')")
+    page.clean()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone(page: Page, scheme: str) -> None:
+    size = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    page.tab.call("Emulation.setDeviceMetricsOverride", **size)
+    scheming = {"name": "prefers-color-scheme", "value": scheme}
+    page.tab.call("Emulation.setEmulatedMedia", features=[scheming])
+    page.open("#scenario=lte-20")
+    page.until("document.querySelectorAll('.chart canvas').length >= 4")
+    assert page.tab.evaluate("document.documentElement.scrollWidth") <= 360
+    page.clean()
+
+
+def test_it_is_all_done_by_keyboard(page: Page) -> None:
+    page.open()
+    page.tab.evaluate(f"document.querySelector({slider(QUEUE)!r}).focus()")
+    before = page.rtt()
+    for _ in range(12):
+        page.key("ArrowLeft", 37)
+    page.until_rtt(0, before - 100)
+    page.tab.evaluate("document.querySelector('.box[data-section=\"path.down.1\"]').focus()")
+    for kind in ("keyDown", "keyUp"):
+        enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+        page.tab.call("Input.dispatchKeyEvent", type=kind, **enter)
+    page.until("document.activeElement?.closest('[id=\"section-path.down.1\"]')")
+    # A time that is typed is shown as one that is dragged.
+    page.type("#zoom-from", "10")
+    page.type("#zoom-to", "20")
+    page.until("location.hash.includes('zoom=10.000%2C20.000')")
+    page.click("#whole")
+    page.until("!location.hash.includes('zoom')")
+    page.clean()
+
+
+def test_packets_seeds_and_a_sweep(page: Page) -> None:
+    page.open("#scenario=lte-20&set=run.duration_s%3D2")
+    page.type("#packets-from", "1")
+    page.type("#packets-ms", "20")
+    page.click("#run-packets")
+    page.until("document.getElementById('packets-said')")
+    said = page.text("#packets-said")
+    assert re.search(r"\d+ × data", said), said
+    assert re.search(r"\d+ × grant", said), said
+    assert page.tab.evaluate("document.querySelectorAll('.radio-event line').length") > 10
+    page.type("#seeds", "3")
+    page.until("location.hash.includes('seeds=3')")
+    page.choose("#sweep", "radio.ue.1.channel.sinr_db")
+    page.click("#run-sweep")
+    page.until("document.getElementById('sweep-said')?.textContent.startsWith('9 of 9')")
+    page.clean()
+
+
+def test_the_editor_knows_the_keys(page: Page) -> None:
+    page.open()
+    page.tab.evaluate("document.getElementById('text-panel').open = true")
+    page.click(".cm-content")
+    # To the end of the text, where the flow of the pings is.
+    end = {"key": "End", "code": "End", "windowsVirtualKeyCode": 35, "modifiers": 2}
+    page.tab.call("Input.dispatchKeyEvent", type="keyDown", **end)
+    page.tab.call("Input.insertText", text="pac")
+    page.until("document.querySelector('.cm-completionLabel')?.textContent === 'packet_bytes'")
+    page.clean()
+
+
+def test_downloads_are_what_is_shown(page: Page, tmp_path: Path) -> None:
+    place = tmp_path / "downloads"
+    page.tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(place))
+    page.open(f"#scenario=bufferbloat&set={QUEUE}%3D20&zoom=10,20")
+    for what in ("scenario", "csv samples", "svg rtt"):
+        page.choose("#downloads", what)
+        time.sleep(0.3)
+    names = ["bufferbloat-rtt.svg", "bufferbloat-samples.csv", "bufferbloat.toml"]
+    end = time.monotonic() + SECONDS
+    while sorted(file.name for file in place.glob("*")) != names:
+        assert time.monotonic() < end, [*place.glob("*")]
+        time.sleep(0.1)
+    run = airpath.run("bufferbloat", {QUEUE: 20})
+    again = airpath.run(place / "bufferbloat.toml")
+    assert again.samples.equals(run.samples)
+    rows = pl.read_csv(place / "bufferbloat-samples.csv")
+    assert rows["goodput_mbps"].to_list() == run.samples["goodput_mbps"].to_list()
+    # Nothing of it is from elsewhere.
+    picture = ElementTree.fromstring((place / "bufferbloat-rtt.svg").read_text(encoding="utf-8"))
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    assert len(picture.findall(".//{http://www.w3.org/2000/svg}path")) >= 2
+
+
+def test_a_figure_of_a_study_is_opened(page: Page) -> None:
+    page.open()
+    page.until("document.querySelector('option[value^=\"figure:3g-latency/\"]')")
+    figure = "document.querySelector('option[value^=\"figure:3g-latency/\"]').value"
+    page.choose("#scenario", page.tab.evaluate(figure))
+    page.until("!document.getElementById('title').textContent.startsWith('A deep queue')")
+    page.until("document.getElementById('status').textContent.includes('simulated in')")
+    assert page.tab.evaluate("document.getElementById('scenario').value").startswith("figure:")
+    page.until("location.hash.startsWith('#text=')")
+    page.open(urlsplit(page.tab.evaluate("location.href")).fragment.join(["#", ""]))
+    page.until("document.getElementById('scenario').value.startsWith('figure:')")
+    page.clean()
+
+
+def test_a_panic_is_said_and_the_worker_begins_again(page: Page) -> None:
+    """No scenario is known that makes it panic: what no worker can read ends it in the same way."""
+    page.open()
+    page.tab.evaluate(
+        "(() => { const post = Worker.prototype.postMessage; let broken = false;"
+        "Worker.prototype.postMessage = function (said) {"
+        "if (broken || said.request?.op !== 'simulate') return post.call(this, said);"
+        "broken = true; return post.call(this, { ...said, request: { op: 1n } }); }; })()"
+    )
+    page.type(box(QUEUE), "30")
+    page.until("document.getElementById('status').textContent.includes('failed')")
+    page.type(box(QUEUE), "20")
+    page.until_rtt(100, 200)
+    page.clean()
+
+
+AXE = ROOT / "explorer/node_modules/axe-core/axe.min.js"
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: tools/setup explorer")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(page: Page, scheme: str) -> None:
+    scheming = {"name": "prefers-color-scheme", "value": scheme}
+    page.tab.call("Emulation.setEmulatedMedia", features=[scheming])
+    page.open("#scenario=bufferbloat&set=path.down.0.rate_mbps%3D-1", done="cannot be run")
+    problems = _axe(page)
+    page.open("#scenario=bufferbloat&tried=path.down.0.aqm%3D%22codel%22")
+    page.until("document.querySelector('#differences tbody tr')")
+    page.click("#run-packets")
+    page.until("document.getElementById('packets-said')")
+    page.click("#explain")
+    page.until("document.querySelector('#findings .findings')")
+    page.tab.evaluate("document.getElementById('text-panel').open = true")
+    page.until("document.querySelector('.cm-content')")
+    assert problems + _axe(page) == []
+
+
+def _axe(page: Page) -> list[str]:
+    page.tab.evaluate(AXE.read_text(encoding="utf-8") + "; true")
+    answer = page.tab.call(
+        "Runtime.evaluate",
+        expression="axe.run().then((found) => found.violations"
+        ".filter((one) => ['serious', 'critical'].includes(one.impact))"
+        ".map((one) => `${one.id}: ${one.nodes.map((node) => node.html).slice(0, 3).join(' ')}`))",
+        awaitPromise=True,
+        returnByValue=True,
+    )
+    assert "exceptionDetails" not in answer, answer
+    found: list[str] = answer["result"]["value"]
+    return found
