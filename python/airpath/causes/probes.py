@@ -148,9 +148,13 @@ def _missing(packets: dict[str, Any], from_client: bool) -> tuple[int, int]:
 
 
 def connections(
-    flow: dict[str, Any], *, others_deliver: bool, remains_s: float
+    flow: dict[str, Any], *, others_deliver: bool, remains_s: float, is_all: bool
 ) -> Iterator[Suspect]:
-    """Of a connection on which no data arrives, or that took long to be there."""
+    """Of a connection on which no data arrives, or that took long to be there.
+
+    ``others_deliver``: other connections of the capture have data. ``remains_s``: how long the
+    capture goes on. ``is_all``: nothing but this is in it.
+    """
     tcp = flow["tcp"]
     own = (flow["id"],)
     client, server = tcp["from_client"], tcp["from_server"]
@@ -186,7 +190,7 @@ def connections(
     nothing = client["data_packets"] == 0 and server["data_packets"] == 0
     again = server["retransmissions"]["handshake"]
     silent = flow["duration_s"] + remains_s
-    waits = again or (silent >= _SILENT_S and tcp["state"] == "open")
+    waits = again or ((silent >= _SILENT_S or is_all) and tcp["state"] == "open")
     if nothing and waits and not others_deliver and tcp["handshake_ms"] is not None:
         yield Suspect(
             "mtu",

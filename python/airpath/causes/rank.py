@@ -71,7 +71,10 @@ def blame(file: Path, report: dict[str, Any]) -> Blame:
             found += probes.datagrams(flow, packets)
     for flow in _unique(report, "tcp"):
         remains = report["duration_s"] - flow["start_s"] - flow["duration_s"]
-        found += probes.connections(flow, others_deliver=bool(groups), remains_s=remains)
+        is_all = len(report["flows"]) == 1
+        found += probes.connections(
+            flow, others_deliver=bool(groups), remains_s=remains, is_all=is_all
+        )
     ranked = sorted(_merged(found), key=lambda one: -one.cost)
     ranked = [replace(one, confidence=_confidence(one)) for one in ranked]
     if ranked:

@@ -62,7 +62,9 @@ def _windows(group: Group) -> Iterator[Suspect]:
     share = max(limited, reported)
     lossless = group.loss_share < (_LEAST_LOSS if main.at_sender else 0.002)
     shrinks = main.window_steady < (0.45 if limited >= 0.05 else 0.33)
-    reads_slowly = shrinks and lossless and not main.grows
+    # A window that stays small for a few losses at the beginning does so for its reader.
+    few = lossless or (main.window_steady < 0.3 and group.loss_share < 0.015)
+    reads_slowly = shrinks and few and not main.grows
     if not main.at_sender and reads_slowly and group.seconds >= 3.2:
         share = max(share, 0.25)
     shrunk = main.window_steady < 0.6 and main.wait_ms[1] < main.base_ms + 20
