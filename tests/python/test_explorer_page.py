@@ -247,7 +247,7 @@ def test_it_is_all_done_by_keyboard(page: Page) -> None:
         "(() => { const one = document.getElementById('key-run.seed');"
         "one.value = '5'; one.dispatchEvent(new Event('change')); })()"
     )
-    page.until("location.hash.includes('seed=5')")
+    page.until("location.hash.includes('run.seed%3D5')")
     page.until("document.getElementById('status').textContent.includes('simulated in')")
     page.until("document.activeElement?.dataset.section === 'path.down.1'")
     for kind in ("keyDown", "keyUp"):
