@@ -22,6 +22,9 @@ export function drawPath(place: HTMLElement, parsed: Parsed, onBox: (id: string)
   const ues = parsed.ues ?? ["ue"];
   const cell = table(table(parsed.values["radio"])["cell"]);
   const proxy = parsed.values["proxy"] !== undefined;
+  const focused = place.contains(document.activeElement)
+    ? (document.activeElement as HTMLElement).dataset["section"]
+    : undefined;
   fill(place,
     node("Server"),
     proxy ? box("proxy", "TCP proxy", "", onBox) : null,
@@ -30,6 +33,11 @@ export function drawPath(place: HTMLElement, parsed: Parsed, onBox: (id: string)
     h("div", { class: "ues" }, ...ues.slice(0, 6).map((name, index) =>
       radio ? box(`radio.ue.${index}`, name, "UE", onBox) : node("UE")),
       ues.length > 6 ? h("p", {}, `and ${ues.length - 6} more`) : null));
+  // Who was at a box stays there.
+  if (focused !== undefined) {
+    const boxes = [...place.querySelectorAll<HTMLElement>(".box")];
+    boxes.find((one) => one.dataset["section"] === focused)?.focus();
+  }
 }
 
 function box(id: string, title: string, said: string, onBox: (id: string) => void): HTMLElement {

@@ -242,6 +242,14 @@ def test_it_is_all_done_by_keyboard(page: Page) -> None:
         page.key("ArrowLeft", 37)
     page.until_rtt(0, before - 100)
     page.tab.evaluate("document.querySelector('.box[data-section=\"path.down.1\"]').focus()")
+    # A run that ends meanwhile draws the path again, and leaves the focus where it was.
+    page.tab.evaluate(
+        "(() => { const one = document.getElementById('key-run.seed');"
+        "one.value = '5'; one.dispatchEvent(new Event('change')); })()"
+    )
+    page.until("location.hash.includes('run.seed%3D5')")
+    page.until("document.getElementById('status').textContent.includes('simulated in')")
+    page.until("document.activeElement?.dataset.section === 'path.down.1'")
     for kind in ("keyDown", "keyUp"):
         enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
         page.tab.call("Input.dispatchKeyEvent", type=kind, **enter)
