@@ -50,7 +50,10 @@ export class App {
   readonly #lab: Lab;
   /** For findings, comparisons and packets, which run beside. */
   readonly #side: Lab;
+  /** For seeds. */
   readonly #pool: Pool;
+  /** For sweeps, which a band of seeds is not to stop. */
+  readonly #sweeps: Pool;
   readonly #controls: Controls;
   readonly #charts: Charts;
   #editor: Editor | undefined;
@@ -79,6 +82,7 @@ export class App {
     this.#lab = new Lab(source);
     this.#side = new Lab(source);
     this.#pool = new Pool(source);
+    this.#sweeps = new Pool(source);
     this.#controls = new Controls(byId("controls"), (set) => this.#set(set));
     this.#charts = new Charts(byId("charts"), (zoom) => {
       this.#state.zoom = zoom;
@@ -200,6 +204,7 @@ export class App {
     fill(byId("findings"));
     this.#side.stop();
     this.#pool.stop();
+    this.#sweeps.stop();
     this.#bands.clear();
     this.#save();
     this.#showChanges();
@@ -319,6 +324,7 @@ export class App {
     this.#lab.stop();
     this.#side.stop();
     this.#pool.stop();
+    this.#sweeps.stop();
   }
 
   /** Once the run that is under way is done. */
@@ -592,7 +598,7 @@ export class App {
     const place = byId("sweep-chart");
     showSweep(place, key, points, at);
     try {
-      await this.#pool.each<Run>(requests, (answer, index) => {
+      await this.#sweeps.each<Run>(requests, (answer, index) => {
         points[index] = answer.ok.summary;
         showSweep(place, key, points, at);
       });
