@@ -1,19 +1,22 @@
 // The application: one state, from which everything that is seen follows. A change of the state runs
 // the scenario again.
 
+import { bandsOf } from "./bands";
 import { Charts, type Band } from "./charts";
 import { complaints, Controls } from "./controls";
 import { byId, download, fill, h } from "./dom";
 import type { Editor } from "./editor";
-import { showDifferences, showFindings, words } from "./findings";
+import { agreed } from "./expensive";
+import { showFigures } from "./figures";
+import { showDifferences, showFindings } from "./findings";
 import { Keys, type Key, type Schema, type Section } from "./keys";
 import { ExpensiveError, Lab, ScenarioError, StoppedError, type Source } from "./lab";
-import { digits, figure } from "./numbers";
+import { digits } from "./numbers";
 import { showPackets } from "./packets";
 import { drawPath } from "./path";
 import { Pool } from "./pool";
 import type { Explanation, Finding, Given, Packets, Parsed, Problem, Row, Run, Shipped, Summary } from "./protocol";
-import { charts, csv, figures, RADIO_FIGURES, tablesOf, type Chart, type Tables } from "./series";
+import { charts, csv, RADIO_FIGURES, tablesOf, type Chart, type Tables } from "./series";
 import { studies, type Studies } from "./start";
 import { fromFragment, keyOf, toFragment, withSet, type Figure, type State } from "./state";
 import { showSweep, values } from "./sweep";
@@ -295,7 +298,7 @@ export class App {
       this.#problems(error.problems, error.message);
       this.#say("The scenario cannot be run.");
     } else if (error instanceof ExpensiveError) {
-      if (await this.#agreed(error)) {
+      if (await agreed(error)) {
         this.#allowed = { events: 2 * error.events, ms: Infinity };
         this.#wanted = true;
       } else this.#say("Not run.");
@@ -304,19 +307,6 @@ export class App {
       this.#problems([], text);
       this.#say("The run failed.");
     }
-  }
-
-  /** Ask whether an expensive run is wanted. */
-  #agreed(error: ExpensiveError): Promise<boolean> {
-    const dialog = byId<HTMLDialogElement>("expensive");
-    const about = Number.isFinite(error.events) ? ` about ${digits(error.events / 1e6)} million events` : " very many events";
-    const long = Number.isFinite(error.whole_ms) ? `, some ${digits(error.whole_ms / 1000)} s of computing` : "";
-    byId("expensive-said").textContent = `This run would take${about}${long}. Shall it run?`;
-    dialog.returnValue = "no";
-    dialog.showModal();
-    return new Promise((done) => {
-      dialog.addEventListener("close", () => done(dialog.returnValue === "run"), { once: true });
-    });
   }
 
   #stop(): void {
@@ -388,7 +378,7 @@ export class App {
     this.#charts.show(this.#chartsOf(shown), shadow ? this.#chartsOf(shadow) : [], shown.summary.duration_s, this.#bands);
     this.#charts.zoom(this.#state.zoom);
     this.#showZoom();
-    this.#showFigures(shown, shadow);
+    showFigures(byId("figures"), shown.summary, shadow?.summary);
   }
 
   #chartsOf(shown: Shown): Chart[] {
@@ -397,17 +387,6 @@ export class App {
       shown.charts = { of, all: charts(shown.tables, shown.parsed, this.#flow, this.#radio) };
     const { all } = shown.charts;
     return this.figure ? all.filter((chart) => chart.id === this.figure?.chart) : all;
-  }
-
-  #showFigures(shown: Shown, shadow: Shown | undefined): void {
-    const before = new Map((shadow ? figures(shadow.summary) : []).map((one) => [`${one.name} ${one.metric}`, one.value]));
-    const rows = figures(shown.summary).map(({ name, metric, value }) =>
-      h("tr", { "data-figure": `${name} ${metric}` }, h("th", { scope: "row" }, name), h("td", {}, words(metric)),
-        h("td", { class: "number now" }, figure(metric, value)),
-        shadow ? h("td", { class: "number" }, figure(metric, before.get(`${name} ${metric}`))) : null));
-    fill(byId("figures"), h("table", {},
-      h("thead", {}, h("tr", {}, ...["of", "figure", "now", ...(shadow ? ["before"] : [])].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, ...rows)));
   }
 
   #zoom(zoom: [number, number] | null): void {
@@ -697,20 +676,4 @@ function rest(): Promise<void> {
 function only(sections: Section[], paths: string[]): Section[] {
   const keys = sections.flatMap((section) => section.keys).filter((key) => paths.includes(key.path));
   return [{ id: "figure", title: "Change it", help: "", keys: keys.map((key) => ({ ...key, given: true })) }];
-}
-
-function bandsOf(all: Chart[][]): Map<string, Band[]> {
-  const found = new Map<string, Band[]>();
-  for (const chart of all[0]!) {
-    const bands = chart.series.filter((one) => !one.points && !one.dash).flatMap((one): Band[] => {
-      const same = all.flatMap((run) => run.find((other) => other.id === chart.id)?.series.find((other) => other.key === one.key) ?? []);
-      const of = (pick: (...values: number[]) => number) => one.y.map((_, at) => {
-        const values = same.flatMap((run) => run.y[at] ?? []);
-        return values.length ? pick(...values) : null;
-      });
-      return same.length < 2 ? [] : [{ key: one.key, x: one.x, low: of(Math.min), high: of(Math.max) }];
-    });
-    found.set(chart.id, bands);
-  }
-  return found;
 }
