@@ -1,19 +1,22 @@
 // The application: one state, from which everything that is seen follows. A change of the state runs
 // the scenario again.
 
+import { bandsOf } from "./bands";
 import { Charts, type Band } from "./charts";
 import { complaints, Controls } from "./controls";
 import { byId, download, fill, h } from "./dom";
 import type { Editor } from "./editor";
-import { showDifferences, showFindings, words } from "./findings";
+import { agreed } from "./expensive";
+import { showFigures } from "./figures";
+import { showDifferences, showFindings } from "./findings";
 import { Keys, type Key, type Schema, type Section } from "./keys";
 import { ExpensiveError, Lab, ScenarioError, StoppedError, type Source } from "./lab";
-import { digits, figure } from "./numbers";
+import { digits } from "./numbers";
 import { showPackets } from "./packets";
 import { drawPath } from "./path";
 import { Pool } from "./pool";
 import type { Explanation, Finding, Given, Packets, Parsed, Problem, Row, Run, Shipped, Summary } from "./protocol";
-import { charts, csv, figures, RADIO_FIGURES, tablesOf, type Chart, type Tables } from "./series";
+import { charts, csv, RADIO_FIGURES, tablesOf, type Chart, type Tables } from "./series";
 import { studies, type Studies } from "./start";
 import { fromFragment, keyOf, toFragment, withSet, type Figure, type State } from "./state";
 import { showSweep, values } from "./sweep";
@@ -50,7 +53,10 @@ export class App {
   readonly #lab: Lab;
   /** For findings, comparisons and packets, which run beside. */
   readonly #side: Lab;
+  /** For seeds. */
   readonly #pool: Pool;
+  /** For sweeps, which a band of seeds is not to stop. */
+  readonly #sweeps: Pool;
   readonly #controls: Controls;
   readonly #charts: Charts;
   #editor: Editor | undefined;
@@ -79,6 +85,7 @@ export class App {
     this.#lab = new Lab(source);
     this.#side = new Lab(source);
     this.#pool = new Pool(source);
+    this.#sweeps = new Pool(source);
     this.#controls = new Controls(byId("controls"), (set) => this.#set(set));
     this.#charts = new Charts(byId("charts"), (zoom) => {
       this.#state.zoom = zoom;
@@ -200,6 +207,7 @@ export class App {
     fill(byId("findings"));
     this.#side.stop();
     this.#pool.stop();
+    this.#sweeps.stop();
     this.#bands.clear();
     this.#save();
     this.#showChanges();
@@ -290,7 +298,7 @@ export class App {
       this.#problems(error.problems, error.message);
       this.#say("The scenario cannot be run.");
     } else if (error instanceof ExpensiveError) {
-      if (await this.#agreed(error)) {
+      if (await agreed(error)) {
         this.#allowed = { events: 2 * error.events, ms: Infinity };
         this.#wanted = true;
       } else this.#say("Not run.");
@@ -301,24 +309,12 @@ export class App {
     }
   }
 
-  /** Ask whether an expensive run is wanted. */
-  #agreed(error: ExpensiveError): Promise<boolean> {
-    const dialog = byId<HTMLDialogElement>("expensive");
-    const about = Number.isFinite(error.events) ? ` about ${digits(error.events / 1e6)} million events` : " very many events";
-    const long = Number.isFinite(error.whole_ms) ? `, some ${digits(error.whole_ms / 1000)} s of computing` : "";
-    byId("expensive-said").textContent = `This run would take${about}${long}. Shall it run?`;
-    dialog.returnValue = "no";
-    dialog.showModal();
-    return new Promise((done) => {
-      dialog.addEventListener("close", () => done(dialog.returnValue === "run"), { once: true });
-    });
-  }
-
   #stop(): void {
     this.#wanted = false;
     this.#lab.stop();
     this.#side.stop();
     this.#pool.stop();
+    this.#sweeps.stop();
   }
 
   /** Once the run that is under way is done. */
@@ -382,7 +378,7 @@ export class App {
     this.#charts.show(this.#chartsOf(shown), shadow ? this.#chartsOf(shadow) : [], shown.summary.duration_s, this.#bands);
     this.#charts.zoom(this.#state.zoom);
     this.#showZoom();
-    this.#showFigures(shown, shadow);
+    showFigures(byId("figures"), shown.summary, shadow?.summary);
   }
 
   #chartsOf(shown: Shown): Chart[] {
@@ -391,17 +387,6 @@ export class App {
       shown.charts = { of, all: charts(shown.tables, shown.parsed, this.#flow, this.#radio) };
     const { all } = shown.charts;
     return this.figure ? all.filter((chart) => chart.id === this.figure?.chart) : all;
-  }
-
-  #showFigures(shown: Shown, shadow: Shown | undefined): void {
-    const before = new Map((shadow ? figures(shadow.summary) : []).map((one) => [`${one.name} ${one.metric}`, one.value]));
-    const rows = figures(shown.summary).map(({ name, metric, value }) =>
-      h("tr", { "data-figure": `${name} ${metric}` }, h("th", { scope: "row" }, name), h("td", {}, words(metric)),
-        h("td", { class: "number now" }, figure(metric, value)),
-        shadow ? h("td", { class: "number" }, figure(metric, before.get(`${name} ${metric}`))) : null));
-    fill(byId("figures"), h("table", {},
-      h("thead", {}, h("tr", {}, ...["of", "figure", "now", ...(shadow ? ["before"] : [])].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, ...rows)));
   }
 
   #zoom(zoom: [number, number] | null): void {
@@ -592,7 +577,7 @@ export class App {
     const place = byId("sweep-chart");
     showSweep(place, key, points, at);
     try {
-      await this.#pool.each<Run>(requests, (answer, index) => {
+      await this.#sweeps.each<Run>(requests, (answer, index) => {
         points[index] = answer.ok.summary;
         showSweep(place, key, points, at);
       });
@@ -691,20 +676,4 @@ function rest(): Promise<void> {
 function only(sections: Section[], paths: string[]): Section[] {
   const keys = sections.flatMap((section) => section.keys).filter((key) => paths.includes(key.path));
   return [{ id: "figure", title: "Change it", help: "", keys: keys.map((key) => ({ ...key, given: true })) }];
-}
-
-function bandsOf(all: Chart[][]): Map<string, Band[]> {
-  const found = new Map<string, Band[]>();
-  for (const chart of all[0]!) {
-    const bands = chart.series.filter((one) => !one.points && !one.dash).flatMap((one): Band[] => {
-      const same = all.flatMap((run) => run.find((other) => other.id === chart.id)?.series.find((other) => other.key === one.key) ?? []);
-      const of = (pick: (...values: number[]) => number) => one.y.map((_, at) => {
-        const values = same.flatMap((run) => run.y[at] ?? []);
-        return values.length ? pick(...values) : null;
-      });
-      return same.length < 2 ? [] : [{ key: one.key, x: one.x, low: of(Math.min), high: of(Math.max) }];
-    });
-    found.set(chart.id, bands);
-  }
-  return found;
 }

@@ -278,6 +278,11 @@ def test_packets_seeds_and_a_sweep(page: Page) -> None:
     page.choose("#sweep", "radio.ue.1.channel.sinr_db")
     page.click("#run-sweep")
     page.until("document.getElementById('sweep-said')?.textContent.startsWith('9 of 9')")
+    # A link brings both again.
+    page.until("location.hash.includes('sweep=')")
+    page.open(f"#{urlsplit(page.tab.evaluate('location.href')).fragment}")
+    page.until("document.getElementById('sweep-said')?.textContent.startsWith('9 of 9')")
+    assert page.tab.evaluate("document.getElementById('seeds').value") == "3"
     page.clean()
 
 
