@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::segments::MOST_SEGMENTS;
-use super::walk::{Ends, Seen};
+use super::walk::{Ends, MOST_PACKETS, Seen};
 use crate::FlowReport;
 use crate::column::column;
 use crate::decode::{ICMP_V4, ICMP_V6, IpPacket, TCP, UDP};
@@ -43,7 +42,7 @@ impl<'a> PacketCollector<'a> {
         Self {
             ends: Ends::of(flow),
             protocol: &flow.protocol,
-            most: most.min(MOST_SEGMENTS),
+            most: most.min(MOST_PACKETS),
             packets: Packets::default(),
         }
     }

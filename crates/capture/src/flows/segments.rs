@@ -10,13 +10,10 @@ use serde::Serialize;
 
 use super::packets::{PacketCollector, Packets};
 use super::tcp_header;
-use super::walk::{Ends, Seen, walk};
+use super::walk::{Ends, MOST_PACKETS, Seen, walk};
 use crate::column::column;
 use crate::decode::{ACK, FIN, IpPacket, RST, SYN, TCP, TcpHeader};
 use crate::{CaptureError, FlowReport};
-
-/// Segments of a flow that are kept; what comes later is not.
-pub(super) const MOST_SEGMENTS: usize = 4_000_000;
 
 /// The data of one end, and the other's acknowledgements. Times are nanoseconds after the capture's
 /// first packet. The lists of one group have the same length.
@@ -149,7 +146,7 @@ pub fn segments(
     flow: &FlowReport,
     from_client: bool,
 ) -> Result<Segments, CaptureError> {
-    let mut collector = Collector::new(flow, from_client, MOST_SEGMENTS);
+    let mut collector = Collector::new(flow, from_client, MOST_PACKETS);
     walk(file, |ip, seen| collector.add(ip, seen))?;
     Ok(collector.segments)
 }
@@ -191,7 +188,7 @@ impl<'a> Collector<'a> {
         Self {
             ends: Ends::of(flow),
             from_client,
-            most: most.min(MOST_SEGMENTS),
+            most: most.min(MOST_PACKETS),
             space: SequenceSpace::default(),
             first: None,
             highest: 0,

@@ -8,6 +8,9 @@ use crate::decode::{IpPacket, decode};
 use crate::read::Reader;
 use crate::{CaptureError, FlowReport};
 
+/// Packets of a flow that are kept; what comes later is not.
+pub(super) const MOST_PACKETS: usize = 4_000_000;
+
 /// Where and when a packet passed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
