@@ -174,6 +174,7 @@ impl Sender {
             in_flight: self.scoreboard.pipe(),
             cwnd_limited: self.was_cwnd_limited(self.una),
             paced: self.bursts.is_paced(),
+            pacing_wait: self.bursts.wait(now),
             state: match self.phase {
                 Phase::Open => State::Open,
                 Phase::Recovery(_) | Phase::Reduced(_) => State::Recovery,

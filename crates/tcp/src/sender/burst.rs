@@ -61,6 +61,12 @@ impl Bursts {
         true
     }
 
+    /// How long the next burst must wait.
+    #[inline]
+    pub(super) fn wait(&self, now: Instant) -> Duration {
+        self.next_at.saturating_since(now)
+    }
+
     #[inline]
     pub(super) fn in_burst(&self) -> bool {
         self.left > 0
