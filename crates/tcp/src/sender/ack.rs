@@ -15,6 +15,7 @@ impl Sender {
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         let ack = segment.ack;
+        self.bursts.resume();
         if ack < self.una {
             self.on_old_ack(segment);
             return;

@@ -258,6 +258,7 @@ impl Sender {
         debug_assert!(!self.closed, "offered after close");
         self.offered = self.offered.saturating_add(bytes);
         self.silent = false;
+        self.bursts.resume();
         self.write();
     }
 
@@ -595,6 +596,9 @@ impl Sender {
 
     /// Time has come to `now`.
     pub(crate) fn on_timer(&mut self, now: Instant) {
+        if self.timer().is_some_and(|at| at <= now) {
+            self.bursts.resume();
+        }
         if self.bursts.due.is_some_and(|at| at <= now) {
             self.bursts.due = None;
         }
