@@ -340,6 +340,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             ticking: get.flag("ack.ticking"),
             quick_segments: get.narrow("ack.quick_segments"),
             pushed_at_once: get.flag("ack.pushed_at_once"),
+            handshake_at_once: get.flag("ack.handshake_at_once"),
         },
         sack_compression: SackCompressionConfig {
             delay: get.time("ack.sack_compression_ms"),

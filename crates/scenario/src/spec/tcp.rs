@@ -399,6 +399,14 @@ pub(super) const ENDPOINT: &[Key] = &[
     .simulated_only()
     .was("ack_pushed_at_once"),
     Key::new(
+        "ack.handshake_at_once",
+        Kind::Flag,
+        Default::Inherited,
+        "True: the end that connects acknowledges the handshake before it sends data. False: with its \
+         first data, if it has some.",
+    )
+    .simulated_only(),
+    Key::new(
         "ack.sack_compression_ms",
         MS_FROM_0,
         Default::Inherited,

@@ -94,6 +94,7 @@ impl Default for EndpointConfig {
                 ticking: false,
                 quick_segments: 0,
                 pushed_at_once: false,
+                handshake_at_once: false,
             },
             sack_compression: SackCompressionConfig::default(),
             aggregation: None,
@@ -255,6 +256,9 @@ pub struct DelayedAckConfig {
     /// A segment that its sender pushed, and that came alone, is not delayed: it is acknowledged as
     /// soon as it is read. Linux since 6.6; shorter ones long before.
     pub pushed_at_once: bool,
+    /// The SYN+ACK is acknowledged by a segment of its own, before any data (RFC 9293 3.10.7.3 allows
+    /// both). Seen with Linux 6.18: an application writes once the handshake is over.
+    pub handshake_at_once: bool,
 }
 
 /// Compression of SACKs, as in Linux since 4.18: after three acknowledgements of data out of order the

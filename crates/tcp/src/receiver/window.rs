@@ -180,8 +180,12 @@ impl ReceiveWindow {
 
     /// A full-sized segment arrived above a gap at `nxt`. Returns whether the offered window grew.
     #[inline]
-    pub(super) fn on_segment_above(&mut self, len: u32, nxt: u64) -> bool {
-        self.grow(len, self.waiting(nxt))
+    pub(super) fn on_segment_above(&mut self, now: Instant, segment: &Segment, nxt: u64) -> bool {
+        let unread = self.waiting(nxt);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.measure_above(now, segment, unread == 0);
+        }
+        self.grow(segment.len, unread)
     }
 
     /// Bytes before `nxt` that wait for a reader.
@@ -411,6 +415,17 @@ impl Tuning {
             let sample = now - self.edge.1;
             self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt.min(sample)));
             self.edge = (edge.max(nxt), now);
+        }
+    }
+
+    /// The same above a gap. Seen with Linux 6.18: the round trip that right-sizing knows follows
+    /// the queue while a recovery goes on, too.
+    fn measure_above(&mut self, now: Instant, segment: &Segment, idle: bool) {
+        if self.timestamps
+            && self.rule == RightSizing::Linux6_16
+            && let Some(echo) = segment.echo()
+        {
+            self.take_ticks(now, echo, idle);
         }
     }
 

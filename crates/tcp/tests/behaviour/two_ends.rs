@@ -507,15 +507,19 @@ type Receiving = (Acks, Option<AggregationConfig>, (bool, bool), Option<u64>, Op
 fn receiving() -> impl Strategy<Value = Receiving> {
     let quick = prop_oneof![Just(0u32), 1u32..20];
     let longer = prop_oneof![Just(Duration::ZERO), micros(0..300_000)];
-    let flags = (any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let delayed_ack = (1u32..5, micros(0..300_000), longer, flags, quick).prop_map(
-        |(segments, timeout, longer, (ticking, pushed_at_once), quick_segments)| DelayedAckConfig {
-            segments,
-            timeout,
-            max_timeout: timeout + longer,
-            ticking,
-            quick_segments,
-            pushed_at_once,
+        |(segments, timeout, longer, flags, quick_segments)| {
+            let (ticking, pushed_at_once, handshake_at_once) = flags;
+            DelayedAckConfig {
+                segments,
+                timeout,
+                max_timeout: timeout + longer,
+                ticking,
+                quick_segments,
+                pushed_at_once,
+                handshake_at_once,
+            }
         },
     );
     let compression =
@@ -647,6 +651,7 @@ fn a_slow_reader_never_wakes_in_the_past() {
             ticking: false,
             quick_segments: 10,
             pushed_at_once: false,
+            handshake_at_once: false,
         },
         aggregation: Some(AggregationConfig {
             time: Duration::from_micros(19_385),
@@ -679,6 +684,7 @@ fn a_slow_reader_never_wakes_in_the_past() {
             ticking: false,
             quick_segments: 18,
             pushed_at_once: false,
+            handshake_at_once: false,
         },
         timestamps: true,
         sack: true,
