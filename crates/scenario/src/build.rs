@@ -354,6 +354,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             }
         },
         timestamps: get.flag("options.timestamps"),
+        timestamp_tick: get.time("options.timestamp_tick_ms"),
         sack: get.flag("options.sack"),
         dsack: get.flag("ack.dsack"),
         ecn: match get.chosen() {

@@ -468,6 +468,15 @@ pub(super) const ENDPOINT: &[Key] = &[
     )
     .was("timestamps"),
     Key::new(
+        "options.timestamp_tick_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "A round trip that only timestamps tell, because what was acknowledged had been sent twice, is \
+         measured in whole ticks of this, and counts for the smallest RTT and the congestion control, \
+         too. 0 means microseconds, and for the time-out only. Needs `options.timestamps`.",
+    )
+    .simulated_only(),
+    Key::new(
         "options.sack",
         Kind::Flag,
         Default::Inherited,

@@ -44,6 +44,10 @@ pub struct EndpointConfig {
     pub aggregation: Option<AggregationConfig>,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
+    /// A round trip that only timestamps tell is measured in whole ticks of this, one at least, and is
+    /// also one for the smallest RTT and for the congestion control: Linux, whose clock of timestamps
+    /// ticks each millisecond. Zero: in microseconds, and for the time-out only.
+    pub timestamp_tick: Duration,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
     /// The receiver reports duplicates in SACK blocks (RFC 2883); without SACK it cannot.
@@ -99,6 +103,7 @@ impl Default for EndpointConfig {
             sack_compression: SackCompressionConfig::default(),
             aggregation: None,
             timestamps: true,
+            timestamp_tick: Duration::ZERO,
             sack: true,
             dsack: false,
             ecn: EcnConfig::Off,

@@ -38,6 +38,7 @@ pub(crate) struct Sender {
     mss: u32,
     sack: bool,
     timestamps: bool,
+    timestamp_tick: Duration,
     initial_window: u32,
     buffer: SendBuffer,
     /// Largest cwnd so far: what a send buffer that grows with it goes by.
@@ -187,6 +188,7 @@ impl Sender {
             mss: config.mss,
             sack: config.sack,
             timestamps: config.timestamps,
+            timestamp_tick: config.timestamp_tick,
             initial_window: config.initial_window,
             buffer: SendBuffer::new(
                 config,

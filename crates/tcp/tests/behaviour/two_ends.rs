@@ -395,6 +395,7 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
             let (delayed_ack, sack_compression) = acks;
             let (mss, initial_window, slow_start) = sizes;
             let (timestamps, sack, window_scaling) = options;
+            let estimator = rto.estimator;
             let bytes = |thousandths: u64| (thousandths * u64::from(mss)).div_ceil(1000);
             EndpointConfig {
                 mss,
@@ -407,6 +408,10 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                 sack_compression,
                 aggregation,
                 timestamps,
+                timestamp_tick: match estimator {
+                    RtoEstimator::Linux => Duration::from_millis(1),
+                    RtoEstimator::Rfc6298 => Duration::ZERO,
+                },
                 sack,
                 dsack,
                 ecn: if ecn { EcnConfig::Classic } else { EcnConfig::Off },
