@@ -261,8 +261,9 @@ pub(super) const ENDPOINT: &[Key] = &[
         "recovery.rack_timer_tick_ms",
         MS_FROM_0,
         Default::Inherited,
-        "Tick of the clock that RACK's reordering timer uses: the timer runs out with a tick, never \
-         too early, as in Linux. 0 means an exact timer.",
+        "Tick of the clock that a sender's timers use, but for pacing: a timer runs out with a tick, never \
+         too early, as in Linux; one of 63 ticks or more with every eighth, one of 504 or more with every \
+         64th. A tail loss probe waits two ticks longer. 0 means exact timers.",
     )
     .simulated_only()
     .was("rack_timer_tick_ms"),

@@ -150,8 +150,8 @@ pub struct RecoveryConfig {
     pub detection: LossDetection,
     /// Tail loss probes (RFC 8985 7). Needs SACK.
     pub tail_loss_probe: bool,
-    /// RACK's reordering timer runs out with a tick of a clock that has such ticks, and not too early,
-    /// as Linux's timers do (CONFIG_HZ); zero: exactly.
+    /// Timers run out with a tick of a clock that has such ticks, and not too early, as Linux's timers do
+    /// (CONFIG_HZ), long ones with some ticks only; zero: exactly. Pacing is exact.
     pub timer_tick: Duration,
     /// How cwnd comes down to ssthresh.
     pub reduction: Reduction,

@@ -570,7 +570,7 @@ impl Sender {
 
     #[inline]
     fn arm_timer(&mut self, now: Instant) {
-        self.timer = Some(now + self.rtt.rto());
+        self.timer = Some(self.after_ticks(now, self.rtt.rto()));
     }
 
     /// The peer's window has grown, or took a probe.
