@@ -355,6 +355,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
         },
         timestamps: get.flag("options.timestamps"),
         timestamp_tick: get.time("options.timestamp_tick_ms"),
+        syn_linear_timeouts: get.narrow("rto.syn_linear_timeouts"),
         sack: get.flag("options.sack"),
         dsack: get.flag("ack.dsack"),
         ecn: match get.chosen() {

@@ -275,7 +275,13 @@ impl Endpoint {
             self.first_syn_at = now;
         }
         self.syns_sent += 1;
-        self.handshake_timer = Some(now + self.sender.rtt.rto());
+        // ip-sysctl, tcp_syn_linear_timeouts
+        let linear = match self.state {
+            State::SynSent => self.config.syn_linear_timeouts,
+            _ => 0,
+        };
+        let wait = self.sender.rtt.rto_doubled_after(linear);
+        self.handshake_timer = Some(self.sender.after_ticks(now, wait));
         let mut segment = self.blank(now);
         segment.flags = Flags::SYN;
         let ecn = self.config.ecn == EcnConfig::Classic;

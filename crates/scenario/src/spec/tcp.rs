@@ -235,6 +235,14 @@ pub(super) const ENDPOINT: &[Key] = &[
     .simulated_only()
     .was("max_rto_ms"),
     Key::new(
+        "rto.syn_linear_timeouts",
+        count(Unit::Plain, 0, 255),
+        Default::Inherited,
+        "So many SYNs are sent again after the same time-out as the first, before it doubles with each: \
+         `net.ipv4.tcp_syn_linear_timeouts` of Linux since 6.5.",
+    )
+    .simulated_only(),
+    Key::new(
         Estimator::KEY,
         Kind::Choice(Estimator::CHOICES),
         Default::Inherited,

@@ -44,6 +44,9 @@ pub struct EndpointConfig {
     pub aggregation: Option<AggregationConfig>,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
+    /// So many SYNs are sent again without a longer time-out each, before it doubles: Linux since 6.5
+    /// (`tcp_syn_linear_timeouts`). Not SYN+ACKs.
+    pub syn_linear_timeouts: u32,
     /// A round trip that only timestamps tell is measured in whole ticks of this, one at least, and is
     /// also one for the smallest RTT and for the congestion control: Linux, whose clock of timestamps
     /// ticks each millisecond. Zero: in microseconds, and for the time-out only.
@@ -104,6 +107,7 @@ impl Default for EndpointConfig {
             aggregation: None,
             timestamps: true,
             timestamp_tick: Duration::ZERO,
+            syn_linear_timeouts: 0,
             sack: true,
             dsack: false,
             ecn: EcnConfig::Off,

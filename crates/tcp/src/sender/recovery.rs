@@ -130,7 +130,7 @@ impl Sender {
     /// When a timer of `wait` runs out. Seen with Linux 6.18 at 250 Hz: where half a millisecond was
     /// left, 4.2 to 5.5 ms after the acknowledgement, never sooner; and time-outs of 260 ms came up
     /// to 32 ms late, all of them some multiple of 32 ms apart.
-    pub(super) fn after_ticks(&self, now: Instant, wait: Duration) -> Instant {
+    pub(crate) fn after_ticks(&self, now: Instant, wait: Duration) -> Instant {
         let tick = self.recovery.timer_tick.as_nanos();
         if tick == 0 {
             return now + wait;

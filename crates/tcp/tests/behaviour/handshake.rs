@@ -71,6 +71,29 @@ fn data_opens_the_connection_when_the_third_acknowledgement_was_lost() {
 }
 
 #[test]
+fn the_first_syns_are_a_second_apart() {
+    // ip-sysctl, tcp_syn_linear_timeouts: 1, 1, 1, 1, 1, 2, 4 s with 4, its default since Linux 6.5.
+    for (linear, waits) in [(0, [1, 2, 4, 8, 16, 32, 60]), (4, [1, 1, 1, 1, 1, 2, 4])] {
+        let config = EndpointConfig { syn_linear_timeouts: linear, ..config() };
+        let mut end = Script::connect(&config);
+        for wait in waits {
+            assert!(end.recv().flags.has(Flags::SYN));
+            end.tick(ms(1000 * wait) - NANO);
+            end.recv_nothing();
+            end.tick(NANO);
+        }
+    }
+    // Not so the other end.
+    let config = EndpointConfig { syn_linear_timeouts: 4, ..config() };
+    let mut end = Script::listen(&config);
+    end.send(syn());
+    for wait in [1, 2, 4] {
+        assert!(end.recv().flags.has(Flags::SYN));
+        end.tick(ms(1000 * wait));
+    }
+}
+
+#[test]
 fn a_repeated_syn_ack_is_acknowledged_again() {
     let mut end = Script::open(&config());
     end.send(syn_ack());

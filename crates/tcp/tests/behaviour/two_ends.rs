@@ -408,6 +408,7 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                 sack_compression,
                 aggregation,
                 timestamps,
+                syn_linear_timeouts: initial_window % 3,
                 timestamp_tick: match estimator {
                     RtoEstimator::Linux => Duration::from_millis(1),
                     RtoEstimator::Rfc6298 => Duration::ZERO,
