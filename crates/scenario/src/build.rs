@@ -340,6 +340,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             ticking: get.flag("ack.ticking"),
             quick_segments: get.narrow("ack.quick_segments"),
             pushed_at_once: get.flag("ack.pushed_at_once"),
+            handshake_at_once: get.flag("ack.handshake_at_once"),
         },
         sack_compression: SackCompressionConfig {
             delay: get.time("ack.sack_compression_ms"),
@@ -353,6 +354,8 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             }
         },
         timestamps: get.flag("options.timestamps"),
+        timestamp_tick: get.time("options.timestamp_tick_ms"),
+        syn_linear_timeouts: get.narrow("rto.syn_linear_timeouts"),
         sack: get.flag("options.sack"),
         dsack: get.flag("ack.dsack"),
         ecn: match get.chosen() {

@@ -39,6 +39,8 @@ pub struct Endpoint {
     first_syn_at: Instant,
     syns_sent: u32,
     syn_pending: bool,
+    /// The handshake is acknowledged next, and data follows.
+    acknowledges_first: bool,
     /// A SYN without ECN was sent: no data of ours is marked (RFC 3168 6.1.1).
     plain_syn: bool,
 }
@@ -71,6 +73,7 @@ impl Endpoint {
             first_syn_at: now,
             syns_sent: 0,
             syn_pending: false,
+            acknowledges_first: false,
             plain_syn: false,
         }
     }
@@ -162,6 +165,7 @@ impl Endpoint {
                 self.learn(now, segment);
                 self.established(now, segment);
                 self.receiver.request_ack();
+                self.acknowledges_first = self.config.delayed_ack.handshake_at_once;
             }
             State::SynReceived if ack && segment.ack >= 1 => self.established(now, segment),
             _ => {}
@@ -230,11 +234,13 @@ impl Endpoint {
         if self.state != State::Established {
             return self.poll_handshake(now);
         }
-        let (seq, len, flags, retransmission) = match self.sender.poll(now) {
+        let piece = if self.acknowledges_first { None } else { self.sender.poll(now) };
+        let (seq, len, flags, retransmission) = match piece {
             Some(piece) => (piece.seq, piece.len, piece.flags(), piece.again),
             None if self.receiver.wants_ack() => (self.sender.next(), 0, Flags::NONE, false),
             None => return None,
         };
+        self.acknowledges_first = false;
         let ack = self.receiver.acknowledge(now);
         let stamps = Timestamps { value: timestamp(now), echo: Some(ack.ts_ecr) };
         let timestamps = self.config.timestamps.then_some(stamps);
@@ -269,7 +275,13 @@ impl Endpoint {
             self.first_syn_at = now;
         }
         self.syns_sent += 1;
-        self.handshake_timer = Some(now + self.sender.rtt.rto());
+        // ip-sysctl, tcp_syn_linear_timeouts
+        let linear = match self.state {
+            State::SynSent => self.config.syn_linear_timeouts,
+            _ => 0,
+        };
+        let wait = self.sender.rtt.rto_doubled_after(linear);
+        self.handshake_timer = Some(self.sender.after_ticks(now, wait));
         let mut segment = self.blank(now);
         segment.flags = Flags::SYN;
         let ecn = self.config.ecn == EcnConfig::Classic;

@@ -131,6 +131,11 @@ impl RttEstimator {
 
     /// The time-out now, back-off included.
     pub fn rto(&self) -> Duration {
+        self.rto_doubled_after(0)
+    }
+
+    /// The same if the first time-outs do not double it.
+    pub(crate) fn rto_doubled_after(&self, timeouts: u32) -> Duration {
         let base = match self.srtt {
             None => self.config.initial,
             Some(srtt) => match self.config.estimator {
@@ -141,7 +146,8 @@ impl RttEstimator {
         };
         let floored = base.max(self.config.min);
         // RFC 6298 (5.5), (2.5)
-        floored.saturating_mul(1 << self.backoff.min(32)).min(self.config.max)
+        let doublings = self.backoff.saturating_sub(timeouts).min(32);
+        floored.saturating_mul(1 << doublings).min(self.config.max)
     }
 
     /// RFC 6298 (5.5): the timer ran out.

@@ -235,6 +235,14 @@ pub(super) const ENDPOINT: &[Key] = &[
     .simulated_only()
     .was("max_rto_ms"),
     Key::new(
+        "rto.syn_linear_timeouts",
+        count(Unit::Plain, 0, 255),
+        Default::Inherited,
+        "So many SYNs are sent again after the same time-out as the first, before it doubles with each: \
+         `net.ipv4.tcp_syn_linear_timeouts` of Linux since 6.5.",
+    )
+    .simulated_only(),
+    Key::new(
         Estimator::KEY,
         Kind::Choice(Estimator::CHOICES),
         Default::Inherited,
@@ -261,8 +269,9 @@ pub(super) const ENDPOINT: &[Key] = &[
         "recovery.rack_timer_tick_ms",
         MS_FROM_0,
         Default::Inherited,
-        "Tick of the clock that RACK's reordering timer uses: the timer runs out with a tick, never \
-         too early, as in Linux. 0 means an exact timer.",
+        "Tick of the clock that a sender's timers use, but for pacing: a timer runs out with a tick, never \
+         too early, as in Linux; one of 63 ticks or more with every eighth, one of 504 or more with every \
+         64th. A tail loss probe waits two ticks longer. 0 means exact timers.",
     )
     .simulated_only()
     .was("rack_timer_tick_ms"),
@@ -399,6 +408,14 @@ pub(super) const ENDPOINT: &[Key] = &[
     .simulated_only()
     .was("ack_pushed_at_once"),
     Key::new(
+        "ack.handshake_at_once",
+        Kind::Flag,
+        Default::Inherited,
+        "True: the end that connects acknowledges the handshake before it sends data. False: with its \
+         first data, if it has some.",
+    )
+    .simulated_only(),
+    Key::new(
         "ack.sack_compression_ms",
         MS_FROM_0,
         Default::Inherited,
@@ -459,6 +476,15 @@ pub(super) const ENDPOINT: &[Key] = &[
         "Timestamps option (RFC 7323 3).",
     )
     .was("timestamps"),
+    Key::new(
+        "options.timestamp_tick_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "A round trip that only timestamps tell, because what was acknowledged had been sent twice, is \
+         measured in whole ticks of this, and counts for the smallest RTT and the congestion control, \
+         too. 0 means microseconds, and for the time-out only. Needs `options.timestamps`.",
+    )
+    .simulated_only(),
     Key::new(
         "options.sack",
         Kind::Flag,

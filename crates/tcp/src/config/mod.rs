@@ -44,6 +44,13 @@ pub struct EndpointConfig {
     pub aggregation: Option<AggregationConfig>,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
+    /// So many SYNs are sent again without a longer time-out each, before it doubles: Linux since 6.5
+    /// (`tcp_syn_linear_timeouts`). Not SYN+ACKs.
+    pub syn_linear_timeouts: u32,
+    /// A round trip that only timestamps tell is measured in whole ticks of this, one at least, and is
+    /// also one for the smallest RTT and for the congestion control: Linux, whose clock of timestamps
+    /// ticks each millisecond. Zero: in microseconds, and for the time-out only.
+    pub timestamp_tick: Duration,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
     /// The receiver reports duplicates in SACK blocks (RFC 2883); without SACK it cannot.
@@ -94,10 +101,13 @@ impl Default for EndpointConfig {
                 ticking: false,
                 quick_segments: 0,
                 pushed_at_once: false,
+                handshake_at_once: false,
             },
             sack_compression: SackCompressionConfig::default(),
             aggregation: None,
             timestamps: true,
+            timestamp_tick: Duration::ZERO,
+            syn_linear_timeouts: 0,
             sack: true,
             dsack: false,
             ecn: EcnConfig::Off,
@@ -144,8 +154,8 @@ pub struct RecoveryConfig {
     pub detection: LossDetection,
     /// Tail loss probes (RFC 8985 7). Needs SACK.
     pub tail_loss_probe: bool,
-    /// RACK's reordering timer runs out with a tick of a clock that has such ticks, and not too early,
-    /// as Linux's timers do (CONFIG_HZ); zero: exactly.
+    /// Timers run out with a tick of a clock that has such ticks, and not too early, as Linux's timers do
+    /// (CONFIG_HZ), long ones with some ticks only; zero: exactly. Pacing is exact.
     pub timer_tick: Duration,
     /// How cwnd comes down to ssthresh.
     pub reduction: Reduction,
@@ -255,6 +265,9 @@ pub struct DelayedAckConfig {
     /// A segment that its sender pushed, and that came alone, is not delayed: it is acknowledged as
     /// soon as it is read. Linux since 6.6; shorter ones long before.
     pub pushed_at_once: bool,
+    /// The SYN+ACK is acknowledged by a segment of its own, before any data (RFC 9293 3.10.7.3 allows
+    /// both). Seen with Linux 6.18: an application writes once the handshake is over.
+    pub handshake_at_once: bool,
 }
 
 /// Compression of SACKs, as in Linux since 4.18: after three acknowledgements of data out of order the

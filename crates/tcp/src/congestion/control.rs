@@ -112,6 +112,8 @@ pub struct AckSample {
     pub cwnd_limited: bool,
     /// The sender paces.
     pub paced: bool,
+    /// How long the pacer holds back what would be sent next.
+    pub pacing_wait: Duration,
     /// Where recovery stands after it.
     pub state: State,
     /// Delivery rate; only for model-based algorithms.

@@ -194,6 +194,7 @@ pub(super) mod tests {
             in_flight: 0,
             cwnd_limited: true,
             paced: false,
+            pacing_wait: Duration::ZERO,
             state: State::Open,
             rate: None,
         }

@@ -178,7 +178,7 @@ impl Receiver {
             self.hand_up(now, held, rtt);
         }
         match arrival {
-            Arrival::OutOfOrder => self.note_above(segment),
+            Arrival::OutOfOrder => self.note_above(now, segment),
             Arrival::FillsGap => {
                 self.window.note_above(self.reassembly.above());
                 self.read(now, segment);
@@ -243,9 +243,9 @@ impl Receiver {
     /// Above a gap, too, Linux lets the window grow, and acknowledges at once as long as it does. Without
     /// SACK it does not: an acknowledgement of another window is no duplicate.
     #[cold]
-    fn note_above(&mut self, segment: &Segment) {
+    fn note_above(&mut self, now: Instant, segment: &Segment) {
         let grows = self.sack && segment.len >= self.full;
-        if grows && self.window.on_segment_above(segment.len, self.reassembly.nxt) {
+        if grows && self.window.on_segment_above(now, segment, self.reassembly.nxt) {
             self.delay.quicken_once();
         }
         self.window.note_above(self.reassembly.above());

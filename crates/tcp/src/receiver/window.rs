@@ -180,8 +180,12 @@ impl ReceiveWindow {
 
     /// A full-sized segment arrived above a gap at `nxt`. Returns whether the offered window grew.
     #[inline]
-    pub(super) fn on_segment_above(&mut self, len: u32, nxt: u64) -> bool {
-        self.grow(len, self.waiting(nxt))
+    pub(super) fn on_segment_above(&mut self, now: Instant, segment: &Segment, nxt: u64) -> bool {
+        let unread = self.waiting(nxt);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.measure_above(now, segment, unread == 0);
+        }
+        self.grow(segment.len, unread)
     }
 
     /// Bytes before `nxt` that wait for a reader.
@@ -414,6 +418,17 @@ impl Tuning {
         }
     }
 
+    /// The same above a gap. Seen with Linux 6.18: the round trip that right-sizing knows follows
+    /// the queue while a recovery goes on, too.
+    fn measure_above(&mut self, now: Instant, segment: &Segment, idle: bool) {
+        if self.timestamps
+            && self.rule == RightSizing::Linux6_16
+            && let Some(echo) = segment.echo()
+        {
+            self.take_ticks(now, echo, idle);
+        }
+    }
+
     fn take_echo(&mut self, now: Instant, echo: u32) {
         if self.echo == Some(echo) {
             return;
@@ -453,7 +468,14 @@ impl Tuning {
     /// should have.
     fn size(&mut self, now: Instant, read: u64, unread: u64, mss: u32) -> u64 {
         let (begun, before) = self.round;
-        if self.rtt.is_none_or(|rtt| now - begun < rtt) {
+        let Some(rtt) = self.rtt else { return 0 };
+        // Times of whole slots are equal now and then. Seen with Linux 6.18 over LTE: the reader of what came
+        // after a silence is woken some microseconds later than others, so that 49 ms were 48.988.
+        let over = match self.rule {
+            RightSizing::Linux4_19 => now - begun >= rtt,
+            RightSizing::Linux6_16 => now - begun > rtt,
+        };
+        if !over {
             return 0;
         }
         self.round = (now, read);
@@ -507,7 +529,9 @@ mod tests {
             };
             let mut tuning = Tuning::new(81_920, &config);
             (tuning.copied, tuning.rtt) = (copied, Some(Duration::from_millis(40)));
-            let size = tuning.size(Instant::ZERO + Duration::from_millis(40), read, unread, 1448);
+            let at = Instant::ZERO + Duration::from_millis(40);
+            assert_eq!(tuning.size(at, read, unread, 1448), 0, "the round trip is just over");
+            let size = tuning.size(at + Duration::from_micros(1), read, unread, 1448);
             assert!(size.abs_diff(clamp) <= 8, "{size} for {clamp}");
         }
     }

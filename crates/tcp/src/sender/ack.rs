@@ -15,6 +15,7 @@ impl Sender {
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         let ack = segment.ack;
+        self.bursts.resume();
         if ack < self.una {
             self.on_old_ack(segment);
             return;
@@ -48,7 +49,7 @@ impl Sender {
             RtoEstimator::Linux => sacked_last.or(acked.last_sent),
             RtoEstimator::Rfc6298 => acked.last_sent.or(sacked_last),
         };
-        self.measure(now, segment, &acked, newest);
+        let newest = self.measure(now, segment, &acked, newest.map(|sent| now - sent));
 
         if advanced {
             self.una = ack;
@@ -102,12 +103,15 @@ impl Sender {
         }
     }
 
-    /// RTT samples.
+    /// RTT samples. Returns that of the newest segment, or what stands for it.
     #[inline]
-    fn measure(&mut self, now: Instant, segment: &Segment, acked: &Acked, newest: Option<Instant>) {
-        if let Some(sent) = newest {
-            self.rtt.note_min(now - sent);
-        }
+    fn measure(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        acked: &Acked,
+        mut newest: Option<Duration>,
+    ) -> Option<Duration> {
         // RFC 6298 (3): the first segment acknowledged, delayed acknowledgement included;
         // timestamps resolve what Karn's rule must leave out (RFC 7323 4.1).
         let sample = match (acked.first_sent, acked.sacked_sent) {
@@ -117,9 +121,18 @@ impl Sender {
             {
                 Some(now - first)
             }
-            (None, _) if acked.segments > 0 => self.rtt_by_timestamp(now, segment),
+            (None, _) if acked.segments > 0 => {
+                let told = self.rtt_by_timestamp(now, segment);
+                if self.timestamp_tick.as_nanos() > 0 {
+                    newest = newest.or(told);
+                }
+                told
+            }
             (None, _) => None,
         };
+        if let Some(rtt) = newest {
+            self.rtt.note_min(rtt);
+        }
         if let Some(rtt) = sample {
             self.rtt.sample_in_round(rtt, segment.ack, self.nxt);
             // RFC 6298 5, last note: a retransmission's acknowledgement alone does not end it.
@@ -129,6 +142,7 @@ impl Sender {
                 self.last_rtt = Some(rtt);
             }
         }
+        newest
     }
 
     /// Tells the congestion control.
@@ -168,12 +182,13 @@ impl Sender {
             delivered: acked.delivered,
             lost: newly_lost,
             ecn_echo,
-            rtt: newest.map(|sent| now - sent),
+            rtt: newest,
             srtt: self.rtt.srtt().unwrap_or_default(),
             min_rtt,
             in_flight: self.scoreboard.pipe(),
             cwnd_limited: self.was_cwnd_limited(self.una),
             paced: self.bursts.is_paced(),
+            pacing_wait: self.bursts.wait(now),
             state: match self.phase {
                 Phase::Open => State::Open,
                 Phase::Recovery(_) | Phase::Reduced(_) => State::Recovery,
@@ -201,7 +216,14 @@ impl Sender {
     /// Time since the peer's echo of a timestamp was sent, if there is one (RFC 7323 4.1).
     pub(crate) fn rtt_by_timestamp(&self, now: Instant, segment: &Segment) -> Option<Duration> {
         let echo = segment.echo().filter(|_| self.timestamps)?;
-        Some(Duration::from_micros(u64::from(timestamp(now).wrapping_sub(echo))))
+        let elapsed = timestamp(now).wrapping_sub(echo);
+        let tick = (self.timestamp_tick.as_nanos() / 1000) as u32;
+        if tick == 0 {
+            return Some(Duration::from_micros(elapsed.into()));
+        }
+        // From tick to tick.
+        let ticks = (elapsed + echo % tick) / tick;
+        Some(self.timestamp_tick * u64::from(ticks.max(1)))
     }
 }
 
@@ -210,7 +232,7 @@ struct Growth {
     /// Before this acknowledgement.
     phase: Phase,
     acked: Acked,
-    newest: Option<Instant>,
+    newest: Option<Duration>,
     newly_lost: u32,
     ecn_echo: bool,
     prior_in_flight: u32,

@@ -32,6 +32,8 @@ pub(super) struct Bursts {
     segments: u64,
     /// What is sent without a pause began shortly after the burst before; `None` before it begins.
     recent: Option<bool>,
+    /// A small burst waits for an acknowledgement, a timer or a write.
+    deferred: bool,
 }
 
 impl Bursts {
@@ -48,6 +50,7 @@ impl Bursts {
             size: 0,
             segments: 0,
             recent: None,
+            deferred: false,
         }
     }
 
@@ -59,6 +62,12 @@ impl Bursts {
         }
         self.due = Some(self.next_at);
         true
+    }
+
+    /// How long the next burst must wait.
+    #[inline]
+    pub(super) fn wait(&self, now: Instant) -> Duration {
+        self.next_at.saturating_since(now)
     }
 
     #[inline]
@@ -93,6 +102,12 @@ impl Bursts {
     #[inline]
     pub(super) fn pause(&mut self) {
         self.recent = None;
+    }
+
+    /// Something happened that a small burst waits for.
+    #[inline]
+    pub(super) fn resume(&mut self) {
+        self.deferred = false;
     }
 
     /// A segment leaves.
@@ -149,6 +164,9 @@ impl Sender {
     /// False: it waits for the next acknowledgement to become larger.
     pub(super) fn begin_burst(&mut self, now: Instant, room: u32, whole: bool) -> bool {
         let Some(offload) = self.bursts.offload else { return true };
+        if self.bursts.deferred {
+            return false;
+        }
         let goal = self.burst_goal(&offload);
         let recent = self.bursts.recent.unwrap_or_else(|| {
             let last = self.last_sent_at.max(self.bursts.next_at);
@@ -156,6 +174,7 @@ impl Sender {
         });
         self.bursts.recent = Some(recent);
         if room < goal && !whole && recent && self.defers(now, &offload, room) {
+            self.bursts.deferred = true;
             return false;
         }
         self.bursts.left = goal.min(room.max(1));

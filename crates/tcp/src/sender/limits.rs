@@ -164,7 +164,11 @@ impl Sender {
                 }
             }
         }
-        self.congestion.on_restart(now, self.last_sent_at, &mut self.window);
+        // Seen with Linux 6.18: a model of the path takes a pause for idleness only if the application
+        // made it. What the pacer sends may be delivered before it sends again.
+        if !self.model_based || self.scoreboard.is_limited_by_application() {
+            self.congestion.on_restart(now, self.last_sent_at, &mut self.window);
+        }
         self.update_pacing();
     }
 

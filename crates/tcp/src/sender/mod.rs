@@ -38,6 +38,7 @@ pub(crate) struct Sender {
     mss: u32,
     sack: bool,
     timestamps: bool,
+    timestamp_tick: Duration,
     initial_window: u32,
     buffer: SendBuffer,
     /// Largest cwnd so far: what a send buffer that grows with it goes by.
@@ -187,6 +188,7 @@ impl Sender {
             mss: config.mss,
             sack: config.sack,
             timestamps: config.timestamps,
+            timestamp_tick: config.timestamp_tick,
             initial_window: config.initial_window,
             buffer: SendBuffer::new(
                 config,
@@ -258,6 +260,7 @@ impl Sender {
         debug_assert!(!self.closed, "offered after close");
         self.offered = self.offered.saturating_add(bytes);
         self.silent = false;
+        self.bursts.resume();
         self.write();
     }
 
@@ -567,7 +570,7 @@ impl Sender {
 
     #[inline]
     fn arm_timer(&mut self, now: Instant) {
-        self.timer = Some(now + self.rtt.rto());
+        self.timer = Some(self.after_ticks(now, self.rtt.rto()));
     }
 
     /// The peer's window has grown, or took a probe.
@@ -595,6 +598,9 @@ impl Sender {
 
     /// Time has come to `now`.
     pub(crate) fn on_timer(&mut self, now: Instant) {
+        if self.timer().is_some_and(|at| at <= now) {
+            self.bursts.resume();
+        }
         if self.bursts.due.is_some_and(|at| at <= now) {
             self.bursts.due = None;
         }

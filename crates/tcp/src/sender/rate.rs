@@ -38,22 +38,23 @@ struct Snapshot {
 impl RateSampler {
     /// A segment is sent for the first time; `in_flight` are those before it.
     pub(crate) fn push(&mut self, now: Instant, in_flight: u32) {
-        let snapshot = self.snapshot(now, in_flight);
+        // Seen with Linux 6.18: only where all is acknowledged. What is lost was sent before.
+        if self.sent.is_empty() {
+            (self.first_sent_at, self.delivered_at) = (now, now);
+        }
+        let snapshot = self.snapshot(in_flight);
         self.sent.push_back(snapshot);
     }
 
     /// The segment at `index` is sent again.
-    pub(crate) fn repeat(&mut self, index: usize, now: Instant, in_flight: u32) {
-        let snapshot = self.snapshot(now, in_flight);
+    pub(crate) fn repeat(&mut self, index: usize, in_flight: u32) {
+        let snapshot = self.snapshot(in_flight);
         if let Some(slot) = self.sent.get_mut(index) {
             *slot = snapshot;
         }
     }
 
-    fn snapshot(&mut self, now: Instant, in_flight: u32) -> Snapshot {
-        if in_flight == 0 {
-            (self.first_sent_at, self.delivered_at) = (now, now);
-        }
+    fn snapshot(&self, in_flight: u32) -> Snapshot {
         Snapshot {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
@@ -108,6 +109,11 @@ impl RateSampler {
         self.app_limited_until = Some(self.delivered + u64::from(in_flight));
     }
 
+    /// What is sent now is sent because the application has no more.
+    pub(crate) fn is_limited_by_application(&self) -> bool {
+        self.app_limited_until.is_some()
+    }
+
     /// What the acknowledgement that was handed in segment by segment says.
     pub(crate) fn take(&mut self, prior_in_flight: u32, min_rtt: Duration) -> Option<RateSample> {
         self.app_limited_until = self.app_limited_until.filter(|&until| self.delivered <= until);
@@ -127,5 +133,43 @@ impl RateSampler {
             total_lost: self.lost,
             prior_lost: snapshot.lost,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_pause_until_a_time_out_is_a_part_of_the_interval() {
+        // Linux 6.18: all is lost, nothing in flight, and the first segment is sent again after 300 ms.
+        let mut sampler = RateSampler::default();
+        sampler.push(at(0), 0);
+        sampler.push(at(0), 1);
+        sampler.deliver(0, at(0), at(50));
+        sampler.pop();
+        sampler.take(2, Duration::ZERO);
+        sampler.lose(0, (1, 2));
+        sampler.repeat(0, 0);
+        sampler.deliver(0, at(350), at(400));
+        let sample = sampler.take(1, Duration::ZERO).unwrap();
+        assert_eq!((sample.delivered(), sample.interval), (1, Some(Duration::from_millis(350))));
+    }
+
+    #[test]
+    fn idling_is_no_part_of_the_interval() {
+        let mut sampler = RateSampler::default();
+        sampler.push(at(0), 0);
+        sampler.deliver(0, at(0), at(50));
+        sampler.pop();
+        sampler.take(1, Duration::ZERO);
+        sampler.push(at(350), 0);
+        sampler.deliver(0, at(350), at(400));
+        let sample = sampler.take(1, Duration::ZERO).unwrap();
+        assert_eq!(sample.interval, Some(Duration::from_millis(50)));
     }
 }

@@ -329,7 +329,7 @@ impl Scoreboard {
     fn repeat(&mut self, index: usize, now: Instant) -> Sent {
         let pipe = self.pipe();
         if let Some(sampler) = &mut self.sampler {
-            sampler.repeat(index, now, pipe);
+            sampler.repeat(index, pipe);
         }
         self.transmissions += 1;
         self.resent += 1;
@@ -373,6 +373,11 @@ impl Scoreboard {
     /// The next segment marked lost that the congestion control was not told of.
     pub(crate) fn next_lost(&mut self, now: Instant) -> Option<LostSegment> {
         self.sampler.as_mut()?.next_lost(now)
+    }
+
+    /// The application was the limit, as far as the delivery rate knows.
+    pub(crate) fn is_limited_by_application(&self) -> bool {
+        self.sampler.as_ref().is_some_and(RateSampler::is_limited_by_application)
     }
 
     /// The application, not the network, is the limit.

@@ -211,6 +211,42 @@ fn a_probe_goes_out_after_two_round_trips_with_the_last_segment() {
 }
 
 #[test]
+fn a_probe_goes_out_with_a_tick_of_the_kernel() {
+    // Linux 6.18 at 250 Hz: two round trips of 39.4 ms and two ticks of 4 ms are 22 ticks, and the timer runs
+    // out with the one after them.
+    let mut config = with_probes();
+    config.recovery.timer_tick = ms(4);
+    let mut end = Script::open(&config);
+    end.tick(ms(1));
+    end.offer(5 * u64::from(MSS));
+    end.recv_segments(0..5);
+    // From 101 ms: 208 ms are 52 ticks, and 100 ms were 25.
+    end.tick(ms(211) - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    end.recv_segments([4]);
+    assert_eq!(end.event_names(), ["tail_loss_probe"]);
+}
+
+#[test]
+fn a_long_timer_runs_out_with_every_eighth_tick() {
+    // Linux 6.18 at 250 Hz: time-outs of 260 ms came 267 to 295 ms after the acknowledgement.
+    for (late, waits) in [(0, 316), (15, 301), (16, 332)] {
+        let mut config = rack();
+        config.recovery.timer_tick = ms(4);
+        let mut end = Script::open(&config);
+        end.tick(ms(late));
+        end.offer(5 * u64::from(MSS));
+        end.recv_segments(0..5);
+        // 300 ms are 75 ticks, and 100 ms were 25.
+        end.tick(ms(waits) - NANO);
+        end.recv_nothing();
+        end.tick(NANO);
+        assert_eq!(end.counters().timeouts, 1, "{late}");
+    }
+}
+
+#[test]
 fn a_probe_prefers_new_data_whatever_cwnd_says() {
     // RFC 8985 7.3
     let mut end = Script::bulk(&with_probes());

@@ -46,6 +46,7 @@ pub(crate) fn config() -> EndpointConfig {
             ticking: false,
             quick_segments: 0,
             pushed_at_once: false,
+            handshake_at_once: false,
         },
         timestamps: false,
         sack: true,

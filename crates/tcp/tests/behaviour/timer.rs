@@ -1,7 +1,12 @@
 //! The retransmission timer (RFC 6298).
 
-use airpath_base::Segment;
-use airpath_tcp::{CongestionConfig, EventKind, RtoEstimator};
+use std::sync::{Arc, Mutex};
+
+use airpath_base::{Duration, Instant, Segment};
+use airpath_tcp::{
+    AckSample, Congestion, CongestionConfig, CongestionControl, Endpoint, EventKind, RtoEstimator,
+    SlowStartExit, Window,
+};
 
 use crate::script::*;
 
@@ -139,6 +144,62 @@ fn timestamps_give_the_rtt_of_a_retransmission() {
     end.tick(ms(100));
     end.send(Segment { timestamps: stamps(7, echo), ..ack(1) });
     assert_eq!(end.end.take_rtt_sample(), Some(ms(100)));
+}
+
+#[test]
+fn timestamps_tell_whole_ticks() {
+    // Linux 6.18, a SYN and data lost over 13.2 ms: BBR's smallest RTT was 16.000 ms after the handshake, then
+    // 14.000 and 13.000.
+    for (after, told) in [(99_998, 99), (100_001, 100), (400, 1)] {
+        let mut config = config();
+        config.timestamps = true;
+        config.timestamp_tick = ms(1);
+        let mut end = Script::bulk(&config);
+        end.tick(RTO);
+        end.recv_count();
+        let echo = end.ts_val();
+        assert!(echo % 1000 < 2, "{echo}");
+        end.tick(Duration::from_micros(after));
+        end.send(Segment { timestamps: stamps(7, echo), ..ack(1) });
+        assert_eq!(end.end.take_rtt_sample(), Some(ms(told)));
+    }
+}
+
+#[test]
+fn they_tell_the_congestion_control_as_well() {
+    for (tick, rtt) in [(ms(1), Some(ms(100))), (Duration::ZERO, None)] {
+        let mut config = config();
+        (config.timestamps, config.timestamp_tick) = (true, tick);
+        let noted = Arc::default();
+        let noting = Box::new(Rtts(Arc::clone(&noted)));
+        let end = Endpoint::connect(Instant::ZERO, &config).with_congestion_control(noting);
+        let mut end = Script::opened(end, &config);
+        end.offer(u64::from(MSS));
+        end.recv_count();
+        end.tick(RTO);
+        end.recv_count();
+        let echo = end.ts_val();
+        end.tick(ms(100));
+        end.send(Segment { timestamps: stamps(7, echo), ..ack(1) });
+        assert_eq!(noted.lock().unwrap().last(), Some(&rtt));
+    }
+}
+
+/// Notes the round trips that it is told.
+#[derive(Debug)]
+struct Rtts(Arc<Mutex<Vec<Option<Duration>>>>);
+
+impl CongestionControl for Rtts {
+    fn on_ack(&mut self, ack: &AckSample, _: &mut Window) -> Option<SlowStartExit> {
+        self.0.lock().unwrap().push(ack.rtt);
+        None
+    }
+
+    fn on_congestion(&mut self, _: &Congestion, _: &mut Window) {}
+
+    fn is_model_based(&self) -> bool {
+        true
+    }
 }
 
 #[test]

@@ -395,6 +395,7 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
             let (delayed_ack, sack_compression) = acks;
             let (mss, initial_window, slow_start) = sizes;
             let (timestamps, sack, window_scaling) = options;
+            let estimator = rto.estimator;
             let bytes = |thousandths: u64| (thousandths * u64::from(mss)).div_ceil(1000);
             EndpointConfig {
                 mss,
@@ -407,6 +408,11 @@ fn endpoint() -> impl Strategy<Value = EndpointConfig> {
                 sack_compression,
                 aggregation,
                 timestamps,
+                syn_linear_timeouts: initial_window % 3,
+                timestamp_tick: match estimator {
+                    RtoEstimator::Linux => Duration::from_millis(1),
+                    RtoEstimator::Rfc6298 => Duration::ZERO,
+                },
                 sack,
                 dsack,
                 ecn: if ecn { EcnConfig::Classic } else { EcnConfig::Off },
@@ -507,15 +513,19 @@ type Receiving = (Acks, Option<AggregationConfig>, (bool, bool), Option<u64>, Op
 fn receiving() -> impl Strategy<Value = Receiving> {
     let quick = prop_oneof![Just(0u32), 1u32..20];
     let longer = prop_oneof![Just(Duration::ZERO), micros(0..300_000)];
-    let flags = (any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let delayed_ack = (1u32..5, micros(0..300_000), longer, flags, quick).prop_map(
-        |(segments, timeout, longer, (ticking, pushed_at_once), quick_segments)| DelayedAckConfig {
-            segments,
-            timeout,
-            max_timeout: timeout + longer,
-            ticking,
-            quick_segments,
-            pushed_at_once,
+        |(segments, timeout, longer, flags, quick_segments)| {
+            let (ticking, pushed_at_once, handshake_at_once) = flags;
+            DelayedAckConfig {
+                segments,
+                timeout,
+                max_timeout: timeout + longer,
+                ticking,
+                quick_segments,
+                pushed_at_once,
+                handshake_at_once,
+            }
         },
     );
     let compression =
@@ -647,6 +657,7 @@ fn a_slow_reader_never_wakes_in_the_past() {
             ticking: false,
             quick_segments: 10,
             pushed_at_once: false,
+            handshake_at_once: false,
         },
         aggregation: Some(AggregationConfig {
             time: Duration::from_micros(19_385),
@@ -679,6 +690,7 @@ fn a_slow_reader_never_wakes_in_the_past() {
             ticking: false,
             quick_segments: 18,
             pushed_at_once: false,
+            handshake_at_once: false,
         },
         timestamps: true,
         sack: true,

@@ -24,12 +24,31 @@ impl AckAggregation {
     /// Segments delivered in this interval beyond what `bw` explains.
     pub(super) fn extra(&mut self, now: Instant, delivered: u32, bw: f64, cwnd: f64) -> f64 {
         let delivered = f64::from(delivered);
-        let mut expected = bw * now.saturating_since(self.since).as_secs_f64();
+        // Seen with Linux 6.18, whose results are whole numbers: parts of a segment are not expected yet.
+        let mut expected = (bw * now.saturating_since(self.since).as_secs_f64()).floor();
         if self.delivered <= expected || self.delivered + delivered >= RESET {
             self.restart(now);
             expected = 0.0;
         }
         self.delivered += delivered;
         (self.delivered - expected).min(cwnd)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airpath_base::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_segment_is_not_expected() {
+        // Linux 6.18 over LTE: 9 of 36 ms at 50 segments each second are 8, not 7.2, more than expected.
+        let mut aggregation = AckAggregation::default();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        assert_eq!(aggregation.extra(at(0), 1, 50.0, 100.0), 1.0);
+        assert_eq!(aggregation.extra(at(16), 5, 50.0, 100.0), 6.0);
+        assert_eq!(aggregation.extra(at(36), 3, 50.0, 100.0), 8.0);
+        assert_eq!(aggregation.extra(at(40), 3, 50.0, 9.0), 9.0, "cwnd at most");
     }
 }

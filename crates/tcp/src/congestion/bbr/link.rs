@@ -263,6 +263,7 @@ impl<C: CongestionControl> Loop<C> {
             in_flight: self.in_flight,
             cwnd_limited: newest <= self.limited_until,
             paced: true,
+            pacing_wait: self.next_send.saturating_since(self.now),
             state: self.state,
             rate: Some(rate),
         };

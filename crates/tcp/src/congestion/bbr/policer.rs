@@ -74,13 +74,11 @@ impl Policer {
             return over;
         }
         // An interval begins and ends with a loss: when the bucket has just run empty.
-        let Some(interval) = self.interval else {
-            if sample.loss {
-                self.reset();
-                self.begin(sample);
-            }
-            return false;
-        };
+        if self.interval.is_none() && sample.loss {
+            self.reset();
+            self.begin(sample);
+        }
+        let Some(interval) = self.interval else { return false };
         self.rounds += round;
         if sample.app_limited || self.rounds > MAX_ROUNDS {
             self.reset();

@@ -2,8 +2,7 @@
 //! 14(5), 2016, and what Linux does since 5.2: compensation of aggregated acknowledgements, pacing
 //! margin, policers.
 //!
-//! Differences: what the pacer has not sent is not in flight here, so that nothing is to be subtracted
-//! for it; fractions are not rounded to 1/256.
+//! Gains are multiples of 1/256, as Linux has them; rates are not rounded.
 
 #[cfg(test)]
 mod tests;
@@ -23,8 +22,10 @@ use crate::congestion::{
 };
 use crate::event::SlowStartExitReason;
 
-/// 2/ln 2: the smallest gain that doubles the rate each round (draft 4.3.2.1 `BBRHighGain`).
-const HIGH_GAIN: f64 = 2.0 / core::f64::consts::LN_2;
+/// 2/ln 2, rounded up: the smallest gain that doubles the rate each round (draft 4.3.2.1 `BBRHighGain`).
+const HIGH_GAIN: f64 = 739.0 / 256.0;
+/// Its inverse, rounded down (draft 4.3.3).
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// Draft 4.3.4.2 `BBRGainCycle`.
 const PACING_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// cwnd in `ProbeBW`, in BDPs (draft 4.3.4.2).
@@ -128,6 +129,8 @@ impl Bbr1 {
     /// Draft 3.1 `BBRUpdateModelAndState()`
     fn update_model(&mut self, ack: &AckSample, window: &mut Window) -> Option<SlowStartExit> {
         self.round.start = false;
+        // What this acknowledgement changes of the gain counts from the next one on.
+        let gain = self.pacing_gain();
         let sample = ack.rate.as_ref().and_then(|rate| Some((rate, rate.per_second()?)));
         let app_limited =
             ack.rate.as_ref().is_some_and(|rate| rate.app_limited || self.low_rate.covers(rate));
@@ -135,9 +138,9 @@ impl Bbr1 {
             self.update_bandwidth(ack, rate, bandwidth, app_limited);
             self.update_aggregation(ack, window);
         }
-        self.update_cycle(ack);
+        self.update_cycle(ack, gain);
         let exit = self.check_full_pipe(app_limited, window);
-        self.check_drain(ack);
+        self.check_drain(ack, gain);
         self.update_min_rtt(ack, window);
         exit
     }
@@ -183,12 +186,12 @@ impl Bbr1 {
     }
 
     /// Draft 4.3.4.3 `BBRCheckCyclePhase()`
-    fn update_cycle(&mut self, ack: &AckSample) {
+    fn update_cycle(&mut self, ack: &AckSample, gain: f64) {
         let Mode::ProbeBw { phase, since } = self.mode else { return };
         let min_rtt = self.min_rtt.map_or(Duration::ZERO, |min| min.rtt);
         let is_full_length = ack.now.saturating_since(since) > min_rtt;
-        let in_flight = f64::from(ack.rate.map_or(ack.in_flight, |rate| rate.prior_in_flight));
-        let gain = self.pacing_gain();
+        let prior = ack.rate.map_or(ack.in_flight, |rate| rate.prior_in_flight);
+        let in_flight = self.in_flight_when_sending(ack, prior, gain);
         let target = |gain| self.inflight(self.bandwidth.max(), gain);
         let next = if gain > 1.0 {
             // A buffer that cannot hold what the gain asks for loses some.
@@ -223,11 +226,21 @@ impl Bbr1 {
     }
 
     /// Draft 4.3.3 `BBRCheckDrain()`
-    fn check_drain(&mut self, ack: &AckSample) {
+    fn check_drain(&mut self, ack: &AckSample, gain: f64) {
         let target = self.inflight(self.bandwidth.max(), 1.0);
-        if self.mode == Mode::Drain && f64::from(ack.in_flight) <= target {
+        if self.mode == Mode::Drain
+            && self.in_flight_when_sending(ack, ack.in_flight, gain) <= target
+        {
             self.enter_probe_bw(ack.now);
         }
+    }
+
+    /// What of `in_flight` the network will hold when the pacer sends next. Seen with Linux 6.18: until
+    /// then the bottleneck delivers, and while the gain is above 1 the burst that is sent then counts.
+    fn in_flight_when_sending(&self, ack: &AckSample, in_flight: u32, gain: f64) -> f64 {
+        let burst = if gain > 1.0 { self.burst_segments() } else { 0 };
+        let delivered = (self.bandwidth() * ack.pacing_wait.as_secs_f64()).floor();
+        (f64::from(in_flight + burst) - delivered).max(0.0)
     }
 
     /// Draft 4.3.4.2 `BBREnterProbeBW()`: at any phase but the one that drains.
@@ -396,7 +409,7 @@ impl Bbr1 {
     fn pacing_gain(&self) -> f64 {
         match self.mode {
             Mode::Startup => HIGH_GAIN,
-            Mode::Drain => 1.0 / HIGH_GAIN,
+            Mode::Drain => DRAIN_GAIN,
             Mode::ProbeBw { .. } if self.policer.rate().is_some() => 1.0,
             Mode::ProbeBw { phase, .. } => PACING_GAINS[phase],
             Mode::ProbeRtt(_) => 1.0,
