@@ -110,7 +110,7 @@ def test_confidence_is_of_causes_that_can_be_named() -> None:
 
 
 SEVERE = (1, 4, 6, 13, 15, 18, 19, 21, 25, 27, 28, 31, 37)
-"""Of the first forty cases of seed 21: those that cost a half and leave a trace at the server, ..."""
+"""Of the first forty cases of seed 21: those that cost a half and leave a trace, ..."""
 HEALTHY = (2, 5, 8, 14, 20, 23)
 """... and the first healthy ones."""
 

@@ -544,7 +544,8 @@ def test_attach_transfer_each_way_and_detach_as_tshark_sees_them(
         received = json.loads((tmp_path / name).read_text())["end"]["sum_received"]["bytes"]
         assert received > 2**19
         # What iperf3 says of it, and what was sent again, come on top.
-        assert received <= payload < received + 0.4 * 2**20
+        # What is under way then may still pass.
+        assert received <= payload < 1.4 * 2**20
     bad = "ip.checksum.status == 0 || tcp.checksum.status == 0 || _ws.malformed"
     assert not _packets(wire, bad, "frame.number")
 

@@ -153,7 +153,7 @@ pub fn segments(
 
 enum AnyCollector<'a> {
     Segments(Box<Collector<'a>>),
-    Packets(PacketCollector<'a>),
+    Packets(Box<PacketCollector<'a>>),
 }
 
 impl<'a> AnyCollector<'a> {
@@ -162,7 +162,7 @@ impl<'a> AnyCollector<'a> {
             Wanted::Segments(flow, from_client) => {
                 Self::Segments(Box::new(Collector::new(flow, from_client, most)))
             }
-            Wanted::Packets(flow) => Self::Packets(PacketCollector::new(flow, most)),
+            Wanted::Packets(flow) => Self::Packets(Box::new(PacketCollector::new(flow, most))),
         }
     }
 }
