@@ -148,23 +148,8 @@ class Group:
             if any(low <= end and begin <= high for low, high in pauses):
                 continue
             if waited - trip > least:
-                found.append(Gap(begin, end - begin, int(index) + 1))
+                found.append(Gap(begin, end - begin))
         return found
-
-    @cached_property
-    def gap_share(self) -> float:
-        """Of the time."""
-        return sum(one.length_ms for one in self.gaps) / 1000 / self.seconds
-
-    @cached_property
-    def train_mbps(self) -> float:
-        """The fastest trains of eight segments, by their arrival."""
-        at, total = self.arrivals
-        if len(at) < 4 * _TRAIN:
-            return 0.0
-        passed, lasted = total[_TRAIN:] - total[:-_TRAIN], at[_TRAIN:] - at[:-_TRAIN]
-        rates = passed[lasted > 0] * 8 / lasted[lasted > 0] / 1000
-        return float(np.quantile(rates, 0.98)) if len(rates) else 0.0
 
     @cached_property
     def loss_share(self) -> float:

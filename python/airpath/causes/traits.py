@@ -23,8 +23,6 @@ class Gap:
 
     at_ms: float
     length_ms: float
-    index: int
-    """The first arrival after it."""
 
 
 class Transfer:
@@ -73,34 +71,11 @@ class Transfer:
         return int(size[~self.seen.is_again].sum() + size[self.seen.is_again].sum())
 
     @cached_property
-    def rate_mbps(self) -> float:
-        """Bytes of IP that arrived, over the time."""
-        return self.wire_bytes * 8e-6 / self.seconds
-
-    @cached_property
     def arrivals(self) -> tuple[Floats, Floats]:
         """Times in ms, and bytes of IP that the receiver has got until then."""
         at, total = path.arrivals(self.seen)
         moved = np.flatnonzero(np.diff(total, prepend=-1.0) > 0)
         return at[moved], total[moved]
-
-    @cached_property
-    def bins(self) -> Floats:
-        """Mb/s that arrived in each fifth of a second."""
-        at, total = self.arrivals
-        if len(at) < 2:
-            return np.zeros(1)
-        edges = np.arange(self.begin_ms, self.end_ms, BIN_MS)
-        if len(edges) < 2:
-            return np.array([self.rate_mbps])
-        passed: Floats = np.interp(edges, at, total)
-        return np.diff(passed) * 8 / BIN_MS / 1000
-
-    @cached_property
-    def capacity_mbps(self) -> float:
-        """What the path can carry, as far as it showed."""
-        best = float(np.quantile(self.bins, 0.9))
-        return max(self.path.capacity_mbps or 0.0, best)
 
     @cached_property
     def flight(self) -> Ints:
@@ -228,16 +203,6 @@ class Transfer:
         return self.base_ms + (float(np.median(waits)) if len(waits) else 0.0)
 
     @cached_property
-    def loss_rank(self) -> float | None:
-        """Mean rank of what was in flight at the first loss of each episode; chance is 0.5."""
-        if not self.at_sender or len(self.episodes) < 3:
-            return None
-        flight = np.sort(self.flight)
-        left = np.searchsorted(flight, self.flight[self.episodes], side="left")
-        right = np.searchsorted(flight, self.flight[self.episodes], side="right")
-        return float(np.mean((left + right) / 2)) / len(flight)
-
-    @cached_property
     def loss_wait_rank(self) -> float | None:
         """Mean rank of the wait of the segment before the first loss of each episode."""
         known = ~np.isnan(self.waits)
@@ -249,14 +214,6 @@ class Transfer:
             order, before, side="right"
         )
         return float(np.mean(ranks) / 2 / len(order))
-
-    @cached_property
-    def loss_spacing(self) -> float | None:
-        """Deviation over mean of the segments between episodes; by chance it is 1."""
-        if len(self.episodes) < 5:
-            return None
-        apart = np.diff(self.episodes)
-        return float(np.std(apart) / np.mean(apart))
 
     @cached_property
     def overtaken(self) -> float:
@@ -392,18 +349,6 @@ class Transfer:
         quarter = len(flight) // 4
         early, late = flight[:quarter].max(), flight[-quarter:].max()
         return bool(high <= 1.6 * middle and abs(late / early - 1) <= 0.15)
-
-    @cached_property
-    def round_bytes(self) -> tuple[float, float]:
-        """Bytes that arrived in a round trip: the median, and the deviation over it."""
-        at, total = self.arrivals
-        edges = np.arange(self.begin_ms + 5 * self.base_ms, self.end_ms, self.base_ms)
-        if len(at) < 2 or len(edges) < 6:
-            return 0.0, 1.0
-        each = np.diff(np.interp(edges, at, total))
-        middle = float(np.median(each))
-        spread = float(np.quantile(each, 0.9) - np.quantile(each, 0.1))
-        return middle, spread / middle if middle > 0 else 1.0
 
     @cached_property
     def limited_share(self) -> float:

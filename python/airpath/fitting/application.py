@@ -51,14 +51,6 @@ def writes(seen: Observed, base_rtt_ms: float) -> list[Write]:
     return found
 
 
-def pauses_ms(seen: Observed, base_rtt_ms: float) -> list[tuple[float, float]]:
-    """From when until when, in ms, the application had nothing to send; however short."""
-    first = np.flatnonzero(~seen.is_again)
-    at = seen.sent[first]
-    starts = _after_pauses(seen, first, base_rtt_ms)
-    return [(float(at[index - 1]), float(at[index])) for index in starts]
-
-
 def _after_pauses(seen: Observed, first: Ints, base_rtt_ms: float) -> list[int]:
     """Which of the segments that ``first`` lists are the first ones after a pause."""
     at = seen.sent[first]
