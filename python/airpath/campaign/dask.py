@@ -186,8 +186,12 @@ def cluster(kind: str, workers: int) -> DaskEngine:
 
     if kind == "local":
         with dask.config.set(_unless_chosen({**SPARING, **_WARM})), _spared_interrupts():
+            # No dashboard; and a free port for the rest of its pages, as another may have 8787.
             made = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address=None
+                n_workers=workers,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
             )
     elif kind == "slurm":
         with dask.config.set(_unless_chosen(SPARING)):
