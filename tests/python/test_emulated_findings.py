@@ -304,6 +304,16 @@ def test_what_ping_printed_is_simulated_as_pings() -> None:
     assert gain["flow"] == "programs/command"
 
 
+def test_medians_of_few_pings_differ_by_chance() -> None:
+    """Of 12 pings that find a UE asleep the medians of two runs are 60 ms apart; 400 are not."""
+    few = {"id": "ping", "sent": 12, "lost": 0, "rtt_ms": {"p50": 148.0, "mdev": 77.0}}
+    many = few | {"sent": 400}
+    for simulated, agrees in ((few, True), (many, False)):
+        recorded = {"flows": [], "pings": [simulated | {"rtt_ms": {"p50": 209.0}}]}
+        of_seeds = [{"flows": [], "pings": [simulated]} for _ in range(3)]
+        assert (emulated._delays_differ(recorded, of_seeds) is None) == agrees
+
+
 @needs("ip", "ping")
 def test_a_user_pings_and_is_told_the_cause_and_where_the_time_went(
     airpath_command: Command, tmp_path: Path

@@ -308,10 +308,28 @@ def _delays_differ(recorded: Mapping[str, Any], simulated: list[dict[str, Any]])
             if not was or not values:
                 continue
             now = _mean(values)
-            if abs(now - was) > DIFFERENT * was + _JITTER_MS:
+            allowed = DIFFERENT * was + _JITTER_MS
+            if section == "pings":
+                allowed += _chance_of_median(one["id"], simulated)
+            if abs(now - was) > allowed:
                 return (
                     f"the median RTT of {one['id']} is simulated as {milliseconds(now)} and was "
                     f"recorded as {milliseconds(was)}, which differs by more than "
-                    f"{percent(DIFFERENT)}"
+                    f"{milliseconds(allowed)}"
                 )
     return None
+
+
+def _chance_of_median(name: str, simulated: list[dict[str, Any]]) -> float:
+    """By how much the medians of a few pings differ by chance alone, in ms.
+
+    Two standard errors of the difference from one run's median to the mean of the simulated ones;
+    a median's is sqrt(pi / 2) times a mean's (of normal samples).
+    """
+    variances = [
+        (one["rtt_ms"].get("mdev") or 0.0) ** 2 / max(one["sent"] - one["lost"], 1)
+        for summary in simulated for one in summary["pings"] if one["id"] == name and one["rtt_ms"]
+    ]  # fmt: skip
+    if not variances:
+        return 0.0
+    return 2 * math.sqrt(math.pi / 2 * _mean(variances) * (1 + 1 / len(variances)))
