@@ -40,6 +40,27 @@ def test_what_was_drawn_is_found_again(tmp_path: Path, number: int) -> None:
     assert again.summary["flows"][0]["goodput_mbps"] == pytest.approx(rerun, rel=0.05)
 
 
+BATCHES = [(7, 3), (7, 5), (8, 4), (9, 8), (12, 0), (12, 5)]
+"""Truths of acknowledgements in batches at the sender and at the receiver, of windows that are
+too small for a queue, and of delayed acknowledgements between losses: each was found wrong once."""
+
+
+@pytest.mark.parametrize(("seed", "number"), BATCHES)
+def test_batches_and_short_busy_times_do_not_mislead(
+    tmp_path: Path, seed: int, number: int
+) -> None:
+    """What is known is right, and what a batch hides is a range around the truth."""
+    truth = draw(seed, number)
+    file, dropped = capture(truth, tmp_path, emulated=False)
+    fitted, figures = judge(truth, file, dropped)
+    assert "wrong" not in {one.verdict for one in figures}, figures
+    base = next(one for one in fitted.parameters if one["name"] == "base_rtt")
+    if base["value"] is None:
+        least, most = map(float, re.findall(r"[\d.]+", base["from"])[:2])
+        assert least * 0.99 <= truth.base_rtt_ms <= most * 1.01
+    assert "base RTT" in {one.what for one in fitted.not_identifiable} or base["value"]
+
+
 def _small(tmp_path: Path) -> Path:
     scenario = tmp_path / "small.toml"
     scenario.write_text(

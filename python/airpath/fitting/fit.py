@@ -32,10 +32,13 @@ Progress = Callable[[float], None]
 _SEEDS = 3
 _ROUNDS = 2
 _MOST_SEEDS = 24
+_SHARES = (0.05, 0.275, 0.725, 0.95)
+"""Where base RTTs that are tried lie between the least and the most."""
 _CLEAR = 0.02
 """A congestion control is told from another one by this difference of the score."""
 _MOST_S = 300.0
 """Seconds of a flow that are run again at the most."""
+_BASE_KNOWN = 0.02
 _ALIKE = 0.8
 _ALIKE_GOODPUT = 0.9
 """A scenario that is less like the capture says nothing of what would help that network."""
@@ -174,7 +177,7 @@ class _Search:
     ) -> None:
         self.attempt, self.captured, self.told = attempt, captured, told
         self.runs: list[_Run] = []
-        self.total = len(candidates.CONTROLS) + len(candidates.PROFILES) + _ROUNDS
+        self.total = len(candidates.CONTROLS) + len(candidates.PROFILES) + len(_SHARES) + _ROUNDS
 
     def add(self, one: Candidate) -> None:
         seeds = list(range(1, 1 + (_SEEDS if one.is_random else 1)))
@@ -187,6 +190,11 @@ class _Search:
             self.add(replace(first, congestion=control))
         for profile in candidates.PROFILES:
             self.add(replace(self.highest().candidate, profile=profile))
+        middle = self.highest().candidate
+        least, most = middle.path.base_rtt_within_ms
+        for share in _SHARES if least < most else ():
+            moved = least + share * (most - least)
+            self.add(replace(middle, path=replace(middle.path, base_rtt_ms=moved)))
         for _ in range(_ROUNDS):
             corrected = _corrected(self.highest())
             if corrected is None:
@@ -296,7 +304,7 @@ def _shown(value: float | None) -> str:
 def _parameters(one: Candidate) -> list[dict[str, Any]]:
     known, ends = one.path, one.ends
     rows: list[tuple[str, float | str | None, str, str]] = [
-        ("base_rtt", known.base_rtt_ms, "ms", "the smallest round trip less what sending takes"),
+        ("base_rtt", *_base_rtt(known)),
         ("capacity", known.capacity_mbps, "Mb/s", f"{known.busy_s:.1f} s of a busy bottleneck"),
         ("queue", known.queue_bytes, "bytes", f"{known.overflowed} losses behind longest waits"),
         ("loss", known.loss, "share", f"{known.lost - known.overflowed} losses without a queue"),
@@ -318,6 +326,14 @@ def _parameters(one: Candidate) -> list[dict[str, Any]]:
         {"name": name, "value": value, "unit": unit, "from": source}
         for name, value, unit, source in rows
     ]
+
+
+def _base_rtt(known: path.Path) -> tuple[float | None, str, str]:
+    """Its value, if that is known to a few per cent; the scenario has what is most alike."""
+    least, most = known.base_rtt_within_ms
+    if most - least > 2 * _BASE_KNOWN * known.base_rtt_ms:
+        return None, "ms", f"from {least:.3g} to {most:.3g} ms: packets come in batches only"
+    return known.base_rtt_ms, "ms", "the smallest round trip less what sending takes"
 
 
 def _explained(text: str, directory: str, budget: str, threads: int) -> Explanation:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from airpath.fitting.observed import Bools, Floats, Observed
+from airpath.fitting.observed import Bools, Floats, Ints, Observed
 
 _TICKS_MS = (0.001, 0.1, 0.25, 1.0, 4.0, 10.0)
 """Milliseconds that timestamps count by: of airpath, and of systems."""
@@ -25,13 +25,21 @@ _VARIES = 0.15
 """Capacity is told by time if it differs by this share from one window to the next."""
 _WINDOW_MS = 500.0
 _LEAST_PAIRS = 8
+_LEAST_BACK_MS = 1.0
 _LONG_SPAN = 20
-_DISAGREE = 0.3
 _LEAST_BUSY_MS = 300.0
 _LEAST_BUSY_SEGMENTS = 20
 _LONGEST_GAP_MS = 100.0
 _LEAST_JITTER_MS = 1.0
 _LEAST_BATCH_MS = 3.0
+_SHORT_SPAN = 4
+_HIGH = 0.75
+_NEAR_HIGH = 0.07
+_LEAST_NEAR = 0.4
+_CLEAR_QUEUE = 20
+"""Segments; an error of the rate adds up over a longer queue, and over a longer busy time."""
+_LEAST_OF_ROUGH = 0.7
+_NEAR_MS = 0.3
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,8 @@ class Path:
     """The path as far as it is known; None is not identifiable."""
 
     base_rtt_ms: float
+    base_rtt_within_ms: tuple[float, float]
+    """The path's is between these. They differ where packets only come in batches."""
     capacity_mbps: float | None
     at_least_mbps: float
     """What was delivered at the most; less than the capacity where that is not known."""
@@ -83,8 +93,11 @@ def estimate(seen: Observed) -> Path:
     used = capacity or rough
     base_rtt = max(base - serialisation, 0.001)
     base_rtt = _handshake(seen, base_rtt, capacity)
+    may_differ_ms = 0.0
+    if seen.place == "receiver":
+        base_rtt, may_differ_ms = _without_waits_back(seen, waits, base_rtt, serialisation)
     if batch is not None:
-        base_rtt = _without_batches(seen, base_rtt, capacity, batch)
+        base_rtt, may_differ_ms = _without_batches(seen, waits, base_rtt, capacity, batch)
         unknown.append(
             Unknown(
                 "base RTT",
@@ -103,6 +116,9 @@ def estimate(seen: Observed) -> Path:
         )
     lost = lost_segments(seen)
     queue, at_least, full = _queue(seen, waits, lost, used, serialisation)
+    if capacity is None:
+        # Where packets never waited for each other no queue was full.
+        queue, full = None, np.zeros(len(lost), dtype=bool)
     if queue is None:
         unknown.append(
             Unknown(
@@ -124,6 +140,7 @@ def estimate(seen: Observed) -> Path:
     unknown += _never(seen)
     return Path(
         base_rtt_ms=base_rtt,
+        base_rtt_within_ms=(base_rtt - may_differ_ms, base_rtt + may_differ_ms),
         capacity_mbps=capacity,
         at_least_mbps=rough,
         busy_s=busy_s,
@@ -193,15 +210,47 @@ def _one_way(seen: Observed) -> tuple[Floats, float]:
         base = max(second - first, (third or second) - first)
     elif seen.other["rtt_ms"]:
         base = seen.other["rtt_ms"]["min"]
-    echoed = _echoed(seen)
-    if echoed is not None:
-        base = min(base, echoed) if base else echoed
     delay = np.full(len(seen.sent), np.nan)
     known = ~np.isnan(seen.timestamp)
     by_stamps = one_way_ms(seen.sent[known], seen.timestamp[known])
     if by_stamps is not None:
         delay[known] = by_stamps
+    trips = _echoed(seen)
+    if len(trips):
+        base = min(base, float(trips.min())) if base else float(trips.min())
     return delay, base
+
+
+def _echoed(seen: Observed) -> Floats:
+    """Times from acknowledgements to the data that echoes them; NaN: it echoes none."""
+    first: dict[float, float] = {}
+    for stamp, at in zip(seen.ack_timestamp, seen.ack, strict=True):
+        if not np.isnan(stamp):
+            first.setdefault(stamp, at)
+    trips: Floats = seen.sent - np.array([first.get(echo, np.nan) for echo in seen.echo])
+    return trips
+
+
+def _without_waits_back(
+    seen: Observed, waits: Floats, base: float, serialisation: float
+) -> tuple[float, float]:
+    """The base RTT next to the receiver, and by how much it may differ.
+
+    Where acknowledgements wait on their way back, the handshake's did too. A round trip less what
+    its data waited has only their wait in it; of that the shortest is taken. Timestamps make the
+    data's wait too long by up to one of their ticks.
+    """
+    back = _echoed(seen) - waits
+    back = back[~np.isnan(back)]
+    if len(back) < _LEAST_PAIRS:
+        return base, 0.0
+    shortest, usual = np.quantile(back, [0.0, 0.5])
+    half = _tick(seen.sent, seen.timestamp) / 2
+    shortest -= serialisation
+    usual -= serialisation
+    if usual - shortest < _LEAST_BACK_MS + 2 * half or shortest + half >= base:
+        return base, 0.0
+    return float(shortest) + half, half
 
 
 def one_way_ms(at: Floats, timestamps: Floats) -> Floats | None:
@@ -212,26 +261,25 @@ def one_way_ms(at: Floats, timestamps: Floats) -> Floats | None:
     if len(at) < 2:
         return None
     stamps = np.unwrap(timestamps, period=2.0**32)
-    ticks = stamps[-1] - stamps[0]
-    if ticks <= 0:
+    tick = _tick(at, timestamps)
+    if not tick:
         return None
-    tick = (at[-1] - at[0]) / ticks
-    tick = min(_TICKS_MS, key=lambda one: abs(np.log(one / tick)))
     delay: Floats = at - stamps * tick
     delay -= delay.min()
     return delay
 
 
-def _echoed(seen: Observed) -> float | None:
-    """The shortest time from an acknowledgement to data that echoes its timestamp."""
-    first: dict[float, float] = {}
-    for stamp, at in zip(seen.ack_timestamp, seen.ack, strict=True):
-        if not np.isnan(stamp):
-            first.setdefault(stamp, at)
-    trips = [
-        at - first[echo] for echo, at in zip(seen.echo, seen.sent, strict=True) if echo in first
-    ]
-    return min(trips) if trips else None
+def _tick(at: Floats, timestamps: Floats) -> float:
+    """Milliseconds that a sender's timestamps count by; 0: they do not tell."""
+    known = ~np.isnan(timestamps)
+    if known.sum() < 2:
+        return 0.0
+    stamps = np.unwrap(timestamps[known], period=2.0**32)
+    ticks = stamps[-1] - stamps[0]
+    if ticks <= 0:
+        return 0.0
+    tick = (at[known][-1] - at[known][0]) / ticks
+    return min(_TICKS_MS, key=lambda one: abs(np.log(one / tick)))
 
 
 def _handshake(seen: Observed, base: float, rate: float | None) -> float:
@@ -245,28 +293,50 @@ def _handshake(seen: Observed, base: float, rate: float | None) -> float:
     return max(min(base, whole), 0.001)
 
 
-def _without_batches(seen: Observed, base: float, rate: float | None, batch: float) -> float:
-    """Of packets that were sent together, some arrive just in time for a batch."""
-    if rate is None:
-        return base
-    service = seen.size * 8 / rate / 1000
-    queue = _queue_waits(seen, service)
-    clean = (seen.sent_again == 0) & ~seen.is_again & ~np.isnan(seen.acked)
-    clear = clean & (queue < 20 * service)
-    if not clear.any():
-        return base
-    shortest = float((seen.acked - seen.sent - queue - service)[clear].min())
-    return shortest if base - batch <= shortest <= base else base
+def _without_batches(
+    seen: Observed, waits: Floats, base: float, rate: float | None, batch: float
+) -> tuple[float, float]:
+    """The base RTT, and by how much it may differ.
+
+    A packet waits for the next batch of acknowledgements, less than an interval: the path's round
+    trip is between the shortest one and the longest one less an interval. The middle is taken.
+    """
+    if rate is not None:
+        service = np.where(lost_segments(seen), 0.0, seen.size * 8 / rate / 1000)
+        queue, before = _queue_waits(seen, service)
+        clean = (seen.sent_again == 0) & ~seen.is_again & ~np.isnan(seen.acked)
+        clear = clean & (queue < _CLEAR_QUEUE * service) & (before < 3 * _CLEAR_QUEUE)
+        if clear.any():
+            trips = (seen.acked - seen.sent - queue - service)[clear]
+            shortest = float(trips.min())
+            if base - batch <= shortest <= base:
+                return _middle(shortest, trips - shortest, batch)
+    return _middle(base, waits[~np.isnan(waits)], batch)
 
 
-def _queue_waits(seen: Observed, service: Floats) -> Floats:
-    """What each segment would wait for those before it, in ms."""
+def _middle(shortest: float, waits: Floats, batch: float) -> tuple[float, float]:
+    if not len(waits):
+        return shortest, 0.0
+    after = waits % batch
+    # Whole intervals are as good as none.
+    after = np.where(after > batch - max(_NEAR_MS, 0.05 * batch), 0.0, after)
+    half = (batch - float(np.quantile(after, 0.99))) / 2
+    half = half if half > max(_NEAR_MS, 0.05 * batch) else 0.0
+    half = min(half, 0.5 * shortest)
+    return shortest - half, half
+
+
+def _queue_waits(seen: Observed, service: Floats) -> tuple[Floats, Ints]:
+    """What each segment would wait for those before it, in ms; how many since there was no wait."""
     queue = np.zeros(len(seen.sent))
+    before = np.zeros(len(seen.sent), dtype=np.int64)
     free = -np.inf
     for index, (at, busy) in enumerate(zip(seen.sent, service, strict=True)):
-        queue[index] = max(0.0, free - at)
+        if free > at:
+            queue[index] = free - at
+            before[index] = before[index - 1] + 1
         free = max(free, at) + busy
-    return queue
+    return queue, before
 
 
 def arrivals(seen: Observed) -> tuple[Floats, Floats]:
@@ -316,27 +386,41 @@ def _capacity(
     busy = (np.diff(sent) <= waited + 1e-3) & (apart >= 0) & (apart <= longest)
     spans = [(arrived[first], arrived[last], last - first) for first, last in _spans(busy)]
     long = [span for span in spans if span[2] >= _LONG_SPAN]
-    # Noise that lets a packet seem to wait makes short spans seem shorter: they have to agree.
     if sum(end - begin for begin, end, _ in long) >= _LEAST_BUSY_MS:
         spans = long
-    elif not _agree([(_passed(at, bytes_, begin, end), end - begin) for begin, end, _ in spans]):
-        return None, 0.0, []
+    else:
+        spans = _fastest(at, bytes_, spans)
     total_ms = sum(end - begin for begin, end, _ in spans)
     total_bytes = sum(_passed(at, bytes_, begin, end) for begin, end, _ in spans)
     if total_ms <= 0 or total_bytes < _LEAST_BUSY_SEGMENTS * seen.size.max():
         return None, 0.0, []
     rate = total_bytes * 8 / total_ms / 1000
+    if rate < _LEAST_OF_ROUGH * rough:
+        # What waits for a delayed acknowledgement waits for no other packet.
+        return None, 0.0, []
     pieces = [(begin, end) for begin, end, _ in spans]
     return rate, total_ms / 1000, _varying(at, bytes_, pieces, rate)
 
 
-def _agree(spans: list[tuple[float, float]]) -> bool:
-    """Whether most spans (bytes, ms) have about the same rate."""
-    rates = np.array([passed / lasted for passed, lasted in spans if lasted > 0 and passed > 0])
-    if not len(rates):
-        return False
-    low, middle, high = np.quantile(rates, [0.25, 0.5, 0.75])
-    return bool(high - low <= _DISAGREE * middle)
+def _fastest(
+    at: Floats, bytes_: Floats, spans: list[tuple[float, float, int]]
+) -> list[tuple[float, float, int]]:
+    """Short spans whose rates are about the highest, if most are.
+
+    Delayed acknowledgements and noise make short spans seem slower, and nothing makes them faster.
+    """
+    some = [span for span in spans if span[2] >= _SHORT_SPAN and span[1] > span[0]]
+    if not some:
+        return []
+    rates = np.array([_passed(at, bytes_, begin, end) / (end - begin) for begin, end, _ in some])
+    order = np.argsort(rates)
+    weight = np.cumsum(np.array([length for _, _, length in some])[order])
+    high = float(rates[order][np.searchsorted(weight, _HIGH * weight[-1])])
+    near = np.abs(rates / high - 1) <= _NEAR_HIGH
+    lengths = np.array([length for _, _, length in some])
+    if lengths[near].sum() < _LEAST_NEAR * lengths.sum():
+        return []
+    return [span for span, is_near in zip(some, near, strict=True) if is_near]
 
 
 def _passed(at: Floats, bytes_: Floats, begin: float, end: float) -> float:
@@ -450,7 +534,7 @@ def _jitter(seen: Observed, waits: Floats, rate: float | None, batch: float | No
     if not rate or seen.place == "receiver":
         return None
     service = seen.size * 8 / rate / 1000
-    queue = _queue_waits(seen, service)
+    queue, _ = _queue_waits(seen, service)
     # Where the queue was long, an error of the rate is an error of the wait.
     clear = ~np.isnan(waits) & (queue < 5 * service)
     if clear.sum() < 30:
@@ -463,19 +547,49 @@ def _jitter(seen: Observed, waits: Floats, rate: float | None, batch: float | No
 
 
 def _batch(seen: Observed, rate: float) -> float | None:
-    """Interval at which acknowledgements come, if they come in batches."""
-    if seen.place == "receiver" or not rate:
+    """Interval at which acknowledgements come, if they come in batches.
+
+    Next to the receiver it shows in when data was sent, by its timestamps.
+    """
+    if not rate:
         return None
-    pure = seen.ack[seen.is_pure]
-    gaps = np.diff(pure)
+    service = float(seen.size.max()) * 8 / rate / 1000
+    if seen.place == "receiver":
+        stamps = np.unwrap(seen.timestamp[~np.isnan(seen.timestamp)], period=2.0**32)
+        gaps = np.diff(np.unique(stamps)) * _tick(seen.sent, seen.timestamp)
+        return _grid(seen, gaps[gaps >= _LEAST_BATCH_MS], service)
+    gaps = np.diff(seen.ack[seen.is_pure])
     if len(gaps) < 40:
         return None
-    alone = 2 * float(seen.size.max()) * 8 / rate / 1000
     within = gaps < 0.3
-    between = gaps[gaps >= max(_LEAST_BATCH_MS, 1.5 * alone)]
-    if within.mean() < 0.4 or len(between) < 20:
+    between = gaps[gaps >= max(_LEAST_BATCH_MS, 3 * service)]
+    if within.mean() >= 0.4 and len(between) >= 20:
+        interval = float(np.quantile(between, 0.25))
+        multiples = between / interval
+        if (np.abs(multiples - np.round(multiples)) < 0.1).mean() > 0.8:
+            return interval
+    return _grid(seen, gaps[gaps >= _LEAST_BATCH_MS], service)
+
+
+def _grid(seen: Observed, gaps: Floats, service: float) -> float | None:
+    """The interval of which all times between acknowledgements of a slow flow are multiples.
+
+    Packets that come one by one from a busy bottleneck are apart by multiples of their own time.
+    """
+    if len(gaps) < 40 or not seen.stream["rtt_ms"]:
         return None
-    interval = float(np.quantile(between, 0.25))
-    multiples = between / interval
-    near = np.abs(multiples - np.round(multiples)) < 0.1
-    return interval if near.mean() > 0.8 else None
+    for share in (0.02, 0.1, 0.25):
+        interval = float(np.quantile(gaps, share))
+        multiples = gaps[gaps < 6.5 * interval] / interval
+        whole = np.round(multiples)
+        near = np.abs(multiples - whole) * interval < _NEAR_MS
+        own = interval / service
+        if (
+            interval < 0.5 * seen.stream["rtt_ms"]["min"]
+            and len(multiples) >= 40
+            and near.mean() >= 0.95
+            and (whole != np.median(whole)).mean() >= 0.1
+            and (own < 0.5 or abs(own - round(own)) > 0.1)
+        ):
+            return float(np.median(gaps[gaps < 6.5 * interval][near] / whole[near]))
+    return None
