@@ -65,12 +65,11 @@ def page(compared: Sequence[Compared], versions: Sequence[str]) -> str:
         "",
         "## The rules",
         "A rule explains a difference only if it accounts for all of it. `tests/compared/model.py` "
-        "has the rules of [the guide](../guides/captures.md#the-figures-of-tcp) "
-        "once more, with a "
+        "has the rules of [the guide](../guides/captures.md#the-figures-of-tcp) once more, with a "
         "switch for each rule of the other tool's. Without a switch it must tell airpath's "
-        "figures, and with some of them the other tool's, down to the last value. The fewest switches that do so "
-        "are counted here. For what was sent again and what was late, each packet is "
-        "labelled by both, and the rule follows from the packet.",
+        "figures, and with some of them the other tool's, down to the last value. The fewest "
+        "switches that do so are counted here. For what was sent again and what was late, each "
+        "packet is labelled by both, and the rule follows from the packet.",
         "",
     ]
     for reader in (TSHARK, TCPTRACE):
