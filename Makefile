@@ -7,9 +7,12 @@
 # make fuzz           runs the property tests with other cases, and with many
 # make fuzz-coverage  fuzzes by coverage: each target for ten minutes of processor time, or SECONDS=60
 # make fuzz-corpus    puts the fewest files that cover what it found into fuzz/corpus
+# make fuzz-importers  damages outputs of iperf3, ping, ss, nuttcp and flent and has them read, for ten minutes
 # make audit          asks for known vulnerabilities of what airpath depends on; needs a network
 # make findings       plants causes at random: are they named, and does the advice hold on other seeds?
 # make findings-captures  plants causes at random and captures at the server: are they blamed? (root)
+# make captures-compared  compares captures with tshark and tcptrace: equal, or by a written rule
+# make captures-recorded  draws runs and compares the sender's capture with what the run itself records
 # make fit            draws paths, captures them and fits scenarios: is it found again? as a table (root)
 # make studies        runs the published experiments and writes a report
 # make studies-emulated  runs one of them with the kernel's TCP, as a page (root)
@@ -29,7 +32,7 @@
 # make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity bless clean findings findings-captures fit
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity bless clean findings findings-captures captures-compared captures-recorded fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -127,6 +130,10 @@ SECONDS ?= 600
 fuzz-coverage:
 	python3 tools/fuzz run $(SECONDS) $(TARGETS)
 
+# Exit code 1: a file was neither read nor refused in a line, or took more than a second.
+fuzz-importers: build
+	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed $(SECONDS) $(FUZZ_SEED)
+
 fuzz-corpus:
 	python3 tools/fuzz corpus $(TARGETS)
 
@@ -149,6 +156,16 @@ findings:
 PLANTED_SEED ?= 1
 findings-captures: build
 	PYTHONPATH=tests $(VENV)/python -m planted $(PLANTED_SEED)
+
+# Exit code 1: a difference has no rule. 3: AIRPATH_PCAPS names no folder, or a tool is missing.
+captures-compared: build
+	-@tools/setup package tshark tcptrace
+	PYTHONPATH=tests $(VENV)/python -m compared --page docs/reference/captures-compared.md
+
+# Exit code 1: a figure that must be exact is not.
+RECORDED_SEED ?= 1
+captures-recorded: build
+	PYTHONPATH=tests $(VENV)/python -m recorded $(RECORDED_SEED)
 
 # Exit code 1: a figure is wrong.
 FIT_SEED ?= 1

@@ -1,14 +1,10 @@
-"""Captures made by hand, and what tshark says of any."""
+"""Captures made by hand."""
 
 from __future__ import annotations
 
 import struct
-import subprocess
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 CLIENT, SERVER = (bytes([10, 0, 0, 1]), 40000), (bytes([10, 0, 0, 2]), 443)
 SYN, ACK = 2, 16
@@ -65,86 +61,3 @@ def write(path: Path, packets: Iterator[tuple[int, bytes]]) -> Path:
         data += struct.pack("<IIII", micros // 10**6, micros % 10**6, length, length) + frame
     path.write_bytes(data)
     return path
-
-
-_FIELDS = (
-    "tcp.stream", "ip.src", "ipv6.src", "ip.dst", "ipv6.dst", "tcp.srcport", "tcp.dstport",
-    "ip.len", "ip.hdr_len", "ipv6.plen", "tcp.hdr_len", "tcp.len", "tcp.nxtseq", "tcp.ack",
-    "tcp.analysis.ack_rtt", "tcp.analysis.retransmission", "tcp.analysis.out_of_order",
-    "tcp.analysis.keep_alive", "tcp.options.sack_le",
-)  # fmt: skip
-
-
-@dataclass
-class Stream:
-    """A TCP stream as tshark has it. ``ends`` are address and port of both."""
-
-    ends: frozenset[tuple[str, int]]
-    rows: list[dict[str, str]]
-
-    def count(self, *fields: str) -> int:
-        """Packets that have one of the fields."""
-        return sum(any(row[field] for field in fields) for row in self.rows)
-
-    @property
-    def payload(self) -> int:
-        """Bytes of payload as the headers have them, where they are IPv4's; else as tshark has."""
-        total = 0
-        for row in self.rows:
-            if row["ip.len"] and not row["ipv6.plen"] and int(row["ip.len"]) > 0:
-                total += int(row["ip.len"]) - int(row["ip.hdr_len"]) - int(row["tcp.hdr_len"])
-            else:
-                total += int(row["tcp.len"] or 0)
-        return total
-
-    @property
-    def rtts_ms(self) -> list[float]:
-        """The round trips that acknowledgements end."""
-        field = "tcp.analysis.ack_rtt"
-        return sorted(float(row[field]) * 1e3 for row in self.rows if row[field])
-
-    @property
-    def is_plain(self) -> bool:
-        """Nothing came twice, late or selectively acknowledged; ACKs end where segments do."""
-        if self.count("tcp.analysis.retransmission", "tcp.analysis.out_of_order",
-                      "tcp.options.sack_le"):  # fmt: skip
-            return False
-        sent: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for row in self.rows:
-            sent[row["tcp.srcport"], row["ip.src"]].add(row["tcp.nxtseq"])
-        return all(
-            row["tcp.ack"] in {"", "0"} | sent[row["tcp.dstport"], row["ip.dst"]]
-            for row in self.rows
-        )
-
-
-def tshark(path: Path) -> list[Stream]:
-    """The TCP streams of a capture; of what is in tunnels the innermost."""
-    command = ["tshark", "-r", str(path), "-n", "-Y", "tcp", "-T", "fields", "-E", "occurrence=l"]
-    for field in _FIELDS:
-        command += ["-e", field]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    streams: dict[int, list[dict[str, str]]] = defaultdict(list)
-    for line in done.stdout.splitlines():
-        row = dict(zip(_FIELDS, line.split("\t"), strict=True))
-        streams[int(row["tcp.stream"])].append(row)
-    return [Stream(_ends(rows[0]), rows) for _, rows in sorted(streams.items())]
-
-
-def _ends(row: dict[str, str]) -> frozenset[tuple[str, int]]:
-    source = row["ipv6.src"] or row["ip.src"]
-    destination = row["ipv6.dst"] or row["ip.dst"]
-    return frozenset({(source, int(row["tcp.srcport"])), (destination, int(row["tcp.dstport"]))})
-
-
-def matched(
-    streams: list[Stream], flows: list[dict[str, Any]]
-) -> Iterator[tuple[Stream, dict[str, Any]]]:
-    """Each stream with the flow of the same ends; those of the same ends in their order."""
-    by_ends: dict[frozenset[tuple[str, int]], list[dict[str, Any]]] = defaultdict(list)
-    for flow in flows:
-        ends = {(flow["client"], flow["client_port"]), (flow["server"], flow["server_port"])}
-        by_ends[frozenset(ends)].append(flow)
-    for stream in streams:
-        yield stream, by_ends[stream.ends].pop(0)
-    assert not any(by_ends.values())

@@ -14,8 +14,15 @@ from typing import Any
 import pytest
 
 import captures
+from airpath import _core
 from airpath.diagnose.files import diagnose
 from airpath.errors import InputError
+from compared.__main__ import main as compare_all
+from compared.judge import by_tshark, compare
+from compared.page import unexplained
+from compared.tshark import tshark
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_capture_is_told_of(cli: Any, tmp_path: Path) -> None:
@@ -129,9 +136,14 @@ def test_standard_input(tmp_path: Path, pack: Any) -> None:
 
 def test_tshark_says_the_same_of_a_capture_made_by_hand(tmp_path: Path) -> None:
     _needs("tshark")
+    _needs("tcptrace")
     for lost in (None, 5):
         file = captures.write(tmp_path / f"{lost}.pcap", captures.download(lost=lost))
-        _compare(file)
+        compared = compare(file)
+        differ = {one.figure for one in compared.verdicts if not one.is_equal}
+        # tshark also measures what was sent again.
+        assert differ == ({"bytes in flight", "round trips"} if lost else set())
+        assert unexplained([compared]) == []
 
 
 def test_inside_a_tunnel_are_the_figures_of_outside(tmp_path: Path) -> None:
@@ -151,7 +163,7 @@ def test_inside_a_tunnel_are_the_figures_of_outside(tmp_path: Path) -> None:
 
 def _needs(program: str) -> None:
     if shutil.which(program) is None:
-        pytest.skip(f"{program} is missing: apt-get install tshark")
+        pytest.skip(f"{program} is missing: apt-get install tshark tcptrace")
 
 
 def _real() -> Path:
@@ -184,51 +196,44 @@ def test_every_real_file_is_read_or_refused() -> None:
     assert read == len(_captures(_real()))
 
 
-def test_tshark_says_the_same_of_real_captures() -> None:
-    """The rules by which the two differ are those of docs/guides/captures.md."""
+def test_tshark_and_tcptrace_say_the_same_of_real_captures() -> None:
+    """Or a rule of docs/reference/captures-compared.md explains why not."""
     root = _real()
     _needs("tshark")
-    compared = [_compare(path) for path in _captures(root)]
-    streams, plain = (sum(counts) for counts in zip(*compared, strict=True))
-    assert streams > 300
-    assert plain > 150
+    _needs("tcptrace")
+    compared = [compare(path) for path in _captures(root)]
+    assert unexplained(compared) == []
+    verdicts = [one for each in compared for one in each.verdicts]
+    assert sum(each.flows for each in compared) > 300
+    for figure in ("packets", "bytes", "again or late", "round trips", "bytes in flight"):
+        of = [one for one in verdicts if one.figure == figure]
+        assert sum(one.is_equal for one in of) > 0.8 * len(of), figure
+    used = {(one.reader, rule) for one in verdicts for rule in one.rules or ()}
+    written = (ROOT / "docs/reference/captures-compared.md").read_text(encoding="utf-8")
+    for reader, rule in used:
+        assert f"| `{rule}` |" in written.partition(f"### {reader}")[2], (reader, rule)
 
 
-def _compare(path: Path) -> tuple[int, int]:
-    """TCP streams that were compared, and those of them whose round trips were."""
-    capture = diagnose(str(path))["capture"]
-    flows = [flow for flow in capture["flows"] if flow["tcp"]]
-    streams, plain = captures.tshark(path), 0
-    assert len(flows) == len(streams), path
-    for stream, flow in captures.matched(streams, flows):
-        ends = [flow["tcp"]["from_client"], flow["tcp"]["from_server"]]
-        packets = flow["from_client"]["packets"] + flow["from_server"]["packets"]
-        if (
-            flow["tunnel"] != "none"
-            and capture["skipped"].get("fragment")
-            and packets > len(stream.rows)
-        ):
-            # tshark leaves out a tunnelled packet of which a part is missing.
-            continue
-        assert packets == len(stream.rows), path
-        assert sum(end["data_bytes"] for end in ends) == stream.payload, path
-        again = sum(end["retransmissions"]["packets"] for end in ends)
-        late = sum(end["out_of_order_packets"] for end in ends)
-        said = stream.count("tcp.analysis.retransmission", "tcp.analysis.out_of_order")
-        if stream.payload == sum(int(row["tcp.len"] or 0) for row in stream.rows):
-            assert again + late == said, path
-        if stream.is_plain:
-            plain += 1
-            _compare_round_trips(stream, ends, path)
-    return len(streams), plain
+def test_a_difference_without_a_rule_is_found(tmp_path: Path) -> None:
+    """The model must tell airpath's figures by the rules as they are written."""
+    _needs("tshark")
+    _needs("tcptrace")
+    file = captures.write(tmp_path / "d.pcap", captures.download())
+    report = _core.read_capture(file)
+    (stream,), (flow,) = tshark(file), report["flows"]
+    ours = flow["tcp"]["from_server"]
+    ours["rtt_ms"]["count"] += 1
+    ours["in_flight_bytes"]["max"] += 1
+    ours["retransmissions"]["packets"] += 1
+    wrong = [one.figure for one in by_tshark("d", stream, flow) if one.rules is None]
+    assert wrong == ["again or late", "again, late", "round trips", "bytes in flight"]
 
 
-def _compare_round_trips(stream: captures.Stream, ends: list[dict[str, Any]], path: Path) -> None:
-    expected, seen = stream.rtts_ms, [end["rtt_ms"] for end in ends if end["rtt_ms"]]
-    count = sum(rtt["count"] for rtt in seen)
-    assert count == len(expected), path
-    if count:
-        assert min(rtt["min"] for rtt in seen) == pytest.approx(expected[0], abs=0.002)
-        assert max(rtt["max"] for rtt in seen) == pytest.approx(expected[-1], abs=0.002)
-        mean = sum(rtt["mean"] * rtt["count"] for rtt in seen) / count
-        assert mean == pytest.approx(sum(expected) / count, abs=0.002)
+def test_what_is_missing_is_said_and_not_compared_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AIRPATH_PCAPS", "")
+    assert compare_all([]) == 3
+    assert "AIRPATH_PCAPS names no folder" in capsys.readouterr().err
+    assert compare_all([str(tmp_path / "none")]) == 2
+    assert compare_all(["--page"]) == 2

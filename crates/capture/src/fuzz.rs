@@ -5,8 +5,9 @@ use std::io::Cursor;
 
 use airpath_base::Direction;
 
+use crate::flows::collect_from;
 use crate::gtpu::{self, Gpdu, Header};
-use crate::{Reader, analyse};
+use crate::{Detail, FlowReport, Found, Packets, Reader, Segments, Wanted, analyse, view};
 
 /// A datagram on S1-U or N3.
 pub fn gtpu(datagram: &[u8]) {
@@ -43,6 +44,75 @@ pub fn capture(file: &[u8]) {
     }
 }
 
+/// Flows of a file that are read again.
+const MOST_FLOWS: usize = 8;
+/// Packets that are kept of each: few, so that some have more.
+const MOST_PACKETS: usize = 24;
+
+/// A file of packets that is read twice: its flows packet by packet, and as they are drawn.
+pub fn second_reading(file: &[u8]) {
+    let open = || Reader::new(Box::new(Cursor::new(file.to_vec())), "capture".to_owned());
+    let Ok(report) = open().and_then(analyse) else { return };
+    let flows = &report.flows[..report.flows.len().min(MOST_FLOWS)];
+    let wanted: Vec<_> = (flows.iter())
+        .flat_map(|flow| {
+            [Wanted::Segments(flow, true), Wanted::Segments(flow, false), Wanted::Packets(flow)]
+        })
+        .collect();
+    let reader = open().expect("it was open before");
+    let found = collect_from(reader, &wanted, MOST_PACKETS).expect("it was read before");
+    assert_eq!(found.len(), wanted.len());
+    for (wanted, found) in wanted.iter().zip(&found) {
+        match (wanted, found) {
+            (Wanted::Segments(flow, _), Found::Segments(segments)) => {
+                check_segments(flow, segments);
+            }
+            (Wanted::Packets(flow), Found::Packets(packets)) => check_packets(flow, packets),
+            _ => panic!("another answer than was asked for"),
+        }
+    }
+}
+
+fn check_segments(flow: &FlowReport, found: &Segments) {
+    let (sent, acks) = (found.sent_ns.len(), found.ack_ns.len());
+    assert!(sent <= MOST_PACKETS && acks <= MOST_PACKETS);
+    assert!(flow.tcp.is_some() || sent + acks == 0);
+    let lists = [found.frame.len(), found.offset.len(), found.payload.len(), found.size.len()];
+    assert_eq!(lists, [sent; 4]);
+    let lists = [found.sent_again.len(), found.is_again.len(), found.after_gap.len()];
+    assert_eq!(lists, [sent; 3]);
+    assert_eq!([found.timestamp.len(), found.echo.len(), found.acked_ns.len()], [sent; 3]);
+    assert_eq!([found.delivered.len(), found.ack_offset.len(), found.window.len()], [acks; 3]);
+    let lists = [found.ack_timestamp.len(), found.ack_size.len(), found.is_pure.len()];
+    assert_eq!(lists, [acks; 3]);
+    let blocks = found.sack_ns.len();
+    assert_eq!([found.sack_from.len(), found.sack_to.len()], [blocks; 2]);
+    assert!(found.delivered.is_sorted());
+    for scale in [0, 14] {
+        let drawn = view(found, scale, Detail { bins: 64, packets: 8 });
+        assert!(drawn.begin_ms.is_finite() && drawn.duration_ms.is_finite());
+        for level in &drawn.levels {
+            assert!(level.bin_ms > 0.0);
+            assert!(level.delivered.0.iter().all(|bytes| bytes.is_finite()));
+        }
+        let packets = &drawn.packets;
+        assert!(packets.sent.0.len() <= 8 && packets.acked.0.len() <= 16);
+        assert!(packets.sack_at.0.len() <= 8);
+    }
+}
+
+fn check_packets(flow: &FlowReport, found: &Packets) {
+    let count = found.time_ns.len();
+    assert!(count <= MOST_PACKETS);
+    let lists = [found.frame.len(), found.from_client.len(), found.size.len(), found.echo.len()];
+    assert_eq!(lists, [count; 4]);
+    assert!(found.frame.is_sorted());
+    // Times that jump back leave packets out of what the flow lasted.
+    let packets = flow.from_client.packets + flow.from_server.packets;
+    assert!(!found.cut || count == MOST_PACKETS);
+    assert!(packets > 0);
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -54,6 +124,7 @@ mod tests {
     fn corpora_are_survived() {
         replay("gtpu", super::gtpu);
         replay("capture", super::capture);
+        replay("second_reading", super::second_reading);
     }
 
     fn corpus() -> Vec<Vec<u8>> {
@@ -92,6 +163,7 @@ mod tests {
                 }
             }
             super::capture(&file);
+            super::second_reading(&file);
         }
     }
 }

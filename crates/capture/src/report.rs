@@ -295,6 +295,8 @@ pub struct AckReport {
 pub struct SlowStart {
     /// Most bytes in flight in each round.
     pub rounds_bytes: Vec<u64>,
+    /// When each round ended, after this direction's first data.
+    pub rounds_end_s: Vec<f64>,
     /// The round (from 0) in which growth had ended; `None` if it had not.
     pub exit_round: Option<usize>,
     /// When, after this direction's first data.

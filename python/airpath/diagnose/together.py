@@ -131,6 +131,9 @@ def _of_a_connection(name: str, connection: Connection) -> Load | None:
     last = moved[-1][1]
     start = max(at for at, count in moved if count == moved[0][1])
     end = min(at for at, count in moved if count == last)
+    # Times that went back, or one for all snapshots.
+    if end <= start:
+        return None
     ends = f"{name} ({connection.local} to {connection.peer})"
     return Load(ends, start, end, 8e-6 * (last - moved[0][1]) / (end - start))
 

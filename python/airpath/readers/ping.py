@@ -151,11 +151,12 @@ def _end(output: PingOutput, text: str, windows: bool) -> bool:
         output.sent, output.received = int(found["sent"]), int(found["received"])
         return True
     if found := _TIMES.match(text):
-        output.printed = {
+        printed = {
             key: float(value)
             for key, value in found.groupdict().items()
             if value is not None and _is_number(value)
         }
+        output.printed = printed if {"min", "mean"} <= printed.keys() else {}
         return True
     return False
 

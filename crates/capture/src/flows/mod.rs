@@ -8,6 +8,8 @@ mod table;
 mod walk;
 
 pub use packets::Packets;
+#[cfg(any(test, fuzzing))]
+pub(crate) use segments::collect_from;
 pub use segments::{Found, Segments, Wanted, collect, segments};
 
 use std::collections::BTreeMap;

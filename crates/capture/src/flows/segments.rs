@@ -13,6 +13,7 @@ use super::tcp_header;
 use super::walk::{Ends, MOST_PACKETS, Seen, walk};
 use crate::column::column;
 use crate::decode::{ACK, FIN, IpPacket, RST, SYN, TCP, TcpHeader};
+use crate::read::Reader;
 use crate::{CaptureError, FlowReport};
 
 /// The data of one end, and the other's acknowledgements. Times are nanoseconds after the capture's
@@ -120,8 +121,17 @@ pub fn collect(
     wanted: &[Wanted<'_>],
     most: usize,
 ) -> Result<Vec<Found>, CaptureError> {
+    collect_from(Reader::open(file)?, wanted, most)
+}
+
+/// The same of a capture that is open, at its beginning.
+pub(crate) fn collect_from(
+    reader: Reader,
+    wanted: &[Wanted<'_>],
+    most: usize,
+) -> Result<Vec<Found>, CaptureError> {
     let mut collectors: Vec<_> = wanted.iter().map(|&one| AnyCollector::new(one, most)).collect();
-    walk(file, |ip, seen| {
+    walk(reader, |ip, seen| {
         for one in &mut collectors {
             match one {
                 AnyCollector::Segments(one) => one.add(ip, seen),
@@ -147,7 +157,7 @@ pub fn segments(
     from_client: bool,
 ) -> Result<Segments, CaptureError> {
     let mut collector = Collector::new(flow, from_client, MOST_PACKETS);
-    walk(file, |ip, seen| collector.add(ip, seen))?;
+    walk(Reader::open(file)?, |ip, seen| collector.add(ip, seen))?;
     Ok(collector.segments)
 }
 

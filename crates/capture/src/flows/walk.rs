@@ -1,7 +1,6 @@
 //! A file read once more, for some of its flows.
 
 use std::net::IpAddr;
-use std::path::Path;
 
 use super::{Fragments, ports};
 use crate::decode::{IpPacket, decode};
@@ -23,10 +22,9 @@ pub(super) struct Seen {
 
 /// Hands over each packet of IP, fragments once they are whole.
 pub(super) fn walk(
-    file: &Path,
+    mut reader: Reader,
     mut each: impl FnMut(&IpPacket<'_>, Seen),
 ) -> Result<(), CaptureError> {
-    let mut reader = Reader::open(file)?;
     let mut link_types: Vec<u16> = Vec::new();
     let mut fragments = Fragments::default();
     let mut first = None;

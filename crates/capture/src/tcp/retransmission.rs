@@ -145,7 +145,8 @@ impl Recovery {
     }
 
     /// RFC 3522 3.2: the first acknowledgement of a segment that was sent twice echoes a timestamp
-    /// from before the second time.
+    /// from before the second time. What it echoes is that of the segment at its receiver's left edge
+    /// (RFC 7323 4.3), and says nothing of further ones that it covers.
     fn judge_by_echo(&mut self, before: u64, acked: u64, echo: Option<u32>) {
         for sent in &mut self.waiting {
             if !sent.outstanding || sent.to > acked {
@@ -153,7 +154,8 @@ impl Recovery {
             }
             sent.outstanding = false;
             let (Some(echo), Some(timestamp)) = (echo, sent.timestamp) else { continue };
-            if before <= sent.from && echo != 0 && (echo.wrapping_sub(timestamp) as i32) < 0 {
+            let is_at_edge = sent.from <= before && before < sent.to;
+            if is_at_edge && echo != 0 && (echo.wrapping_sub(timestamp) as i32) < 0 {
                 self.counts.spurious_by_timestamp += 1;
                 self.counts.spurious += u64::from(!sent.spurious);
                 sent.spurious = true;

@@ -10,9 +10,17 @@ const MOST_ROUNDS: usize = 32;
 /// A round that has less than this, times the one before, has not grown.
 const GROWTH: f64 = 1.25;
 
+/// What is in flight in the two rounds after one with a retransmission, times that, if its sender
+/// does not reduce for a loss; and below which share of the most it falls when such growth ends.
+const WENT_ON: f64 = 1.01;
+const FALL: f64 = 0.8;
+
 /// Rounds without growth that end slow start: HyStart++ also waits before it believes one
 /// (RFC 9406 4.2).
 const FLAT_ROUNDS: usize = 2;
+
+/// After so many BBR leaves its startup (draft-ietf-ccwg-bbr 5.3.1.2).
+const FLAT_ROUNDS_OF_BBR: usize = 3;
 
 #[derive(Clone, Default, Debug)]
 pub(super) struct Rounds {
@@ -32,6 +40,12 @@ struct Round {
     limited: bool,
     idle: bool,
     ended: Duration,
+}
+
+impl Round {
+    fn ended_s(&self) -> f64 {
+        self.ended.as_nanos() as f64 / 1e9
+    }
 }
 
 impl Rounds {
@@ -80,10 +94,39 @@ impl Rounds {
         let exit = (0..self.rounds.len()).find_map(|at| self.ends_at(at));
         Some(SlowStart {
             rounds_bytes: self.rounds.iter().map(|round| round.most_in_flight).collect(),
+            rounds_end_s: self.rounds.iter().map(Round::ended_s).collect(),
             exit_round: exit.map(|(at, _)| at),
-            exit_s: exit.map(|(at, _)| self.rounds[at].ended.as_nanos() as f64 / 1e9),
+            exit_s: exit.map(|(at, _)| self.rounds[at].ended_s()),
             ended_by: exit.map(|(_, why)| why),
         })
+    }
+
+    /// A sender that reduces for a loss has its most in flight in the round of the retransmission. One
+    /// that does not, as BBR in its startup, goes on: growth then ends before what is in flight falls,
+    /// or with the third round that has not grown.
+    fn fall_after(&self, at: usize) -> usize {
+        let most = |at: usize| self.rounds.get(at).map(|round| round.most_in_flight as f64);
+        let mut peak = most(at).unwrap_or_default();
+        if ![at + 1, at + 2].into_iter().flat_map(most).any(|most| most > peak * WENT_ON) {
+            return at;
+        }
+        let (mut flat, mut here) = (0, at);
+        while let Some(now) = most(here + 1) {
+            let falls = |now: f64| now < peak * FALL;
+            if falls(now) && most(here + 2).is_none_or(falls) {
+                return here;
+            }
+            here += 1;
+            if now >= peak * GROWTH {
+                (peak, flat) = (now, 0);
+            } else {
+                flat += 1;
+            }
+            if flat == FLAT_ROUNDS_OF_BBR {
+                return here;
+            }
+        }
+        here
     }
 
     /// The round in which growth had ended and why, if that shows with this one.
@@ -95,7 +138,7 @@ impl Rounds {
         };
         let round = self.rounds[at];
         if round.retransmitted {
-            return Some((at, "retransmission"));
+            return Some((self.fall_after(at), "retransmission"));
         }
         let flat = at >= FLAT_ROUNDS && (at + 1 - FLAT_ROUNDS..=at).all(|at| !grew(at));
         if !flat {

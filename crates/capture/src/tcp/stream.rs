@@ -248,7 +248,9 @@ impl Stream {
             timestamp: stamp,
             original_unseen: hole.is_some(),
         });
-        self.rounds.on_retransmitted();
+        if header.payload > 0 {
+            self.rounds.on_retransmitted();
+        }
         for segment in &mut self.outstanding.range_mut(again) {
             (segment.last, segment.timestamps[1], segment.again) = (now, stamp, true);
         }

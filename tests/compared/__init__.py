@@ -1,0 +1,1 @@
+"""Captures as airpath, tshark and tcptrace have them: `make captures-compared`."""

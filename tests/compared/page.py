@@ -1,0 +1,86 @@
+"""What was compared, as a table, and the page of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from .judge import Compared, Verdict
+from .rules import RULES, TCPTRACE, TSHARK, text
+
+_FIGURES = {
+    "flows": "TCP flows of a file",
+    "packets": "packets",
+    "bytes": "bytes of payload",
+    "again or late": "packets sent again or out of order, together",
+    "again, late": "each of the two",
+    "round trips": "round trips: number, least, mean, longest",
+    "bytes in flight": "bytes in flight: each value",
+}
+
+
+def table(compared: Sequence[Compared]) -> list[list[str]]:
+    """One row for each tool and figure, the head first."""
+    rows = [["tool", "figure", "compared", "equal", "by a rule", "unexplained"]]
+    verdicts = [one for each in compared for one in each.verdicts]
+    for reader in (TSHARK, TCPTRACE):
+        for figure, words in _FIGURES.items():
+            of = [one for one in verdicts if (one.reader, one.figure) == (reader, figure)]
+            if not of:
+                continue
+            unexplained = sum(one.rules is None for one in of)
+            equal = sum(one.is_equal for one in of)
+            counts = [len(of), equal, len(of) - equal - unexplained, unexplained]
+            rows.append([reader, words, *(f"{count:,}" for count in counts)])
+    return rows
+
+
+def unexplained(compared: Sequence[Compared]) -> list[Verdict]:
+    """Differences that no rule explains."""
+    return [one for each in compared for one in each.verdicts if one.rules is None]
+
+
+def page(compared: Sequence[Compared], versions: Sequence[str]) -> str:
+    """The page, in Markdown."""
+    flows = sum(one.flows for one in compared)
+    not_read = Counter(why for one in compared for _, why in one.not_read)
+    rules = Counter(
+        (one.reader, rule) for each in compared for one in each.verdicts for rule in one.rules or ()
+    )
+    lines = [
+        "# Captures as airpath, tshark and tcptrace have them",
+        "",
+        "Written by `make captures-compared`, which runs the tools anew on every capture in the "
+        "folder that `AIRPATH_PCAPS` names, and fails if a difference has no rule.",
+        "",
+        f"{len(compared)} captures of real networks with {flows} TCP flows; {', '.join(versions)}. "
+        "A figure is compared once for each file, flow, or end of a flow.",
+        "",
+        *_markdown(table(compared)),
+        "",
+        f"tcptrace has no connection for {sum(not_read.values())} of the flows, because it does "
+        "not read what they are in: "
+        + ", ".join(f"{why} ({count})" for why, count in sorted(not_read.items()))
+        + ".",
+        "",
+        "## The rules",
+        "A rule explains a difference only if it accounts for all of it. `tests/compared/model.py` "
+        "has the rules of [the guide](../guides/captures.md#the-figures-of-tcp) once more, with a "
+        "switch for each rule of the other tool's. Without a switch it must tell airpath's "
+        "figures, and with some of them the other tool's, down to the last value. The fewest "
+        "switches that do so are counted here. For what was sent again and what was late, each "
+        "packet is labelled by both, and the rule follows from the packet.",
+        "",
+    ]
+    for reader in (TSHARK, TCPTRACE):
+        lines += [f"### {reader}", *_markdown([["rule", "differences", ""], *(
+            [f"`{rule}`", f"{rules[reader, rule]:,}", text(rule, reader)]
+            for rule in RULES
+            if rules[reader, rule]
+        )]), ""]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:
+    head, *rest = rows
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rest)]

@@ -1,0 +1,1 @@
+"""Captures against the simulator's own records: `make captures-recorded`."""
