@@ -158,12 +158,16 @@ impl ReceiveWindow {
             tuning.measure(now, segment, full, (nxt, self.edge), idle);
         }
         let grew = full && self.grow(segment.len, unread);
-        if let Reader::After { delay, waking } = &mut self.reader {
-            match waking {
-                None => *waking = Some(Waking { at: now + *delay, first: nxt, open: true }),
-                Some(waking) if waking.open => waking.first = nxt,
+        // What waited above the gap that it filled is read behind it.
+        let first = nxt.min(segment.seq + u64::from(segment.len));
+        match &mut self.reader {
+            Reader::AtOnce if first < nxt => self.resize(now, first, nxt - first),
+            Reader::After { delay, waking } => match waking {
+                None => *waking = Some(Waking { at: now + *delay, first, open: true }),
+                Some(waking) if waking.open => waking.first = first,
                 Some(_) => {}
-            }
+            },
+            Reader::AtOnce | Reader::Driver | Reader::Rate { .. } => {}
         }
         grew
     }

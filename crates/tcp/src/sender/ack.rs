@@ -59,6 +59,8 @@ impl Sender {
             if !self.scoreboard.is_empty() {
                 self.arm_timer(now);
             }
+        } else if self.timer.is_some() && self.overtakes_first(&acked) {
+            self.arm_timer(now);
         }
         if self.zero_window.is_persisting() && (advanced || self.peer_window > before) {
             self.stop_persisting(now, before == 0 && self.peer_window > 0);
@@ -91,6 +93,17 @@ impl Sender {
             self.cancel_probe();
             self.events.push_back(Event { at: now, kind: EventKind::Finished });
         }
+    }
+
+    /// What is SACKed was sent before the first outstanding segment was sent again. Seen with Linux
+    /// 6.18: that one has its whole time again, because what is ahead of it still arrives.
+    #[inline]
+    fn overtakes_first(&self, acked: &Acked) -> bool {
+        acked.sacked_sent.is_some_and(|(sent, _)| {
+            self.rtt.estimator() == RtoEstimator::Linux
+                && !self.zero_window.is_persisting()
+                && self.scoreboard.first_sent_at().is_some_and(|first| sent < first)
+        })
     }
 
     /// Below what is acknowledged already: only a D-SACK says something.

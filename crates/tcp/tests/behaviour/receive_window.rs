@@ -245,6 +245,45 @@ fn the_window_keeps_its_size_when_no_more_is_read() {
 }
 
 #[test]
+fn what_waited_above_a_gap_counts_as_read_after_what_filled_it() {
+    // Seen with Linux 6.18 (tracepoint tcp:tcp_rcvbuf_grow): a round that ends with the segment that fills a
+    // gap has what waits behind that unread, 6 segments of 23, so that it counts in the next round.
+    let mut config = tuned(true);
+    config.right_sizing = RightSizing::Linux6_16;
+    let mut end = Script::accepted(&config);
+    let mut echo = end.ts_val();
+    let window_of = |end: &mut Script| {
+        while end.recv_len() > 1 {
+            end.recv();
+        }
+        (window(&end.recv()) << 6) / FULL
+    };
+    for round in 0..2 {
+        let next = end.ts_val();
+        for segment in 0..10 {
+            end.send(Segment { timestamps: stamps(1, echo), ..data(10 * round + segment) });
+            end.tick(RTT / 10);
+        }
+        echo = next;
+    }
+    for segment in 21..61 {
+        end.send(Segment { timestamps: stamps(1, echo), ..data(segment) });
+    }
+    end.tick(RTT * 2);
+    end.send(Segment { timestamps: stamps(1, echo), ..data(20) });
+    for segment in 61..63 {
+        end.send(Segment { timestamps: stamps(1, echo), ..data(segment) });
+    }
+    assert_eq!(window_of(&mut end), 64);
+    echo = end.ts_val();
+    end.tick(RTT + ms(50));
+    for segment in 63..67 {
+        end.send(Segment { timestamps: stamps(1, echo), ..data(segment) });
+    }
+    assert!(window_of(&mut end) > 64);
+}
+
+#[test]
 fn a_fixed_buffer_does_not_grow() {
     // SO_RCVBUF
     let config = EndpointConfig { receive_buffer: BufferConfig::fixed(4000 * FULL), ..tuned(true) };

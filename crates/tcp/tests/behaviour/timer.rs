@@ -347,3 +347,29 @@ fn the_first_segment_sent_again_restarts_the_timer_of_linux() {
         assert_eq!(end.next_timer() == due, !restarts, "{estimator:?}");
     }
 }
+
+#[test]
+fn what_arrives_ahead_of_the_first_segment_sent_again_restarts_the_timer_of_linux() {
+    // Seen with Linux 6.18 behind a queue that other flows made longer: no time-out in 1.7 s with an RTO
+    // of 1.4 s. RFC 6298 (5.3) has what is acknowledged alone.
+    for (estimator, restarts) in [(RtoEstimator::Rfc6298, false), (RtoEstimator::Linux, true)] {
+        let mut config = config();
+        config.rto.estimator = estimator;
+        let mut end = Script::bulk(&config);
+        end.recv_segments(0..10);
+        end.tick(RTT);
+        end.send(sack(0, &[(1, 5)]));
+        assert_eq!(end.recv().seq, at(0));
+        let due = end.next_timer();
+        end.tick(ms(50));
+        // Sent before segment 0 was sent again.
+        end.send(sack(0, &[(1, 10)]));
+        assert_eq!(end.next_timer() > due, restarts, "{estimator:?}");
+        let due = end.next_timer();
+        end.recv_segments(10..14);
+        end.tick(ms(50));
+        // Sent after it.
+        end.send(sack(0, &[(1, 11)]));
+        assert_eq!(end.next_timer(), due, "{estimator:?}");
+    }
+}
