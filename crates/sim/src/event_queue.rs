@@ -5,14 +5,16 @@ use airpath_base::Instant;
 /// When each of a fixed set of sources is due, and who is first.
 ///
 /// Sources that are due at the same time come in the order in which they were armed. The first
-/// [`BUSY`] sources are armed with nearly every packet: they are compared one by one. The others are
-/// in a binary heap, indexed so that a source can be re-armed in place: with the timers of thousands
+/// [`BUSY`] sources are armed with nearly every packet, and few of them are in use: they are in a list
+/// in order. The others are in a binary heap, indexed so that a source can be re-armed in place: with the timers of thousands
 /// of flows in it, which move seldom, an event of the busy ones touches its top only.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    busy: [Turn; BUSY],
-    /// The first of them.
-    first_busy: usize,
+    /// Those of the busy ones that are armed, in order; the rest is empty.
+    busy: [Entry; BUSY],
+    /// When each of them is due.
+    busy_due: [Instant; BUSY],
+    busy_len: usize,
     heap: Vec<Entry>,
     /// Where a source is in the heap; `ABSENT`: nowhere.
     position: Vec<u32>,
@@ -37,14 +39,15 @@ struct Entry {
     source: u32,
 }
 
-const NEVER: Turn = Turn { at: Instant::MAX, armed: 0 };
+const EMPTY: Entry = Entry { turn: Turn { at: Instant::MAX, armed: 0 }, source: 0 };
 
 impl EventQueue {
     pub(crate) fn new(sources: usize) -> Self {
         let others = sources.saturating_sub(BUSY);
         Self {
-            busy: [NEVER; BUSY],
-            first_busy: 0,
+            busy: [EMPTY; BUSY],
+            busy_due: [Instant::MAX; BUSY],
+            busy_len: 0,
             heap: Vec::with_capacity(others),
             position: vec![ABSENT; others],
             armed: 0,
@@ -54,18 +57,18 @@ impl EventQueue {
     /// The next source and its time.
     #[inline]
     pub(crate) fn first(&self) -> Option<(usize, Instant)> {
-        let turn = self.busy[self.first_busy % BUSY];
+        let Entry { turn, source } = self.busy[0];
         match self.heap.first() {
             Some(top) if top.turn < turn => Some((BUSY + top.source as usize, top.turn.at)),
-            _ => (turn.at < Instant::MAX).then_some((self.first_busy, turn.at)),
+            _ => (turn.at < Instant::MAX).then_some((source as usize, turn.at)),
         }
     }
 
     /// When `source` is due, [`Instant::MAX`] if never.
     #[inline]
     pub(crate) fn due(&self, source: usize) -> Instant {
-        if source < BUSY {
-            return self.busy[source].at;
+        if let Some(&due) = self.busy_due.get(source) {
+            return due;
         }
         let index = self.position[source - BUSY] as usize;
         self.heap.get(index).map_or(Instant::MAX, |entry| entry.turn.at)
@@ -94,21 +97,35 @@ impl EventQueue {
 
     #[inline]
     fn rearm_busy(&mut self, source: usize, turn: Turn) {
-        self.busy[source] = turn;
-        if source != self.first_busy {
-            // The last turn: it comes first only if it is earlier.
-            if turn.at < self.busy[self.first_busy % BUSY].at {
-                self.first_busy = source;
+        let was_armed = self.busy_due[source] < Instant::MAX;
+        self.busy_due[source] = turn.at;
+        let mut place = 0;
+        if was_armed {
+            while place + 1 < self.busy_len && self.busy[place].source != source as u32 {
+                place += 1;
             }
+        } else if turn.at < Instant::MAX {
+            place = self.busy_len;
+            self.busy_len += 1;
+        } else {
             return;
         }
-        let (mut first, mut best) = (source, turn);
-        for (index, &other) in self.busy.iter().enumerate() {
-            if other < best {
-                (first, best) = (index, other);
-            }
+        // It has the last turn among equals.
+        while place > 0 && self.busy[place - 1].turn.at > turn.at {
+            self.busy[place] = self.busy[place - 1];
+            place -= 1;
         }
-        self.first_busy = first;
+        while place + 1 < self.busy_len && self.busy[place + 1].turn.at <= turn.at {
+            self.busy[place] = self.busy[place + 1];
+            place += 1;
+        }
+        if turn.at < Instant::MAX {
+            self.busy[place] = Entry { turn, source: source as u32 };
+        } else {
+            // Nothing is later: it is at the end.
+            self.busy[place] = EMPTY;
+            self.busy_len -= 1;
+        }
     }
 
     fn rearm_other(&mut self, source: usize, turn: Turn) {

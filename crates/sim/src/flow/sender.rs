@@ -130,7 +130,7 @@ pub(super) fn transmit(
             journey: None,
             payload: Payload::Tcp(segment),
         };
-        context.send(path, packet);
+        context.send(path, &packet);
     }
     endpoint.next_timer().unwrap_or(Instant::MAX)
 }
