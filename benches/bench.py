@@ -1,4 +1,4 @@
-"""Speed of airpath beside ns-3: CPU time of bulk TCP on a wire and over a cell.
+"""Speed of airpath beside htsim and ns-3: CPU time of bulk TCP on a wire and over a cell.
 
     .venv/bin/python benches/bench.py            # after `make -C benches/peers`
     .venv/bin/python benches/bench.py --no-peer --runs 9 --json speed.json
@@ -17,7 +17,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import aims
 import radio
+from aims import LINUX, LOSSY
 from common import (
     LOGGING,
     BenchError,
@@ -37,11 +39,6 @@ FEATURES = (
     "offload", "pacing", "linux-cubic", "bbr", "bbr3",
 )  # fmt: skip
 """What `--feature` of the Rust bench takes."""
-LINUX = (*FEATURES[:8], "linux-cubic")
-"""As profile linux-6.18 has them."""
-LOSSY = LINUX[:4]
-"""What a lossy path of 10 Gb/s needs to be like Linux."""
-
 WINDOWS = (700, 3_000, 12_000, 46_000)
 WINDOW_RTT_MS = 100
 WINDOW_SEGMENTS = 3_000_000
@@ -54,9 +51,12 @@ def main() -> int:
     progress = Progress()
     document: Row = {"about": machine, "runs": arguments.runs}
     try:
-        if arguments.only != "radio":
+        if arguments.only in (None, "aims"):
+            peers = not arguments.no_peer
+            document["aims"] = aims.run(arguments.runs, peers, arguments.record, progress)
+        if arguments.only in (None, "wire"):
             document |= wire(arguments, progress)
-        if arguments.only != "wire":
+        if arguments.only in (None, "radio"):
             document["radio"] = radio.run(arguments.runs, not arguments.no_peer, progress)
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
@@ -90,7 +90,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=positive, default=5, metavar="N", help="of airpath (5)")
     parser.add_argument("--peer-runs", type=positive, default=1, metavar="K", help="of ns-3 (1)")
     parser.add_argument("--no-peer", action="store_true", help="airpath alone")
-    parser.add_argument("--only", choices=("wire", "radio"), help="one half of it")
+    parser.add_argument("--only", choices=("aims", "wire", "radio"), help="one part of it")
+    parser.add_argument("--record", action="store_true", help="keep htsim's figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every measurement too")
     return parser.parse_args()
 
@@ -252,6 +253,8 @@ def render(document: Row) -> str:
         f"{machine['date']}, {machine['cpu']}, {machine['rustc']}, commit {machine['commit']}",
         f"`{machine['command']}`: airpath {document['runs']} x",
     ]
+    if "aims" in document:
+        parts += aims.render(document["aims"])
     if "cases" in document:
         parts += render_wire(document)
     if "radio" in document:

@@ -75,7 +75,7 @@ fn send(now: Instant, endpoint: &mut Endpoint, path: &mut impl Path) {
             journey: None,
             payload: Payload::Tcp(segment),
         };
-        path.enqueue(now, packet);
+        path.enqueue(now, &packet);
     }
 }
 

@@ -36,7 +36,7 @@ impl<P: Path> Outage<P> {
 }
 
 impl<P: Path> Path for Outage<P> {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.upstream.enqueue(now, packet);
     }
 
@@ -97,7 +97,7 @@ mod tests {
                 journey: None,
                 payload: Payload::Opaque(number),
             };
-            path.enqueue(now, packet);
+            path.enqueue(now, &packet);
             if (3 * number).is_multiple_of(step.as_nanos() / 1_000_000) {
                 take(&mut path, now);
             }

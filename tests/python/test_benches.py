@@ -132,3 +132,20 @@ def test_a_report_costs_less_than_a_second(bench: Any, scenario: str) -> None:
     """The three that cost most while Vega's compiler ran for each of them; all: `make bench`."""
     cpu_s, _ = bench("report").cost(scenario)
     assert cpu_s < bench("report").LIMIT_S
+
+
+def test_the_table_of_aims_marks_what_was_not_measured_now(bench: Any) -> None:
+    aims = bench("aims")
+    names = [*aims.CASES, *aims.CELLS, "command"]
+    least = {name: {"cpu_s": 0.25, "ns_per_segment": 120.0} for name in names}
+    kept: dict[str, Any] = {"date": "2026-11-25", "commit": "abc", "rows": [
+        {"flows": 1, "ns_per_segment": 130.0}, {"flows": 4, "ns_per_segment": 110.0},
+    ]}  # fmt: skip
+    document = {"least": least, "instructions": {}, "memory_kb": 150_000, "htsim": kept}
+    rows = aims.aims(document)
+    met = [row.met for row in rows]
+    assert met[:3] == [True, False, True]
+    assert "not measured now: 2026-11-25, commit abc" in rows[0].htsim
+    assert "65 / packet" in rows[0].htsim
+    kept["rows"][0]["ns_per_segment"] = 100.0
+    assert not aims.aims(document)[0].met

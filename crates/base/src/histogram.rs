@@ -1,16 +1,18 @@
-//! A log-linear histogram of durations: fixed size, no allocation per sample.
+//! A log-linear histogram of durations: it has room for the octaves that it has met, and allocates for new ones
+//! only.
 
 use crate::Duration;
 
 /// Buckets per factor of two: relative width below 0.8 %.
 const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
-const BUCKETS: usize = ((64 - SUB_BITS + 1) as usize) << SUB_BITS;
 
 /// Counts of durations in buckets whose width is below 0.8 % of their value.
 #[derive(Clone, Debug)]
 pub struct Histogram {
+    /// Of the buckets from `first` on, whole octaves.
     counts: Vec<u64>,
+    first: usize,
     count: u64,
     sum: u64,
     sum_of_squares: f64,
@@ -39,15 +41,26 @@ impl Default for Histogram {
 impl Histogram {
     /// An empty histogram.
     pub fn new() -> Self {
-        let counts = vec![0; BUCKETS];
-        Self { counts, count: 0, sum: 0, sum_of_squares: 0.0, min: u64::MAX, max: 0 }
+        Self {
+            counts: Vec::new(),
+            first: 0,
+            count: 0,
+            sum: 0,
+            sum_of_squares: 0.0,
+            min: u64::MAX,
+            max: 0,
+        }
     }
 
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, sample: Duration) {
         let nanos = sample.as_nanos();
-        self.counts[index(nanos)] += 1;
+        let bucket = index(nanos);
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+            Some(count) => *count += 1,
+            None => *self.bucket(bucket) += 1,
+        }
         self.count += 1;
         self.sum = self.sum.saturating_add(nanos);
         self.sum_of_squares += nanos as f64 * nanos as f64;
@@ -57,8 +70,7 @@ impl Histogram {
 
     /// Takes everything out; the histogram is empty afterwards.
     pub fn fold(&mut self) -> Folded {
-        let used = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
-        let counts = used.map(|(index, &count)| (index as u16, count)).collect();
+        let counts = self.used().map(|(index, count)| (index as u16, count)).collect();
         let Self { count, sum, sum_of_squares, min, max, .. } = *self;
         self.counts.fill(0);
         (self.count, self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, 0.0, u64::MAX, 0);
@@ -68,7 +80,7 @@ impl Histogram {
     /// Adds what was taken out of this one or another.
     pub fn unfold(&mut self, folded: &Folded) {
         for &(index, count) in &folded.counts {
-            self.counts[usize::from(index)] += count;
+            *self.bucket(usize::from(index)) += count;
         }
         self.count += folded.count;
         self.sum = self.sum.saturating_add(folded.sum);
@@ -129,9 +141,32 @@ impl Histogram {
 
     /// Non-empty buckets `[low, high)` and their counts, in order.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, Duration, u64)> + '_ {
-        self.counts.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(index, &count)| {
+        self.used().map(|(index, count)| {
             (Duration::from_nanos(low(index)), Duration::from_nanos(low(index + 1)), count)
         })
+    }
+
+    /// Buckets that are not empty.
+    fn used(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let counts = (self.first..).zip(self.counts.iter().copied());
+        counts.filter(|&(_, count)| count > 0)
+    }
+
+    /// The count of a bucket, for which room is made if there is none.
+    #[cold]
+    fn bucket(&mut self, index: usize) -> &mut u64 {
+        let octave = 1 << SUB_BITS;
+        let (low, end) = (index / octave * octave, (index / octave + 1) * octave);
+        if self.counts.is_empty() {
+            self.first = low;
+        }
+        if low < self.first {
+            self.counts.splice(..0, std::iter::repeat_n(0, self.first - low));
+            self.first = low;
+        }
+        let len = self.counts.len().max(end - self.first);
+        self.counts.resize(len, 0);
+        &mut self.counts[index - self.first]
     }
 }
 

@@ -201,6 +201,20 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Nothing at all: to be filled in.
+    pub const BLANK: Self = Self {
+        seq: 0,
+        ack: 0,
+        len: 0,
+        timestamps: None,
+        window: 0,
+        flags: Flags::NONE,
+        window_scale: None,
+        sack_permitted: false,
+        retransmission: false,
+        sack: SackBlocks::NONE,
+    };
+
     /// Offset after the last byte; SYN and FIN count one each.
     pub const fn end(&self) -> u64 {
         self.seq + self.sequence_len() as u64

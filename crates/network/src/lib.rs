@@ -28,7 +28,7 @@
 //!     journey: None,
 //!     payload: Payload::Opaque(0),
 //! };
-//! network.enter(Instant::ZERO, Hop::FromServer, packet);
+//! network.enter(Instant::ZERO, Hop::FromServer, &packet);
 //! let due = network.next_event().expect("it is on its way");
 //! assert_eq!(network.poll(due).map(|arrival| arrival.at.as_nanos()), Some(20_000_000));
 //! # Ok::<(), airpath_scenario::ScenarioError>(())

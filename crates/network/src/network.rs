@@ -30,10 +30,6 @@ type Drops = BTreeMap<(Hop, u32, DropReason), u64>;
 /// polled.
 pub struct Network {
     paths: Paths,
-    /// There is a proxy: all of the paths are in use.
-    proxied: bool,
-    /// The last path down.
-    to_ue: Hop,
     /// Packets down and up meet something behind the UEs' radios.
     hosted: [bool; 2],
     /// What that is, without the paths themselves.
@@ -41,6 +37,8 @@ pub struct Network {
     /// Hops that packets pass.
     used: HopSet,
     radio: Option<Box<Radio>>,
+    /// Where packets go that leave a path.
+    after: [Destination; 6],
     /// Links by path, in the order in which they are observed.
     links: Vec<(Hop, LinkHistory)>,
     /// Names of all stages, by path.
@@ -123,8 +121,7 @@ impl Network {
         }
         Self {
             paths,
-            proxied,
-            to_ue: if proxied { Hop::ProxyToUe } else { Hop::FromServer },
+            after: after_paths(proxied, radio.is_some()),
             hosted,
             hosts,
             used: used(proxied, hosted, radio.is_some()),
@@ -222,17 +219,30 @@ impl Network {
     /// An endpoint's packet enters the path that begins there, or what is before it: the UE's host,
     /// the radio. Returns the hop.
     #[inline(always)]
-    pub fn enter(&mut self, now: Instant, hop: Hop, mut packet: Packet) -> Hop {
+    pub fn enter(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Hop {
+        if self.observed.is_some() {
+            return self.enter_observed(now, hop, *packet);
+        }
+        self.enter_unobserved(now, hop, packet)
+    }
+
+    #[cold]
+    fn enter_observed(&mut self, now: Instant, hop: Hop, mut packet: Packet) -> Hop {
         if let Some(observed) = &mut self.observed {
             observed.on_entered(now, hop, &mut packet);
         }
+        self.enter_unobserved(now, hop, &packet)
+    }
+
+    #[inline(always)]
+    fn enter_unobserved(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Hop {
         match &mut self.radio {
             Some(_) if hop == Hop::FromUe && self.hosted[Direction::Uplink] => {
                 self.paths[Hop::FromUeHost.index()].enqueue(now, packet);
                 Hop::FromUeHost
             }
             Some(radio) if hop == Hop::FromUe => {
-                radio.enqueue(now, Direction::Uplink, packet);
+                radio.enqueue(now, Direction::Uplink, *packet);
                 Hop::Radio
             }
             _ => {
@@ -244,9 +254,9 @@ impl Network {
 
     /// A packet that left a hop goes on. At an endpoint it has arrived.
     #[inline(always)]
-    pub fn forward(&mut self, now: Instant, to: Destination, packet: Packet) {
+    pub fn forward(&mut self, now: Instant, to: Destination, packet: &Packet) {
         match (to, &mut self.radio) {
-            (Destination::Radio(direction), Some(radio)) => radio.enqueue(now, direction, packet),
+            (Destination::Radio(direction), Some(radio)) => radio.enqueue(now, direction, *packet),
             (Destination::Path(hop), _) => self.paths[hop.index()].enqueue(now, packet),
             (Destination::Proxy(direction), _) => {
                 self.paths[Hop::from_proxy(direction).index()].enqueue(now, packet);
@@ -279,18 +289,7 @@ impl Network {
     /// Where packets go that leave a path.
     #[inline]
     pub fn after_path(&self, path: Hop) -> Destination {
-        match path {
-            Hop::ToUeHost => Destination::Endpoint(Direction::Downlink),
-            Hop::FromUeHost => Destination::Radio(Direction::Uplink),
-            _ if self.radio.is_some() && path == self.to_ue => {
-                Destination::Radio(Direction::Downlink)
-            }
-            Hop::FromServer if self.proxied => Destination::Proxy(Direction::Downlink),
-            Hop::FromUe if self.proxied => Destination::Proxy(Direction::Uplink),
-            Hop::FromServer | Hop::ProxyToUe => Destination::Endpoint(Direction::Downlink),
-            Hop::FromUe | Hop::ProxyToServer => Destination::Endpoint(Direction::Uplink),
-            Hop::Radio => unreachable!("the radio is no path"),
-        }
+        self.after[path.index()]
     }
 
     /// Where packets go that leave the radio.
@@ -341,7 +340,7 @@ impl Network {
             if let Some(next) = to.hop() {
                 on_hop(at, next, &packet);
             }
-            self.forward(at, to, packet);
+            self.forward(at, to, &packet);
         }
     }
 
@@ -485,6 +484,24 @@ impl Observed {
             entered.push((hop, *packet));
         }
     }
+}
+
+/// Where packets go that leave each of the paths.
+fn after_paths(proxied: bool, radio: bool) -> [Destination; 6] {
+    use Direction::{Downlink, Uplink};
+    let at_ue = match radio {
+        true => Destination::Radio(Downlink),
+        false => Destination::Endpoint(Downlink),
+    };
+    let mut after = [Destination::Endpoint(Uplink); 6];
+    after[Hop::FromServer.index()] = if proxied { Destination::Proxy(Downlink) } else { at_ue };
+    after[Hop::ProxyToUe.index()] = if proxied { at_ue } else { Destination::Endpoint(Downlink) };
+    after[Hop::ToUeHost.index()] = Destination::Endpoint(Downlink);
+    after[Hop::FromUeHost.index()] = Destination::Radio(Uplink);
+    if proxied {
+        after[Hop::FromUe.index()] = Destination::Proxy(Uplink);
+    }
+    after
 }
 
 /// A packet that was dropped arrives nowhere.

@@ -89,7 +89,7 @@ impl<P> Accounted<P> {
 }
 
 impl<P: Path> Path for Accounted<P> {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.stage.enqueue(now, packet);
     }
 

@@ -36,7 +36,7 @@ impl<P: Path> Batch<P> {
 }
 
 impl<P: Path> Path for Batch<P> {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.upstream.enqueue(now, packet);
     }
 

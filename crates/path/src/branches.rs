@@ -68,7 +68,7 @@ impl Branches {
 }
 
 impl Path for Branches {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         // What leaves another branch at this instant leaves before what enters at it.
         while let Some(departure) = self.poll_branches(now) {
             self.left.push_back(departure);

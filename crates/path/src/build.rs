@@ -82,8 +82,18 @@ fn direction<'a>(
     middleboxes: &mut Middleboxes,
     accounts: Option<&Accounts>,
 ) -> Box<dyn Path> {
-    for (index, (name, stage)) in (first..).zip(stages) {
+    let mut stages = (first..).zip(stages).peekable();
+    while let Some((index, (name, stage))) = stages.next() {
         let context = StageContext { index, name, seed };
+        // A wire's two stages, compiled together.
+        if let (None, None, StageConfig::Link(link)) = (&path, accounts, stage)
+            && let Some(&(_, (_, StageConfig::Delay(DelayConfig { base, jitter: None })))) =
+                stages.peek()
+        {
+            path = Some(Box::new(Delay::new(Link::new(Wire::new(), link, name, index), *base)));
+            stages.next();
+            continue;
+        }
         let wrapped = match path {
             // The first stage is compiled together with the wire it wraps.
             None => wrap(Wire::new(), stage, &context, middleboxes),

@@ -26,7 +26,7 @@ impl<P: Path> Delay<P> {
 
 impl<P: Path> Path for Delay<P> {
     #[inline]
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.upstream.enqueue(now, packet);
     }
 
@@ -141,7 +141,7 @@ impl<P: Path> RandomDelay<P> {
 }
 
 impl<P: Path> Path for RandomDelay<P> {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.upstream.enqueue(now, packet);
     }
 

@@ -82,7 +82,7 @@ impl<P: Path> Host<P> {
 }
 
 impl<P: Path> Path for Host<P> {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.upstream.enqueue(now, packet);
     }
 

@@ -85,8 +85,8 @@ impl<P: Path> Link<P> {
                 break;
             }
             self.serve_until(at);
-            while let Some(arrival) = self.upstream.poll(at) {
-                self.admit(arrival);
+            while let Some(Departure { at, ref packet }) = self.upstream.poll(at) {
+                self.admit(at, packet);
             }
         }
         self.serve_until(now);
@@ -166,17 +166,18 @@ impl<P: Path> Link<P> {
     }
 
     #[inline]
-    fn admit(&mut self, Departure { at, packet }: Departure) {
+    fn admit(&mut self, at: Instant, packet: &Packet) {
         if self.phase != Phase::Idle
             && (self.meter.queued.packets >= self.packet_limit
                 || self.meter.queued.bytes + u64::from(packet.wire_size()) > self.byte_limit)
         {
             let stage = self.meter.stage;
+            let packet = *packet;
             self.drops.push_back(Drop { at, packet, stage, reason: DropReason::QueueFull });
             return;
         }
-        self.ring.push_back(Entry { packet, arrived: at, departs: at, dropped: false });
-        self.meter.queued.add_wire(&packet);
+        self.ring.push_back(Entry { packet: *packet, arrived: at, departs: at, dropped: false });
+        self.meter.queued.add_wire(packet);
         if self.phase == Phase::Idle {
             self.next_head(at, false);
         }
@@ -193,13 +194,12 @@ impl<P: Path> Link<P> {
 
 impl<P: Path> Path for Link<P> {
     #[inline]
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
-        match self.upstream.transit(now, packet) {
-            Some(packet) => {
-                self.serve_until(now);
-                self.admit(Departure { at: now, packet });
-            }
-            None => self.advance(now),
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
+        if self.upstream.transit(now, packet) {
+            self.serve_until(now);
+            self.admit(now, packet);
+        } else {
+            self.advance(now);
         }
     }
 

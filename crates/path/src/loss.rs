@@ -105,7 +105,7 @@ impl Process {
 }
 
 impl<P: Path> Path for Loss<P> {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.upstream.enqueue(now, packet);
     }
 
@@ -169,7 +169,10 @@ mod tests {
         for (number, size) in (0..).zip(sizes) {
             let (flow, ecn, tunnel) = (FlowId(0), Ecn::NotEct, Tunnel::default());
             let payload = Payload::Opaque(number);
-            loss.enqueue(Instant::ZERO, Packet { flow, size, ecn, tunnel, journey: None, payload });
+            loss.enqueue(
+                Instant::ZERO,
+                &Packet { flow, size, ecn, tunnel, journey: None, payload },
+            );
         }
         let left: Vec<_> = std::iter::from_fn(|| loss.poll(Instant::ZERO))
             .map(|departure| departure.packet.payload)

@@ -151,7 +151,7 @@ impl MiddleboxKind {
 }
 
 impl<P: Path> Path for Outward<P> {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.0.borrow_mut().upstream.enqueue(now, packet);
     }
 
@@ -181,7 +181,7 @@ impl<P: Path> Path for Outward<P> {
 }
 
 impl<P: Path, Q: Path> Path for Inward<P, Q> {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.upstream.enqueue(now, packet);
     }
 

@@ -44,7 +44,7 @@ impl<P: Path> Policer<P> {
 }
 
 impl<P: Path> Path for Policer<P> {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.upstream.enqueue(now, packet);
     }
 

@@ -11,9 +11,21 @@ use airpath_queue::TokenBucket;
 /// been sent.
 #[derive(Debug)]
 pub(crate) enum Service {
-    Rate { rate: Rate, carried: u64 },
+    Rate(RateService),
     Trace(TraceService),
     Bucket(TokenBucket),
+}
+
+/// A constant rate. Packets of one size take the same time, but for what is carried over: no packet
+/// but the first of a size needs a division.
+#[derive(Debug)]
+pub(crate) struct RateService {
+    rate: Rate,
+    carried: u64,
+    size: u32,
+    /// What that size takes with nothing carried over.
+    time: Duration,
+    rest: u64,
 }
 
 /// Position in a looping trace.
@@ -32,7 +44,13 @@ pub(crate) struct TraceService {
 impl Service {
     pub(crate) fn new(config: &ServiceConfig) -> Self {
         match config {
-            ServiceConfig::Rate(rate) => Self::Rate { rate: *rate, carried: 0 },
+            ServiceConfig::Rate(rate) => Self::Rate(RateService {
+                rate: *rate,
+                carried: 0,
+                size: 0,
+                time: Duration::ZERO,
+                rest: 0,
+            }),
             ServiceConfig::Trace(trace) => Self::Trace(TraceService {
                 trace: trace.clone(),
                 base: Instant::ZERO,
@@ -49,9 +67,9 @@ impl Service {
     #[inline]
     pub(crate) fn begin(&mut self, ready: Instant, continuing: bool) -> Instant {
         match self {
-            Self::Rate { carried, .. } => {
+            Self::Rate(service) => {
                 if !continuing {
-                    *carried = 0;
+                    service.carried = 0;
                 }
                 ready
             }
@@ -64,11 +82,7 @@ impl Service {
     #[inline]
     pub(crate) fn serve(&mut self, start: Instant, size: u32) -> Instant {
         match self {
-            Self::Rate { rate, carried } => {
-                let (time, rest) = rate.transmission_time(size, *carried);
-                *carried = rest;
-                start + time
-            }
+            Self::Rate(service) => start + service.serve(size),
             Self::Trace(trace) => trace.serve(size),
             Self::Bucket(bucket) => bucket.take_when_full_enough(start, size),
         }
@@ -77,7 +91,7 @@ impl Service {
     /// Bytes that could have been served in `[0, now]`.
     pub(crate) fn capacity_bytes(&self, now: Instant) -> f64 {
         match self {
-            Self::Rate { rate, .. } => now.as_secs_f64() * rate.bps() as f64 / 8.0,
+            Self::Rate(RateService { rate, .. }) => now.as_secs_f64() * rate.bps() as f64 / 8.0,
             Self::Trace(TraceService { trace, .. }) => {
                 let since_start = now.saturating_since(Instant::ZERO);
                 trace.opportunities_until(since_start) as f64 * f64::from(OPPORTUNITY_BYTES)
@@ -86,6 +100,21 @@ impl Service {
                 bucket.burst() as f64 + now.as_secs_f64() * bucket.rate().bps() as f64 / 8.0
             }
         }
+    }
+}
+
+impl RateService {
+    #[inline]
+    fn serve(&mut self, size: u32) -> Duration {
+        if size != self.size {
+            self.size = size;
+            (self.time, self.rest) = self.rate.transmission_time(size, 0);
+        }
+        // Both are below the rate: together they make one nanosecond more at the most.
+        let rest = self.rest + self.carried;
+        let over = rest >= self.rate.bps();
+        self.carried = if over { rest - self.rate.bps() } else { rest };
+        self.time + Duration::from_nanos(u64::from(over))
     }
 }
 

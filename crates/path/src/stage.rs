@@ -37,21 +37,21 @@ use crate::LinkMeter;
 ///     journey: None,
 ///     payload: Payload::Opaque(1),
 /// };
-/// path.enqueue(Instant::ZERO, packet);
+/// path.enqueue(Instant::ZERO, &packet);
 /// let due = path.next_event().unwrap();
 /// assert_eq!(due.as_nanos(), 20_000_000);
 /// assert_eq!(path.poll(due).unwrap().packet, packet);
 /// ```
 pub trait Path {
     /// A packet enters.
-    fn enqueue(&mut self, now: Instant, packet: Packet);
+    fn enqueue(&mut self, now: Instant, packet: &Packet);
 
-    /// Like `enqueue`, for a stage that polls this one at once: what would leave at `now`, and
-    /// nothing else is due, may be returned instead.
+    /// Like `enqueue`, for a stage that polls this one at once. True: it would leave at `now` as it is,
+    /// nothing else is due, and it has not entered.
     #[inline]
-    fn transit(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
+    fn transit(&mut self, now: Instant, packet: &Packet) -> bool {
         self.enqueue(now, packet);
-        None
+        false
     }
 
     /// When polling can next yield something or has internal work; `None`: not before an enqueue.
@@ -81,10 +81,10 @@ pub struct Departure {
 }
 
 impl Path for Box<dyn Path> {
-    fn transit(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
+    fn transit(&mut self, now: Instant, packet: &Packet) -> bool {
         (**self).transit(now, packet)
     }
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         (**self).enqueue(now, packet);
     }
     fn next_event(&self) -> Option<Instant> {
@@ -119,17 +119,17 @@ impl Wire {
 
 impl Path for Wire {
     #[inline]
-    fn transit(&mut self, now: Instant, packet: Packet) -> Option<Packet> {
+    fn transit(&mut self, now: Instant, packet: &Packet) -> bool {
         if self.inside.is_empty() {
-            return Some(packet);
+            return true;
         }
         self.enqueue(now, packet);
-        None
+        false
     }
 
     #[inline]
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
-        self.inside.push_back(Departure { at: now, packet });
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
+        self.inside.push_back(Departure { at: now, packet: *packet });
     }
 
     #[inline]

@@ -121,7 +121,7 @@ fn tunnel(header_bytes: u32, fragments: u32) -> Tunnel {
 }
 
 impl<P: Path> Path for Wrapper<P> {
-    fn enqueue(&mut self, now: Instant, packet: Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.upstream.enqueue(now, packet);
     }
 

@@ -26,7 +26,7 @@ fn run(path: &mut dyn Path, arrivals: &[(u64, u32, u32)], at_events: bool) -> Ve
             out.extend(std::iter::from_fn(|| path.poll(at)));
         }
         now = next;
-        path.enqueue(now, packet(flow, size, Ecn::NotEct, id));
+        path.enqueue(now, &packet(flow, size, Ecn::NotEct, id));
         entered.packets += 1;
         let inside = path.load().packets + out.len() as u64;
         let dropped = std::iter::from_fn(|| path.poll_drop()).count() as u64;

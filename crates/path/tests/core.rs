@@ -48,7 +48,7 @@ type Left = (u64, u64);
 fn script(stages: &[StageConfig], arrivals: &[(u64, u32)]) -> (Vec<Left>, Vec<(u64, DropReason)>) {
     let mut path = one_way(stages);
     for (id, &(at, size)) in arrivals.iter().enumerate() {
-        path.enqueue(us(at), packet(0, size, Ecn::NotEct, id as u64));
+        path.enqueue(us(at), &packet(0, size, Ecn::NotEct, id as u64));
     }
     let left = from_fn(|| path.poll(us(10_000_000)))
         .map(|left| (opaque(&left.packet), left.at.as_nanos() / 1000))
@@ -112,7 +112,7 @@ fn a_policer_drops_or_marks_what_exceeds_its_burst_and_delays_nothing() {
     let mut path = one_way(&[policer(Excess::Mark)]);
     let codepoints = [Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::NotEct];
     for (id, ecn) in codepoints.into_iter().enumerate() {
-        path.enqueue(us(0), packet(0, 1500, ecn, id as u64));
+        path.enqueue(us(0), &packet(0, 1500, ecn, id as u64));
     }
     let left: Vec<Ecn> = from_fn(|| path.poll(us(0))).map(|left| left.packet.ecn).collect();
     // RFC 3168 5: what cannot be marked is dropped.
@@ -187,7 +187,7 @@ fn stages_of_one_cpu_stall_together() {
     let departures = |name: &str, cpu| {
         let host = host(cpu);
         let mut path = build([(name, &host)], 1);
-        (0..1000).for_each(|ms| path.enqueue(us(ms * 1000), packet(0, 100, Ecn::NotEct, ms)));
+        (0..1000).for_each(|ms| path.enqueue(us(ms * 1000), &packet(0, 100, Ecn::NotEct, ms)));
         from_fn(|| path.poll(us(10_000_000))).map(|left| left.at).collect::<Vec<_>>()
     };
     assert_eq!(departures("down", Some("vm")), departures("up", Some("vm")));
@@ -225,12 +225,12 @@ impl World {
 
     /// A packet of a flow goes up at this time in ms; nobody polls that direction.
     fn up(&mut self, ms: u64, flow: u32) {
-        self.paths[1].enqueue(us(ms * 1000), packet(flow, 100, Ecn::NotEct, 0));
+        self.paths[1].enqueue(us(ms * 1000), &packet(flow, 100, Ecn::NotEct, 0));
     }
 
     /// One comes down: when it arrives in ms, or why not.
     fn down(&mut self, ms: u64, flow: u32) -> Result<u64, DropReason> {
-        self.paths[0].enqueue(us(ms * 1000), packet(flow, 100, Ecn::NotEct, 0));
+        self.paths[0].enqueue(us(ms * 1000), &packet(flow, 100, Ecn::NotEct, 0));
         match self.paths[0].poll(us(ms * 1000 + 30_001)) {
             Some(left) => Ok(left.at.as_nanos() / 1_000_000),
             None => Err(self.paths[0].poll_drop().expect("it left or was dropped").reason),

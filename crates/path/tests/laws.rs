@@ -26,7 +26,7 @@ fn packets_that_come_together_are_delayed_alike() {
         (0..8).for_each(|id| {
             path.enqueue(
                 Instant::ZERO + Duration::from_millis(id / 4),
-                packet(0, 1000, Ecn::NotEct, id),
+                &packet(0, 1000, Ecn::NotEct, id),
             )
         });
         let mut times = Vec::new();
@@ -85,7 +85,7 @@ fn run(
             path.observe(now, &mut |_| {});
         }
         let ecn = if index % 3 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-        path.enqueue(now, packet(0, size, ecn, index as u64));
+        path.enqueue(now, &packet(0, size, ecn, index as u64));
         entered = Load { packets: entered.packets + 1, bytes: entered.bytes + u64::from(size) };
         let when = (polls == Polls::AfterEachEnqueue).then_some(now);
         check(&mut path, &mut out, entered, when);

@@ -129,7 +129,7 @@ fn run(stages: &[Vec<StageConfig>; 2], arrivals: &[Arrival], polls: Polls) -> [O
             Polls::BeforeEnqueue => run.poll(direction, now),
             Polls::AtTheEnd => {}
         }
-        run.paths[direction].enqueue(now, packet(flow, size, Ecn::NotEct, index as u64));
+        run.paths[direction].enqueue(now, &packet(flow, size, Ecn::NotEct, index as u64));
         run.entered[direction].packets += 1;
         run.entered[direction].bytes += u64::from(size);
     }

@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p airpath-sim -- --flows 1 --rate-mbps 230 --rtt-ms 30 --seconds 30`
 //! (`--acks`: with the per-ACK table, `--window-segments N`: a fixed window and a pipe that it fills,
-//! `--loss-percent P`: random loss after the queue, `--feature NAME`: one of [`FEATURES`] as well).
+//! `--loss-percent P`: random loss after the queue, `--feature NAME`: one of [`FEATURES`] as well,
+//! `--counted`: reads no clock, so that callgrind can count it).
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
@@ -21,9 +22,11 @@ use airpath_tcp::{
 fn main() {
     let arguments = Arguments::parse(std::env::args().skip(1));
     let scenario = arguments.scenario();
-    let before = cpu_seconds();
+    // callgrind has no clock of the processor, and counts without one.
+    let clock = || if arguments.counted { 0.0 } else { cpu_seconds() };
+    let before = clock();
     let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).expect("never stopped");
-    let cpu = cpu_seconds() - before;
+    let cpu = clock() - before;
     let flows = &outcome.summary.flows;
     let segments: u64 = flows.iter().map(|flow| flow.bytes_delivered / u64::from(MSS)).sum();
     let goodput: f64 = flows.iter().filter_map(|flow| flow.goodput_mbps).sum();
@@ -57,6 +60,7 @@ struct Arguments {
     loss_percent: u64,
     features: Vec<Feature>,
     acks: bool,
+    counted: bool,
 }
 
 /// Switches something on that plain TCP does not have.
@@ -118,6 +122,7 @@ impl Arguments {
             loss_percent: 0,
             features: Vec::new(),
             acks: false,
+            counted: false,
         };
         while let Some(word) = words.next() {
             if word == "--feature" {
@@ -140,6 +145,7 @@ impl Arguments {
                 "--window-segments" => parsed.window_segments = Some(number() as u32),
                 "--loss-percent" => parsed.loss_percent = number(),
                 "--acks" => parsed.acks = true,
+                "--counted" => parsed.counted = true,
                 "--bench" => {} // cargo adds it
                 _ => panic!("unknown argument {word:?}"),
             }

@@ -2,23 +2,54 @@
 
 use airpath_base::Instant;
 
-/// A binary heap over a fixed set of sources, indexed so that a source can be re-armed in place.
+/// When each of a fixed set of sources is due, and who is first.
 ///
-/// Sources that are due at the same time come in the order in which they were armed.
+/// Sources that are due at the same time come in the order in which they were armed. The first
+/// [`BUSY`] sources are armed with nearly every packet, and few of them are in use: they are in a list
+/// in order. The others are in a binary heap, indexed so that a source can be re-armed in place: with the timers of thousands
+/// of flows in it, which move seldom, an event of the busy ones touches its top only.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    heap: Vec<usize>,
-    position: Vec<Option<usize>>,
-    key: Vec<(Instant, u64)>,
+    /// Those of the busy ones that are armed, in order; the rest is empty.
+    busy: [Entry; BUSY],
+    /// When each of them is due.
+    busy_due: [Instant; BUSY],
+    busy_len: usize,
+    heap: Vec<Entry>,
+    /// Where a source is in the heap; `ABSENT`: nowhere.
+    position: Vec<u32>,
     armed: u64,
 }
 
+/// Sources that are no part of the heap: the hops of a network and the sampler.
+const BUSY: usize = 8;
+
+const ABSENT: u32 = u32::MAX;
+
+/// When a source is due, and the turn that it took: the smaller comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Turn {
+    at: Instant,
+    armed: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    turn: Turn,
+    source: u32,
+}
+
+const EMPTY: Entry = Entry { turn: Turn { at: Instant::MAX, armed: 0 }, source: 0 };
+
 impl EventQueue {
     pub(crate) fn new(sources: usize) -> Self {
+        let others = sources.saturating_sub(BUSY);
         Self {
-            heap: Vec::with_capacity(sources),
-            position: vec![None; sources],
-            key: vec![(Instant::MAX, 0); sources],
+            busy: [EMPTY; BUSY],
+            busy_due: [Instant::MAX; BUSY],
+            busy_len: 0,
+            heap: Vec::with_capacity(others),
+            position: vec![ABSENT; others],
             armed: 0,
         }
     }
@@ -26,95 +57,143 @@ impl EventQueue {
     /// The next source and its time.
     #[inline]
     pub(crate) fn first(&self) -> Option<(usize, Instant)> {
-        self.heap.first().map(|&source| (source, self.key[source].0))
+        let Entry { turn, source } = self.busy[0];
+        match self.heap.first() {
+            Some(top) if top.turn < turn => Some((BUSY + top.source as usize, top.turn.at)),
+            _ => (turn.at < Instant::MAX).then_some((source as usize, turn.at)),
+        }
     }
 
     /// When `source` is due, [`Instant::MAX`] if never.
     #[inline]
     pub(crate) fn due(&self, source: usize) -> Instant {
-        self.key[source].0
+        if let Some(&due) = self.busy_due.get(source) {
+            return due;
+        }
+        let index = self.position[source - BUSY] as usize;
+        self.heap.get(index).map_or(Instant::MAX, |entry| entry.turn.at)
     }
 
     /// Arms `source` for `at`, or disarms it. Armed for the same time again, it keeps its turn.
     #[inline]
     pub(crate) fn arm(&mut self, source: usize, at: Option<Instant>) {
         let at = at.unwrap_or(Instant::MAX);
-        if self.key[source].0 == at {
-            return;
+        if self.due(source) != at {
+            self.rearm(source, at);
         }
-        self.rearm(source, at);
     }
 
     /// Arms `source` after it ran: it takes the last turn among equals.
     #[inline]
     pub(crate) fn rearm(&mut self, source: usize, at: Instant) {
-        self.key[source] = (at, self.armed);
+        let turn = Turn { at, armed: self.armed };
         self.armed += 1;
-        match (self.position[source], at) {
-            (None, Instant::MAX) => {}
-            (None, _) => {
-                self.heap.push(source);
-                self.sift_up(self.heap.len() - 1);
+        if source < BUSY {
+            self.rearm_busy(source, turn);
+        } else {
+            self.rearm_other(source - BUSY, turn);
+        }
+    }
+
+    #[inline]
+    fn rearm_busy(&mut self, source: usize, turn: Turn) {
+        let was_armed = self.busy_due[source] < Instant::MAX;
+        self.busy_due[source] = turn.at;
+        let mut place = 0;
+        if was_armed {
+            while place + 1 < self.busy_len && self.busy[place].source != source as u32 {
+                place += 1;
             }
-            (Some(index), Instant::MAX) => self.remove(index),
-            (Some(index), _) => {
-                let index = self.sift_up(index);
-                self.sift_down(index);
+        } else if turn.at < Instant::MAX {
+            place = self.busy_len;
+            self.busy_len += 1;
+        } else {
+            return;
+        }
+        // It has the last turn among equals.
+        while place > 0 && self.busy[place - 1].turn.at > turn.at {
+            self.busy[place] = self.busy[place - 1];
+            place -= 1;
+        }
+        while place + 1 < self.busy_len && self.busy[place + 1].turn.at <= turn.at {
+            self.busy[place] = self.busy[place + 1];
+            place += 1;
+        }
+        if turn.at < Instant::MAX {
+            self.busy[place] = Entry { turn, source: source as u32 };
+        } else {
+            // Nothing is later: it is at the end.
+            self.busy[place] = EMPTY;
+            self.busy_len -= 1;
+        }
+    }
+
+    fn rearm_other(&mut self, source: usize, turn: Turn) {
+        let index = self.position[source];
+        match (index, turn.at) {
+            (ABSENT, Instant::MAX) => {}
+            (ABSENT, _) => {
+                let entry = Entry { turn, source: source as u32 };
+                self.heap.push(entry);
+                self.sift_up(self.heap.len() - 1, entry);
             }
+            (_, Instant::MAX) => self.remove(index as usize),
+            _ => self.replace(index as usize, Entry { turn, source: source as u32 }),
         }
     }
 
     fn remove(&mut self, index: usize) {
-        let source = self.heap.swap_remove(index);
-        self.position[source] = None;
-        if index < self.heap.len() {
-            let index = self.sift_up(index);
-            self.sift_down(index);
+        let removed = self.heap.swap_remove(index);
+        self.position[removed.source as usize] = ABSENT;
+        if let Some(&moved) = self.heap.get(index) {
+            self.replace(index, moved);
         }
     }
 
-    #[inline]
-    fn sift_up(&mut self, mut index: usize) -> usize {
-        let source = self.heap[index];
+    fn replace(&mut self, index: usize, entry: Entry) {
+        if self.sift_up(index, entry) == index {
+            self.sift_down(index, entry);
+        }
+    }
+
+    /// Puts `entry` at `index` or above; says where it is.
+    fn sift_up(&mut self, mut index: usize, entry: Entry) -> usize {
         while index > 0 {
             let parent = (index - 1) / 2;
-            if self.key[self.heap[parent]] <= self.key[source] {
+            let above = self.heap[parent];
+            if above.turn < entry.turn {
                 break;
             }
-            self.heap[index] = self.heap[parent];
-            self.position[self.heap[index]] = Some(index);
+            self.put(index, above);
             index = parent;
         }
-        self.heap[index] = source;
-        self.position[source] = Some(index);
+        self.put(index, entry);
         index
     }
 
-    #[inline]
-    fn sift_down(&mut self, mut index: usize) {
-        let source = self.heap[index];
+    fn sift_down(&mut self, mut index: usize, entry: Entry) {
         loop {
             let left = 2 * index + 1;
-            if left >= self.heap.len() {
-                break;
-            }
-            let right = left + 1;
-            let smaller = if right < self.heap.len()
-                && self.key[self.heap[right]] < self.key[self.heap[left]]
+            let Some(&(mut below)) = self.heap.get(left) else { break };
+            let mut child = left;
+            if let Some(&right) = self.heap.get(left + 1)
+                && right.turn < below.turn
             {
-                right
-            } else {
-                left
-            };
-            if self.key[source] <= self.key[self.heap[smaller]] {
+                (child, below) = (left + 1, right);
+            }
+            if entry.turn < below.turn {
                 break;
             }
-            self.heap[index] = self.heap[smaller];
-            self.position[self.heap[index]] = Some(index);
-            index = smaller;
+            self.put(index, below);
+            index = child;
         }
-        self.heap[index] = source;
-        self.position[source] = Some(index);
+        self.put(index, entry);
+    }
+
+    #[inline]
+    fn put(&mut self, index: usize, entry: Entry) {
+        self.heap[index] = entry;
+        self.position[entry.source as usize] = index as u32;
     }
 }
 
@@ -138,21 +217,21 @@ mod tests {
 
     #[test]
     fn equals_come_in_the_order_of_arming() {
-        let mut queue = EventQueue::new(4);
-        [2, 0, 3, 1].into_iter().for_each(|source| queue.arm(source, at(5)));
-        queue.arm(0, at(7));
-        queue.arm(0, at(5));
+        let mut queue = EventQueue::new(BUSY + 2);
+        [2, 8, 3, 9].into_iter().for_each(|source| queue.arm(source, at(5)));
+        queue.arm(8, at(7));
+        queue.arm(8, at(5));
         queue.arm(2, at(5)); // unchanged: keeps its turn
-        assert_eq!(drain(&mut queue), [2, 3, 1, 0]);
+        assert_eq!(drain(&mut queue), [2, 3, 9, 8]);
     }
 
     proptest! {
         #[test]
         fn agrees_with_sorting(
-            operations in proptest::collection::vec((0usize..8, proptest::option::of(0u64..20)), 0..80),
+            operations in proptest::collection::vec((4usize..20, proptest::option::of(0u64..20)), 0..120),
         ) {
-            let mut queue = EventQueue::new(8);
-            let mut model: [Option<(u64, usize)>; 8] = [None; 8];
+            let mut queue = EventQueue::new(20);
+            let mut model: [Option<(u64, usize)>; 20] = [None; 20];
             for (turn, (source, time)) in operations.into_iter().enumerate() {
                 queue.arm(source, time.map(Instant::from_nanos));
                 let unchanged = model[source].map(|(time, _)| time) == time;
@@ -160,7 +239,7 @@ mod tests {
                     model[source] = time.map(|time| (time, turn));
                 }
             }
-            let mut expected: Vec<_> = (0..8).filter(|&source| model[source].is_some()).collect();
+            let mut expected: Vec<_> = (0..20).filter(|&source| model[source].is_some()).collect();
             expected.sort_by_key(|&source| model[source]);
             prop_assert_eq!(drain(&mut queue), expected);
         }

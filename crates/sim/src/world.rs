@@ -170,15 +170,15 @@ impl<'a> World<'a> {
         let flow = &mut self.flows[index];
         match to {
             Destination::Path(next) => {
-                self.network.forward(self.now, to, *packet);
+                self.network.forward(self.now, to, packet);
                 sent.add(next);
             }
             Destination::Radio(_) => {
-                self.network.forward(self.now, to, *packet);
+                self.network.forward(self.now, to, packet);
                 sent.add(Hop::Radio);
             }
             Destination::Proxy(direction) if flow.ignores_proxy() => {
-                self.network.forward(self.now, to, *packet);
+                self.network.forward(self.now, to, packet);
                 sent.add(Hop::from_proxy(direction));
             }
             Destination::Proxy(direction) | Destination::Endpoint(direction) => {

@@ -74,7 +74,7 @@ impl Echoes {
                 } else {
                     let back = Hop::from_endpoint(scenario.flows[flow].direction.reverse());
                     let payload = Payload::Datagram(Datagram { reply: true, ..datagram });
-                    self.network.enter(arrival.at, back, Packet { payload, ..arrival.packet });
+                    self.network.enter(arrival.at, back, &Packet { payload, ..arrival.packet });
                 }
             }
             if let Some(snapshot) = &mut self.snapshot {
@@ -99,7 +99,7 @@ impl Echoes {
             journey: None,
             payload: Payload::Datagram(datagram),
         };
-        self.network.enter(now, Hop::from_endpoint(direction), packet);
+        self.network.enter(now, Hop::from_endpoint(direction), &packet);
         self.sent[index] += 1;
         self.next[index] = now + interval;
     }

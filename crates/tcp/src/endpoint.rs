@@ -229,40 +229,45 @@ impl Endpoint {
     }
 
     /// The next segment to send at `now`; call until `None`.
-    #[inline(always)]
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        let mut segment = Segment::BLANK;
+        self.fill_transmit(now, &mut segment).then_some(segment)
+    }
+
+    /// The same in place: the next segment is written into `segment`, which is blank or was filled in
+    /// here before. False: there is none.
+    #[inline(always)]
+    pub fn fill_transmit(&mut self, now: Instant, segment: &mut Segment) -> bool {
         if self.state != State::Established {
-            return self.poll_handshake(now);
+            let Some(first) = self.poll_handshake(now) else { return false };
+            *segment = first;
+            return true;
         }
         let piece = if self.acknowledges_first { None } else { self.sender.poll(now) };
         let (seq, len, flags, retransmission) = match piece {
             Some(piece) => (piece.seq, piece.len, piece.flags(), piece.again),
             None if self.receiver.wants_ack() => (self.sender.next(), 0, Flags::NONE, false),
-            None => return None,
+            None => return false,
         };
         self.acknowledges_first = false;
         let ack = self.receiver.acknowledge(now);
         let stamps = Timestamps { value: timestamp(now), echo: Some(ack.ts_ecr) };
-        let timestamps = self.config.timestamps.then_some(stamps);
-        let flags = flags.with(ack.flags);
-        let build = |sack| Segment {
-            seq,
-            ack: ack.ack,
-            len,
-            timestamps,
-            window: ack.window,
-            flags,
-            window_scale: None,
-            sack_permitted: false,
-            retransmission,
-            sack,
-        };
-        // Two ways, so that the usual one writes each field once.
-        Some(if self.receiver.has_blocks() {
-            build(self.receiver.take_blocks())
-        } else {
-            build(SackBlocks::NONE)
-        })
+        segment.seq = seq;
+        segment.ack = ack.ack;
+        segment.len = len;
+        segment.timestamps = self.config.timestamps.then_some(stamps);
+        segment.window = ack.window;
+        segment.flags = flags.with(ack.flags);
+        segment.window_scale = None;
+        segment.sack_permitted = false;
+        segment.retransmission = retransmission;
+        if self.receiver.has_blocks() {
+            segment.sack = self.receiver.take_blocks();
+        } else if !segment.sack.is_empty() {
+            segment.sack = SackBlocks::NONE;
+        }
+        true
     }
 
     #[cold]
@@ -303,21 +308,8 @@ impl Endpoint {
     }
 
     fn blank(&self, now: Instant) -> Segment {
-        Segment {
-            seq: 0,
-            ack: 0,
-            len: 0,
-            timestamps: self
-                .config
-                .timestamps
-                .then(|| Timestamps { value: timestamp(now), echo: None }),
-            window: 0,
-            flags: Flags::NONE,
-            window_scale: None,
-            sack_permitted: false,
-            retransmission: false,
-            sack: SackBlocks::NONE,
-        }
+        let stamps = Timestamps { value: timestamp(now), echo: None };
+        Segment { timestamps: self.config.timestamps.then_some(stamps), ..Segment::BLANK }
     }
 
     /// When to call [`Endpoint::on_timer`] next; changes with every other call.

@@ -108,7 +108,7 @@ impl Forwarder {
                 Some(_) => self.capture_at_cell(at, packet),
                 None => {}
             }
-            self.network.forward(at, to, *packet);
+            self.network.forward(at, to, packet);
         }
     }
 

@@ -92,7 +92,7 @@ impl Forwarder {
             counts.entered_bytes += u64::from(size);
             let packet =
                 Packet { flow, size, ecn, tunnel: Tunnel::default(), journey: None, payload };
-            self.network.enter(now, Hop::from_endpoint(direction), packet);
+            self.network.enter(now, Hop::from_endpoint(direction), &packet);
         }
     }
 

@@ -80,7 +80,7 @@ impl Forwarder {
         if !up {
             self.capture_at_cell(now, &packet);
         }
-        self.network.forward(now, Destination::beyond_backhaul(direction), packet);
+        self.network.forward(now, Destination::beyond_backhaul(direction), &packet);
         Some(())
     }
 }

@@ -167,12 +167,12 @@ impl Journal {
                         network.add_flow(names.add("flow"), ue);
                         flows += 1;
                     }
-                    network.enter(at, Hop::from_endpoint(direction), packet(flow, size, ecn));
+                    network.enter(at, Hop::from_endpoint(direction), &packet(flow, size, ecn));
                 }
                 Entry::Reentered { at, direction, flow, size, ecn } => {
                     again.advance_until(&mut network, tunnelled, at);
                     let to = Destination::beyond_backhaul(direction);
-                    network.forward(at, to, packet(flow, size, ecn));
+                    network.forward(at, to, &packet(flow, size, ecn));
                 }
                 _ => continue,
             }
@@ -192,7 +192,7 @@ impl Journal {
                 } else if let Some(direction) = to.over_backhaul().filter(|_| tunnelled) {
                     self.push(Entry::Handed { at, direction, flow, size });
                 } else {
-                    network.forward(at, to, packet);
+                    network.forward(at, to, &packet);
                 }
             }
         }
@@ -248,7 +248,8 @@ mod tests {
                 journal.push(Entry::Entered { at, direction, flow, ue, size, ecn });
                 let (tunnel, payload) = (Tunnel::default(), Payload::Opaque(9));
                 let hop = Hop::from_endpoint(direction);
-                network.enter(at, hop, Packet { flow, size, ecn, tunnel, journey: None, payload });
+                let packet = Packet { flow, size, ecn, tunnel, journey: None, payload };
+                network.enter(at, hop, &packet);
             }
         }
         network.drain_drops(&mut |direction, _, drop| {

@@ -367,7 +367,7 @@ packet_bytes = 200
             self.network.enter(
                 now,
                 hop,
-                Packet { flow, size, ecn, tunnel, journey: None, payload },
+                &Packet { flow, size, ecn, tunnel, journey: None, payload },
             );
         }
 

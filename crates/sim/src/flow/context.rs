@@ -31,7 +31,7 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Sends a packet into the path that begins here.
     #[inline]
-    pub(crate) fn send(&mut self, hop: Hop, packet: Packet) {
+    pub(crate) fn send(&mut self, hop: Hop, packet: &Packet) {
         self.sent.add(self.network.enter(self.now, hop, packet));
     }
 

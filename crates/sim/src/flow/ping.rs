@@ -61,7 +61,7 @@ impl Ping {
             journey: None,
             payload: Payload::Datagram(datagram),
         };
-        context.send(Hop::from_endpoint(direction), packet);
+        context.send(Hop::from_endpoint(direction), &packet);
     }
 
     pub(crate) fn on_packet(

@@ -1,6 +1,6 @@
 //! What is recorded of one TCP sender while it runs: RTT samples, events, how slow start ended.
 
-use airpath_base::{Duration, Histogram, Instant, Packet, Payload, Tunnel};
+use airpath_base::{Duration, Ecn, Histogram, Instant, Packet, Payload, Segment, Tunnel};
 use airpath_metrics::MeanRtt;
 use airpath_network::Hop;
 use airpath_record::{EventRow, Exit, LimitSeconds, Name};
@@ -121,16 +121,21 @@ pub(super) fn transmit(
     path: Hop,
     context: &mut Context<'_>,
 ) -> Instant {
-    while let Some(segment) = endpoint.poll_transmit(context.now) {
-        let packet = Packet {
-            flow: identity.flow,
-            size: endpoint.wire_size(&segment),
-            ecn: endpoint.ecn_codepoint(&segment),
-            tunnel: Tunnel::default(),
-            journey: None,
-            payload: Payload::Tcp(segment),
-        };
-        context.send(path, packet);
+    // Each segment is written in its packet: what is copied while it is new makes the processor wait.
+    let mut packet = Packet {
+        flow: identity.flow,
+        size: 0,
+        ecn: Ecn::NotEct,
+        tunnel: Tunnel::default(),
+        journey: None,
+        payload: Payload::Tcp(Segment::BLANK),
+    };
+    while let Payload::Tcp(segment) = &mut packet.payload
+        && endpoint.fill_transmit(context.now, segment)
+    {
+        packet.size = endpoint.wire_size(segment);
+        packet.ecn = endpoint.ecn_codepoint(segment);
+        context.send(path, &packet);
     }
     endpoint.next_timer().unwrap_or(Instant::MAX)
 }

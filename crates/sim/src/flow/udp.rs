@@ -69,11 +69,11 @@ impl Udp {
             self.opening = Opening::Asked;
             self.next = None;
             let packet = self.packet(context.now, true);
-            context.send(self.identity.back(), packet);
+            context.send(self.identity.back(), &packet);
             return;
         }
         let packet = self.packet(context.now, false);
-        context.send(self.identity.forward(), packet);
+        context.send(self.identity.forward(), &packet);
         self.meter.on_sent();
         let (gap, carried) = self.rate.transmission_time(self.packet_bytes, self.carried);
         self.carried = carried;

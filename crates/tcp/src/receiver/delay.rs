@@ -246,7 +246,14 @@ impl Delay {
         self.aggregate.is_some_and(|aggregate| aggregate.arrival != Arrival::OutOfOrder)
     }
 
+    /// Nothing is held, and an acknowledgement that goes out changes nothing.
+    #[inline]
+    pub(super) fn rests(&self) -> bool {
+        self.state == State::None && self.aggregate.is_none() && !self.is_quick()
+    }
+
     /// Acknowledgements are not delayed for now.
+    #[inline]
     pub(super) fn is_quick(&self) -> bool {
         self.adaptive.is_some_and(|adaptive| adaptive.quick > 0)
     }

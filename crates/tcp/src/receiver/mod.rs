@@ -37,7 +37,16 @@ pub(crate) struct Receiver {
     /// RCV.NXT in the last acknowledgement sent (Last.ACK.sent).
     last_ack_sent: u64,
     fin_at: Option<u64>,
+    /// What the next acknowledgement says again, as long as nothing happens: no timer runs.
+    settled: Option<Settled>,
     pub(crate) acks_sent: u64,
+}
+
+/// The part of an acknowledgement that the next one has too.
+#[derive(Clone, Copy, Debug)]
+struct Settled {
+    window: u16,
+    flags: Flags,
 }
 
 /// Fields of an outgoing segment that tell what has arrived.
@@ -71,12 +80,14 @@ impl Receiver {
             ts_recent_at: Instant::ZERO,
             last_ack_sent: 0,
             fin_at: None,
+            settled: None,
             acks_sent: 0,
         }
     }
 
     /// What the two ends agreed on.
     pub(crate) fn establish(&mut self, agreed: &EndpointConfig) {
+        self.settled = None;
         self.sack = agreed.sack;
         self.timestamps = agreed.timestamps;
         self.reassembly.dsack = agreed.sack && agreed.dsack;
@@ -86,6 +97,7 @@ impl Receiver {
 
     /// The SYN arrived.
     pub(crate) fn on_syn(&mut self, now: Instant, segment: &Segment) {
+        self.settled = None;
         self.reassembly.nxt = segment.end();
         self.window.begin(now, segment.end());
         if let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps) {
@@ -96,6 +108,7 @@ impl Receiver {
 
     /// The handshake is over.
     pub(crate) fn on_established(&mut self, now: Instant) {
+        self.settled = None;
         self.window.on_established(now);
     }
 
@@ -139,6 +152,7 @@ impl Receiver {
         ecn: Ecn,
         rtt: &RttEstimator,
     ) {
+        self.settled = None;
         let nxt = self.reassembly.nxt;
         if self.window.advance(now, nxt) {
             self.acknowledge_read();
@@ -309,6 +323,7 @@ impl Receiver {
 
     /// The driver's application reads up to `bytes`.
     pub(crate) fn take(&mut self, now: Instant, bytes: u64) {
+        self.settled = None;
         let before = self.unread();
         self.window.advance(now, self.reassembly.nxt);
         self.window.take(now, bytes, self.reassembly.nxt);
@@ -334,7 +349,7 @@ impl Receiver {
 
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
-        if self.delay.is_due() {
+        if self.settled.is_some() || self.delay.is_due() {
             return None;
         }
         let update = match self.is_closed() {
@@ -352,6 +367,7 @@ impl Receiver {
     }
 
     pub(crate) fn on_timer(&mut self, now: Instant, rtt: &RttEstimator) {
+        self.settled = None;
         let before = self.unread();
         if self.window.advance(now, self.reassembly.nxt) {
             self.acknowledge_read();
@@ -374,12 +390,24 @@ impl Receiver {
 
     /// Asks for one.
     pub(crate) fn request_ack(&mut self) {
+        self.settled = None;
         self.delay.at_once();
     }
 
     /// The acknowledgement in an outgoing segment.
     #[inline(always)]
     pub(crate) fn acknowledge(&mut self, now: Instant) -> Acknowledgement {
+        self.acks_sent += 1;
+        let Settled { window, flags } = match self.settled {
+            Some(settled) => settled,
+            None => self.settle(now),
+        };
+        Acknowledgement { ack: self.reassembly.nxt, ts_ecr: self.ts_recent, window, flags }
+    }
+
+    /// What has arrived is acknowledged now.
+    #[inline]
+    fn settle(&mut self, now: Instant) -> Settled {
         let nxt = self.reassembly.nxt;
         self.window.advance(now, nxt);
         if self.delay.is_aggregating() {
@@ -388,13 +416,10 @@ impl Receiver {
         self.delay.on_sent();
         self.compression.on_sent();
         self.last_ack_sent = nxt;
-        self.acks_sent += 1;
-        Acknowledgement {
-            ack: nxt,
-            ts_ecr: self.ts_recent,
-            window: self.window.advertise(nxt),
-            flags: self.echo.flags(),
-        }
+        let settled = Settled { window: self.window.advertise(nxt), flags: self.echo.flags() };
+        let rests = self.delay.rests() && self.window.rests();
+        self.settled = rests.then_some(settled);
+        settled
     }
 
     /// There is something to say in SACK blocks.
@@ -410,6 +435,7 @@ impl Receiver {
 
     /// Fills in that of a SYN+ACK, whose window is not scaled and holds nothing yet.
     pub(crate) fn fill_syn_ack(&mut self, segment: &mut Segment) {
+        self.settled = None;
         segment.flags = segment.flags.with(Flags::ACK);
         segment.ack = self.reassembly.nxt;
         if let Some(timestamps) = &mut segment.timestamps {

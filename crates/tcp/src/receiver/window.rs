@@ -335,6 +335,16 @@ impl ReceiveWindow {
         Some(at + Duration::from_nanos(work.div_ceil(u128::from(rate.bps())) as u64))
     }
 
+    /// Nobody reads before something arrives or the driver says so: the window stays as it is.
+    #[inline]
+    pub(super) const fn rests(&self) -> bool {
+        match &self.reader {
+            Reader::AtOnce | Reader::Driver => true,
+            Reader::After { waking, .. } => waking.is_none(),
+            Reader::Rate { .. } => false,
+        }
+    }
+
     /// The window field of an acknowledgement of `nxt`. Its right edge is never left of the last
     /// one (RFC 9293 3.8.6).
     #[inline]

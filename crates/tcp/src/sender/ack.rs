@@ -20,18 +20,17 @@ impl Sender {
             self.on_old_ack(segment);
             return;
         }
+        if self.silent && self.is_news_of_window_only(segment) {
+            self.take_window(segment, peer_window);
+            self.buffer.note_acknowledgement();
+            return;
+        }
         let duplicate = ack == self.una
             && segment.sequence_len() == 0
             && peer_window == self.peer_window
             && !segment.flags.has(Flags::SYN);
         let (advanced, before) = (ack > self.una, self.peer_window);
-        // RFC 9293 3.10.7.4, SND.WL1 and SND.WL2: not from an older segment. With the same numbers
-        // the larger window is the later one, because a receiver does not shrink it (3.8.6).
-        let same = segment.seq == self.window_seq;
-        if advanced || segment.seq > self.window_seq || (same && peer_window > before) {
-            self.window_seq = segment.seq;
-            self.set_peer_window(peer_window);
-        }
+        self.take_window(segment, peer_window);
 
         let prior_in_flight = self.scoreboard.pipe();
         let min_rtt = self.rtt.min().unwrap_or_default();
@@ -104,6 +103,30 @@ impl Sender {
                 && !self.zero_window.is_persisting()
                 && self.scoreboard.first_sent_at().is_some_and(|first| sent < first)
         })
+    }
+
+    /// RFC 9293 3.10.7.4, SND.WL1 and SND.WL2: not from an older segment. With the same numbers
+    /// the larger window is the later one, because a receiver does not shrink it (3.8.6).
+    #[inline]
+    fn take_window(&mut self, segment: &Segment, peer_window: u64) {
+        let same = segment.seq == self.window_seq;
+        let newer = segment.ack > self.una || segment.seq > self.window_seq;
+        if newer || (same && peer_window > self.peer_window) {
+            self.window_seq = segment.seq;
+            self.set_peer_window(peer_window);
+        }
+    }
+
+    /// At an end that has never sent anything, the peer's data acknowledge nothing: there is nothing
+    /// to measure, to be found lost or to grow by.
+    #[inline]
+    fn is_news_of_window_only(&self, segment: &Segment) -> bool {
+        let quiet = self.phase == Phase::Open && self.undo.is_none() && !self.model_based;
+        quiet
+            && segment.ack == self.una
+            && segment.len > 0
+            && segment.sack.is_empty()
+            && !segment.flags.has(Flags::ECE)
     }
 
     /// Below what is acknowledged already: only a D-SACK says something.

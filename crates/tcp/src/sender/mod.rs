@@ -371,6 +371,10 @@ impl Sender {
     /// The earliest of the retransmission, probe, reordering and pacing timers.
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
+        if self.silent {
+            // Nothing is outstanding, and nothing waits to be sent.
+            return None;
+        }
         let Some(first) = self.timer else {
             return [self.tail_probe.due, self.rack.due, self.bursts.due]
                 .into_iter()

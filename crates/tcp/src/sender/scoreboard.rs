@@ -1,6 +1,7 @@
 //! The scoreboard: what is outstanding, and what was SACKed (RFC 6675).
 
 mod loss;
+mod waiting;
 
 use std::collections::VecDeque;
 
@@ -11,6 +12,7 @@ use crate::congestion::{LostSegment, RateSample};
 use crate::ranges::Ranges;
 
 pub(crate) use loss::DUP_THRESH;
+use waiting::Waiting;
 
 /// One transmitted segment, `[seq, end)` of sequence space.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +45,7 @@ pub(crate) struct Scoreboard {
     lost: u32,
     resent: u32,
     /// Lost, and no retransmission under way.
-    to_resend: u32,
+    waiting: Waiting,
     /// Bursts of which something is outstanding.
     bursts: u32,
     /// Segments below this offset have been judged: SACKed, lost, or sent again.
@@ -175,7 +177,7 @@ impl Scoreboard {
     /// Something lost has not been sent again.
     #[inline]
     pub(crate) fn waits_to_resend(&self) -> bool {
-        self.to_resend > 0
+        self.waiting.count() > 0
     }
 
     /// Last transmission of the first outstanding segment.
@@ -229,13 +231,14 @@ impl Scoreboard {
             self.sacked -= u32::from(segment.sacked);
             self.lost -= u32::from(segment.lost);
             self.resent -= u32::from(segment.resent);
-            self.to_resend -= u32::from(segment.lost && !segment.resent);
+            let waits = segment.lost && !segment.resent;
             if let Some(sampler) = &mut self.sampler {
                 if !segment.sacked {
                     sampler.deliver(0, segment.sent_at, arrival.now);
                 }
                 sampler.pop();
             }
+            self.waiting.pop(waits);
             self.segments.pop_front();
         }
         acked.delivered = acked.fresh;
@@ -255,11 +258,11 @@ impl Scoreboard {
     pub(crate) fn sack(&mut self, start: u64, end: u64, arrival: &Arrival, acked: &mut Acked) {
         let start = start.max(self.segments.front().map_or(u64::MAX, |segment| segment.seq));
         let end = end.min(self.segments.back().map_or(0, |segment| segment.end));
-        let Self { segments, sacked_ranges, sampler, prior_fack, latest, .. } = self;
-        let (mut sacked, mut lost, mut resent, mut to_resend) = (0, 0, 0, 0);
+        let Self { segments, sacked_ranges, sampler, prior_fack, latest, waiting, .. } = self;
+        let (mut sacked, mut lost, mut resent) = (0, 0, 0);
         let mut lowest = None;
         sacked_ranges.insert(start, end, |from, to| {
-            let first = segments.partition_point(|segment| segment.seq < from);
+            let first = position(segments, from);
             for (index, segment) in (first..).zip(segments.range_mut(first..)) {
                 if segment.end > to {
                     break;
@@ -282,7 +285,9 @@ impl Scoreboard {
                         lowest.get_or_insert(segment.seq);
                     }
                 }
-                to_resend += u32::from(segment.lost && !segment.resent);
+                if segment.lost && !segment.resent {
+                    waiting.clear(index);
+                }
                 lost += u32::from(std::mem::take(&mut segment.lost));
                 resent += u32::from(std::mem::take(&mut segment.resent));
             }
@@ -290,7 +295,6 @@ impl Scoreboard {
         self.sacked += sacked;
         self.lost -= lost;
         self.resent -= resent;
-        self.to_resend -= to_resend;
         self.fack = self.fack.max(end);
         if let Some(lowest) = lowest {
             self.reordering_seen = true;
@@ -304,16 +308,16 @@ impl Scoreboard {
         if !self.waits_to_resend() {
             return None;
         }
-        let first = self.segments.partition_point(|segment| segment.seq < self.resend_from);
-        for index in first..self.segments.len() {
-            let segment = &self.segments[index];
-            self.resend_from = segment.end;
-            if segment.lost && !segment.resent {
-                self.to_resend -= 1;
-                return Some(self.repeat(index, now));
+        let first = position(&self.segments, self.resend_from);
+        let Some(index) = self.waiting.next(first) else {
+            if let Some(last) = self.segments.range(first..).next_back() {
+                self.resend_from = last.end;
             }
-        }
-        None
+            return None;
+        };
+        self.resend_from = self.segments[index].end;
+        self.waiting.clear(index);
+        Some(self.repeat(index, now))
     }
 
     /// Sends the last outstanding segment that was not SACKed again (RFC 8985 7.3).
@@ -387,6 +391,21 @@ impl Scoreboard {
             self.sampler.iter_mut().for_each(|sampler| sampler.limited_by_application(pipe));
         }
     }
+}
+
+/// How many segments begin before `offset`. Segments of one size are counted by a division; a binary
+/// search goes through memory that nobody else needs.
+fn position(segments: &VecDeque<Sent>, offset: u64) -> usize {
+    let [Some(first), Some(second)] = [segments.front(), segments.get(1)] else {
+        return segments.partition_point(|segment| segment.seq < offset);
+    };
+    if offset <= first.end {
+        return usize::from(offset > first.seq);
+    }
+    let guess = 1 + (offset - first.end).div_ceil((second.end - second.seq).max(1)) as usize;
+    let fits = segments.get(guess).is_some_and(|segment| segment.seq >= offset)
+        && segments.get(guess - 1).is_some_and(|segment| segment.seq < offset);
+    if fits { guess } else { segments.partition_point(|segment| segment.seq < offset) }
 }
 
 impl Latest {

@@ -3,7 +3,7 @@
 
 use airpath_base::{Duration, Instant};
 
-use super::{Scoreboard, Sent};
+use super::{Scoreboard, Sent, position};
 use crate::sender::rate::RateSampler;
 
 /// RFC 5681 2, RFC 6675 2: duplicate acknowledgements that mean loss. For retransmissions, later
@@ -37,7 +37,7 @@ impl Scoreboard {
         let Some(bound) = bound.filter(|&bound| bound > self.judged) else {
             return 0;
         };
-        let first = self.segments.partition_point(|segment| segment.seq < self.judged);
+        let first = position(&self.segments, self.judged);
         self.judged = bound;
         let mut marked = 0;
         for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
@@ -47,6 +47,7 @@ impl Scoreboard {
             if !segment.sacked && !segment.lost && !segment.resent {
                 segment.lost = true;
                 marked += 1;
+                self.waiting.set(index);
                 note_lost(&mut self.sampler, index, segment);
             }
         }
@@ -79,7 +80,7 @@ impl Scoreboard {
         self.judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
         // What was sent once was sent in the order of its numbers.
         if self.judged < self.fack || self.latest.again {
-            let first = self.segments.partition_point(|segment| segment.seq < self.judged);
+            let first = position(&self.segments, self.judged);
             for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
                 if !segment.sacked && !segment.lost && !segment.resent {
                     if segment.order > self.latest.order {
@@ -91,6 +92,7 @@ impl Scoreboard {
                     }
                     segment.lost = true;
                     marked += 1;
+                    self.waiting.set(index);
                     note_lost(&mut self.sampler, index, segment);
                     self.resend_from = self.resend_from.min(segment.seq);
                 }
@@ -102,7 +104,7 @@ impl Scoreboard {
             if order > self.latest.order {
                 break;
             }
-            let index = self.segments.partition_point(|segment| segment.seq < seq);
+            let index = position(&self.segments, seq);
             if let Some(segment) = self.segments.get(index)
                 && segment.order == order
                 && segment.resent
@@ -119,7 +121,7 @@ impl Scoreboard {
     }
 
     fn lose_retransmission(&mut self, seq: u64, order: u64) -> u32 {
-        let index = self.segments.partition_point(|segment| segment.seq < seq);
+        let index = position(&self.segments, seq);
         let Some(segment) = self.segments.get_mut(index) else {
             return 0;
         };
@@ -129,10 +131,9 @@ impl Scoreboard {
         segment.resent = false;
         self.resent -= 1;
         self.resend_from = self.resend_from.min(seq);
+        self.waiting.set(index);
         note_lost(&mut self.sampler, index, segment);
-        if segment.lost {
-            self.to_resend += 1;
-        } else {
+        if !segment.lost {
             // A probe (RFC 8985 7): not marked lost before.
             segment.lost = true;
             self.lose(1);
@@ -152,6 +153,7 @@ impl Scoreboard {
             note_lost(&mut self.sampler, 0, segment);
             self.resent -= u32::from(probing);
             self.resend_from = 0;
+            self.waiting.set(0);
             self.lose(1);
         }
         fresh
@@ -160,7 +162,6 @@ impl Scoreboard {
     /// `segments` that had no retransmission under way were marked.
     fn lose(&mut self, segments: u32) -> u32 {
         self.lost += segments;
-        self.to_resend += segments;
         segments
     }
 
@@ -191,7 +192,9 @@ impl Scoreboard {
         self.lose(marked);
         self.lost = lost;
         self.resent = resent;
-        self.to_resend = self.segments.iter().filter(|one| one.lost && !one.resent).count() as u32;
+        self.waiting.clear_all();
+        let waiting = self.segments.iter().enumerate().filter(|(_, one)| one.lost && !one.resent);
+        waiting.for_each(|(index, _)| self.waiting.set(index));
         self.duplicates = 0;
         self.resend_from = 0;
         if reordering_window.is_none() {
@@ -205,7 +208,8 @@ impl Scoreboard {
         for segment in &mut self.segments {
             segment.lost = false;
         }
-        (self.lost, self.to_resend) = (0, 0);
+        self.lost = 0;
+        self.waiting.clear_all();
         self.judged = 0;
     }
 }
