@@ -43,12 +43,13 @@ def main(words: Sequence[str]) -> int:
                 f"{number} ({judged.words}): {', '.join(judged.faults)}: round trip {rtts}; sent "
                 f"again {judged.again}, spurious {judged.spurious}, exit {judged.exit_round}"
             )
-    print(f"{count} runs, {again} segments sent again, {exits} exits from slow start.")
+    print(f"{count} runs, {again} segments sent again, {exits} exits.")
     print(f"{spurious} were spurious; {told} are proved, the same number in {same} runs.")
     for name, what in {
         "p50": "median round trip within 1 %", "mean": "mean within 1 %",
         "p95": "95th percentile within 1 %", "again": "sent again: the same number",
-        "spurious": "spurious: as many as can be proved", "exit": "slow start's exit within one round",
+        "spurious": "spurious: as many as can be proved",
+        "exit": "slow start's exit within one round",
     }.items():  # fmt: skip
         print(f"{what:38} {count - faults[name]} of {count}")
     most = (1 - _SHARE) * count
