@@ -50,8 +50,9 @@ def together(files: Sequence[Recognised]) -> dict[str, Any] | None:
 
     None if there are not at least one load and one ping among them, or two captures of one flow.
     ``captures`` has the flow, the offset of the clocks and what happened between the points. A pair
-    has ``load``, ``ping``, ``start_s`` and ``end_s`` (since 1970), ``goodput_mbps``, and of the round trips inside and
-    outside of all loads ``loaded_ms`` and ``idle_ms`` (medians) with the counts of replies.
+    has ``load``, ``ping``, ``start_s`` and ``end_s`` (since 1970), ``goodput_mbps``, and of the
+    round trips inside and outside of all loads ``loaded_ms`` and ``idle_ms`` (medians) with the
+    counts of replies.
     """
     loads, delays, without = _sorted(files)
     pings = sum(isinstance(one.output, PingOutput) for one in files)
