@@ -162,7 +162,7 @@ captures-compared: build
 	-@tools/setup package tshark tcptrace
 	PYTHONPATH=tests $(VENV)/python -m compared --page docs/reference/captures-compared.md
 
-# Exit code 1: a figure that must be exact is not.
+# Exit code 1: retransmissions are not the same, or another figure is wrong in more than one run of ten.
 RECORDED_SEED ?= 1
 captures-recorded: build
 	PYTHONPATH=tests $(VENV)/python -m recorded $(RECORDED_SEED)

@@ -52,6 +52,27 @@ def in_gtp_u(packet: bytes) -> bytes:
     return ip(head + datagram, 17, bytes([10, 9, 0, 1]), bytes([10, 9, 0, 2]))
 
 
+TUNNEL_BYTES = 44
+"""What `in_gtp_u` puts before a packet."""
+
+
+def wrapped(pcap: bytes, depth: int) -> bytes:
+    """A pcap file of Ethernet frames (small machines' order) with so many tunnels in each."""
+    data, at = pcap[:24], 24
+    while at < len(pcap):
+        seconds, fraction, kept, length = struct.unpack_from("<IIII", pcap, at)
+        frame = pcap[at + 16 : at + 16 + kept]
+        # Lengths in the headers are those of the whole packets.
+        packet = frame[14:] + bytes(length - kept)
+        for _ in range(depth):
+            packet = in_gtp_u(packet)
+        more = TUNNEL_BYTES * depth
+        data += struct.pack("<IIII", seconds, fraction, kept + more, length + more)
+        data += frame[:14] + packet[: kept - 14 + more]
+        at += 16 + kept
+    return data
+
+
 def write(path: Path, packets: Iterator[tuple[int, bytes]]) -> Path:
     """A pcap file of Ethernet frames."""
     data = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)

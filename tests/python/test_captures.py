@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import airpath
 import captures
 from airpath import _core
 from airpath.diagnose.files import diagnose
@@ -21,6 +22,7 @@ from compared.__main__ import main as compare_all
 from compared.judge import by_tshark, compare
 from compared.page import unexplained
 from compared.tshark import tshark
+from planted.capture import at_point
 
 ROOT = Path(__file__).parents[2]
 
@@ -146,19 +148,78 @@ def test_tshark_says_the_same_of_a_capture_made_by_hand(tmp_path: Path) -> None:
         assert unexplained([compared]) == []
 
 
-def test_inside_a_tunnel_are_the_figures_of_outside(tmp_path: Path) -> None:
-    """The tunnel's headers are taken away by editcap."""
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_inside_a_tunnel_are_the_figures_of_outside(tmp_path: Path, depth: int) -> None:
+    """The headers of tunnels within tunnels are taken away by editcap."""
     _needs("editcap")
-    packets = ((at, captures.in_gtp_u(packet)) for at, packet in captures.download())
+
+    def inside(packet: bytes) -> bytes:
+        for _ in range(depth):
+            packet = captures.in_gtp_u(packet)
+        return packet
+
+    packets = ((at, inside(packet)) for at, packet in captures.download())
     file = captures.write(tmp_path / "gtp.pcap", packets)
-    stripped = tmp_path / "plain.pcap"
-    subprocess.run(["editcap", "-F", "pcap", "-L", "-C", "14:44", file, stripped], check=True)
-    (inside,), (outside,) = (diagnose(str(one))["capture"]["flows"] for one in (file, stripped))
-    assert (inside["tunnel"], outside["tunnel"]) == ("gtp-u", "none")
-    for key in ("tunnel", "teids"):
-        del inside[key], outside[key]
+    (flow,) = _as_without_the_tunnel(file, tmp_path, depth)
+    assert flow["tcp"]["from_server"]["retransmissions"]["packets"] == 1
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_simulation_inside_tunnels_has_the_figures_of_outside(tmp_path: Path, depth: int) -> None:
+    """Losses both ways, UDP and pings; packets of which only the headers were kept."""
+    _needs("editcap")
+    text = """
+[run]
+duration_s = 4
+[[path.down]]
+stage = "link"
+rate_mbps = 10
+queue_packets = 60
+[[path.down]]
+stage = "loss"
+probability = 0.01
+[[path.up]]
+stage = "delay"
+delay_ms = 30
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+[[flow]]
+kind = "udp"
+rate_mbps = 1
+[[flow]]
+kind = "ping"
+interval_ms = 100
+"""
+    (tmp_path / "s.toml").write_text(text)
+    airpath.run(tmp_path / "s.toml", out=tmp_path / "run", capture=True)
+    whole, alone = tmp_path / "run/capture.pcapng", tmp_path / "server.pcapng"
+    at_point(whole, alone, "server")
+    plain, file = tmp_path / "server.pcap", tmp_path / "gtp.pcap"
+    subprocess.run(["editcap", "-F", "pcap", alone, plain], check=True)
+    file.write_bytes(captures.wrapped(plain.read_bytes(), depth))
+    flows = _as_without_the_tunnel(file, tmp_path, depth)
+    assert sorted(flow["protocol"] for flow in flows) == ["icmp", "tcp", "udp"]
+    tcp = next(flow["tcp"] for flow in flows if flow["tcp"])
+    ends = [tcp[f"from_{end}"] for end in ("client", "server")]
+    assert sum(end["retransmissions"]["packets"] for end in ends) > 5
+
+
+def _as_without_the_tunnel(file: Path, place: Path, depth: int) -> list[dict[str, Any]]:
+    """The flows of a file, which must be those after editcap has taken the tunnels away."""
+    stripped = place / "stripped.pcap"
+    length = captures.TUNNEL_BYTES * depth
+    command = ["editcap", "-F", "pcap", "-L", "-C", f"14:{length}", str(file), str(stripped)]
+    subprocess.run(command, check=True)
+    both = [diagnose(str(one))["capture"]["flows"] for one in (file, stripped)]
+    inside: list[dict[str, Any]] = both[0]
+    outside: list[dict[str, Any]] = both[1]
+    assert {flow["tunnel"] for flow in inside} == {"gtp-u"}
+    assert {flow["tunnel"] for flow in outside} == {"none"}
+    for flow in inside + outside:
+        del flow["tunnel"], flow["teids"]
     assert inside == outside
-    assert inside["tcp"]["from_server"]["retransmissions"]["packets"] == 1
+    return inside
 
 
 def _needs(program: str) -> None:

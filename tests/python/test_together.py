@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import airpath
+import captures
 from airpath.diagnose.together import together
 from airpath.readers.recognise import recognise
+from planted.capture import at_point
 
 START = 1767323045
 """2026-01-02 03:04:05 UTC."""
@@ -132,3 +137,63 @@ def test_the_command_says_it_last(cli: Any, tmp_path: Path) -> None:
     document = json.loads(cli("diagnose", "--json", *names)[1])
     assert document["together"]["pairs"][0]["idle_ms"] == 20.0
     assert json.loads(cli("diagnose", "--json", names[0])[1])["together"] is None
+
+
+def _two_points(place: Path) -> list[str]:
+    """A simulated download at the server and at the UE, whose clock is 3.25 s ahead."""
+    text = """
+[run]
+duration_s = 5
+[[path.down]]
+stage = "link"
+rate_mbps = 10
+queue_packets = 60
+[[path.down]]
+stage = "loss"
+probability = 0.01
+[[path.down]]
+stage = "delay"
+delay_ms = 20
+[[path.up]]
+stage = "delay"
+delay_ms = 20
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+"""
+    (place / "s.toml").write_text(text)
+    airpath.run(place / "s.toml", out=place / "run", capture=True)
+    for name in ("server", "ue"):
+        at_point(place / "run/capture.pcapng", place / f"{name}.pcapng", name)
+    shifted = place / "late.pcapng"
+    subprocess.run(["editcap", "-t", "3.25", place / "ue.pcapng", shifted], check=True)
+    return [str(place / "server.pcapng"), str(shifted)]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_two_captures_of_one_flow_are_joined(tmp_path: Path, turned: bool) -> None:
+    if shutil.which("editcap") is None:
+        pytest.skip("editcap is missing: apt-get install tshark")
+    files = _two_points(tmp_path)
+    found = together([recognise(name) for name in (files[::-1] if turned else files)])
+    assert found is not None
+    (joined,) = found["captures"]
+    assert joined["files"] == files
+    # A full packet takes 1.2 ms on the link, an acknowledgement nothing.
+    assert joined["clock_offset_ms"] == pytest.approx(3250, abs=joined["within_ms"])
+    assert joined["clock_offset_ms"] == pytest.approx(3250, abs=1.3)
+    assert joined["within_ms"] == pytest.approx(20.6, abs=0.7)
+    between = joined["between_ms"]
+    assert 19 < between["min"] < between["p50"] < between["max"] < 110
+    run = json.loads((tmp_path / "run/summary.json").read_text())
+    again = run["flows"][0]["retransmitted_segments"]
+    assert 0 < joined["only_first"] <= again + 60
+    assert joined["only_second"] == 0
+    (statement,) = found["statements"]
+    assert statement["kind"] == "two-captures"
+    assert "did not pass" in statement["text"]
+
+
+def test_captures_of_different_flows_are_not_joined(tmp_path: Path) -> None:
+    one = captures.write(tmp_path / "a.pcap", captures.download())
+    assert together([recognise(str(one)), recognise(str(one))]) is None

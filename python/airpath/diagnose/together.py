@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from airpath.diagnose import points
 from airpath.diagnose.outputs import bloat, bloated
 from airpath.readers.iperf3 import Iperf3Output
 from airpath.readers.nuttcp import NuttcpOutput
@@ -45,22 +46,26 @@ class Delays:
 
 
 def together(files: Sequence[Recognised]) -> dict[str, Any] | None:
-    """What the files say together: ``statements``, and ``pairs`` of a load and a ping.
+    """What the files say together: ``statements``, ``pairs`` of a load and a ping, ``captures``.
 
-    None if there is not at least one load and one ping among them. A pair has ``load``, ``ping``,
-    ``start_s`` and ``end_s`` (since 1970), ``goodput_mbps``, and of the round trips inside and
-    outside of all loads ``loaded_ms`` and ``idle_ms`` (medians) with the counts of replies.
+    None if there are not at least one load and one ping among them, or two captures of one flow.
+    ``captures`` has the flow, the offset of the clocks and what happened between the points. A pair
+    has ``load``, ``ping``, ``start_s`` and ``end_s`` (since 1970), ``goodput_mbps``, and of the
+    round trips inside and outside of all loads ``loaded_ms`` and ``idle_ms`` (medians) with the
+    counts of replies.
     """
     loads, delays, without = _sorted(files)
     pings = sum(isinstance(one.output, PingOutput) for one in files)
     others = sum(isinstance(one.output, Iperf3Output | NuttcpOutput | SsOutput) for one in files)
-    if not pings or not others:
+    joined = points.pairs(files)
+    if not joined and (not pings or not others):
         return None
     pairs = [pair for load in loads for one in delays if (pair := _pair(load, one, loads))]
     said = [statement for pair in pairs for statement in _of_a_pair(pair)]
+    said += [("two-captures", one.sentence()) for one in joined]
     if loads and delays and not pairs:
         said.append(("no-overlap", "No ping has enough replies while another tool sent."))
-    if without:
+    if without and pings and others:
         names = ", ".join(without[:_MOST_NAMES])
         more = len(without) - _MOST_NAMES
         said.append(
@@ -72,7 +77,8 @@ def together(files: Sequence[Recognised]) -> dict[str, Any] | None:
             )
         )
     statements = [{"kind": kind, "flow": None, "text": text} for kind, text in said]
-    return {"statements": statements, "pairs": pairs} if statements else None
+    captures = [one.document() for one in joined]
+    return {"statements": statements, "pairs": pairs, "captures": captures} if statements else None
 
 
 def _sorted(files: Iterable[Recognised]) -> tuple[list[Load], list[Delays], list[str]]:

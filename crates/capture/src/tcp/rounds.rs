@@ -10,9 +10,7 @@ const MOST_ROUNDS: usize = 32;
 /// A round that has less than this, times the one before, has not grown.
 const GROWTH: f64 = 1.25;
 
-/// What is in flight in the two rounds after one with a retransmission, times that, if its sender
-/// does not reduce for a loss; and below which share of the most it falls when such growth ends.
-const WENT_ON: f64 = 1.01;
+/// What is in flight falls below this share of the most when a sender reduces.
 const FALL: f64 = 0.8;
 
 /// Rounds without growth that end slow start: HyStart++ also waits before it believes one
@@ -101,14 +99,18 @@ impl Rounds {
         })
     }
 
-    /// A sender that reduces for a loss has its most in flight in the round of the retransmission. One
-    /// that does not, as BBR in its startup, goes on: growth then ends before what is in flight falls,
-    /// or with the third round that has not grown.
-    fn fall_after(&self, at: usize) -> usize {
+    /// Growth may have ended before the round of a retransmission: what is outstanding then grows by
+    /// the gap alone. And a sender that does not reduce for a loss, as BBR in its startup, may go on:
+    /// then it ends before what is in flight falls, or with the third round that has not grown. Where
+    /// that shows neither way, it is between the two.
+    fn growth_ended(&self, at: usize) -> usize {
         let most = |at: usize| self.rounds.get(at).map(|round| round.most_in_flight as f64);
         let mut peak = most(at).unwrap_or_default();
-        if ![at + 1, at + 2].into_iter().flat_map(most).any(|most| most > peak * WENT_ON) {
-            return at;
+        let next = [most(at + 1), most(at + 2)];
+        if !next.into_iter().flatten().any(|most| most >= peak * GROWTH) {
+            let flat = (1..at).rev().take_while(|&at| !self.grew(at)).count();
+            let stays = next.into_iter().all(|most| most.is_some_and(|most| most >= peak * FALL));
+            return if flat > 0 { at - flat } else { at + usize::from(stays) };
         }
         let (mut flat, mut here) = (0, at);
         while let Some(now) = most(here + 1) {
@@ -129,18 +131,19 @@ impl Rounds {
         here
     }
 
+    /// Whether a round, which is not the first, has more than the one before.
+    fn grew(&self, at: usize) -> bool {
+        let [before, now] = [at - 1, at].map(|at| self.rounds[at].most_in_flight as f64);
+        now >= before * GROWTH
+    }
+
     /// The round in which growth had ended and why, if that shows with this one.
     fn ends_at(&self, at: usize) -> Option<(usize, &'static str)> {
-        let grew = |at: usize| {
-            let (before, now) =
-                (self.rounds[at - 1].most_in_flight, self.rounds[at].most_in_flight);
-            now as f64 >= before as f64 * GROWTH
-        };
         let round = self.rounds[at];
         if round.retransmitted {
-            return Some((self.fall_after(at), "retransmission"));
+            return Some((self.growth_ended(at), "retransmission"));
         }
-        let flat = at >= FLAT_ROUNDS && (at + 1 - FLAT_ROUNDS..=at).all(|at| !grew(at));
+        let flat = at >= FLAT_ROUNDS && (at + 1 - FLAT_ROUNDS..=at).all(|at| !self.grew(at));
         if !flat {
             return None;
         }
