@@ -193,7 +193,7 @@ impl<P: Path> Link<P> {
 }
 
 impl<P: Path> Path for Link<P> {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
         if self.upstream.transit(now, packet) {
             self.serve_until(now);
@@ -203,7 +203,7 @@ impl<P: Path> Path for Link<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_event(&self) -> Option<Instant> {
         let own = if self.left > 0 {
             return Some(self.ring[0].departs);
@@ -220,7 +220,7 @@ impl<P: Path> Path for Link<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         // What has left by `now` does not depend on what comes: only without it is there more to do.
         if self.left == 0 {

@@ -228,6 +228,13 @@ impl Endpoint {
             && segment.echo() == Some(timestamp(self.first_syn_at))
     }
 
+    /// [`poll_transmit`](Self::poll_transmit) would say `None`: nothing was ever offered here, and no
+    /// acknowledgement is due.
+    #[inline(always)]
+    pub fn rests(&self) -> bool {
+        self.state == State::Established && self.sender.is_silent() && !self.receiver.wants_ack()
+    }
+
     /// The next segment to send at `now`; call until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {

@@ -98,6 +98,20 @@ impl Flow {
         packet: &Packet,
         context: &mut Context<'_>,
     ) {
+        // Its own way: what a rarer flow needs is not set up for most packets.
+        match self {
+            Self::Tcp(flow) => flow.on_packet(direction, packet, context),
+            _ => self.on_other_packet(direction, packet, context),
+        }
+    }
+
+    #[inline(never)]
+    fn on_other_packet(
+        &mut self,
+        direction: Direction,
+        packet: &Packet,
+        context: &mut Context<'_>,
+    ) {
         match self {
             Self::Tcp(flow) => flow.on_packet(direction, packet, context),
             Self::Split(flow) => flow.on_packet(direction, packet, context),
@@ -134,6 +148,14 @@ impl Flow {
     /// When it wants [`Flow::on_wake`].
     #[inline]
     pub(crate) fn next_wake(&self) -> Option<Instant> {
+        match self {
+            Self::Tcp(flow) => flow.next_wake(),
+            _ => self.other_next_wake(),
+        }
+    }
+
+    #[inline(never)]
+    fn other_next_wake(&self) -> Option<Instant> {
         match self {
             Self::Tcp(flow) => flow.next_wake(),
             Self::Split(flow) => flow.next_wake(),

@@ -114,13 +114,25 @@ fn bdp_fraction(
 }
 
 /// Sends all that an endpoint has to send now into `path`; says when its next timer is due.
-#[inline]
+#[inline(always)]
 pub(super) fn transmit(
     endpoint: &mut Endpoint,
     identity: &Identity,
     path: Hop,
     context: &mut Context<'_>,
 ) -> Instant {
+    if !endpoint.rests() {
+        transmit_all(endpoint, identity, path, context);
+    }
+    endpoint.next_timer().unwrap_or(Instant::MAX)
+}
+
+fn transmit_all(
+    endpoint: &mut Endpoint,
+    identity: &Identity,
+    path: Hop,
+    context: &mut Context<'_>,
+) {
     // Each segment is written in its packet: what is copied while it is new makes the processor wait.
     let mut packet = Packet {
         flow: identity.flow,
@@ -137,7 +149,6 @@ pub(super) fn transmit(
         packet.ecn = endpoint.ecn_codepoint(segment);
         context.send(path, &packet);
     }
-    endpoint.next_timer().unwrap_or(Instant::MAX)
 }
 
 /// ssthresh in segments; `None` before the first congestion.

@@ -16,6 +16,8 @@ pub struct Cubic {
     fast_convergence: bool,
     c: f64,
     beta: f64,
+    /// RFC 9438 4.3: additive increase that gives Reno's average window.
+    reno: f64,
     w_max: f64,
     /// cwnd when the last congestion was detected, before the reduction.
     cwnd_prior: f64,
@@ -53,6 +55,7 @@ impl Cubic {
             fast_convergence: config.fast_convergence,
             c: config.c,
             beta: config.beta,
+            reno: 3.0 * (1.0 - config.beta) / (1.0 + config.beta),
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
@@ -62,14 +65,12 @@ impl Cubic {
 
     fn avoid_congestion(&mut self, acked: u32, ack: &AckSample, window: &mut Window) {
         let (cwnd, w_max, c) = (window.cwnd, self.w_max, self.c);
-        // RFC 9438 4.3: additive increase that gives Reno's average window.
-        let reno = 3.0 * (1.0 - self.beta) / (1.0 + self.beta);
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, cwnd, w_max, c));
         epoch.last_ack = ack.now;
         let t = (ack.now - epoch.start).as_secs_f64();
         let acked = f64::from(acked);
         // RFC 9438 (4), (5): once past cwnd_prior the Reno region grows by 1 a round trip.
-        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { reno };
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { self.reno };
         epoch.w_est += alpha * acked / cwnd;
         if epoch.w_cubic(t) < epoch.w_est {
             // RFC 9438 4.3

@@ -211,8 +211,15 @@ impl ReceiveWindow {
 
     /// Moves the reader on to `now`, in a stream that reaches to `nxt`. Returns whether one that had
     /// to be woken has read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self, now: Instant, nxt: u64) -> bool {
+        match self.reader {
+            Reader::AtOnce | Reader::Driver => false,
+            Reader::After { .. } | Reader::Rate { .. } => self.advance_reader(now, nxt),
+        }
+    }
+
+    fn advance_reader(&mut self, now: Instant, nxt: u64) -> bool {
         match &mut self.reader {
             Reader::AtOnce | Reader::Driver => false,
             Reader::After { waking, .. } => {

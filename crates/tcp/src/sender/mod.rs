@@ -368,6 +368,12 @@ impl Sender {
         self.last_rtt.take()
     }
 
+    /// Nothing was ever offered, and that was noted.
+    #[inline(always)]
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent
+    }
+
     /// The earliest of the retransmission, probe, reordering and pacing timers.
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {
@@ -595,6 +601,7 @@ impl Sender {
         u32::try_from(self.peer_window / u64::from(self.mss)).unwrap_or(u32::MAX)
     }
 
+    #[inline]
     fn set_peer_window(&mut self, bytes: u64) {
         self.peer_window = bytes;
         self.max_peer_window = self.max_peer_window.max(bytes);

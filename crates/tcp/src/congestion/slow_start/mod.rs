@@ -45,7 +45,16 @@ impl SlowStart {
     }
 
     /// Takes every acknowledgement, those of congestion avoidance too.
+    #[inline]
     pub(crate) fn on_ack(&mut self, ack: &AckSample, window: &mut Window) -> Step {
+        // Only Linux's HyStart follows round trips in congestion avoidance too.
+        if !window.in_slow_start() && !matches!(self.detector, Detector::Hystart(_)) {
+            return Step { left: if ack.cwnd_limited { ack.acked } else { 0 }, exit: None };
+        }
+        self.judge(ack, window)
+    }
+
+    fn judge(&mut self, ack: &AckSample, window: &mut Window) -> Step {
         let slow = window.in_slow_start();
         let (mut exit, mut pace) = (None, Pace { limit: self.limit, divisor: 1.0 });
         match &mut self.detector {
