@@ -350,8 +350,8 @@ fn the_first_segment_sent_again_restarts_the_timer_of_linux() {
 
 #[test]
 fn what_arrives_ahead_of_the_first_segment_sent_again_restarts_the_timer_of_linux() {
-    // Seen with Linux 6.18 behind a queue that other flows made longer: no time-out in 1.7 s with an RTO
-    // of 1.4 s. RFC 6298 (5.3) has what is acknowledged alone.
+    // ADR 74: Linux 6.18 had no time-out behind a queue that other flows made longer. RFC 6298 (5.3) has
+    // what is acknowledged alone.
     for (estimator, restarts) in [(RtoEstimator::Rfc6298, false), (RtoEstimator::Linux, true)] {
         let mut config = config();
         config.rto.estimator = estimator;
