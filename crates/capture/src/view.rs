@@ -85,8 +85,11 @@ pub struct View {
 
 /// Bins and packets of a flow whose receiver shifts its windows by so many bits.
 pub fn view(segments: &Segments, window_scale: u8, detail: Detail) -> View {
-    let begin = [segments.sent_ns.first(), segments.ack_ns.first()].into_iter().flatten().min();
-    let end = [segments.sent_ns.last(), segments.ack_ns.last()].into_iter().flatten().max();
+    // Times of a file may go back.
+    let begin =
+        [segments.sent_ns.iter().min(), segments.ack_ns.iter().min()].into_iter().flatten().min();
+    let end =
+        [segments.sent_ns.iter().max(), segments.ack_ns.iter().max()].into_iter().flatten().max();
     let (Some(&begin), Some(&end)) = (begin, end) else { return View::default() };
     let span = (end - begin).max(1);
     let mut levels = Vec::new();
@@ -229,7 +232,8 @@ fn ranges(segments: &Segments, most: usize) -> Vec<(usize, usize)> {
     let mut behind = 0;
     for index in 1..count {
         let lost = segments.sent_again[index] > 0 && segments.sent_again[index - 1] == 0;
-        let silent = segments.sent_ns[index] - segments.sent_ns[index - 1] >= STALL_NS;
+        let silent =
+            segments.sent_ns[index].saturating_sub(segments.sent_ns[index - 1]) >= STALL_NS;
         if !(lost || silent) || index < behind {
             continue;
         }

@@ -11,6 +11,8 @@ _MOST_CONNECTIONS = 5
 _LIMITED_SHARE = 0.5
 """A limit that held for more of the busy time is named as a cause."""
 _LEAST_BUSY_MS = 200
+_MOST_TEXT = 2000
+"""Characters of a sentence; names and errors of a damaged file may have any length."""
 _LEAST_BYTES = 100_000
 _LEAST_SNAPSHOTS = 3
 _QUEUE_MS = 20.0
@@ -24,7 +26,7 @@ _LIMITS = {
 
 def statements(kind: str, document: dict[str, Any], remarks: Sequence[str]) -> list[Statement]:
     """What is to be said of what a tool printed, the reader's remarks last."""
-    said = [Statement(name, None, text) for name, text in _SENTENCES[kind](document)]
+    said = [Statement(name, None, text[:_MOST_TEXT]) for name, text in _SENTENCES[kind](document)]
     return said + [
         Statement("remark", None, f"{remark[0].upper()}{remark[1:]}.") for remark in remarks
     ]

@@ -83,11 +83,12 @@ class PingOutput:
 
     def document(self) -> dict[str, Any]:
         """The row of ``pings`` in a summary: counts, and RTTs in milliseconds."""
+        printed = self.printed if {"min", "mean"} <= self.printed.keys() else None
         rtts = sorted(reply.rtt_ms for reply in self.replies if not reply.duplicate)
         return {
             "sent": self.sent,
             "lost": self.sent - self.received,
-            "rtt_ms": _distribution(rtts) if rtts else self.printed or None,
+            "rtt_ms": _distribution(rtts) if rtts else printed,
         }
 
 
@@ -151,12 +152,11 @@ def _end(output: PingOutput, text: str, windows: bool) -> bool:
         output.sent, output.received = int(found["sent"]), int(found["received"])
         return True
     if found := _TIMES.match(text):
-        printed = {
+        output.printed = {
             key: float(value)
             for key, value in found.groupdict().items()
             if value is not None and _is_number(value)
         }
-        output.printed = printed if {"min", "mean"} <= printed.keys() else {}
         return True
     return False
 
