@@ -1,7 +1,7 @@
 # make demo           makes the environment, builds airpath, runs a scenario and says where its report is
 # make test           runs every test
 # make check          runs what CI runs: format, lints, types, docs, tests
-# make bench          measures speed, beside ns-3
+# make bench          measures speed, beside htsim and ns-3
 # make instructions   counts instructions per packet, by which changes of speed are judged
 # make hashes         prints the SHA-256 of every table of what is shipped: a refactoring changes none
 # make fuzz           runs the property tests with other cases, and with many
