@@ -85,18 +85,23 @@ def sides(figure: Figure) -> Iterator[tuple[str, tuple[str, ...]]]:
     if figure.against is not None:
         yield figure.scenario, figure.against
     for shape in parts(figure.shape):
+        # Variants belong to the scenarios of the conditions beside them.
+        files = [one.get("scenario", figure.scenario) for one in shape.get("conditions", ())]
+        for variant in shape.get("variants", ()):
+            yield from ((file, (*figure.sets, *variant.get("set", ()))) for file in files)
+    for shape in parts(figure.shape, leave="variants"):
         if "set" in shape or "scenario" in shape:
             where = shape.get("scenario", figure.scenario)
             yield where, (*figure.sets, *shape.get("set", ()))
 
 
-def parts(value: Any) -> Iterator[dict[str, Any]]:
-    """Return every table within a table."""
+def parts(value: Any, leave: str = "") -> Iterator[dict[str, Any]]:
+    """Return every table within a table, without those under the key ``leave``."""
     if isinstance(value, dict):
         yield value
-    within = value.values() if isinstance(value, dict) else value
-    for each in within if isinstance(value, dict | list) else ():
-        yield from parts(each)
+        value = [each for key, each in value.items() if key != leave]
+    for each in value if isinstance(value, list) else ():
+        yield from parts(each, leave)
 
 
 def hashes(job: Job) -> list[str]:

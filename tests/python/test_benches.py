@@ -10,6 +10,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from airpath import scenario
+from airpath.study.definition import study_names
+
 BENCHES = Path(__file__).parents[2] / "benches"
 
 
@@ -149,3 +152,11 @@ def test_the_table_of_aims_marks_what_was_not_measured_now(bench: Any) -> None:
     assert "65 / packet" in rows[0].htsim
     kept["rows"][0]["ns_per_segment"] = 100.0
     assert not aims.aims(document)[0].met
+
+
+def test_the_sets_of_every_hashed_run_are_valid(bench: Any) -> None:
+    """A study's variants belong to the scenarios that they are compared in."""
+    hashes = bench("hashes")
+    for name in study_names():
+        for job in hashes.jobs_of(name, []):
+            scenario.load(job.scenario, [*job.sets])
