@@ -320,7 +320,7 @@ def _middle(shortest: float, waits: Floats, batch: float) -> tuple[float, float]
     after = waits % batch
     # Whole intervals are as good as none.
     after = np.where(after > batch - max(_NEAR_MS, 0.05 * batch), 0.0, after)
-    half = (batch - float(np.quantile(after, 0.99))) / 2
+    half = (batch - float(np.quantile(after, 0.9))) / 2
     half = half if half > max(_NEAR_MS, 0.05 * batch) else 0.0
     half = min(half, 0.5 * shortest)
     return shortest - half, half
