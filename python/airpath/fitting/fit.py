@@ -329,11 +329,11 @@ def _parameters(one: Candidate) -> list[dict[str, Any]]:
 
 
 def _base_rtt(known: path.Path) -> tuple[float | None, str, str]:
-    """Its value, if that is known to a few per cent; the scenario has what is most alike."""
+    """The middle of its range, if that is narrow; the scenario has what is most alike."""
     least, most = known.base_rtt_within_ms
     if most - least > 2 * _BASE_KNOWN * known.base_rtt_ms:
         return None, "ms", f"from {least:.3g} to {most:.3g} ms: packets come in batches only"
-    return known.base_rtt_ms, "ms", "the smallest round trip less what sending takes"
+    return (least + most) / 2, "ms", "the smallest round trip less what sending takes"
 
 
 def _explained(text: str, directory: str, budget: str, threads: int) -> Explanation:
