@@ -85,13 +85,26 @@ def test_settings_of_streams_are_said_to_be_those_of_all() -> None:
     )
 
 
+def test_of_flows_that_are_held_alike_the_one_that_is_held_most_is_named() -> None:
+    """The advice names each flow that its settings are about."""
+    finding = airpath.explain(
+        "two-flows",
+        set={"flow.0.send_buffer_bytes": 400_000, "flow.1.send_buffer_bytes": 40_000},
+    )["findings"][0]
+    assert (finding["cause"], finding["subject"]) == ("send-buffer", "second")
+    assert "held second back" in finding["evidence"]
+    assert "The same holds for first." in finding["evidence"]
+    assert "the buffers of second and first to" in (finding["advice"] or "")
+    assert {one.split(".")[1] for one in finding["set"] or []} == {"0", "1"}
+
+
 @pytest.mark.parametrize("name", ["asymmetric-3g", "hypervisor"])
 def test_advice_without_settings_says_why(name: str) -> None:
     findings = airpath.explain(name)["findings"]
     bare = [finding for finding in findings if finding["set"] is None and finding["advice"]]
     assert bare
     for finding in bare:
-        assert "There are no settings for that: " in (finding["advice"] or "")
+        assert "No setting is advised: " in (finding["advice"] or "")
         assert finding["gain"] is None
 
 

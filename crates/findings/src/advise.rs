@@ -29,7 +29,8 @@ struct Ground {
 }
 
 const NO_KEY: &str = "the scenario has no key for it";
-const NO_BUDGET: &str = "the budget does not reach to try any, and --explain full does";
+const NO_BUDGET: &str =
+    "the budget ended before one could be tried, and --explain full has a larger one";
 
 impl Lab<'_, '_> {
     /// Tries the cures and keeps the best that does no harm. Returns why there is none, if so.

@@ -9,7 +9,7 @@ mod traffic;
 use crate::candidate::Candidate;
 use crate::observed::Observed;
 
-pub(crate) use crate::text::{bytes, count, mbps, ms, percent, seconds};
+pub(crate) use crate::text::{bytes, count, listed, mbps, ms, percent, seconds};
 pub(crate) use path::managed;
 pub(crate) use radio::everywhere;
 

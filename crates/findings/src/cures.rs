@@ -5,7 +5,7 @@ use airpath_scenario::Traffic;
 
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::causes::{count, everywhere, managed, set};
+use crate::causes::{count, everywhere, listed, managed, set};
 use crate::observed::{Observed, direction_name, path_of};
 
 /// Something to try against a cause.
@@ -91,7 +91,8 @@ pub(crate) fn cures(
         ))],
         Cause::ReceiveWindow | Cause::SendBuffer => windows(observed, candidate, removal),
         Cause::ApplicationLimited => {
-            vec![itself(format!("Let the application of {subject} read and write faster."))]
+            let flows = flows_of(observed, candidate, removal);
+            vec![itself(format!("Let the application of {flows} read and write faster."))]
         }
         Cause::ShortQueue => vec![
             itself(format!(
@@ -156,12 +157,14 @@ pub(crate) fn cures(
         }
         Cause::SlowStartExit => vec![
             itself(format!(
-                "Let {subject} stay in slow start (hystart=0 of the kernel's tcp_cubic module)."
+                "Let {} stay in slow start (hystart=0 of the kernel's tcp_cubic module).",
+                flows_of(observed, candidate, removal)
             )),
             bbr(),
         ],
         Cause::SlowStart => vec![itself(format!(
-            "Begin with larger windows at both ends of {subject} (ip route … initcwnd and initrwnd)."
+            "Begin with larger windows at both ends of {} (ip route … initcwnd and initrwnd).",
+            flows_of(observed, candidate, removal)
         ))],
         Cause::CongestionMix => vec![itself(
             "Use one congestion control for all flows that share this queue, or a queue for each \
@@ -189,8 +192,7 @@ pub(crate) fn of_streams(observed: &Observed<'_>, sets: &Option<Vec<String>>) ->
     let flows = &observed.scenario.flows;
     let mut groups: Vec<String> = Vec::new();
     for one in sets.iter().flatten() {
-        let index = one.strip_prefix("flow.").and_then(|rest| rest.split('.').next());
-        let Some(index) = index.and_then(|index| index.parse::<usize>().ok()) else { continue };
+        let Some(index) = flow_index(one) else { continue };
         let streams: Vec<_> = flows.iter().filter(|flow| flow.index == index).collect();
         let Some(group) = streams.first().and_then(|flow| flow.group.as_ref()) else { continue };
         let words = format!("all {} streams of {group}", streams.len());
@@ -342,31 +344,50 @@ fn profile(observed: &Observed<'_>) -> Cure {
     }
 }
 
+/// Index of the flow that a setting is about.
+fn flow_index(set: &str) -> Option<usize> {
+    set.strip_prefix("flow.")?.split('.').next()?.parse().ok()
+}
+
+/// The flows that settings are about, in words: that of the candidate first, a group of streams as one.
+fn flows_of(observed: &Observed<'_>, candidate: &Candidate, sets: &[String]) -> String {
+    let of = |index: usize| {
+        let mut streams = observed.scenario.flows.iter().filter(|flow| flow.index == index);
+        let own = streams.clone().find(|flow| flow.id == candidate.subject);
+        own.or_else(|| streams.next()).map(|flow| {
+            if own.is_some() { &flow.id } else { flow.group.as_ref().unwrap_or(&flow.id) }
+        })
+    };
+    let mut named: Vec<String> = Vec::new();
+    for name in sets.iter().filter_map(|one| of(flow_index(one)?)) {
+        if !named.contains(name) {
+            named.push(name.clone());
+        }
+    }
+    named.sort_by_key(|name| *name != candidate.subject);
+    if named.is_empty() { candidate.subject.clone() } else { listed(&named) }
+}
+
 fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -> Vec<Cure> {
-    let direction = observed
-        .scenario
-        .flows
-        .iter()
-        .find(|flow| flow.id == candidate.subject)
-        .map_or("down", |flow| direction_name(flow.direction));
+    let flows = flows_of(observed, candidate, removal);
     let largest = Cure {
         advice: format!(
-            "Raise the buffers of {} at both ends (net.ipv4.tcp_rmem and tcp_wmem, third value; \
-             SO_RCVBUF and SO_SNDBUF; iperf3 -w).",
-            candidate.subject
+            "Raise the buffers of {flows} at both ends (net.ipv4.tcp_rmem and tcp_wmem, third value; \
+             SO_RCVBUF and SO_SNDBUF; iperf3 -w)."
         ),
         alternatives: vec![removal.to_vec()],
     };
+    let indices: Vec<usize> = removal.iter().filter_map(|one| flow_index(one)).collect();
+    let held = || observed.tcp_flows().filter(|(flow, _)| indices.contains(&flow.index));
     // What the path holds, and as much again for what its queues hold.
-    let bdp = observed.bdp_bytes(direction).unwrap_or(0.0);
-    // Less than it has, or hardly more, would not help.
-    let has = (observed.tcp_flows().find(|(flow, _)| flow.id == candidate.subject)).map_or(
-        0,
-        |(_, tcp)| match candidate.cause {
-            Cause::SendBuffer => tcp.sender.send_buffer,
-            _ => tcp.receiver.receive_buffer.max,
-        },
-    );
+    let bdps = held().filter_map(|(flow, _)| observed.bdp_bytes(direction_name(flow.direction)));
+    let bdp = bdps.fold(0.0, f64::max);
+    // Less than they have, or hardly more, would not help.
+    let sizes = held().map(|(_, tcp)| match candidate.cause {
+        Cause::SendBuffer => tcp.sender.send_buffer,
+        _ => tcp.receiver.receive_buffer.max,
+    });
+    let has = sizes.max().unwrap_or(0);
     let sized = |factor: f64| {
         let wanted = (factor * bdp).max(factor * has as f64).max(65_536.0);
         // A whole number of 64 KiB.
@@ -383,9 +404,8 @@ fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -
             .collect();
         Cure {
             advice: format!(
-                "Raise the buffers of {} to {} bytes at both ends (net.ipv4.tcp_rmem and tcp_wmem, third \
+                "Raise the buffers of {flows} to {} bytes at both ends (net.ipv4.tcp_rmem and tcp_wmem, third \
                  value; SO_RCVBUF and SO_SNDBUF; iperf3 -w).",
-                candidate.subject,
                 count(value)
             ),
             alternatives: vec![sets],

@@ -416,8 +416,7 @@ impl Lab<'_, '_> {
             Some(advice) => advice.push_str(&cures::of_streams(observed, &finding.set)),
             None => {
                 let elsewhere = words::elsewhere(trial.candidate.cause);
-                finding.advice =
-                    Some(format!("{elsewhere} There are no settings for that: {because}."));
+                finding.advice = Some(format!("{elsewhere} No setting is advised: {because}."));
             }
         }
         Ok(finding)

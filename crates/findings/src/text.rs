@@ -59,9 +59,27 @@ pub(crate) fn count(number: f64) -> String {
     text
 }
 
+/// Names in a sentence; of more than three the first two, and how many others there are.
+pub(crate) fn listed(names: &[String]) -> String {
+    let (said, last): (&[String], String) = match names {
+        [] => return String::new(),
+        [only] => return only.clone(),
+        [said @ .., last] if names.len() <= 3 => (said, last.clone()),
+        [_, _, others @ ..] => (&names[..2], format!("{} more", others.len())),
+    };
+    format!("{} and {last}", said.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{count, mbps, ms};
+    use super::{count, listed, mbps, ms};
+
+    #[test]
+    fn many_names_are_counted() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).into();
+        let said = [1, 2, 3, 5].map(|count| listed(&names[..count]));
+        assert_eq!(said, ["a", "a and b", "a, b and c", "a, b and 3 more"]);
+    }
 
     #[test]
     fn units_fit_the_figure() {

@@ -4,7 +4,7 @@ use airpath_record::FlowSummary;
 use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
 use airpath_tcp::{CongestionConfig, ReaderConfig};
 
-use super::{bytes, mbps, ms, percent, seconds, set};
+use super::{bytes, listed, mbps, ms, percent, seconds, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
 use crate::observed::{Observed, direction_name};
@@ -13,20 +13,27 @@ use crate::observed::{Observed, direction_name};
 const SELDOM: f64 = 0.03;
 
 pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let mut each = Vec::new();
     for (config, tcp) in observed.tcp_flows() {
         let Some(flow) = observed.flow(config) else { continue };
-        windows(observed, config, tcp, flow, all);
-        reader(config, tcp, all);
-        writer(config, all);
-        slow_start(observed, config, flow, all);
-        duration(observed, config, flow, all);
+        let mut own = Vec::new();
+        windows(observed, config, tcp, flow, &mut own);
+        reader(config, tcp, &mut own);
+        writer(config, &mut own);
+        slow_start(observed, config, flow, &mut own);
+        duration(observed, config, flow, &mut own);
+        let waited = flow.limited_s.as_ref().map_or(0.0, |limited| {
+            limited.receive_window.max(limited.send_buffer) / lived_s(observed, flow)
+        });
+        each.extend(own.into_iter().map(|candidate| (candidate, waited)));
     }
-    shared(all);
+    all.extend(shared(each));
     congestion(observed, all);
 }
 
-/// What holds several flows back in the same way is taken away from all of them at once.
-fn shared(all: &mut Vec<Candidate>) {
+/// What holds several flows back in the same way is taken away from all of them at once, and named by the
+/// flow that it held for the largest share of its time; the first of equals.
+fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
     const ALIKE: &[Cause] = &[
         Cause::ReceiveWindow,
         Cause::SendBuffer,
@@ -34,29 +41,37 @@ fn shared(all: &mut Vec<Candidate>) {
         Cause::SlowStartExit,
         Cause::SlowStart,
     ];
-    let mut kept: Vec<Candidate> = Vec::new();
-    let mut more: Vec<usize> = Vec::new();
-    for candidate in all.drain(..) {
-        let like = |one: &Candidate| {
+    let windows = |one: &Candidate| matches!(one.cause, Cause::ReceiveWindow | Cause::SendBuffer);
+    let mut kept: Vec<(Candidate, f64)> = Vec::new();
+    let mut others: Vec<Vec<String>> = Vec::new();
+    for (mut candidate, waited) in each {
+        let like = |(one, _): &(Candidate, f64)| {
             one.cause == candidate.cause && one.removals.len() == candidate.removals.len()
         };
-        match kept.iter().position(like).filter(|_| ALIKE.contains(&candidate.cause)) {
-            Some(at) => {
-                more[at] += 1;
-                for (sets, other) in kept[at].removals.iter_mut().zip(candidate.removals) {
-                    sets.extend(other);
-                }
-            }
-            None => {
-                kept.push(candidate);
-                more.push(0);
-            }
+        let Some(at) = kept.iter().position(like).filter(|_| ALIKE.contains(&candidate.cause))
+        else {
+            kept.push((candidate, waited));
+            others.push(Vec::new());
+            continue;
+        };
+        let (first, longest) = &mut kept[at];
+        if windows(first) && waited > *longest {
+            std::mem::swap(&mut first.subject, &mut candidate.subject);
+            std::mem::swap(&mut first.evidence, &mut candidate.evidence);
+            *longest = waited;
+        }
+        others[at].push(candidate.subject);
+        for (sets, other) in first.removals.iter_mut().zip(candidate.removals) {
+            sets.extend(other);
         }
     }
-    for (candidate, more) in kept.iter_mut().zip(more).filter(|&(_, more)| more > 0) {
-        candidate.evidence.push_str(&format!(" So it is with {more} more."));
-    }
-    *all = kept;
+    let named = |((mut candidate, _), others): ((Candidate, f64), Vec<String>)| {
+        if !others.is_empty() {
+            candidate.evidence.push_str(&format!(" The same holds for {}.", listed(&others)));
+        }
+        candidate
+    };
+    kept.into_iter().zip(others).map(named).collect()
 }
 
 /// A transfer that takes fewer round trips is over before its window has opened.
