@@ -60,19 +60,19 @@ table! {
 pub struct BareAckRow {
     /// When it came.
     pub time_ns: i64,
-    /// Flow.
+    /// Whose sender received it.
     pub flow: Name,
     /// Payload acknowledged since the start.
     pub acked_bytes: u64,
-    /// Congestion window.
+    /// The window after it was processed.
     pub cwnd_segments: u32,
-    /// Slow start threshold.
+    /// `None`: before the first congestion.
     pub ssthresh_segments: Option<u32>,
-    /// Smoothed RTT.
+    /// `None`: before the first RTT.
     pub srtt: Option<Duration>,
-    /// Its own RTT.
+    /// What it measured itself.
     pub rtt: Option<Duration>,
-    /// Segments in flight.
+    /// RFC 6675 pipe.
     pub inflight_segments: u32,
 }
 
@@ -190,7 +190,8 @@ mod tests {
     proptest! {
         #[test]
         fn rows_at_once_are_the_rows_one_by_one(rows in rows()) {
-            let names = Names::default();
+            let mut names = Names::default();
+            ["one", "two"].map(|name| names.add(name));
             let (mut table, mut singly) = (AckTable::default(), Acks::default());
             for (bare, samples) in rows {
                 let row = AckRow {

@@ -72,7 +72,7 @@ impl AmReceiver {
         self.end_prohibition(now);
         // TS 38.322 5.2.3.2.2: outside of the window, or received before.
         let next = self.reassembly.base();
-        if let Some(unit) = self.reassembly.pass(pdu) {
+        if let Some(unit) = self.reassembly.take_in_order(pdu) {
             if self.highest_status == next {
                 self.highest_status += 1;
             }

@@ -94,7 +94,7 @@ impl Reassembly {
     /// Places the unit at the base and forgets it again, if it comes whole and nothing else is held: as
     /// most do.
     #[inline]
-    pub(crate) fn pass(&mut self, pdu: &Pdu) -> Option<Unit> {
+    pub(crate) fn take_in_order(&mut self, pdu: &Pdu) -> Option<Unit> {
         if pdu.sn != self.base || !pdu.is_whole() || !self.units.is_empty() {
             return None;
         }
