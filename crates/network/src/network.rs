@@ -242,7 +242,7 @@ impl Network {
                 Hop::FromUeHost
             }
             Some(radio) if hop == Hop::FromUe => {
-                radio.enqueue(now, Direction::Uplink, *packet);
+                radio.enqueue(now, Direction::Uplink, packet);
                 Hop::Radio
             }
             _ => {
@@ -256,7 +256,7 @@ impl Network {
     #[inline(always)]
     pub fn forward(&mut self, now: Instant, to: Destination, packet: &Packet) {
         match (to, &mut self.radio) {
-            (Destination::Radio(direction), Some(radio)) => radio.enqueue(now, direction, *packet),
+            (Destination::Radio(direction), Some(radio)) => radio.enqueue(now, direction, packet),
             (Destination::Path(hop), _) => self.paths[hop.index()].enqueue(now, packet),
             (Destination::Proxy(direction), _) => {
                 self.paths[Hop::from_proxy(direction).index()].enqueue(now, packet);

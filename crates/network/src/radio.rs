@@ -160,7 +160,7 @@ impl Radio {
 
     /// A packet comes to the base station (down) or to the UE's radio (up).
     #[inline]
-    pub(crate) fn enqueue(&mut self, now: Instant, direction: Direction, packet: Packet) {
+    pub(crate) fn enqueue(&mut self, now: Instant, direction: Direction, packet: &Packet) {
         let ue = self.ues[packet.flow.0 as usize];
         self.ran.enqueue(now, direction, ue, packet);
     }

@@ -24,6 +24,7 @@ pub struct Link<P> {
     /// Entries of the ring before this index have left or were dropped at the head.
     left: usize,
     phase: Phase,
+    served: Served,
     drops: VecDeque<Drop>,
     meter: LinkMeter,
 }
@@ -36,6 +37,14 @@ struct Entry {
     departs: Instant,
     /// Dropped at the head by the AQM: nobody polls it.
     dropped: bool,
+}
+
+/// What is in service, of no meaning otherwise: without a look at the ring for it.
+#[derive(Clone, Copy, Debug)]
+struct Served {
+    arrived: Instant,
+    departs: Instant,
+    wire_bytes: u32,
 }
 
 /// What the server does with `ring[left]`.
@@ -65,6 +74,7 @@ impl<P: Path> Link<P> {
             ring: VecDeque::new(),
             left: 0,
             phase: Phase::Idle,
+            served: Served { arrived: Instant::ZERO, departs: Instant::ZERO, wire_bytes: 0 },
             drops: VecDeque::new(),
             meter: LinkMeter {
                 name: name.to_owned(),
@@ -104,13 +114,12 @@ impl<P: Path> Link<P> {
                     self.start_head(at);
                 }
                 Phase::Serving => {
-                    let entry = &self.ring[self.left];
-                    let done = entry.departs;
+                    let Served { arrived, departs: done, wire_bytes } = self.served;
                     if done > now {
                         break;
                     }
-                    let sojourn = done.saturating_since(entry.arrived);
-                    self.meter.departed.add_wire(&entry.packet);
+                    let sojourn = done.saturating_since(arrived);
+                    self.meter.departed.add_bytes(wire_bytes);
                     self.meter.sojourn_sum += sojourn;
                     self.meter.sojourn.record(sojourn);
                     self.left += 1;
@@ -146,7 +155,10 @@ impl<P: Path> Link<P> {
                 codel.drops_head(at, sojourn, self.meter.queued.bytes)
             });
             if !drops {
-                entry.departs = self.service.serve(at, entry.packet.wire_size());
+                let wire_bytes = entry.packet.wire_size();
+                entry.departs = self.service.serve(at, wire_bytes);
+                let Entry { arrived, departs, .. } = *entry;
+                self.served = Served { arrived, departs, wire_bytes };
                 self.phase = Phase::Serving;
                 break;
             }

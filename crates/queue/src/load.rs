@@ -29,8 +29,14 @@ impl Load {
     /// Like `add`, with what a tunnel put around the packet.
     #[inline]
     pub fn add_wire(&mut self, packet: &Packet) {
+        self.add_bytes(packet.wire_size());
+    }
+
+    /// One packet of so many bytes more.
+    #[inline]
+    pub fn add_bytes(&mut self, bytes: u32) {
         self.packets += 1;
-        self.bytes += u64::from(packet.wire_size());
+        self.bytes += u64::from(bytes);
     }
 
     /// Takes back an `add_wire`.

@@ -43,7 +43,7 @@ fn run(name: &str, config: &CellConfig, ue: &UeConfig, (ues, busy): (usize, u32)
     };
     for ue in 0..busy {
         for _ in 0..1_000 {
-            cell.enqueue(Instant::ZERO, Direction::Downlink, UeIndex(ue), packet(1_500));
+            cell.enqueue(Instant::ZERO, Direction::Downlink, UeIndex(ue), &packet(1_500));
         }
     }
     let end = Instant::ZERO + Duration::from_secs(seconds);
@@ -56,9 +56,9 @@ fn run(name: &str, config: &CellConfig, ue: &UeConfig, (ues, busy): (usize, u32)
                 continue;
             }
             delivered += 1;
-            cell.enqueue(next, Direction::Downlink, departure.ue, packet(1_500));
+            cell.enqueue(next, Direction::Downlink, departure.ue, &packet(1_500));
             if delivered.is_multiple_of(2) {
-                cell.enqueue(next, Direction::Uplink, departure.ue, packet(52));
+                cell.enqueue(next, Direction::Uplink, departure.ue, &packet(52));
             }
         }
         while cell.poll_drop().is_some() {}

@@ -85,11 +85,11 @@ fn case(name: &str, rlc: RlcConfig, slot: Duration, block_bytes: u32, loss: f64)
             }
         }
         while bearer.down.buffered_bytes() < 3 * u64::from(block_bytes) + 3_000 {
-            bearer.down.enqueue(now, packet(1_500, sent));
+            bearer.down.enqueue(now, &packet(1_500, sent));
             sent += 1;
         }
         while acks < delivered / 2 {
-            bearer.up.enqueue(now, packet(40, acks));
+            bearer.up.enqueue(now, &packet(40, acks));
             acks += 1;
         }
         let mut down = free.pop().unwrap_or_default();

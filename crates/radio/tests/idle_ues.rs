@@ -34,7 +34,7 @@ fn work(config: &CellConfig, ue: &UeConfig, others: usize, every: Duration) -> W
         let at = Instant::ZERO + every * number;
         advance(&mut cell, at, &mut work);
         for direction in [Direction::Downlink, Direction::Uplink] {
-            cell.enqueue(at, direction, UeIndex(0), packet(number));
+            cell.enqueue(at, direction, UeIndex(0), &packet(number));
         }
     }
     advance(&mut cell, Instant::ZERO + every * PACKETS + Duration::from_secs(60), &mut work);

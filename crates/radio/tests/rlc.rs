@@ -241,7 +241,7 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
                 id += 1;
                 tally.entered.packets += 1;
                 tally.entered.bytes += u64::from(size);
-                bearer.direction(direction).enqueue(now, packet);
+                bearer.direction(direction).enqueue(now, &packet);
             }
             if stream.chance(radio.busy) {
                 let room = 12 + (stream.bits() % radio.room) as u32;
@@ -429,11 +429,11 @@ fn timers_that_passed_unused_do_not_end_for_what_comes_later() {
             bearer.on_block(direction, now, &block, &mut |_, _| {});
         }
     };
-    bearer.down.enqueue(ms(0), packet);
+    bearer.down.enqueue(ms(0), &packet);
     // Data with a poll, and its STATUS: discardTimer and t-StatusProhibit no longer matter.
     carry(&mut bearer, ms(1));
     assert_eq!(bearer.next_timer(), None);
-    bearer.down.enqueue(ms(100), packet);
+    bearer.down.enqueue(ms(100), &packet);
     // TS 36.323 5.4
     assert_eq!(bearer.next_timer(), Some(ms(120)));
     let mut block = TransportBlock::new();

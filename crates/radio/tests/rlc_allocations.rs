@@ -98,7 +98,7 @@ impl Run {
                         journey: None,
                         payload,
                     };
-                    bearer.direction(direction).enqueue(now, packet);
+                    bearer.direction(direction).enqueue(now, &packet);
                 }
                 bearer.fill(direction, now, 7_000, block);
                 while bearer.direction(direction).poll_drop().is_some() {}

@@ -1,6 +1,10 @@
 //! The table of acknowledgements.
 
-use crate::column::Name;
+use airpath_base::Duration;
+use arrow::record_batch::RecordBatch;
+
+use crate::Names;
+use crate::column::{AboutTable, Column, Name, ROWS_AT_ONCE};
 use crate::table::table;
 
 table! {
@@ -48,5 +52,179 @@ table! {
         ack_train_limit_ms: Option<f64>,
         /// True in CSS, where cwnd grows a fourth as fast. Null: for flows without HyStart++, and after slow start.
         css: Option<bool>,
+    }
+}
+
+/// An [`AckRow`] without anything of HyStart, as most are, in fewer words.
+#[derive(Clone, Copy, Debug)]
+pub struct BareAckRow {
+    /// When it came.
+    pub time_ns: i64,
+    /// Whose sender received it.
+    pub flow: Name,
+    /// Payload acknowledged since the start.
+    pub acked_bytes: u64,
+    /// The window after it was processed.
+    pub cwnd_segments: u32,
+    /// `None`: before the first congestion.
+    pub ssthresh_segments: Option<u32>,
+    /// `None`: before the first RTT.
+    pub srtt: Option<Duration>,
+    /// What it measured itself.
+    pub rtt: Option<Duration>,
+    /// RFC 6675 pipe.
+    pub inflight_segments: u32,
+}
+
+impl From<BareAckRow> for AckRow {
+    fn from(row: BareAckRow) -> Self {
+        Self {
+            time_ns: row.time_ns,
+            flow: row.flow,
+            acked_bytes: row.acked_bytes,
+            cwnd_segments: row.cwnd_segments,
+            ssthresh_segments: row.ssthresh_segments,
+            srtt_ms: row.srtt.map(Duration::as_millis_f64),
+            rtt_ms: row.rtt.map(Duration::as_millis_f64),
+            inflight_segments: row.inflight_segments,
+            round_min_rtt_ms: None,
+            round_rtt_threshold_ms: None,
+            round_samples: None,
+            ack_train_ms: None,
+            ack_train_limit_ms: None,
+            css: None,
+        }
+    }
+}
+
+/// The table while it is written: there may be a row for every second segment.
+#[derive(Default, Debug)]
+pub(crate) struct AckTable {
+    rows: Acks,
+    /// Rows behind those, not in the columns yet.
+    bare: Vec<BareAckRow>,
+}
+
+impl AckTable {
+    /// For the reference of tables.
+    pub(crate) const ABOUT: AboutTable = Acks::ABOUT;
+
+    pub(crate) fn push(&mut self, row: AckRow) {
+        self.append_bare();
+        self.rows.push(row);
+    }
+
+    #[inline]
+    pub(crate) fn push_bare(&mut self, row: BareAckRow) {
+        if self.rows.has_waiting() {
+            // They come first, and few rows at once would take longer.
+            self.rows.push(row.into());
+            return;
+        }
+        self.bare.push(row);
+        if self.bare.len() == ROWS_AT_ONCE {
+            self.append_bare();
+        }
+    }
+
+    pub(crate) fn finish(&mut self, names: &Names) -> RecordBatch {
+        self.append_bare();
+        self.rows.finish(names)
+    }
+
+    fn append_bare(&mut self) {
+        let Self { rows: acks, bare } = self;
+        if bare.is_empty() {
+            return;
+        }
+        Column::append_all(bare, |row| row.time_ns, &mut acks.time_ns);
+        Column::append_all(bare, |row| row.flow, &mut acks.flow);
+        Column::append_all(bare, |row| row.acked_bytes, &mut acks.acked_bytes);
+        Column::append_all(bare, |row| row.cwnd_segments, &mut acks.cwnd_segments);
+        Column::append_all(bare, |row| row.ssthresh_segments, &mut acks.ssthresh_segments);
+        let millis = Duration::as_millis_f64;
+        Column::append_all(bare, |row| row.srtt.map(millis), &mut acks.srtt_ms);
+        Column::append_all(bare, |row| row.rtt.map(millis), &mut acks.rtt_ms);
+        Column::append_all(bare, |row| row.inflight_segments, &mut acks.inflight_segments);
+        acks.round_min_rtt_ms.append_nulls(bare.len());
+        acks.round_rtt_threshold_ms.append_nulls(bare.len());
+        acks.round_samples.append_nulls(bare.len());
+        acks.ack_train_ms.append_nulls(bare.len());
+        acks.ack_train_limit_ms.append_nulls(bare.len());
+        acks.css.append_nulls(bare.len());
+        bare.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rows() -> impl Strategy<Value = Vec<(BareAckRow, Option<u32>)>> {
+        let some = |most: u64| proptest::option::of(0..most);
+        let row = (any::<i32>(), any::<u32>(), some(9), some(1 << 40), some(1 << 40), some(3));
+        let row = row.prop_map(|(time, number, ssthresh, srtt, rtt, samples)| {
+            let bare = BareAckRow {
+                time_ns: i64::from(time),
+                flow: Name(number % 2),
+                acked_bytes: u64::from(number),
+                cwnd_segments: number / 2,
+                ssthresh_segments: ssthresh.map(|segments| segments as u32),
+                srtt: srtt.map(Duration::from_nanos),
+                rtt: rtt.map(Duration::from_nanos),
+                inflight_segments: number / 3,
+            };
+            (bare, samples.map(|samples| samples as u32))
+        });
+        // Long stretches of one kind, and changes between them.
+        proptest::collection::vec((proptest::collection::vec(row, 0..150), any::<bool>()), 0..8)
+            .prop_map(|stretches| {
+                let stretch = |(rows, bare): (Vec<(BareAckRow, Option<u32>)>, bool)| {
+                    rows.into_iter().map(move |(row, samples)| (row, samples.filter(|_| !bare)))
+                };
+                stretches.into_iter().flat_map(stretch).collect()
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn rows_at_once_are_the_rows_one_by_one(rows in rows()) {
+            let mut names = Names::default();
+            ["one", "two"].map(|name| names.add(name));
+            let (mut table, mut singly) = (AckTable::default(), Acks::default());
+            for (bare, samples) in rows {
+                let row = AckRow {
+                    round_samples: samples,
+                    css: samples.map(|samples| samples > 0),
+                    ..AckRow::from(bare)
+                };
+                match samples {
+                    None => table.push_bare(bare),
+                    Some(_) => table.push(row.clone()),
+                }
+                singly.append_alone(&row);
+            }
+            prop_assert_eq!(table.finish(&names), singly.finish(&names));
+        }
+    }
+
+    impl Acks {
+        fn append_alone(&mut self, row: &AckRow) {
+            row.time_ns.append(&mut self.time_ns);
+            row.flow.append(&mut self.flow);
+            row.acked_bytes.append(&mut self.acked_bytes);
+            row.cwnd_segments.append(&mut self.cwnd_segments);
+            row.ssthresh_segments.append(&mut self.ssthresh_segments);
+            row.srtt_ms.append(&mut self.srtt_ms);
+            row.rtt_ms.append(&mut self.rtt_ms);
+            row.inflight_segments.append(&mut self.inflight_segments);
+            row.round_min_rtt_ms.append(&mut self.round_min_rtt_ms);
+            row.round_rtt_threshold_ms.append(&mut self.round_rtt_threshold_ms);
+            row.round_samples.append(&mut self.round_samples);
+            row.ack_train_ms.append(&mut self.ack_train_ms);
+            row.ack_train_limit_ms.append(&mut self.ack_train_limit_ms);
+            row.css.append(&mut self.css);
+        }
     }
 }

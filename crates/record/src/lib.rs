@@ -17,7 +17,7 @@ mod summary;
 mod table;
 mod tables;
 
-pub use acks::AckRow;
+pub use acks::{AckRow, BareAckRow};
 pub use breakdown::{Breakdown, DelayBreakdown, DelayPart, GoodputBreakdown, GoodputPart};
 pub use column::{Name, Names};
 #[cfg(feature = "parquet")]

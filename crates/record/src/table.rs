@@ -17,6 +17,8 @@ macro_rules! table {
 
         #[derive(Default, Debug)]
         pub(crate) struct $builder {
+            /// Rows that are not in the columns yet.
+            waiting: Vec<$row>,
             $($field: <$type as crate::column::Column>::Builder,)*
         }
 
@@ -32,11 +34,32 @@ macro_rules! table {
                 },)*],
             };
 
+            #[inline]
             pub(crate) fn push(&mut self, row: $row) {
-                $(crate::column::Column::append(row.$field, &mut self.$field);)*
+                self.waiting.push(row);
+                if self.waiting.len() == crate::column::ROWS_AT_ONCE {
+                    self.append_waiting();
+                }
+            }
+
+            /// Rows wait to be put into the columns.
+            #[allow(dead_code, reason = "of interest to few tables")]
+            pub(crate) fn has_waiting(&self) -> bool {
+                !self.waiting.is_empty()
+            }
+
+            fn append_waiting(&mut self) {
+                let rows = &self.waiting;
+                $(<$type as crate::column::Column>::append_all(
+                    rows,
+                    |row| Clone::clone(&row.$field),
+                    &mut self.$field,
+                );)*
+                self.waiting.clear();
             }
 
             pub(crate) fn finish(&mut self, names: &crate::Names) -> arrow::record_batch::RecordBatch {
+                self.append_waiting();
                 let columns = [$((
                     stringify!($field),
                     <$type as crate::column::Column>::NULLABLE,

@@ -5,7 +5,7 @@ use arrow::compute::take_record_batch;
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 
-use crate::acks::{AckRow, Acks};
+use crate::acks::{AckRow, AckTable, BareAckRow};
 use crate::column::{AboutTable, Name, Names};
 use crate::table::table;
 
@@ -384,7 +384,7 @@ pub(crate) const ABOUT: [(&str, AboutTable); 11] = [
     ("proxies", Proxies::ABOUT),
     ("radio", Radios::ABOUT),
     ("radio_log", RadioLogs::ABOUT),
-    ("acks", Acks::ABOUT),
+    ("acks", AckTable::ABOUT),
 ];
 
 /// All tables of a run, as columnar buffers.
@@ -394,7 +394,7 @@ pub struct Tables {
     pub names: Names,
     samples: Samples,
     links: Links,
-    acks: Acks,
+    acks: AckTable,
     pings: Pings,
     events: Events,
     histograms: Histograms,
@@ -408,6 +408,7 @@ pub struct Tables {
 macro_rules! push {
     ($($(#[$doc:meta])* $name:ident($row:ident) -> $field:ident;)*) => {$(
         $(#[$doc])*
+        #[inline]
         pub fn $name(&mut self, row: $row) {
             self.$field.push(row);
         }
@@ -436,6 +437,12 @@ impl Tables {
         histogram(HistogramRow) -> histograms;
         /// Appends to `groups`.
         group(GroupRow) -> groups;
+    }
+
+    /// Appends to `acks`.
+    #[inline]
+    pub fn bare_ack(&mut self, row: BareAckRow) {
+        self.acks.push_bare(row);
     }
 
     /// Ends recording: every table by name, in a fixed order; events by time. `acks` only if asked for, `groups`,

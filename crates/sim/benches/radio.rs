@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p airpath-sim --bench radio -- --preset nr-n78 --ues 10 --active 1 --seconds 10`
 //! (`--profile NAME`: endpoints, `--delay-ms N`: one way beyond the cell, `--set KEY=VALUE`: any key
-//! of the scenario).
+//! of the scenario, `--counted`: reads no clock, so that callgrind can count it).
 
 #![allow(clippy::print_stdout, reason = "a command line program")]
 
@@ -17,14 +17,16 @@ fn main() {
     // Slow start and what is allocated once are over by then.
     let warm = Instant::ZERO + scenario.run.duration / 5;
     let (mut from, mut until) = (None, None);
-    let before = cpu_seconds();
+    // callgrind has no clock of the processor, and counts without one.
+    let clock = || if arguments.counted { 0.0 } else { cpu_seconds() };
+    let before = clock();
     let outcome = airpath_sim::simulate(&scenario, 1, &mut |now| {
-        let reading = (now, cpu_seconds());
+        let reading = (now, clock());
         until = Some(reading);
         from = from.or((now >= warm).then_some(reading));
         true
     });
-    let cpu = cpu_seconds() - before;
+    let cpu = clock() - before;
     let summary = outcome.expect("never stopped").summary;
     let steady = match (from, until) {
         (Some((from, before)), Some((until, after))) if from < until => {
@@ -65,6 +67,7 @@ struct Arguments {
     seconds: u64,
     delay_ms: u64,
     sets: Vec<String>,
+    counted: bool,
 }
 
 impl Arguments {
@@ -77,10 +80,15 @@ impl Arguments {
             seconds: 10,
             delay_ms: 5,
             sets: Vec::new(),
+            counted: false,
         };
         while let Some(word) = words.next() {
             if word == "--bench" {
                 continue; // cargo adds it
+            }
+            if word == "--counted" {
+                parsed.counted = true;
+                continue;
             }
             let value = words.next().unwrap_or_default();
             let number = || -> u64 {

@@ -9,11 +9,15 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds `[start, end)`; calls `new` with each part that was not in the set yet, in order.
-    pub(crate) fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
-        if start >= end {
-            return;
-        }
+    /// Adds `[start, end)`, which is not empty; calls `new` with each part that was not in the set yet,
+    /// in order. Returns the range that it is a part of now.
+    pub(crate) fn insert(
+        &mut self,
+        start: u64,
+        end: u64,
+        mut new: impl FnMut(u64, u64),
+    ) -> (u64, u64) {
+        debug_assert!(start < end, "an empty range");
         // First range that touches or follows the new one. New data is at the top nearly always.
         let first = match self.ranges.back() {
             None => 0,
@@ -42,8 +46,11 @@ impl Ranges {
             self.ranges.insert(first, (low, high));
         } else {
             self.ranges[first] = (low, high);
-            self.ranges.drain(first + 1..last);
+            if last > first + 1 {
+                self.ranges.drain(first + 1..last);
+            }
         }
+        (low, high)
     }
 
     /// Forgets everything below `bound`.
@@ -58,6 +65,7 @@ impl Ranges {
     }
 
     /// The range that contains `at`.
+    #[cfg(test)]
     pub(crate) fn containing(&self, at: u64) -> Option<(u64, u64)> {
         let index = self.ranges.partition_point(|&(_, end)| end <= at);
         self.ranges.get(index).copied().filter(|&(start, _)| start <= at)
@@ -89,14 +97,16 @@ mod tests {
         ) {
             let (mut ranges, mut bits) = (Ranges::default(), [false; 100]);
             for (at, length, insert) in operations {
-                if insert {
+                if insert && length > 0 {
                     let mut fresh = Vec::new();
-                    ranges.insert(at, at + length, |start, end| fresh.extend(start..end));
+                    let whole =
+                        ranges.insert(at, at + length, |start, end| fresh.extend(start..end));
+                    prop_assert_eq!(Some(whole), ranges.containing(at));
                     let expected: Vec<u64> =
                         (at..at + length).filter(|&bit| !bits[bit as usize]).collect();
                     prop_assert_eq!(fresh, expected);
                     (at..at + length).for_each(|bit| bits[bit as usize] = true);
-                } else {
+                } else if !insert {
                     ranges.remove_below(at);
                     (0..at).for_each(|bit| bits[bit as usize] = false);
                 }

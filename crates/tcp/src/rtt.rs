@@ -134,6 +134,12 @@ impl RttEstimator {
         self.rto_doubled_after(0)
     }
 
+    /// No time-out is shorter.
+    #[inline]
+    pub(crate) fn least_rto(&self) -> Duration {
+        self.config.min.min(self.config.max)
+    }
+
     /// The same if the first time-outs do not double it.
     pub(crate) fn rto_doubled_after(&self, timeouts: u32) -> Duration {
         let base = match self.srtt {

@@ -59,7 +59,7 @@ use crate::rlc::TransportBlock;
 ///     journey: None,
 ///     payload: Payload::Opaque(1),
 /// };
-/// bearer.down.enqueue(Instant::ZERO, packet);
+/// bearer.down.enqueue(Instant::ZERO, &packet);
 ///
 /// let mut block = TransportBlock::new();
 /// bearer.fill(Direction::Downlink, Instant::ZERO, 4_000, &mut block);

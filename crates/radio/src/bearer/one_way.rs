@@ -109,11 +109,11 @@ impl OneWay {
 
     /// A packet enters the buffer, or is dropped.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, packet: Packet) {
+    pub fn enqueue(&mut self, now: Instant, packet: &Packet) {
         if let (Some(account), Some(id)) = (&mut self.sdus.account, packet.journey) {
             account.enter(now, id);
         }
-        self.sdus.inside.add(&packet);
+        self.sdus.inside.add(packet);
         self.source.buffer.push(now, packet, &mut self.sdus);
         self.guard(now);
     }
@@ -386,16 +386,19 @@ impl OneWay {
     /// PDCP takes what RLC delivered or gave up.
     #[inline]
     fn hand_up(&mut self, now: Instant, cause: Cause, deliver: &mut impl FnMut(Instant, Packet)) {
-        for count in self.outcome.complete.drain(..) {
+        for &count in &self.outcome.complete {
             self.pdcp.receive(now, count, cause, &mut self.sdus, deliver);
         }
+        self.outcome.complete.clear();
         self.drop_lost(now);
     }
 
+    #[inline]
     fn drop_lost(&mut self, now: Instant) {
-        for count in self.outcome.lost.drain(..) {
+        for &count in &self.outcome.lost {
             self.sdus.lose(now, count, DropReason::RadioLink);
         }
+        self.outcome.lost.clear();
     }
 
     fn guard(&mut self, now: Instant) {

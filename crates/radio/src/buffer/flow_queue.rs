@@ -40,9 +40,9 @@ impl FlowQueue {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, now: Instant, packet: Packet) {
+    pub(super) fn push(&mut self, now: Instant, packet: &Packet) {
         self.bytes += u64::from(packet.size);
-        self.ring.push_back(Waiting { packet, arrived: now });
+        self.ring.push_back(Waiting { packet: *packet, arrived: now });
     }
 
     /// Takes the head, whatever CoDel would say.

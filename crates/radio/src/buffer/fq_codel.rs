@@ -46,7 +46,7 @@ impl FqCoDel {
     }
 
     // RFC 8290 4.1
-    pub(super) fn push(&mut self, now: Instant, packet: Packet) {
+    pub(super) fn push(&mut self, now: Instant, packet: &Packet) {
         let index = match self.isolation {
             Isolation::Perfect => {
                 let next = self.queues.len() as u32;

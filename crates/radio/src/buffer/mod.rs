@@ -67,23 +67,23 @@ impl Buffer {
 
     /// A packet, already counted as inside, enters or is dropped.
     #[inline]
-    pub(crate) fn push(&mut self, now: Instant, packet: Packet, sdus: &mut Sdus) {
+    pub(crate) fn push(&mut self, now: Instant, packet: &Packet, sdus: &mut Sdus) {
         if self.load.packets == 0 {
             self.next_discard = self.discard.map(|discard| now + discard);
         }
         match &mut self.queues {
             Queues::One(queue) => {
                 let mut after = self.load;
-                after.add(&packet);
+                after.add(packet);
                 if exceeds(after, self.packet_limit, self.byte_limit) {
-                    sdus.drop(now, packet, DropReason::QueueFull);
+                    sdus.drop(now, *packet, DropReason::QueueFull);
                     return;
                 }
                 self.load = after;
                 queue.push(now, packet);
             }
             Queues::Many(queues) => {
-                self.load.add(&packet);
+                self.load.add(packet);
                 queues.push(now, packet);
                 while exceeds(self.load, self.packet_limit, self.byte_limit) {
                     queues.shorten(now, &mut self.load, sdus);

@@ -35,6 +35,7 @@ pub struct Sojourn {
 }
 
 impl Sojourn {
+    #[inline]
     fn record(&mut self, packet: &Packet, time: Duration) {
         self.delivered.add(packet);
         self.sum += time;
@@ -135,22 +136,28 @@ impl Sdus {
         }
     }
 
-    /// Takes the packet out, to be handed up at `at`.
+    /// Hands the packet up at `at`, unless its story has ended.
     #[inline]
-    pub(crate) fn deliver(&mut self, at: Instant, count: u64) -> Option<Packet> {
-        let sdu = self.get_mut(count)?;
+    pub(crate) fn deliver(
+        &mut self,
+        at: Instant,
+        count: u64,
+        deliver: &mut impl FnMut(Instant, Packet),
+    ) {
+        let Some(index) = count.checked_sub(self.base) else { return };
+        // The ring is in memory.
+        let Some(sdu) = self.ring.get_mut(index as usize) else { return };
         if matches!(sdu.fate, Fate::Delivered | Fate::Lost) {
-            return None;
+            return;
         }
         sdu.fate = Fate::Delivered;
-        let Sdu { packet, arrived, .. } = *sdu;
-        self.sojourn.record(&packet, at.saturating_since(arrived));
-        if let (Some(account), Some(id)) = (&mut self.account, packet.journey) {
+        self.sojourn.record(&sdu.packet, at.saturating_since(sdu.arrived));
+        if let (Some(account), Some(id)) = (&mut self.account, sdu.packet.journey) {
             account.deliver(at, id);
         }
-        self.inside.remove(&packet);
+        self.inside.remove(&sdu.packet);
+        deliver(at, sdu.packet);
         self.forget();
-        Some(packet)
     }
 
     /// It will not be delivered. Says nothing twice.

@@ -89,7 +89,7 @@ use ue::Ue;
 ///     journey: None,
 ///     payload: Payload::Opaque(1),
 /// };
-/// cell.enqueue(Instant::ZERO, Direction::Downlink, UeIndex(0), packet);
+/// cell.enqueue(Instant::ZERO, Direction::Downlink, UeIndex(0), &packet);
 /// let departure = loop {
 ///     let at = cell.next_event().expect("it is on its way");
 ///     if let Some(departure) = cell.poll(at) {
@@ -177,9 +177,9 @@ impl Cell {
 
     /// A packet comes to the base station, or to the UE's radio. Everything until `now` is done
     /// first, so that it can use slots that begin later only.
-    pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: Packet) {
+    pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: &Packet) {
         self.advance(now);
-        self.inside.add(&packet);
+        self.inside.add(packet);
         self.out.log(now, ue.0, || event::RadioEventKind::Enters {
             direction,
             flow: packet.flow,
@@ -191,8 +191,8 @@ impl Cell {
             self.ues[ue.0 as usize].bearer.direction(direction).arrive(now, id, at_once);
         }
         let link = self.ues[ue.0 as usize].link(direction);
-        link.incoming_load.add(&packet);
-        link.incoming.push_back((now + link.processing, packet));
+        link.incoming_load.add(packet);
+        link.incoming.push_back((now + link.processing, *packet));
         if link.incoming.len() == 1 && self.ues[ue.0 as usize].presence.is_here {
             self.arm(ue.0, now);
             self.find_due();

@@ -220,11 +220,10 @@ impl Ue {
     pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
         let Self { bearer, down, up, .. } = self;
         for (link, one_way) in [(down, &mut bearer.down), (up, &mut bearer.up)] {
-            while link.incoming.front().is_some_and(|(at, _)| is_due(*at))
-                && let Some((at, packet)) = link.incoming.pop_front()
-            {
-                link.incoming_load.remove(&packet);
-                one_way.enqueue(at, packet);
+            while let Some((at, packet)) = link.incoming.front().filter(|(at, _)| is_due(*at)) {
+                link.incoming_load.remove(packet);
+                one_way.enqueue(*at, packet);
+                link.incoming.pop_front();
             }
         }
     }

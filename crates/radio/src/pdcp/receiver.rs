@@ -67,13 +67,13 @@ impl PdcpReceiver {
         self.next = self.next.max(count + 1);
         match self.order {
             PdcpOrder::Ignored => {
-                hand_up(now, count, sdus, deliver);
+                sdus.deliver(now, count, deliver);
                 return;
             }
             PdcpOrder::FromBelow if cause == Cause::Reception => {
                 // TS 36.323 5.1.2.1.2: everything stored below it goes first.
                 self.deliver_below(now, count, sdus, deliver);
-                hand_up(now, count, sdus, deliver);
+                sdus.deliver(now, count, deliver);
                 self.deliv = count + 1;
                 self.deliver_consecutive(now, sdus, deliver);
                 return;
@@ -81,7 +81,7 @@ impl PdcpReceiver {
             PdcpOrder::FromBelow | PdcpOrder::Restored(_) => {}
         }
         if count == self.deliv {
-            hand_up(now, count, sdus, deliver);
+            sdus.deliver(now, count, deliver);
             self.deliv += 1;
             self.deliver_consecutive(now, sdus, deliver);
         } else {
@@ -122,6 +122,7 @@ impl PdcpReceiver {
         self.deliver_below(now, self.next, sdus, deliver);
     }
 
+    #[inline]
     fn start_timer(&mut self, now: Instant) {
         if let PdcpOrder::Restored(Some(t_reordering)) = self.order
             && self.timer.is_none()
@@ -140,12 +141,13 @@ impl PdcpReceiver {
     ) {
         for count in self.deliv.max(sdus.base())..count {
             if sdus.fate(count) == Fate::Held {
-                hand_up(at, count, sdus, deliver);
+                sdus.deliver(at, count, deliver);
             }
         }
         self.deliv = self.deliv.max(count);
     }
 
+    #[inline]
     fn deliver_consecutive(
         &mut self,
         at: Instant,
@@ -153,15 +155,8 @@ impl PdcpReceiver {
         deliver: &mut impl FnMut(Instant, Packet),
     ) {
         while sdus.fate(self.deliv) == Fate::Held {
-            hand_up(at, self.deliv, sdus, deliver);
+            sdus.deliver(at, self.deliv, deliver);
             self.deliv += 1;
         }
-    }
-}
-
-#[inline]
-fn hand_up(at: Instant, count: u64, sdus: &mut Sdus, deliver: &mut impl FnMut(Instant, Packet)) {
-    if let Some(packet) = sdus.deliver(at, count) {
-        deliver(at, packet);
     }
 }

@@ -146,7 +146,7 @@ impl Ran {
 
     /// A packet comes to the base station, or to the UE's radio.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: Packet) {
+    pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: &Packet) {
         self.advance(now);
         let mobile = &mut self.mobiles[ue.0 as usize];
         match &mut mobile.location {
@@ -157,9 +157,9 @@ impl Ran {
                 self.cells[*cell].enqueue(now, direction, ue, packet);
             }
             Location::Between(between) if direction == Direction::Uplink => {
-                between.context.add(now, direction, packet);
+                between.context.add(now, direction, *packet);
             }
-            _ => self.forward(now, ue, packet),
+            _ => self.forward(now, ue, *packet),
         }
     }
 
@@ -401,7 +401,7 @@ impl Ran {
             mobile.forwarded.pop_front();
             match &mut mobile.location {
                 Location::In(cell) => {
-                    self.cells[*cell].enqueue(at, Direction::Downlink, ue, packet)
+                    self.cells[*cell].enqueue(at, Direction::Downlink, ue, &packet)
                 }
                 Location::Between(between) => between.context.add(at, Direction::Downlink, packet),
             }

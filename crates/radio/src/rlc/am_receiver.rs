@@ -72,17 +72,26 @@ impl AmReceiver {
         self.end_prohibition(now);
         // TS 38.322 5.2.3.2.2: outside of the window, or received before.
         let next = self.reassembly.base();
-        if pdu.sn < next
+        if let Some(unit) = self.reassembly.take_in_order(pdu) {
+            if self.highest_status == next {
+                self.highest_status += 1;
+            }
+            match &mut self.order {
+                Order::Above => outcome.complete.push(unit.sdu),
+                Order::Here(assembler) => assembler.feed(unit, sdus, outcome),
+            }
+        } else if pdu.sn < next
             || pdu.sn >= next + self.window
             || self.place(pdu, outcome) == Placed::Duplicate
         {
             self.triggered |= pdu.poll;
             return;
+        } else {
+            // TS 38.322 5.2.3.2.3
+            self.highest_status = self.reassembly.first_incomplete(self.highest_status);
+            self.advance(sdus, outcome);
         }
-        // TS 38.322 5.2.3.2.3
         self.next_highest = self.next_highest.max(pdu.sn + 1);
-        self.highest_status = self.reassembly.first_incomplete(self.highest_status);
-        self.advance(sdus, outcome);
         if pdu.poll {
             self.delayed_polls.push(pdu.sn);
         }
@@ -211,7 +220,11 @@ impl AmReceiver {
     }
 
     /// TS 38.322 5.3.4, TS 36.322 5.2.3: a poll is answered once reordering below it is done.
+    #[inline]
     fn answer_polls(&mut self) {
+        if self.delayed_polls.is_empty() {
+            return;
+        }
         let (settled, window_end) = (self.highest_status, self.reassembly.base() + self.window);
         let waiting = self.delayed_polls.len();
         self.delayed_polls.retain(|&sn| sn >= settled && sn < window_end);

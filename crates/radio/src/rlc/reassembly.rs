@@ -91,6 +91,18 @@ impl Reassembly {
         Placed::Complete
     }
 
+    /// Places the unit at the base and forgets it again, if it comes whole and nothing else is held: as
+    /// most do.
+    #[inline]
+    pub(crate) fn take_in_order(&mut self, pdu: &Pdu) -> Option<Unit> {
+        if pdu.sn != self.base || !pdu.is_whole() || !self.units.is_empty() {
+            return None;
+        }
+        self.base += 1;
+        let Pdu { sdu, sdu_offset, sdu_size, end, .. } = *pdu;
+        Some(Unit { sdu, sdu_offset, sdu_size, len: Some(end) })
+    }
+
     fn state(&self, sn: u64) -> State {
         let index = sn.checked_sub(self.base).expect("units below the base are forgotten");
         self.units.get(index as usize).map_or(State::Missing, |slot| slot.state)

@@ -95,13 +95,16 @@ impl Scheduler {
     /// One more UE; `cap` bounds its rate of new data (AMBR, TS 23.501 5.7.2.6).
     pub fn add_ue(&mut self, cap: Option<RateCap>) -> UeId {
         let id = UeId(self.ues.len() as u32);
-        self.ues.push(Ue { bucket: cap.map(|cap| cap.bucket(Instant::ZERO)), ..Ue::default() });
+        self.ues.push(Ue {
+            bucket: cap.map(|cap| Box::new(cap.bucket(Instant::ZERO))),
+            ..Ue::default()
+        });
         id
     }
 
     /// Another cap for a UE, its bucket full; `None`: none.
     pub fn set_cap(&mut self, ue: UeId, cap: Option<RateCap>, now: Instant) {
-        self.ues[ue.0 as usize].bucket = cap.map(|cap| cap.bucket(now));
+        self.ues[ue.0 as usize].bucket = cap.map(|cap| Box::new(cap.bucket(now)));
     }
 
     /// The UE has a cap.

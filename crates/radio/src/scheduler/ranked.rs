@@ -5,15 +5,24 @@ use std::collections::BinaryHeap;
 
 use airpath_base::{Duration, Instant};
 
-use super::slot::{BlockSizes, Slot, Ue};
+use super::slot::{BlockSizes, Ready, Slot, Ue};
 
 /// Serves UEs one after another, each with all it needs, the best first: a UE's PRBs are equally
 /// good, so that who is best for one of a slot is best for all.
 #[derive(Debug)]
 pub(super) struct Ranked {
     average: Option<Average>,
+    /// Rate, over the average if there is one, of each UE in the slot's list; [`TAKEN`]: it has its turn.
+    metrics: Vec<f64>,
     heap: BinaryHeap<Rank>,
 }
+
+/// The best are looked for one by one as long as they are few, as in most slots; a heap costs more
+/// than a look at all, and is worth it for many.
+const SEARCHES: u32 = 4;
+
+/// Less than any metric.
+const TAKEN: f64 = -1.0;
 
 /// How an average forgets.
 #[derive(Debug)]
@@ -35,28 +44,38 @@ struct Rank {
 
 impl Ranked {
     pub(super) fn max_rate() -> Self {
-        Self { average: None, heap: BinaryHeap::new() }
+        Self { average: None, metrics: Vec::new(), heap: BinaryHeap::new() }
     }
 
     pub(super) fn proportional_fair(time_constant: Duration) -> Self {
         let time_constant_s = time_constant.as_secs_f64();
         let average = Average { time_constant_s, elapsed: Duration::ZERO, factor: 1.0 };
-        Self { average: Some(average), heap: BinaryHeap::new() }
+        Self { average: Some(average), metrics: Vec::new(), heap: BinaryHeap::new() }
     }
 
     pub(super) fn allocate(&mut self, slot: &mut Slot, ues: &mut [Ue], sizes: &impl BlockSizes) {
         let ready = core::mem::take(&mut slot.ready);
-        self.heap.clear();
         let average = &mut self.average;
-        // Linear: the heap is built at once.
-        self.heap.extend(ready.iter().enumerate().map(|(index, ready)| {
-            let ue = &mut ues[ready.ue.0 as usize];
+        self.metrics.clear();
+        self.metrics.extend(ready.iter().map(|ready| {
             let rate = f64::from(ready.bits_per_prb);
-            let metric = average.as_mut().map_or(rate, |average| rate / average.of(ue, slot.now));
-            Rank { metric, turn: ue.turn, index }
+            average
+                .as_mut()
+                .map_or(rate, |average| rate / average.of(&mut ues[ready.ue.0 as usize], slot.now))
         }));
+        let mut searches = 0;
         while slot.prbs_left > 0 && slot.ues_left > 0 {
-            let Some(Rank { index, .. }) = self.heap.pop() else { break };
+            let best = if searches < SEARCHES {
+                self.search(&ready, ues)
+            } else {
+                if searches == SEARCHES {
+                    self.build_heap(&ready, ues);
+                }
+                self.heap.pop().map(|rank| rank.index)
+            };
+            searches += 1;
+            let Some(index) = best else { break };
+            self.metrics[index] = TAKEN;
             let ready = &ready[index];
             let need = sizes.prbs_for(ready.ue, ready.eligible).max(1);
             let prbs = need.min(slot.prbs_left);
@@ -67,11 +86,39 @@ impl Ranked {
         }
         slot.ready = ready;
     }
+
+    /// The best of those that are left, as the heap would have it.
+    fn search(&self, ready: &[Ready], ues: &[Ue]) -> Option<usize> {
+        let turn = |index: usize| ues[ready[index].ue.0 as usize].turn;
+        let (mut best, mut most) = (None, 0.0);
+        for (index, &metric) in self.metrics.iter().enumerate() {
+            if metric < most {
+                continue;
+            }
+            // Of equals the one that has waited longer, then the last.
+            let loses = |other: usize| metric == most && turn(index) > turn(other);
+            if !best.is_some_and(loses) {
+                (best, most) = (Some(index), metric);
+            }
+        }
+        best
+    }
+
+    fn build_heap(&mut self, ready: &[Ready], ues: &[Ue]) {
+        self.heap.clear();
+        // Linear: the heap is built at once.
+        let left = self.metrics.iter().enumerate().filter(|&(_, &metric)| metric != TAKEN);
+        self.heap.extend(left.map(|(index, &metric)| {
+            let turn = ues[ready[index].ue.0 as usize].turn;
+            Rank { metric, turn, index }
+        }));
+    }
 }
 
 impl Average {
     /// Bytes served to a UE, those `time_constant` ago weighed by 1/e; 1 or more, so that all who
     /// had nothing for long are compared by rate.
+    #[inline]
     fn of(&mut self, ue: &mut Ue, now: Instant) -> f64 {
         let elapsed = now.saturating_since(ue.served_at);
         if elapsed != self.elapsed {

@@ -61,7 +61,8 @@ pub enum AllocationKind {
 /// What is remembered of a UE between slots.
 #[derive(Debug, Default)]
 pub(super) struct Ue {
-    pub(super) bucket: Option<TokenBucket>,
+    /// Few have one, and each slot looks at all UEs.
+    pub(super) bucket: Option<Box<TokenBucket>>,
     /// Bytes served, forgotten exponentially; valid at `served_at`.
     pub(super) served: f64,
     pub(super) served_at: Instant,
@@ -99,6 +100,7 @@ pub(super) struct Ready {
 }
 
 impl Slot {
+    #[inline]
     pub(super) fn admit(&mut self, candidate: &Candidate, ue: &mut Ue) {
         let Candidate { ue: id, backlog, bits_per_prb, retransmission } = *candidate;
         if let Some(Retransmission { prbs, since }) = retransmission {

@@ -88,7 +88,7 @@ pub(crate) fn run(cell: &mut Cell, end: Instant) -> Vec<CellDeparture> {
 
 /// Sends one packet at `at` and waits for it; how long it took.
 pub(crate) fn one_way(cell: &mut Cell, at: Instant, direction: Direction, size: u32) -> Duration {
-    cell.enqueue(at, direction, UeIndex(0), packet(0, size));
+    cell.enqueue(at, direction, UeIndex(0), &packet(0, size));
     let end = at + Duration::from_secs(10);
     while let Some(next) = cell.next_event().filter(|&next| next <= end) {
         if let Some(departure) = cell.poll(next) {

@@ -13,7 +13,7 @@ fn stream(cell: &CellConfig, ue: &UeConfig, down: bool) -> (f64, usize, Vec<Drop
     let direction = if down { DOWN } else { UP };
     let entered = |n: u64| at(50_000 + n * 5_070);
     for n in 0..4_000 {
-        cell.enqueue(entered(n), direction, UeIndex(0), packet(n, 100));
+        cell.enqueue(entered(n), direction, UeIndex(0), &packet(n, 100));
     }
     let departures = run(&mut cell, at(60_000_000));
     let delays = departures.iter().map(|departure| {
@@ -85,7 +85,7 @@ fn the_meters_count_what_failed() {
     bler(&mut ue, 0.25, 0.0);
     let mut cell = Cell::new(&cell, core::slice::from_ref(&ue), 3);
     for n in 0..2_000 {
-        cell.enqueue(at(n * 10_000), DOWN, UeIndex(0), packet(n, 500));
+        cell.enqueue(at(n * 10_000), DOWN, UeIndex(0), &packet(n, 500));
     }
     let delivered = run(&mut cell, at(30_000_000)).len() as u64;
     cell.observe(at(30_000_000), &mut |meter| {

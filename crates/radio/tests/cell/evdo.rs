@@ -60,7 +60,7 @@ fn packets_end_early_in_a_channel_that_is_better_than_they_need() {
         ue.downlink.channel = ChannelConfig::Constant(Quality::Sinr(sinr_db));
         let mut cell = Cell::new(&cell, &[ue], 1);
         for number in 0..100 {
-            cell.enqueue(at(0), DOWN, UeIndex(0), packet(number, 100));
+            cell.enqueue(at(0), DOWN, UeIndex(0), &packet(number, 100));
         }
         run(&mut cell, at(20_000_000));
         let mut slots = 0.0;

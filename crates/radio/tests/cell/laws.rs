@@ -416,7 +416,7 @@ fn drive(config: &RanConfig, traffic: &[Arrival], asking: Asking, observed: bool
         let ue = UeIndex(ue % config.ues.len() as u32);
         let mut packet = packet(number, size);
         packet.flow = FlowId(number as u32 % 3);
-        cell.enqueue(now, direction, ue, packet);
+        cell.enqueue(now, direction, ue, &packet);
         entered += u64::from(size);
     }
     let end = now + Duration::from_secs(if settles(config) { 120 } else { 5 });

@@ -65,7 +65,7 @@ fn send_200(config: &RanConfig, direction: airpath_base::Direction) -> Outcome {
     for number in 0..200 {
         let now = Instant::ZERO + ms(number);
         run(&mut network, now, &mut delivered);
-        network.enqueue(now, direction, UE, packet(number, 1_000));
+        network.enqueue(now, direction, UE, &packet(number, 1_000));
     }
     run(&mut network, Instant::ZERO + ms(5_000), &mut delivered);
     assert_eq!(network.load().packets, 0);
@@ -326,7 +326,7 @@ fn an_idle_ue_reselects_without_interruption() {
     let event = network.poll_mobility().expect("it moves");
     assert_eq!((event.kind, event.to), (MobilityEventKind::Reselection, CellIndex(1)));
     assert!(network.poll_mobility().is_none());
-    network.enqueue(Instant::ZERO + ms(200), DOWN, UE, packet(0, 100));
+    network.enqueue(Instant::ZERO + ms(200), DOWN, UE, &packet(0, 100));
     let mut left = None;
     while left.is_none() {
         left = network.poll(network.next_event().expect("it is paged"));
@@ -344,8 +344,8 @@ fn one_cell_is_a_cell_alone() {
     for number in 0..300 {
         let now = Instant::ZERO + us(number * 170);
         let direction = if number % 3 == 0 { UP } else { DOWN };
-        alone.enqueue(now, direction, UE, packet(number, 1_500));
-        network.enqueue(now, direction, UE, packet(number, 1_500));
+        alone.enqueue(now, direction, UE, &packet(number, 1_500));
+        network.enqueue(now, direction, UE, &packet(number, 1_500));
     }
     let end = Instant::ZERO + ms(1_000);
     let expected: Vec<_> = std::iter::from_fn(|| alone.poll(end)).collect();

@@ -25,7 +25,7 @@ fn saturate(cell: &CellConfig, ue: &UeConfig, count: u32, direction: Direction) 
     let fill = |cell: &mut Cell, now, inside: &mut u32, ue| {
         // At most 1.2 MB: several slots.
         while *inside < 800 {
-            cell.enqueue(now, direction, UeIndex(ue), packet(0, 1500));
+            cell.enqueue(now, direction, UeIndex(ue), &packet(0, 1500));
             *inside += 1;
         }
     };

@@ -25,7 +25,7 @@ pub(crate) fn saturate(
     let mut bytes = vec![0u64; count as usize];
     for ue in 0..count {
         for number in 0..60 {
-            cell.enqueue(at(0), direction, UeIndex(ue), packet(number, 1_500));
+            cell.enqueue(at(0), direction, UeIndex(ue), &packet(number, 1_500));
         }
     }
     while let Some(next) = cell.next_event().filter(|&next| next <= end) {
@@ -33,7 +33,7 @@ pub(crate) fn saturate(
             if departure.at > begin {
                 bytes[departure.ue.0 as usize] += u64::from(departure.packet.size);
             }
-            cell.enqueue(next, direction, departure.ue, packet(0, 1_500));
+            cell.enqueue(next, direction, departure.ue, &packet(0, 1_500));
         }
     }
     bytes.into_iter().map(|bytes| 8.0 * bytes as f64 / (end - begin).as_secs_f64()).collect()

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use airpath_base::{Direction, Duration, Instant, Packet, Payload, Site, Stream};
 use airpath_metrics::{TransferMeter, write_histogram};
 use airpath_network::Hop;
-use airpath_record::{AckRow, Breakdown, FlowSummary, Quantiles, SampleRow};
+use airpath_record::{AckRow, BareAckRow, Breakdown, FlowSummary, Quantiles, SampleRow};
 use airpath_scenario::TcpConfig;
 use airpath_tcp::{Activity, Endpoint};
 
@@ -299,22 +299,28 @@ impl TcpFlow {
             return;
         };
         let window = ends.sender.window();
-        let hystart = self.recorder.hystart(&ends.sender).unwrap_or_default();
-        context.tables.ack(AckRow {
+        let row = BareAckRow {
             time_ns: context.now.as_nanos() as i64,
             flow: self.identity.name,
             acked_bytes: ends.sender.acknowledged(),
             cwnd_segments: window.segments(),
             ssthresh_segments: ssthresh(&window),
-            srtt_ms: ends.sender.srtt().map(Duration::as_millis_f64),
-            rtt_ms: rtt.map(Duration::as_millis_f64),
+            srtt: ends.sender.srtt(),
+            rtt,
             inflight_segments: ends.sender.in_flight(),
+        };
+        let Some(hystart) = self.recorder.hystart(&ends.sender) else {
+            context.tables.bare_ack(row);
+            return;
+        };
+        context.tables.ack(AckRow {
             round_min_rtt_ms: hystart.round_min_rtt.map(Duration::as_millis_f64),
             round_rtt_threshold_ms: hystart.threshold.map(Duration::as_millis_f64),
             round_samples: hystart.samples,
             ack_train_ms: hystart.ack_train.map(Duration::as_millis_f64),
             ack_train_limit_ms: hystart.ack_train_limit.map(Duration::as_millis_f64),
             css: hystart.css,
+            ..AckRow::from(row)
         });
     }
 

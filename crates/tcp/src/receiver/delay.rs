@@ -103,6 +103,12 @@ impl Delay {
     pub(super) fn note_arrival(&mut self, now: Instant, window: Room, rtt: &RttEstimator) {
         if let Some(adaptive) = &mut self.adaptive {
             let gap = adaptive.last_arrival.replace(now).map(|last| now - last);
+            let short = |gap: Duration| gap <= self.config.timeout / 2 && gap <= rtt.least_rto();
+            if gap.is_some_and(short) {
+                // Nearly always: no time-out matters.
+                adaptive.shorten(self.config.timeout);
+                return;
+            }
             let rto = rtt.rto();
             if let Some(gap) = gap {
                 adaptive.follow(gap, self.config.timeout, rto);
@@ -293,10 +299,15 @@ impl Delay {
 }
 
 impl Adaptive {
+    /// The next segment came soon.
+    fn shorten(&mut self, min: Duration) {
+        self.timeout = self.timeout / 2 + min / 2;
+    }
+
     /// The next segment came after `gap`: the time to wait follows, down to `min`.
     fn follow(&mut self, gap: Duration, min: Duration, rto: Duration) {
         if gap <= min / 2 {
-            self.timeout = self.timeout / 2 + min / 2;
+            self.shorten(min);
         } else if gap < self.timeout {
             self.timeout = (self.timeout / 2 + gap).min(rto);
         }

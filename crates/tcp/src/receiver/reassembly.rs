@@ -12,14 +12,32 @@ pub(super) struct Reassembly {
     out_of_order: Ranges,
     /// Bytes in them.
     above: u64,
-    /// One offset in each of the ranges that grew last, newest first (RFC 2018 4).
-    recent: [u64; MAX_SACK_BLOCKS],
+    /// The ranges that grew last, newest first (RFC 2018 4).
+    recent: [Recent; MAX_SACK_BLOCKS],
     /// Since the last blocks were taken a third range pushed one out of the first two.
     crowded: bool,
     /// Duplicates are reported (RFC 2883).
     pub(super) dsack: bool,
     /// What came twice and was not reported yet.
     duplicate: Option<(u64, u64)>,
+}
+
+/// A range that grew, as it is now: nothing but what is inserted into it changes it, and then it is
+/// noted again; below a closed gap it is gone.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    /// Where it grew.
+    at: u64,
+    low: u64,
+    high: u64,
+}
+
+impl Recent {
+    const NONE: Self = Self { at: u64::MAX, low: 0, high: 0 };
+
+    fn is_outside(&self, low: u64, high: u64) -> bool {
+        self.at < low || self.at >= high
+    }
 }
 
 /// What a segment was to the stream.
@@ -41,7 +59,7 @@ impl Reassembly {
             nxt: 0,
             out_of_order: Ranges::default(),
             above: 0,
-            recent: [u64::MAX; MAX_SACK_BLOCKS],
+            recent: [Recent::NONE; MAX_SACK_BLOCKS],
             crowded: false,
             dsack: false,
             duplicate: None,
@@ -77,7 +95,7 @@ impl Reassembly {
         // Where the first part that was there already begins and ends.
         let (mut cursor, mut twice) = (start, None);
         let Self { out_of_order, above, .. } = self;
-        out_of_order.insert(start, end, |new, new_end| {
+        let (low, high) = out_of_order.insert(start, end, |new, new_end| {
             *above += new_end - new;
             if new > cursor {
                 twice.get_or_insert((cursor, new));
@@ -87,7 +105,7 @@ impl Reassembly {
         if cursor < end {
             twice.get_or_insert((cursor, end));
         }
-        self.note_recent(start);
+        self.note_recent(Recent { at: start, low, high });
         // RFC 2883 4.2.3: of several parts the first.
         if let Some((first, first_end)) = twice {
             self.note_duplicate(first, first_end);
@@ -123,18 +141,16 @@ impl Reassembly {
         }
     }
 
-    fn note_recent(&mut self, start: u64) {
-        let Some((low, high)) = self.out_of_order.containing(start) else {
-            return;
-        };
-        let listed = |&&other: &&u64| self.out_of_order.containing(other).is_some();
+    fn note_recent(&mut self, grown: Recent) {
+        let Recent { low, high, .. } = grown;
+        let listed = |recent: &&Recent| recent.high > self.nxt;
         let mut first_two = self.recent.iter().filter(listed).take(2);
         let are_two = first_two.clone().count() == 2;
-        self.crowded |= are_two && first_two.all(|&other| other < low || other >= high);
+        self.crowded |= are_two && first_two.all(|recent| recent.is_outside(low, high));
         // It may have joined others that are listed.
-        let others = self.recent.iter().filter(|&&other| other < low || other >= high);
-        let mut recent = [u64::MAX; MAX_SACK_BLOCKS];
-        recent[0] = start;
+        let others = self.recent.iter().filter(|recent| recent.is_outside(low, high));
+        let mut recent = [Recent::NONE; MAX_SACK_BLOCKS];
+        recent[0] = grown;
         recent[1..].iter_mut().zip(others).for_each(|(slot, &other)| *slot = other);
         self.recent = recent;
     }
@@ -167,10 +183,8 @@ impl Reassembly {
         if let Some((start, end)) = self.duplicate.take() {
             blocks.push(self.nxt, start, end);
         }
-        for &recent in &self.recent {
-            if let Some((start, end)) = self.out_of_order.containing(recent) {
-                blocks.push(self.nxt, start, end);
-            }
+        for recent in self.recent.iter().filter(|recent| recent.high > self.nxt) {
+            blocks.push(self.nxt, recent.low, recent.high);
         }
         blocks
     }

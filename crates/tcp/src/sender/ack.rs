@@ -39,8 +39,9 @@ impl Sender {
         let mut dsack = None;
         if self.sack && !segment.sack.is_empty() {
             dsack = dsack_of(segment);
-            for (start, end) in segment.sack.iter(ack).skip(usize::from(dsack.is_some())) {
-                self.scoreboard.sack(start, end, &arrival, &mut acked);
+            let blocks = (0..).zip(segment.sack.iter(ack)).skip(usize::from(dsack.is_some()));
+            for (place, (start, end)) in blocks {
+                self.scoreboard.sack((place, start, end), &arrival, &mut acked);
             }
         }
         let sacked_last = acked.sacked_sent.map(|(_, last)| last);

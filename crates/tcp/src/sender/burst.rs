@@ -19,8 +19,9 @@ pub(super) struct Bursts {
     pub(super) offload: Option<OffloadConfig>,
     /// Pacing applies: the profile's, or the congestion control's own.
     paced: bool,
-    /// Payload bytes per second; `None` before the first RTT.
-    rate: Option<f64>,
+    rate: Rate,
+    /// [`OffloadConfig::time`] in seconds.
+    offload_s: f64,
     /// When the next burst may leave, and how much later than allowed this one did.
     next_at: Instant,
     credit: Duration,
@@ -36,13 +37,29 @@ pub(super) struct Bursts {
     deferred: bool,
 }
 
+/// Payload bytes per second.
+#[derive(Clone, Copy, Debug)]
+enum Rate {
+    /// Before the first RTT.
+    Unknown,
+    Known(f64),
+    /// So many payload bytes in a round trip, times a ratio: most acknowledgements let nothing out that
+    /// would ask for it.
+    Of {
+        bytes: f64,
+        srtt: Duration,
+        ratio: f64,
+    },
+}
+
 impl Bursts {
     pub(super) fn new(config: &EndpointConfig) -> Self {
         Self {
             pacing: config.pacing,
             offload: config.offload,
             paced: config.pacing.is_some(),
-            rate: None,
+            rate: Rate::Unknown,
+            offload_s: config.offload.map_or(0.0, |offload| offload.time.as_secs_f64()),
             next_at: Instant::ZERO,
             credit: Duration::ZERO,
             due: None,
@@ -110,6 +127,20 @@ impl Bursts {
         self.deferred = false;
     }
 
+    /// Payload bytes per second, once it is known.
+    #[inline]
+    fn rate(&mut self) -> Option<f64> {
+        match self.rate {
+            Rate::Unknown => None,
+            Rate::Known(rate) => Some(rate),
+            Rate::Of { bytes, srtt, ratio } => {
+                let rate = bytes / srtt.as_secs_f64() * ratio;
+                self.rate = Rate::Known(rate);
+                Some(rate)
+            }
+        }
+    }
+
     /// A segment leaves.
     #[inline]
     pub(super) fn sent(&mut self, now: Instant, bytes: u32) {
@@ -127,7 +158,10 @@ impl Bursts {
         }
         // Of the burst with which the unpaced ones are complete, all of it counts.
         let unpaced = self.segments + u64::from(self.left) < UNPACED;
-        let Some(rate) = self.rate.filter(|_| !unpaced) else { return };
+        if unpaced {
+            return;
+        }
+        let Some(rate) = self.rate() else { return };
         let time = Duration::from_secs_f64(f64::from(bytes) / rate);
         // A burst that came late makes the next one wait for as little as half of its time.
         let caught_up = self.credit.min(time / 2);
@@ -144,7 +178,7 @@ impl Sender {
             && let Some(rate) = self.congestion.pacing_rate()
         {
             self.bursts.paced = true;
-            self.bursts.rate = (rate > 0.0).then_some(rate);
+            self.bursts.rate = if rate > 0.0 { Rate::Known(rate) } else { Rate::Unknown };
             return;
         }
         if self.bursts.pacing.is_none() && self.bursts.offload.is_none() {
@@ -156,8 +190,8 @@ impl Sender {
         let early = self.window.cwnd < self.window.ssthresh / 2.0;
         let ratio = if early { slow_start_ratio } else { congestion_avoidance_ratio };
         let window = self.window.cwnd.max(f64::from(self.scoreboard.flight()));
-        let rate = window * f64::from(self.mss) / srtt.as_secs_f64() * ratio;
-        self.bursts.rate = Some(rate);
+        let bytes = window * f64::from(self.mss);
+        self.bursts.rate = Rate::Of { bytes, srtt, ratio };
     }
 
     /// Decides on a burst of up to `room` segments; `whole`: it takes all that there is to send.
@@ -184,11 +218,11 @@ impl Sender {
     }
 
     /// Segments of a full burst at this rate.
-    fn burst_goal(&self, offload: &OffloadConfig) -> u32 {
+    fn burst_goal(&mut self, offload: &OffloadConfig) -> u32 {
         let most = (offload.max_bytes / self.mss).max(1);
         let own = self.congestion.burst();
         let goal = own.unwrap_or_else(|| {
-            let bytes = self.bursts.rate.unwrap_or_default() * offload.time.as_secs_f64();
+            let bytes = self.bursts.rate().unwrap_or_default() * self.bursts.offload_s;
             (bytes / f64::from(self.mss)) as u32
         });
         goal.max(if own.is_some() { 1 } else { offload.min_segments }).min(most)
@@ -200,9 +234,11 @@ impl Sender {
         {
             return false;
         }
-        let peer = self.peer_window / u64::from(self.mss);
-        let window = u64::from(self.window.segments()).min(peer);
-        if u64::from(room) >= window / u64::from(offload.window_divisor) {
+        // room >= window / divisor, of cwnd and the peer's window in segments, without a division.
+        let enough = (u64::from(room) + 1) * u64::from(offload.window_divisor);
+        if u64::from(self.window.segments()) < enough
+            || self.peer_window < enough * u64::from(self.mss)
+        {
             return false;
         }
         // The acknowledgement must be near: the first segment is at least half an RTT old.

@@ -492,12 +492,13 @@ impl Sender {
             return Err(SendLimit::Pacing);
         }
         if self.bursts.offload.is_some() && !self.bursts.in_burst() {
-            let (by_cwnd, by_peer) = (u64::from(cwnd - pipe), window / u64::from(self.mss));
-            let room = by_cwnd.min(by_peer) as u32;
+            let (by_cwnd, mss) = (u64::from(cwnd - pipe), u64::from(self.mss));
+            let peer_limits = window < by_cwnd * mss;
+            let room = if peer_limits { window / mss } else { by_cwnd } as u32;
             let whole = in_buffer <= u64::from(room) * u64::from(self.mss);
             if !self.begin_burst(now, room, whole) {
                 // The smaller of the two windows is why it is small.
-                let cwnd_limits = by_cwnd < by_peer;
+                let cwnd_limits = (by_cwnd + 1) * mss <= window;
                 return Err(if cwnd_limits { SendLimit::Cwnd } else { SendLimit::ReceiveWindow });
             }
         }

@@ -120,7 +120,16 @@ impl Sender {
     }
 
     /// RFC 8985 6.2 step 5, and its timer.
+    #[inline]
     fn detect_loss_by_time(&mut self, now: Instant) -> u32 {
+        if self.scoreboard.is_in_order() {
+            self.rack.due = None;
+            return 0;
+        }
+        self.judge_by_time(now)
+    }
+
+    fn judge_by_time(&mut self, now: Instant) -> u32 {
         let window = self.reordering_window();
         let (lost, wait) = self.scoreboard.detect_loss_by_time(now, window);
         self.rack.due = wait.map(|wait| self.after_ticks(now, wait));

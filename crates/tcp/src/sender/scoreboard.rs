@@ -5,7 +5,7 @@ mod waiting;
 
 use std::collections::VecDeque;
 
-use airpath_base::{Duration, Instant};
+use airpath_base::{Duration, Instant, MAX_SACK_BLOCKS};
 
 use super::rate::RateSampler;
 use crate::congestion::{LostSegment, RateSample};
@@ -41,6 +41,8 @@ pub(crate) struct Sent {
 pub(crate) struct Scoreboard {
     segments: VecDeque<Sent>,
     sacked_ranges: Ranges,
+    /// The blocks that were told last: again they say nothing new.
+    told: [(u64, u64); MAX_SACK_BLOCKS],
     sacked: u32,
     lost: u32,
     resent: u32,
@@ -252,12 +254,27 @@ impl Scoreboard {
         acked
     }
 
-    /// A SACK block reports `[start, end)`: adds to `acked` what is newly known to be delivered. Comes
-    /// after [`Self::acknowledge`]. The blocks of one acknowledgement may come in any order (RFC 2018 4
-    /// has the newest first), so only what is below an earlier acknowledgement's was reordered.
-    pub(crate) fn sack(&mut self, start: u64, end: u64, arrival: &Arrival, acked: &mut Acked) {
+    /// The SACK block at `place` in its acknowledgement reports `[start, end)`: adds to `acked` what is
+    /// newly known to be delivered. Comes after [`Self::acknowledge`]. The blocks of one acknowledgement
+    /// may come in any order (RFC 2018 4 has the newest first), so only what is below an earlier
+    /// acknowledgement's was reordered.
+    pub(crate) fn sack(
+        &mut self,
+        (place, start, end): (usize, u64, u64),
+        arrival: &Arrival,
+        acked: &mut Acked,
+    ) {
+        if self.told.contains(&(start, end)) {
+            return;
+        }
+        if self.segments.back().is_some_and(|segment| end <= segment.end) {
+            self.told[place] = (start, end);
+        }
         let start = start.max(self.segments.front().map_or(u64::MAX, |segment| segment.seq));
         let end = end.min(self.segments.back().map_or(0, |segment| segment.end));
+        if start >= end {
+            return;
+        }
         let Self { segments, sacked_ranges, sampler, prior_fack, latest, waiting, .. } = self;
         let (mut sacked, mut lost, mut resent) = (0, 0, 0);
         let mut lowest = None;
@@ -452,7 +469,7 @@ mod tests {
         Arrival { now: Instant::ZERO, min_rtt: Duration::ZERO, loss_point: None };
 
     fn sack(scoreboard: &mut Scoreboard, start: u64, end: u64) {
-        scoreboard.sack(start, end, &ARRIVAL, &mut Acked::default());
+        scoreboard.sack((0, start, end), &ARRIVAL, &mut Acked::default());
     }
 
     fn resent(scoreboard: &mut Scoreboard) -> Vec<u64> {

@@ -97,7 +97,7 @@ impl Script {
         self.sent += 1;
         self.one_way.enqueue(
             self.now,
-            Packet { flow, size, ecn, tunnel: Tunnel::default(), journey: None, payload },
+            &Packet { flow, size, ecn, tunnel: Tunnel::default(), journey: None, payload },
         );
     }
 

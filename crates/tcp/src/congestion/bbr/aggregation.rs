@@ -25,7 +25,7 @@ impl AckAggregation {
     pub(super) fn extra(&mut self, now: Instant, delivered: u32, bw: f64, cwnd: f64) -> f64 {
         let delivered = f64::from(delivered);
         // Seen with Linux 6.18, whose results are whole numbers: parts of a segment are not expected yet.
-        let mut expected = (bw * now.saturating_since(self.since).as_secs_f64()).floor();
+        let mut expected = super::floor(bw * now.saturating_since(self.since).as_secs_f64());
         if self.delivered <= expected || self.delivered + delivered >= RESET {
             self.restart(now);
             expected = 0.0;

@@ -129,3 +129,39 @@ impl ProbeRtt {
         self.until.is_some_and(|until| now > until)
     }
 }
+
+/// [`f64::floor`] without a call of the platform's library, of which each acknowledgement would have several.
+#[inline]
+fn floor(x: f64) -> f64 {
+    let whole = x as i64 as f64;
+    match x.abs() < ALL_WHOLE {
+        true if whole > x => whole - 1.0,
+        true => whole,
+        false => x,
+    }
+}
+
+/// [`f64::ceil`], likewise.
+#[inline]
+fn ceil(x: f64) -> f64 {
+    -floor(-x)
+}
+
+/// From here on all numbers are whole, and NaN is not below it.
+const ALL_WHOLE: f64 = 4_503_599_627_370_496.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn rounding_is_that_of_the_library(bits in any::<u64>(), small in -1e6..1e6, whole in -9i32..9) {
+            for x in [f64::from_bits(bits), small, f64::from(whole), f64::from(whole) + 0.5] {
+                prop_assert!(floor(x) == x.floor() || x.is_nan() && floor(x).is_nan());
+                prop_assert!(ceil(x) == x.ceil() || x.is_nan() && ceil(x).is_nan());
+            }
+        }
+    }
+}

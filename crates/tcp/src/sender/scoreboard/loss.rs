@@ -65,6 +65,14 @@ impl Scoreboard {
         }
     }
 
+    /// Nothing that is outstanding was overtaken: [`detect_loss_by_time`](Self::detect_loss_by_time)
+    /// would find nothing, and nothing to wait for.
+    #[inline]
+    pub(crate) fn is_in_order(&self) -> bool {
+        let judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
+        judged >= self.fack && !self.latest.again && self.under_way.is_empty()
+    }
+
     /// Marks lost, by RFC 8985 6.2 step 5, what was sent before a segment that has arrived and
     /// is overdue by `reordering_window`. Returns how many segments, and how long to wait for the
     /// next. The order of transmission counts, not that of sequence numbers: a retransmission that

@@ -14,7 +14,7 @@ use super::filter::{ThreeBest, TwoPeriods};
 use super::policer::{Policer, Sample};
 use super::{
     FULL_PIPE_GROWTH, FULL_PIPE_ROUNDS, LowRate, MIN_PIPE_CWND, MinRtt, PACING_MARGIN, ProbeRtt,
-    Round, SEND_BUFFER_FACTOR, UNKNOWN_RTT,
+    Round, SEND_BUFFER_FACTOR, UNKNOWN_RTT, ceil, floor,
 };
 use crate::EndpointConfig;
 use crate::congestion::{
@@ -191,13 +191,13 @@ impl Bbr1 {
         let min_rtt = self.min_rtt.map_or(Duration::ZERO, |min| min.rtt);
         let is_full_length = ack.now.saturating_since(since) > min_rtt;
         let prior = ack.rate.map_or(ack.in_flight, |rate| rate.prior_in_flight);
-        let in_flight = self.in_flight_when_sending(ack, prior, gain);
+        let in_flight = || self.in_flight_when_sending(ack, prior, gain);
         let target = |gain| self.inflight(self.bandwidth.max(), gain);
         let next = if gain > 1.0 {
             // A buffer that cannot hold what the gain asks for loses some.
-            is_full_length && (ack.lost > 0 || in_flight >= target(gain))
+            is_full_length && (ack.lost > 0 || in_flight() >= target(gain))
         } else {
-            is_full_length || (gain < 1.0 && in_flight <= target(1.0))
+            is_full_length || (gain < 1.0 && in_flight() <= target(1.0))
         };
         if next {
             let phase = (phase + 1) % PACING_GAINS.len();
@@ -227,10 +227,11 @@ impl Bbr1 {
 
     /// Draft 4.3.3 `BBRCheckDrain()`
     fn check_drain(&mut self, ack: &AckSample, gain: f64) {
+        if self.mode != Mode::Drain {
+            return;
+        }
         let target = self.inflight(self.bandwidth.max(), 1.0);
-        if self.mode == Mode::Drain
-            && self.in_flight_when_sending(ack, ack.in_flight, gain) <= target
-        {
+        if self.in_flight_when_sending(ack, ack.in_flight, gain) <= target {
             self.enter_probe_bw(ack.now);
         }
     }
@@ -239,7 +240,7 @@ impl Bbr1 {
     /// then the bottleneck delivers, and while the gain is above 1 the burst that is sent then counts.
     fn in_flight_when_sending(&self, ack: &AckSample, in_flight: u32, gain: f64) -> f64 {
         let burst = if gain > 1.0 { self.burst_segments() } else { 0 };
-        let delivered = (self.bandwidth() * ack.pacing_wait.as_secs_f64()).floor();
+        let delivered = floor(self.bandwidth() * ack.pacing_wait.as_secs_f64());
         (f64::from(in_flight + burst) - delivered).max(0.0)
     }
 
@@ -371,7 +372,7 @@ impl Bbr1 {
         };
         let bandwidth = self.bandwidth();
         let extra = match self.full_pipe.reached {
-            true => self.extra_acked.max().min(bandwidth * EXTRA_ACKED_SECONDS).floor(),
+            true => floor(self.extra_acked.max().min(bandwidth * EXTRA_ACKED_SECONDS)),
             false => 0.0,
         };
         self.quantized(self.bdp(bandwidth, gain) + extra)
@@ -385,13 +386,13 @@ impl Bbr1 {
     fn bdp(&self, bandwidth: f64, gain: f64) -> f64 {
         match self.min_rtt {
             None => self.initial_window,
-            Some(min) => (bandwidth * min.rtt.as_secs_f64() * gain).ceil(),
+            Some(min) => ceil(bandwidth * min.rtt.as_secs_f64() * gain),
         }
     }
 
     /// Room for bursts at both ends, for every second acknowledgement, and for the probe.
     fn quantized(&self, segments: f64) -> f64 {
-        let even = ((segments + 3.0 * f64::from(self.burst_segments())) / 2.0).ceil() * 2.0;
+        let even = ceil((segments + 3.0 * f64::from(self.burst_segments())) / 2.0) * 2.0;
         even + if matches!(self.mode, Mode::ProbeBw { phase: 0, .. }) { 2.0 } else { 0.0 }
     }
 
