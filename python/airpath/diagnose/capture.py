@@ -18,6 +18,11 @@ _WINDOW_SHARE = 0.1
 _LOSS_SHARE = 0.001
 _BATCH_MS = 3.0
 _LEAST_IN_FLIGHT = 20_000
+_LEAST_BURSTS = 50
+_PACED = 0.5
+_LARGE_BURST = 16
+"""More than the ten segments of an initial window (RFC 6928), and what one acknowledgement adds."""
+_LIMITED_SHARE = 0.1
 _DELAYED_ACK_MS = 50.0
 """What receivers delay acknowledgements by: 40 ms (Linux), and a little."""
 
@@ -104,7 +109,8 @@ def _of_a_flow(flow: dict[str, Any]) -> Iterator[Statement]:
         stream = tcp[f"from_{sender}"]
         if stream["data_packets"] >= _LEAST_DATA:
             subject = f"Flow {flow['id']}, data of the {sender}"
-            for kind, text in _of_a_stream(stream, flow, receiver):
+            is_main = stream["data_bytes"] >= tcp[f"from_{receiver}"]["data_bytes"]
+            for kind, text in _of_a_stream(stream, flow, receiver, is_main=is_main):
                 yield Statement(kind, flow["id"], f"{subject}: {text}")
     stalls = tcp["stalls"]
     if stalls["count"]:
@@ -118,7 +124,7 @@ def _of_a_flow(flow: dict[str, Any]) -> Iterator[Statement]:
 
 
 def _of_a_stream(
-    stream: dict[str, Any], flow: dict[str, Any], receiver: str
+    stream: dict[str, Any], flow: dict[str, Any], receiver: str, *, is_main: bool
 ) -> Iterator[tuple[str, str]]:
     if stream["larger_than_mss"]:
         yield (
@@ -127,8 +133,11 @@ def _of_a_stream(
             f"{stream['largest_payload_bytes']} bytes: they were captured before segmentation or "
             "after it was undone, and sizes and spacing are not those on the wire.",
         )
+    yield from _of_sending(stream)
     yield from _of_losses(stream)
     yield from _of_the_window(stream, flow)
+    if is_main:
+        yield from _of_the_limits(stream["limits"])
     yield from _of_round_trips(stream, receiver)
     yield from _of_acknowledgements(stream)
     yield from _of_slow_start(stream["slow_start"])
@@ -206,6 +215,49 @@ def _of_the_window(stream: dict[str, Any], flow: dict[str, Any]) -> Iterator[tup
         )
 
 
+def _of_sending(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    sending = stream["sending"]
+    # Next to the receiver packets have been spread, or joined, on their way.
+    if not sending or sending["bursts"] < _LEAST_BURSTS or sending["unprompted"] is None:
+        return
+    size, largest, alone = (sending[key] for key in ("per_burst", "largest_burst", "unprompted"))
+    if alone >= _PACED:
+        yield (
+            "pacing",
+            f"{alone:.0%} of the bursts, of {size:.3g} segments in the mean, left although no "
+            "acknowledgement had just come: the sender paces, or its application writes so.",
+        )
+    elif largest >= _LARGE_BURST:
+        yield (
+            "bursts",
+            f"segments come in bursts of {size:.3g} in the mean and {largest} at the most, with "
+            "less than 0.1 ms between one and the next: the sender does not pace.",
+        )
+
+
+def _of_the_limits(limits: dict[str, float] | None) -> Iterator[tuple[str, str]]:
+    """Where something else than the path or the congestion window held the sender back."""
+    total = sum((limits or {}).values())
+    if not limits or total <= 0:
+        return
+    shares = {key: limits[key] / total for key in _LIMITS}
+    if max(shares.values()) < _LIMITED_SHARE:
+        return
+    parts = [f"{share:.0%} {_LIMITS[key]}" for key, share in shares.items() if share >= 0.005]
+    yield (
+        "limits",
+        f"of {total:.2f} s the sender spent {', '.join(parts)}; in the rest the path or its "
+        "congestion window held it back.",
+    )
+
+
+_LIMITS = {
+    "receive_window_s": "without room in the receive window",
+    "nothing_to_send_s": "with nothing to send",
+    "recovery_s": "in the recovery of losses",
+}
+
+
 def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str, str]]:
     rtt = stream["rtt_ms"]
     if rtt and rtt["count"] >= _LEAST_DATA and rtt["p95"] - rtt["min"] >= _QUEUE_MS:
@@ -223,7 +275,16 @@ def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str
 def _of_acknowledgements(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
     acks = stream["acks"]
     interval = acks and acks["batch_interval_ms"]
-    if interval and interval >= _BATCH_MS and acks["per_batch"] >= 2 and acks["batches"] >= 10:
+    if not interval or interval < _BATCH_MS or acks["per_batch"] < 2 or acks["batches"] < 10:
+        return
+    sending = stream["sending"]
+    if sending and sending["unprompted"] is None:
+        yield (
+            "ack-batches",
+            f"acknowledgements leave {acks['per_batch']:.1f} at a time, every {interval:.3g} ms "
+            "(median): data came in batches, or the receiver waits for some.",
+        )
+    else:
         yield (
             "ack-batches",
             f"acknowledgements come {acks['per_batch']:.1f} at a time, every {interval:.3g} ms "
