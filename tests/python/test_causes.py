@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,67 @@ def test_paths_without_a_fault_blame_nothing(tmp_path: Path, scenario: str) -> N
     assert found.suspects == []
     assert found.verdict == "bound"
     assert "capacity" in found.because
+
+
+UPLOAD = """
+[run]
+duration_s = 9
+[[path.up]]
+stage = "link"
+rate_mbps = 3
+queue_packets = 15
+[[path.up]]
+stage = "delay"
+delay_ms = 15
+[[path.down]]
+stage = "delay"
+delay_ms = 15
+[[path.down]]
+{back}
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+direction = "up"
+"""
+
+
+@pytest.mark.parametrize(
+    ("back", "cause"),
+    [
+        ('stage = "link"\nrate_mbps = 0.05\nqueue_packets = 60', "ack-starvation"),
+        ('stage = "batch"\ninterval_ms = 150', "ack-batching"),
+    ],
+)
+def test_next_to_the_receiver_a_slow_way_back_is_told_from_batches(
+    tmp_path: Path, back: str, cause: str
+) -> None:
+    (tmp_path / "up.toml").write_text(UPLOAD.format(back=back))
+    found = blamed(tmp_path, str(tmp_path / "up.toml"))
+    assert found.suspects[0].cause == cause
+    assert "leave here" in found.suspects[0].evidence or cause == "ack-starvation"
+
+
+def test_a_window_of_unknown_scale_is_not_blamed(tmp_path: Path) -> None:
+    if shutil.which("editcap") is None:
+        pytest.skip("editcap is missing: apt-get install tshark")
+    blamed(tmp_path, "wire")
+    late = tmp_path / "late.pcapng"
+    # Without the handshake: packets 1 to 3.
+    subprocess.run(["editcap", tmp_path / "server.pcapng", late, "1-3"], check=True)
+    report = _core.read_capture(late)
+    assert report["flows"][0]["tcp"]["from_server"]["window"] is None
+    named = [one.cause for one in blame(late, report).suspects]
+    assert "receive-window" not in named
+    assert "application-limited" not in named
+
+
+def test_several_connections_without_data_are_blamed_as_one_is(tmp_path: Path) -> None:
+    text = UPLOAD.format(back='stage = "mtu"\nmtu_bytes = 9000')
+    text = text.replace(
+        'stage = "link"', 'stage = "mtu"\nmtu_bytes = 1300\n[[path.up]]\nstage = "link"'
+    )
+    (tmp_path / "up.toml").write_text(text + "streams = 3\n")
+    assert [one.cause for one in blamed(tmp_path, str(tmp_path / "up.toml")).suspects] == ["mtu"]
 
 
 def test_evidence_names_packets_of_the_file(tmp_path: Path) -> None:

@@ -153,7 +153,8 @@ def connections(
     """Of a connection on which no data arrives, or that took long to be there.
 
     ``others_deliver``: other connections of the capture have data. ``remains_s``: how long the
-    capture goes on. ``is_all``: nothing but this is in it.
+    capture goes on. ``is_all``: nothing but connections
+    without data is in it.
     """
     tcp = flow["tcp"]
     own = (flow["id"],)

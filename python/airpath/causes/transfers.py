@@ -20,6 +20,7 @@ _MOST_FRAMES = 5
 _LEAST_LOSS = 0.0003
 _LEAST_OVERFLOW = 0.001
 _MOST_WINDOW = 2.0
+_LEAST_TOGETHER = 1.5
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
@@ -57,8 +58,10 @@ def _windows(group: Group) -> Iterator[Suspect]:
     """One of the two ends holds the data back."""
     main = group.main
     flows = _flows(group)
-    limited = max(one.window_share for one in group.transfers)
-    reported = max((one.limited_share for one in group.transfers), default=0.0)
+    # Of all bytes: a short transfer's window says little of a long one beside it.
+    whole = max(1, sum(one.wire_bytes for one in group.transfers))
+    limited = sum(one.window_share * one.wire_bytes for one in group.transfers) / whole
+    reported = sum(one.limited_share * one.wire_bytes for one in group.transfers) / whole
     share = max(limited, reported)
     lossless = group.loss_share < (_LEAST_LOSS if main.at_sender else 0.002)
     shrinks = main.window_steady < (0.45 if limited >= 0.05 else 0.33)
@@ -231,19 +234,31 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
     usual = group.is_slotted and group.arrivals_apart_ms < 12
     least, most = (18.0, 30.0) if usual else (4.0, 8.0)
     long = middle >= max(least, 0.2 * main.base_ms) and high >= most
-    # Acknowledgements that leave here are not seen to come together; what waits for the next batch
-    # waits any part of the interval, and what waits in a queue never little.
-    together = per_batch >= 2.5 if main.at_sender else low < 0.18 * high and middle < 0.8 * high
+    # What waits for the next batch waits any part of the interval, and what waits in a queue never
+    # little; and of a queue acknowledgements come one by one.
+    if main.at_sender:
+        together = per_batch >= 2.5
+    else:
+        spread = low < 0.18 * high and middle < 0.8 * high
+        together = spread and (main.back_together or 1.0) >= _LEAST_TOGETHER
     if together and long:
         interval = batch or acks.get("batch_interval_ms") or middle
+        if main.at_sender:
+            told = (
+                f"Acknowledgements come {per_batch:.1f} at a time, every {interval:.3g} ms, and had"
+            )
+            advice = "A capture at the UE shows whether it sent them together."
+        else:
+            told = "Acknowledgements that leave here"
+            advice = "A capture at the sender shows whether they arrive together, and how often."
         yield Suspect(
             "ack-batching",
             max(idle_cost(group), high / (high + main.base_ms)),
-            f"Acknowledgements come {per_batch:.1f} at a time, every {interval:.3g} ms, and had "
-            f"waited {middle:.3g} ms in the median by their timestamps.",
+            f"{told} waited {middle:.3g} ms in the median and {high:.3g} ms in 5 %, by their "
+            f"timestamps; the path's shortest round trip is {main.base_ms:.3g} ms.",
             _flows(group),
-            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. A "
-            "capture at the UE shows whether it sent them together.",
+            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. "
+            + advice,
         )
     elif middle >= max(20.0, 0.3 * main.base_ms):
         yield Suspect(
