@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from airpath.base.text import short
 from airpath.causes.group import Group
 from airpath.causes.suspect import Suspect
 from airpath.causes.traits import Transfer
@@ -90,7 +91,7 @@ def _windows(group: Group) -> Iterator[Suspect]:
                 share * 0.9,
                 f"In {share:.0%} of the time the receive window "
                 f"({_kilobytes(main.window_bytes)}) had no room for a further segment, while "
-                f"packets hardly waited on the path ({main.wait_ms[1]:.3g} ms in the median).",
+                f"packets hardly waited on the path ({short(main.wait_ms[1])} ms in the median).",
                 flows,
                 at,
                 advice="Let the receive buffer grow: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
@@ -198,9 +199,9 @@ def _losses(group: Group) -> Iterator[Suspect]:
             "policer",
             max(cost, min(0.9, 5 * share) if shallow else 0.0),
             f"{lost}, when about {_kilobytes(bucket.level_bytes)} more had been sent than "
-            f"{bucket.rate_mbps:.3g} Mb/s carry (match {bucket.match:.2f}; 0.5 is chance); the "
+            f"{short(bucket.rate_mbps)} Mb/s carry (match {bucket.match:.2f}; 0.5 is chance); the "
             f"path holds {_kilobytes(group.bdp_bytes)}, and packets waited "
-            f"{group.queue_ms:.3g} ms at most.",
+            f"{short(group.queue_ms)} ms at most.",
             _flows(group),
             frames,
             advice="Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
@@ -245,7 +246,8 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
         interval = batch or acks.get("batch_interval_ms") or middle
         if main.at_sender:
             told = (
-                f"Acknowledgements come {per_batch:.1f} at a time, every {interval:.3g} ms, and had"
+                f"Acknowledgements come {per_batch:.1f} at a time, every {short(interval)} ms, "
+                "and had"
             )
             advice = "A capture at the UE shows whether it sent them together."
         else:
@@ -254,8 +256,8 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
         yield Suspect(
             "ack-batching",
             max(idle_cost(group), high / (high + main.base_ms)),
-            f"{told} waited {middle:.3g} ms in the median and {high:.3g} ms in 5 %, by their "
-            f"timestamps; the path's shortest round trip is {main.base_ms:.3g} ms.",
+            f"{told} waited {short(middle)} ms in the median and {short(high)} ms in 5 %, by their "
+            f"timestamps; the path's shortest round trip is {short(main.base_ms)} ms.",
             _flows(group),
             advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. "
             + advice,
@@ -264,9 +266,9 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
         yield Suspect(
             "ack-starvation",
             max(idle_cost(group), middle / (middle + main.base_ms)),
-            f"Acknowledgements waited {middle:.3g} ms in the median and {high:.3g} ms in 5 % on "
-            f"their way back, by their timestamps; the path's shortest round trip is "
-            f"{main.base_ms:.3g} ms.",
+            f"Acknowledgements waited {short(middle)} ms in the median and {short(high)} ms in 5 % "
+            f"on their way back, by their timestamps; the path's shortest round trip is "
+            f"{short(main.base_ms)} ms.",
             _flows(group),
             advice="Give the way back more capacity, a shorter queue, or let acknowledgements pass "
             "first.",
@@ -336,8 +338,8 @@ def _standing_queue(group: Group) -> Iterator[Suspect]:
     yield Suspect(
         "bufferbloat",
         wait / (wait + group.base_ms) * 0.6,
-        f"Packets wait {wait:.3g} ms in the median on a path of {group.base_ms:.3g} ms, while it "
-        f"is used to {group.busy:.0%}.",
+        f"Packets wait {short(wait)} ms in the median on a path of {short(group.base_ms)} ms, "
+        f"while it is used to {group.busy:.0%}.",
         _flows(group),
         advice="Manage the queue (CoDel), shorten it to what the path holds, or use BBR.",
     )
@@ -355,8 +357,9 @@ def _shaped(group: Group) -> Iterator[Suspect]:
     yield Suspect(
         "shaper",
         min(0.9, 1 - 1 / first),
-        f"The first packets arrived at {group.first_mbps:.3g} Mb/s, and later ones evenly at "
-        f"{group.capacity_mbps:.3g} Mb/s and never faster: a shaper limits the rate, not the link.",
+        f"The first packets arrived at {short(group.first_mbps)} Mb/s, and later ones evenly at "
+        f"{short(group.capacity_mbps)} Mb/s and never faster: a shaper limits the rate, not the "
+        "link.",
         _flows(group),
         advice="Ask for the rate that the subscription or the slice has (AMBR, MBR).",
     )
@@ -373,8 +376,8 @@ def _rivals(group: Group) -> Iterator[Suspect]:
     yield Suspect(
         "congestion-control",
         0.3 * (1 - min(rates) / (sum(rates) / len(rates))),
-        f"Transfers side by side have {max(rates):.3g} and {min(rates):.3g} Mb/s: they do not "
-        "share the path.",
+        f"Transfers side by side have {short(max(rates))} and {short(min(rates))} Mb/s: they do "
+        "not share the path.",
         _flows(group),
         advice="Use the same congestion control for both, or a queue for each flow.",
     )
@@ -411,4 +414,4 @@ def _beginnings(group: Group) -> Iterator[Suspect]:
 
 
 def _kilobytes(count: float | None) -> str:
-    return "?" if count is None else f"{count / 1000:.3g} kB"
+    return "?" if count is None else f"{short(count / 1000)} kB"

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from airpath.base.text import short
+
 ENDS = (("client", "server"), ("server", "client"))
 """Sender and receiver of each direction."""
 
@@ -183,7 +185,7 @@ def _of_losses(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "out-of-order",
             f"{_of(stream['out_of_order_packets'], 'packet')} came after later ones, up to "
-            f"{stream['out_of_order_ms']:.3g} ms.",
+            f"{short(stream['out_of_order_ms'])} ms.",
         )
 
 
@@ -224,13 +226,13 @@ def _of_sending(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if alone >= _PACED:
         yield (
             "pacing",
-            f"{alone:.0%} of the bursts, of {size:.3g} segments in the mean, left although no "
+            f"{alone:.0%} of the bursts, of {short(size)} segments in the mean, left although no "
             "acknowledgement had just come: the sender paces, or its application writes so.",
         )
     elif largest >= _LARGE_BURST:
         yield (
             "bursts",
-            f"segments come in bursts of {size:.3g} in the mean and {largest} at the most, with "
+            f"segments come in bursts of {short(size)} in the mean and {largest} at the most, with "
             "less than 0.1 ms between one and the next: the sender does not pace.",
         )
 
@@ -265,9 +267,10 @@ def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str
         small = rtt["p95"] - rtt["min"] <= _DELAYED_ACK_MS
         yield (
             "round-trip-varies",
-            f"the round trip between the capture point and the {receiver} is {rtt['min']:.3g} ms "
-            f"at least, {rtt['p50']:.3g} ms in the median and above {rtt['p95']:.3g} ms in 5 %: "
-            f"packets or acknowledgements wait there, in a queue or for a radio"
+            f"the round trip between the capture point and the {receiver} is "
+            f"{short(rtt['min'])} ms at least, {short(rtt['p50'])} ms in the median and above "
+            f"{short(rtt['p95'])} ms in 5 %: packets or acknowledgements wait there, in a queue or "
+            f"for a radio"
             f"{delayed if small else ''}.",
         )
 
@@ -281,13 +284,13 @@ def _of_acknowledgements(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if sending and sending["unprompted"] is None:
         yield (
             "ack-batches",
-            f"acknowledgements leave {acks['per_batch']:.1f} at a time, every {interval:.3g} ms "
+            f"acknowledgements leave {acks['per_batch']:.1f} at a time, every {short(interval)} ms "
             "(median): data came in batches, or the receiver waits for some.",
         )
     else:
         yield (
             "ack-batches",
-            f"acknowledgements come {acks['per_batch']:.1f} at a time, every {interval:.3g} ms "
+            f"acknowledgements come {acks['per_batch']:.1f} at a time, every {short(interval)} ms "
             "(median): uplink access of a radio, DRX, or batching of acknowledgements; from here "
             "these cannot be told apart.",
         )
@@ -302,4 +305,4 @@ def _of(count: int, what: str) -> str:
 
 
 def _kilobytes(count: float | None) -> str:
-    return "unknown" if count is None else f"{count / 1000:.3g} kB"
+    return "unknown" if count is None else f"{short(count / 1000)} kB"
