@@ -145,11 +145,13 @@ def _losses(group: Group) -> Iterator[Suspect]:
         return
     cost = idle_cost(group)
     at = [one.loss_at for one in group.transfers]
-    frames = tuple(
+    every = [
         int(one.seen.frame[index])
         for one, where in zip(group.transfers, at, strict=True)
         for index in where[:_MOST_FRAMES]
-    )[:_MOST_FRAMES]
+    ]
+    # Behind a gap of several segments comes one and the same packet.
+    frames = tuple(dict.fromkeys(every))[:_MOST_FRAMES]
     chance = max(0.68, 0.5 + 0.85 / np.sqrt(bucket.episodes))
     lost = f"{share:.2%} of the packets were lost in {bucket.episodes} round trips"
     waiting = group.loss_wait
@@ -294,9 +296,10 @@ def _silences(group: Group) -> Iterator[Suspect]:
     lengths = np.array([one.length_ms for one in long])
     at_s = tuple(one.at_ms / 1000 for one in long[:_MOST_FRAMES])
     often = "once" if len(long) == 1 else f"{len(long)} times"
+    median = " (the median)" if len(long) > 1 else ""
     told = (
-        f"Nothing arrived for {np.median(lengths):.0f} ms (the median), {often}, while data was "
-        "under way"
+        f"Nothing arrived for {np.median(lengths):.0f} ms{median}, {often}, while data was under "
+        "way"
     )
     if group.is_regular:
         yield Suspect(

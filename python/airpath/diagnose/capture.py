@@ -22,6 +22,7 @@ _BATCH_MS = 3.0
 _LEAST_IN_FLIGHT = 20_000
 _LEAST_BURSTS = 50
 _PACED = 0.5
+_IDLE = 0.3
 _LARGE_BURST = 16
 """More than the ten segments of an initial window (RFC 6928), and what one acknowledgement adds."""
 _LIMITED_SHARE = 0.1
@@ -135,7 +136,8 @@ def _of_a_stream(
             f"{stream['largest_payload_bytes']} bytes: they were captured before segmentation or "
             "after it was undone, and sizes and spacing are not those on the wire.",
         )
-    yield from _of_sending(stream)
+    if is_main:
+        yield from _of_sending(stream)
     yield from _of_losses(stream)
     yield from _of_the_window(stream, flow)
     if is_main:
@@ -223,6 +225,10 @@ def _of_sending(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if not sending or sending["bursts"] < _LEAST_BURSTS or sending["unprompted"] is None:
         return
     size, largest, alone = (sending[key] for key in ("per_burst", "largest_burst", "unprompted"))
+    limits = stream["limits"]
+    if limits and limits["nothing_to_send_s"] >= _IDLE * sum(limits.values()):
+        # What is written now and then leaves when it is written.
+        return
     if alone >= _PACED:
         yield (
             "pacing",
