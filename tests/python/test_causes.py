@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import airpath
+import captures
 from airpath import _core
 from airpath.causes import GROUPS, blame
 from airpath.causes.bucket import fit_bucket
 from airpath.causes.rank import Blame
+from airpath.fitting.observed import arrays
+from airpath.fitting.path import lost_segments
 from conftest import Command
 from planted.capture import at_point
 from planted.judge import outcome
@@ -56,6 +61,94 @@ def test_paths_without_a_fault_blame_nothing(tmp_path: Path, scenario: str) -> N
     assert found.suspects == []
     assert found.verdict == "bound"
     assert "capacity" in found.because
+
+
+UPLOAD = """
+[run]
+duration_s = 9
+[[path.up]]
+stage = "link"
+rate_mbps = 3
+queue_packets = 15
+[[path.up]]
+stage = "delay"
+delay_ms = 15
+[[path.down]]
+stage = "delay"
+delay_ms = 15
+[[path.down]]
+{back}
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+direction = "up"
+"""
+
+
+@pytest.mark.parametrize(
+    ("back", "cause"),
+    [
+        ('stage = "link"\nrate_mbps = 0.05\nqueue_packets = 60', "ack-starvation"),
+        ('stage = "batch"\ninterval_ms = 150', "ack-batching"),
+    ],
+)
+def test_next_to_the_receiver_a_slow_way_back_is_told_from_batches(
+    tmp_path: Path, back: str, cause: str
+) -> None:
+    (tmp_path / "up.toml").write_text(UPLOAD.format(back=back))
+    found = blamed(tmp_path, str(tmp_path / "up.toml"))
+    assert found.suspects[0].cause == cause
+    assert "leave here" in found.suspects[0].evidence or cause == "ack-starvation"
+
+
+def test_a_window_of_unknown_scale_is_not_blamed(tmp_path: Path) -> None:
+    if shutil.which("editcap") is None:
+        pytest.skip("editcap is missing: apt-get install tshark")
+    blamed(tmp_path, "wire")
+    late = tmp_path / "late.pcapng"
+    # Without the handshake: packets 1 to 3.
+    subprocess.run(["editcap", tmp_path / "server.pcapng", late, "1-3"], check=True)
+    report = _core.read_capture(late)
+    assert report["flows"][0]["tcp"]["from_server"]["window"] is None
+    named = [one.cause for one in blame(late, report).suspects]
+    assert "receive-window" not in named
+    assert "application-limited" not in named
+
+
+def test_next_to_the_receiver_only_what_fills_a_gap_was_lost(tmp_path: Path) -> None:
+    """Offload joins segments anew when they come twice: their first bytes are others then."""
+    packets = list(captures.download(0, None))
+    number = 1
+
+    def arrives(at: int, begin: int, end: int) -> None:
+        segment = captures.tcp(False, number + begin, 1, captures.ACK, end - begin)
+        packets.extend(
+            [(at, segment), (at + 50, captures.tcp(True, 1, number + begin, captures.ACK))]
+        )
+
+    for segment in range(40):
+        if segment not in (20, 21, 30):
+            arrives(40_000 + 1000 * segment, 1000 * segment, 1000 * (segment + 1))
+    arrives(90_000, 3500, 6500)
+    # One packet fills a gap of two segments, another one a part of one.
+    arrives(95_000, 20_000, 22_000)
+    arrives(96_000, 30_500, 31_000)
+    arrives(97_000, 20_500, 23_000)
+    file = captures.write(tmp_path / "twice.pcap", packets)
+    report = _core.read_capture(file)
+    (flow,) = report["flows"]
+    (segments,) = _core.read_flows(file, [(flow["id"], False)], 1000)
+    seen = replace(arrays(str(file), report, flow, "server", segments), place="receiver")
+    assert [int(one) for one in seen.sent[lost_segments(seen)]] == [95, 96]
+
+
+def test_several_connections_without_data_are_blamed_as_one_is(tmp_path: Path) -> None:
+    text = UPLOAD.format(back='stage = "mtu"\nmtu_bytes = 9000')
+    text = text.replace(
+        'stage = "link"', 'stage = "mtu"\nmtu_bytes = 1300\n[[path.up]]\nstage = "link"'
+    )
+    (tmp_path / "up.toml").write_text(text + "streams = 3\n")
+    assert [one.cause for one in blamed(tmp_path, str(tmp_path / "up.toml")).suspects] == ["mtu"]
 
 
 def test_evidence_names_packets_of_the_file(tmp_path: Path) -> None:

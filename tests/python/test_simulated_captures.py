@@ -13,6 +13,7 @@ import pytest
 
 import airpath
 from airpath import _core
+from airpath.diagnose.files import diagnose
 from airpath.errors import InputError
 from recorded.judge import judge
 
@@ -153,3 +154,19 @@ def test_tshark_reads_it_without_complaint(cli: Any, tmp_path: Path) -> None:
 def test_a_capture_needs_a_place() -> None:
     with pytest.raises(InputError, match="capture needs out"):
         airpath.run("wire", capture=True)
+
+
+@pytest.mark.parametrize(("control", "paces"), [("bbr", True), ("cubic", False)])
+def test_who_paces_is_told_from_who_does_not(tmp_path: Path, control: str, paces: bool) -> None:
+    sets = {
+        "flow.0.congestion": control, "flow.0.profile": "linux-6.18", "run.duration_s": 15,
+    }  # fmt: skip
+    airpath.run("bufferbloat", sets, out=tmp_path / "run", capture=True)
+    told = diagnose(str(tmp_path / "run/capture.pcapng"))
+    kinds = [one["kind"] for one in told["statements"]]
+    assert ("pacing" in kinds) == paces
+    flows = [one["tcp"] for one in told["capture"]["flows"] if one["tcp"]]
+    alone = [one["from_client"]["sending"]["unprompted"] for one in flows]
+    assert None in alone
+    (share,) = [one for one in alone if one is not None]
+    assert share > 0.8 if paces else share < 0.05

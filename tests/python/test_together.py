@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import airpath
 import captures
+from airpath import _core
+from airpath.diagnose.files import describe
 from airpath.diagnose.together import together
 from airpath.readers.recognise import recognise
 from planted.capture import at_point
@@ -192,6 +196,131 @@ def test_two_captures_of_one_flow_are_joined(tmp_path: Path, turned: bool) -> No
     (statement,) = found["statements"]
     assert statement["kind"] == "two-captures"
     assert "did not pass" in statement["text"]
+
+
+def test_two_points_of_one_capture_are_joined_without_an_offset(tmp_path: Path) -> None:
+    _two_points(tmp_path)
+    (told,) = [
+        one
+        for one in describe(recognise(str(tmp_path / "run/capture.pcapng")))["statements"]
+        if one["kind"] == "two-points"
+    ]
+    assert "was seen at point server and at point " in told["text"]
+    found = re.search(r"took ([\d.]+) ms at least, .* back ([\d.]+) and", told["text"])
+    assert found
+    # 20 ms and, of data, what a full packet takes at 10 Mb/s.
+    assert float(found[1]) == pytest.approx(21.2, abs=0.1)
+    assert float(found[2]) == pytest.approx(20, abs=0.1)
+
+
+AHEAD_S = 1.5
+
+
+def _one_test(place: Path) -> dict[str, str]:
+    """A download and pings of the UE: captures at both ends; ping's output, its clock ahead."""
+    text = """
+[run]
+duration_s = 22
+[[path.down]]
+stage = "link"
+rate_mbps = 10
+queue_packets = 200
+[[path.down]]
+stage = "delay"
+delay_ms = 20
+[[path.up]]
+stage = "delay"
+delay_ms = 20
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+start_s = 8
+duration_s = 10
+[[flow]]
+kind = "ping"
+direction = "up"
+interval_ms = 500
+"""
+    (place / "s.toml").write_text(text)
+    airpath.run(place / "s.toml", out=place / "run", capture=True)
+    files = {}
+    for name in ("server", "ue"):
+        files[name] = str(place / f"{name}.pcapng")
+        at_point(place / "run/capture.pcapng", Path(files[name]), name)
+    report = _core.read_capture(Path(files["ue"]))
+    (flow,) = [one for one in report["flows"] if one["icmp"]]
+    (packets,) = _core.read_flows(Path(files["ue"]), [(flow["id"], None)], 1000)
+    columns = [
+        np.frombuffer(packets[key], dtype="<f8").tolist()
+        for key in ("time_ns", "from_client", "echo")
+    ]
+    asked: dict[float, float] = {}
+    lines = [f"PING {flow['server']} ({flow['server']}) 56(84) bytes of data."]
+    for time_ns, by_client, number in zip(*columns, strict=True):
+        if by_client:
+            asked[number] = time_ns
+        else:
+            at = report["first_time_s"] + time_ns / 1e9 + AHEAD_S
+            rtt = (time_ns - asked[number]) / 1e6
+            lines.append(
+                f"[{at:.6f}] 64 bytes from {flow['server']}: icmp_seq={number:.0f} ttl=64 "
+                f"time={rtt:.3f} ms"
+            )
+    files["ping"] = str(place / "ping.txt")
+    Path(files["ping"]).write_text("\n".join(lines) + "\n")
+    (tcp,) = [one for one in report["flows"] if one["tcp"]]
+    iperf3 = json.loads(IPERF3)
+    # 1.6 s behind, and in whole seconds.
+    iperf3["start"]["timestamp"]["timesecs"] = int(report["first_time_s"] + tcp["start_s"] - 1.6)
+    iperf3["start"]["connected"] = [
+        {"socket": 5, "local_host": tcp["client"], "local_port": tcp["client_port"],
+         "remote_host": tcp["server"], "remote_port": tcp["server_port"]}
+    ]  # fmt: skip
+    files["iperf3"] = str(place / "iperf3.json")
+    Path(files["iperf3"]).write_text(json.dumps(iperf3))
+    return files
+
+
+@pytest.mark.parametrize("point", ["ue", "server"])
+def test_a_capture_aligns_the_tools_that_it_has_the_packets_of(tmp_path: Path, point: str) -> None:
+    files = _one_test(tmp_path)
+    found = together([recognise(files[one]) for one in (point, "ping", "iperf3")])
+    assert found is not None
+    ping, iperf3 = found["offsets"]
+    assert ping["offset_ms"] == pytest.approx(1000 * AHEAD_S, abs=ping["within_ms"] + 0.01)
+    assert ping["within_ms"] < (0.01 if point == "ue" else 25)
+    apart = abs(iperf3["offset_ms"] + 1600)
+    assert apart <= iperf3["within_ms"] < 3100
+    # The capture's times of iperf3's connection are better than iperf3's own.
+    (pair,) = found["pairs"]
+    assert files[point] in pair["load"]
+    assert pair["idle_ms"] == pytest.approx(40, abs=1)
+    assert pair["loaded_ms"] > 120
+    assert pair["loaded_replies"] in range(14, 20)
+    kinds = [one["kind"] for one in found["statements"]]
+    assert kinds == ["same-transfer", "clock-offset", "clock-offset", "delay-under-load",
+                     "bufferbloat"]  # fmt: skip
+    assert "iperf3 tells 10 Mb/s" in found["statements"][0]["text"]
+
+
+def test_all_files_of_a_test_are_told_of_once(tmp_path: Path) -> None:
+    files = _one_test(tmp_path)
+    found = together([recognise(one) for one in files.values()])
+    assert found is not None
+    assert (len(found["captures"]), len(found["pairs"])) == (1, 1)
+
+
+def test_pings_of_somebody_else_say_nothing_of_the_clocks(tmp_path: Path) -> None:
+    files = _one_test(tmp_path)
+    text = Path(files["ping"]).read_text()
+    later = iter(range(1000))
+    # The same numbers, asked at another interval.
+    Path(files["ping"]).write_text(
+        re.sub(r"\[([\d.]+)\]", lambda at: f"[{float(at[1]) + 0.5 * next(later):.6f}]", text)
+    )
+    found = together([recognise(files[one]) for one in ("server", "ping")])
+    assert found is not None
+    assert found["offsets"] == []
 
 
 def test_captures_of_different_flows_are_not_joined(tmp_path: Path) -> None:

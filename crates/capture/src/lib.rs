@@ -49,7 +49,8 @@ pub use model::{ModelFlow, ModelWriter};
 pub use pcapng::{Captured, HEADER_BYTES, Writer};
 pub use read::{Compression, FileFormat, Interface, Packet, Reader};
 pub use report::{
-    AckReport, CaptureReport, Distribution, FlowReport, InFlight, InterfaceReport, Missed, Others,
-    Retransmissions, SlowStart, Stalls, StreamReport, SynOptions, TcpReport, Volume, WindowReport,
+    AckReport, CaptureReport, Distribution, FlowReport, InFlight, InterfaceReport, LimitsReport,
+    Missed, Others, Retransmissions, SendingReport, SlowStart, Stalls, StreamReport, SynOptions,
+    TcpReport, Volume, WindowReport,
 };
 pub use view::{Detail, View, view};

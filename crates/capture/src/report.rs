@@ -200,6 +200,10 @@ pub struct StreamReport {
     pub keep_alives: u64,
     /// How the acknowledgements of this direction's data came.
     pub acks: Option<AckReport>,
+    /// How new data left, or came by.
+    pub sending: Option<SendingReport>,
+    /// What held the sender back, and for how long; none where `slow_start` is told of none.
+    pub limits: Option<LimitsReport>,
     /// The first round trips of this direction's data; none where the receiver is much nearer than
     /// the sender.
     pub slow_start: Option<SlowStart>,
@@ -288,6 +292,34 @@ pub struct AckReport {
     pub batch_interval_ms: Option<f64>,
     /// Data acknowledged by one of them, mean, in bytes.
     pub bytes_per_ack: f64,
+}
+
+/// How new data left its sender, as far as it shows at the capture point.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SendingReport {
+    /// Bursts: packets with new data with less than 0.1 ms between one and the next.
+    pub bursts: u64,
+    /// Segments in a burst, mean.
+    pub per_burst: f64,
+    /// Segments of the largest burst.
+    pub largest_burst: u64,
+    /// Of the bursts that began while data was outstanding, the share that came 0.5 ms or more after the
+    /// last acknowledgement: a timer set them off (pacing), or the application. `None` next to the
+    /// receiver.
+    pub unprompted: Option<f64>,
+}
+
+/// What held the sender back, in seconds from its first data to the last acknowledgement.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LimitsReport {
+    /// Data was outstanding, and none of the following: the path, or the congestion window.
+    pub path_s: f64,
+    /// The receive window had no room for one more segment.
+    pub receive_window_s: f64,
+    /// All was acknowledged, until there was new data.
+    pub nothing_to_send_s: f64,
+    /// What was lost, and what was sent until then, was not yet acknowledged.
+    pub recovery_s: f64,
 }
 
 /// The first round trips with data.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::Segments;
 use crate::column::{Column, Rough};
+use crate::tcp::Limit;
 
 /// Nothing that the sender does is slower than this: RFC 6298 (2.4) has a second.
 const STALL_NS: u64 = 200_000_000;
@@ -43,6 +44,9 @@ pub struct Level {
     pub rtt_high: Rough,
     /// Payload that was acknowledged, also selectively, in bytes.
     pub delivered: Rough,
+    /// What held the sender back for most of the bin: 0 path or congestion window, 1 receive window,
+    /// 2 nothing to send, 3 recovery. Next to the receiver it says nothing.
+    pub limit: Rough,
 }
 
 /// Single packets, in the ranges of time (ms) that have all of their segments. Times are ms after
@@ -92,14 +96,18 @@ pub fn view(segments: &Segments, window_scale: u8, detail: Detail) -> View {
         [segments.sent_ns.iter().max(), segments.ack_ns.iter().max()].into_iter().flatten().max();
     let (Some(&begin), Some(&end)) = (begin, end) else { return View::default() };
     let span = (end - begin).max(1);
+    let limits = limits(segments, window_scale);
+    let level = |bins| Level {
+        limit: of_bins(&limits, begin, span, bins),
+        ..level(segments, window_scale, begin, span, bins)
+    };
     let mut levels = Vec::new();
     let mut bins = COARSE;
     while bins < detail.bins && bins < segments.sent_ns.len() {
-        levels.push(level(segments, window_scale, begin, span, bins));
+        levels.push(level(bins));
         bins *= 8;
     }
-    let bins = detail.bins.min(segments.sent_ns.len().max(1));
-    levels.push(level(segments, window_scale, begin, span, bins));
+    levels.push(level(detail.bins.min(segments.sent_ns.len().max(1))));
     View {
         begin_ms: begin as f64 / 1e6,
         duration_ms: span as f64 / 1e6,
@@ -125,6 +133,7 @@ fn level(segments: &Segments, scale: u8, begin: u64, span: u64, bins: usize) -> 
         rtt_low: nothing(),
         rtt_high: nothing(),
         delivered: Rough(vec![0.0; bins]),
+        limit: Rough::default(),
     };
     let bin = |at: u64| {
         let share = (at - begin) as f64 / span as f64;
@@ -164,6 +173,63 @@ fn level(segments: &Segments, scale: u8, begin: u64, span: u64, bins: usize) -> 
         before = before.max(delivered);
     }
     level
+}
+
+/// From when on what holds the sender back, in order.
+fn limits(segments: &Segments, scale: u8) -> Vec<(u64, Limit)> {
+    let full = u64::from(segments.payload.iter().copied().max().unwrap_or_default());
+    let mut changes: Vec<(u64, Limit)> = Vec::new();
+    let (mut sent, mut acks) = (0, 0);
+    let (mut highest, mut acked, mut recovers_until, mut right_edge) = (0, 0, 0, u64::MAX);
+    while sent < segments.sent_ns.len() || acks < segments.ack_ns.len() {
+        let [next_sent, next_ack] =
+            [segments.sent_ns.get(sent), segments.ack_ns.get(acks)].map(|at| at.copied());
+        let now = next_sent.unwrap_or(u64::MAX).min(next_ack.unwrap_or(u64::MAX));
+        if next_ack == Some(now) {
+            acked = acked.max(segments.ack_offset[acks]);
+            // The window of a SYN is not scaled.
+            if acks > 0 {
+                right_edge = edge(segments, acks, scale) as u64;
+            }
+            acks += 1;
+        } else {
+            highest = highest.max(segments.offset[sent] + u64::from(segments.payload[sent]));
+            if segments.is_again[sent] && acked <= segments.offset[sent] {
+                recovers_until = highest;
+            }
+            sent += 1;
+        }
+        let has_room = right_edge.saturating_sub(highest) >= full;
+        let limit = Limit::of(highest, acked, recovers_until, has_room);
+        if changes.last().is_none_or(|&(_, before)| before != limit) {
+            changes.push((now, limit));
+        }
+    }
+    changes
+}
+
+/// What lasted longest in each bin.
+fn of_bins(changes: &[(u64, Limit)], begin: u64, span: u64, bins: usize) -> Rough {
+    let width = span as f64 / bins as f64;
+    let mut lasted = vec![[0.0; 4]; bins];
+    for (index, &(from, limit)) in changes.iter().enumerate() {
+        let to = changes.get(index + 1).map_or(begin + span, |&(to, _)| to);
+        // Times of a file may go back.
+        let [mut from, to] = [from, to].map(|at| at.saturating_sub(begin).min(span) as f64);
+        while from < to {
+            let bin = ((from / width) as usize).min(bins - 1);
+            let end = if bin + 1 == bins { to } else { to.min((bin + 1) as f64 * width) };
+            lasted[bin][limit as usize] += (end - from).max(0.0);
+            from = if end > from { end } else { to };
+        }
+    }
+    let longest = |each: &[f64; 4]| {
+        let (most, lasted) = (each.iter().enumerate()).fold((0, 0.0), |best, (at, &lasted)| {
+            if lasted > best.1 { (at, lasted) } else { best }
+        });
+        if lasted > 0.0 { most as f32 } else { f32::NAN }
+    };
+    Rough(lasted.iter().map(longest).collect())
 }
 
 /// From a segment that was sent once to its acknowledgement, in ns.
@@ -309,6 +375,29 @@ mod tests {
         assert_eq!(found.packets.acked.0.len(), found.packets.edge.0.len());
         let windows = found.packets.edge.0.iter().zip(&found.packets.acked.0);
         assert!(windows.skip(1).all(|(edge, acked)| edge - acked == 6_400.0));
+    }
+
+    #[test]
+    fn what_held_the_sender_back_is_in_each_bin() {
+        let mut made = segments(400);
+        // A pause after 200 segments, and a window of 3.2 kB from 300 on.
+        for index in 0..400 {
+            let pause = if index < 200 { 0 } else { 300_000_000 };
+            for at in [&mut made.sent_ns[index], &mut made.ack_ns[index]] {
+                *at += pause;
+            }
+            made.window[index] = if index < 300 { 500 } else { 25 };
+            made.sent_again[index] = 0;
+        }
+        made.is_again[100] = true;
+        let found = view(&made, 7, Detail { bins: 71, packets: 100 });
+        let [level] = &found.levels[..] else { panic!("one level") };
+        assert!((level.bin_ms - 10.0).abs() < 0.01);
+        let limits: Vec<_> = level.limit.0.iter().map(|&each| each as u8).collect();
+        // It is sent again at 100 ms and acknowledged at 110 ms; all is at 210 ms.
+        assert_eq!(limits[9..12], [0, 3, 0]);
+        assert_eq!(limits[20..52], [[0; 1].as_slice(), &[2; 29], &[0; 2]].concat());
+        assert_eq!(limits[62..70], [1; 8]);
     }
 
     #[test]

@@ -373,3 +373,52 @@ fn next_to_the_receiver_no_slow_start_is_seen() {
     }
     assert!(pcap.tcp().from_server.slow_start.is_none());
 }
+
+#[test]
+fn bursts_and_what_set_them_off() {
+    let found = downlink(&[
+        (100, data(0)),
+        (100, data(1)),
+        (100, data(2)),
+        (100, data(3)),
+        (110, ack(2)),
+        // The acknowledgement lets these go, and nothing the next one.
+        (110, data(4)),
+        (110, data(5)),
+        (115, data(6)),
+        (125, ack(7)),
+        // Nothing is outstanding: the application begins anew.
+        (150, data(7)),
+        (160, ack(8)),
+    ]);
+    let sending = found.sending.unwrap();
+    assert_eq!((sending.bursts, sending.largest_burst), (4, 4));
+    assert_eq!((sending.per_burst, sending.unprompted), (2.0, Some(0.5)));
+}
+
+#[test]
+fn what_holds_the_sender_back_has_its_time() {
+    let found = downlink(&[
+        (100, data(0)),
+        (100, data(1)),
+        (110, ack(2)),
+        (150, data(2)),
+        (150, data(3)),
+        (150, data(4)),
+        (160, ack(2).sack(&[(number(3), number(5))])),
+        (160, data(2)),
+        (170, ack(5).window(8)),
+        (180, data(5)),
+        (190, ack(6).window(8)),
+        // Only a FIN follows.
+        (290, Segment::new(false, ACK | FIN, number(6), 1, 0)),
+        (300, Segment::new(true, ACK, 1, number(6) + 1, 0)),
+    ]);
+    let limits = found.limits.unwrap();
+    let ms = |seconds: f64| (seconds * 1000.0).round();
+    assert_eq!(
+        [limits.path_s, limits.nothing_to_send_s, limits.recovery_s, limits.receive_window_s]
+            .map(ms),
+        [20.0, 50.0, 10.0, 10.0]
+    );
+}

@@ -15,6 +15,11 @@ def digits(value: float) -> str:
     return f"{value:.3g}" if magnitude >= 0.001 or value == 0 else f"{value:.4f}"
 
 
+def short(value: float) -> str:
+    """At most three significant digits, never in exponent form: ``4``, ``4.36``, ``2210``."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
+
+
 def count(value: float) -> str:
     """``4``, ``12 500``; the mean of counts keeps a digit: ``2.5``."""
     if value == round(value):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from airpath.base.text import short
 from airpath.causes.suspect import Suspect
 from airpath.fitting.observed import Floats
 
@@ -67,8 +68,8 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
         yield Suspect(
             "drx",
             min(0.9, (high - low) / (high - low + base)),
-            f"{what} on an idle path differ evenly by {high - low:.3g} ms (from {low:.3g} to "
-            f"{high:.3g} ms): they wait for a cycle of about {1.25 * (high - low):.3g} ms.",
+            f"{what} on an idle path differ evenly by {short(high - low)} ms (from {short(low)} to "
+            f"{short(high)} ms): they wait for a cycle of about {short(1.25 * (high - low))} ms.",
             own,
             advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests.",
         )
@@ -153,7 +154,8 @@ def connections(
     """Of a connection on which no data arrives, or that took long to be there.
 
     ``others_deliver``: other connections of the capture have data. ``remains_s``: how long the
-    capture goes on. ``is_all``: nothing but this is in it.
+    capture goes on. ``is_all``: nothing but connections
+    without data is in it.
     """
     tcp = flow["tcp"]
     own = (flow["id"],)
@@ -178,7 +180,7 @@ def connections(
             yield Suspect(
                 "mtu",
                 1.0,
-                f"The connection was set up in {tcp['handshake_ms']:.3g} ms, but of "
+                f"The connection was set up in {short(tcp['handshake_ms'])} ms, but of "
                 f"{stream['data_packets']} segments of up to "
                 f"{stream['largest_payload_bytes']} bytes none was acknowledged after "
                 f"{again['timeout']} time-outs.",
@@ -212,7 +214,7 @@ def connections(
         yield Suspect(
             "rrc-promotion",
             min(0.9, (hands - trip) / 1000 / max(0.05, flow["duration_s"])),
-            f"The handshake took {hands:.3g} ms, and later round trips {trip:.3g} ms.",
+            f"The handshake took {short(hands)} ms, and later round trips {short(trip)} ms.",
             own,
             advice="Keep the UE connected (inactivity timer), or send a packet ahead.",
         )

@@ -71,15 +71,22 @@ def blame(file: Path, report: dict[str, Any]) -> Blame:
             found += probes.datagrams(flow, packets)
     for flow in _unique(report, "tcp"):
         remains = report["duration_s"] - flow["start_s"] - flow["duration_s"]
-        is_all = len(report["flows"]) == 1
         found += probes.connections(
-            flow, others_deliver=bool(groups), remains_s=remains, is_all=is_all
+            flow, others_deliver=bool(groups), remains_s=remains, is_all=_is_bare(report)
         )
     ranked = sorted(_merged(found), key=lambda one: -one.cost)
     ranked = [replace(one, confidence=_confidence(one)) for one in ranked]
     if ranked:
         return Blame("named", "", ranked)
     return _nothing(groups)
+
+
+def _is_bare(report: dict[str, Any]) -> bool:
+    """Connections without data are all that the capture has."""
+    ends = [
+        flow["tcp"] and flow["tcp"][f"from_{end}"] for flow in report["flows"] for end, _ in _ENDS
+    ]
+    return all(stream and stream["data_packets"] == 0 for stream in ends)
 
 
 def _unique(report: dict[str, Any], protocol: str) -> list[dict[str, Any]]:

@@ -15,6 +15,10 @@ from airpath.fitting.observed import Bools, Floats, Ints, Observed
 
 BIN_MS = 200.0
 _LEAST_PAUSE_MS = 150.0
+_TOGETHER_MS = 2.0
+"""Timestamps have milliseconds."""
+_MOST_REQUESTS = 8
+"""Packets with data that the receiver of a download sends: a handshake of TLS, a request."""
 
 
 @dataclass(frozen=True)
@@ -117,38 +121,54 @@ class Transfer:
         return filled
 
     @cached_property
-    def _echo_delay(self) -> Floats | None:
-        """What acknowledgements that leave here waited: until data echoed them, less its wait."""
+    def _echoes(self) -> tuple[Floats, Floats] | None:
+        """How long it took until data echoed each acknowledgement that left here; when it left.
+
+        The first without what the data waited, the second to a constant.
+        """
         seen = self.seen
         first: dict[float, float] = {}
         for stamp, at in zip(seen.ack_timestamp, seen.ack, strict=True):
             if not np.isnan(stamp):
                 first.setdefault(float(stamp), float(at))
-        trips = []
+        trips, left = [], []
         last = None
         for index in np.flatnonzero(~np.isnan(seen.echo)):
             echo = float(seen.echo[index])
             # Only the first that echoes an acknowledgement was set off by it.
             if echo != last and echo in first and not np.isnan(self.waits[index]):
-                trips.append(float(seen.sent[index]) - first[echo] - float(self.waits[index]))
+                left.append(float(seen.sent[index]) - float(self.waits[index]))
+                trips.append(left[-1] - first[echo])
             last = echo
         if len(trips) < 20:
             return None
         found = np.array(trips)
-        waited: Floats = found - found.min()
-        return waited
+        return found - found.min(), np.array(left)
+
+    @cached_property
+    def back_together(self) -> float | None:
+        """Next to the receiver: acknowledgements that reach the sender at about the same time."""
+        if self.at_sender or self._echoes is None:
+            return None
+        apart = np.diff(np.sort(self._echoes[1]))
+        return len(apart) / max(1.0, float((apart > _TOGETHER_MS).sum()))
 
     @cached_property
     def back_ms(self) -> tuple[float, float, float] | None:
-        """Quantiles 0.05, 0.5, 0.95 of what acknowledgements waited, by their timestamps."""
+        """Quantiles 0.05, 0.5, 0.95 of what acknowledgements waited, by their timestamps.
+
+        Next to a receiver that also sends data, what comes back answers that, and not only its
+        acknowledgements: how long that took says nothing of them.
+        """
         seen = self.seen
         known = seen.is_pure & ~np.isnan(seen.ack_timestamp)
-        if known.sum() < 20:
+        answers = not self.at_sender and seen.other["data_packets"] > _MOST_REQUESTS
+        if known.sum() < 20 or answers:
             return None
         if self.at_sender:
             delay = path.one_way_ms(seen.ack[known], seen.ack_timestamp[known])
         else:
-            delay = self._echo_delay
+            delay = None if self._echoes is None else self._echoes[0]
         if delay is None or not len(delay):
             return None
         low, middle, high = np.quantile(delay, [0.05, 0.5, 0.95])
@@ -301,7 +321,14 @@ class Transfer:
     def _room(self) -> tuple[Floats, Ints]:
         """When segments were sent, and the receive window's room behind each, in bytes."""
         seen = self.seen
-        scale = (seen.other["options"] or {}).get("window_scale") or 0
+        if self.window_bytes is None:
+            # Without the handshake nobody knows the window's scale.
+            return np.zeros(0), np.zeros(0, dtype=np.int64)
+        # RFC 7323 2.2: either both ends scale, or none does.
+        mine, theirs = (
+            (one["options"] or {}).get("window_scale") for one in (seen.stream, seen.other)
+        )
+        scale = 0 if mine is None or theirs is None else theirs
         edge = np.maximum.accumulate(seen.ack_offset + (seen.window << scale))
         before = seen.sent if self.at_sender else seen.sent - self.base_ms - 1
         known = np.searchsorted(seen.ack, before, side="right") - 1

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from airpath.base.text import short
 from airpath.causes.group import Group
 from airpath.causes.suspect import Suspect
 from airpath.causes.traits import Transfer
@@ -20,6 +21,7 @@ _MOST_FRAMES = 5
 _LEAST_LOSS = 0.0003
 _LEAST_OVERFLOW = 0.001
 _MOST_WINDOW = 2.0
+_LEAST_TOGETHER = 1.5
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
@@ -57,8 +59,10 @@ def _windows(group: Group) -> Iterator[Suspect]:
     """One of the two ends holds the data back."""
     main = group.main
     flows = _flows(group)
-    limited = max(one.window_share for one in group.transfers)
-    reported = max((one.limited_share for one in group.transfers), default=0.0)
+    # Of all bytes: a short transfer's window says little of a long one beside it.
+    whole = max(1, sum(one.wire_bytes for one in group.transfers))
+    limited = sum(one.window_share * one.wire_bytes for one in group.transfers) / whole
+    reported = sum(one.limited_share * one.wire_bytes for one in group.transfers) / whole
     share = max(limited, reported)
     lossless = group.loss_share < (_LEAST_LOSS if main.at_sender else 0.002)
     shrinks = main.window_steady < (0.45 if limited >= 0.05 else 0.33)
@@ -87,7 +91,7 @@ def _windows(group: Group) -> Iterator[Suspect]:
                 share * 0.9,
                 f"In {share:.0%} of the time the receive window "
                 f"({_kilobytes(main.window_bytes)}) had no room for a further segment, while "
-                f"packets hardly waited on the path ({main.wait_ms[1]:.3g} ms in the median).",
+                f"packets hardly waited on the path ({short(main.wait_ms[1])} ms in the median).",
                 flows,
                 at,
                 advice="Let the receive buffer grow: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
@@ -141,11 +145,13 @@ def _losses(group: Group) -> Iterator[Suspect]:
         return
     cost = idle_cost(group)
     at = [one.loss_at for one in group.transfers]
-    frames = tuple(
+    every = [
         int(one.seen.frame[index])
         for one, where in zip(group.transfers, at, strict=True)
         for index in where[:_MOST_FRAMES]
-    )[:_MOST_FRAMES]
+    ]
+    # Behind a gap of several segments comes one and the same packet.
+    frames = tuple(dict.fromkeys(every))[:_MOST_FRAMES]
     chance = max(0.68, 0.5 + 0.85 / np.sqrt(bucket.episodes))
     lost = f"{share:.2%} of the packets were lost in {bucket.episodes} round trips"
     waiting = group.loss_wait
@@ -195,9 +201,9 @@ def _losses(group: Group) -> Iterator[Suspect]:
             "policer",
             max(cost, min(0.9, 5 * share) if shallow else 0.0),
             f"{lost}, when about {_kilobytes(bucket.level_bytes)} more had been sent than "
-            f"{bucket.rate_mbps:.3g} Mb/s carry (match {bucket.match:.2f}; 0.5 is chance); the "
+            f"{short(bucket.rate_mbps)} Mb/s carry (match {bucket.match:.2f}; 0.5 is chance); the "
             f"path holds {_kilobytes(group.bdp_bytes)}, and packets waited "
-            f"{group.queue_ms:.3g} ms at most.",
+            f"{short(group.queue_ms)} ms at most.",
             _flows(group),
             frames,
             advice="Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
@@ -231,27 +237,40 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
     usual = group.is_slotted and group.arrivals_apart_ms < 12
     least, most = (18.0, 30.0) if usual else (4.0, 8.0)
     long = middle >= max(least, 0.2 * main.base_ms) and high >= most
-    # Acknowledgements that leave here are not seen to come together; what waits for the next batch
-    # waits any part of the interval, and what waits in a queue never little.
-    together = per_batch >= 2.5 if main.at_sender else low < 0.18 * high and middle < 0.8 * high
+    # What waits for the next batch waits any part of the interval, and what waits in a queue never
+    # little; and of a queue acknowledgements come one by one.
+    if main.at_sender:
+        together = per_batch >= 2.5
+    else:
+        spread = low < 0.18 * high and middle < 0.8 * high
+        together = spread and (main.back_together or 1.0) >= _LEAST_TOGETHER
     if together and long:
         interval = batch or acks.get("batch_interval_ms") or middle
+        if main.at_sender:
+            told = (
+                f"Acknowledgements come {per_batch:.1f} at a time, every {short(interval)} ms, "
+                "and had"
+            )
+            advice = "A capture at the UE shows whether it sent them together."
+        else:
+            told = "Acknowledgements that leave here"
+            advice = "A capture at the sender shows whether they arrive together, and how often."
         yield Suspect(
             "ack-batching",
             max(idle_cost(group), high / (high + main.base_ms)),
-            f"Acknowledgements come {per_batch:.1f} at a time, every {interval:.3g} ms, and had "
-            f"waited {middle:.3g} ms in the median by their timestamps.",
+            f"{told} waited {short(middle)} ms in the median and {short(high)} ms in 5 %, by their "
+            f"timestamps; the path's shortest round trip is {short(main.base_ms)} ms.",
             _flows(group),
-            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. A "
-            "capture at the UE shows whether it sent them together.",
+            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. "
+            + advice,
         )
     elif middle >= max(20.0, 0.3 * main.base_ms):
         yield Suspect(
             "ack-starvation",
             max(idle_cost(group), middle / (middle + main.base_ms)),
-            f"Acknowledgements waited {middle:.3g} ms in the median and {high:.3g} ms in 5 % on "
-            f"their way back, by their timestamps; the path's shortest round trip is "
-            f"{main.base_ms:.3g} ms.",
+            f"Acknowledgements waited {short(middle)} ms in the median and {short(high)} ms in 5 % "
+            f"on their way back, by their timestamps; the path's shortest round trip is "
+            f"{short(main.base_ms)} ms.",
             _flows(group),
             advice="Give the way back more capacity, a shorter queue, or let acknowledgements pass "
             "first.",
@@ -277,9 +296,10 @@ def _silences(group: Group) -> Iterator[Suspect]:
     lengths = np.array([one.length_ms for one in long])
     at_s = tuple(one.at_ms / 1000 for one in long[:_MOST_FRAMES])
     often = "once" if len(long) == 1 else f"{len(long)} times"
+    median = " (the median)" if len(long) > 1 else ""
     told = (
-        f"Nothing arrived for {np.median(lengths):.0f} ms (the median), {often}, while data was "
-        "under way"
+        f"Nothing arrived for {np.median(lengths):.0f} ms{median}, {often}, while data was under "
+        "way"
     )
     if group.is_regular:
         yield Suspect(
@@ -321,8 +341,8 @@ def _standing_queue(group: Group) -> Iterator[Suspect]:
     yield Suspect(
         "bufferbloat",
         wait / (wait + group.base_ms) * 0.6,
-        f"Packets wait {wait:.3g} ms in the median on a path of {group.base_ms:.3g} ms, while it "
-        f"is used to {group.busy:.0%}.",
+        f"Packets wait {short(wait)} ms in the median on a path of {short(group.base_ms)} ms, "
+        f"while it is used to {group.busy:.0%}.",
         _flows(group),
         advice="Manage the queue (CoDel), shorten it to what the path holds, or use BBR.",
     )
@@ -340,8 +360,9 @@ def _shaped(group: Group) -> Iterator[Suspect]:
     yield Suspect(
         "shaper",
         min(0.9, 1 - 1 / first),
-        f"The first packets arrived at {group.first_mbps:.3g} Mb/s, and later ones evenly at "
-        f"{group.capacity_mbps:.3g} Mb/s and never faster: a shaper limits the rate, not the link.",
+        f"The first packets arrived at {short(group.first_mbps)} Mb/s, and later ones evenly at "
+        f"{short(group.capacity_mbps)} Mb/s and never faster: a shaper limits the rate, not the "
+        "link.",
         _flows(group),
         advice="Ask for the rate that the subscription or the slice has (AMBR, MBR).",
     )
@@ -358,8 +379,8 @@ def _rivals(group: Group) -> Iterator[Suspect]:
     yield Suspect(
         "congestion-control",
         0.3 * (1 - min(rates) / (sum(rates) / len(rates))),
-        f"Transfers side by side have {max(rates):.3g} and {min(rates):.3g} Mb/s: they do not "
-        "share the path.",
+        f"Transfers side by side have {short(max(rates))} and {short(min(rates))} Mb/s: they do "
+        "not share the path.",
         _flows(group),
         advice="Use the same congestion control for both, or a queue for each flow.",
     )
@@ -396,4 +417,4 @@ def _beginnings(group: Group) -> Iterator[Suspect]:
 
 
 def _kilobytes(count: float | None) -> str:
-    return "?" if count is None else f"{count / 1000:.3g} kB"
+    return "?" if count is None else f"{short(count / 1000)} kB"

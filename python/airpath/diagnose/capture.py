@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from airpath.base.text import short
+
 ENDS = (("client", "server"), ("server", "client"))
 """Sender and receiver of each direction."""
 
@@ -18,6 +20,12 @@ _WINDOW_SHARE = 0.1
 _LOSS_SHARE = 0.001
 _BATCH_MS = 3.0
 _LEAST_IN_FLIGHT = 20_000
+_LEAST_BURSTS = 50
+_PACED = 0.5
+_IDLE = 0.3
+_LARGE_BURST = 16
+"""More than the ten segments of an initial window (RFC 6928), and what one acknowledgement adds."""
+_LIMITED_SHARE = 0.1
 _DELAYED_ACK_MS = 50.0
 """What receivers delay acknowledgements by: 40 ms (Linux), and a little."""
 
@@ -104,7 +112,8 @@ def _of_a_flow(flow: dict[str, Any]) -> Iterator[Statement]:
         stream = tcp[f"from_{sender}"]
         if stream["data_packets"] >= _LEAST_DATA:
             subject = f"Flow {flow['id']}, data of the {sender}"
-            for kind, text in _of_a_stream(stream, flow, receiver):
+            is_main = stream["data_bytes"] >= tcp[f"from_{receiver}"]["data_bytes"]
+            for kind, text in _of_a_stream(stream, flow, receiver, is_main=is_main):
                 yield Statement(kind, flow["id"], f"{subject}: {text}")
     stalls = tcp["stalls"]
     if stalls["count"]:
@@ -118,7 +127,7 @@ def _of_a_flow(flow: dict[str, Any]) -> Iterator[Statement]:
 
 
 def _of_a_stream(
-    stream: dict[str, Any], flow: dict[str, Any], receiver: str
+    stream: dict[str, Any], flow: dict[str, Any], receiver: str, *, is_main: bool
 ) -> Iterator[tuple[str, str]]:
     if stream["larger_than_mss"]:
         yield (
@@ -127,8 +136,12 @@ def _of_a_stream(
             f"{stream['largest_payload_bytes']} bytes: they were captured before segmentation or "
             "after it was undone, and sizes and spacing are not those on the wire.",
         )
+    if is_main:
+        yield from _of_sending(stream)
     yield from _of_losses(stream)
     yield from _of_the_window(stream, flow)
+    if is_main:
+        yield from _of_the_limits(stream["limits"])
     yield from _of_round_trips(stream, receiver)
     yield from _of_acknowledgements(stream)
     yield from _of_slow_start(stream["slow_start"])
@@ -174,7 +187,7 @@ def _of_losses(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "out-of-order",
             f"{_of(stream['out_of_order_packets'], 'packet')} came after later ones, up to "
-            f"{stream['out_of_order_ms']:.3g} ms.",
+            f"{short(stream['out_of_order_ms'])} ms.",
         )
 
 
@@ -206,6 +219,53 @@ def _of_the_window(stream: dict[str, Any], flow: dict[str, Any]) -> Iterator[tup
         )
 
 
+def _of_sending(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    sending = stream["sending"]
+    # Next to the receiver packets have been spread, or joined, on their way.
+    if not sending or sending["bursts"] < _LEAST_BURSTS or sending["unprompted"] is None:
+        return
+    size, largest, alone = (sending[key] for key in ("per_burst", "largest_burst", "unprompted"))
+    limits = stream["limits"]
+    if limits and limits["nothing_to_send_s"] >= _IDLE * sum(limits.values()):
+        # What is written now and then leaves when it is written.
+        return
+    if alone >= _PACED:
+        yield (
+            "pacing",
+            f"{alone:.0%} of the bursts, of {short(size)} segments in the mean, left although no "
+            "acknowledgement had just come: the sender paces, or its application writes so.",
+        )
+    elif largest >= _LARGE_BURST:
+        yield (
+            "bursts",
+            f"segments come in bursts of {short(size)} in the mean and {largest} at the most, with "
+            "less than 0.1 ms between one and the next: the sender does not pace.",
+        )
+
+
+def _of_the_limits(limits: dict[str, float] | None) -> Iterator[tuple[str, str]]:
+    """Where something else than the path or the congestion window held the sender back."""
+    total = sum((limits or {}).values())
+    if not limits or total <= 0:
+        return
+    shares = {key: limits[key] / total for key in _LIMITS}
+    if max(shares.values()) < _LIMITED_SHARE:
+        return
+    parts = [f"{share:.0%} {_LIMITS[key]}" for key, share in shares.items() if share >= 0.005]
+    yield (
+        "limits",
+        f"of {total:.2f} s the sender spent {', '.join(parts)}; in the rest the path or its "
+        "congestion window held it back.",
+    )
+
+
+_LIMITS = {
+    "receive_window_s": "without room in the receive window",
+    "nothing_to_send_s": "with nothing to send",
+    "recovery_s": "in the recovery of losses",
+}
+
+
 def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str, str]]:
     rtt = stream["rtt_ms"]
     if rtt and rtt["count"] >= _LEAST_DATA and rtt["p95"] - rtt["min"] >= _QUEUE_MS:
@@ -213,9 +273,10 @@ def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str
         small = rtt["p95"] - rtt["min"] <= _DELAYED_ACK_MS
         yield (
             "round-trip-varies",
-            f"the round trip between the capture point and the {receiver} is {rtt['min']:.3g} ms "
-            f"at least, {rtt['p50']:.3g} ms in the median and above {rtt['p95']:.3g} ms in 5 %: "
-            f"packets or acknowledgements wait there, in a queue or for a radio"
+            f"the round trip between the capture point and the {receiver} is "
+            f"{short(rtt['min'])} ms at least, {short(rtt['p50'])} ms in the median and above "
+            f"{short(rtt['p95'])} ms in 5 %: packets or acknowledgements wait there, in a queue or "
+            f"for a radio"
             f"{delayed if small else ''}.",
         )
 
@@ -223,10 +284,19 @@ def _of_round_trips(stream: dict[str, Any], receiver: str) -> Iterator[tuple[str
 def _of_acknowledgements(stream: dict[str, Any]) -> Iterator[tuple[str, str]]:
     acks = stream["acks"]
     interval = acks and acks["batch_interval_ms"]
-    if interval and interval >= _BATCH_MS and acks["per_batch"] >= 2 and acks["batches"] >= 10:
+    if not interval or interval < _BATCH_MS or acks["per_batch"] < 2 or acks["batches"] < 10:
+        return
+    sending = stream["sending"]
+    if sending and sending["unprompted"] is None:
         yield (
             "ack-batches",
-            f"acknowledgements come {acks['per_batch']:.1f} at a time, every {interval:.3g} ms "
+            f"acknowledgements leave {acks['per_batch']:.1f} at a time, every {short(interval)} ms "
+            "(median): data came in batches, or the receiver waits for some.",
+        )
+    else:
+        yield (
+            "ack-batches",
+            f"acknowledgements come {acks['per_batch']:.1f} at a time, every {short(interval)} ms "
             "(median): uplink access of a radio, DRX, or batching of acknowledgements; from here "
             "these cannot be told apart.",
         )
@@ -241,4 +311,4 @@ def _of(count: int, what: str) -> str:
 
 
 def _kilobytes(count: float | None) -> str:
-    return "unknown" if count is None else f"{count / 1000:.3g} kB"
+    return "unknown" if count is None else f"{short(count / 1000)} kB"

@@ -10,6 +10,7 @@ from airpath.diagnose.capture import ENDS, Statement
 _MOST_FLOWS = 5
 """Flows of each protocol of which something is said: those with the most packets."""
 _LEAST_PACKETS = 100
+_LEAST_REPLIES = 5
 _SIDES = (("client_side_ms", "to the client"), ("server_side_ms", "to the server"))
 _MESSAGES = {
     "fragmentation-needed": "a packet was larger than the MTU of a hop",
@@ -133,7 +134,12 @@ def _icmp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if icmp["requests"]:
         text = f"{icmp['unanswered']} of {icmp['requests']} echo requests had no reply here"
         rtt = icmp["rtt_ms"]
-        if rtt:
+        if rtt and rtt["count"] < _LEAST_REPLIES:
+            text += (
+                "; the round trip between the capture point and who replies was "
+                f"{rtt['min']:.4g} ms" + (f" to {rtt['max']:.4g} ms" if rtt["count"] > 1 else "")
+            )
+        elif rtt:
             text += (
                 "; the round trip between the capture point and who replies is "
                 f"{rtt['min']:.4g} ms at least, {rtt['p50']:.4g} ms in the median "

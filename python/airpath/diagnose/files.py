@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airpath.diagnose import datagrams, outputs
-from airpath.diagnose.capture import statements
+from airpath.diagnose import datagrams, outputs, points
+from airpath.diagnose.capture import Statement, statements
 from airpath.readers.recognise import STDIN, STDIN_NAME, Recognised, recognise
 
 CAPTURES = ("pcap", "pcapng")
@@ -30,6 +30,10 @@ def describe(found: Recognised) -> dict[str, Any]:
         return document
     if found.kind in CAPTURES:
         told = statements(found.document) + datagrams.statements(found.document)
+        told += [
+            Statement("two-points", flow, pair.sentence_of_points())
+            for flow, pair in points.within(found)
+        ]
         said = [one.document() for one in told]
         causes = _causes(found.name, found.document)
         return {**document, "statements": said, "causes": causes, "capture": found.document}

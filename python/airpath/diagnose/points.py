@@ -1,4 +1,4 @@
-"""Two captures of one test: their clocks' offset, and what happened between the two points.
+"""Two captures, or two points of one capture: their clocks' offset, and what happened in between.
 
 The same segment is known at both by its first byte and its timestamp (RFC 7323). Of the times that
 segments take one way and the other way, as two clocks tell them, the smallest ones are those
@@ -24,14 +24,19 @@ _LEAST_SEGMENTS = 20
 _LEAST_SHARE = 0.5
 """Of the segments of the point that saw fewer."""
 _ENDS = ("client", "server")
+_FIGURES = ("min", "p50", "max")
 Keyed = dict[tuple[float, float], float]
+
+
+Times = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Pair:
     """One flow at two points, the one nearer to the sender first; times in ms.
 
-    ``offset_ms`` is the second clock less the first.
+    ``files`` are names of captures, or of points of one. ``offset_ms`` is the second clock less the
+    first.
     """
 
     files: tuple[str, str]
@@ -41,12 +46,13 @@ class Pair:
     within_ms: float
     missing: tuple[int, int]
     """Segments that only the first point saw, and only the second."""
-    there_ms: tuple[float, float, float]
+    there_ms: Times
     """From the first to the second by the joined clock: the least, the median, the longest."""
+    back_ms: Times
+    """Of acknowledgements, from the second to the first."""
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
-        least, median, longest = self.there_ms
         return {
             "files": list(self.files),
             "flow": self.flow,
@@ -55,19 +61,36 @@ class Pair:
             "within_ms": self.within_ms,
             "only_first": self.missing[0],
             "only_second": self.missing[1],
-            "between_ms": {"min": least, "p50": median, "max": longest},
+            "between_ms": dict(zip(_FIGURES, self.there_ms, strict=True)),
+            "acks_between_ms": dict(zip(_FIGURES, self.back_ms, strict=True)),
         }
 
     def sentence(self) -> str:
         """What is to be said of it."""
         first, second = self.files
-        least, median, longest = self.there_ms
         return (
             f"{first} and {second} saw {self.flow}, {self.segments} segments of its data at both "
             f"points. The clock of {second} is {self.offset_ms:+.4f} ms off that of {first}, and "
             f"within {self.within_ms:.4g} ms of that if the empty path does not take as long there "
-            f"as back. From the one to the other segments took {least:.4g} ms at "
-            f"least, {median:.4g} ms in the median and {longest:.4g} ms at most; "
+            f"as back. {self._between()}"
+        )
+
+    def sentence_of_points(self) -> str:
+        """The same of two points with one clock."""
+        first, second = self.files
+        return (
+            f"{self.flow} was seen at {first} and at {second}, {self.segments} segments of its "
+            f"data at both points. {self._between()}"
+        )
+
+    def _between(self) -> str:
+        first, second = self.files
+        least, median, longest = self.there_ms
+        back = " and ".join(f"{one:.4g}" for one in self.back_ms[1:])
+        return (
+            f"From the one to the other segments took {least:.4g} ms at "
+            f"least, {median:.4g} ms in the median and {longest:.4g} ms at most, and "
+            f"acknowledgements back {back} ms; "
             f"{self.missing[0]} that passed {first} did not pass {second}, and {self.missing[1]} "
             "the other way round."
         )
@@ -85,10 +108,47 @@ def pairs(files: Sequence[Recognised]) -> list[Pair]:
     ]
 
 
+def within(file: Recognised) -> list[tuple[int, Pair]]:
+    """The flow with the most bytes that one capture has at several points, and each two of them."""
+    report = file.document
+    if not report or not Path(file.name).is_file():
+        return []
+    flows = {flow["id"]: flow for flow in report["flows"] if flow["tcp"]}
+    several = [one for one in flows.values() if one["same_as"] and one["tcp"]["opening_seen"]]
+    if not several:
+        return []
+    main = max(several, key=_bytes)
+    found = []
+    here = _read(file, main["id"], _by_client(main))
+    for number in main["same_as"]:
+        other = flows.get(number)
+        if other is None or not other["tcp"]["opening_seen"]:
+            continue
+        names = (_point(main, report["interfaces"]), _point(other, report["interfaces"]))
+        there = _read(file, number, _by_client(main))
+        if pair := _joined(names, _name(main), here, there, one_clock=True):
+            found.append((main["id"], pair))
+    return found
+
+
+def _point(flow: dict[str, Any], interfaces: list[dict[str, Any]]) -> str:
+    name = interfaces[flow["interface"]]["name"] or f"interface {flow['interface']}"
+    tunnel = flow["tunnel"]
+    return f"point {name}" + ("" if tunnel == "none" else f" (in {tunnel})")
+
+
+def _bytes(flow: dict[str, Any]) -> int:
+    return sum(int(flow[f"from_{end}"]["bytes"]) for end in _ENDS)
+
+
+def _by_client(flow: dict[str, Any]) -> bool:
+    sent = [int(flow["tcp"][f"from_{end}"]["data_bytes"]) for end in _ENDS]
+    return sent[0] >= sent[1]
+
+
 def _pair(first: Recognised, second: Recognised) -> Pair | None:
     for one, other in _common(first, second):
-        sent = [one["tcp"][f"from_{end}"]["data_bytes"] for end in _ENDS]
-        by_client = sent[0] >= sent[1]
+        by_client = _by_client(one)
         here, there = _read(first, one["id"], by_client), _read(second, other["id"], by_client)
         found = _joined((first.name, second.name), _name(one), here, there)
         if found:
@@ -107,7 +167,7 @@ def _common(
 
     here, there = flows(first), flows(second)
     shared = [name for name in here if name in there]
-    shared.sort(key=lambda name: -sum(here[name][f"from_{end}"]["bytes"] for end in _ENDS))
+    shared.sort(key=lambda name: -_bytes(here[name]))
     return ((here[name], there[name]) for name in shared[:1])
 
 
@@ -133,7 +193,12 @@ def _read(file: Recognised, flow: int, by_client: bool) -> tuple[Keyed, Keyed]:
 
 
 def _joined(
-    files: tuple[str, str], flow: str, first: tuple[Keyed, Keyed], second: tuple[Keyed, Keyed]
+    files: tuple[str, str],
+    flow: str,
+    first: tuple[Keyed, Keyed],
+    second: tuple[Keyed, Keyed],
+    *,
+    one_clock: bool = False,
 ) -> Pair | None:
     apart = [
         np.array([second[way][key] - at for key, at in first[way].items() if key in second[way]])
@@ -151,10 +216,17 @@ def _joined(
         low, high, sign = data.max(), acks.min(), -1.0
     else:
         return None
+    if one_clock:
+        if not low <= 0 <= high:
+            return None
+        low = high = 0.0
     offset = float(low + high) / 2
-    there = np.sort(sign * (data - offset))
-    figures = (float(there[0]), float(np.median(there)), float(there[-1]))
+    there, back = _times(sign * (data - offset)), _times(-sign * (acks - offset))
     missing = (len(first[0]) - len(data), len(second[0]) - len(data))
     if sign < 0:
         files, missing, offset = (files[1], files[0]), (missing[1], missing[0]), -offset
-    return Pair(files, flow, len(data), offset, float(high - low) / 2, missing, figures)
+    return Pair(files, flow, len(data), offset, float(high - low) / 2, missing, there, back)
+
+
+def _times(values: Any) -> Times:
+    return float(values.min()), float(np.median(values)), float(values.max())

@@ -1,16 +1,18 @@
-"""Several outputs of one test: what pings say while another tool loaded the path, and otherwise.
+"""Several files of one test: what pings say while transfers loaded the path, and otherwise.
 
 They are aligned by the times that they have; each is the clock of the machine on which it ran.
+Where a capture has the packets of ping or iperf3, their clocks' offset is estimated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from airpath.diagnose import points
+from airpath.diagnose import aligned, points
+from airpath.diagnose.aligned import Offset
 from airpath.diagnose.outputs import bloat, bloated
 from airpath.readers.iperf3 import Iperf3Output
 from airpath.readers.nuttcp import NuttcpOutput
@@ -29,12 +31,13 @@ _MOST_NAMES = 3
 
 @dataclass(frozen=True)
 class Load:
-    """What a tool sent, from ``start_s`` to ``end_s`` (seconds since 1970)."""
+    """What a tool sent, or a capture has, from ``start_s`` to ``end_s`` (seconds since 1970)."""
 
     name: str
     start_s: float
     end_s: float
     goodput_mbps: float | None
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,29 +46,51 @@ class Delays:
 
     name: str
     replies: list[tuple[float, float]]
+    ahead_s: dict[str, float] = field(default_factory=dict)
+    """By file, how far this clock is ahead of that one, where that is known."""
+
+    def seen_from(self, file: str) -> list[tuple[float, float]]:
+        """The replies by another file's clock."""
+        ahead = self.ahead_s.get(file, 0.0)
+        return [(at - ahead, rtt) for at, rtt in self.replies]
 
 
 def together(files: Sequence[Recognised]) -> dict[str, Any] | None:
-    """What the files say together: ``statements``, ``pairs`` of a load and a ping, ``captures``.
+    """What the files say together: ``statements``, ``pairs``, ``captures``, ``offsets``.
 
-    None if there are not at least one load and one ping among them, or two captures of one flow.
-    ``captures`` has the flow, the offset of the clocks and what happened between the points. A pair
-    has ``load``, ``ping``, ``start_s`` and ``end_s`` (since 1970), ``goodput_mbps``, and of the
-    round trips inside and outside of all loads ``loaded_ms`` and ``idle_ms`` (medians) with the
-    counts of replies.
+    None if that is nothing. ``pairs`` are of a load and a ping: ``load``, ``ping``, ``start_s`` and
+    ``end_s`` (since 1970), ``goodput_mbps``, and of the round trips inside and outside of all loads
+    ``loaded_ms`` and ``idle_ms`` (medians) with the counts of replies. ``captures`` has flows that
+    two captures have: the offset of the clocks and what happened between the points. ``offsets``
+    are those of tools' clocks from a capture's, with their bounds.
     """
+    joined = points.pairs(files)
+    # The second capture of a flow says nothing more of when there was load.
+    seconds = {one.files[1] for one in joined}
+    captures = [one for one in aligned.captures(files) if one.name not in seconds]
     loads, delays, without = _sorted(files)
+    said: list[tuple[str, str]] = []
+    offsets = [_align(one, captures, files) for one in delays]
+    known = [one for each in offsets for one in each]
+    for file in captures:
+        told, theirs, found = _of_iperf3(file, files)
+        said += told
+        known += found
+        loads = [one for one in loads if one.file not in theirs]
+    for file in captures:
+        loads += [
+            Load(one.name, one.start_s, one.end_s, one.goodput_mbps, file.name)
+            for one in aligned.transfers(file)
+        ]
+    said += [("clock-offset", one.sentence()) for one in known]
+    pairs = [pair for load in loads for one in delays if (pair := _pair(load, one, loads))]
+    said += [statement for pair in pairs for statement in _of_a_pair(pair)]
+    said += [("two-captures", one.sentence()) for one in joined]
     pings = sum(isinstance(one.output, PingOutput) for one in files)
     others = sum(isinstance(one.output, Iperf3Output | NuttcpOutput | SsOutput) for one in files)
-    joined = points.pairs(files)
-    if not joined and (not pings or not others):
-        return None
-    pairs = [pair for load in loads for one in delays if (pair := _pair(load, one, loads))]
-    said = [statement for pair in pairs for statement in _of_a_pair(pair)]
-    said += [("two-captures", one.sentence()) for one in joined]
     if loads and delays and not pairs:
         said.append(("no-overlap", "No ping has enough replies while another tool sent."))
-    if without and pings and others:
+    if without and pings and (others or captures):
         names = ", ".join(without[:_MOST_NAMES])
         more = len(without) - _MOST_NAMES
         said.append(
@@ -76,9 +101,68 @@ def together(files: Sequence[Recognised]) -> dict[str, Any] | None:
                 "brackets before each line of nuttcp have one.",
             )
         )
-    statements = [{"kind": kind, "flow": None, "text": text} for kind, text in said]
-    captures = [one.document() for one in joined]
-    return {"statements": statements, "pairs": pairs, "captures": captures} if statements else None
+    if not said:
+        return None
+    return {
+        "statements": [{"kind": kind, "flow": None, "text": text} for kind, text in said],
+        "pairs": pairs,
+        "captures": [one.document() for one in joined],
+        "offsets": [one.document() for one in known],
+    }
+
+
+def _align(
+    delays: Delays, captures: Sequence[Recognised], files: Sequence[Recognised]
+) -> list[Offset]:
+    """How far the clock of a ping is off those of captures that have its packets."""
+    output = next(one.output for one in files if one.name == delays.name)
+    found = []
+    for file in captures:
+        if isinstance(output, PingOutput) and (
+            offset := aligned.offset_of_ping(delays.name, output, file)
+        ):
+            delays.ahead_s[file.name] = offset.offset_s
+            found.append(offset)
+    return found
+
+
+def _of_iperf3(
+    file: Recognised, files: Sequence[Recognised]
+) -> tuple[list[tuple[str, str]], set[str], list[Offset]]:
+    """Sentences on iperf3's own connections in a capture, the files they are of, their clocks."""
+    said, theirs, offsets = [], set(), []
+    for one in files:
+        if not isinstance(one.output, Iperf3Output):
+            continue
+        flows = aligned.flows_of_iperf3(one.output, file)
+        if not flows:
+            continue
+        theirs.add(one.name)
+        if offset := aligned.offset_of_iperf3(one.name, one.output, file, flows):
+            offsets.append(offset)
+        said.append(("same-transfer", _compared(one, file, flows)))
+    return said, theirs, offsets
+
+
+def _compared(one: Recognised, file: Recognised, flows: Sequence[dict[str, Any]]) -> str:
+    """iperf3's figures and the capture's of the same transfer."""
+    streams = [
+        max((flow["tcp"][f"from_{end}"] for end in ("client", "server")),
+            key=lambda stream: stream["data_bytes"])
+        for flow in flows
+    ]  # fmt: skip
+    again = sum(stream["retransmissions"]["segments"] for stream in streams)
+    rate = sum(stream["goodput_mbps"] or 0.0 for stream in streams)
+    told = (one.document or {})["goodput_mbps"], (one.document or {})["retransmissions"]
+    rates = "" if told[0] is None else f" {told[0]:.4g} Mb/s"
+    retransmitted = "" if told[1] is None else f" and {told[1]} segments sent again"
+    ids = ", ".join(str(flow["id"]) for flow in flows[:_MOST_NAMES])
+    more = f" and {len(flows) - _MOST_NAMES} more" if len(flows) > _MOST_NAMES else ""
+    return (
+        f"{one.name} is of flow{'s' if len(flows) > 1 else ''} {ids}{more} of {file.name}: "
+        f"iperf3 tells{rates}{retransmitted}, the capture {rate:.4g} Mb/s and {again} segments "
+        "sent again."
+    )
 
 
 def _sorted(files: Iterable[Recognised]) -> tuple[list[Load], list[Delays], list[str]]:
@@ -100,7 +184,7 @@ def _sorted(files: Iterable[Recognised]) -> tuple[list[Load], list[Delays], list
                 without.append(file.name)
         elif isinstance(output, Iperf3Output | NuttcpOutput | SsOutput):
             found = list(_loads(file.name, output))
-            loads += found
+            loads += [replace(one, file=file.name) for one in found]
             if not found and not getattr(output, "error", None):
                 without.append(file.name)
     return loads, delays, without
@@ -145,16 +229,17 @@ def _of_a_connection(name: str, connection: Connection) -> Load | None:
 
 
 def _pair(load: Load, delays: Delays, loads: Sequence[Load]) -> dict[str, Any] | None:
+    replies = delays.seen_from(load.file)
     loaded = [
         rtt
-        for at, rtt in delays.replies
+        for at, rtt in replies
         if load.start_s + _MARGIN_S <= at - rtt / 1000 and at <= load.end_s - _MARGIN_S
     ]
     if len(loaded) < _LEAST_REPLIES:
         return None
     idle = [
         rtt
-        for at, rtt in delays.replies
+        for at, rtt in replies
         if all(
             at < one.start_s - _MARGIN_S or at - rtt / 1000 > one.end_s + _MARGIN_S for one in loads
         )

@@ -20,6 +20,7 @@ _TICKS_MS = (0.001, 0.1, 0.25, 1.0, 4.0, 10.0)
 """Milliseconds that timestamps count by: of airpath, and of systems."""
 _FULL = 0.75
 """Losses behind packets that waited for this share of the longest wait are a full queue's."""
+_MOST_GAPS = 512
 _LEAST_LOSSES = 3
 _VARIES = 0.15
 """Capacity is told by time if it differs by this share from one window to the next."""
@@ -460,12 +461,7 @@ def lost_segments(seen: Observed) -> Bools:
     those that came again without having been seen.
     """
     if seen.place == "receiver":
-        known: set[int] = set()
-        lost = np.zeros(len(seen.sent), dtype=bool)
-        for index, (offset, again) in enumerate(zip(seen.offset, seen.is_again, strict=True)):
-            lost[index] = bool(again) and int(offset) not in known
-            known.add(int(offset))
-        return lost
+        return _fills_gap(seen)
     spurious = seen.stream["retransmissions"]["spurious"]
     again = seen.sent_again > 0
     sent = seen.stream["retransmissions"]["packets"]
@@ -473,6 +469,29 @@ def lost_segments(seen: Observed) -> Bools:
         # Most were not needed: what was sent again says little of what was lost.
         return np.zeros(len(seen.sent), dtype=bool)
     return again
+
+
+def _fills_gap(seen: Observed) -> Bools:
+    """Which segments bring bytes that were missing, also where offload has joined some."""
+    fills = np.zeros(len(seen.sent), dtype=bool)
+    gaps: list[tuple[int, int]] = []
+    ends = seen.offset + seen.payload
+    highest = np.maximum.accumulate(ends)
+    for index in np.flatnonzero(seen.after_gap | seen.is_again):
+        begin, end = int(seen.offset[index]), int(ends[index])
+        before = int(highest[index - 1]) if index else begin
+        if begin > before:
+            gaps.append((before, begin))
+            continue
+        left = []
+        for low, high in gaps:
+            if begin < high and low < end:
+                fills[index] = True
+                left += [(low, begin)] * (low < begin) + [(end, high)] * (end < high)
+            else:
+                left.append((low, high))
+        gaps = left[-_MOST_GAPS:]
+    return fills
 
 
 def _queue(

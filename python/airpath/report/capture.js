@@ -6,7 +6,7 @@ const where = document.getElementById("where");
 const context = canvas.getContext("2d");
 const MARGIN = { left: 64, right: 10, top: 18, bottom: 24 };
 const GAP = 30;
-const SHARES = [0.46, 0.18, 0.18, 0.18];
+const SHARES = [0.44, 0.02, 0.18, 0.18, 0.18];
 const LEAST_MS = 0.05;
 
 function bytes(text) {
@@ -87,7 +87,7 @@ function draw() {
   const first = Math.max(0, Math.floor(from / level.bin_ms));
   const last = Math.min(level.low.length - 1, Math.ceil(to / level.bin_ms));
   let top = MARGIN.top;
-  const panels = [sequence, flight, trips, rate];
+  const panels = [sequence, limits, flight, trips, rate];
   panels.forEach((panel, index) => {
     const area = { top, height: room * SHARES[index] };
     context.save();
@@ -226,6 +226,31 @@ function bars(panel, values, name, unit, colour) {
   const wide = Math.max(1, x(level.bin_ms) - x(0));
   for (let i = first; i <= last; i++)
     if (values(i) > 0) context.fillRect(x(i * level.bin_ms), y(values(i)), wide, y(0) - y(values(i)));
+}
+const LIMITS = [["path or congestion window", "sent"], ["receive window", "edge"], ["nothing to send", "grid"], ["recovery of losses", "again"]];
+function limits({ shown, plot, area, level, first, last, x }) {
+  context.textAlign = "left";
+  context.fillStyle = shown.ink;
+  let at = plot.left;
+  const say = (text) => { context.fillText(text, at, area.top - 5); at += context.measureText(text).width + 6; };
+  if (!view.limits) return say("what holds the sender back does not show next to the receiver");
+  say("what holds the sender back:");
+  for (const [name, colour] of LIMITS) {
+    context.fillStyle = shown[colour];
+    context.fillRect(at, area.top - 14, 10, 10);
+    at += 14;
+    context.fillStyle = shown.muted;
+    say(name);
+  }
+  context.beginPath();
+  context.rect(plot.left, area.top, plot.width, area.height);
+  context.clip();
+  const wide = Math.max(1, x(level.bin_ms) - x(0));
+  for (let i = first; i <= last; i++) {
+    if (Number.isNaN(level.limit[i])) continue;
+    context.fillStyle = shown[LIMITS[level.limit[i]][1]];
+    context.fillRect(x(i * level.bin_ms), area.top, wide, area.height);
+  }
 }
 function flight(panel) {
   bars(panel, (i) => panel.level.flight[i], "bytes in flight", "", panel.shown.sent);

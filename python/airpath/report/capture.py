@@ -45,7 +45,9 @@ def context(name: str, document: dict[str, Any]) -> dict[str, Any]:
     for number, (flow, end) in enumerate(wanted):
         bins, packets = _DETAIL[min(number, 1)]
         (view,) = _core.view_flows(Path(name), [(flow["id"], end == "client")], bins, packets)
-        views.append({"name": _name(flow, end), "flow": flow["id"], **_packed(view)})
+        shows = flow["tcp"][f"from_{end}"]["limits"] is not None
+        named = {"name": _name(flow, end), "flow": flow["id"], "limits": shows}
+        views.append({**named, **_packed(view)})
     causes = document["causes"]
     return {
         "title": document["file"],

@@ -172,6 +172,12 @@ impl Recovery {
         self.counts.spurious += u64::from(!sent.spurious);
     }
 
+    /// The end of what a recovery or a time-out goes on for.
+    #[inline]
+    pub(super) fn until(&self) -> u64 {
+        self.fast_until.max(self.timeout_until)
+    }
+
     pub(super) fn counts(&self) -> Retransmissions {
         self.counts
     }

@@ -6,7 +6,9 @@ use airpath_base::{Duration, Instant, SparseHistogram};
 use airpath_metrics::{SequenceSpace, mbps};
 
 use super::acks::AckSpacing;
+use super::bursts::Bursts;
 use super::holes::{Hole, Holes};
+use super::limits::{Limit, Limits};
 use super::retransmission::{Circumstances, DUPLICATE_ACKS, Recovery};
 use super::rounds::Rounds;
 use super::window::Window;
@@ -50,6 +52,8 @@ pub(super) struct Stream {
     recovery: Recovery,
     rounds: Rounds,
     acks: AckSpacing,
+    bursts: Bursts,
+    limits: Limits,
     window: Window,
     options: Option<SynOptions>,
     /// The other end's: the largest segment of this direction.
@@ -159,9 +163,22 @@ impl Stream {
         }
         self.last_sent = context.now;
         self.trim(context.most_outstanding);
+        self.note_limit(context.now);
+    }
+
+    /// What holds the sender back from now on.
+    #[inline]
+    fn note_limit(&mut self, now: Instant) {
         let segment = u64::from(self.mss.unwrap_or(ETHERNET_MSS));
-        if self.window.note(context.now, self.highest, self.acked, segment) {
+        let is_full = self.window.note(now, self.highest, self.acked, segment);
+        if is_full {
             self.rounds.on_window_limited();
+        }
+        if self.first_data.is_some() {
+            // The FIN is no data that the sender waits with.
+            let data_end = self.end.map_or(self.highest, |end| self.highest.min(end - 1));
+            let recovers_until = self.recovery.until();
+            self.limits.note(now, Limit::of(data_end, self.acked, recovers_until, !is_full));
         }
     }
 
@@ -186,6 +203,10 @@ impl Stream {
     fn on_new(&mut self, now: Instant, header: &TcpHeader, from: u64, to: u64) {
         if from > self.highest {
             self.on_gap(now, from);
+        }
+        if header.payload > 0 {
+            let segments = self.segments(header.payload);
+            self.bursts.add(now, segments, self.last_acked, self.highest > self.acked);
         }
         self.highest = to;
         let stamp = header.timestamps.map(|timestamps| timestamps.value);
@@ -330,10 +351,7 @@ impl Stream {
         if number >= before {
             self.window.on_ack(number, header.window, header.has(SYN));
         }
-        let segment = u64::from(self.mss.unwrap_or(ETHERNET_MSS));
-        if self.window.note(now, self.highest, self.acked, segment) {
-            self.rounds.on_window_limited();
-        }
+        self.note_limit(now);
     }
 
     /// RFC 5681 2.
@@ -416,6 +434,7 @@ impl Stream {
         let lasted = lasted.map(|(first, last)| last.saturating_since(first));
         let acked_bytes = self.acked_payload();
         let (count, max) = (self.in_flight_count, self.in_flight_max);
+        let sees_rounds = self.sees_rounds(sender_side);
         StreamReport {
             options: self.options,
             data_packets: self.data_packets,
@@ -437,7 +456,9 @@ impl Stream {
             larger_than_mss: self.larger_than_mss,
             keep_alives: self.keep_alives,
             acks: self.acks.report(),
-            slow_start: self.rounds.report().filter(|_| self.sees_rounds(sender_side)),
+            sending: self.bursts.report(sees_rounds),
+            limits: (sees_rounds && self.has_acks && count > 0).then(|| self.limits.report()),
+            slow_start: self.rounds.report().filter(|_| sees_rounds),
             acks_of_unseen: self.acks_of_unseen,
             unseen_bytes: self.unseen,
         }

@@ -1,0 +1,68 @@
+//! What holds a stream back, at each time: the receiver's window, a loss, an application without data.
+
+use airpath_base::{Duration, Instant};
+
+use crate::report::LimitsReport;
+
+/// What holds the sender back until the next packet.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) enum Limit {
+    /// The path or the congestion window: none of the others.
+    #[default]
+    Path,
+    /// The receiver's window has no room.
+    Window,
+    /// All that was sent is acknowledged.
+    Idle,
+    /// What is lost is sent again, and not acknowledged yet.
+    Recovery,
+}
+
+impl Limit {
+    /// What holds back a sender that has sent up to `highest`.
+    #[inline]
+    pub(crate) fn of(highest: u64, acked: u64, recovers_until: u64, has_room: bool) -> Self {
+        if acked >= highest {
+            Self::Idle
+        } else if acked < recovers_until {
+            Self::Recovery
+        } else if has_room {
+            Self::Path
+        } else {
+            Self::Window
+        }
+    }
+}
+
+#[derive(Clone, Default, Debug)]
+pub(super) struct Limits {
+    since: Option<Instant>,
+    limit: Limit,
+    /// By `Limit`.
+    lasted: [Duration; 4],
+}
+
+impl Limits {
+    /// What holds back from now on, after a segment with data or an acknowledgement.
+    #[inline]
+    pub(super) fn note(&mut self, now: Instant, limit: Limit) {
+        if limit == Limit::Idle && self.limit == Limit::Idle && self.since.is_some() {
+            // Whether the application waits shows with its next data.
+            return;
+        }
+        if let Some(since) = self.since {
+            self.lasted[self.limit as usize] += now.saturating_since(since);
+        }
+        (self.since, self.limit) = (Some(now), limit);
+    }
+
+    pub(super) fn report(&self) -> LimitsReport {
+        let seconds = |limit: Limit| self.lasted[limit as usize].as_nanos() as f64 / 1e9;
+        LimitsReport {
+            path_s: seconds(Limit::Path),
+            receive_window_s: seconds(Limit::Window),
+            nothing_to_send_s: seconds(Limit::Idle),
+            recovery_s: seconds(Limit::Recovery),
+        }
+    }
+}
