@@ -303,7 +303,8 @@ def test_packets_seeds_and_a_sweep(page: Page) -> None:
     # Of a change the packets are shown, too.
     page.type(box("path.down.0.delay_ms"), "11")
     page.until("location.hash.includes('delay_ms%3D11')")
-    page.until(f"document.getElementById('packets-said').textContent !== {said!r}")
+    now = "document.getElementById('packets-said')?.textContent"
+    page.until(f"{now} && {now} !== {said!r}")
     page.type("#seeds", "3")
     page.until("location.hash.includes('seeds=3')")
     page.choose("#sweep", "radio.ue.1.channel.sinr_db")
