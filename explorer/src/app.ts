@@ -9,8 +9,8 @@ import type { Editor } from "./editor";
 import { agreed } from "./expensive";
 import { showFigures } from "./figures";
 import { showDifferences, showFindings } from "./findings";
-import { Keys, type Key, type Schema, type Section } from "./keys";
-import { ExpensiveError, Lab, ScenarioError, StoppedError, type Source } from "./lab";
+import { at, Keys, type Key, type Schema, type Section } from "./keys";
+import { ExpensiveError, Lab, ScenarioError, StoppedError, type Limits, type Source } from "./lab";
 import { digits } from "./numbers";
 import { showPackets } from "./packets";
 import { drawPath } from "./path";
@@ -51,8 +51,10 @@ export class App {
   #keys!: Keys;
   #sections: Section[] = [];
   readonly #lab: Lab;
-  /** For findings, comparisons and packets, which run beside. */
+  /** For findings and comparisons, which run beside. */
   readonly #side: Lab;
+  /** For packets, which findings are not to stop. */
+  readonly #following: Lab;
   /** For seeds. */
   readonly #pool: Pool;
   /** For sweeps, which a band of seeds is not to stop. */
@@ -64,12 +66,16 @@ export class App {
   #shadow: Shown | undefined;
   #bands = new Map<string, Band[]>();
   #running = false;
+  /** The packets that are drawn: shows them for the UE that is chosen. */
+  #showFollowed: (() => void) | undefined;
+  /** What is done beside the run. */
+  #jobs = 0;
   #wanted = false;
   #began = 0;
   #changed = { key: "", at: -Infinity };
   #allowed = { events: MOST_EVENTS, ms: MOST_MS };
+  /** The sender whose windows are shown: the one that the state wants, or the first. */
   #flow: string | null = null;
-  #radio = RADIO_FIGURES[0]![0];
   #saved: ReturnType<typeof setTimeout> | undefined;
   /** The keys that can be swept, as the list has them. */
   #offered = "";
@@ -84,6 +90,7 @@ export class App {
   ) {
     this.#lab = new Lab(source);
     this.#side = new Lab(source);
+    this.#following = new Lab(source);
     this.#pool = new Pool(source);
     this.#sweeps = new Pool(source);
     this.#controls = new Controls(byId("controls"), (set) => this.#set(set));
@@ -132,7 +139,7 @@ export class App {
     choice.addEventListener("change", () => {
       const name = choice.value;
       const figure = this.#studies.figures.find(({ id }) => `${FIGURE}${id}` === name);
-      const given = { sets: [], tried: [], zoom: null, seed: null, sweep: null };
+      const given = { sets: [], tried: [], zoom: null, seed: null, sweep: null, flow: null, packets: null, ue: null };
       if (figure) {
         const text = this.#studies.texts[figure.file] ?? "";
         this.#state = { ...this.#state, ...given, shipped: null, text, name: figure.file, sets: figure.sets };
@@ -162,14 +169,22 @@ export class App {
     byId("whole").addEventListener("click", () => this.#zoom(null));
     const flow = byId<HTMLSelectElement>("flow");
     flow.addEventListener("change", () => {
-      this.#flow = flow.value;
+      this.#flow = this.#state.flow = flow.value;
+      this.#save();
       this.#draw();
     });
     const radio = byId<HTMLSelectElement>("radio");
     fill(radio, ...RADIO_FIGURES.map(([name, title]) => h("option", { value: name }, title)));
     radio.addEventListener("change", () => {
-      this.#radio = radio.value;
+      this.#state.radio = radio.value;
+      this.#save();
       this.#draw();
+    });
+    const ue = byId<HTMLSelectElement>("packets-ue");
+    ue.addEventListener("change", () => {
+      this.#state.ue = ue.value;
+      this.#save();
+      this.#showFollowed?.();
     });
     const seeds = byId<HTMLInputElement>("seeds");
     seeds.addEventListener("change", () => {
@@ -186,6 +201,10 @@ export class App {
     byId<HTMLDetailsElement>("text-panel").addEventListener("toggle", () => void this.#open());
     byId("run-sweep").addEventListener("click", () => void this.#sweep());
     byId("run-packets").addEventListener("click", () => void this.#packets());
+    // On a phone the charts stay in sight while something is changed, and no longer.
+    const charts = byId("charts");
+    const away = ([entry]: IntersectionObserverEntry[]) => charts.classList.toggle("away", !entry!.isIntersecting);
+    new IntersectionObserver(away, { rootMargin: "-264px 0px 0px 0px" }).observe(byId("keys-panel"));
     for (const button of document.querySelectorAll<HTMLElement>(".packets-step")) {
       button.addEventListener("click", () => void this.#step(button.dataset["step"] ?? ""));
     }
@@ -206,9 +225,11 @@ export class App {
   #change(): void {
     fill(byId("findings"));
     this.#side.stop();
+    this.#following.stop();
     this.#pool.stop();
     this.#sweeps.stop();
     this.#bands.clear();
+    this.#forgetSweep();
     this.#save();
     this.#showChanges();
     this.#run();
@@ -216,12 +237,15 @@ export class App {
 
   /** Show a state as a whole. */
   #restore(): void {
-    const { seeds, tried } = this.#state;
+    const { seeds, tried, sweep, packets } = this.#state;
     this.#showChoice();
     byId<HTMLInputElement>("seeds").value = String(seeds);
+    byId<HTMLSelectElement>("radio").value = this.#radio();
+    if (packets) [byId<HTMLInputElement>("packets-from").value, byId<HTMLInputElement>("packets-ms").value] = packets.map(String) as [string, string];
     fill(byId("trying"));
     fill(byId("sweep-chart"));
     fill(byId("packets"));
+    this.#showFollowed = undefined;
     this.#allowed = { events: MOST_EVENTS, ms: MOST_MS };
     this.#changed = { key: "", at: -Infinity };
     this.#editor?.show(this.#text());
@@ -229,7 +253,6 @@ export class App {
     this.#showTried();
     void this.#idle().then(() => {
       if (tried.length > 0) void this.#differences();
-      const { sweep } = this.#state;
       if (sweep) {
         byId<HTMLSelectElement>("sweep").value = sweep;
         void this.#sweep();
@@ -248,30 +271,37 @@ export class App {
     }
     this.#running = true;
     void (async () => {
+      let done = false;
       while (this.#wanted) {
         this.#wanted = false;
         this.#began = performance.now();
-        await this.#once();
+        done = await this.#once();
       }
       this.#running = false;
-      byId("stop").hidden = true;
+      byId("stop").hidden = this.#jobs === 0;
+      if (!done) return;
       if (this.#state.seeds > 1) void this.#band();
+      if (this.#state.packets) void this.#packets();
     })();
   }
 
-  async #once(): Promise<void> {
+  /** One run; false if it came to nothing. */
+  async #once(): Promise<boolean> {
     try {
       const { tried } = this.#state;
       // Beside an advice stands the scenario without it, also where a link brought both.
       if (tried.length > 0 && !this.#shadow) this.#shadow = await this.#simulated(this.#given([]));
       const shown = await this.#simulated(this.#given(tried));
       this.#shown = shown;
+      document.body.classList.remove("stale", "nothing");
       this.#problems([], "");
       await this.#show();
       const { duration_s, events } = shown.summary;
       this.#say(`${digits(duration_s)} s simulated in ${digits(shown.wall_ms)} ms, ${digits(events)} events.`);
+      return true;
     } catch (error) {
       await this.#failed(error);
+      return false;
     }
   }
 
@@ -292,6 +322,8 @@ export class App {
   }
 
   async #failed(error: unknown): Promise<void> {
+    // What is drawn is of what ran before, if anything is.
+    if (!(error instanceof StoppedError && this.#wanted)) document.body.classList.add(this.#shown ? "stale" : "nothing");
     if (error instanceof StoppedError) {
       if (!this.#wanted) this.#say("Stopped.");
     } else if (error instanceof ScenarioError) {
@@ -313,6 +345,7 @@ export class App {
     this.#wanted = false;
     this.#lab.stop();
     this.#side.stop();
+    this.#following.stop();
     this.#pool.stop();
     this.#sweeps.stop();
   }
@@ -361,7 +394,8 @@ export class App {
 
   #offerFlows(parsed: Parsed): void {
     const senders = parsed.flows.filter((flow) => flow.congestion !== null);
-    if (!senders.some((flow) => flow.id === this.#flow)) this.#flow = senders[0]?.id ?? null;
+    const wanted = senders.find((flow) => flow.id === this.#state.flow) ?? senders[0];
+    this.#flow = wanted?.id ?? null;
     const list = byId<HTMLSelectElement>("flow");
     const names = senders.map((flow) => flow.id);
     if ([...list.options].map((one) => one.value).join() !== names.join())
@@ -369,6 +403,12 @@ export class App {
     list.value = this.#flow ?? "";
     list.disabled = senders.length < 2;
     for (const one of document.querySelectorAll<HTMLElement>(".radio-only")) one.hidden = parsed.ues === null;
+    const ues = parsed.ues ?? [];
+    const ue = byId<HTMLSelectElement>("packets-ue");
+    fill(ue, h("option", { value: "" }, "all UEs"), ...ues.map((name) => h("option", { value: name }, name)));
+    ue.value = this.#ue();
+    // What is seen of a cell in a fifth of a second is only colour.
+    if (!this.#state.packets) byId<HTMLInputElement>("packets-ms").value = parsed.ues ? "20" : "200";
   }
 
   #draw(): void {
@@ -382,11 +422,27 @@ export class App {
   }
 
   #chartsOf(shown: Shown): Chart[] {
-    const of = `${this.#flow} ${this.#radio}`;
+    const radio = this.#radio();
+    const of = `${this.#flow} ${radio}`;
     if (shown.charts?.of !== of)
-      shown.charts = { of, all: charts(shown.tables, shown.parsed, this.#flow, this.#radio) };
+      shown.charts = { of, all: charts(shown.tables, shown.parsed, this.#flow, radio) };
     const { all } = shown.charts;
     return this.figure ? all.filter((chart) => chart.id === this.figure?.chart) : all;
+  }
+
+  /** The UE whose packets are shown: the one that the state wants, or the sender's; "": all. */
+  #ue(): string {
+    const { parsed } = this.#shown!;
+    const ues = parsed.ues ?? [];
+    const { ue } = this.#state;
+    if (ue === "" || (ue !== null && ues.includes(ue))) return ue;
+    const index = parsed.flows.find((flow) => flow.id === this.#flow)?.index ?? 0;
+    return ueOf(parsed, index) ?? "";
+  }
+
+  /** The figure of the radio that is shown: the one that the state wants, or the first. */
+  #radio(): string {
+    return (RADIO_FIGURES.find(([name]) => name === this.#state.radio) ?? RADIO_FIGURES[0]!)[0];
   }
 
   #zoom(zoom: [number, number] | null): void {
@@ -534,15 +590,18 @@ export class App {
     const first = this.#state.seed ?? shown.parsed.seed;
     const requests = Array.from({ length: seeds - 1 }, (_, index) => ({ op: "simulate" as const, seed: first + index + 1, ...this.#given() }));
     const all = [this.#chartsOf(shown)];
+    const drawn = this.#pool.each<Run>(requests, (answer) => {
+      const { ok: run, tables } = answer;
+      all.push(charts(tablesOf(run.tables, tables), shown.parsed, this.#flow, this.#radio()));
+      this.#bands = bandsOf(all);
+      this.#draw();
+    });
     try {
-      await this.#pool.each<Run>(requests, (answer) => {
-        const { ok: run, tables } = answer;
-        all.push(charts(tablesOf(run.tables, tables), shown.parsed, this.#flow, this.#radio));
-        this.#bands = bandsOf(all);
-        this.#draw();
-      });
+      await this.#during(drawn);
     } catch (error) {
-      await this.#failed(error);
+      if (this.#running) return;
+      if (error instanceof StoppedError) this.#say("Stopped.");
+      else await this.#failed(error);
     }
   }
 
@@ -569,21 +628,39 @@ export class App {
     if (!key) return;
     this.#state.sweep = key.path;
     this.#save();
-    const at = values(key);
-    const points: (Summary | null)[] = at.map(() => null);
+    const taken = values(key);
+    const points: (Summary | null)[] = taken.map(() => null);
     const given = this.#given();
-    const requests = at.map((value) => ({ op: "simulate" as const, ...this.#seeded(), ...given,
+    const requests = taken.map((value) => ({ op: "simulate" as const, ...this.#seeded(), ...given,
       sets: withSet(given.sets, `${key.path}=${JSON.stringify(value)}`) }));
     const place = byId("sweep-chart");
-    showSweep(place, key, points, at);
-    try {
-      await this.#sweeps.each<Run>(requests, (answer, index) => {
+    // A value may make a run longer, and each of the runs may be as expensive as one that is asked for.
+    const lasts = (value: Key["value"]) => (key.path === "run.duration_s" ? Number(value) : this.#shown!.summary.duration_s);
+    const limits = taken.map((value) => ({ mostEvents: MOST_EVENTS, most_ms: MOST_MS, duration_s: lasts(value) }));
+    const run = async (allowed: Limits[]) => {
+      showSweep(place, key, points, taken);
+      await this.#during(this.#sweeps.each<Run>(requests, (answer, index) => {
         points[index] = answer.ok.summary;
-        showSweep(place, key, points, at);
+        showSweep(place, key, points, taken);
+      }, allowed));
+    };
+    try {
+      await run(limits).catch(async (error: unknown) => {
+        if (!(error instanceof ExpensiveError)) throw error;
+        this.#sweeps.stop();
+        if (!(await agreed(error))) throw new StoppedError("not run");
+        await run([]);
       });
     } catch (error) {
       if (!(error instanceof StoppedError)) fill(place, h("p", { class: "wrong" }, error instanceof Error ? error.message : String(error)));
     }
+  }
+
+  /** Something else is shown now than what was swept. */
+  #forgetSweep(): void {
+    const place = byId("sweep-chart");
+    if (place.hasChildNodes()) fill(place, h("p", { class: "help" }, "The scenario has changed: run the sweep again."));
+    this.#state.sweep = null;
   }
 
   /** Show the packets of another time: before, after, half or twice as long. */
@@ -601,27 +678,47 @@ export class App {
     const from_s = Math.max(0, Number(byId<HTMLInputElement>("packets-from").value) || 0);
     const lasts = Math.max(0.1, Number(byId<HTMLInputElement>("packets-ms").value) || 200) / 1000;
     const place = byId("packets");
+    this.#state.packets = [from_s, lasts * 1000];
+    this.#save();
     await this.#beside(place, "Following the packets", async (onProgress) => {
       const to_s = from_s + lasts;
       const given = this.#given();
       const request = { op: "packets" as const, from_s, to_s, most: MOST_PACKETS, ...this.#seeded(), ...given };
-      const { ok, tables } = await this.#side.ask<Packets>(request, { onProgress });
-      showPackets(place, ok, tables, [from_s, to_s]);
-    });
+      const { ok, tables } = await this.#following.ask<Packets>(request, { onProgress });
+      const { parsed } = this.#shown!;
+      this.#showFollowed = () => {
+        const ue = this.#ue() || null;
+        showPackets(place, ok, tables, [from_s, to_s], ue, (flow) => ue === null || ueOf(parsed, flow) === ue);
+      };
+      this.#showFollowed();
+    }, true);
   }
 
-  /** Do something beside the run, and say so at its place. */
-  async #beside(place: HTMLElement, saying: string, work: (onProgress: (value: number) => void) => Promise<void>): Promise<void> {
+  /** Do something beside the run, and say so at its place; with `kept` in the first line of what is there. */
+  async #beside(place: HTMLElement, saying: string, work: (onProgress: (value: number) => void) => Promise<void>, kept = false): Promise<void> {
     const said = h("p", { role: "status" }, `${saying} …`);
-    fill(place, said);
-    byId("stop").hidden = false;
+    const former = kept ? place.firstElementChild : null;
+    if (former) former.replaceWith(said);
+    else fill(place, said);
     try {
-      await work((value) => (said.textContent = `${saying}: ${digits(value)} …`));
+      await this.#during(work((value) => (said.textContent = `${saying}: ${digits(value)} …`)));
     } catch (error) {
+      if (!said.isConnected) return;
       const text = error instanceof StoppedError ? "Stopped." : error instanceof Error ? error.message : String(error);
       fill(place, h("p", { class: error instanceof StoppedError ? "help" : "wrong" }, text));
     }
-    byId("stop").hidden = !this.#running;
+  }
+
+  /** Something that can be stopped is being done. */
+  async #during(work: Promise<void>): Promise<void> {
+    this.#jobs++;
+    byId("stop").hidden = false;
+    try {
+      await work;
+    } finally {
+      this.#jobs--;
+      byId("stop").hidden = this.#jobs === 0 && !this.#running;
+    }
   }
 
   // --- Links and downloads
@@ -665,6 +762,12 @@ export class App {
   #say(text: string): void {
     byId("status").textContent = text;
   }
+}
+
+/** The UE of a flow, by its place in the scenario. */
+function ueOf(parsed: Parsed, flow: number): string | undefined {
+  const said = at(parsed.values, ["flow", flow, "ue"]);
+  return typeof said === "string" ? said : parsed.ues?.[0];
 }
 
 /** Let the page do what it has to do besides. */

@@ -171,7 +171,7 @@ export class Charts {
           const stroke = colour(`c${one.colour % 8}`);
           return {
             label: one.label,
-            stroke: one.edge ? "transparent" : one.faint ? `${stroke}66` : stroke,
+            stroke: one.edge ? "transparent" : one.faint ? `${stroke}a0` : stroke,
             width: one.faint ? 1 : 1.6,
             ...(one.dash || one.faint ? { dash: one.faint ? [2, 3] : [6, 4] } : {}),
             points: one.points ? { show: true, size: one.faint ? 3 : 4 } : { show: false },
@@ -212,7 +212,7 @@ export class Charts {
 }
 
 function entry(series: Series): HTMLElement {
-  const key = h("span", { class: `key c${series.colour % 8}${series.dash ? " dash" : ""}` });
+  const key = h("span", { class: `key c${series.colour % 8}${series.dash ? " dash" : ""}${series.points ? " dots" : ""}` });
   return h("li", {}, key, series.label);
 }
 

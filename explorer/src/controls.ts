@@ -3,7 +3,7 @@
 
 import { fill, h } from "./dom";
 import type { Key, Section } from "./keys";
-import { digits, unit } from "./numbers";
+import { digits, title, unit } from "./numbers";
 import { keyOf } from "./state";
 
 /** Keys that stand in front even where the text does not say them. */
@@ -80,7 +80,7 @@ export class Controls {
       const of = GROUP.exec(section.id)?.[0];
       const inner = of !== undefined && of !== section.id;
       const [group, title] = inner ? section.title.split(": ") : [section.title, section.title];
-      const element = this.#section({ ...section, title: inner ? title! : of ? "itself" : title! }, open);
+      const element = this.#section({ ...section, title: inner ? title! : of ? "general" : title! }, open);
       if (of === undefined) {
         shown.push(element);
         continue;
@@ -120,7 +120,7 @@ export class Controls {
   }
 
   #rest(id: string, rest: Key[], alone: boolean, open: Set<string>): HTMLElement {
-    const more = h("details", { id: `${id}-more`, class: "more" }, h("summary", {}, `${rest.length} more keys`));
+    const more = h("details", { id: `${id}-more`, class: "more" }, h("summary", {}, rest.length === 1 ? "1 more key" : `${rest.length} more keys`));
     more.open = alone || open.has(more.id);
     let filled = false;
     const put = () => {
@@ -135,11 +135,12 @@ export class Controls {
 
   #control(key: Key): HTMLElement {
     const id = `key-${key.path}`;
-    const help = h("span", { class: "help", id: `${id}-help` }, key.help, range(key));
+    const help = h("span", { class: "help", id: `${id}-help` }, h("code", {}, key.path), ` ${key.help}`, range(key));
     const said = h("span", { class: "wrong", role: "alert" });
     const described = { "aria-describedby": `${id}-help` };
     const change = (value: Key["value"]) => this.onChange(`${key.path}=${JSON.stringify(value)}`);
-    const label = h("label", { for: id }, key.name, unit(key.name) ? h("span", { class: "unit" }, ` ${unit(key.name)}`) : null);
+    const [name, of] = [title(key.name), unit(key.name)];
+    const label = h("label", { for: id }, name, of ? h("span", { class: "unit" }, ` (${of})`) : null);
     const parts: HTMLElement[] = [];
     let show: Control["show"];
     if (key.kind === "flag") {
@@ -162,7 +163,7 @@ export class Controls {
       const read = (text: string) => (key.word !== null && text === key.word ? text : Number(text));
       const box = h("input", { id, type: key.word === null ? "number" : "text", step: "any",
         inputmode: "decimal", ...described, change: () => change(read(box.value.trim())) });
-      const slider = h("input", { type: "range", min: 0, max: STEPS, "aria-label": `${key.name}, slider`,
+      const slider = h("input", { type: "range", min: 0, max: STEPS, "aria-label": `${name}, slider`,
         "data-key": key.path, input: () => {
           const value = scale.value(Number(slider.value));
           box.value = String(value);

@@ -1,5 +1,6 @@
 // The keys of a scenario: which there are, and what the engine's table of keys says of each.
 
+import { title } from "./numbers";
 import type { Parsed, Table, Value } from "./protocol";
 
 export interface Schema {
@@ -237,6 +238,7 @@ export function list(value: Value | undefined): Value[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** `harq_up` as a title: HARQ, uplink. */
 function plain(name: string): string {
-  return name.replaceAll("_", " ");
+  return name.endsWith("_up") ? `${title(name.slice(0, -3))}, uplink` : title(name);
 }

@@ -29,6 +29,9 @@ const UNITS: [suffix: string, unit: string][] = [
   ["_packets", "packets"],
   ["_bytes", "bytes"],
   ["_segments", "segments"],
+  ["_slots", "slots"],
+  ["_symbols", "symbols"],
+  ["_subframes", "subframes"],
   ["_percent", "%"],
   ["_db", "dB"],
   ["_dbm", "dBm"],
@@ -38,6 +41,16 @@ const UNITS: [suffix: string, unit: string][] = [
   ["_m", "m"],
   ["_kmh", "km/h"],
 ];
+
+const ACRONYMS = new Set(["ack", "ambr", "aqm", "bbr", "bler", "bsr", "drx", "ecn", "gtpu", "harq", "icw", "mcs", "mss", "mtu",
+  "nr", "prb", "prbs", "rach", "rlc", "rrc", "rto", "rtt", "sack", "sinr", "sr", "tcp", "ue"]);
+
+/** A key as words: its name without its unit, acronyms in capitals. */
+export function title(key: string): string {
+  const suffix = UNITS.find(([one]) => key.endsWith(one))?.[0] ?? "";
+  const bare = key.slice(0, key.length - suffix.length) || key;
+  return bare.split(/[._]/).map((word) => (ACRONYMS.has(word) ? word.toUpperCase() : word)).join(" ");
+}
 
 /** The unit that a key's name ends with. */
 export function unit(key: string): string {

@@ -2,7 +2,7 @@
 // the controls of a box.
 
 import { fill, h } from "./dom";
-import { list, table } from "./keys";
+import { at, list, table } from "./keys";
 import { digits } from "./numbers";
 import type { Parsed, Value } from "./protocol";
 
@@ -29,9 +29,9 @@ export function drawPath(place: HTMLElement, parsed: Parsed, onBox: (id: string)
     node("Server"),
     proxy ? box("proxy", "TCP proxy", "", onBox) : null,
     h("div", { class: "lanes" }, lane("down"), lane("up")),
-    radio ? box("radio.cell", "Cell", [cell["access"], cell["bandwidth_mhz"] && `${String(cell["bandwidth_mhz"])} MHz`].filter(Boolean).join(", "), onBox) : null,
+    radio ? box("radio.cell", "Cell", [String(cell["access"] ?? "").toUpperCase(), cell["bandwidth_mhz"] && `${String(cell["bandwidth_mhz"])} MHz`].filter(Boolean).join(", "), onBox) : null,
     h("div", { class: "ues" }, ...ues.slice(0, 6).map((name, index) =>
-      radio ? box(`radio.ue.${index}`, name, "UE", onBox) : node("UE")),
+      radio ? box(`radio.ue.${index}`, name, quality(parsed, index), onBox) : node("UE")),
       ues.length > 6 ? h("p", {}, `and ${ues.length - 6} more`) : null));
   // Who was at a box stays there.
   if (focused !== undefined) {
@@ -49,13 +49,22 @@ function node(title: string): HTMLElement {
   return h("div", { class: "box end" }, h("strong", {}, title));
 }
 
+/** Of a UE: that it is one, and how well it hears. */
+function quality(parsed: Parsed, index: number): string {
+  const sinr = at(parsed.values, ["radio", "ue", index, "channel", "sinr_db"]);
+  return typeof sinr === "number" ? `UE, ${digits(sinr)} dB` : "UE";
+}
+
 const SHOWN: [key: string, unit: string][] = [
   ["rate_mbps", "Mb/s"],
   ["queue_packets", "packets"],
   ["queue_bytes", "bytes"],
   ["aqm", ""],
   ["delay_ms", "ms"],
-  ["loss_probability", ""],
+  ["interval_ms", "ms"],
+  ["timeout_s", "s"],
+  ["mtu_bytes", "bytes"],
+  ["probability", "%"],
   ["file", ""],
 ];
 
@@ -65,6 +74,7 @@ function detail(stage: Value): string {
   const said = SHOWN.flatMap(([key, unit]) => {
     const value = keys[key];
     if (value === undefined || value === "drop-tail") return [];
+    if (key === "probability") return [`${digits(100 * Number(value))} %`];
     return [`${typeof value === "number" ? digits(value) : String(value)} ${unit}`.trim()];
   });
   return (keys["enabled"] === false ? ["off", ...said] : said).slice(0, 3).join(", ");

@@ -169,6 +169,8 @@ export interface Row {
 /** One packet between the ends. */
 export interface Packet {
   sent_s: number;
+  /** When it was between wires and radio. */
+  base_s: number | null;
   arrived_s: number | null;
   flow: number;
   down: boolean;

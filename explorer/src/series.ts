@@ -74,14 +74,16 @@ export function charts(
     if (one.dash) one.y = one.y.map((value) => (value !== null && value > 4 * reached ? null : value));
   }
   const links = rowsBy(tables.get("links"), ["link"]);
-  const queues = links.map((group, index) => of(group, "queue_delay_ms", { colour: index + 3 }));
+  // A buffer of the radio has the colour that its UE and direction have in the radio's chart.
+  const cells = rowsBy(tables.get("radio"), ["ue", "direction"]);
+  const cellOf = (name: string) => cells.findIndex((cell) => name === `radio.${cell.name}`);
+  const queues = links.map((group, index) => of(group, "queue_delay_ms", { colour: cellOf(group.name) < 0 ? index + 3 : cellOf(group.name) }));
   const all: Chart[] = [
     { id: "goodput", title: "Goodput", unit: "Mb/s", series: goodput },
     { id: "rtt", title: "Round-trip time", unit: "ms", series: rtt },
     { id: "window", title: `Windows of ${flow ?? "the sender"}`, unit: "segments", series: windows },
     { id: "queue", title: "Delay in queues", unit: "ms", series: queues },
   ];
-  const cells = rowsBy(tables.get("radio"), ["ue", "direction"]);
   if (cells.length > 0) {
     const [column, title, unit] = RADIO_FIGURES.find(([name]) => name === radio) ?? RADIO_FIGURES[0]!;
     const series = cells.map((group, index) => of(group, column, { colour: index }));

@@ -17,12 +17,22 @@ export interface State {
   seeds: number;
   /** The key that is swept. */
   sweep: string | null;
+  /** The sender whose windows are shown; null: the first. */
+  flow: string | null;
+  /** The figure that the radio's chart shows; null: the first. */
+  radio: string | null;
+  /** The packets that are shown: from when, in seconds, and for how many milliseconds. */
+  packets: [number, number] | null;
+  /** The UE whose packets are shown: null is that of the sender, and "" all of them. */
+  ue: string | null;
 }
 
 const MOST_TEXT = 200_000;
 const MOST_SETS = 200;
 const MOST_SET = 2_000;
 const MOST_SEEDS = 20;
+/** The shortest time whose packets are shown. */
+export const LEAST_PACKETS_MS = 0.1;
 
 export function emptyState(): State {
   return {
@@ -35,6 +45,10 @@ export function emptyState(): State {
     zoom: null,
     seeds: 1,
     sweep: null,
+    flow: null,
+    radio: null,
+    packets: null,
+    ue: null,
   };
 }
 
@@ -50,6 +64,10 @@ export function toFragment(state: State): string {
   if (state.zoom) said.set("zoom", state.zoom.map((value) => value.toFixed(3)).join(","));
   if (state.seeds > 1) said.set("seeds", String(state.seeds));
   if (state.sweep) said.set("sweep", state.sweep);
+  if (state.flow) said.set("flow", state.flow);
+  if (state.radio) said.set("radio", state.radio);
+  if (state.packets) said.set("packets", state.packets.join(","));
+  if (state.ue !== null) said.set("ue", state.ue);
   return `#${said}`;
 }
 
@@ -72,11 +90,14 @@ export function fromFragment(fragment: string): State | null {
   state.tried = sets("tried");
   state.seed = count(said.get("seed"), 0, Number.MAX_SAFE_INTEGER);
   state.seeds = count(said.get("seeds"), 1, MOST_SEEDS) ?? 1;
-  const zoom = (said.get("zoom") ?? "").split(",").map(Number);
-  if (zoom.length === 2 && zoom.every(Number.isFinite) && zoom[0]! < zoom[1]!)
-    state.zoom = [zoom[0]!, zoom[1]!];
-  const sweep = said.get("sweep");
-  state.sweep = sweep && /^[\w.-]{1,200}$/.test(sweep) ? sweep : null;
+  const zoom = pair(said.get("zoom"));
+  if (zoom && zoom[0] < zoom[1]) state.zoom = zoom;
+  state.sweep = word(said.get("sweep"));
+  state.flow = word(said.get("flow"));
+  state.radio = word(said.get("radio"));
+  const packets = pair(said.get("packets"));
+  if (packets && packets[0] >= 0 && packets[1] >= LEAST_PACKETS_MS) state.packets = packets;
+  state.ue = said.get("ue") === "" ? "" : word(said.get("ue"));
   return state;
 }
 
@@ -97,6 +118,18 @@ export function figureOf(fragment: string): Figure | null {
 export function fileName(text: string): string {
   const last = text.split(/[/\\]/).pop() ?? "";
   return last.replace(/[^\w. -]/g, "").slice(0, 80) || "scenario.toml";
+}
+
+/** Two numbers with a comma between them. */
+function pair(text: string | null): [number, number] | null {
+  const [first, second, ...rest] = (text ?? "").split(",").map(Number);
+  if (rest.length > 0 || !Number.isFinite(first) || !Number.isFinite(second)) return null;
+  return [first!, second!];
+}
+
+/** A name of a key, a flow or a column. */
+function word(text: string | null): string | null {
+  return text && /^[\w.-]{1,200}$/.test(text) ? text : null;
 }
 
 function count(text: string | null, least: number, most: number): number | null {

@@ -37,7 +37,7 @@ export function showSweep(place: HTMLElement, key: Key, points: (Summary | null)
     h("p", { id: "sweep-said" }, `${done} of ${at.length} values of ${key.path} have run.`),
     h("div", { class: "small-charts" }, ...names.filter((one) => CHARTED.test(one.metric)).slice(0, 6).map((one) =>
       h("figure", {}, h("figcaption", {}, `${words(one.metric)} of ${one.name}`),
-        line(of(one.name, one.metric), at, one.metric, `${words(one.metric)} of ${one.name}`)))),
+        line(of(one.name, one.metric), at, one.metric, `${words(one.metric)} of ${one.name}`, unit(key.name))))),
     h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "The sweep as a table" }, h("table", {},
       h("thead", {}, h("tr", {}, ...head.map((name) => h("th", { scope: "col" }, name || "figure")))),
       h("tbody", {}, ...names.map((one) => h("tr", {}, h("th", { scope: "row" }, `${words(one.metric)} of ${one.name}`),
@@ -46,7 +46,7 @@ export function showSweep(place: HTMLElement, key: Key, points: (Summary | null)
 
 const CHARTED = /goodput|rtt_ms|completed|delay_ms\.p95/;
 
-function line(y: (number | null)[], at: Key["value"][], metric: string, said: string): SVGElement {
+function line(y: (number | null)[], at: Key["value"][], metric: string, said: string, of: string): SVGElement {
   const [width, height] = [260, 120];
   const high = Math.max(...y.map((value) => value ?? 0)) || 1;
   const place = (value: number, index: number) =>
@@ -55,8 +55,10 @@ function line(y: (number | null)[], at: Key["value"][], metric: string, said: st
   return s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said, class: "small" },
     s("path", { d: points.map(([x, top], index) => `${index ? "L" : "M"}${x} ${top}`).join(""), class: "curve" }),
     ...points.map(([cx, cy]) => s("circle", { cx, cy, r: 3 })),
-    s("text", { x: 24, y: height - 6 }, short(at[0]!)),
-    s("text", { x: width - 24, y: height - 6, "text-anchor": "end" }, short(at[at.length - 1]!)),
+    s("path", { d: `M24 ${height - 24}H${width - 24}`, class: "axis" }),
+    s("text", { x: 12, y: height - 20 }, "0"),
+    s("text", { x: 24, y: height - 6 }, `${short(at[0]!)} ${of}`),
+    s("text", { x: width - 24, y: height - 6, "text-anchor": "end" }, `${short(at[at.length - 1]!)} ${of}`),
     s("text", { x: 24, y: 12 }, figure(metric, high)));
 }
 

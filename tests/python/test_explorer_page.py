@@ -195,18 +195,31 @@ def test_a_setting_that_cannot_be_is_said_at_its_control(page: Page) -> None:
     page.open()
     page.type(box("path.down.0.rate_mbps"), "-1")
     page.until("[...document.querySelectorAll('.control .wrong')].some((one) => one.textContent)")
+    # The curves are of what ran before, and look like it.
     assert page.rtt() > 2000
+    assert page.tab.evaluate("document.body.className") == "stale"
     page.click("#changes button")
     page.until("document.getElementById('problems').textContent === ''")
+    page.until("document.body.className === ''")
     page.clean()
 
 
 def test_what_is_expensive_asks_first(page: Page) -> None:
-    page.open("#scenario=wire&set=run.duration_s%3D1000000", done="Simulating")
-    page.until("document.getElementById('expensive').open")
+    page.open("#scenario=wire&set=run.duration_s%3D1000000", done="")
+    page.until("document.getElementById('expensive')?.open")
     assert "million events" in page.text("#expensive-said")
     page.key("Escape", 27)
     page.until("document.getElementById('status').textContent === 'Not run.'")
+    page.clean()
+
+
+def test_a_sweep_whose_runs_are_expensive_asks_first(page: Page) -> None:
+    """The scenario itself is cheap enough; sixteen times as long it is not."""
+    page.open("#scenario=bufferbloat&set=run.duration_s%3D5000&sweep=run.duration_s")
+    page.until("document.getElementById('expensive').open")
+    page.key("Escape", 27)
+    page.until("document.getElementById('stop').hidden")
+    assert re.match(r"[0-8] of 9 values", page.text("#sweep-said"))
     page.clean()
 
 
@@ -231,6 +244,13 @@ def test_it_fits_a_phone(page: Page, scheme: str) -> None:
     page.open("#scenario=lte-20")
     page.until("document.querySelectorAll('.chart canvas').length >= 4")
     assert page.tab.evaluate("document.documentElement.scrollWidth") <= 360
+    # A chart stays in sight while a key is changed.
+    page.middle(slider("path.up.0.delay_ms"))
+    place = "document.getElementById('charts').getBoundingClientRect()"
+    page.until(f"Math.round({place}.top) === 0")
+    assert page.tab.evaluate(f"{place}.bottom") < 300
+    page.middle("#run-packets")
+    page.until(f"{place}.bottom < 0")
     page.clean()
 
 
@@ -270,9 +290,21 @@ def test_packets_seeds_and_a_sweep(page: Page) -> None:
     page.click("#run-packets")
     page.until("document.getElementById('packets-said')")
     said = page.text("#packets-said")
-    assert re.search(r"\d+ × data", said), said
-    assert re.search(r"\d+ × grant", said), said
-    assert page.tab.evaluate("document.querySelectorAll('.radio-event line').length") > 10
+    assert re.search(r"\d+ data segments", said), said
+    assert re.search(r"\d+ grants", said), said
+    lines = "document.querySelectorAll('.radio-event line').length"
+    near = page.tab.evaluate(lines)
+    assert near > 10
+    page.choose("#packets-ue", "")
+    assert page.tab.evaluate(lines) > near
+    page.choose("#packets-ue", "far")
+    page.choose("#flow", "upload")
+    page.choose("#radio", "grants")
+    # Of a change the packets are shown, too.
+    page.type(box("path.down.0.delay_ms"), "11")
+    page.until("location.hash.includes('delay_ms%3D11')")
+    now = "document.getElementById('packets-said')?.textContent"
+    page.until(f"{now} && {now} !== {said!r}")
     page.type("#seeds", "3")
     page.until("location.hash.includes('seeds=3')")
     page.choose("#sweep", "radio.ue.1.channel.sinr_db")
@@ -282,7 +314,11 @@ def test_packets_seeds_and_a_sweep(page: Page) -> None:
     page.until("location.hash.includes('sweep=')")
     page.open(f"#{urlsplit(page.tab.evaluate('location.href')).fragment}")
     page.until("document.getElementById('sweep-said')?.textContent.startsWith('9 of 9')")
-    assert page.tab.evaluate("document.getElementById('seeds').value") == "3"
+    page.until("document.getElementById('packets-said')")
+    chosen = {"seeds": "3", "flow": "upload", "radio": "grants", "packets-ue": "far",
+              "packets-from": "1", "packets-ms": "20"}  # fmt: skip
+    for place, value in chosen.items():
+        assert page.tab.evaluate(f"document.getElementById({place!r}).value") == value, place
     page.clean()
 
 
@@ -369,6 +405,9 @@ def test_axe_finds_nothing_serious(page: Page, scheme: str) -> None:
     page.until("document.querySelector('#findings .findings')")
     page.tab.evaluate("document.getElementById('text-panel').open = true")
     page.until("document.querySelector('.cm-content')")
+    problems += _axe(page)
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    page.tab.call("Emulation.setDeviceMetricsOverride", **size)
     assert problems + _axe(page) == []
 
 

@@ -101,6 +101,7 @@ def test_from_disk_it_has_search_and_pictures(site: Path, tab: chromium.Tab) -> 
     [
         ("index.html", "path.down.0.queue_packets", "20"),
         ("docs/concepts/uplink.html", "radio.ue.0.sr.period_ms", "40"),
+        ("docs/concepts/path.html", "path.down.0.aqm", "codel"),
         ("docs/concepts/slow-start.html", "flow.0.slow_start", "none"),
     ],
 )

@@ -20,12 +20,8 @@ QUEUE = """
 (() => { const one = document.getElementById("key-path.down.0.queue_packets");
 one.value = "20"; one.dispatchEvent(new Event("change")); })()
 """
-PACKETS = """
-(() => { document.getElementById("packets-from").value = "1";
-document.getElementById("packets-ms").value = "12";
-document.getElementById("run-packets").click();
-document.querySelector("[aria-labelledby=packets-title]").scrollIntoView(); })()
-"""
+PACKETS = "#scenario=lte-20&set=run.duration_s%3D2&set=flow.0.enabled%3Dfalse&packets=1,20&ue=far"
+LAST = "document.querySelector('[aria-labelledby=packets-title]').scrollIntoView()"
 
 
 def main() -> None:
@@ -34,14 +30,14 @@ def main() -> None:
         served(begin("bufferbloat")) as url,
         chromium.opened(Path(place) / "profile") as tab,
     ):
-        shape(tab, 1280, 1000, "light")
+        shape(tab, 1400, 1000, "light")
         opened(tab, url)
         tab.evaluate(QUEUE)
         tab.until(lambda text: "before" in text, 30)
         picture(tab, "explorer")
-        opened(tab, f"{url}#scenario=lte-20&set=run.duration_s%3D2&set=flow.0.enabled%3Dfalse")
-        tab.evaluate(PACKETS)
-        tab.until(lambda text: "packets are sent" in text, 30)
+        opened(tab, f"{url}{PACKETS}")
+        tab.until(lambda text: "on the radio," in text, 30)
+        tab.evaluate(LAST)
         picture(tab, "explorer-packets")
         shape(tab, 390, 844, "dark")
         opened(tab, f"{url}#scenario=codel")

@@ -15,7 +15,7 @@ mod goodput;
 mod observers;
 mod world;
 
-pub use observers::Passage;
+pub use observers::{Passage, Place};
 
 use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
@@ -44,22 +44,24 @@ pub fn simulate(
     run(world::World::new(scenario, seed, false, None), scenario, &mut |now, _| progress(now))
 }
 
-/// Like [`simulate`], and shows each packet when an endpoint sends it and when the other one gets it,
-/// in the order of time. Nothing else changes, but it takes longer.
+/// Like [`simulate`], and shows each packet when an endpoint sends it, when the other one gets it and,
+/// with a radio, when it is between wires and radio, in the order of time. Nothing else changes, but
+/// it takes longer.
 ///
 /// ```
 /// use airpath_scenario::{Source, parse};
+/// use airpath_sim::Place::{Server, Ue};
 ///
 /// let text = "[[path.down]]\nstage = \"delay\"\ndelay_ms = 10\n[[flow]]\nkind = \"ping\"\ncount = 1\n\
 ///             direction = \"down\"\n";
 /// let scenario = parse(&Source { name: "ping.toml", text, directory: None }, &[])?.scenario;
 /// let mut seen = Vec::new();
 /// let mut on_packet = |passage: &airpath_sim::Passage| {
-///     seen.push((passage.at.as_nanos() / 1_000_000, passage.at_server));
+///     seen.push((passage.at.as_nanos() / 1_000_000, passage.place));
 /// };
 /// let run = airpath_sim::simulate_seen(&scenario, 1, &mut |_| true, &mut on_packet);
 /// assert!(run.is_ok());
-/// assert_eq!(seen, [(0, true), (10, false), (10, false), (10, true)]);
+/// assert_eq!(seen, [(0, Server), (10, Ue), (10, Ue), (10, Server)]);
 /// # Ok::<(), airpath_scenario::ScenarioError>(())
 /// ```
 pub fn simulate_seen(

@@ -5,13 +5,24 @@ use airpath_network::{Hop, Network};
 
 use crate::goodput::Goodputs;
 
-/// A packet at one end of the path.
+/// Where a packet passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// At the server.
+    Server,
+    /// At the base station: on its way down it comes there, on its way up it leaves.
+    BaseStation,
+    /// At the flow's UE.
+    Ue,
+}
+
+/// A packet at an end of the path, or between wires and radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passage {
     /// When.
     pub at: Instant,
-    /// At the server, or else at the flow's UE.
-    pub at_server: bool,
+    /// Where.
+    pub place: Place,
     /// Which way it goes.
     pub direction: Direction,
     /// As it was sent, or as it arrived.
@@ -34,8 +45,19 @@ impl Observers<'_> {
             goodputs.on_arrival(direction, packet);
         }
         if let Some(on_packet) = &mut self.on_packet {
-            let at_server = direction == Direction::Uplink;
-            on_packet(&Passage { at: now, at_server, direction, packet: *packet });
+            let place = match direction {
+                Direction::Uplink => Place::Server,
+                Direction::Downlink => Place::Ue,
+            };
+            on_packet(&Passage { at: now, place, direction, packet: *packet });
+        }
+    }
+
+    /// A packet is between wires and radio.
+    pub(crate) fn at_base_station(&mut self, now: Instant, direction: Direction, packet: &Packet) {
+        if let Some(on_packet) = &mut self.on_packet {
+            let place = Place::BaseStation;
+            on_packet(&Passage { at: now, place, direction, packet: *packet });
         }
     }
 
@@ -52,13 +74,13 @@ impl Observers<'_> {
         }
         if let Some(on_packet) = &mut self.on_packet {
             network.take_entered(&mut |hop, packet| {
-                let (at_server, direction) = match hop {
-                    Hop::FromServer => (true, Direction::Downlink),
-                    Hop::FromUe => (false, Direction::Uplink),
+                let (place, direction) = match hop {
+                    Hop::FromServer => (Place::Server, Direction::Downlink),
+                    Hop::FromUe => (Place::Ue, Direction::Uplink),
                     // What a proxy sends is at no end.
                     _ => return,
                 };
-                on_packet(&Passage { at: now, at_server, direction, packet: *packet });
+                on_packet(&Passage { at: now, place, direction, packet: *packet });
             });
         }
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use airpath_base::{DropReason, Duration, Instant, Packet};
+use airpath_base::{Direction, DropReason, Duration, Instant, Packet};
 use airpath_metrics::fairness;
 use airpath_network::{Destination, Hop, HopSet, Network};
 use airpath_record::{DropSummary, Name, RunSummary, Tables};
@@ -158,6 +158,10 @@ impl<'a> World<'a> {
         let mut sent = HopSet::default();
         while let Some(ref departure) = self.network.poll_radio(self.now) {
             let to = self.network.after_radio(departure.direction);
+            if let (Direction::Uplink, Some(observers)) = (departure.direction, &mut self.observers)
+            {
+                observers.at_base_station(self.now, Direction::Uplink, &departure.packet);
+            }
             self.go_on(to, &departure.packet, &mut sent);
         }
         self.rearm(Hop::Radio, self.network.next_of(Hop::Radio), sent);
@@ -173,7 +177,10 @@ impl<'a> World<'a> {
                 self.network.forward(self.now, to, packet);
                 sent.add(next);
             }
-            Destination::Radio(_) => {
+            Destination::Radio(direction) => {
+                if let (Direction::Downlink, Some(observers)) = (direction, &mut self.observers) {
+                    observers.at_base_station(self.now, direction, packet);
+                }
                 self.network.forward(self.now, to, packet);
                 sent.add(Hop::Radio);
             }

@@ -1,10 +1,11 @@
-//! The packets of a stretch of a run: when each was sent, and when it arrived if it did.
+//! The packets of a stretch of a run: when each was sent, when it was at the base station, and when
+//! it arrived if it did.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use airpath_base::{Direction, Flags, Instant, Packet, Payload};
 use airpath_scenario::Scenario;
-use airpath_sim::{Passage, simulate_seen};
+use airpath_sim::{Passage, Place, simulate_seen};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -16,6 +17,8 @@ use crate::tables::Streams;
 #[derive(Serialize)]
 struct Crossed {
     sent_s: f64,
+    /// When it was between wires and radio. Null: there is no radio, or it did not come so far.
+    base_s: Option<f64>,
     /// Null: it was lost, or it is under way when the run ends.
     arrived_s: Option<f64>,
     flow: u32,
@@ -29,14 +32,20 @@ struct Crossed {
     ack: Option<u64>,
 }
 
-/// A packet that was sent in the stretch.
-struct Sent {
+/// A packet on its way.
+struct UnderWay {
     packet: Packet,
-    direction: Direction,
-    row: usize,
+    row: Crossed,
+    /// Something happened to it in the stretch.
+    shown: bool,
 }
 
-/// Runs the scenario up to the end of the stretch, with the table `radio_log`.
+/// Where packets on their way are found: direction, flow, sequence, acknowledgement. Of equal ones
+/// the first sent comes first.
+type Ways = BTreeMap<(bool, u32, u64, u64), VecDeque<UnderWay>>;
+
+/// Runs the scenario with the table `radio_log`. Shows the packets to which something happened in
+/// the stretch: each was sent, was at the base station, or arrived.
 pub(crate) fn packets(
     mut scenario: Scenario,
     seed: Option<u64>,
@@ -50,31 +59,43 @@ pub(crate) fn packets(
     }
     scenario.run.radio_log = scenario.radio.is_some();
     let seed = seed.unwrap_or(scenario.run.seed);
-    let (mut rows, mut sent, mut more) = (Vec::new(), VecDeque::<Sent>::new(), 0u64);
+    let (mut rows, mut ways) = (Vec::new(), Ways::new());
     let mut on_packet = |seen: &Passage| {
         let at_s = seen.at.as_secs_f64();
-        let leaves = seen.at_server == (seen.direction == Direction::Downlink);
-        if leaves && from_s <= at_s && at_s <= to_s {
-            if rows.len() == most {
-                more += 1;
-                return;
-            }
-            let (packet, direction) = (seen.packet, seen.direction);
-            sent.push_back(Sent { packet, direction, row: rows.len() });
-            rows.push(crossed(at_s, direction, &packet));
-        } else if !leaves && at_s >= from_s {
-            let same = |one: &Sent| {
-                one.direction == seen.direction
-                    && one.packet.flow == seen.packet.flow
-                    && one.packet.payload == seen.packet.payload
-            };
-            if let Some(found) = sent.iter().position(same).and_then(|at| sent.remove(at)) {
-                rows[found.row].arrived_s = Some(at_s);
-            }
+        let shown = from_s <= at_s && at_s <= to_s;
+        let new = crossed(at_s, seen.direction, &seen.packet);
+        let key = (new.down, new.flow, new.sequence, new.ack.unwrap_or(0));
+        let passes = seen.place == Place::BaseStation;
+        if !passes && (seen.place == Place::Server) == new.down {
+            let packet = seen.packet;
+            ways.entry(key).or_default().push_back(UnderWay { packet, row: new, shown });
+            return;
+        }
+        let Some(here) = ways.get_mut(&key) else { return };
+        let same = |one: &UnderWay| {
+            one.packet.payload == seen.packet.payload && !(passes && one.row.base_s.is_some())
+        };
+        let Some(index) = here.iter().position(same) else { return };
+        here[index].shown |= shown;
+        if passes {
+            here[index].row.base_s = Some(at_s);
+            return;
+        }
+        if let Some(mut one) = here.remove(index).filter(|one| one.shown) {
+            one.row.arrived_s = Some(at_s);
+            rows.push(one.row);
+        }
+        if here.is_empty() {
+            ways.remove(&key);
         }
     };
     let mut told = |now: Instant| host(Progress::Run { time_s: now.as_secs_f64(), events: 0 });
     let run = simulate_seen(&scenario, seed, &mut told, &mut on_packet)?;
+    let lost = ways.into_values().flatten().filter(|one| one.shown).map(|one| one.row);
+    rows.extend(lost);
+    rows.sort_by(|one, other| one.sent_s.total_cmp(&other.sent_s));
+    let more = rows.len().saturating_sub(most);
+    rows.truncate(most);
     let flows: Vec<&str> = scenario.flows.iter().map(|flow| flow.id.as_str()).collect();
     let log: Vec<_> =
         run.tables.finish(false).into_iter().filter(|(name, _)| *name == "radio_log").collect();
@@ -100,5 +121,5 @@ fn crossed(sent_s: f64, direction: Direction, packet: &Packet) -> Crossed {
     };
     let down = direction == Direction::Downlink;
     let (flow, bytes) = (packet.flow.0, packet.size);
-    Crossed { sent_s, arrived_s: None, flow, down, bytes, kind, sequence, ack }
+    Crossed { sent_s, base_s: None, arrived_s: None, flow, down, bytes, kind, sequence, ack }
 }

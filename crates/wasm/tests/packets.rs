@@ -1,0 +1,63 @@
+//! The packets of a stretch: where each was, and when.
+
+use serde_json::{Value, json};
+
+/// Packets of the shipped scenario over LTE, whose wires delay by 10 ms each way.
+fn packets(sets: &[&str], from_s: f64, to_s: f64) -> Vec<Value> {
+    let shipped = airpath_scenario::shipped();
+    let (_, text) = shipped.iter().find(|(name, _)| *name == "lte-20").expect("it is shipped");
+    let sets = [&["run.duration_s=1"], sets].concat();
+    let request = json!({ "op": "packets", "name": "lte-20", "text": text, "sets": sets,
+        "from_s": from_s, "to_s": to_s, "most": 100_000 });
+    let answer = airpath_wasm::answer(&request.to_string(), &mut |_| true);
+    let document: Value = serde_json::from_str(&answer.document).expect("it is JSON");
+    document["ok"]["packets"].as_array().expect("it has packets").clone()
+}
+
+#[test]
+fn they_are_at_the_base_station_between_wires_and_radio() {
+    let all = packets(&[], 0.0, 1.0);
+    let time = |one: &Value, key: &str| one[key].as_f64();
+    for down in [true, false] {
+        let there: Vec<_> = (all.iter().filter(|one| one["down"] == down))
+            .filter_map(|one| {
+                Some((time(one, "sent_s")?, time(one, "base_s")?, time(one, "arrived_s")?))
+            })
+            .collect();
+        assert!(there.len() > 500, "{} packets", there.len());
+        for (sent, base, arrived) in there {
+            let (wires, radio) =
+                if down { (base - sent, arrived - base) } else { (arrived - base, base - sent) };
+            assert!((wires - 0.010).abs() < 1e-9, "{sent} {base} {arrived}");
+            assert!(radio > 0.003, "{sent} {base} {arrived}");
+        }
+    }
+}
+
+#[test]
+fn those_are_shown_to_which_something_happens() {
+    let all = packets(&[], 0.0, 1.0);
+    let (from, to) = (0.6, 0.61);
+    let inside = |one: &Value| {
+        ["sent_s", "base_s", "arrived_s"]
+            .iter()
+            .any(|key| one[*key].as_f64().is_some_and(|time| (from..=to).contains(&time)))
+    };
+    let expected: Vec<_> = all.into_iter().filter(inside).collect();
+    assert!(expected.iter().any(|one| one["sent_s"].as_f64() < Some(from)));
+    assert_eq!(packets(&[], from, to), expected);
+}
+
+/// A buffer that holds little: what does not fit came to the base station, and no farther.
+#[test]
+fn a_packet_that_the_radio_drops_came_to_it() {
+    let all = packets(&["radio.ue.0.rlc.buffer_bytes=30000"], 0.0, 1.0);
+    let lost = all.iter().filter(|one| {
+        one["down"] == true && one["arrived_s"].is_null() && one["sent_s"].as_f64() < Some(0.8)
+    });
+    let (reached, all) = lost.fold((0, 0), |(reached, all), one| {
+        (reached + i32::from(!one["base_s"].is_null()), all + 1)
+    });
+    assert!(all > 10, "{all} lost");
+    assert_eq!(reached, all);
+}
