@@ -95,8 +95,8 @@ impl Ranked {
             if metric < most {
                 continue;
             }
-            // Of equals the one that has waited longer, then the last.
-            let loses = |other: usize| metric == most && turn(index) > turn(other);
+            // Of equals the one that has waited longer, then the first.
+            let loses = |other: usize| metric == most && turn(index) >= turn(other);
             if !best.is_some_and(loses) {
                 (best, most) = (Some(index), metric);
             }
@@ -153,3 +153,38 @@ impl PartialEq for Rank {
 }
 
 impl Eq for Rank {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::slot::UeId;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_search_finds_what_the_heap_would(ues in proptest::collection::vec((0u8..4, 0u64..3), 0..40)) {
+            let ready: Vec<Ready> = (0..ues.len() as u32)
+                .map(|ue| Ready {
+                    ue: UeId(ue),
+                    bits_per_prb: 1,
+                    backlog: 1,
+                    eligible: 1,
+                    need: 0,
+                    given: 0,
+                })
+                .collect();
+            let turns: Vec<Ue> =
+                ues.iter().map(|&(_, turn)| Ue { turn, ..Ue::default() }).collect();
+            let mut ranked = Ranked::max_rate();
+            ranked.metrics = ues.iter().map(|&(metric, _)| f64::from(metric)).collect();
+            ranked.build_heap(&ready, &turns);
+            while let Some(expected) = ranked.heap.pop() {
+                let found = ranked.search(&ready, &turns);
+                prop_assert_eq!(found, Some(expected.index));
+                ranked.metrics[expected.index] = TAKEN;
+            }
+            prop_assert_eq!(ranked.search(&ready, &turns), None);
+        }
+    }
+}

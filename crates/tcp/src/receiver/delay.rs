@@ -313,3 +313,58 @@ impl Adaptive {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{RtoConfig, RtoEstimator};
+
+    proptest! {
+        /// What needs no time-out is as with one.
+        #[test]
+        fn the_time_to_wait_follows_every_gap(
+            gaps in proptest::collection::vec(prop_oneof![0u64..50_000, 0u64..900_000], 1..40),
+            (rtt, min, max) in (1u64..400_000, 1u64..300_000, 1u64..600_000),
+        ) {
+            let us = Duration::from_micros;
+            let estimator = RtoEstimator::Linux;
+            let mut rtt_estimator = RttEstimator::new(RtoConfig {
+                initial: us(1_000_000),
+                min: us(min),
+                max: us(max),
+                estimator,
+            });
+            rtt_estimator.sample(us(rtt));
+            let config = EndpointConfig {
+                delayed_ack: DelayedAckConfig {
+                    quick_segments: 16,
+                    timeout: us(40_000),
+                    max_timeout: us(200_000),
+                    ..EndpointConfig::default().delayed_ack
+                },
+                ..EndpointConfig::default()
+            };
+            let mut delay = Delay::new(&config);
+            let mut expected = Adaptive { quick: 0, timeout: us(40_000), last_arrival: None };
+            let (mut now, room) = (Instant::ZERO, Room { bytes: 100_000, full: 1_000 });
+            let rto = rtt_estimator.rto();
+            for gap in gaps {
+                now += us(gap);
+                delay.note_arrival(now, room, &rtt_estimator);
+                if let Some(last) = expected.last_arrival.replace(now) {
+                    expected.follow(now - last, us(40_000), rto);
+                    expected.quick = expected.quick.max(if now - last > rto { 16 } else { 0 });
+                } else {
+                    expected.quick = 16;
+                }
+                let adaptive = delay.adaptive.unwrap();
+                prop_assert_eq!(adaptive.timeout, expected.timeout);
+                prop_assert_eq!(adaptive.quick, expected.quick);
+                delay.adaptive.as_mut().unwrap().quick = 0;
+                expected.quick = 0;
+            }
+        }
+    }
+}
