@@ -134,7 +134,7 @@ def test_next_to_the_receiver_only_what_fills_a_gap_was_lost(tmp_path: Path) -> 
     arrives(95_000, 20_000, 22_000)
     arrives(96_000, 30_500, 31_000)
     arrives(97_000, 20_500, 23_000)
-    file = captures.write(tmp_path / "twice.pcap", packets)
+    file = captures.write(tmp_path / "twice.pcap", iter(packets))
     report = _core.read_capture(file)
     (flow,) = report["flows"]
     (segments,) = _core.read_flows(file, [(flow["id"], False)], 1000)
