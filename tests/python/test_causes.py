@@ -188,6 +188,22 @@ def test_a_bucket_is_told_from_chance() -> None:
     assert chance.match < 0.62
 
 
+def test_what_one_overflow_loses_is_one_event() -> None:
+    """A hundred packets of slow start's end do not make losses by chance those of a queue."""
+    random = np.random.default_rng(5)
+    sent = np.concatenate([np.arange(400) * 0.2, 200 + np.arange(4000) * 1.2])
+    size = np.full(len(sent), 1500)
+    lost = np.zeros(len(sent), dtype=bool)
+    lost[300:400] = True
+    lost[random.choice(np.arange(500, 4300), 12, replace=False)] = True
+    alone = fit_bucket(sent, size, lost, 13)
+    together = fit_bucket(sent, size, lost, 13, 50.0)
+    assert alone is not None
+    assert together is not None
+    assert alone.match > 0.9
+    assert together.match < 0.75
+
+
 def test_no_other_causes_are_grouped() -> None:
     members = [cause for group in GROUPS for cause in group]
     assert len(members) == len(set(members)) == 9

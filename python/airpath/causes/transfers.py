@@ -22,6 +22,7 @@ _LEAST_LOSS = 0.0003
 _LEAST_OVERFLOW = 0.001
 _MOST_WINDOW = 2.0
 _LEAST_TOGETHER = 1.5
+_ONE_BY_ONE = 1.2
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
@@ -152,7 +153,7 @@ def _losses(group: Group) -> Iterator[Suspect]:
     ]
     # Behind a gap of several segments comes one and the same packet.
     frames = tuple(dict.fromkeys(every))[:_MOST_FRAMES]
-    chance = max(0.68, 0.5 + 0.85 / np.sqrt(bucket.episodes))
+    chance = max(0.68, 0.5 + 1.0 / np.sqrt(bucket.episodes))
     lost = f"{share:.2%} of the packets were lost in {bucket.episodes} round trips"
     waiting = group.loss_wait
     stalls = bucket.match < max(chance, 0.9) and waiting and waiting.is_late
@@ -264,7 +265,7 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
             advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. "
             + advice,
         )
-    elif middle >= max(20.0, 0.3 * main.base_ms):
+    elif middle >= max(20.0, 0.3 * main.base_ms) or _only_back(group, per_batch):
         yield Suspect(
             "ack-starvation",
             max(idle_cost(group), middle / (middle + main.base_ms)),
@@ -275,6 +276,16 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
             advice="Give the way back more capacity, a shorter queue, or let acknowledgements pass "
             "first.",
         )
+
+
+def _only_back(group: Group, per_batch: float) -> bool:
+    """All that waits are acknowledgements, one by one in a standing queue; BBR keeps that short."""
+    main = group.main
+    if main.back_ms is None or not main.at_sender or per_batch > _ONE_BY_ONE:
+        return False
+    low, middle, _ = main.back_ms
+    stands = low >= 0.5 * middle and middle >= 0.8 * main.wait_ms[1]
+    return stands and middle >= max(8.0, 0.25 * main.base_ms)
 
 
 def _silences(group: Group) -> Iterator[Suspect]:
