@@ -153,7 +153,7 @@ def _losses(group: Group) -> Iterator[Suspect]:
     ]
     # Behind a gap of several segments comes one and the same packet.
     frames = tuple(dict.fromkeys(every))[:_MOST_FRAMES]
-    chance = max(0.68, 0.5 + 1.0 / np.sqrt(bucket.episodes))
+    chance = max(0.68, 0.5 + 0.85 / np.sqrt(bucket.episodes))
     lost = f"{share:.2%} of the packets were lost in {bucket.episodes} round trips"
     waiting = group.loss_wait
     stalls = bucket.match < max(chance, 0.9) and waiting and waiting.is_late
@@ -174,7 +174,9 @@ def _losses(group: Group) -> Iterator[Suspect]:
         usual = group.base_ms + 40 if not group.is_slotted else 0.5 * group.base_ms + 25
         full = bucket.match >= 0.6 and group.queue_ms > usual and group.busy >= 0.8
         harmless = share < 0.01 and group.loss_window > _MOST_WINDOW
-        if full or harmless:
+        # Who has twice what the path holds under way in the median is not held back by losses.
+        back = group.main.back_ms[1] if group.main.back_ms else 0.0
+        if full or harmless or group.main.wait_ms[1] - back >= group.base_ms:
             return
         # Of what BBR sends, losses take little of the rate, but all of what was lost.
         cost = max(cost, share if share >= 0.03 and group.queue_ms < 0.3 * group.base_ms else 0.0)
