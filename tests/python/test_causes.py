@@ -134,7 +134,7 @@ def test_next_to_the_receiver_only_what_fills_a_gap_was_lost(tmp_path: Path) -> 
     arrives(95_000, 20_000, 22_000)
     arrives(96_000, 30_500, 31_000)
     arrives(97_000, 20_500, 23_000)
-    file = captures.write(tmp_path / "twice.pcap", packets)
+    file = captures.write(tmp_path / "twice.pcap", iter(packets))
     report = _core.read_capture(file)
     (flow,) = report["flows"]
     (segments,) = _core.read_flows(file, [(flow["id"], False)], 1000)
@@ -186,6 +186,22 @@ def test_a_bucket_is_told_from_chance() -> None:
     chance = fit_bucket(sent, size, random.permutation(lost), 50)
     assert chance is not None
     assert chance.match < 0.62
+
+
+def test_what_one_overflow_loses_is_one_event() -> None:
+    """A hundred packets of slow start's end do not make losses by chance those of a queue."""
+    random = np.random.default_rng(5)
+    sent = np.concatenate([np.arange(400) * 0.2, 200 + np.arange(4000) * 1.2])
+    size = np.full(len(sent), 1500)
+    lost = np.zeros(len(sent), dtype=bool)
+    lost[300:400] = True
+    lost[random.choice(np.arange(500, 4300), 12, replace=False)] = True
+    alone = fit_bucket(sent, size, lost, 13)
+    together = fit_bucket(sent, size, lost, 13, 50.0)
+    assert alone is not None
+    assert together is not None
+    assert alone.match > 0.9
+    assert together.match < 0.75
 
 
 def test_no_other_causes_are_grouped() -> None:

@@ -26,6 +26,25 @@ def test_each_file_to_begin_with_is_read(name: str) -> None:
     assert found is not None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[2023-11-14T2" + "9" * 400 + ":19999" * 50 + ":1",
+        "x " + "1" * 100_000 + ":",
+        "x 1.1.1.1 " + "1:" * 50_000,
+        "x " + "999." * 30_000 + ":",
+        "PING " + "(1.1.1.1)" * 10_000,
+        "Pinging 1.1.1.1 with 32 bytes of data:\nReply " + "1" * 100_000,
+        "Pinging 1.1.1.1 with 32 bytes of data:\nReply " + "1: 1=" * 20_000,
+        "PING 1.1.1.1 (1.1.1.1) 56(84) bytes of data.\n64 bytes from " + "1:" * 50_000,
+    ],
+    ids=range(8),
+)
+def test_long_lines_are_read_or_refused_soon(tmp_path: Path, text: str) -> None:
+    (tmp_path / "long").write_text(text)
+    read(tmp_path / "long")
+
+
 def test_each_tool_has_one() -> None:
     assert {name.removeprefix("fault-").partition("-")[0] for name in seeds()} == set(_KINDS)
 

@@ -31,18 +31,25 @@ class Bucket:
     episodes: int
 
 
-def fit_bucket(sent_ms: Floats, size: Ints, lost: Bools, episodes: int) -> Bucket | None:
-    """The bucket that matches best; the packets are in the order in which they were sent."""
+def fit_bucket(
+    sent_ms: Floats, size: Ints, lost: Bools, episodes: int, trip_ms: float = 0.0
+) -> Bucket | None:
+    """The bucket that matches best; the packets are in the order in which they were sent.
+
+    Losses with less than ``trip_ms`` between one and the next are one event, whatever their number:
+    when slow start fills a queue, hundreds of packets are lost for the same reason.
+    """
     seconds = (sent_ms[-1] - sent_ms[0]) / 1000
     if seconds <= 0 or not lost.any():
         return None
     mean = float(size[~lost].sum()) * 8e-6 / seconds
+    weight = _weights(sent_ms[lost], trip_ms)
     best: Bucket | None = None
     for rate in mean * _RATES:
         level = _levels(sent_ms, np.where(lost, 0, size), rate)
-        match = _above(level[lost], level[~lost])
+        match = _above(level[lost], weight, level[~lost])
         if best is None or match > best.match:
-            best = Bucket(float(rate), float(np.median(level[lost])), match, episodes)
+            best = Bucket(float(rate), _median(level[lost], weight), match, episodes)
     return best
 
 
@@ -55,8 +62,21 @@ def _levels(sent_ms: Floats, added: Ints, rate_mbps: float) -> Floats:
     return level
 
 
-def _above(lost: Floats, others: Floats) -> float:
+def _weights(at_ms: Floats, trip_ms: float) -> Floats:
+    """Of each loss: all of an event together weigh as much as one that is alone. Their sum is 1."""
+    event = np.cumsum(np.diff(at_ms, prepend=at_ms[0]) > trip_ms)
+    weight: Floats = 1.0 / np.bincount(event)[event]
+    return weight / weight.sum()
+
+
+def _median(values: Floats, weight: Floats) -> float:
+    order = np.argsort(values)
+    half = np.searchsorted(np.cumsum(weight[order]), 0.5)
+    return float(values[order][min(int(half), len(values) - 1)])
+
+
+def _above(lost: Floats, weight: Floats, others: Floats) -> float:
     """The probability that one of the first is above one of the second; equal ones count half."""
     order = np.sort(others)
     below = np.searchsorted(order, lost, side="left") + np.searchsorted(order, lost, side="right")
-    return float(below.mean()) / 2 / len(order)
+    return float((below * weight).sum()) / 2 / len(order)

@@ -127,7 +127,8 @@ class Group:
         if lost.all():
             return None
         order = np.argsort(sent, kind="stable")
-        return fit_bucket(sent[order], size[order], lost[order], episodes)
+        trip = max(one.typical_rtt_ms for one in self.transfers)
+        return fit_bucket(sent[order], size[order], lost[order], episodes, trip)
 
     @cached_property
     def gaps(self) -> list[Gap]:

@@ -22,6 +22,7 @@ _LEAST_LOSS = 0.0003
 _LEAST_OVERFLOW = 0.001
 _MOST_WINDOW = 2.0
 _LEAST_TOGETHER = 1.5
+_ONE_BY_ONE = 1.2
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
@@ -173,7 +174,9 @@ def _losses(group: Group) -> Iterator[Suspect]:
         usual = group.base_ms + 40 if not group.is_slotted else 0.5 * group.base_ms + 25
         full = bucket.match >= 0.6 and group.queue_ms > usual and group.busy >= 0.8
         harmless = share < 0.01 and group.loss_window > _MOST_WINDOW
-        if full or harmless:
+        # Who has twice what the path holds under way in the median is not held back by losses.
+        back = group.main.back_ms[1] if group.main.back_ms else 0.0
+        if full or harmless or group.main.wait_ms[1] - back >= group.base_ms:
             return
         # Of what BBR sends, losses take little of the rate, but all of what was lost.
         cost = max(cost, share if share >= 0.03 and group.queue_ms < 0.3 * group.base_ms else 0.0)
@@ -264,7 +267,7 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
             advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. "
             + advice,
         )
-    elif middle >= max(20.0, 0.3 * main.base_ms):
+    elif middle >= max(20.0, 0.3 * main.base_ms) or _only_back(group, per_batch):
         yield Suspect(
             "ack-starvation",
             max(idle_cost(group), middle / (middle + main.base_ms)),
@@ -275,6 +278,16 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
             advice="Give the way back more capacity, a shorter queue, or let acknowledgements pass "
             "first.",
         )
+
+
+def _only_back(group: Group, per_batch: float) -> bool:
+    """All that waits are acknowledgements, one by one in a standing queue; BBR keeps that short."""
+    main = group.main
+    if main.back_ms is None or not main.at_sender or per_batch > _ONE_BY_ONE:
+        return False
+    low, middle, _ = main.back_ms
+    stands = low >= 0.5 * middle and middle >= 0.8 * main.wait_ms[1]
+    return stands and middle >= max(8.0, 0.25 * main.base_ms)
 
 
 def _silences(group: Group) -> Iterator[Suspect]:

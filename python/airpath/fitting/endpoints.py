@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from airpath.base.text import short
 from airpath.fitting import application
 from airpath.fitting.application import Write
 from airpath.fitting.observed import Observed
@@ -56,7 +57,7 @@ def estimate(seen: Observed, base_rtt_ms: float) -> Endpoints:
     limits = bool(duration and limited / duration >= _LIMITED)
     if not limits:
         because = (
-            f"it never held the sender back; it was {at_least / 1000:.3g} kB at the most"
+            f"it never held the sender back; it was {short(at_least / 1000)} kB at the most"
             if at_least
             else "its scale is in the handshake, which was not captured"
         )

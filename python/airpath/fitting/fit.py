@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath.base.text import short
 from airpath.fitting import candidate as candidates
 from airpath.fitting import endpoints, path
 from airpath.fitting.candidate import Candidate
@@ -277,7 +278,7 @@ def _finished(
         place=seen.place,
         scenario=candidates.write(one, title, heading),
         trace=trace,
-        parameters=_parameters(one),
+        parameters=_parameters(one, is_control_clear=len(near) < 2),
         not_identifiable=unknown,
         score=score,
         tried=tried,
@@ -290,7 +291,7 @@ def _unlike(score: Score) -> str | None:
     if score.total >= _ALIKE and (goodput["agreement"] or 0.0) >= _ALIKE_GOODPUT:
         return None
     return (
-        f"the scenario is not like the capture (score {score.total:.2f}; goodput "
+        f"the scenario is not like the capture (score {score.total:.3f}; goodput "
         f"{_shown(goodput['capture'])} Mb/s in the capture, {_shown(goodput['rerun'])} Mb/s in the "
         f"re-run): a score of {_ALIKE} and a goodput within {1 - _ALIKE_GOODPUT:.0%} are needed "
         "before what helps the one may be advised for the other"
@@ -301,8 +302,9 @@ def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:.4g}"
 
 
-def _parameters(one: Candidate) -> list[dict[str, Any]]:
+def _parameters(one: Candidate, *, is_control_clear: bool) -> list[dict[str, Any]]:
     known, ends = one.path, one.ends
+    alike = "the re-run that is most alike"
     rows: list[tuple[str, float | str | None, str, str]] = [
         ("base_rtt", *_base_rtt(known)),
         ("capacity", known.capacity_mbps, "Mb/s", f"{known.busy_s:.1f} s of a busy bottleneck"),
@@ -319,8 +321,8 @@ def _parameters(one: Candidate) -> list[dict[str, Any]]:
             "new data that waited for nothing",
         ),
         ("mss", ends.mss_bytes, "bytes", "the usual segment"),
-        ("congestion", one.congestion, "", "the re-run that is most alike"),
-        ("profile", one.profile, "", "the re-run that is most alike"),
+        ("congestion", one.congestion, "", alike if is_control_clear else "several that fit"),
+        ("profile", one.profile, "", alike),
     ]
     return [
         {"name": name, "value": value, "unit": unit, "from": source}
@@ -332,7 +334,7 @@ def _base_rtt(known: path.Path) -> tuple[float | None, str, str]:
     """The middle of its range, if that is narrow; the scenario has what is most alike."""
     least, most = known.base_rtt_within_ms
     if most - least > 2 * _BASE_KNOWN * known.base_rtt_ms:
-        return None, "ms", f"from {least:.3g} to {most:.3g} ms: packets come in batches only"
+        return None, "ms", f"from {short(least)} to {short(most)} ms: packets come in batches only"
     return (least + most) / 2, "ms", "the smallest round trip less what sending takes"
 
 

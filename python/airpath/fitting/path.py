@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from airpath.base.text import short
 from airpath.fitting.observed import Bools, Floats, Ints, Observed
 
 _TICKS_MS = (0.001, 0.1, 0.25, 1.0, 4.0, 10.0)
@@ -102,8 +103,8 @@ def estimate(seen: Observed) -> Path:
         unknown.append(
             Unknown(
                 "base RTT",
-                f"every packet waits for the next of the batches, which are {batch:.3g} ms apart: "
-                "it may be shorter by a part of that",
+                f"every packet waits for the next of the batches, which are {short(batch)} ms "
+                "apart: it may be shorter by a part of that",
                 "a ping with random intervals on the idle path",
             )
         )
@@ -121,10 +122,11 @@ def estimate(seen: Observed) -> Path:
         # Where packets never waited for each other no queue was full.
         queue, full = None, np.zeros(len(lost), dtype=bool)
     if queue is None:
+        holds = f": it holds at least {short(at_least / 1000)} kB" if at_least >= 1500 else ""
         unknown.append(
             Unknown(
                 "queue",
-                f"it never overflowed: it holds at least {at_least / 1000:.3g} kB",
+                f"it never overflowed{holds}",
                 "a transfer that loses packets at its full rate",
             )
         )

@@ -20,17 +20,19 @@ _HEAD6 = re.compile(r"^PING6\(\d+=40\+8\+(?P<payload>\d{1,9}) bytes\) \S+ --> (?
 _HEAD_TCP = re.compile(
     r"^PING (?P<address>[\da-fA-F.:]+) (?P<payload>\d{1,9})\(\d+\) bytes of data"
 )
-# Windows says it in the user's language; the number before the colon is the payload.
+# Windows says it in the user's language; the number before the last colon is the payload. Parts
+# have a longest length, so that a line takes time by its length only.
 _WINDOWS_HEAD = re.compile(
-    r"^\S.*?(?:\[(?P<address>[\da-fA-F.:]+(?:%\w+)?)\]|(?P<bare>(?:\d{1,3}\.){3}\d{1,3}|[\da-fA-F]+:[\da-fA-F:]+))"
-    r".*?\b(?P<payload>\d{1,9})\D*:\s*$"
+    r"^\S.*?(?:\[(?P<address>[\da-fA-F.:]{2,45}(?:%\w{1,20})?)\]"
+    r"|(?P<bare>(?:\d{1,3}\.){3}\d{1,3}|[\da-fA-F]{1,4}:[\da-fA-F:]{1,40}))"
 )
+_WINDOWS_PAYLOAD = re.compile(r"\b(?P<payload>\d{1,9})\D*:\s*$")
 _REPLY = re.compile(
     r"^(?P<bytes>\d+) bytes from (?P<host>.*?)[:,](?: (?:icmp_)?seq=(?P<seq>\d{1,10}))?"
     r"(?: (?:ttl|hlim)=(?P<ttl>\d{1,10}))? time[=<](?P<ms>\d{1,9}(?:[.,]\d+)?) ?ms(?P<rest>.*)$"
 )
 _WINDOWS_REPLY = re.compile(
-    r"^\S.*?\b(?P<host>[\da-fA-F.:]+): (?:\S+=(?P<bytes>\d+) )?\S+?[=<](?P<ms>\d{1,9}) ?ms"
+    r"^\S.*?\b(?P<host>[\da-fA-F.:]{2,45}): (?:\S+=(?P<bytes>\d+) )?\S+?[=<](?P<ms>\d{1,9}) ?ms"
     r"(?: TTL=(?P<ttl>\d{1,10}))?\s*$"
 )
 _COUNTS = re.compile(
@@ -129,11 +131,15 @@ def _begin(output: PingOutput, text: str) -> tuple[bool, bool]:
         if found := pattern.match(text):
             named = found.groupdict()
             address = named.get("address") or named.get("to") or named.get("bare") or ""
-            if windows and not _is_address(address):
-                continue
+            payload = named.get("payload")
+            if windows:
+                size = _WINDOWS_PAYLOAD.search(text, found.end()) if text.endswith(":") else None
+                if size is None or not _is_address(address):
+                    continue
+                payload = size["payload"]
             output.address = address
-            if named.get("payload"):
-                output.payload_bytes = int(named["payload"])
+            if payload:
+                output.payload_bytes = int(payload)
             return True, windows
     return False, False
 
