@@ -436,8 +436,7 @@ export class App {
     const ues = parsed.ues ?? [];
     const { ue } = this.#state;
     if (ue === "" || (ue !== null && ues.includes(ue))) return ue;
-    const index = parsed.flows.find((flow) => flow.id === this.#flow)?.index ?? 0;
-    return ueOf(parsed, index) ?? "";
+    return ueOf(parsed, Math.max(0, parsed.flows.findIndex((flow) => flow.id === this.#flow))) ?? "";
   }
 
   /** The figure of the radio that is shown: the one that the state wants, or the first. */
@@ -764,9 +763,9 @@ export class App {
   }
 }
 
-/** The UE of a flow, by its place in the scenario. */
+/** The UE of a flow, by its place among those that run: the scenario may list others. */
 function ueOf(parsed: Parsed, flow: number): string | undefined {
-  const said = at(parsed.values, ["flow", flow, "ue"]);
+  const said = at(parsed.values, ["flow", parsed.flows[flow]?.index ?? flow, "ue"]);
   return typeof said === "string" ? said : parsed.ues?.[0];
 }
 
@@ -778,5 +777,5 @@ function rest(): Promise<void> {
 /** These keys alone, in one section. */
 function only(sections: Section[], paths: string[]): Section[] {
   const keys = sections.flatMap((section) => section.keys).filter((key) => paths.includes(key.path));
-  return [{ id: "figure", title: "Change it", help: "", keys: keys.map((key) => ({ ...key, given: true })) }];
+  return [{ id: "figure", title: "Change it", help: "", keys: keys.map((key) => ({ ...key, name: key.path.replace(/^.*\.\d+\./, ""), given: true })) }];
 }

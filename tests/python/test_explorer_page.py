@@ -297,6 +297,14 @@ def test_packets_seeds_and_a_sweep(page: Page) -> None:
     assert near > 10
     page.choose("#packets-ue", "")
     assert page.tab.evaluate(lines) > near
+    # A flow that is switched off has no number among those that run.
+    page.open(
+        "#scenario=lte-20&set=run.duration_s%3D2&set=flow.0.enabled%3Dfalse&packets=1,20&ue=far"
+    )
+    page.until("document.getElementById('packets-said')")
+    assert re.search(r"\d+ data segments", page.text("#packets-said"))
+    page.open("#scenario=lte-20&set=run.duration_s%3D2&packets=1,20")
+    page.until("document.getElementById('packets-said')")
     page.choose("#packets-ue", "far")
     page.choose("#flow", "upload")
     page.choose("#radio", "grants")

@@ -6,7 +6,7 @@ use airpath_base::Instant;
 use airpath_capture::{Captured, ModelFlow, ModelWriter};
 use airpath_record::RunSummary;
 use airpath_scenario::{Scenario, Traffic};
-use airpath_sim::Place;
+use airpath_sim::SeenAt;
 use arrow::record_batch::RecordBatch;
 use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -133,8 +133,8 @@ pub(crate) fn simulate(
                 airpath_sim::simulate_accounted(scenario, seed, &mut report)
             } else if let Some(writer) = writer {
                 airpath_sim::simulate_seen(scenario, seed, &mut report, &mut |seen| {
-                    if seen.place != Place::BaseStation {
-                        let at_server = seen.place == Place::Server;
+                    if seen.place != SeenAt::BaseStation {
+                        let at_server = seen.place == SeenAt::Server;
                         writer.packet(seen.at, at_server, seen.direction, &seen.packet);
                     }
                 })

@@ -15,7 +15,7 @@ mod goodput;
 mod observers;
 mod world;
 
-pub use observers::{Passage, Place};
+pub use observers::{Passage, SeenAt};
 
 use airpath_base::Instant;
 use airpath_record::{RunSummary, Tables};
@@ -50,7 +50,7 @@ pub fn simulate(
 ///
 /// ```
 /// use airpath_scenario::{Source, parse};
-/// use airpath_sim::Place::{Server, Ue};
+/// use airpath_sim::SeenAt::{Server, Ue};
 ///
 /// let text = "[[path.down]]\nstage = \"delay\"\ndelay_ms = 10\n[[flow]]\nkind = \"ping\"\ncount = 1\n\
 ///             direction = \"down\"\n";

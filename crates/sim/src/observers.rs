@@ -7,12 +7,12 @@ use crate::goodput::Goodputs;
 
 /// Where a packet passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// At the server.
+pub enum SeenAt {
+    /// The end that is not mobile.
     Server,
-    /// At the base station: on its way down it comes there, on its way up it leaves.
+    /// Between wires and radio: on its way down it comes there, on its way up it leaves.
     BaseStation,
-    /// At the flow's UE.
+    /// The end that is the flow's UE.
     Ue,
 }
 
@@ -22,7 +22,7 @@ pub struct Passage {
     /// When.
     pub at: Instant,
     /// Where.
-    pub place: Place,
+    pub place: SeenAt,
     /// Which way it goes.
     pub direction: Direction,
     /// As it was sent, or as it arrived.
@@ -46,8 +46,8 @@ impl Observers<'_> {
         }
         if let Some(on_packet) = &mut self.on_packet {
             let place = match direction {
-                Direction::Uplink => Place::Server,
-                Direction::Downlink => Place::Ue,
+                Direction::Uplink => SeenAt::Server,
+                Direction::Downlink => SeenAt::Ue,
             };
             on_packet(&Passage { at: now, place, direction, packet: *packet });
         }
@@ -56,7 +56,7 @@ impl Observers<'_> {
     /// A packet is between wires and radio.
     pub(crate) fn at_base_station(&mut self, now: Instant, direction: Direction, packet: &Packet) {
         if let Some(on_packet) = &mut self.on_packet {
-            let place = Place::BaseStation;
+            let place = SeenAt::BaseStation;
             on_packet(&Passage { at: now, place, direction, packet: *packet });
         }
     }
@@ -75,8 +75,8 @@ impl Observers<'_> {
         if let Some(on_packet) = &mut self.on_packet {
             network.take_entered(&mut |hop, packet| {
                 let (place, direction) = match hop {
-                    Hop::FromServer => (Place::Server, Direction::Downlink),
-                    Hop::FromUe => (Place::Ue, Direction::Uplink),
+                    Hop::FromServer => (SeenAt::Server, Direction::Downlink),
+                    Hop::FromUe => (SeenAt::Ue, Direction::Uplink),
                     // What a proxy sends is at no end.
                     _ => return,
                 };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use airpath_base::{Direction, Flags, Instant, Packet, Payload};
 use airpath_scenario::Scenario;
-use airpath_sim::{Passage, Place, simulate_seen};
+use airpath_sim::{Passage, SeenAt, simulate_seen};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -65,8 +65,8 @@ pub(crate) fn packets(
         let shown = from_s <= at_s && at_s <= to_s;
         let new = crossed(at_s, seen.direction, &seen.packet);
         let key = (new.down, new.flow, new.sequence, new.ack.unwrap_or(0));
-        let passes = seen.place == Place::BaseStation;
-        if !passes && (seen.place == Place::Server) == new.down {
+        let passes = seen.place == SeenAt::BaseStation;
+        if !passes && (seen.place == SeenAt::Server) == new.down {
             let packet = seen.packet;
             ways.entry(key).or_default().push_back(UnderWay { packet, row: new, shown });
             return;
