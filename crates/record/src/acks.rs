@@ -183,7 +183,7 @@ mod tests {
                 let stretch = |(rows, bare): (Vec<(BareAckRow, Option<u32>)>, bool)| {
                     rows.into_iter().map(move |(row, samples)| (row, samples.filter(|_| !bare)))
                 };
-                stretches.into_iter().flat_map(stretch).collect()
+                stretches.into_iter().flat_map(stretch).collect::<Vec<_>>()
             })
     }
 
@@ -191,7 +191,9 @@ mod tests {
         #[test]
         fn rows_at_once_are_the_rows_one_by_one(rows in rows()) {
             let mut names = Names::default();
-            ["one", "two"].map(|name| names.add(name));
+            for name in ["one", "two"] {
+                names.add(name);
+            }
             let (mut table, mut singly) = (AckTable::default(), Acks::default());
             for (bare, samples) in rows {
                 let row = AckRow {

@@ -50,6 +50,9 @@ macro_rules! table {
 
             fn append_waiting(&mut self) {
                 let rows = &self.waiting;
+                if rows.is_empty() {
+                    return;
+                }
                 $(<$type as crate::column::Column>::append_all(
                     rows,
                     |row| Clone::clone(&row.$field),
