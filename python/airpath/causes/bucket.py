@@ -65,8 +65,9 @@ def _levels(sent_ms: Floats, added: Ints, rate_mbps: float) -> Floats:
 def _weights(at_ms: Floats, trip_ms: float) -> Floats:
     """Of each loss: all of an event together weigh as much as one that is alone. Their sum is 1."""
     event = np.cumsum(np.diff(at_ms, prepend=at_ms[0]) > trip_ms)
-    weight: Floats = 1.0 / np.bincount(event)[event]
-    return weight / weight.sum()
+    weight = 1.0 / np.bincount(event)[event]
+    shares: Floats = weight / weight.sum()
+    return shares
 
 
 def _median(values: Floats, weight: Floats) -> float:
