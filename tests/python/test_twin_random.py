@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -143,6 +144,38 @@ def test_what_was_done_is_not_done_again(
     comparable.kernel = "6.18.2"
     drawn.run(draw.draw(1), tmp_path)
     assert len(done) == 4
+
+
+def test_what_the_kernel_did_beside_another_build_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, core: Any
+) -> None:
+    comparable = SimpleNamespace(scenario=SimpleNamespace(sha256="scenario"), kernel="6.18.1")
+    monkeypatch.setattr(drawn, "make_comparable", lambda _: comparable)
+    monkeypatch.setattr(compare, "compare", lambda _: [figure(10.0, 10.1, 10.2)])
+    done: list[str] = []
+
+    def run(_: object, *, out: Path, **__: object) -> runs.Twin:
+        for side in ("simulated", "emulated"):
+            if not (out / "seed-1" / side).exists():
+                (out / "seed-1" / side).mkdir(parents=True)
+                done.append(f"{out.name} {side}")
+        plan = {"id": build, "scenario_sha256": "scenario", "kernel": "6.18.1"}
+        assert not (out / runs.PLAN).exists() or json.loads((out / runs.PLAN).read_text()) == plan
+        (out / runs.PLAN).write_text(json.dumps(plan))
+        pair = runs.Pair(1, cast(Any, None), cast(Any, "a run"), [])
+        return runs.Twin(build, cast(Any, comparable), [pair], out)
+
+    monkeypatch.setattr(runs, "run", run)
+    monkeypatch.setattr(runs, "identifier", lambda _: build)
+    build = "one"
+    drawn.run(draw.draw(1), tmp_path)
+    assert done == ["first simulated", "first emulated", "second emulated"]
+    build = "two"
+    drawn.run(draw.draw(1), tmp_path, again=True)
+    assert done[3:] == ["first simulated"]
+    build = "three"
+    drawn.run(draw.draw(1), tmp_path)
+    assert done[4:] == done[:3]
 
 
 def test_figures_without_a_limit_are_not_judged() -> None:

@@ -30,7 +30,7 @@ from airpath.base.toml import parse_toml
 from airpath.cli.console import progress_bar
 from airpath.runs.summary import write_json
 from airpath.twin import compare, runs
-from airpath.twin.comparable import make_comparable
+from airpath.twin.comparable import Comparable, make_comparable
 from twin.draw import Drawn, draw
 
 _say = commands.Teller("twin-random")
@@ -105,8 +105,11 @@ def _distance(figure: compare.Figure) -> float | None:
     return None if not figure.difference or not gap else abs(apart * figure.difference / gap)
 
 
-def run(drawn: Drawn, out: Path) -> Result:
-    """What a scenario came to: simulated, emulated twice and compared, unless that was done."""
+def run(drawn: Drawn, out: Path, *, again: bool = False) -> Result:
+    """What a scenario came to: simulated, emulated twice and compared, unless that was done.
+
+    ``again``: what the kernel did beside another build is taken over, and only simulated anew.
+    """
     place = out / f"seed-{drawn.seed}"
     place.mkdir(parents=True, exist_ok=True)
     file = place / "scenario.toml"
@@ -117,6 +120,8 @@ def run(drawn: Drawn, out: Path) -> Result:
     kept = _kept(drawn, place / RESULT)
     if kept is not None:
         return kept
+    if again and not place.exists():
+        _take_over(comparable, place)
     both = []
     for name in ("first", "second"):
         with progress_bar(f"seed {drawn.seed}, {name}") as progress:
@@ -136,6 +141,25 @@ def run(drawn: Drawn, out: Path) -> Result:
         {"figures": [asdict(one) for one in result.figures], "refused": result.refused},
     )
     return result
+
+
+def _take_over(comparable: Comparable, place: Path) -> None:
+    """Move the emulated runs of the same scenario and kernel, which another build carried."""
+    for other in sorted(place.parent.iterdir()):
+        plan = other / "first" / runs.PLAN
+        if not plan.is_file():
+            continue
+        found = json.loads(plan.read_text(encoding="utf-8"))
+        same = (comparable.scenario.sha256, comparable.kernel)
+        if (found["scenario_sha256"], found["kernel"]) != same:
+            continue
+        other.rename(place)
+        (place / RESULT).unlink(missing_ok=True)
+        for simulated in place.glob("*/seed-*/simulated"):
+            shutil.rmtree(simulated)
+        for kept in place.glob(f"*/{runs.PLAN}"):
+            write_json(kept, {**found, "id": runs.identifier(comparable)})
+        return
 
 
 def _kept(drawn: Drawn, file: Path) -> Result | None:
@@ -158,6 +182,9 @@ def main(
     minutes: Annotated[
         float | None, typer.Option(help="Begin no seed after so long; the next command goes on.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option(help="Simulate with this build beside what the kernel did for another.")
+    ] = False,
 ) -> None:
     """Draw COUNT scenarios, from SEED on.
 
@@ -169,7 +196,7 @@ def main(
         if minutes is not None and time.monotonic() - begun > 60 * minutes:
             _say(f"{len(results)} of {count} are done; the same command goes on")
             raise typer.Exit(UNFINISHED)
-        result = run(draw(one), out)
+        result = run(draw(one), out, again=again)
         results.append(result)
         _say(f"seed {one}: {result.drawn.shape}: {result.verdict}")
     text = markdown(results)
