@@ -153,6 +153,7 @@ def test_what_the_kernel_did_beside_another_build_is_taken_over(
     monkeypatch.setattr(drawn, "make_comparable", lambda _: comparable)
     monkeypatch.setattr(compare, "compare", lambda _: [figure(10.0, 10.1, 10.2)])
     done: list[str] = []
+    build = "one"
 
     def run(_: object, *, out: Path, **__: object) -> runs.Twin:
         for side in ("simulated", "emulated"):
@@ -167,7 +168,6 @@ def test_what_the_kernel_did_beside_another_build_is_taken_over(
 
     monkeypatch.setattr(runs, "run", run)
     monkeypatch.setattr(runs, "identifier", lambda _: build)
-    build = "one"
     drawn.run(draw.draw(1), tmp_path)
     assert done == ["first simulated", "first emulated", "second emulated"]
     build = "two"
