@@ -215,12 +215,14 @@ fn of_bins(changes: &[(u64, Limit)], begin: u64, span: u64, bins: usize) -> Roug
     for (index, &(from, limit)) in changes.iter().enumerate() {
         let to = changes.get(index + 1).map_or(begin + span, |&(to, _)| to);
         // Times of a file may go back.
-        let [mut from, to] = [from, to].map(|at| at.saturating_sub(begin).min(span) as f64);
-        while from < to {
-            let bin = ((from / width) as usize).min(bins - 1);
-            let end = if bin + 1 == bins { to } else { to.min((bin + 1) as f64 * width) };
-            lasted[bin][limit as usize] += (end - from).max(0.0);
-            from = if end > from { end } else { to };
+        let [from, to] = [from, to].map(|at| at.saturating_sub(begin).min(span) as f64);
+        let first = ((from / width) as usize).min(bins - 1);
+        for (bin, lasted) in lasted.iter_mut().enumerate().skip(first) {
+            let (left, right) = (bin as f64 * width, (bin + 1) as f64 * width);
+            if left >= to {
+                break;
+            }
+            lasted[limit as usize] += (to.min(right) - from.max(left)).max(0.0);
         }
     }
     let longest = |each: &[f64; 4]| {
