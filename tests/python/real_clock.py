@@ -144,7 +144,7 @@ class RealClock:
         self._outcomes: list[dict[str, Any]] = []
         # A worker of pytest-xdist sends its reports to the process that writes them down.
         is_worker = hasattr(config, "workerinput")
-        self._file = None if is_worker else os.environ.get(OUTCOMES)
+        self._file = None if is_worker else os.environ.get(OUTCOMES) or None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
