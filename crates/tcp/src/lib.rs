@@ -33,4 +33,3 @@ pub use event::{Event, EventKind, SendLimit, SlowStartExitReason, UndoReason};
 pub use receiver::CeCounters;
 pub use rtt::RttEstimator;
 pub use sender::{Activity, LimitTimes, SenderCounters};
-pub use timestamp::timestamp;
