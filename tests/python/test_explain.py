@@ -89,12 +89,12 @@ def test_of_flows_that_are_held_alike_the_one_that_is_held_most_is_named() -> No
     """The advice names each flow that its settings are about."""
     finding = airpath.explain(
         "two-flows",
-        set={"flow.0.send_buffer_bytes": 400_000, "flow.1.send_buffer_bytes": 40_000},
+        set={"flow.0.send_buffer_bytes": 120_000, "flow.1.send_buffer_bytes": 40_000},
     )["findings"][0]
-    assert (finding["cause"], finding["subject"]) == ("send-buffer", "second")
-    assert "held second back" in finding["evidence"]
-    assert "The same holds for first." in finding["evidence"]
-    assert "the buffers of second and first to" in (finding["advice"] or "")
+    assert (finding["cause"], finding["subject"]) == ("send-buffer", "reno")
+    assert "held reno back" in finding["evidence"]
+    assert "The same holds for cubic." in finding["evidence"]
+    assert "the buffers of reno and cubic to" in (finding["advice"] or "")
     assert {one.split(".")[1] for one in finding["set"] or []} == {"0", "1"}
 
 
