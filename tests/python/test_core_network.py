@@ -515,7 +515,9 @@ def test_attach_transfer_each_way_and_detach_as_tshark_sees_them(
     wire = tmp_path / "wire.pcapng"
     # A server for each: one that has just served refuses for a moment, and with -J a client that
     # is refused ends with 0.
-    transfer = "iperf3 -4 -c server -n 1M -J -p"
+    # Buffers that are small: a client that has written a megabyte ends the test, and its server
+    # misses what is still in them.
+    transfer = "iperf3 -4 -c server -n 1M -w 64K -J -p"
     work = f"{transfer} 5201 >{tmp_path / 'up'} && {transfer} 5202 -R >{tmp_path / 'down'}"
     servers = "iperf3 -s -p 5202 & exec iperf3 -s"
     script = _captured("core", "s1u", wire, work)
@@ -540,7 +542,6 @@ def test_attach_transfer_each_way_and_detach_as_tshark_sees_them(
     assert {row[3] for row in down} == {f"0x{tunnel['teid_down']:08x}"}
     for name, way in (("up", up), ("down", down)):
         payload = sum(int(row[5]) for row in way if row[5])
-        # A client that has written a megabyte ends the test: the server misses what is under way.
         received = json.loads((tmp_path / name).read_text())["end"]["sum_received"]["bytes"]
         assert received > 2**19
         # What iperf3 says of it, and what was sent again, come on top.

@@ -39,6 +39,7 @@ def test_the_sum(outcomes: Any) -> None:
         _line("rust", "tunnel", "passed", **CLOCK),
         _line("rust", "nat", "skipped", reason="nft is missing"),
         _line("python", "a::ping", "passed", **CLOCK),
+        _line("python", "a::once", "passed", real_clock={"too_late": [], "wrong_once": "3 > 2"}),
         _line("python", "a::late", "not judged", reason="busy: 27 < 26", **LATE),
         _line("python", "a::text", "passed"),
         _line("python", "a::wrong", "failed"),
@@ -55,9 +56,11 @@ def test_the_sum(outcomes: Any) -> None:
         "  nft is missing",
         "left out:",
         "  huge: 15 million packets",
-        "on the real clock: 4 tests, 2 tried again because the machine was busy, "
-        "2 not judged (50%)",
-        "total: 107 passed, 2 failed, 2 not judged, 3 skipped, 1 left out",
+        "wrong once on time, and not in a second attempt:",
+        "  a::once: 3 > 2",
+        "on the real clock: 5 tests, 2 tried again because the machine was busy, "
+        "2 not judged (40%)",
+        "total: 108 passed, 2 failed, 2 not judged, 3 skipped, 1 left out",
     ]
 
 

@@ -60,9 +60,40 @@ WRONG = "@pytest.mark.real_clock\ndef test_it(): assert 27.3 < 26.0\n"
 LATE = "@pytest.mark.real_clock\ndef test_it(): raise TooLate('99 % within 900 us')\n"
 
 
-def test_on_time_and_wrong_fails_at_once(inside: Inside) -> None:
-    assert inside.run([IDLE], WRONG) == {"failed": 1}
+def test_on_time_and_wrong_twice_fails(inside: Inside) -> None:
+    assert inside.run([IDLE, IDLE], WRONG) == {"failed": 1}
     assert [one["outcome"] for one in inside.outcomes] == ["failed"]
+
+
+def test_wrong_once_on_time_is_listed(inside: Inside) -> None:
+    text = """
+tries = []
+@pytest.mark.real_clock
+def test_it():
+    tries.append(1)
+    assert len(tries) == 2
+"""
+    assert inside.run([IDLE, IDLE], text) == {"passed": 1}
+    (outcome,) = inside.outcomes
+    assert outcome["real_clock"]["wrong_once"].startswith("AssertionError: assert 1 == 2")
+    assert "wrong once, and not again" in inside.output
+    assert "::test_it: AssertionError: assert 1 == 2" in inside.output
+
+
+def test_a_suite_has_three_second_tries(inside: Inside) -> None:
+    text = """
+tries = []
+@pytest.mark.real_clock
+@pytest.mark.parametrize("which", range(4))
+def test_it(which):
+    tries.append(which)
+    assert tries.count(which) == 2
+"""
+    assert inside.run([IDLE] * 7, text) == {"passed": 3, "failed": 1}
+
+
+def test_wrong_on_time_and_late_ever_after_fails(inside: Inside) -> None:
+    assert inside.run([IDLE, *[BUSY] * 4], WRONG) == {"failed": 1}
 
 
 def test_wrong_on_a_busy_machine_is_tried_four_times_and_not_judged(inside: Inside) -> None:
@@ -74,8 +105,8 @@ def test_wrong_on_a_busy_machine_is_tried_four_times_and_not_judged(inside: Insi
     assert "1 of 1 tests on the real clock (100%)" in inside.output
 
 
-def test_an_attempt_on_time_decides(inside: Inside) -> None:
-    assert inside.run([BUSY, BUSY, IDLE], WRONG) == {"failed": 1}
+def test_attempts_on_time_decide(inside: Inside) -> None:
+    assert inside.run([BUSY, BUSY, IDLE, IDLE], WRONG) == {"failed": 1}
 
 
 def test_right_is_right_on_a_busy_machine_too(inside: Inside) -> None:
@@ -97,7 +128,7 @@ def test_what_a_late_emulation_printed_is_enough(inside: Inside) -> None:
 def test_an_emulation_that_lost_packets_is_not_late(inside: Inside) -> None:
     said = "this run does not count: down: the kernel refused 3 packets"
     text = f"@pytest.mark.real_clock\ndef test_it(): assert 3 == 0, '{said}'\n"
-    assert inside.run([IDLE], text) == {"failed": 1}
+    assert inside.run([IDLE, IDLE], text) == {"failed": 1}
 
 
 def test_a_retry_has_fixtures_of_its_own(inside: Inside) -> None:
