@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanBuilder, DictionaryArray, Int32Builder, PrimitiveBuilder, StringArray,
-    StringBuilder,
+    Array, ArrayRef, ArrowPrimitiveType, BooleanBufferBuilder, BooleanBuilder, DictionaryArray,
+    Int32Builder, PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder,
 };
+use arrow::buffer::{MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 
 /// Index of a flow or link among [`Names`].
@@ -70,11 +71,11 @@ macro_rules! primitive {
             }
         }
         impl Column for Option<$rust> {
-            type Builder = PrimitiveBuilder<$arrow>;
+            type Builder = Nullable<$arrow>;
             const KIND: &'static str = stringify!($rust);
             const NULLABLE: bool = true;
             fn append(self, builder: &mut Self::Builder) {
-                builder.append_option(self);
+                builder.append(self);
             }
             fn append_all<R>(rows: &[R], value: impl Fn(&R) -> Self, builder: &mut Self::Builder) {
                 let present = rows.iter().filter(|row| value(row).is_some()).count();
@@ -82,9 +83,10 @@ macro_rules! primitive {
                 if present == 0 {
                     builder.append_nulls(rows.len());
                 } else if present == rows.len() {
-                    <$rust>::append_all(rows, |row| value(row).unwrap_or_default(), builder);
+                    let values = builder.values_so_far();
+                    <$rust>::append_all(rows, |row| value(row).unwrap_or_default(), values);
                 } else {
-                    rows.iter().for_each(|row| builder.append_option(value(row)));
+                    rows.iter().for_each(|row| builder.append(value(row)));
                 }
             }
             fn finish(builder: &mut Self::Builder, _names: &Names) -> ArrayRef {
@@ -95,6 +97,63 @@ macro_rules! primitive {
 }
 
 primitive!(i64 => Int64Type, u64 => UInt64Type, u32 => UInt32Type, f64 => Float64Type);
+
+/// Values and nulls. The nulls behind the last value are only counted, and take memory when the column
+/// is finished: most columns that may be null are so to their end, and fresh memory costs time.
+#[derive(Debug)]
+pub(crate) struct Nullable<T: ArrowPrimitiveType> {
+    so_far: PrimitiveBuilder<T>,
+    /// Behind those.
+    nulls: usize,
+}
+
+impl<T: ArrowPrimitiveType> Default for Nullable<T> {
+    fn default() -> Self {
+        Self { so_far: PrimitiveBuilder::default(), nulls: 0 }
+    }
+}
+
+impl<T: ArrowPrimitiveType> Nullable<T> {
+    fn append(&mut self, value: Option<T::Native>) {
+        match value {
+            Some(value) => self.values_so_far().append_value(value),
+            None => self.nulls += 1,
+        }
+    }
+
+    pub(crate) fn append_nulls(&mut self, count: usize) {
+        self.nulls += count;
+    }
+
+    /// Where the next value belongs.
+    fn values_so_far(&mut self) -> &mut PrimitiveBuilder<T> {
+        if self.nulls > 0 {
+            self.so_far.append_nulls(self.nulls);
+            self.nulls = 0;
+        }
+        &mut self.so_far
+    }
+
+    fn finish(&mut self) -> PrimitiveArray<T> {
+        let nulls = std::mem::take(&mut self.nulls);
+        let first = self.so_far.finish();
+        if nulls == 0 {
+            return first;
+        }
+        let length = first.len() + nulls;
+        // The system hands zeros out without writing them.
+        let mut values = MutableBuffer::from_len_zeroed(length * size_of::<T::Native>());
+        values.typed_data_mut::<T::Native>()[..first.len()].copy_from_slice(first.values());
+        let mut present = BooleanBufferBuilder::new(length);
+        match first.nulls() {
+            Some(known) => present.append_buffer(known.inner()),
+            None => present.append_n(first.len(), true),
+        }
+        present.append_n(nulls, false);
+        let values = ScalarBuffer::new(values.into(), 0, length);
+        PrimitiveArray::new(values, Some(NullBuffer::new(present.finish())))
+    }
+}
 
 impl Column for bool {
     type Builder = BooleanBuilder;
@@ -214,4 +273,32 @@ pub(crate) struct AboutColumn {
     pub(crate) text: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) nullable: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nulls_that_are_only_counted_are_there_in_the_end(
+            stretches in proptest::collection::vec((any::<bool>(), 0usize..100), 0..8),
+        ) {
+            let stretch = |(index, &(is_null, count)): (usize, &(bool, usize))| {
+                std::iter::repeat_n((!is_null).then_some(index as u32), count)
+            };
+            let values: Vec<Option<u32>> =
+                stretches.iter().enumerate().flat_map(stretch).collect();
+            let mut column = Nullable::<UInt32Type>::default();
+            let mut at_once = Nullable::<UInt32Type>::default();
+            values.iter().for_each(|&value| column.append(value));
+            Column::append_all(&values, |&value| value, &mut at_once);
+            let whole = PrimitiveArray::<UInt32Type>::from(values);
+            prop_assert_eq!(&column.finish(), &whole);
+            prop_assert_eq!(&at_once.finish(), &whole);
+            // A builder begins anew.
+            prop_assert_eq!(column.finish().len(), 0);
+        }
+    }
 }
