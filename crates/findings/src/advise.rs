@@ -8,7 +8,7 @@ use airpath_sim::Stopped;
 use crate::candidate::{Change, change};
 use crate::cause::Cause;
 use crate::causes::percent;
-use crate::compare::{Effect, LEAST, best, effects, worst_throughput};
+use crate::compare::{Effect, LEAST, best, effects, losses, worst_throughput};
 use crate::cures::{self, Cure};
 use crate::explain::{Lab, MORE, Question};
 use crate::finding::{Finding, Gain, Tried};
@@ -126,8 +126,7 @@ impl Lab<'_, '_> {
                 let told = ground.told(obtained);
                 finding.advice = Some(format!("{}{told}", cure.advice));
                 finding.gain = Some(Gain::of(promised));
-                let worse = all.iter().filter(|effect| counts(effect) && effect.mean() < -HARM);
-                finding.costs = worse.map(Gain::of).collect();
+                finding.costs = losses(before, &runs, HARM).iter().map(Gain::of).collect();
                 let own = change.sets[ground.sets.len()..].to_vec();
                 self.remember(trial, own, change.parsed.scenario, runs);
                 finding.set = Some(change.sets);
@@ -222,8 +221,7 @@ impl Lab<'_, '_> {
                 Some(format!("With {} it does no harm; the settings are those.", ground.told));
             finding.set = Some(ground.sets.clone());
             finding.gain = Some(Gain::of(promised));
-            let worse = all.iter().filter(|effect| counts(effect) && effect.mean() < -HARM);
-            finding.costs = worse.map(Gain::of).collect();
+            finding.costs = losses(before, &ground.runs, HARM).iter().map(Gain::of).collect();
         }
         "what helps against the others does no good on the whole"
     }

@@ -51,9 +51,35 @@ impl Effect {
 /// Effects of a change: for every figure that both have, in the order of the first.
 /// `before` and `after` have the figures of the same seeds in the same order.
 pub fn effects(before: &[Vec<Measure>], after: &[Vec<Measure>]) -> Vec<Effect> {
+    effects_where(before, after, |one| one)
+}
+
+/// What a change makes worse, by more than `least`. What flows get that are alike before and afterwards is left
+/// to chance; where the change makes them so, or no longer so, each one's loss counts.
+pub(crate) fn losses(before: &[Vec<Measure>], after: &[Vec<Measure>], least: f64) -> Vec<Effect> {
+    let is_goodput = |metric| matches!(metric, Metric::Goodput | Metric::Shared);
+    let shares = |runs: &[Vec<Measure>], of: &Effect| {
+        let is = |one: &Measure| one.subject == of.subject && one.metric == Metric::Shared;
+        runs.iter().flatten().any(is)
+    };
+    let each = |metric| if is_goodput(metric) { Metric::Goodput } else { metric };
+    effects_where(before, after, each)
+        .into_iter()
+        .filter(|one| one.mean() < -least)
+        .filter(|one| !(is_goodput(one.metric) && shares(before, one) && shares(after, one)))
+        .collect()
+}
+
+/// Figures are the same that have the same subject and, as `kind` takes them, the same metric.
+fn effects_where(
+    before: &[Vec<Measure>],
+    after: &[Vec<Measure>],
+    kind: impl Fn(Metric) -> Metric,
+) -> Vec<Effect> {
     let Some(first) = before.first() else { return Vec::new() };
     let find = |run: &[Measure], like: &Measure| {
-        let same = |one: &&Measure| one.subject == like.subject && one.metric == like.metric;
+        let same =
+            |one: &&Measure| one.subject == like.subject && kind(one.metric) == kind(like.metric);
         run.iter().find(same).map(|one| one.value)
     };
     let effect = |like: &Measure| {
@@ -70,7 +96,7 @@ pub fn effects(before: &[Vec<Measure>], after: &[Vec<Measure>]) -> Vec<Effect> {
         let logarithms: Vec<f64> = new.iter().map(|value| libm::log(value.max(1e-3))).collect();
         let half = half_width(&logarithms);
         let ci95 = [after * libm::exp(-half), after * libm::exp(half)];
-        let (subject, metric) = (like.subject.clone(), like.metric);
+        let (subject, metric) = (like.subject.clone(), kind(like.metric));
         Some(Effect { subject, metric, before, after, ci95, improvements })
     };
     first.iter().filter_map(effect).collect()
@@ -189,6 +215,21 @@ mod tests {
         // Noise in how they share hides no gain of the whole.
         let whole = score(&effects(&[both(4.0, 6.0)], &[both(9.0, 5.0)]));
         assert!(whole > 1.39f64.ln());
+    }
+
+    #[test]
+    fn a_flow_that_a_change_makes_like_the_others_may_lose() {
+        let run = |metric, value| vec![Measure { subject: "flow".to_owned(), metric, value }];
+        let lost = |before, after| losses(&[run(before, 6.0)], &[run(after, 2.0)], 0.02);
+        for (before, after) in
+            [(Metric::Goodput, Metric::Shared), (Metric::Shared, Metric::Goodput)]
+        {
+            let [lost] = &lost(before, after)[..] else { panic!("{before:?}, {after:?}") };
+            assert_eq!((lost.metric, lost.before, lost.after), (Metric::Goodput, 6.0, 2.0));
+        }
+        assert_eq!(lost(Metric::Goodput, Metric::Goodput).len(), 1);
+        assert!(lost(Metric::Shared, Metric::Shared).is_empty());
+        assert!(losses(&[run(Metric::Goodput, 6.0)], &[run(Metric::Shared, 5.9)], 0.02).is_empty());
     }
 
     #[test]

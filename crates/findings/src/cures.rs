@@ -7,6 +7,7 @@ use crate::candidate::Candidate;
 use crate::cause::Cause;
 use crate::causes::{count, everywhere, listed, managed, set};
 use crate::observed::{Observed, direction_name, path_of};
+use crate::words::Buffers;
 
 /// Something to try against a cause.
 pub(crate) struct Cure {
@@ -370,13 +371,9 @@ fn flows_of(observed: &Observed<'_>, candidate: &Candidate, sets: &[String]) -> 
 
 fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -> Vec<Cure> {
     let flows = flows_of(observed, candidate, removal);
-    let largest = Cure {
-        advice: format!(
-            "Raise the buffers of {flows} at both ends (net.ipv4.tcp_rmem and tcp_wmem, third value; \
-             SO_RCVBUF and SO_SNDBUF; iperf3 -w)."
-        ),
-        alternatives: vec![removal.to_vec()],
-    };
+    let buffers = Buffers::of(removal);
+    let largest =
+        Cure { advice: buffers.raise(&flows, None), alternatives: vec![removal.to_vec()] };
     let indices: Vec<usize> = removal.iter().filter_map(|one| flow_index(one)).collect();
     let held = || observed.tcp_flows().filter(|(flow, _)| indices.contains(&flow.index));
     // What the path holds, and as much again for what its queues hold.
@@ -402,14 +399,7 @@ fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -
                 _ => one.clone(),
             })
             .collect();
-        Cure {
-            advice: format!(
-                "Raise the buffers of {flows} to {} bytes at both ends (net.ipv4.tcp_rmem and tcp_wmem, third \
-                 value; SO_RCVBUF and SO_SNDBUF; iperf3 -w).",
-                count(value)
-            ),
-            alternatives: vec![sets],
-        }
+        Cure { advice: buffers.raise(&flows, Some(value)), alternatives: vec![sets] }
     };
     vec![with(2.0), with(6.0), largest]
 }

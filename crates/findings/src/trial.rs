@@ -155,12 +155,13 @@ impl Trial {
     /// What the removal does, as a sentence.
     pub(crate) fn without(&self, effect: &Effect) -> String {
         let seeds = effect.improvements.len();
+        let own = self.beside.as_ref().map_or(&self.change.sets, |beside| &beside.own);
         let behind = self.beside.as_ref().map_or_else(String::new, |beside| {
             format!("It hides behind {} and counts where that is away. ", beside.told())
         });
         format!(
             "{behind}{}, the {} of {} is {} instead of {} ({} in {} of {seeds} seeds).",
-            words::without(self.candidate.cause, self.candidate.subjects().len()),
+            words::without(self.candidate.cause, self.candidate.subjects().len(), own),
             effect.metric.words(),
             effect.subject,
             effect.metric.figure(effect.after),

@@ -1,9 +1,55 @@
 //! Causes in sentences.
 
 use crate::cause::Cause;
+use crate::text::count;
 
-/// How a sentence begins that says what the removal from so many subjects did.
-pub(crate) const fn without(cause: Cause, subjects: usize) -> &'static str {
+/// Which buffers of TCP settings enlarge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Buffers {
+    Send,
+    Receive,
+    Both,
+}
+
+impl Buffers {
+    pub(crate) fn of(sets: &[String]) -> Self {
+        let any = |name: &str| sets.iter().any(|set| set.contains(name));
+        match (any(".send_buffer_bytes="), any(".receive_buffer_bytes=")) {
+            (true, false) => Self::Send,
+            (false, true) => Self::Receive,
+            // `window_bytes` is both.
+            _ => Self::Both,
+        }
+    }
+
+    const fn large(self) -> &'static str {
+        match self {
+            Self::Send => "With a large send buffer",
+            Self::Receive => "With a large receive buffer",
+            Self::Both => "With large buffers at both ends",
+        }
+    }
+
+    /// What to do: `size` is how far, if that is known.
+    pub(crate) fn raise(self, flows: &str, size: Option<f64>) -> String {
+        let size = size.map_or_else(String::new, |size| format!(" to {} bytes", count(size)));
+        match self {
+            Self::Send => format!(
+                "Raise the send buffer of {flows}{size} (net.ipv4.tcp_wmem, third value; SO_SNDBUF)."
+            ),
+            Self::Receive => format!(
+                "Raise the receive buffer of {flows}{size} (net.ipv4.tcp_rmem, third value; SO_RCVBUF)."
+            ),
+            Self::Both => format!(
+                "Raise the buffers of {flows}{size} at both ends (net.ipv4.tcp_rmem and tcp_wmem, third \
+                 value; SO_RCVBUF and SO_SNDBUF; iperf3 -w)."
+            ),
+        }
+    }
+}
+
+/// How a sentence begins that says what the removal by these settings, from so many subjects, did.
+pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'static str {
     match cause {
         Cause::Bufferbloat if subjects > 1 => "With CoDel in these queues",
         Cause::OneWayPath => "Without the firewall",
@@ -18,7 +64,7 @@ pub(crate) const fn without(cause: Cause, subjects: usize) -> &'static str {
         Cause::StallingHost => "Without the stalls",
         Cause::Proxy => "Without the proxy",
         Cause::CrossTraffic => "Without that traffic",
-        Cause::ReceiveWindow | Cause::SendBuffer => "With large buffers at both ends",
+        Cause::ReceiveWindow | Cause::SendBuffer => Buffers::of(sets).large(),
         Cause::ApplicationLimited => "With an application that reads at once",
         Cause::ShortQueue => "With a longer queue",
         Cause::Bufferbloat => "With CoDel in this queue",
@@ -76,5 +122,35 @@ pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
         Cause::TestTooShort => "Test for longer.",
         Cause::EmulationHost => "Emulate on a machine that has nothing else to do.",
         Cause::LinkCapacity | Cause::RadioCapacity => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_about_the_buffers_that_its_settings_raise() {
+        let sentence = |sets: &[&str]| {
+            let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+            let buffers = Buffers::of(&sets);
+            (buffers.raise("call", Some(65_536.0)), without(Cause::SendBuffer, 1, &sets))
+        };
+        let (send, receive) =
+            ("flow.0.send_buffer_bytes=65536", "flow.0.receive_buffer_bytes=65536");
+        let (raise, large) = sentence(&[send]);
+        assert_eq!(
+            raise,
+            "Raise the send buffer of call to 65,536 bytes (net.ipv4.tcp_wmem, third value; SO_SNDBUF)."
+        );
+        assert_eq!(large, "With a large send buffer");
+        let (raise, large) = sentence(&[receive, "flow.0.options.window_scaling=true"]);
+        assert!(raise.starts_with("Raise the receive buffer of call to 65,536 bytes"), "{raise}");
+        assert_eq!(large, "With a large receive buffer");
+        for sets in [&[send, receive][..], &["flow.0.window_bytes=65536"]] {
+            let (raise, large) = sentence(sets);
+            assert!(raise.contains(" at both ends "), "{raise}");
+            assert_eq!(large, "With large buffers at both ends");
+        }
     }
 }
