@@ -10,6 +10,7 @@ import airpath
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 BOTH_WAYS, SLOW_UPLINK = SCENARIOS / "both-ways.toml", SCENARIOS / "slow-uplink.toml"
+MIX, TWO_BUFFERS = SCENARIOS / "mix.toml", SCENARIOS / "two-buffers.toml"
 
 
 def test_a_cause_is_named_and_its_advice_comes_true_on_other_seeds() -> None:
@@ -94,8 +95,30 @@ def test_of_flows_that_are_held_alike_the_one_that_is_held_most_is_named() -> No
     assert (finding["cause"], finding["subject"]) == ("send-buffer", "reno")
     assert "held reno back" in finding["evidence"]
     assert "The same holds for cubic." in finding["evidence"]
-    assert "the buffers of reno and cubic to" in (finding["advice"] or "")
+    assert "Raise the send buffers of reno and cubic to" in (finding["advice"] or "")
     assert {one.split(".")[1] for one in finding["set"] or []} == {"0", "1"}
+
+
+def test_one_congestion_control_for_all_costs_the_flow_that_had_most() -> None:
+    """With it flows are alike, and how those share is chance elsewhere."""
+    findings = airpath.explain(MIX)["findings"]
+    (mix,) = (one for one in findings if one["cause"] == "congestion-control")
+    costs = {(cost["metric"], cost["flow"]): cost for cost in mix["costs"]}
+    lost = costs["goodput_mbps", "fast"]
+    assert lost["after"] < 0.8 * lost["before"]
+    assert ("goodput_mbps", "slow") not in costs
+    after: Any = airpath.run(MIX, set=mix["set"], seed=77).summary["flows"]
+    assert after[1]["goodput_mbps"] == pytest.approx(lost["after"], rel=0.2)
+
+
+def test_the_buffer_that_is_named_is_the_one_that_is_set() -> None:
+    """The receiver's is the next that holds the flow back."""
+    first, second = airpath.explain(TWO_BUFFERS)["findings"][:2]
+    assert (first["cause"], second["cause"]) == ("send-buffer", "receive-window")
+    assert (first["advice"] or "").startswith("Raise the send buffer of download to ")
+    assert "With a large send buffer, the goodput of download is " in first["evidence"]
+    assert [one.split("=")[0] for one in first["set"] or []] == ["flow.0.send_buffer_bytes"]
+    assert (second["advice"] or "").startswith("Raise the receive buffer of download to ")
 
 
 @pytest.mark.parametrize("name", ["asymmetric-3g", "hypervisor"])

@@ -1,5 +1,7 @@
 //! What a user can do against a cause. Each is tried before it is advised.
 
+use std::collections::BTreeSet;
+
 use airpath_path::{StageConfig, TunnelEnd};
 use airpath_scenario::Traffic;
 
@@ -371,10 +373,10 @@ fn flows_of(observed: &Observed<'_>, candidate: &Candidate, sets: &[String]) -> 
 
 fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -> Vec<Cure> {
     let flows = flows_of(observed, candidate, removal);
-    let buffers = Buffers::of(removal);
-    let largest =
-        Cure { advice: buffers.raise(&flows, None), alternatives: vec![removal.to_vec()] };
     let indices: Vec<usize> = removal.iter().filter_map(|one| flow_index(one)).collect();
+    let how_many = indices.iter().collect::<BTreeSet<_>>().len();
+    let raise = |size| Buffers::of(removal).raise(&flows, how_many, size);
+    let largest = Cure { advice: raise(None), alternatives: vec![removal.to_vec()] };
     let held = || observed.tcp_flows().filter(|(flow, _)| indices.contains(&flow.index));
     // What the path holds, and as much again for what its queues hold.
     let bdps = held().filter_map(|(flow, _)| observed.bdp_bytes(direction_name(flow.direction)));
@@ -399,7 +401,7 @@ fn windows(observed: &Observed<'_>, candidate: &Candidate, removal: &[String]) -
                 _ => one.clone(),
             })
             .collect();
-        Cure { advice: buffers.raise(&flows, Some(value)), alternatives: vec![sets] }
+        Cure { advice: raise(Some(value)), alternatives: vec![sets] }
     };
     vec![with(2.0), with(6.0), largest]
 }

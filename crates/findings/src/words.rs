@@ -30,15 +30,16 @@ impl Buffers {
         }
     }
 
-    /// What to do: `size` is how far, if that is known.
-    pub(crate) fn raise(self, flows: &str, size: Option<f64>) -> String {
+    /// What to do for so many flows: `size` is how far, if that is known.
+    pub(crate) fn raise(self, flows: &str, how_many: usize, size: Option<f64>) -> String {
+        let s = if how_many > 1 { "s" } else { "" };
         let size = size.map_or_else(String::new, |size| format!(" to {} bytes", count(size)));
         match self {
             Self::Send => format!(
-                "Raise the send buffer of {flows}{size} (net.ipv4.tcp_wmem, third value; SO_SNDBUF)."
+                "Raise the send buffer{s} of {flows}{size} (net.ipv4.tcp_wmem, third value; SO_SNDBUF)."
             ),
             Self::Receive => format!(
-                "Raise the receive buffer of {flows}{size} (net.ipv4.tcp_rmem, third value; SO_RCVBUF)."
+                "Raise the receive buffer{s} of {flows}{size} (net.ipv4.tcp_rmem, third value; SO_RCVBUF)."
             ),
             Self::Both => format!(
                 "Raise the buffers of {flows}{size} at both ends (net.ipv4.tcp_rmem and tcp_wmem, third \
@@ -134,7 +135,7 @@ mod tests {
         let sentence = |sets: &[&str]| {
             let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
             let buffers = Buffers::of(&sets);
-            (buffers.raise("call", Some(65_536.0)), without(Cause::SendBuffer, 1, &sets))
+            (buffers.raise("call", 1, Some(65_536.0)), without(Cause::SendBuffer, 1, &sets))
         };
         let (send, receive) =
             ("flow.0.send_buffer_bytes=65536", "flow.0.receive_buffer_bytes=65536");
@@ -147,6 +148,8 @@ mod tests {
         let (raise, large) = sentence(&[receive, "flow.0.options.window_scaling=true"]);
         assert!(raise.starts_with("Raise the receive buffer of call to 65,536 bytes"), "{raise}");
         assert_eq!(large, "With a large receive buffer");
+        let receive_buffers = Buffers::Receive.raise("one and other", 2, None);
+        assert!(receive_buffers.starts_with("Raise the receive buffers of one and other (net."));
         for sets in [&[send, receive][..], &["flow.0.window_bytes=65536"]] {
             let (raise, large) = sentence(sets);
             assert!(raise.contains(" at both ends "), "{raise}");
