@@ -198,11 +198,7 @@ class Group:
     @cached_property
     def is_regular(self) -> bool:
         """Three silences or more, each about as long."""
-        lengths = np.array([one.length_ms for one in self.silences])
-        if len(lengths) < 3:
-            return False
-        near = np.abs(lengths / np.median(lengths) - 1) < 0.2
-        return bool(near.mean() >= 0.75)
+        return _are_alike(self.silences)
 
     @cached_property
     def silences(self) -> list[Gap]:
@@ -215,7 +211,10 @@ class Group:
         trips = 2.5 if self.at_sender else 4.0
         if longest < max(_LEAST_SILENCE_MS, trips * self.base_ms):
             return []
-        return [one for one in gaps if one.length_ms >= 0.5 * longest]
+        found = [one for one in gaps if one.length_ms >= 0.5 * longest]
+        # Now and then one follows the other at once.
+        held = _are_alike(found) and np.median([one.length_ms for one in found])
+        return [] if held and held < _LEAST_SILENCE_MS else found
 
     @cached_property
     def silent_share(self) -> float:
@@ -333,6 +332,14 @@ class Group:
         if self.is_slotted:
             return False
         return _spread(at, total, _TRAIN) <= _SMOOTH and _spread(at, total, _LONG_TRAIN) <= _SMOOTH
+
+
+def _are_alike(gaps: Sequence[Gap]) -> bool:
+    """Three or more, each about as long."""
+    lengths = np.array([one.length_ms for one in gaps])
+    if len(lengths) < 3:
+        return False
+    return bool((np.abs(lengths / np.median(lengths) - 1) < 0.2).mean() >= 0.75)
 
 
 def _in_slots(apart: Floats, slot_ms: float) -> bool:
