@@ -110,9 +110,8 @@ def _windows(group: Group) -> Iterator[Suspect]:
         return
     # Without a loss every control lets more and more be in flight, if the path is not full.
     stays = main.is_flat and group.busy < 0.9
-    # What holds more than the path does not hold it back.
     most = float(np.quantile(main.flight, 0.99))
-    held = main.ceiling_share >= 0.25 or (stays and most <= 1.5 * group.bdp_bytes)
+    held = main.ceiling_share >= 0.25 or (stays and not main.episodes)
     if main.at_sender and held and is_free(main):
         yield Suspect(
             "send-buffer",
@@ -226,7 +225,9 @@ def _losses(group: Group) -> Iterator[Suspect]:
     shallow = shallow or (share >= 0.03 and group.is_starved)
     # Where nobody waits until that much has drained, it is no queue, however much it is.
     drains_ms = bucket.level_bytes * 0.008 / bucket.rate_mbps
-    polices = bucket.match >= _LEAST_MATCH and group.queue_ms < 0.3 * drains_ms
+    back_ms = group.main.back_ms[2] if group.main.back_ms else 0.0
+    short_wait = group.queue_ms < 0.3 * drains_ms and back_ms < drains_ms
+    polices = bucket.match >= _LEAST_MATCH and short_wait
     shallow = shallow or (share >= 0.015 and polices)
     # A managed queue drops so few that they cost nothing.
     if group.queue_ms > group.base_ms + 40 or share < _LEAST_OVERFLOW:
