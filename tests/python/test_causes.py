@@ -17,6 +17,8 @@ import captures
 from airpath import _core
 from airpath.causes import GROUPS, blame
 from airpath.causes.bucket import fit_bucket
+from airpath.causes.group import _in_slots
+from airpath.causes.probes import _lateness
 from airpath.causes.rank import Blame
 from airpath.fitting.observed import arrays
 from airpath.fitting.path import lost_segments
@@ -202,6 +204,78 @@ def test_what_one_overflow_loses_is_one_event() -> None:
     assert together is not None
     assert alone.match > 0.9
     assert together.match < 0.75
+
+
+DOWNLOAD = """
+[run]
+duration_s = 10
+[[path.down]]
+stage = "link"
+rate_mbps = {rate}
+queue_bytes = {queue}
+[[path.down]]
+stage = "delay"
+delay_ms = {delay}
+[[path.up]]
+stage = "delay"
+delay_ms = {delay}
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "{control}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "queue", "delay", "control"),
+    [
+        # Of two segments in flight none waits for tokens, though the first came faster.
+        (2.2, 1600, 28, "reno"),
+        # Three overflows, each of them when most was under way.
+        (12.3, 16_000, 48, "cubic"),
+    ],
+)
+def test_a_short_queue_is_told_from_a_shaper_and_by_few_losses(
+    tmp_path: Path, rate: float, queue: int, delay: int, control: str
+) -> None:
+    text = DOWNLOAD.format(rate=rate, queue=queue, delay=delay, control=control)
+    (tmp_path / "down.toml").write_text(text)
+    found = blamed(tmp_path, str(tmp_path / "down.toml"))
+    assert [one.cause for one in found.suspects] == ["policer"]
+
+
+def test_next_to_the_receiver_a_send_buffer_of_a_few_segments_is_blamed(tmp_path: Path) -> None:
+    text = UPLOAD.format(back='stage = "mtu"\nmtu_bytes = 9000')
+    held = "send_buffer_bytes = 5000\nbuffer.send_factor = 0\n"
+    (tmp_path / "up.toml").write_text(text + held)
+    found = blamed(tmp_path, str(tmp_path / "up.toml"))
+    assert found.suspects[0].cause == "send-buffer"
+
+
+def test_requests_of_pings_are_as_late_as_their_numbers_say() -> None:
+    """An uplink that passes packets each 10 ms: no interval between two is that of the sender."""
+    number = np.arange(300)
+    at = np.ceil(176.3 * number / 10) * 10
+    assert _lateness(at, number.astype(float)).max() < 10.1
+    # Numbers wrap, some are missing, and some systems write them in the other order of bytes.
+    answered = np.delete(number, [7, 90, 91])
+    wraps = ((answered + 65_500) % 65_536).astype(float)
+    assert _lateness(at[answered], wraps).max() < 10.1
+    swapped = (answered % 256 * 256 + answered // 256).astype(float)
+    assert _lateness(at[answered], swapped).max() < 10.1
+    assert _lateness(at + np.where(number % 2, 0, 40), number.astype(float)).max() > 40
+
+
+def test_slots_of_a_radio_are_told_from_packets_of_a_wire() -> None:
+    random = np.random.default_rng(8)
+    some = random.choice([1, 2, 3, 8], 500, p=[0.6, 0.2, 0.1, 0.1])
+    assert _in_slots(some * 0.5, 0.5)
+    assert _in_slots(some * 10.0, 0.5)
+    assert _in_slots(some * 20 / 3, 5 / 3)
+    # EV-DO's are none of NR's, and a packet of 14 ms is 28 slots by chance.
+    assert not _in_slots(some * 5 / 3, 0.5)
+    assert not _in_slots(some * 14.0, 0.5)
+    assert not _in_slots(random.uniform(0, 20, 500), 0.5)
 
 
 def test_no_other_causes_are_grouped() -> None:

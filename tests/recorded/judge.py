@@ -30,8 +30,8 @@ class Judged:
     """By figure, how far the capture's is off, as a share."""
     again: tuple[int, int]
     spurious: tuple[int, int]
-    is_provable: bool
-    """No acknowledgement was lost, so that each proof reached the sender."""
+    provable: int
+    """Spurious ones of which the receiver could tell the sender."""
     exit_round: tuple[int | None, int] | None
     """None if the sender took back what ended its slow start, or there was none."""
 
@@ -41,7 +41,7 @@ class Judged:
         told, true = self.spurious
         found = [name for name, apart in self.rtt.items() if abs(apart) > MOST_APART]
         found += ["again"] if self.again[0] != self.again[1] else []
-        found += ["spurious"] if told > true or (self.is_provable and told < true) else []
+        found += ["spurious"] if told > true or told < self.provable else []
         if self.exit_round and (
             self.exit_round[0] is None or abs(self.exit_round[0] - self.exit_round[1]) > 1
         ):
@@ -95,6 +95,7 @@ def judge(seed: int, number: int, place: Path) -> Judged:
     stream = _stream(here, by_client)
     sent, arrived = (_segments(file, one["id"], by_client) for one in (here, there))
     again = stream["retransmissions"]
+    unneeded, reported = _unneeded(sent, arrived)
     told: Any = stream["rtt_timestamps_ms"]
     recorded: Any = flow["rtt_ms"]
     retransmitted: Any = flow["retransmitted_segments"]
@@ -103,8 +104,9 @@ def judge(seed: int, number: int, place: Path) -> Judged:
         {name: told[name] / recorded[name] - 1 for name in ("p50", "p95", "mean")},
         (again["packets"] - again["handshake"], retransmitted),
         # A SYN-ACK that was sent twice is not among the run's segments.
-        (max(0, again["spurious"] - again["handshake"]), _unneeded(sent, arrived)),
-        not acks_lost,
+        (max(0, again["spurious"] - again["handshake"]), unneeded),
+        # Where acknowledgements are lost, some proofs are.
+        0 if acks_lost else reported,
         None if flow["undo_count"] else _exit(out, report, sent, stream["slow_start"]),
     )
 
@@ -122,16 +124,21 @@ def _segments(file: Path, flow: int, by_client: bool) -> dict[str, Any]:
     }
 
 
-def _unneeded(sent: dict[str, Any], arrived: dict[str, Any]) -> int:
-    """Segments that were sent although one that was sent before arrived: both ends' captures."""
+def _unneeded(sent: dict[str, Any], arrived: dict[str, Any]) -> tuple[int, int]:
+    """Segments that were sent although one that was sent before arrived: both ends' captures.
+
+    Also how many of these arrived, too: the receiver knows of no others.
+    """
     there = set(zip(arrived["offset"], arrived["timestamp"], strict=True))
     before: dict[float, list[float]] = defaultdict(list)
-    count = 0
+    count = twice = 0
     for offset, timestamp in zip(sent["offset"], sent["timestamp"], strict=True):
         earlier = (one for one in before[offset] if one != timestamp)
-        count += any((offset, one) in there for one in earlier)
+        if any((offset, one) in there for one in earlier):
+            count += 1
+            twice += (offset, timestamp) in there
         before[offset].append(timestamp)
-    return count
+    return count, twice
 
 
 def _exit(

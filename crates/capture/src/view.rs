@@ -213,7 +213,7 @@ fn of_bins(changes: &[(u64, Limit)], begin: u64, span: u64, bins: usize) -> Roug
     let width = span as f64 / bins as f64;
     let mut lasted = vec![[0.0; 4]; bins];
     for (index, &(from, limit)) in changes.iter().enumerate() {
-        let to = changes.get(index + 1).map_or(begin + span, |&(to, _)| to);
+        let to = changes.get(index + 1).map_or(begin.saturating_add(span), |&(to, _)| to);
         // Times of a file may go back.
         let [from, to] = [from, to].map(|at| at.saturating_sub(begin).min(span) as f64);
         let first = ((from / width) as usize).min(bins - 1);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use airpath_capture::{Retransmissions, StreamReport};
+use airpath_capture::{Retransmissions, SlowStart, StreamReport};
 use common::{ACK, FIN, Pcap, RST, SYN, Segment};
 
 const MSS: usize = 1000;
@@ -360,6 +360,28 @@ fn slow_start_round_by_round() {
     let lost = downlink(&script).slow_start.unwrap();
     assert_eq!((lost.exit_round, lost.ended_by), (Some(1), Some("retransmission")));
     assert_eq!(lost.exit_s, Some(0.07));
+}
+
+/// Rounds of so many segments; something is always outstanding, and so the first two are one.
+fn busy_rounds(sizes: &[u32]) -> SlowStart {
+    let (mut script, mut next) = (vec![(40, data(0))], 0);
+    for (number, &size) in (0..).zip(sizes) {
+        let at = 40 + 30 * number;
+        // The first of the next round leaves before this one is acknowledged.
+        script.extend((next + 1..next + size).map(|n| (at, data(n))));
+        next += size;
+        script.extend([(at + 9, data(next)), (at + 10, ack(next))]);
+    }
+    downlink(&script).slow_start.unwrap()
+}
+
+#[test]
+fn two_rounds_without_growth_end_it_unless_a_third_grows() {
+    let ended = busy_rounds(&[10, 20, 40, 44, 45, 45, 45, 90]);
+    assert_eq!((ended.exit_round, ended.ended_by), (Some(2), Some("no-growth")));
+    // As with BBR, which waits for three; then it drains what waits.
+    let goes_on = busy_rounds(&[10, 20, 40, 44, 45, 90, 90, 50, 40, 40]);
+    assert_eq!((goes_on.exit_round, goes_on.ended_by), (Some(5), Some("no-growth")));
 }
 
 #[test]

@@ -17,12 +17,23 @@ _LEAST_GAP_MS = 40.0
 _TRAIN = 8
 _LONG_TRAIN = 24
 _SLOT_MS = 0.5
+_UMTS_MS = 2.0
+_PERIODS_MS = {_SLOT_MS: (0.5, 1.0, 2.0, 2.5, 5.0, 8.0, 10.0, 20.0), 5 / 3: (5 / 3, 20 / 3, 80 / 3)}
+"""By slot, after which times a radio sends again: slots, TTIs, patterns of TDD, HARQ's round trips.
+
+The shorter slot is that of NR, of which LTE and UMTS have whole ones, the longer one EV-DO's.
+"""
+_ODD = 0.05
 _SLOT_TOLERANCE_MS = 0.03
+_LEAST_APART_MS = 0.125
+_WINDOWS = 400
 _SMOOTH = 0.16
 _LONG_SHARE = 0.5
 _LEAST_SILENCE_MS = 150.0
 """RLC holds back what is behind a missing block for 85 to 130 ms (t-Reassembly and its like)."""
 LEAST_EPISODES = 4
+"""Round trips with losses below which nothing is said of why packets are lost by chance."""
+LEAST_OVERFLOWS = 3
 """Round trips with losses below which nothing is said of why packets are lost."""
 
 
@@ -40,9 +51,14 @@ class LossWait:
 
     @property
     def is_late(self) -> bool:
-        """Far from chance, and several are lost at a time: random loss reaches 0.71."""
+        """Far from chance: random loss reaches 0.71."""
         far = (self.rank - 0.5) * np.sqrt(self.episodes) / 0.29
-        return bool(self.rank >= 0.74 and far >= 3.5 and self.lost_each >= 2.5)
+        return bool(self.rank >= 0.74 and far >= 3.5)
+
+    @property
+    def is_many(self) -> bool:
+        """Several are lost at a time."""
+        return self.lost_each >= 2.5
 
 
 class Group:
@@ -120,7 +136,7 @@ class Group:
     def bucket(self) -> Bucket | None:
         """The token bucket that loses the same packets best; None with too few losses."""
         episodes = sum(len(one.episodes) for one in self.transfers)
-        if episodes < LEAST_EPISODES:
+        if episodes < LEAST_OVERFLOWS:
             return None
         sends = [one.sends for one in self.transfers]
         sent, size, lost = (np.concatenate(each) for each in zip(*sends, strict=True))
@@ -174,16 +190,15 @@ class Group:
     def is_starved(self) -> bool:
         """Losses leave no more than a few segments in flight."""
         main = self.main
-        return main.at_sender and float(np.median(main.flight)) <= 6 * main.segment_bytes
+        if main.at_sender:
+            return float(np.median(main.flight)) <= 6 * main.segment_bytes
+        each = self.rate_mbps * 125 * main.typical_rtt_ms / len(self.transfers)
+        return each <= 6 * main.segment_bytes and self.queue_ms < 0.5 * self.base_ms
 
     @cached_property
     def is_regular(self) -> bool:
         """Three silences or more, each about as long."""
-        lengths = np.array([one.length_ms for one in self.silences])
-        if len(lengths) < 3:
-            return False
-        near = np.abs(lengths / np.median(lengths) - 1) < 0.2
-        return bool(near.mean() >= 0.75)
+        return _are_alike(self.silences)
 
     @cached_property
     def silences(self) -> list[Gap]:
@@ -196,7 +211,10 @@ class Group:
         trips = 2.5 if self.at_sender else 4.0
         if longest < max(_LEAST_SILENCE_MS, trips * self.base_ms):
             return []
-        return [one for one in gaps if one.length_ms >= 0.5 * longest]
+        found = [one for one in gaps if one.length_ms >= 0.5 * longest]
+        # Now and then one follows the other at once.
+        held = _are_alike(found) and np.median([one.length_ms for one in found])
+        return [] if held and held < _LEAST_SILENCE_MS else found
 
     @cached_property
     def silent_share(self) -> float:
@@ -219,6 +237,37 @@ class Group:
         return sum(any(low <= at <= high for low, high in silences) for at in times) / len(times)
 
     @cached_property
+    def stillness(self) -> float:
+        """The mean rank of the longest time without an arrival around losses; by chance a half.
+
+        A host that stands still lets nothing through while packets are lost behind it.
+        """
+        at = self.arrivals[0]
+        span = 2 * max(one.typical_rtt_ms for one in self.transfers)
+        if len(at) < 50 or at[-1] - at[0] <= span:
+            return 0.5
+        apart = np.diff(at)
+
+        def longest(begin: float) -> float:
+            first, last = np.searchsorted(at[1:], [begin, begin + span])
+            return float(apart[first : last + 1].max()) if first < len(apart) else np.nan
+
+        usual = np.sort([longest(one) for one in np.linspace(at[0], at[-1] - span, _WINDOWS)])
+        sent = [float(one.sent_ms[where]) for one in self.transfers for where in one.episodes]
+        around = np.array([longest(one - (0 if self.at_sender else self.base_ms)) for one in sent])
+        around = around[~np.isnan(around)]
+        if not len(around):
+            return 0.5
+        ranks = np.searchsorted(usual, around, "left") + np.searchsorted(usual, around, "right")
+        return float(np.mean(ranks)) / 2 / len(usual)
+
+    @cached_property
+    def hollow_share(self) -> float:
+        """Share of the time in which nothing arrived for half of the shortest round trip."""
+        apart = np.diff(self.arrivals[0])
+        return float(apart[apart > 0.5 * self.base_ms].sum()) / 1000 / self.seconds
+
+    @cached_property
     def loss_wait(self) -> LossWait | None:
         """What packets right before losses had waited."""
         ranks = [(one.loss_wait_rank, len(one.episodes)) for one in self.transfers]
@@ -237,19 +286,31 @@ class Group:
         return self.main.first_mbps
 
     @cached_property
+    def _apart(self) -> Floats:
+        """Milliseconds between arrivals that do not come together."""
+        apart = np.diff(self.arrivals[0])
+        found: Floats = apart[apart > _LEAST_APART_MS]
+        return found
+
+    @cached_property
     def is_slotted(self) -> bool:
         """Arrivals are apart by whole slots of a radio."""
-        apart = np.diff(self.arrivals[0])
-        apart = apart[apart > _SLOT_MS / 4]
-        off = np.abs(apart / _SLOT_MS - np.round(apart / _SLOT_MS)) * _SLOT_MS
-        return len(apart) > 0 and bool((off < _SLOT_TOLERANCE_MS).mean() > 0.6)
+        return any(_in_slots(self._apart, slot) for slot in _PERIODS_MS)
+
+    @cached_property
+    def is_fine(self) -> bool:
+        """A radio's slots are shorter than those of UMTS: LTE or NR."""
+        whole = np.round(self._apart / _SLOT_MS)
+        near = np.abs(self._apart - whole * _SLOT_MS) < _SLOT_TOLERANCE_MS
+        if not self.is_slotted or near.mean() <= 0.6:
+            return False
+        odd = whole[near].astype(np.int64) % round(_UMTS_MS / _SLOT_MS) != 0
+        return float(odd.mean()) > _ODD
 
     @cached_property
     def arrivals_apart_ms(self) -> float:
-        """The median time between arrivals that do not come together."""
-        apart = np.diff(self.arrivals[0])
-        apart = apart[apart > _SLOT_MS / 4]
-        return float(np.median(apart)) if len(apart) else 0.0
+        """The median of these times."""
+        return float(np.median(self._apart)) if len(self._apart) else 0.0
 
     @cached_property
     def loss_window(self) -> float:
@@ -271,6 +332,29 @@ class Group:
         if self.is_slotted:
             return False
         return _spread(at, total, _TRAIN) <= _SMOOTH and _spread(at, total, _LONG_TRAIN) <= _SMOOTH
+
+
+def _are_alike(gaps: Sequence[Gap]) -> bool:
+    """Three or more, each about as long."""
+    lengths = np.array([one.length_ms for one in gaps])
+    if len(lengths) < 3:
+        return False
+    return bool((np.abs(lengths / np.median(lengths) - 1) < 0.2).mean() >= 0.75)
+
+
+def _in_slots(apart: Floats, slot_ms: float) -> bool:
+    """Most times are whole slots; but not all whole ones of a time that is no radio's.
+
+    That is what a wire's packets take, which may be several slots by chance.
+    """
+    whole = np.round(apart / slot_ms)
+    near = np.abs(apart - whole * slot_ms) < _SLOT_TOLERANCE_MS
+    if not len(apart) or near.mean() <= 0.6:
+        return False
+    number = whole[near].astype(np.int64)
+    usual = int(np.bincount(number).argmax())
+    is_period = np.abs(usual * slot_ms - np.array(_PERIODS_MS[slot_ms])) < _SLOT_TOLERANCE_MS
+    return bool(is_period.any() or (number % max(1, usual) != 0).mean() > _ODD)
 
 
 def _spread(at: Floats, total: Floats, train: int) -> float:

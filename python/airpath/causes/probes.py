@@ -51,19 +51,20 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
             own,
             advice="Send pings of another size and at another rate: does the share change?",
         )
-    quiet = [(when, trip) for when, trip in trips if not _loaded(when, loads)]
+    quiet = [one for one in trips if not _loaded(one[0], loads)]
     if len(quiet) < _LEAST_PINGS:
         return
-    values = np.array([trip for _, trip in quiet])
+    values = np.array([trip for _, trip, _ in quiet])
     what = "Round trips of pings"
     if float(np.quantile(values, 0.9)) < 1.0:
         # Who asks is on the other side: what its requests waited shows in their regularity.
-        values = _lateness(np.array([when for when, _ in quiet]))
+        values = _lateness(*(np.array([one[which] for one in quiet]) for which in (0, 2)))
         what = "Requests of pings, which leave at regular times,"
     low, middle, high = (float(one) for one in np.quantile(values, [0.1, 0.5, 0.9]))
     base = max(float(values.min()), 1.0)
-    # One that waits for a cycle waits any part of it: evenly.
-    evenly = 0.15 <= (middle - low) / max(high - low, 1e-9) <= 0.85
+    # One that waits for a cycle waits any part of it: evenly, and not a few of them alone.
+    half = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
+    evenly = 0.15 <= (middle - low) / max(high - low, 1e-9) <= 0.85 and half >= 0.35 * (high - low)
     if high - low >= _SPREAD_MS and evenly:
         yield Suspect(
             "drx",
@@ -75,7 +76,10 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
         )
 
 
-def _round_trips(packets: dict[str, Any], at: Floats, asked: Any) -> list[tuple[float, float]]:
+def _round_trips(
+    packets: dict[str, Any], at: Floats, asked: Any
+) -> list[tuple[float, float, float]]:
+    """When each request was answered that was: its time, its round trip, its number."""
     waiting: dict[float, float] = {}
     trips = []
     for when, is_request, number in zip(at, asked, column(packets, "echo"), strict=True):
@@ -85,7 +89,7 @@ def _round_trips(packets: dict[str, Any], at: Floats, asked: Any) -> list[tuple[
             waiting[number] = float(when)
         elif number in waiting:
             begin = waiting.pop(number)
-            trips.append((begin, float(when) - begin))
+            trips.append((begin, float(when) - begin, float(number)))
     return trips
 
 
@@ -93,16 +97,29 @@ def _loaded(when: float, loads: list[Any]) -> bool:
     return any(begin - 1000 <= when <= end + 1000 for begin, end in loads)
 
 
-def _lateness(at: Floats) -> Floats:
-    """By how much each came later than a regular sender's, at least."""
+def _lateness(at: Floats, number: Floats) -> Floats:
+    """By how much each request came later than a regular sender's, at least.
+
+    Requests have numbers, which wrap and which some systems write in the other order of bytes.
+    """
     if len(at) < 3:
         return np.zeros(1)
-    number = np.round((at - at[0]) / np.median(np.diff(at)))
+    swapped = number % 256 * 256 + number // 256
+    steps = min((_steps(number), _steps(swapped)), key=lambda one: abs(float(np.median(one))))
+    usual = float(np.median(steps))
+    if usual == 0:
+        return np.zeros(1)
+    number = np.concatenate(([0.0], np.cumsum(steps / usual)))
     columns = np.vstack([number, np.ones_like(number)]).T
     (slope, start), *_ = np.linalg.lstsq(columns, at, rcond=None)
     late: Floats = at - (number * slope + start)
     late -= late.min()
     return late
+
+
+def _steps(number: Floats) -> Floats:
+    found: Floats = (np.diff(number) + (1 << 15)) % (1 << 16) - (1 << 15)
+    return found
 
 
 def datagrams(flow: dict[str, Any], packets: dict[str, Any]) -> Iterator[Suspect]:

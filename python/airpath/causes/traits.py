@@ -368,14 +368,22 @@ class Transfer:
 
     @cached_property
     def is_flat(self) -> bool:
-        """What is in flight is about the same all the time, after the beginning."""
-        flight = self.flight[len(self.flight) // 5 :]
-        if len(flight) < 50:
+        """The most in flight in each two round trips is about the same, after the beginning.
+
+        Within a round trip it may fall to nothing, as with a sender that paces what it may have
+        under way and then waits.
+        """
+        seen, flight = self.seen, self.flight
+        rounds = ((seen.sent - self.begin_ms) / (2 * self.typical_rtt_ms)).astype(int)
+        most = np.zeros(rounds.max() + 1)
+        np.maximum.at(most, rounds, flight)
+        most = most[most > 0][len(most) // 5 :]
+        if len(flight) < 50 or len(most) < 8:
             return False
-        middle, high = np.quantile(flight, [0.5, 0.99])
-        quarter = len(flight) // 4
-        early, late = flight[:quarter].max(), flight[-quarter:].max()
-        return bool(high <= 1.6 * middle and abs(late / early - 1) <= 0.15)
+        middle, high = np.quantile(most, [0.5, 0.99])
+        quarter = len(most) // 4
+        early, late = most[:quarter].max(), most[-quarter:].max()
+        return bool(high <= 1.2 * middle and abs(late / early - 1) <= 0.15)
 
     @cached_property
     def limited_share(self) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from airpath.base.text import short
-from airpath.causes.group import Group
+from airpath.causes.group import LEAST_EPISODES, Group
 from airpath.causes.suspect import Suspect
 from airpath.causes.traits import Transfer
 
@@ -23,6 +23,14 @@ _LEAST_OVERFLOW = 0.001
 _MOST_WINDOW = 2.0
 _LEAST_TOGETHER = 1.5
 _ONE_BY_ONE = 1.2
+_LEAST_HOLLOW = 0.5
+_LEAST_STILLNESS = 0.6
+_BITS = 12.0
+"""Of a packet, in thousands."""
+_LEAST_MATCH = 0.9
+_MOST_OF_A_DEEP_QUEUE = 0.05
+_LEAST_ROUNDS = 80
+"""Until transfers with the same congestion control share a path."""
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
@@ -102,27 +110,40 @@ def _windows(group: Group) -> Iterator[Suspect]:
         return
     # Without a loss every control lets more and more be in flight, if the path is not full.
     stays = main.is_flat and group.busy < 0.9
-    if main.at_sender and (main.ceiling_share >= 0.25 or stays) and is_free(main):
+    most = float(np.quantile(main.flight, 0.99))
+    held = main.ceiling_share >= 0.25 or (stays and not main.episodes)
+    if main.at_sender and held and is_free(main):
         yield Suspect(
             "send-buffer",
             max(idle_cost(group), 0.5 * main.ceiling_share),
-            f"Never more than {_kilobytes(float(np.quantile(main.flight, 0.99)))} were in flight, "
+            f"Never more than {_kilobytes(most)} were in flight, "
             f"with which {main.ceiling_share:.0%} of the segments were sent, although nothing was "
             "lost, packets hardly waited, and the receive window had room.",
             flows,
             main.ceiling_frames,
             advice="Let the send buffer grow: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w.",
         )
-    elif not main.at_sender and idle_cost(group) >= 0.2:
+    elif not main.at_sender and is_free(main) and _unused(group) >= 0.2:
         yield Suspect(
             "send-buffer",
-            idle_cost(group),
-            f"The path was used to {group.busy:.0%}, nothing was lost, the receive window had "
-            "room, and the rate did not grow: the sender did not send more.",
+            _unused(group),
+            f"For {_unused(group):.0%} of the time the path was not used, nothing was lost, the "
+            "receive window had room, and the rate did not grow: the sender did not send more.",
             flows,
             advice="Capture at the sender. Let the send buffer grow: net.ipv4.tcp_wmem, "
             "SO_SNDBUF, iperf3 -w.",
         )
+
+
+def _unused(group: Group) -> float:
+    """The idle cost next to the receiver, where what comes together may hide it.
+
+    Of a few segments for each round trip none comes faster than the others, but long after them.
+    """
+    back = group.main.back_ms
+    batched = back is not None and back[2] >= 0.3 * group.base_ms
+    hollow = group.hollow_share
+    return max(idle_cost(group), hollow if hollow >= _LEAST_HOLLOW and not batched else 0.0)
 
 
 def _pauses(group: Group) -> Iterator[Suspect]:
@@ -156,8 +177,11 @@ def _losses(group: Group) -> Iterator[Suspect]:
     chance = max(0.68, 0.5 + 0.85 / np.sqrt(bucket.episodes))
     lost = f"{share:.2%} of the packets were lost in {bucket.episodes} round trips"
     waiting = group.loss_wait
-    stalls = bucket.match < max(chance, 0.9) and waiting and waiting.is_late
-    if stalls and waiting and not group.is_regular and 1 - group.busy >= 0.08:
+    late = waiting is not None and waiting.is_late
+    # What follows from what was sent may still be a host that stands, if nothing arrives meanwhile.
+    stalls = bucket.match < (0.9 if group.stillness >= _LEAST_STILLNESS else chance)
+    handed = group.is_regular and group.losses_at_silences >= 0.5
+    if stalls and waiting and late and waiting.is_many and not handed and 1 - group.busy >= 0.08:
         yield Suspect(
             "stalling-host",
             1 - group.busy,
@@ -170,6 +194,9 @@ def _losses(group: Group) -> Iterator[Suspect]:
         )
         return
     if bucket.match < chance:
+        # A queue that is managed loses packets when others have waited.
+        if bucket.episodes < LEAST_EPISODES or late:
+            return
         # A radio's capacity varies, and so does the level at which its queue is full.
         usual = group.base_ms + 40 if not group.is_slotted else 0.5 * group.base_ms + 25
         full = bucket.match >= 0.6 and group.queue_ms > usual and group.busy >= 0.8
@@ -196,6 +223,12 @@ def _losses(group: Group) -> Iterator[Suspect]:
     level = bucket.level_bytes / max(1.0, group.bdp_bytes)
     shallow = share >= 0.015 and level < 0.8 and group.queue_ms < 0.5 * group.base_ms
     shallow = shallow or (share >= 0.03 and group.is_starved)
+    # Where nobody waits until that much has drained, it is no queue, however much it is.
+    drains_ms = bucket.level_bytes * 0.008 / bucket.rate_mbps
+    back_ms = group.main.back_ms[2] if group.main.back_ms else 0.0
+    short_wait = group.queue_ms < 0.3 * drains_ms and back_ms < drains_ms
+    polices = bucket.match >= _LEAST_MATCH and short_wait
+    shallow = shallow or (share >= 0.015 and polices)
     # A managed queue drops so few that they cost nothing.
     if group.queue_ms > group.base_ms + 40 or share < _LEAST_OVERFLOW:
         return
@@ -346,10 +379,18 @@ def _silences(group: Group) -> Iterator[Suspect]:
 def _standing_queue(group: Group) -> Iterator[Suspect]:
     main = group.main
     wait = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0)
-    # Managed queues of a radio hold 25 to 60 ms, and others what the path holds.
+    # Managed queues of a radio hold 25 to 60 ms, and others what the path holds. Before LTE a UE's
+    # rate varies most.
     base = group.base_ms
     least = 1.6 * base + 40 if group.is_slotted else 1.15 * base + 20
-    if group.busy < 0.75 or group.seconds < 3.2 or wait < least:
+    if group.is_fine:
+        least = 0.75 * base + 40
+    # What waits for several round trips waits behind a busy link, whatever that carried before.
+    is_busy = group.busy >= 0.75 or wait >= 4 * base + 100
+    if not is_busy or group.seconds < 3.2 or wait < least:
+        return
+    # What drops one packet of twenty is no queue that is too long.
+    if group.loss_share >= _MOST_OF_A_DEEP_QUEUE:
         return
     yield Suspect(
         "bufferbloat",
@@ -366,6 +407,9 @@ def _shaped(group: Group) -> Iterator[Suspect]:
     main = group.main
     first = group.first_mbps / group.capacity_mbps
     if not group.is_smooth or first < 1.45 or group.busy < 0.6 or group.seconds < 3.2:
+        return
+    # Who is shaped waits for tokens. Nobody waits who sends as much as a window or a policer lets.
+    if main.wait_ms[2] < _BITS / group.capacity_mbps:
         return
     held = max(main.window_share, main.limited_share) >= 0.25 or main.ceiling_share >= 0.25
     if held and group.loss_share < _LEAST_LOSS:
@@ -384,7 +428,8 @@ def _shaped(group: Group) -> Iterator[Suspect]:
 def _rivals(group: Group) -> Iterator[Suspect]:
     """Transfers beside each other of which one has much more."""
     beside = [one for one in group.transfers if one.seconds >= 0.7 * group.seconds]
-    if len(beside) < 2 or group.seconds < 3:
+    trip = max(one.typical_rtt_ms for one in beside) if beside else 0.0
+    if len(beside) < 2 or group.seconds < max(3, _LEAST_ROUNDS * trip / 1000):
         return
     rates = [one.late_mbps for one in beside]
     if max(rates) < 3 * min(rates):

@@ -99,19 +99,35 @@ impl Rounds {
         })
     }
 
+    /// Whether growth goes on after a round, before a sender such as BBR takes it to have ended.
+    fn goes_on(&self, at: usize) -> bool {
+        let peak = self.rounds[at].most_in_flight as f64;
+        let flat = (1..=at).rev().take_while(|&at| !self.grew(at)).count();
+        let last = (at + FLAT_ROUNDS_OF_BBR).saturating_sub(flat);
+        let grown = |round: &Round| round.most_in_flight as f64 >= peak * GROWTH;
+        self.rounds.iter().take(last + 1).skip(at + 1).any(grown)
+    }
+
     /// Growth may have ended before the round of a retransmission: what is outstanding then grows by
-    /// the gap alone. And a sender that does not reduce for a loss, as BBR in its startup, may go on:
-    /// then it ends before what is in flight falls, or with the third round that has not grown. Where
-    /// that shows neither way, it is between the two.
+    /// the gap alone. And a sender that does not reduce for a loss, as BBR in its startup, may go on.
+    /// Where that shows neither way, it is between the two.
     fn growth_ended(&self, at: usize) -> usize {
+        if self.goes_on(at) {
+            return self.last_before_fall(at);
+        }
+        let flat = (1..at).rev().take_while(|&at| !self.grew(at)).count();
+        let peak = self.rounds[at].most_in_flight as f64;
+        let stays = |at: usize| {
+            self.rounds.get(at).is_some_and(|round| round.most_in_flight as f64 >= peak * FALL)
+        };
+        if flat > 0 { at - flat } else { at + usize::from(stays(at + 1) && stays(at + 2)) }
+    }
+
+    /// Of growth that goes on after a round: it ends before what is in flight falls, or with the third
+    /// round that has not grown.
+    fn last_before_fall(&self, at: usize) -> usize {
         let most = |at: usize| self.rounds.get(at).map(|round| round.most_in_flight as f64);
         let mut peak = most(at).unwrap_or_default();
-        let next = [most(at + 1), most(at + 2)];
-        if !next.into_iter().flatten().any(|most| most >= peak * GROWTH) {
-            let flat = (1..at).rev().take_while(|&at| !self.grew(at)).count();
-            let stays = next.into_iter().all(|most| most.is_some_and(|most| most >= peak * FALL));
-            return if flat > 0 { at - flat } else { at + usize::from(stays) };
-        }
         let (mut flat, mut here) = (0, at);
         while let Some(now) = most(here + 1) {
             let falls = |now: f64| now < peak * FALL;
@@ -156,6 +172,7 @@ impl Rounds {
         } else {
             "no-growth"
         };
-        Some((first, why))
+        let goes_on = why == "no-growth" && self.goes_on(at);
+        Some((if goes_on { self.last_before_fall(at) } else { first }, why))
     }
 }
