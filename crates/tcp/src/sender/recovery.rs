@@ -6,7 +6,7 @@ use super::scoreboard::{Acked, DUP_THRESH};
 use super::{Ecn, Frto, Sender};
 use crate::congestion::Congestion;
 use crate::event::{Event, EventKind, SlowStartExitReason, UndoReason};
-use crate::timestamp::timestamp;
+use crate::timestamp::{AFTER_TICK, timestamp};
 use crate::{LossDetection, Reduction};
 
 /// RFC 5681's states of a sender.
@@ -152,8 +152,9 @@ impl Sender {
             _ => 64,
         };
         // One more, for how much of the current step is over is not looked at.
-        let steps = (now.as_nanos() / tick + ticks) / step + 1;
-        Instant::from_nanos(steps * step * tick)
+        let begun = AFTER_TICK.as_nanos();
+        let steps = ((now.as_nanos() + begun) / tick + ticks) / step + 1;
+        Instant::from_nanos(steps * step * tick - begun)
     }
 
     /// RFC 8985 6.2 step 4, RACK_update_reo_wnd().
