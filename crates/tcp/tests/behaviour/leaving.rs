@@ -12,6 +12,7 @@ const OFFLOAD: OffloadConfig = OffloadConfig {
     time: Duration::from_millis(1),
     min_segments: 2,
     window_divisor: 3,
+    ack_within: Duration::ZERO,
     push: false,
 };
 
@@ -146,6 +147,34 @@ fn what_one_acknowledgement_lets_out_waits_or_does_not() {
     end.tick(Duration::from_micros(500));
     end.send(ack(6));
     end.recv_segments(33..35);
+}
+
+#[test]
+fn a_small_burst_waits_only_for_an_acknowledgement_that_is_near() {
+    // Linux 6.18, 13 Mb/s and 6 ms: of four segments that an acknowledgement let out after 1.9 ms of
+    // silence three left, because the next acknowledgement was due.
+    for (within, at_once, later) in [(ms(0), 33, 63), (ms(1), 32, 64)] {
+        let mut config = config();
+        config.offload = Some(OffloadConfig { time: ms(1), ack_within: within, ..OFFLOAD });
+        config.congestion = CongestionConfig::Fixed { segments: 30 };
+        let mut end = Script::bulk(&config);
+        end.recv_segments(0..30);
+        end.tick(RTT);
+        // Bursts of two, and what is outstanding should be acknowledged now.
+        end.send(ack(3));
+        end.recv_segments(30..at_once);
+        end.tick(ms(2));
+        end.send(ack(28));
+        end.recv_segments(at_once..58);
+        end.tick(ms(60));
+        // Of what was sent 60 ms ago the acknowledgement is 40 ms away.
+        end.send(ack(31));
+        end.recv_segments(58..61);
+        end.tick(Duration::from_micros(500));
+        end.send(ack(34));
+        end.recv_segments(61..later);
+        end.recv_nothing();
+    }
 }
 
 #[test]
