@@ -5,9 +5,6 @@ use crate::{EndpointConfig, SendMemoryConfig};
 /// Most payload of what is written and not sent yet, for one overhead: an IP packet's.
 const LARGEST: u64 = 65_160;
 
-/// Most memory that is free at once: above it the products below would not fit.
-const MOST_FREE: u64 = 1 << 47;
-
 /// A buffer that grows has room for this window at least, in segments (RFC 6928 2).
 const LEAST_WINDOW: u32 = 10;
 
@@ -49,6 +46,16 @@ pub(super) struct Stream {
     pub(super) offered: u64,
     /// Bursts of which something is outstanding.
     pub(super) bursts: u32,
+}
+
+/// A write, to a buffer that is counted in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Writing {
+    pub(super) stream: Stream,
+    /// Largest window of the peer so far, in bytes.
+    pub(super) peer_window: u64,
+    /// What leaves as soon as it is written, if nothing waits.
+    pub(super) leaves: u64,
 }
 
 /// What an application did that came to write.
@@ -120,34 +127,17 @@ impl SendBuffer {
 
     /// Room was made, or more is offered: the application writes, if it may.
     #[inline]
-    pub(super) fn fill(&mut self, stream: Stream) -> Write {
-        match self.memory {
+    pub(super) fn fill(&mut self, writing: &Writing) -> Write {
+        match &mut self.memory {
             None => Write::None,
-            Some(_) => self.write(stream),
+            Some(memory) => memory.write(writing, u64::from(self.mss)),
         }
     }
 
-    fn write(&mut self, stream: Stream) -> Write {
-        let Some(memory) = &mut self.memory else { return Write::None };
-        let overhead = u64::from(memory.config.burst_overhead);
-        let unsent = memory.written.saturating_sub(stream.nxt);
-        let used = memory.written.saturating_sub(stream.una)
-            + overhead * (u64::from(stream.bursts) + unsent.div_ceil(LARGEST));
-        // Seen with Linux 6.18: a writer that waits sees no room before a third of the buffer is free.
-        let free = memory.size.saturating_sub(used);
-        if free == 0 || (memory.waits && free < memory.wakes_at) {
-            memory.waits = memory.written < stream.offered;
-            return Write::None;
-        }
-        let room = free.min(MOST_FREE) * LARGEST / (LARGEST + overhead);
-        let before = memory.written;
-        memory.written = stream.offered.min(before.saturating_add(room.max(1)));
-        memory.waits = memory.written < stream.offered;
-        match memory.written > before {
-            false => Write::None,
-            true if unsent < u64::from(self.mss) => Write::Ahead,
-            true => Write::Behind,
-        }
+    /// It is counted in memory.
+    #[inline]
+    pub(super) const fn is_memory(&self) -> bool {
+        self.memory.is_some()
     }
 }
 
@@ -157,6 +147,41 @@ impl Memory {
         let mut memory = Self { config, written, waits: false, freed: false, size, wakes_at };
         memory.grow(initial_window, most, factor);
         memory
+    }
+
+    fn write(&mut self, writing: &Writing, mss: u64) -> Write {
+        let Writing { stream, peer_window, leaves } = *writing;
+        let overhead = u64::from(self.config.burst_overhead);
+        // Seen with Linux 6.18: half of the largest window at most, in whole segments.
+        let piece = (LARGEST.min(peer_window / 2) / mss).max(1) * mss;
+        let before = self.written;
+        let unsent = before.saturating_sub(stream.nxt);
+        let used = before.saturating_sub(stream.una)
+            + overhead * (u64::from(stream.bursts) + unsent.div_ceil(piece));
+        // Seen with Linux 6.18: a writer that waits sees no room before a third of the buffer is free.
+        let free = self.size.saturating_sub(used);
+        if free == 0 || (self.waits && free < self.wakes_at) {
+            self.waits = before < stream.offered;
+            return Write::None;
+        }
+        // Seen with Linux 6.18: room is looked for before each piece, not for each byte of it, and what
+        // has left of the last piece is filled up again.
+        let refilled = match unsent {
+            0 => leaves.min(piece),
+            unsent => piece.saturating_sub(unsent),
+        };
+        let pieces = match free.saturating_sub(refilled).div_ceil(piece + overhead) {
+            0 => u64::from(unsent == 0),
+            pieces => pieces,
+        };
+        let room = pieces.saturating_mul(piece).saturating_add(refilled);
+        self.written = stream.offered.min(before.saturating_add(room));
+        self.waits = self.written < stream.offered;
+        match self.written > before {
+            false => Write::None,
+            true if unsent < mss => Write::Ahead,
+            true => Write::Behind,
+        }
     }
 
     /// Room for a window of so many segments.
