@@ -1,5 +1,7 @@
 //! The send buffer: how much the application has written.
 
+use std::collections::VecDeque;
+
 use crate::{EndpointConfig, SendMemoryConfig};
 
 /// Most payload of what is written and not sent yet, for one overhead: an IP packet's.
@@ -27,6 +29,8 @@ struct Memory {
     config: SendMemoryConfig,
     /// What the application has written, as an offset.
     written: u64,
+    /// Ends of the pieces in which it was written, but for those that were sent.
+    ends: VecDeque<u64>,
     /// It found the buffer full and waits to be woken.
     waits: bool,
     /// Something was acknowledged, which may have made room for an application that waits.
@@ -134,6 +138,17 @@ impl SendBuffer {
         }
     }
 
+    /// Of the `unsent` bytes from `nxt` on, those of the piece in which they were written. Seen with Linux
+    /// 6.18: a burst with the rest of one does not wait for more.
+    #[inline]
+    pub(super) fn first_piece(&mut self, nxt: u64, unsent: u64) -> u64 {
+        let Some(memory) = &mut self.memory else { return unsent };
+        while memory.ends.front().is_some_and(|&end| end <= nxt) {
+            memory.ends.pop_front();
+        }
+        memory.ends.front().map_or(unsent, |&end| unsent.min(end - nxt))
+    }
+
     /// It is counted in memory.
     #[inline]
     pub(super) const fn is_memory(&self) -> bool {
@@ -143,8 +158,8 @@ impl SendBuffer {
 
 impl Memory {
     fn new(config: SendMemoryConfig, initial_window: u32, most: u64, factor: Option<u32>) -> Self {
-        let (written, size, wakes_at) = (1, 0, 0);
-        let mut memory = Self { config, written, waits: false, freed: false, size, wakes_at };
+        let (written, size, wakes_at, ends) = (1, 0, 0, VecDeque::new());
+        let mut memory = Self { config, written, ends, waits: false, freed: false, size, wakes_at };
         memory.grow(initial_window, most, factor);
         memory
     }
@@ -177,10 +192,29 @@ impl Memory {
         let room = pieces.saturating_mul(piece).saturating_add(refilled);
         self.written = stream.offered.min(before.saturating_add(room));
         self.waits = self.written < stream.offered;
+        self.cut(before, stream.nxt, piece, refilled);
         match self.written > before {
             false => Write::None,
             true if unsent < mss => Write::Ahead,
             true => Write::Behind,
+        }
+    }
+
+    /// What was written from `before` on is in pieces: it fills up the last one, of which a part may have
+    /// been sent, and goes on with others. Of the first one `leaves` are sent meanwhile.
+    fn cut(&mut self, before: u64, nxt: u64, piece: u64, leaves: u64) {
+        let mut from = before;
+        if before > nxt && self.ends.pop_back().is_some() {
+            from = self.ends.back().map_or(nxt, |&end| end.max(nxt));
+        } else if before <= nxt {
+            from = from.saturating_add(leaves);
+        }
+        loop {
+            from = self.written.min(from.saturating_add(piece));
+            self.ends.push_back(from);
+            if from == self.written {
+                break;
+            }
         }
     }
 

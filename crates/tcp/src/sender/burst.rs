@@ -200,7 +200,7 @@ impl Sender {
         self.bursts.rate = Rate::Of { bytes, srtt, ratio };
     }
 
-    /// Decides on a burst of up to `room` segments; `whole`: it takes all that there is to send.
+    /// Decides on a burst of up to `room` segments; `whole`: it takes all of a piece that was written.
     /// False: it waits for the next acknowledgement to become larger.
     pub(super) fn begin_burst(&mut self, now: Instant, room: u32, whole: bool) -> bool {
         let Some(offload) = self.bursts.offload else { return true };

@@ -514,7 +514,7 @@ impl Sender {
             let (by_cwnd, mss) = (u64::from(cwnd - pipe), u64::from(self.mss));
             let peer_limits = window < by_cwnd * mss;
             let room = if peer_limits { window / mss } else { by_cwnd } as u32;
-            let whole = in_buffer <= u64::from(room) * u64::from(self.mss);
+            let whole = self.buffer.first_piece(self.nxt, in_buffer) <= u64::from(room) * mss;
             if !self.begin_burst(now, room, whole) {
                 // The smaller of the two windows is why it is small.
                 let cwnd_limits = (by_cwnd + 1) * mss <= window;

@@ -2,7 +2,8 @@
 
 use airpath_base::{Duration, Flags, Instant, Segment};
 use airpath_tcp::{
-    CongestionConfig, EndpointConfig, IdleRestart, OffloadConfig, PacingConfig, ValidationConfig,
+    CongestionConfig, EndpointConfig, IdleRestart, OffloadConfig, PacingConfig, SendMemoryConfig,
+    ValidationConfig,
 };
 
 use crate::script::*;
@@ -173,6 +174,37 @@ fn a_small_burst_waits_only_for_an_acknowledgement_that_is_near() {
         end.tick(Duration::from_micros(500));
         end.send(ack(34));
         end.recv_segments(61..later);
+        end.recv_nothing();
+    }
+}
+
+#[test]
+fn the_rest_of_what_was_written_in_one_piece_does_not_wait() {
+    // Linux 6.18, Reno at 100 Mb/s and 80 ms: of the bursts of slow start every third was short, with the
+    // rest of 45 segments, as many as an IP packet holds. Here these are 65, and the 30 of the first piece
+    // that leave at once are filled up again: it ends with segment 94.
+    for (pieces, rest) in [(true, 93..95), (false, 93..93)] {
+        let mut config = config();
+        config.offload = Some(OffloadConfig { time: ms(100), ..OFFLOAD });
+        config.congestion = CongestionConfig::Fixed { segments: 30 };
+        let memory = SendMemoryConfig { burst_overhead: 0, segment: MSS, wake_divisor: 3 };
+        config.send_memory = pieces.then_some(memory);
+        let mut end = Script::bulk(&config);
+        for first in [0, 30, 60] {
+            end.send(ack(first));
+            end.recv_segments(first..first + 30);
+            end.tick(RTT);
+        }
+        end.send(ack(62));
+        end.recv_segments([90, 91]);
+        end.tick(ms(2));
+        end.send(ack(63));
+        end.recv_segments([92]);
+        end.send(ack(64));
+        end.recv_nothing();
+        end.send(ack(65));
+        end.recv_segments(rest);
+        end.send(ack(66));
         end.recv_nothing();
     }
 }
