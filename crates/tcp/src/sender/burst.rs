@@ -241,10 +241,10 @@ impl Sender {
         {
             return false;
         }
-        // room >= window / divisor, of cwnd and the peer's window in segments, without a division.
-        let enough = (u64::from(room) + 1) * u64::from(offload.window_divisor);
-        if u64::from(self.window.segments()) < enough
-            || self.peer_window < enough * u64::from(self.mss)
+        // room >= window / divisor, of cwnd and the peer's window, without a division.
+        let enough = u64::from(room) * u64::from(offload.window_divisor);
+        if u64::from(self.window.segments()) <= enough
+            || self.peer_window <= enough * u64::from(self.mss)
         {
             return false;
         }

@@ -87,28 +87,32 @@ fn bursts_are_a_millisecond_of_the_rate() {
 
 #[test]
 fn a_small_burst_waits_for_a_third_of_the_window_if_the_last_is_recent() {
-    let mut config = config();
-    config.offload = Some(OffloadConfig { time: ms(100), ..OFFLOAD });
-    config.congestion = CongestionConfig::Fixed { segments: 30 };
-    let mut end = Script::bulk(&config);
-    end.recv_segments(0..30);
-    end.tick(RTT);
-    // Nothing was sent for long: two may leave.
-    end.send(ack(2));
-    end.recv_segments([30, 31]);
-    for acked in 3..12 {
-        end.send(ack(acked));
+    // Of 29 ten segments are a third, and nine are not. Linux 6.18 at 38 Mb/s and 4 ms: with a cwnd of 13
+    // room for four waited, with one of 25 room for eight.
+    for segments in [30, 29] {
+        let mut config = config();
+        config.offload = Some(OffloadConfig { time: ms(100), ..OFFLOAD });
+        config.congestion = CongestionConfig::Fixed { segments };
+        let mut end = Script::bulk(&config);
+        end.recv_segments(0..segments.into());
+        end.tick(RTT);
+        // Nothing was sent for long: two may leave.
+        end.send(ack(2));
+        end.recv_segments([segments.into(), u64::from(segments) + 1]);
+        for acked in 3..12 {
+            end.send(ack(acked));
+            end.recv_nothing();
+        }
+        // A third is free.
+        end.send(ack(12));
+        assert_eq!(end.recv_count(), 10);
+        end.send(ack(14));
         end.recv_nothing();
+        // Without acknowledgements for a millisecond the next is not held back.
+        end.tick(ms(2));
+        end.send(ack(15));
+        assert_eq!(end.recv_count(), 3);
     }
-    // A third of 30 is free.
-    end.send(ack(12));
-    assert_eq!(end.recv_count(), 10);
-    end.send(ack(14));
-    end.recv_nothing();
-    // Without acknowledgements for a millisecond the next is not held back.
-    end.tick(ms(2));
-    end.send(ack(15));
-    assert_eq!(end.recv_count(), 3);
 }
 
 #[test]
