@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from conftest import PATIENCE_S, UNEXPLAINED, Command, start_command, until
-from emulated import needs, networks, printed, skip_without, stages
+from emulated import needs, networks, printed, skip_without, skip_without_bpf, stages
 
 needs_root = needs()
 
@@ -128,6 +128,28 @@ def test_each_kind_of_flow_runs_and_is_counted(
     assert rows["sent_ns"].to_list() == pytest.approx(
         [2.5e9 + 1e8 * index for index in range(rows.height)], abs=5e6
     )
+
+
+@needs_root
+@skip_without_bpf()
+def test_a_file_is_observed_until_all_of_it_is_acknowledged(
+    airpath_command: Command, tmp_path: Path
+) -> None:
+    """A sender that is closed is not observed, and slow start may end in the last round trip."""
+    path, out = tmp_path / "file.toml", tmp_path / "run"
+    flow = '[[flow]]\nid = "file"\nkind = "file"\nsize_bytes = 100000\nprofile = "linux-6.18"\n'
+    wire = stages(50, 50, rate_mbps=5, queue_packets=200)
+    path.write_text(f"[run]\nduration_s = 2\nack_table = true\n{wire}{flow}")
+    document = _document(airpath_command, str(path), "--out", str(out))
+    assert document["emulation"]["observer"]["by"] == "bpf"
+    (file,) = document["flows"]
+    assert file["bytes_delivered"] == 100_000
+    acks = pl.read_parquet(out / "acks.parquet").sort("time_ns")
+    # Some thirty segments are under way when the last one is sent: their acknowledgements come
+    # one by one, and not all at once with the socket's end.
+    steps = acks["acked_bytes"].diff().drop_nulls()
+    assert acks["acked_bytes"].max() >= 100_000
+    assert steps.max() <= 4 * 1448, steps.to_list()
 
 
 SENDERS = """

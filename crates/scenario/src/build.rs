@@ -453,6 +453,7 @@ fn offload(get: &Get<'_>) -> Option<OffloadConfig> {
         time: Duration::from_nanos(1_000_000_000 >> 10),
         min_segments: 2,
         window_divisor: get.narrow("offload.window_divisor"),
+        ack_within: get.time("offload.ack_within_ms"),
         push: get.flag("offload.push"),
     })
 }

@@ -98,6 +98,7 @@ const FEATURES: [(&str, Feature); 12] = [
             time: Duration::from_nanos(976_562),
             min_segments: 2,
             window_divisor: 3,
+            ack_within: Duration::ZERO,
             push: true,
         });
     }),

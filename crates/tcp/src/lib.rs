@@ -33,3 +33,4 @@ pub use event::{Event, EventKind, SendLimit, SlowStartExitReason, UndoReason};
 pub use receiver::CeCounters;
 pub use rtt::RttEstimator;
 pub use sender::{Activity, LimitTimes, SenderCounters};
+pub use timestamp::timestamp;

@@ -53,24 +53,12 @@ pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     }
 }
 
-/// linux/sockios.h
-const SIOCOUTQNSD: libc::c_ulong = 0x894b;
-
 /// Bytes that were written and are not acknowledged (SIOCOUTQ).
 pub(crate) fn send_queue(socket: impl AsFd) -> io::Result<c_int> {
-    queued(socket, libc::TIOCOUTQ)
-}
-
-/// Of these, bytes that were never sent.
-pub(crate) fn unsent(socket: impl AsFd) -> io::Result<c_int> {
-    queued(socket, SIOCOUTQNSD)
-}
-
-fn queued(socket: impl AsFd, request: libc::c_ulong) -> io::Result<c_int> {
     let mut bytes: c_int = 0;
     let descriptor = socket.as_fd().as_raw_fd();
     // SAFETY: the call writes one int.
-    checked(unsafe { libc::ioctl(descriptor, request as _, &raw mut bytes) })?;
+    checked(unsafe { libc::ioctl(descriptor, libc::TIOCOUTQ, &raw mut bytes) })?;
     Ok(bytes)
 }
 

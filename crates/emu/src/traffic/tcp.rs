@@ -21,7 +21,7 @@ use super::options::{Asked, SocketState, socket};
 use super::pace::{Pace, Woken};
 use super::{End, Failure, Job, Opened, start_of};
 use crate::host::counters::{counters, waited_to_run};
-use crate::sys::{TcpInfo, send_queue, tcp_info, unsent};
+use crate::sys::{TcpInfo, send_queue, tcp_info};
 
 /// Written at once; more would hold the socket for longer.
 static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
@@ -300,11 +300,10 @@ impl<'a> Sender<'a> {
         Ok(true)
     }
 
-    /// Waits until everything was sent once. A socket that is closed says nothing of its acknowledgements
-    /// (tracepoint `tcp:tcp_probe`), and a file may fit into the buffer long before. False: the run is
-    /// over.
+    /// Waits until everything was acknowledged. Of a socket that is closed nobody tells what comes after
+    /// (tracepoint `tcp:tcp_probe`): slow start may end there. False: the run is over.
     fn drain(&mut self) -> Result<bool, Failure> {
-        while unsent(&self.socket).map_err(|error| Failure::Step("SIOCOUTQNSD", error))? > 0 {
+        while send_queue(&self.socket).map_err(|error| Failure::Step("SIOCOUTQ", error))? > 0 {
             let woken = self.pace.until(self.pace.clock.now() + POLL_INTERVAL);
             if !woken.map_err(|error| Failure::Step("waiting", error))? {
                 return Ok(false);

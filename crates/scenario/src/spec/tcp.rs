@@ -271,7 +271,8 @@ pub(super) const ENDPOINT: &[Key] = &[
         Default::Inherited,
         "Tick of the clock that a sender's timers use, but for pacing: a timer runs out with a tick, never \
          too early, as in Linux; one of 63 ticks or more with every eighth, one of 504 or more with every \
-         64th. A tail loss probe waits two ticks longer. 0 means exact timers.",
+         64th. A tail loss probe waits two ticks longer. CUBIC that counts as Linux has its time from \
+         the same clock. 0 means exact timers.",
     )
     .simulated_only()
     .was("rack_timer_tick_ms"),
@@ -346,6 +347,15 @@ pub(super) const ENDPOINT: &[Key] = &[
          by this. 0 means that it never waits.",
     )
     .was("offload_window_divisor"),
+    Key::new(
+        "offload.ack_within_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "A smaller burst waits only if the next acknowledgement is expected within this time, and within \
+         half an RTT: when the first outstanding segment is an SRTT old. 0 means half an RTT, and that \
+         what one acknowledgement lets out waits or not as a whole.",
+    )
+    .simulated_only(),
     Key::new(
         "offload.push",
         Kind::Flag,

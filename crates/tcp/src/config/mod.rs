@@ -208,6 +208,10 @@ pub struct OffloadConfig {
     /// A smaller burst waits for the next acknowledgement, unless it is this part of the window
     /// (Linux: 1/3); 0: never waits.
     pub window_divisor: u32,
+    /// It waits if the next acknowledgement is expected within this, and within half an RTT; each burst
+    /// is judged by itself, also the rest of what one acknowledgement lets out (seen with Linux 6.18:
+    /// 1 ms). 0: half an RTT, and it is decided once for each acknowledgement.
+    pub ack_within: Duration,
     /// The last segment of a burst of several has the PSH flag, as in Linux since 5.4: aggregation
     /// at the receiver ends with it.
     pub push: bool,

@@ -28,7 +28,9 @@ pub(crate) fn build(config: &EndpointConfig) -> (Box<dyn CongestionControl>, Win
         CongestionConfig::Reno(reno) => Box::new(Reno::new(slow_start, reno)),
         CongestionConfig::Cubic(cubic) => match cubic.arithmetic {
             CubicArithmetic::Rfc9438 => Box::new(Cubic::new(slow_start, &cubic)),
-            CubicArithmetic::Linux => Box::new(LinuxCubic::new(slow_start, &cubic)),
+            CubicArithmetic::Linux => {
+                Box::new(LinuxCubic::new(slow_start, &cubic, config.recovery.timer_tick))
+            }
         },
         CongestionConfig::Bbr1 { seed } => Box::new(Bbr1::new(config, seed)),
         CongestionConfig::Bbr3 { seed } => Box::new(Bbr3::new(config, seed)),

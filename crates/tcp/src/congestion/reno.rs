@@ -12,27 +12,45 @@ use crate::{GrowthUnit, Halved, RenoConfig};
 pub struct Reno {
     slow_start: SlowStart,
     config: RenoConfig,
+    /// Segments acknowledged towards the next one.
+    counted: u32,
 }
 
 impl Reno {
     pub(crate) fn new(slow_start: SlowStart, config: RenoConfig) -> Self {
-        Self { slow_start, config }
+        Self { slow_start, config, counted: 0 }
+    }
+
+    /// RFC 3465 2.1: one segment more for as many acknowledged ones as cwnd has. As Linux 6.18, which had
+    /// 16 with the fifteenth after a recovery that left 15.
+    fn count(&mut self, acked: u32, window: &mut Window) {
+        let cwnd = window.segments().max(1);
+        let mut grown = 0;
+        if self.counted >= cwnd {
+            // Counted for a larger window: it is worth one segment.
+            (grown, self.counted) = (1, 0);
+        }
+        self.counted += acked;
+        grown += self.counted / cwnd;
+        self.counted %= cwnd;
+        window.cwnd = f64::from(cwnd + grown);
     }
 }
 
 impl CongestionControl for Reno {
     fn on_ack(&mut self, ack: &AckSample, window: &mut Window) -> Option<SlowStartExit> {
         let Step { left, exit } = self.slow_start.on_ack(ack, window);
-        // RFC 5681 (3), for each acknowledged segment, or for each acknowledgement.
-        let counted = match self.config.grows_by {
-            GrowthUnit::Segments => left,
-            GrowthUnit::Acknowledgements => left.min(1),
-        };
-        window.cwnd += f64::from(counted) / window.cwnd;
+        match self.config.grows_by {
+            GrowthUnit::Segments if left > 0 => self.count(left, window),
+            GrowthUnit::Segments => {}
+            // RFC 5681 (3)
+            GrowthUnit::Acknowledgements => window.cwnd += f64::from(left.min(1)) / window.cwnd,
+        }
         exit
     }
 
     fn on_congestion(&mut self, congestion: &Congestion, window: &mut Window) {
+        self.counted = 0;
         // RFC 5681 (4)
         let half = match self.config.halves {
             Halved::Flight => f64::from(congestion.flight) / 2.0,

@@ -1,12 +1,11 @@
 //! The send buffer: how much the application has written.
 
+use std::collections::VecDeque;
+
 use crate::{EndpointConfig, SendMemoryConfig};
 
 /// Most payload of what is written and not sent yet, for one overhead: an IP packet's.
 const LARGEST: u64 = 65_160;
-
-/// Most memory that is free at once: above it the products below would not fit.
-const MOST_FREE: u64 = 1 << 47;
 
 /// A buffer that grows has room for this window at least, in segments (RFC 6928 2).
 const LEAST_WINDOW: u32 = 10;
@@ -30,6 +29,8 @@ struct Memory {
     config: SendMemoryConfig,
     /// What the application has written, as an offset.
     written: u64,
+    /// Ends of the pieces in which it was written, but for those that were sent.
+    ends: VecDeque<u64>,
     /// It found the buffer full and waits to be woken.
     waits: bool,
     /// Something was acknowledged, which may have made room for an application that waits.
@@ -49,6 +50,16 @@ pub(super) struct Stream {
     pub(super) offered: u64,
     /// Bursts of which something is outstanding.
     pub(super) bursts: u32,
+}
+
+/// A write, to a buffer that is counted in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Writing {
+    pub(super) stream: Stream,
+    /// Largest window of the peer so far, in bytes.
+    pub(super) peer_window: u64,
+    /// What leaves as soon as it is written, if nothing waits.
+    pub(super) leaves: u64,
 }
 
 /// What an application did that came to write.
@@ -120,43 +131,91 @@ impl SendBuffer {
 
     /// Room was made, or more is offered: the application writes, if it may.
     #[inline]
-    pub(super) fn fill(&mut self, stream: Stream) -> Write {
-        match self.memory {
+    pub(super) fn fill(&mut self, writing: &Writing) -> Write {
+        match &mut self.memory {
             None => Write::None,
-            Some(_) => self.write(stream),
+            Some(memory) => memory.write(writing, u64::from(self.mss)),
         }
     }
 
-    fn write(&mut self, stream: Stream) -> Write {
-        let Some(memory) = &mut self.memory else { return Write::None };
-        let overhead = u64::from(memory.config.burst_overhead);
-        let unsent = memory.written.saturating_sub(stream.nxt);
-        let used = memory.written.saturating_sub(stream.una)
-            + overhead * (u64::from(stream.bursts) + unsent.div_ceil(LARGEST));
-        // Seen with Linux 6.18: a writer that waits sees no room before a third of the buffer is free.
-        let free = memory.size.saturating_sub(used);
-        if free == 0 || (memory.waits && free < memory.wakes_at) {
-            memory.waits = memory.written < stream.offered;
-            return Write::None;
+    /// Of the `unsent` bytes from `nxt` on, those of the piece in which they were written. Seen with Linux
+    /// 6.18: a burst with the rest of one does not wait for more.
+    #[inline]
+    pub(super) fn first_piece(&mut self, nxt: u64, unsent: u64) -> u64 {
+        let Some(memory) = &mut self.memory else { return unsent };
+        while memory.ends.front().is_some_and(|&end| end <= nxt) {
+            memory.ends.pop_front();
         }
-        let room = free.min(MOST_FREE) * LARGEST / (LARGEST + overhead);
-        let before = memory.written;
-        memory.written = stream.offered.min(before.saturating_add(room.max(1)));
-        memory.waits = memory.written < stream.offered;
-        match memory.written > before {
-            false => Write::None,
-            true if unsent < u64::from(self.mss) => Write::Ahead,
-            true => Write::Behind,
-        }
+        memory.ends.front().map_or(unsent, |&end| unsent.min(end - nxt))
+    }
+
+    /// It is counted in memory.
+    #[inline]
+    pub(super) const fn is_memory(&self) -> bool {
+        self.memory.is_some()
     }
 }
 
 impl Memory {
     fn new(config: SendMemoryConfig, initial_window: u32, most: u64, factor: Option<u32>) -> Self {
-        let (written, size, wakes_at) = (1, 0, 0);
-        let mut memory = Self { config, written, waits: false, freed: false, size, wakes_at };
+        let (written, size, wakes_at, ends) = (1, 0, 0, VecDeque::new());
+        let mut memory = Self { config, written, ends, waits: false, freed: false, size, wakes_at };
         memory.grow(initial_window, most, factor);
         memory
+    }
+
+    fn write(&mut self, writing: &Writing, mss: u64) -> Write {
+        let Writing { stream, peer_window, leaves } = *writing;
+        let overhead = u64::from(self.config.burst_overhead);
+        // Seen with Linux 6.18: half of the largest window at most, in whole segments.
+        let piece = (LARGEST.min(peer_window / 2) / mss).max(1) * mss;
+        let before = self.written;
+        let unsent = before.saturating_sub(stream.nxt);
+        let used = before.saturating_sub(stream.una)
+            + overhead * (u64::from(stream.bursts) + unsent.div_ceil(piece));
+        // Seen with Linux 6.18: a writer that waits sees no room before a third of the buffer is free.
+        let free = self.size.saturating_sub(used);
+        if free == 0 || (self.waits && free < self.wakes_at) {
+            self.waits = before < stream.offered;
+            return Write::None;
+        }
+        // Seen with Linux 6.18: room is looked for before each piece, not for each byte of it, and what
+        // has left of the last piece is filled up again.
+        let refilled = match unsent {
+            0 => leaves.min(piece),
+            unsent => piece.saturating_sub(unsent),
+        };
+        let pieces = match free.saturating_sub(refilled).div_ceil(piece + overhead) {
+            0 => u64::from(unsent == 0),
+            pieces => pieces,
+        };
+        let room = pieces.saturating_mul(piece).saturating_add(refilled);
+        self.written = stream.offered.min(before.saturating_add(room));
+        self.waits = self.written < stream.offered;
+        self.cut(before, stream.nxt, piece, refilled);
+        match self.written > before {
+            false => Write::None,
+            true if unsent < mss => Write::Ahead,
+            true => Write::Behind,
+        }
+    }
+
+    /// What was written from `before` on is in pieces: it fills up the last one, of which a part may have
+    /// been sent, and goes on with others. Of the first one `leaves` are sent meanwhile.
+    fn cut(&mut self, before: u64, nxt: u64, piece: u64, leaves: u64) {
+        let mut from = before;
+        if before > nxt && self.ends.pop_back().is_some() {
+            from = self.ends.back().map_or(nxt, |&end| end.max(nxt));
+        } else if before <= nxt {
+            from = from.saturating_add(leaves);
+        }
+        loop {
+            from = self.written.min(from.saturating_add(piece));
+            self.ends.push_back(from);
+            if from == self.written {
+                break;
+            }
+        }
     }
 
     /// Room for a window of so many segments.

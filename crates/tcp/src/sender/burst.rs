@@ -87,6 +87,12 @@ impl Bursts {
         self.next_at.saturating_since(now)
     }
 
+    /// How much of so many segments leaves without waiting for the pacer.
+    pub(super) fn limit(&self, room: u32) -> u32 {
+        let unpaced = u32::try_from(UNPACED.saturating_sub(self.segments)).unwrap_or(0);
+        if self.paced { room.min(self.size.max(unpaced)) } else { room }
+    }
+
     #[inline]
     pub(super) fn in_burst(&self) -> bool {
         self.left > 0
@@ -194,7 +200,7 @@ impl Sender {
         self.bursts.rate = Rate::Of { bytes, srtt, ratio };
     }
 
-    /// Decides on a burst of up to `room` segments; `whole`: it takes all that there is to send.
+    /// Decides on a burst of up to `room` segments; `whole`: it takes all of a piece that was written.
     /// False: it waits for the next acknowledgement to become larger.
     pub(super) fn begin_burst(&mut self, now: Instant, room: u32, whole: bool) -> bool {
         let Some(offload) = self.bursts.offload else { return true };
@@ -202,7 +208,8 @@ impl Sender {
             return false;
         }
         let goal = self.burst_goal(&offload);
-        let recent = self.bursts.recent.unwrap_or_else(|| {
+        let once = offload.ack_within.as_nanos() == 0;
+        let recent = self.bursts.recent.filter(|_| once).unwrap_or_else(|| {
             let last = self.last_sent_at.max(self.bursts.next_at);
             now.saturating_since(last) <= RECENT
         });
@@ -234,16 +241,20 @@ impl Sender {
         {
             return false;
         }
-        // room >= window / divisor, of cwnd and the peer's window in segments, without a division.
-        let enough = (u64::from(room) + 1) * u64::from(offload.window_divisor);
-        if u64::from(self.window.segments()) < enough
-            || self.peer_window < enough * u64::from(self.mss)
+        // room >= window / divisor, of cwnd and the peer's window, without a division.
+        let enough = u64::from(room) * u64::from(offload.window_divisor);
+        if u64::from(self.window.segments()) <= enough
+            || self.peer_window <= enough * u64::from(self.mss)
         {
             return false;
         }
-        // The acknowledgement must be near: the first segment is at least half an RTT old.
+        // The acknowledgement must be near: that of the first segment is expected after an SRTT.
         let srtt = self.rtt.srtt().unwrap_or_default();
-        self.scoreboard.first_sent_at().is_some_and(|sent| now.saturating_since(sent) >= srtt / 2)
+        let near = match offload.ack_within {
+            Duration::ZERO => srtt / 2,
+            within => within.min(srtt / 2),
+        };
+        self.scoreboard.first_sent_at().is_some_and(|sent| now + near >= sent + srtt)
     }
 }
 

@@ -248,6 +248,7 @@ impl Sender {
     pub(crate) fn on_established(&mut self) {
         self.congestion.on_established(self.rtt.srtt(), &self.window);
         self.update_pacing();
+        self.write();
     }
 
     /// More than one SYN of ours was lost (RFC 5681 3.1, RFC 6928 2).
@@ -266,7 +267,15 @@ impl Sender {
 
     /// The application writes, if the send buffer has room. Returns whether it wrote.
     fn write(&mut self) -> bool {
-        let wrote = self.buffer.fill(self.stream());
+        // Before the handshake is over there is nobody to write for.
+        if !self.buffer.is_memory() || self.max_peer_window == 0 {
+            return false;
+        }
+        let wrote = self.buffer.fill(&buffer::Writing {
+            stream: self.stream(),
+            peer_window: self.max_peer_window,
+            leaves: u64::from(self.leaves_at_once()) * u64::from(self.mss),
+        });
         // draft-cardwell-iccrg-bbr-congestion-control-02 4.1.2.4: less than a segment was waiting to be
         // sent, cwnd was not full and what was lost had been sent again. Seen with Linux 6.18: that is
         // looked at when the application writes, also one that waited for room in a full send buffer.
@@ -285,7 +294,10 @@ impl Sender {
     fn stop(&mut self, now: Instant, mut limit: SendLimit) -> Option<Piece> {
         if self.buffer.takes_freed() {
             let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
-            self.buffer.grow(cwnd);
+            // Seen with Linux 6.18: a buffer that fills cwnd is large enough.
+            if pipe < cwnd {
+                self.buffer.grow(cwnd);
+            }
             if self.write() && limit == SendLimit::SendBuffer {
                 match self.new_piece(now, cwnd, pipe) {
                     Ok(piece) => return Some(self.send_new(now, piece)),
@@ -295,6 +307,13 @@ impl Sender {
         }
         self.note_limit(now, limit);
         None
+    }
+
+    /// Segments that would be sent as soon as they are written.
+    fn leaves_at_once(&self) -> u32 {
+        let (cwnd, peer) = (self.window.segments(), self.peer_window_segments());
+        let room = cwnd.min(peer).saturating_sub(self.scoreboard.pipe());
+        self.bursts.limit(room)
     }
 
     /// What the send buffer goes by.
@@ -495,7 +514,7 @@ impl Sender {
             let (by_cwnd, mss) = (u64::from(cwnd - pipe), u64::from(self.mss));
             let peer_limits = window < by_cwnd * mss;
             let room = if peer_limits { window / mss } else { by_cwnd } as u32;
-            let whole = in_buffer <= u64::from(room) * u64::from(self.mss);
+            let whole = self.buffer.first_piece(self.nxt, in_buffer) <= u64::from(room) * mss;
             if !self.begin_burst(now, room, whole) {
                 // The smaller of the two windows is why it is small.
                 let cwnd_limits = (by_cwnd + 1) * mss <= window;

@@ -6,7 +6,7 @@ use super::scoreboard::{Acked, DUP_THRESH};
 use super::{Ecn, Frto, Sender};
 use crate::congestion::Congestion;
 use crate::event::{Event, EventKind, SlowStartExitReason, UndoReason};
-use crate::timestamp::timestamp;
+use crate::timestamp::{AFTER_TICK, timestamp};
 use crate::{LossDetection, Reduction};
 
 /// RFC 5681's states of a sender.
@@ -58,6 +58,10 @@ pub(super) struct Undo {
 
 /// Recoveries for which a larger reordering window stays (RFC 8985 6.2 step 4).
 const PERSIST: u32 = 16;
+
+/// Where timers tick, RACK's is set for so much longer. Seen with Linux 6.18 at 250 Hz: where 3.2 ms were
+/// left, it had not run out 5.65 ms and two ticks later.
+const LEAST_REORDERING_WAIT: Duration = Duration::from_millis(2);
 
 impl Default for Rack {
     fn default() -> Self {
@@ -132,7 +136,11 @@ impl Sender {
     fn judge_by_time(&mut self, now: Instant) -> u32 {
         let window = self.reordering_window();
         let (lost, wait) = self.scoreboard.detect_loss_by_time(now, window);
-        self.rack.due = wait.map(|wait| self.after_ticks(now, wait));
+        let more = match self.recovery.timer_tick {
+            Duration::ZERO => Duration::ZERO,
+            _ => LEAST_REORDERING_WAIT,
+        };
+        self.rack.due = wait.map(|wait| self.after_ticks(now, wait + more));
         lost
     }
 
@@ -152,8 +160,9 @@ impl Sender {
             _ => 64,
         };
         // One more, for how much of the current step is over is not looked at.
-        let steps = (now.as_nanos() / tick + ticks) / step + 1;
-        Instant::from_nanos(steps * step * tick)
+        let begun = AFTER_TICK.as_nanos();
+        let steps = ((now.as_nanos() + begun) / tick + ticks) / step + 1;
+        Instant::from_nanos(steps * step * tick - begun)
     }
 
     /// RFC 8985 6.2 step 4, RACK_update_reo_wnd().

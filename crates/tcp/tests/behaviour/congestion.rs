@@ -191,6 +191,25 @@ fn reno_may_count_acknowledgements_instead_of_segments() {
 }
 
 #[test]
+fn reno_counts_a_window_of_segments_for_each_one_more() {
+    // Linux 6.18, an upload at 9 Mb/s: a recovery left 15 segments, and with the fifteenth after it there
+    // were 16, not with the sixteenth. Here it leaves 5.
+    let (mut end, mut acked) = after_one_loss(CongestionConfig::RENO);
+    let mut before = end.cwnd();
+    end.tick(RTT);
+    for _ in 0..3 {
+        for _ in 0..before {
+            assert_eq!(end.cwnd(), before);
+            acked += 1;
+            end.send(ack(acked));
+        }
+        before += 1;
+        assert_eq!(end.cwnd(), before);
+        end.recv_count();
+    }
+}
+
+#[test]
 fn cubic_keeps_what_beta_says() {
     // RFC 9438 4.6; Linux counts beta in 1024ths and cwnd in whole segments.
     for arithmetic in [CubicArithmetic::Rfc9438, CubicArithmetic::Linux] {

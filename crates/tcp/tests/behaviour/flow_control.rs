@@ -26,54 +26,65 @@ fn the_send_buffer_limits_what_is_outstanding() {
 fn a_writer_that_waits_is_woken_when_a_third_is_free() {
     // Linux 6.18, SIOCOUTQ and SK_MEMINFO: between two thirds of the buffer and all of it.
     let mut config = config();
-    (config.initial_window, config.send_buffer) = (40, 30 * FULL);
+    (config.initial_window, config.send_buffer) = (400, 300 * FULL);
     config.send_memory =
         Some(SendMemoryConfig { burst_overhead: 0, segment: MSS, wake_divisor: 3 });
     let mut end = Script::bulk(&config);
-    end.recv_segments(0..30);
+    // Pieces of 65 segments: the last one that begins within the buffer is written whole, and what of
+    // the first one leaves at once is filled up again.
+    end.recv_segments(0..325);
     end.tick(RTT);
-    end.send(ack(9));
+    end.send(ack(124));
     end.recv_nothing();
-    assert_eq!(end.written(), 30 * FULL);
-    end.send(ack(10));
-    end.recv_segments(30..40);
-    assert_eq!(end.written(), 40 * FULL);
+    assert_eq!(end.written(), 325 * FULL);
+    end.send(ack(125));
+    end.recv_segments(325..455);
+    assert_eq!(end.written(), 455 * FULL);
 }
 
 #[test]
 fn the_overhead_of_each_burst_takes_of_the_send_buffer() {
     let mut config = config();
-    (config.initial_window, config.send_buffer) = (40, 30 * FULL);
+    (config.initial_window, config.send_buffer) = (400, 300 * FULL);
     config.send_memory =
         Some(SendMemoryConfig { burst_overhead: 500, segment: MSS, wake_divisor: 3 });
     let mut end = Script::bulk(&config);
-    // Written at once, with one overhead; each segment that is sent is a burst with its own.
-    end.recv_segments(0..29);
+    // Written at once, with one overhead a piece; each segment that is sent is a burst with its own.
+    end.recv_segments(0..325);
     end.tick(RTT);
     let written = end.written();
-    assert!((29 * FULL..30 * FULL).contains(&written), "{written}");
-    // 30,000 - (29,771 + 30 x 500 - n x 1,500) is a third of 30,000 with n = 17.
-    end.send(ack(16));
+    // 1,500 bytes for each of 325 - n segments are two thirds of 300,000 with n = 192.
+    end.send(ack(191));
     assert_eq!(end.written(), written);
-    end.send(ack(17));
+    end.send(ack(192));
     assert!(end.written() > written);
 }
 
 #[test]
 fn the_send_buffer_grows_by_the_memory_of_a_segment() {
-    // Linux 6.18: SO_SNDBUF is 2 x 2,304 bytes for each segment of cwnd.
+    // Linux 6.18: SO_SNDBUF is 2 x 2,304 bytes for each segment of cwnd, once that is not filled.
     let mut config = config();
     config.send_buffer_factor = Some(2);
     config.send_memory =
         Some(SendMemoryConfig { burst_overhead: 0, segment: 2304, wake_divisor: 3 });
-    assert_eq!(Script::bulk(&config).written(), 10 * 2 * 2304);
+    let mut end = Script::bulk(&config);
+    // A piece of 65 segments begins within 46,080 bytes; ten of it leave at once.
+    assert_eq!(end.written(), 75 * FULL);
+    end.tick(RTT);
+    for acked in 1..33 {
+        end.send(ack(acked));
+        assert_eq!(end.written(), 75 * FULL, "{acked}");
+    }
+    // cwnd is 43, and 42 are outstanding: 198,144 bytes, of which 42,000 are used.
+    end.send(ack(33));
+    assert_eq!(end.written(), (75 + 1 + 3 * 65) * FULL);
 }
 
 /// Whether the samples of these segments are limited by the application that writes without end,
-/// into a buffer for 30 segments.
+/// into a buffer for 300 segments.
 fn app_limited(window: u32, acknowledged: impl IntoIterator<Item = u64>) -> Vec<bool> {
     let mut config = config();
-    (config.initial_window, config.send_buffer) = (window, 30 * FULL);
+    (config.initial_window, config.send_buffer) = (window, 300 * FULL);
     config.send_memory =
         Some(SendMemoryConfig { burst_overhead: 0, segment: MSS, wake_divisor: 3 });
     let noted = Arc::default();
@@ -91,7 +102,7 @@ fn app_limited(window: u32, acknowledged: impl IntoIterator<Item = u64>) -> Vec<
 #[test]
 fn a_writer_that_finds_nothing_waiting_is_the_limit() {
     // draft-ietf-ccwg-bbr 4.1.2.4. Linux 6.18: so is one that waited for room in the send buffer.
-    assert_eq!(app_limited(40, [10, 20, 30, 31, 40, 41]), [true; 6]);
+    assert_eq!(app_limited(400, [100, 200, 300, 310, 400, 410]), [true; 6]);
     // The first segments are sent as the writer comes; later something always waits behind cwnd.
     let limited = app_limited(10, [1, 10, 11, 20, 30, 40]);
     assert_eq!(limited, [true, true, false, false, false, false]);

@@ -1,6 +1,6 @@
 //! RACK-TLP (RFC 8985): losses by time, probes for the tail.
 
-use airpath_base::Instant;
+use airpath_base::{Duration, Instant};
 use airpath_tcp::{Endpoint, EndpointConfig, EventKind, LossDetection, RecoveryConfig};
 
 use crate::script::*;
@@ -18,6 +18,9 @@ fn with_probes() -> EndpointConfig {
     };
     EndpointConfig { recovery, ..config() }
 }
+
+/// Time 0 is so long after a tick, as in an emulation.
+const AFTER_TICK: Duration = Duration::from_micros(250);
 
 #[test]
 fn one_sacked_segment_is_enough_after_the_reordering_window() {
@@ -37,8 +40,11 @@ fn one_sacked_segment_is_enough_after_the_reordering_window() {
 #[test]
 fn a_timer_with_ticks_runs_out_with_the_one_after_the_next_at_the_earliest() {
     // Seen with Linux 6.18 (CONFIG_HZ=250) behind a full queue, in captures at the server: recovery
-    // began 4.2 to 5.5 ms after the acknowledgement after which half a millisecond was left.
-    for (tick, late, waits) in [(20, 0, 60), (20, 15, 45), (4, 1, 31), (4, 3, 29), (50, 0, 100)] {
+    // began 4.2 to 5.5 ms after the acknowledgement after which half a millisecond was left. Where it was
+    // 3.2 ms, the segment was found lost by the acknowledgement 5.6 ms and two ticks later: the timer has
+    // 2 ms more, so that 25 ms are six ticks of 5 ms.
+    let waits = [(20, 0, 60), (20, 15, 45), (4, 1, 31), (4, 3, 29), (5, 1, 34), (50, 0, 100)];
+    for (tick, late, waits) in waits {
         let mut config = rack();
         config.recovery.timer_tick = ms(tick);
         let mut end = Script::bulk(&config);
@@ -46,7 +52,7 @@ fn a_timer_with_ticks_runs_out_with_the_one_after_the_next_at_the_earliest() {
         end.tick(RTT + ms(late));
         end.send(sack(0, &[(1, 2)]));
         end.recv_segments([10]);
-        end.tick(ms(waits) - NANO);
+        end.tick(ms(waits) - AFTER_TICK - NANO);
         end.recv_nothing();
         end.tick(NANO);
         end.recv_segments([0]);
@@ -221,7 +227,7 @@ fn a_probe_goes_out_with_a_tick_of_the_kernel() {
     end.offer(5 * u64::from(MSS));
     end.recv_segments(0..5);
     // From 101 ms: 208 ms are 52 ticks, and 100 ms were 25.
-    end.tick(ms(211) - NANO);
+    end.tick(ms(211) - AFTER_TICK - NANO);
     end.recv_nothing();
     end.tick(NANO);
     end.recv_segments([4]);
@@ -239,7 +245,7 @@ fn a_long_timer_runs_out_with_every_eighth_tick() {
         end.offer(5 * u64::from(MSS));
         end.recv_segments(0..5);
         // 300 ms are 75 ticks, and 100 ms were 25.
-        end.tick(ms(waits) - NANO);
+        end.tick(ms(waits) - AFTER_TICK - NANO);
         end.recv_nothing();
         end.tick(NANO);
         assert_eq!(end.counters().timeouts, 1, "{late}");

@@ -113,8 +113,9 @@ fn marks_mean_nothing_that_was_not_agreed() {
 
 #[test]
 fn growth_by_what_is_delivered_goes_on_with_the_acknowledgement_that_ends_recovery() {
-    // As seen with Linux: in congestion avoidance from ssthresh, by what that one delivers.
-    for (delivered_grows, grown) in [(false, false), (true, true)] {
+    // As seen with Linux: in congestion avoidance from ssthresh, by what that one delivers. It is counted
+    // towards the next segment.
+    for (delivered_grows, counted) in [(false, 0), (true, 1)] {
         let mut config = prr();
         config.validation.delivered_grows = delivered_grows;
         let mut end = Script::bulk(&config);
@@ -123,6 +124,13 @@ fn growth_by_what_is_delivered_goes_on_with_the_acknowledgement_that_ends_recove
         end.send(sack(0, &[(1, 20)]));
         end.recv_count();
         end.send(ack(20));
-        assert_eq!(end.window().cwnd > end.window().ssthresh, grown);
+        let ssthresh = end.cwnd();
+        assert_eq!(end.window().ssthresh, f64::from(ssthresh));
+        end.tick(RTT);
+        let last = 20 + u64::from(ssthresh - counted);
+        end.send(ack(last - 1));
+        assert_eq!(end.cwnd(), ssthresh);
+        end.send(ack(last));
+        assert_eq!(end.cwnd(), ssthresh + 1);
     }
 }

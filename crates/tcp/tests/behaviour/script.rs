@@ -11,6 +11,7 @@ use airpath_base::{Duration, Ecn, Flags, Instant, SackBlocks, Segment, Timestamp
 use airpath_tcp::{
     AckSample, BufferConfig, Congestion, CongestionConfig, CongestionControl, DelayedAckConfig,
     Endpoint, EndpointConfig, Event, EventKind, RtoConfig, RtoEstimator, SlowStartExit, Window,
+    timestamp,
 };
 
 pub(crate) const MSS: u32 = 1000;
@@ -151,7 +152,7 @@ impl Script {
 
     /// Timestamp that the endpoint puts on what it sends now.
     pub(crate) fn ts_val(&self) -> u32 {
-        (self.now.as_nanos() / 1000) as u32 | 1
+        timestamp(self.now)
     }
 
     /// The peer's segment arrives.
