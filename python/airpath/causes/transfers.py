@@ -28,6 +28,7 @@ _LEAST_STILLNESS = 0.6
 _BITS = 12.0
 """Of a packet, in thousands."""
 _LEAST_MATCH = 0.9
+_LEAST_RANK = 0.9
 _MOST_OF_A_DEEP_QUEUE = 0.05
 _LEAST_ROUNDS = 80
 """Until transfers with the same congestion control share a path."""
@@ -194,8 +195,9 @@ def _losses(group: Group) -> Iterator[Suspect]:
         )
         return
     if bucket.match < chance:
-        # A queue that is managed loses packets when others have waited.
-        if bucket.episodes < LEAST_EPISODES or late:
+        # A queue that is managed loses packets when others have waited long.
+        managed = late and waiting is not None and waiting.rank >= _LEAST_RANK
+        if bucket.episodes < LEAST_EPISODES or managed:
             return
         # A radio's capacity varies, and so does the level at which its queue is full.
         usual = group.base_ms + 40 if not group.is_slotted else 0.5 * group.base_ms + 25
