@@ -33,6 +33,10 @@ SERVER_MS = 0.03
 """From an acknowledgement to the segments that it allows, or the other way round; added to a delay
 of the path. In a capture of 6.18: 35 us and 27 us."""
 
+START_MS = 0.06
+"""From the time of a flow's start to its SYN, behind a radio: its program is woken first. A SYN at
+the very edge of a slot would be in time for a slot that no real one reaches."""
+
 PHASES_S = 0.04
 """Starts of the seeds are spread over so long: every phase of scheduling requests and of 10 ms."""
 
@@ -65,7 +69,7 @@ class Comparable:
             for place, flow in enumerate(document["flow"])
         ]
         both = [*self.sets, *(starts if later else [])]
-        host = hosts_take_time(document)
+        host = hosts_take_time(document, later)
         return scenarios.load(self.name, [*both, *host]), scenarios.load(self.name, both)
 
 
@@ -103,8 +107,10 @@ def make_comparable(
     return Comparable(scenario, release, profile, reasons, name, told)
 
 
-def hosts_take_time(document: dict[str, Any]) -> list[str]:
+def hosts_take_time(document: dict[str, Any], later_s: float = 0.0) -> list[str]:
     """What to set of a resolved scenario, so that its simulated hosts are not faster than any.
+
+    Its flows start ``later_s`` later than it says.
 
     A server that answers on a slot's edge would be in time for a slot that a real one misses.
     """
@@ -123,9 +129,14 @@ def hosts_take_time(document: dict[str, Any]) -> list[str]:
         for key, added in more.items()
         if key in ue
     ]
+    starts = [
+        f"flow.{place}.start_s={flow.get('start_s', 0) + later_s + START_MS / 1e3:.6f}"
+        for place, flow in enumerate(document["flow"])
+    ]
     return [
         *(f"radio.{key}={radio.get(key, 0) + added}" for key, added in more.items()),
         *own,
+        *starts,
         *(
             f"path.down.{index}.delay_ms={down[index]['delay_ms'] + SERVER_MS}"
             for index in delays[:1]
