@@ -64,12 +64,16 @@ class Comparable:
         # The golden ratio: any number of them is spread evenly.
         later = round(index * 0.6180339887 % 1.0 * PHASES_S, 6)
         document = parse_toml(self.scenario.resolved_toml)
-        starts = [
-            f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}"
-            for place, flow in enumerate(document["flow"])
-        ]
-        both = [*self.sets, *(starts if later else [])]
-        host = hosts_take_time(document, later)
+
+        def starts(later: float) -> list[str]:
+            return [
+                f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}"
+                for place, flow in enumerate(document["flow"])
+            ]
+
+        both = [*self.sets, *(starts(later) if later else [])]
+        woken = later + START_MS / 1e3
+        host = [*hosts_take_time(document), *(starts(woken) if document.get("radio") else [])]
         return scenarios.load(self.name, [*both, *host]), scenarios.load(self.name, both)
 
 
@@ -107,10 +111,8 @@ def make_comparable(
     return Comparable(scenario, release, profile, reasons, name, told)
 
 
-def hosts_take_time(document: dict[str, Any], later_s: float = 0.0) -> list[str]:
+def hosts_take_time(document: dict[str, Any]) -> list[str]:
     """What to set of a resolved scenario, so that its simulated hosts are not faster than any.
-
-    Its flows start ``later_s`` later than it says.
 
     A server that answers on a slot's edge would be in time for a slot that a real one misses.
     """
@@ -129,14 +131,9 @@ def hosts_take_time(document: dict[str, Any], later_s: float = 0.0) -> list[str]
         for key, added in more.items()
         if key in ue
     ]
-    starts = [
-        f"flow.{place}.start_s={flow.get('start_s', 0) + later_s + START_MS / 1e3:.6f}"
-        for place, flow in enumerate(document["flow"])
-    ]
     return [
         *(f"radio.{key}={radio.get(key, 0) + added}" for key, added in more.items()),
         *own,
-        *starts,
         *(
             f"path.down.{index}.delay_ms={down[index]['delay_ms'] + SERVER_MS}"
             for index in delays[:1]
