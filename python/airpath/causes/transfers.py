@@ -22,7 +22,6 @@ _LEAST_LOSS = 0.0003
 _LEAST_OVERFLOW = 0.001
 _MOST_WINDOW = 2.0
 _LEAST_TOGETHER = 1.5
-_BATCH = 4.0
 _ONE_BY_ONE = 1.2
 
 
@@ -247,10 +246,7 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
         together = per_batch >= 2.5
     else:
         spread = low < 0.18 * high and middle < 0.8 * high
-        at_once = main.back_together or 1.0
-        # Over a wire so many together are no queue's, also where the sender is in step with them.
-        in_step = at_once >= _BATCH and not group.is_slotted
-        together = (spread and at_once >= _LEAST_TOGETHER) or in_step
+        together = spread and (main.back_together or 1.0) >= _LEAST_TOGETHER
     if together and long:
         interval = batch or acks.get("batch_interval_ms") or middle
         if main.at_sender:
