@@ -89,8 +89,8 @@ direction = "up"
     ("back", "cause"),
     [
         ('stage = "link"\nrate_mbps = 0.05\nqueue_packets = 60', "ack-starvation"),
-        # From 120 ms on the sender is in step with the batches: acknowledgements wait as in a queue,
-        # and starvation is named (docs/adr/0089).
+        # From 120 ms on the sender is in step with the batches: acknowledgements wait as in a
+        # queue, and starvation is named (docs/adr/0089).
         ('stage = "batch"\ninterval_ms = 100', "ack-batching"),
     ],
 )
