@@ -332,7 +332,7 @@ fn counts(effect: &Effect) -> bool {
 
 /// A throughput falls, or flows share less evenly. Whether one request more is answered is chance: that has
 /// to be so with every seed.
-fn harms(effects: &[Effect]) -> bool {
+pub(crate) fn harms(effects: &[Effect]) -> bool {
     let uneven = |effect: &Effect| effect.metric == Metric::Fairness && effect.mean() < -LEAST;
     if effects.iter().any(uneven) {
         return true;

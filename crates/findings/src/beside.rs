@@ -3,6 +3,7 @@
 use airpath_record::RunSummary;
 use airpath_sim::Stopped;
 
+use crate::advise::harms;
 use crate::candidate::{Change, change};
 use crate::cause::{Cause, Class};
 use crate::causes;
@@ -21,7 +22,8 @@ struct Without {
 
 impl Lab<'_, '_> {
     /// Queues of both directions: to manage one does no good as long as the other one, which holds the
-    /// acknowledgements, is as long. So where neither counts alone both are tried together.
+    /// acknowledgements, is as long. So where neither counts alone, or only at a throughput's cost, both
+    /// are tried together.
     pub(crate) fn try_both_queues(
         &mut self,
         trials: &mut Vec<Trial>,
@@ -35,7 +37,7 @@ impl Lab<'_, '_> {
         let Some(other) = queues.iter().find(|other| way(other) != way(first)) else {
             return Ok(());
         };
-        if queues.iter().any(|trial| trial.score > LEAST) {
+        if queues.iter().any(|trial| trial.score > LEAST && !harms(&trial.effects)) {
             return Ok(());
         }
         let both = first.candidate.with(&first.change.sets, &other.candidate, &other.change.sets);

@@ -33,6 +33,10 @@ SERVER_MS = 0.03
 """From an acknowledgement to the segments that it allows, or the other way round; added to a delay
 of the path. In a capture of 6.18: 35 us and 27 us."""
 
+START_MS = 0.06
+"""From the time of a flow's start to its SYN, behind a radio: its program is woken first. A SYN at
+the very edge of a slot would be in time for a slot that no real one reaches."""
+
 PHASES_S = 0.04
 """Starts of the seeds are spread over so long: every phase of scheduling requests and of 10 ms."""
 
@@ -60,12 +64,16 @@ class Comparable:
         # The golden ratio: any number of them is spread evenly.
         later = round(index * 0.6180339887 % 1.0 * PHASES_S, 6)
         document = parse_toml(self.scenario.resolved_toml)
-        starts = [
-            f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}"
-            for place, flow in enumerate(document["flow"])
-        ]
-        both = [*self.sets, *(starts if later else [])]
-        host = hosts_take_time(document)
+
+        def starts(later: float) -> list[str]:
+            return [
+                f"flow.{place}.start_s={flow.get('start_s', 0) + later:.6f}"
+                for place, flow in enumerate(document["flow"])
+            ]
+
+        both = [*self.sets, *(starts(later) if later else [])]
+        woken = later + START_MS / 1e3
+        host = [*hosts_take_time(document), *(starts(woken) if document.get("radio") else [])]
         return scenarios.load(self.name, [*both, *host]), scenarios.load(self.name, both)
 
 

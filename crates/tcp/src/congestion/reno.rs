@@ -13,27 +13,28 @@ pub struct Reno {
     slow_start: SlowStart,
     config: RenoConfig,
     /// Segments acknowledged towards the next one.
-    counted: u32,
+    counted: f64,
 }
 
 impl Reno {
     pub(crate) fn new(slow_start: SlowStart, config: RenoConfig) -> Self {
-        Self { slow_start, config, counted: 0 }
+        Self { slow_start, config, counted: 0.0 }
     }
 
     /// RFC 3465 2.1: one segment more for as many acknowledged ones as cwnd has. As Linux 6.18, which had
     /// 16 with the fifteenth after a recovery that left 15.
     fn count(&mut self, acked: u32, window: &mut Window) {
-        let cwnd = window.segments().max(1);
-        let mut grown = 0;
+        let cwnd = window.cwnd.max(1.0);
         if self.counted >= cwnd {
             // Counted for a larger window: it is worth one segment.
-            (grown, self.counted) = (1, 0);
+            (window.cwnd, self.counted) = (cwnd + 1.0, 0.0);
         }
-        self.counted += acked;
-        grown += self.counted / cwnd;
-        self.counted %= cwnd;
-        window.cwnd = f64::from(cwnd + grown);
+        self.counted += f64::from(acked);
+        if self.counted >= cwnd {
+            let grown = (self.counted / cwnd).floor();
+            self.counted -= grown * cwnd;
+            window.cwnd += grown;
+        }
     }
 }
 
@@ -50,7 +51,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, congestion: &Congestion, window: &mut Window) {
-        self.counted = 0;
+        self.counted = 0.0;
         // RFC 5681 (4)
         let half = match self.config.halves {
             Halved::Flight => f64::from(congestion.flight) / 2.0,
