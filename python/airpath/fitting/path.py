@@ -23,6 +23,7 @@ _FULL = 0.75
 """Losses behind packets that waited for this share of the longest wait are a full queue's."""
 _MOST_GAPS = 512
 _LEAST_LOSSES = 3
+_LEAST_ODDS = 2.0
 _VARIES = 0.15
 """Capacity is told by time if it differs by this share from one window to the next."""
 _WINDOW_MS = 500.0
@@ -514,6 +515,11 @@ def _queue(
         return None, at_least, none
     before = wait_before(waits, index)
     is_full = before >= _FULL * longest
+    # What is lost by chance is lost behind long waits as often as elsewhere.
+    others = wait_before(waits, np.flatnonzero(~lost)) >= _FULL * longest
+    odds = is_full.sum() * (~others).sum(), (~is_full).sum() * others.sum()
+    if odds[0] < _LEAST_ODDS * odds[1]:
+        return None, at_least, none
     full = none.copy()
     full[index[is_full]] = True
     if seen.place == "receiver":
