@@ -33,7 +33,7 @@ from _pytest.runner import runtestprotocol
 RETRIES = 3
 
 SECOND_TRIES = 3
-"""So many tests of a suite may go wrong once on time; a fault of airpath makes more of them wrong."""
+"""So many tests of a suite may go wrong once on time; a fault of airpath makes more wrong."""
 
 OTHERS = 0.05
 """A machine is busy if others use more than this share of its processors' time."""

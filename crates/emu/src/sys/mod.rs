@@ -20,8 +20,7 @@ pub(crate) use ring::{
 };
 pub(crate) use signals::Signals;
 pub(crate) use socket::{
-    TcpInfo, send_queue, set_largest_segment, set_mark, set_window_clamp, tcp_info,
-    window_clamp,
+    TcpInfo, send_queue, set_largest_segment, set_mark, set_window_clamp, tcp_info, window_clamp,
 };
 
 /// Bytes of an interface name, the final zero included (IFNAMSIZ).
