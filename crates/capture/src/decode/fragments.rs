@@ -64,7 +64,7 @@ impl Fragments {
             waiting.whole.length = packet.length - packet.body_length;
         }
         if !part.more {
-            waiting.total = Some(part.offset + packet.body_length);
+            waiting.total = Some(part.offset.saturating_add(packet.body_length));
         }
         let total = waiting.total?;
         if !waiting.has_first || waiting.seen < total {
