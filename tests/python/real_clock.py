@@ -10,8 +10,8 @@ not, and a wrong figure then says nothing about airpath. Such a test has three o
   late (:func:`on_time`, or in what the command printed, which the check that failed tells), or a
   check went wrong while the machine had other work (:class:`OtherWork`).
 
-What is not judged is listed with its reasons at the end, and is never called passed. So is what was
-wrong once; after :data:`SECOND_TRIES` of these, the next test that goes wrong fails at once.
+What is not judged is listed with its reasons at the end, and is never called passed. What was wrong
+once is listed as well; after :data:`SECOND_TRIES` of these the next wrong test fails at once.
 docs/adr/0029-real-clock-tests.md says why these measures, and where the thresholds come from.
 """
 
@@ -228,6 +228,8 @@ class RealClock:
             last.update(outcome=NOT_JUDGED, reason=report.not_judged)
         elif report.skipped:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            # A miss that is known (xfail) is no pass either.
+            reason = getattr(report, "wasxfail", reason)
             last.update(outcome="skipped", reason=reason.removeprefix("Skipped: "))
         elif report.failed:
             last.update(outcome="failed")

@@ -91,9 +91,15 @@ direction = "up"
     ("back", "cause"),
     [
         ('stage = "link"\nrate_mbps = 0.05\nqueue_packets = 60', "ack-starvation"),
-        # From 120 ms on the sender is in step with the batches: acknowledgements wait as in a
-        # queue, and starvation is named (docs/adr/0089).
         ('stage = "batch"\ninterval_ms = 100', "ack-batching"),
+        pytest.param(
+            'stage = "batch"\ninterval_ms = 150',
+            "ack-batching",
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="not told yet: a sender in step with batches, from 120 ms on (ADR 89)",
+            ),
+        ),
     ],
 )
 def test_next_to_the_receiver_a_slow_way_back_is_told_from_batches(

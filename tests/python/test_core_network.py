@@ -514,9 +514,9 @@ def test_attach_transfer_each_way_and_detach_as_tshark_sees_them(
     assert airpath_command("subscriber", "add", IMSI, *add).returncode == 0
     wire = tmp_path / "wire.pcapng"
     # A server for each: one that has just served refuses for a moment, and with -J a client that
-    # is refused ends with 0.
-    # With small buffers, because a client that has written a megabyte ends the test, and its server
-    # misses what is still in them. tshark may take random payload for a malformed protocol.
+    # is refused ends with 0. Buffers are small, because a client that has written a megabyte ends
+    # the test, and its server misses what is still in them. tshark may take random payload for a
+    # malformed protocol.
     transfer = "iperf3 -4 -c server -n 1M -w 64K --repeating-payload -J -p"
     work = f"{transfer} 5201 >{tmp_path / 'up'} && {transfer} 5202 -R >{tmp_path / 'down'}"
     servers = "iperf3 -s -p 5202 & exec iperf3 -s"

@@ -33,8 +33,10 @@ class Inside:
         self.outcomes: list[dict[str, Any]] = []
         self.output = ""
 
-    def run(self, other_work: list[OtherWork], text: str) -> dict[str, int]:
-        """Count the outcomes where each attempt meets the next work."""
+    def run(
+        self, other_work: list[OtherWork], text: str, *, counted: bool = True
+    ) -> dict[str, int]:
+        """Count the outcomes where each attempt meets the next work; pytest's line has them too."""
         file = self._pytester.path / "outcomes"
         self._monkeypatch.setenv(real_clock.OUTCOMES, str(file))
         left = iter(other_work)
@@ -45,7 +47,7 @@ class Inside:
         self.outcomes = [json.loads(line) for line in file.read_text().splitlines()]
         assert next(left, None) is None, "it should have tried again"
         counts = Counter(one["outcome"] for one in self.outcomes)
-        for outcome, count in counts.items():
+        for outcome, count in counts.items() if counted else ():
             assert f"{count} {outcome}" in done.stdout.lines[-1], done.stdout.lines[-1]
         return dict(counts)
 
@@ -170,6 +172,13 @@ def test_tests_off_the_real_clock_are_not_retried(inside: Inside) -> None:
     failed, skipped = inside.outcomes
     assert (failed["outcome"], failed["real_clock"]) == ("failed", None)
     assert (skipped["outcome"], skipped["reason"]) == ("skipped", "no curl")
+
+
+def test_a_known_miss_is_listed_with_its_reason(inside: Inside) -> None:
+    text = "import pytest\n@pytest.mark.xfail(strict=True, reason='not told yet')\n"
+    inside.run([], f"{text}def test_it(): assert False\n", counted=False)
+    (outcome,) = inside.outcomes
+    assert (outcome["outcome"], outcome["reason"]) == ("skipped", "not told yet")
 
 
 def test_a_documents_own_lateness_is_too_late() -> None:
