@@ -224,6 +224,13 @@ impl Sender {
         true
     }
 
+    /// Segments that would be sent as soon as they are written.
+    pub(super) fn leaves_at_once(&self) -> u32 {
+        let (cwnd, peer) = (self.window.segments(), self.peer_window_segments());
+        let room = cwnd.min(peer).saturating_sub(self.scoreboard.pipe());
+        self.bursts.limit(room)
+    }
+
     /// Segments of a full burst at this rate.
     fn burst_goal(&mut self, offload: &OffloadConfig) -> u32 {
         let most = (offload.max_bytes / self.mss).max(1);

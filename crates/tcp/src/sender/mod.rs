@@ -309,13 +309,6 @@ impl Sender {
         None
     }
 
-    /// Segments that would be sent as soon as they are written.
-    fn leaves_at_once(&self) -> u32 {
-        let (cwnd, peer) = (self.window.segments(), self.peer_window_segments());
-        let room = cwnd.min(peer).saturating_sub(self.scoreboard.pipe());
-        self.bursts.limit(room)
-    }
-
     /// What the send buffer goes by.
     #[inline]
     fn stream(&self) -> buffer::Stream {
