@@ -33,14 +33,12 @@ pub struct Endpoint {
     config: EndpointConfig,
     /// Shift of the peer's window field.
     peer_scale: u8,
-    /// The SYN's retransmission timer.
+    /// The SYN's retransmission timer; once the handshake is over, the application is about to write.
     handshake_timer: Option<Instant>,
     syn_sent_at: Instant,
     first_syn_at: Instant,
     syns_sent: u32,
     syn_pending: bool,
-    /// The handshake is acknowledged next, and data follows.
-    acknowledges_first: bool,
     /// A SYN without ECN was sent: no data of ours is marked (RFC 3168 6.1.1).
     plain_syn: bool,
 }
@@ -73,7 +71,6 @@ impl Endpoint {
             first_syn_at: now,
             syns_sent: 0,
             syn_pending: false,
-            acknowledges_first: false,
             plain_syn: false,
         }
     }
@@ -165,7 +162,6 @@ impl Endpoint {
                 self.learn(now, segment);
                 self.established(now, segment);
                 self.receiver.request_ack();
-                self.acknowledges_first = self.config.delayed_ack.handshake_at_once;
             }
             State::SynReceived if ack && segment.ack >= 1 => self.established(now, segment),
             _ => {}
@@ -202,7 +198,9 @@ impl Endpoint {
         if self.ecn_negotiated() {
             self.sender.ecn = sender::Ecn::Negotiated;
         }
-        self.handshake_timer = None;
+        // An application is woken once all is done that arrived together.
+        let wakes = self.config.delayed_ack.handshake_at_once && self.sender.has_work();
+        self.handshake_timer = wakes.then_some(now);
         self.sender.account_limit(now, Some(now));
         let timeouts = self.sender.rtt.backoff();
         // RFC 6298 (2.2): the handshake is the first measurement, unless Karn's rule forbids it.
@@ -251,13 +249,12 @@ impl Endpoint {
             *segment = first;
             return true;
         }
-        let piece = if self.acknowledges_first { None } else { self.sender.poll(now) };
+        let piece = if self.handshake_timer.is_some() { None } else { self.sender.poll(now) };
         let (seq, len, flags, retransmission) = match piece {
             Some(piece) => (piece.seq, piece.len, piece.flags(), piece.again),
             None if self.receiver.wants_ack() => (self.sender.next(), 0, Flags::NONE, false),
             None => return false,
         };
-        self.acknowledges_first = false;
         let ack = self.receiver.acknowledge(now);
         let stamps = Timestamps { value: timestamp(now), echo: Some(ack.ts_ecr) };
         segment.seq = seq;
@@ -336,8 +333,10 @@ impl Endpoint {
     pub fn on_timer(&mut self, now: Instant) {
         if self.handshake_timer.is_some_and(|at| at <= now) {
             self.handshake_timer = None;
-            self.sender.rtt.back_off();
-            self.syn_pending = true;
+            if self.state != State::Established {
+                self.sender.rtt.back_off();
+                self.syn_pending = true;
+            }
         }
         if self.sender.timer().is_some_and(|at| at <= now) {
             self.sender.on_timer(now);

@@ -421,8 +421,9 @@ pub(super) const ENDPOINT: &[Key] = &[
         "ack.handshake_at_once",
         Kind::Flag,
         Default::Inherited,
-        "True: the end that connects acknowledges the handshake before it sends data. False: with its \
-         first data, if it has some.",
+        "True: the end that connects acknowledges the handshake before it sends data, and an application \
+         writes after all that arrived at the instant at which it was connected. False: the first data \
+         acknowledge it, at once.",
     )
     .simulated_only(),
     Key::new(

@@ -270,7 +270,8 @@ pub struct DelayedAckConfig {
     /// soon as it is read. Linux since 6.6; shorter ones long before.
     pub pushed_at_once: bool,
     /// The SYN+ACK is acknowledged by a segment of its own, before any data (RFC 9293 3.10.7.3 allows
-    /// both). Seen with Linux 6.18: an application writes once the handshake is over.
+    /// both). Seen with Linux 6.18: an application that writes at either end is woken once the handshake
+    /// is over, after all that arrived together.
     pub handshake_at_once: bool,
 }
 

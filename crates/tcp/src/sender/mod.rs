@@ -386,6 +386,11 @@ impl Sender {
         self.silent
     }
 
+    /// The application has offered something, or closed.
+    pub(crate) const fn has_work(&self) -> bool {
+        self.offered > 1 || self.closed
+    }
+
     /// The earliest of the retransmission, probe, reordering and pacing timers.
     #[inline(always)]
     pub(crate) fn timer(&self) -> Option<Instant> {

@@ -1,6 +1,6 @@
 //! Opening: SYN and SYN+ACK, their loss, and what the two ends agree on.
 
-use airpath_base::{Flags, Segment};
+use airpath_base::{Duration, Flags, Segment};
 use airpath_tcp::{BufferConfig, EndpointConfig};
 
 use crate::script::*;
@@ -36,10 +36,32 @@ fn data_follows_the_acknowledgement_of_the_handshake() {
         end.send(syn_ack());
         if at_once {
             assert_eq!(end.recv_ack(1).len, 0);
+            // What arrives at the same instant comes before it is woken.
+            end.recv_nothing();
+            end.tick(Duration::ZERO);
         }
         end.recv_segments(0..2);
         end.recv_nothing();
+        end.tick(Duration::ZERO);
+        end.recv_nothing();
     }
+}
+
+#[test]
+fn the_listening_application_is_woken_by_the_third_segment() {
+    let mut config = config();
+    config.delayed_ack.handshake_at_once = true;
+    let mut end = Script::listen(&config);
+    end.offer(u64::from(MSS));
+    end.send(syn());
+    end.recv();
+    end.tick(RTT);
+    end.send(ack(0));
+    assert!(end.is_established());
+    end.recv_nothing();
+    end.tick(Duration::ZERO);
+    end.recv_segments(0..1);
+    end.recv_nothing();
 }
 
 #[test]
