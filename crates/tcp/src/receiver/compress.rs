@@ -47,17 +47,24 @@ impl Compression {
         if delay == Duration::ZERO || self.kept >= acks {
             return true;
         }
-        if self.nxt != nxt {
-            (self.nxt, self.sent) = (nxt, 0);
-        }
-        if self.sent < DUPLICATES {
-            self.sent += 1;
+        if self.counts(nxt) {
             return true;
         }
         let Some(rtt) = rtt.filter(|_| !crowded || self.kept == 0) else { return true };
         self.kept += 1;
         self.until.get_or_insert(now + delay.min(rtt / SHARE) + slack);
         false
+    }
+
+    /// An acknowledgement of `nxt` is due while a gap remains: whether it is one of those that go out at
+    /// once, and counts.
+    pub(super) const fn counts(&mut self, nxt: u64) -> bool {
+        if self.nxt != nxt {
+            (self.nxt, self.sent) = (nxt, 0);
+        }
+        let counts = self.sent < DUPLICATES;
+        self.sent += counts as u32;
+        counts
     }
 
     /// When an acknowledgement is due for those that were kept back.

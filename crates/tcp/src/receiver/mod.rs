@@ -221,7 +221,10 @@ impl Receiver {
         match arrival {
             Arrival::InOrder => self.hand_up_in_order(now, rtt),
             // RFC 5681 4.2: at once when a gap is filled, wholly or in part.
-            Arrival::FillsGap => self.delay.at_once(),
+            Arrival::FillsGap => {
+                self.count_filled();
+                self.delay.at_once();
+            }
             // RFC 5681 4.2: at once, so that the sender sees duplicates.
             Arrival::OutOfOrder | Arrival::Duplicate => {
                 let (nxt, shortest) = (self.reassembly.nxt, self.rtt(rtt));
@@ -231,6 +234,18 @@ impl Receiver {
                     self.delay.at_once();
                 }
             }
+        }
+    }
+
+    /// Seen with Linux 6.18: while a gap remains, what moves RCV.NXT is the first of the three
+    /// acknowledgements that go out at once, unless another rule asks for it.
+    #[cold]
+    fn count_filled(&mut self) {
+        let nxt = self.reassembly.nxt;
+        let new = nxt - self.last_ack_sent;
+        let due = new > u64::from(self.full) && !self.window.shrinks_by(new);
+        if self.sack && self.reassembly.above() > 0 && !due && !self.delay.is_quick() {
+            self.compression.counts(nxt);
         }
     }
 

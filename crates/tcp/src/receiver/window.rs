@@ -157,7 +157,9 @@ impl ReceiveWindow {
             let idle = unread <= u64::from(segment.len);
             tuning.measure(now, segment, full, (nxt, self.edge), idle);
         }
-        let grew = full && self.grow(segment.len, unread);
+        // Seen with Linux 6.18: the segment itself takes of the room in which the window may grow; above a
+        // gap it does not.
+        let grew = full && self.grow(segment.len, unread.max(u64::from(segment.len)));
         // What waited above the gap that it filled is read behind it.
         let first = nxt.min(segment.seq + u64::from(segment.len));
         match &mut self.reader {
@@ -190,6 +192,12 @@ impl ReceiveWindow {
             tuning.measure_above(now, segment, unread == 0);
         }
         self.grow(segment.len, unread)
+    }
+
+    /// The window would be smaller than it was told as long as so many bytes wait for the reader.
+    pub(super) fn shrinks_by(&self, unread: u64) -> bool {
+        let room = self.size.saturating_sub(unread + self.above);
+        room.min(self.offered) < self.told
     }
 
     /// Bytes before `nxt` that wait for a reader.

@@ -293,3 +293,73 @@ fn acknowledgements_above_a_gap_are_kept_back_after_three() {
     (1..30).for_each(|segment| end.send(data(segment)));
     (1..30).for_each(|_| assert_eq!(end.recv_ack(at(0)).ack, at(0)));
 }
+
+/// Keeps acknowledgements back for a millisecond, behind a window that has grown to all of its room.
+fn compressing() -> EndpointConfig {
+    let compression = SackCompressionConfig { delay: ms(1), acks: 44, slack: Duration::ZERO };
+    let full = u64::from(MSS);
+    let receive_buffer = BufferConfig { initial: 80 * full, max: 4000 * full, tuned: true };
+    let mut config = EndpointConfig { sack_compression: compression, receive_buffer, ..config() };
+    config.delayed_ack.quick_segments = 16;
+    config
+}
+
+/// That many segments arrived and were acknowledged, the last ones in pairs: the window rests.
+fn rested(segments: u64) -> Script {
+    let mut end = Script::accepted(&compressing());
+    (0..segments).for_each(|segment| end.send(data(segment)));
+    end.tick(ms(40));
+    end.recv_count();
+    end.send(data(segments));
+    end.recv_nothing();
+    end.send(data(segments + 1));
+    end.recv_ack(at(segments + 2));
+    end
+}
+
+/// Of the segments after `first`, which is missing, so many are acknowledged at once.
+fn at_once(end: &mut Script, first: u64) -> usize {
+    (first + 1..first + 9).for_each(|segment| end.send(data(segment)));
+    end.recv_count()
+}
+
+#[test]
+fn the_first_above_a_gap_may_widen_the_window_by_a_segment() {
+    // Seen with Linux 6.18: the window is a segment short of what there is room for, which is what each
+    // segment in order takes itself. The first above a gap finds that room, and is acknowledged for
+    // it; then three are that count. Of the next gap there are three.
+    let mut end = rested(40);
+    assert_eq!(at_once(&mut end, 42), 4);
+    end.send(data(42));
+    end.recv_ack(at(51));
+    end.recv_nothing();
+    (51..67).for_each(|segment| end.send(data(segment)));
+    end.recv_count();
+    end.send(data(67));
+    end.send(data(68));
+    end.recv_count();
+    assert_eq!(at_once(&mut end, 69), 3);
+}
+
+#[test]
+fn what_fills_a_part_of_the_gaps_is_one_of_the_three() {
+    // Seen with Linux 6.18, 3 Mb/s, a queue of ten packets: behind the second gap two segments are
+    // acknowledged once the first gap is filled, and the third is kept back.
+    let mut end = rested(40);
+    for segment in [43, 44, 46, 47, 48, 49] {
+        end.send(data(segment));
+    }
+    end.recv_count();
+    end.tick(ms(1));
+    end.recv_count();
+    end.send(data(42));
+    assert_eq!(end.recv_ack(at(45)).ack, at(45));
+    for segment in [50, 51] {
+        end.send(data(segment));
+        assert_eq!(end.recv_ack(at(45)).ack, at(45));
+    }
+    end.send(data(52));
+    end.recv_nothing();
+    end.tick(ms(1));
+    assert_eq!(end.recv_ack(at(45)).ack, at(45));
+}
