@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from airpath import _core
 
 HOST_MS = 0.02
-HOST_JITTER_MS = 0.03
+HOST_JITTER_MS = 0.015
 """From radio to TCP and back out, of this order on any machine; far below a slot. Not always the
 same: where the kernel compares a time with a round trip of whole slots, such times decide."""
 
