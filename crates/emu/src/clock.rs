@@ -1,10 +1,11 @@
 //! The only place that reads a clock.
 
+use std::os::unix::net::UnixDatagram;
+use std::sync::OnceLock;
+
 use airpath_base::{Duration, Instant};
 use rustix::thread::nanosleep;
-#[cfg(feature = "bpf")]
-use rustix::time::clock_getres;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
 /// [`Instant::ZERO`] is that much after a whole number of [`GRID_NANOS`]: what happens at whole or
 /// half milliseconds is between the kernel's ticks, where it can be late without passing one, and
@@ -34,10 +35,13 @@ impl Clock {
         Self { origin }
     }
 
-    /// [`Instant::ZERO`] is that far ahead, and up to 20 ms more; until then it is that.
-    pub(crate) fn ahead(length: Duration) -> Self {
-        let origin = (monotonic() + length.as_nanos()).next_multiple_of(GRID_NANOS) + PHASE_NANOS;
-        Self { origin }
+    /// [`Instant::ZERO`] is that far ahead, and up to 20 ms more; until then it is that. With a wheel up to
+    /// eight times as much more: coarse timers of the kernel fire at the same model times in each run.
+    pub(crate) fn ahead(length: Duration, wheel: Option<Wheel>) -> Self {
+        let first = (monotonic() + length.as_nanos()).next_multiple_of(GRID_NANOS);
+        let mut all = (0..Wheel::STEP).map(|more| first + more * GRID_NANOS);
+        let origin = wheel.and_then(|wheel| all.find(|&at| wheel.fires(at))).unwrap_or(first);
+        Self { origin: origin + PHASE_NANOS }
     }
 
     /// Time since the clock was made.
@@ -69,6 +73,55 @@ impl Clock {
     }
 }
 
+/// Where the kernel's coarse timers fire, such as those of a SYN: of 63 ticks and more, every eighth tick
+/// only. Which of eight it is differs from boot to boot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wheel {
+    /// In nanoseconds.
+    tick: u64,
+    /// The remainder of the ticks of CLOCK_MONOTONIC.
+    place: u64,
+}
+
+impl Wheel {
+    const STEP: u64 = 8;
+    /// Ticks that a timer takes which fires there.
+    const COARSE: u32 = 64;
+    const TRIES: usize = 4;
+
+    /// Looks when such a timer fires, which takes half a second, once in a process. `None`: no two times agree,
+    /// or there is no socket to be had.
+    pub(crate) fn of_kernel() -> Option<Self> {
+        static FOUND: OnceLock<Option<Wheel>> = OnceLock::new();
+        *FOUND.get_or_init(|| {
+            let mut last = Self::see()?;
+            for _ in 1..Self::TRIES {
+                let next = Self::see()?;
+                if next == last {
+                    return Some(next);
+                }
+                last = next;
+            }
+            None
+        })
+    }
+
+    /// Nothing is ever sent: the socket's time-out is a coarse timer.
+    fn see() -> Option<Self> {
+        let (socket, _other) = UnixDatagram::pair().ok()?;
+        let tick = tick();
+        let wait = std::time::Duration::from_nanos((tick * u64::from(Self::COARSE)).as_nanos());
+        socket.set_read_timeout(Some(wait)).ok()?;
+        socket.recv(&mut [0]).err()?;
+        let tick = tick.as_nanos();
+        Some(Self { tick, place: monotonic() / tick % Self::STEP })
+    }
+
+    const fn fires(self, at: u64) -> bool {
+        at.is_multiple_of(self.tick) && at / self.tick % Self::STEP == self.place
+    }
+}
+
 /// CLOCK_MONOTONIC in nanoseconds.
 #[inline]
 pub(crate) fn monotonic() -> u64 {
@@ -76,7 +129,6 @@ pub(crate) fn monotonic() -> u64 {
 }
 
 /// The kernel's tick: the resolution of its coarse clock.
-#[cfg(feature = "bpf")]
 pub(crate) fn tick() -> Duration {
     Duration::from_nanos(nanos(clock_getres(ClockId::MonotonicCoarse)))
 }
@@ -98,14 +150,29 @@ mod tests {
     #[test]
     fn time_0_is_between_ticks() {
         let before = monotonic();
-        let origin = Clock::ahead(Duration::from_millis(5)).origin_nanos();
+        let origin = Clock::ahead(Duration::from_millis(5), None).origin_nanos();
         assert_eq!(origin % GRID_NANOS, PHASE_NANOS);
         assert!(origin >= before + 5_000_000);
     }
 
     #[test]
+    fn time_0_is_where_coarse_timers_fire() {
+        let tick = 4_000_000;
+        for place in 0..8 {
+            let before = monotonic();
+            let clock = Clock::ahead(Duration::from_millis(5), Some(Wheel { tick, place }));
+            let origin = clock.origin_nanos() - PHASE_NANOS;
+            assert_eq!((origin % GRID_NANOS, origin / tick % 8), (0, place));
+            assert!((5_000_000..=165_000_000).contains(&(origin - before)));
+        }
+        // A kernel with 300 ticks a second has no such time.
+        let clock = Clock::ahead(Duration::ZERO, Some(Wheel { tick: 3_333_333, place: 1 }));
+        assert_eq!(clock.origin_nanos() % GRID_NANOS, PHASE_NANOS);
+    }
+
+    #[test]
     fn a_clock_that_is_ahead_stands_at_0_and_says_for_how_long() {
-        let clock = Clock::ahead(Duration::from_secs(60));
+        let clock = Clock::ahead(Duration::from_secs(60), None);
         assert_eq!(clock.now(), Instant::ZERO);
         assert!(clock.before_zero() > Duration::from_secs(59));
         assert_eq!(Clock::new().before_zero(), Duration::ZERO);

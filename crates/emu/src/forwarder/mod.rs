@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use self::counts::DirectionCounts;
-use crate::clock::timespec;
+use crate::clock::{Wheel, timespec};
 use crate::device::slab::Slab;
 use crate::device::tun::READ_BYTES;
 use crate::host::cpu_yield::CpuYield;
@@ -281,9 +281,11 @@ impl Forwarder {
         self.scheduled = ScheduledMeters::new(scheduled);
     }
 
-    /// Starts the clock: time 0 is that far ahead, and up to 20 ms more.
+    /// Starts the clock: time 0 is that far ahead, and up to 20 ms more; 160 ms if there is a journal, by
+    /// which the run is compared with others.
     pub(crate) fn begin(&mut self, ahead: Duration) -> Clock {
-        self.clock = Clock::ahead(ahead);
+        let wheel = self.journal.as_ref().and_then(|_| Wheel::of_kernel());
+        self.clock = Clock::ahead(ahead, wheel);
         self.begun = true;
         if let Some(capture) = &mut self.capture {
             capture.begin(self.clock.epoch_nanos());

@@ -124,7 +124,7 @@ mod tests {
     fn who_is_punctual_is_not_early() {
         let (over, stop) = io::pipe().unwrap();
         let ending = Arc::new(AtomicBool::new(false));
-        let clock = Clock::ahead(Duration::from_millis(1));
+        let clock = Clock::ahead(Duration::from_millis(1), None);
         let pace = Pace { clock, over: Arc::new(over), ending };
         for at in [Instant::ZERO, Instant::ZERO + Duration::from_millis(2)] {
             assert!(pace.punctually(at).unwrap());
@@ -138,7 +138,7 @@ mod tests {
     fn nothing_begins_before_time_0() {
         let (over, _stop) = io::pipe().unwrap();
         let ending = Arc::new(AtomicBool::new(false));
-        let clock = Clock::ahead(Duration::from_millis(5));
+        let clock = Clock::ahead(Duration::from_millis(5), None);
         let pace = Pace { clock, over: Arc::new(over), ending };
         assert!(clock.before_zero() > Duration::ZERO);
         assert!(pace.until(Instant::ZERO).unwrap());
