@@ -173,9 +173,8 @@ def test_the_kernels_coarse_timers_fire_when_the_simulated_ones_do(
         done = emulate.emulate(emulated, [], seed=1, out=out, flows=True, parity=True, capture=True)
         on_time(done.summary)
         seen = _syns_after_ms(out / "capture.pcapng")
-        assert seen[0] == pytest.approx(expected[0], abs=1.0)
-        # One in some runs is a tick of 4 ms late; the next place of the wheel is 32 ms later.
-        assert seen[1] == pytest.approx(expected[1], abs=5.0)
+        # One is a tick of 4 ms late now and then; the next place of the wheel is 32 ms later.
+        assert seen == pytest.approx(expected, abs=5.0)
 
 
 @needs_root
