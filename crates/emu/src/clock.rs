@@ -87,23 +87,25 @@ impl Wheel {
     const STEP: u64 = 8;
     /// Ticks that a timer takes which fires there.
     const COARSE: u32 = 64;
-    const TRIES: usize = 4;
+    const LOOKS: usize = 4;
 
-    /// Looks when such a timer fires, which takes half a second, once in a process. `None`: no two times agree,
-    /// or there is no socket to be had.
+    /// Looks when such timers fire, which takes a second, once in a process. `None`: the machine is too busy
+    /// to tell, or there is no socket to be had.
     pub(crate) fn of_kernel() -> Option<Self> {
         static FOUND: OnceLock<Option<Wheel>> = OnceLock::new();
         *FOUND.get_or_init(|| {
-            let mut last = Self::see()?;
-            for _ in 1..Self::TRIES {
-                let next = Self::see()?;
-                if next == last {
-                    return Some(next);
-                }
-                last = next;
-            }
-            None
+            let seen = (0..Self::LOOKS).map(|_| Self::see()).collect::<Option<Vec<_>>>()?;
+            Self::earliest(&seen)
         })
+    }
+
+    /// Now and then one fires a tick late, on a busy machine some ticks, and none fires early.
+    fn earliest(seen: &[Self]) -> Option<Self> {
+        let late =
+            |first: Self| move |other: &Self| (other.place + Self::STEP - first.place) % Self::STEP;
+        let first =
+            |&&first: &&Self| seen.iter().map(late(first)).all(|ticks| ticks < Self::STEP / 2);
+        seen.iter().find(first).copied()
     }
 
     /// Nothing is ever sent: the socket's time-out is a coarse timer.
@@ -153,6 +155,18 @@ mod tests {
         let origin = Clock::ahead(Duration::from_millis(5), None).origin_nanos();
         assert_eq!(origin % GRID_NANOS, PHASE_NANOS);
         assert!(origin >= before + 5_000_000);
+    }
+
+    #[test]
+    fn of_coarse_timers_the_earliest_counts() {
+        let earliest = |places: [u64; 4]| {
+            let seen = places.map(|place| Wheel { tick: 4_000_000, place });
+            Wheel::earliest(&seen).map(|wheel| wheel.place)
+        };
+        assert_eq!(earliest([6, 6, 6, 6]), Some(6));
+        assert_eq!(earliest([7, 7, 6, 7]), Some(6));
+        assert_eq!(earliest([0, 1, 7, 0]), Some(7));
+        assert_eq!(earliest([0, 4, 2, 6]), None);
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Endpoint {
     first_syn_at: Instant,
     syns_sent: u32,
     syn_pending: bool,
+    /// When a repeated SYN or SYN+ACK was answered last.
+    repeated_at: Option<Instant>,
     /// A SYN without ECN was sent: no data of ours is marked (RFC 3168 6.1.1).
     plain_syn: bool,
 }
@@ -71,6 +73,7 @@ impl Endpoint {
             first_syn_at: now,
             syns_sent: 0,
             syn_pending: false,
+            repeated_at: None,
             plain_syn: false,
         }
     }
@@ -114,7 +117,8 @@ impl Endpoint {
     /// A segment arrived in a packet with this ECN codepoint.
     #[inline]
     pub fn on_segment(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
-        if self.state != State::Established {
+        let opens = self.state != State::Established;
+        if opens {
             self.on_handshake(now, segment);
         }
         if self.state != State::Established {
@@ -122,7 +126,9 @@ impl Endpoint {
         }
         if segment.flags.has(Flags::SYN) {
             // A repeated SYN+ACK: our ACK of it was lost.
-            self.receiver.request_ack();
+            if !opens && self.answers_repeated(now) {
+                self.receiver.request_ack();
+            }
             return;
         }
         if segment.flags.has(Flags::ACK) {
@@ -156,7 +162,7 @@ impl Endpoint {
                 if !segment.flags.has(ECN_SETUP) {
                     self.config.ecn = EcnConfig::Off;
                 }
-                self.syn_pending = true;
+                self.syn_pending |= self.answers_repeated(now);
             }
             State::SynSent if syn && ack => {
                 self.learn(now, segment);
@@ -166,6 +172,17 @@ impl Endpoint {
             State::SynReceived if ack && segment.ack >= 1 => self.established(now, segment),
             _ => {}
         }
+    }
+
+    /// What opens the connection came again; the limit of such answers is over.
+    #[cold]
+    fn answers_repeated(&mut self, now: Instant) -> bool {
+        let limit = self.config.delayed_ack.repeat_limit;
+        let over = self.repeated_at.is_none_or(|last| now.saturating_since(last) >= limit);
+        if over {
+            self.repeated_at = Some(now);
+        }
+        over
     }
 
     /// Takes over what the peer's SYN offers.

@@ -52,6 +52,7 @@ _TOLD = (
     "recovery.tail_loss_probe",
     "recovery.frto",
     "ack.dsack",
+    "ack.repeat_limit_ms",
     "ack.sack_compression_ms",
     "ack.sack_compression_acks",
     "ack.sack_compression_slack_ms",

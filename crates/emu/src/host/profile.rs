@@ -174,6 +174,9 @@ fn sysctls_of(end: &EndpointConfig) -> Vec<(&'static str, String)> {
             let initial = if end.send_buffer_factor.is_some() { max.min(16_384) } else { max };
             format!("4096 {initial} {max}")
         }),
+        ("net.ipv4.tcp_invalid_ratelimit", {
+            (end.delayed_ack.repeat_limit.as_nanos() / 1_000_000).to_string()
+        }),
         ("net.ipv4.tcp_rto_min_us", (end.rto.min.as_nanos() / 1_000).to_string()),
     ];
     if let Some(pacing) = &end.pacing {

@@ -427,6 +427,12 @@ pub(super) const ENDPOINT: &[Key] = &[
     )
     .simulated_only(),
     Key::new(
+        "ack.repeat_limit_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "A SYN or SYN+ACK that is repeated is answered again once in this time; 0 means always.",
+    ),
+    Key::new(
         "ack.sack_compression_ms",
         MS_FROM_0,
         Default::Inherited,

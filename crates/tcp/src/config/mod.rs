@@ -102,6 +102,7 @@ impl Default for EndpointConfig {
                 quick_segments: 0,
                 pushed_at_once: false,
                 handshake_at_once: false,
+                repeat_limit: Duration::ZERO,
             },
             sack_compression: SackCompressionConfig::default(),
             aggregation: None,
@@ -273,6 +274,9 @@ pub struct DelayedAckConfig {
     /// both). Seen with Linux 6.18: an application that writes at either end is woken once the handshake
     /// is over, after all that arrived together.
     pub handshake_at_once: bool,
+    /// A SYN or SYN+ACK that is repeated is answered again once in this time (RFC 5961 5; Linux:
+    /// `tcp_invalid_ratelimit`); zero: always.
+    pub repeat_limit: Duration,
 }
 
 /// Compression of SACKs, as in Linux since 4.18: after three acknowledgements of data out of order the

@@ -83,6 +83,27 @@ fn the_listening_end_answers_with_a_syn_ack_and_is_open_with_its_acknowledgement
 }
 
 #[test]
+fn a_repeated_syn_is_answered_once_in_a_while() {
+    // Linux's tcp_invalid_ratelimit, 500 ms, seen with 6.18: of three SYNs that a promotion had held up, two
+    // were answered.
+    let mut config = config();
+    config.delayed_ack.repeat_limit = ms(500);
+    let mut end = Script::listen(&config);
+    for (after, answers) in [(0, 1), (0, 1), (10, 0), (489, 0), (1, 1), (499, 0)] {
+        end.tick(ms(after));
+        end.send(syn());
+        assert_eq!(end.recv_count(), answers, "{after}");
+    }
+    // So is a SYN+ACK that the opening end has had.
+    let mut end = Script::open(&config);
+    for (after, answers) in [(0, 1), (0, 0), (499, 0), (1, 1)] {
+        end.tick(ms(after));
+        end.send(syn_ack());
+        assert_eq!(end.recv_count(), answers, "{after}");
+    }
+}
+
+#[test]
 fn data_opens_the_connection_when_the_third_acknowledgement_was_lost() {
     let mut end = Script::listen(&config());
     end.send(syn());

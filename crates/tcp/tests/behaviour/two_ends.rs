@@ -529,6 +529,7 @@ fn receiving() -> impl Strategy<Value = Receiving> {
                 quick_segments,
                 pushed_at_once,
                 handshake_at_once,
+                repeat_limit: Duration::ZERO,
             }
         },
     );
@@ -662,6 +663,7 @@ fn a_slow_reader_never_wakes_in_the_past() {
             quick_segments: 10,
             pushed_at_once: false,
             handshake_at_once: false,
+            repeat_limit: Duration::ZERO,
         },
         aggregation: Some(AggregationConfig {
             time: Duration::from_micros(19_385),
@@ -695,6 +697,7 @@ fn a_slow_reader_never_wakes_in_the_past() {
             quick_segments: 18,
             pushed_at_once: false,
             handshake_at_once: false,
+            repeat_limit: Duration::ZERO,
         },
         timestamps: true,
         sack: true,
