@@ -341,6 +341,7 @@ fn endpoint(get: &Get<'_>) -> EndpointConfig {
             quick_segments: get.narrow("ack.quick_segments"),
             pushed_at_once: get.flag("ack.pushed_at_once"),
             handshake_at_once: get.flag("ack.handshake_at_once"),
+            wake: get.time("ack.wake_ms"),
             repeat_limit: get.time("ack.repeat_limit_ms"),
         },
         sack_compression: SackCompressionConfig {

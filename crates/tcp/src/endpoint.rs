@@ -6,7 +6,9 @@ use crate::event::{Event, EventKind};
 use crate::receiver::{CeCounters, MAX_WINDOW_SCALE, Receiver};
 use crate::sender::{self, Activity, LimitTimes, Sender, SenderCounters};
 use crate::timestamp::timestamp;
-use crate::{CongestionControl, EcnConfig, EndpointConfig, HystartSnapshot, Window};
+use crate::{
+    CongestionControl, DelayedAckConfig, EcnConfig, EndpointConfig, HystartSnapshot, Window,
+};
 
 /// Options of a SYN: MSS, SACK permitted, timestamps, window scale (RFC 9293, 2018, 7323).
 const SYN_OPTIONS: u32 = 20;
@@ -216,8 +218,9 @@ impl Endpoint {
             self.sender.ecn = sender::Ecn::Negotiated;
         }
         // An application is woken once all is done that arrived together.
-        let wakes = self.config.delayed_ack.handshake_at_once && self.sender.has_work();
-        self.handshake_timer = wakes.then_some(now);
+        let DelayedAckConfig { handshake_at_once, wake, .. } = self.config.delayed_ack;
+        let wakes = handshake_at_once && self.sender.has_work();
+        self.handshake_timer = wakes.then_some(now + wake);
         self.sender.account_limit(now, Some(now));
         let timeouts = self.sender.rtt.backoff();
         // RFC 6298 (2.2): the handshake is the first measurement, unless Karn's rule forbids it.

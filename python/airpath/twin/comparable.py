@@ -38,6 +38,10 @@ START_MS = 0.06
 a slot would be in time for a slot that no real one reaches. In captures of 6.18 it was 13 to 245 us,
 as the kernel's clock of timestamps tells."""
 
+WAKE_MS = 0.07
+"""From a handshake's end to the first data: the program is woken. So the first round trip over a radio
+is a little shorter than whole slots, and HyStart's comparisons with it are no ties."""
+
 PHASES_S = 0.04
 """Starts of the seeds are spread over so long: every phase of scheduling requests and of 10 ms."""
 
@@ -74,7 +78,9 @@ class Comparable:
 
         both = [*self.sets, *(starts(later) if later else [])]
         woken = later + START_MS / 1e3
-        host = [*hosts_take_time(document), *starts(woken)]
+        tcp = (place for place, flow in enumerate(document["flow"]) if "profile" in flow)
+        wakes = [f"flow.{place}.ack.wake_ms={WAKE_MS}" for place in tcp]
+        host = [*hosts_take_time(document), *starts(woken), *wakes]
         return scenarios.load(self.name, [*both, *host]), scenarios.load(self.name, both)
 
 

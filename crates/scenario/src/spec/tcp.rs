@@ -427,6 +427,13 @@ pub(super) const ENDPOINT: &[Key] = &[
     )
     .simulated_only(),
     Key::new(
+        "ack.wake_ms",
+        MS_FROM_0,
+        Default::Inherited,
+        "With `ack.handshake_at_once`: an application writes so long after it was connected.",
+    )
+    .simulated_only(),
+    Key::new(
         "ack.repeat_limit_ms",
         MS_FROM_0,
         Default::Inherited,

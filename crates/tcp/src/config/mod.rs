@@ -102,6 +102,7 @@ impl Default for EndpointConfig {
                 quick_segments: 0,
                 pushed_at_once: false,
                 handshake_at_once: false,
+                wake: Duration::ZERO,
                 repeat_limit: Duration::ZERO,
             },
             sack_compression: SackCompressionConfig::default(),
@@ -274,6 +275,8 @@ pub struct DelayedAckConfig {
     /// both). Seen with Linux 6.18: an application that writes at either end is woken once the handshake
     /// is over, after all that arrived together.
     pub handshake_at_once: bool,
+    /// How long that takes, if `handshake_at_once`.
+    pub wake: Duration,
     /// A SYN or SYN+ACK that is repeated is answered again once in this time (RFC 5961 5; Linux:
     /// `tcp_invalid_ratelimit`); zero: always.
     pub repeat_limit: Duration,

@@ -167,9 +167,13 @@ impl Sender {
 
     /// RFC 8985 6.2 step 4, RACK_update_reo_wnd().
     fn reordering_window(&self) -> Duration {
+        // Seen with Linux 6.18: with the acknowledgement that ends it a recovery is over.
+        let recovers = match self.phase {
+            Phase::Recovery(point) | Phase::Loss(point) => self.una < point,
+            Phase::Open | Phase::Reduced(_) => false,
+        };
         if !self.scoreboard.reordering_seen()
-            && (matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
-                || self.scoreboard.sacked() >= DUP_THRESH)
+            && (recovers || self.scoreboard.sacked() >= DUP_THRESH)
         {
             return Duration::ZERO;
         }

@@ -51,17 +51,20 @@ fn data_follows_the_acknowledgement_of_the_handshake() {
 fn the_listening_application_is_woken_by_the_third_segment() {
     let mut config = config();
     config.delayed_ack.handshake_at_once = true;
-    let mut end = Script::listen(&config);
-    end.offer(u64::from(MSS));
-    end.send(syn());
-    end.recv();
-    end.tick(RTT);
-    end.send(ack(0));
-    assert!(end.is_established());
-    end.recv_nothing();
-    end.tick(Duration::ZERO);
-    end.recv_segments(0..1);
-    end.recv_nothing();
+    for wake in [Duration::ZERO, Duration::from_micros(70)] {
+        config.delayed_ack.wake = wake;
+        let mut end = Script::listen(&config);
+        end.offer(u64::from(MSS));
+        end.send(syn());
+        end.recv();
+        end.tick(RTT);
+        end.send(ack(0));
+        assert!(end.is_established());
+        end.recv_nothing();
+        end.tick(wake);
+        end.recv_segments(0..1);
+        end.recv_nothing();
+    }
 }
 
 #[test]

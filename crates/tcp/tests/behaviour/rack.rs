@@ -70,6 +70,27 @@ fn three_sacked_segments_need_no_window_as_long_as_nothing_was_reordered() {
 }
 
 #[test]
+fn the_acknowledgement_that_ends_a_recovery_judges_with_a_window_again() {
+    // Seen with Linux 6.18 at 1.6 Mb/s: the next recovery began an acknowledgement later.
+    let mut end = Script::bulk(&rack());
+    end.recv_segments(0..10);
+    end.tick(RTT);
+    end.send(sack(0, &[(1, 10)]));
+    assert_eq!(end.recv().seq, at(0));
+    assert!(end.recv_count() >= 2, "new data follow");
+    end.tick(RTT);
+    end.events();
+    end.send(sack(10, &[(11, 12)]));
+    assert_eq!(end.event_names(), ["recovery_end"]);
+    end.recv_count();
+    end.tick(ms(25) - NANO);
+    end.recv_nothing();
+    end.tick(NANO);
+    assert_eq!(end.recv().seq, at(10));
+    assert_eq!(end.event_names(), ["recovery_start"]);
+}
+
+#[test]
 fn after_reordering_the_window_holds_for_three_too() {
     // RFC 8985 6.2 step 3: a segment sent once arrives below what has arrived.
     let mut end = Script::bulk(&rack());

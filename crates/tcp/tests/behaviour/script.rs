@@ -48,6 +48,7 @@ pub(crate) fn config() -> EndpointConfig {
             quick_segments: 0,
             pushed_at_once: false,
             handshake_at_once: false,
+            wake: Duration::ZERO,
             repeat_limit: Duration::ZERO,
         },
         timestamps: false,

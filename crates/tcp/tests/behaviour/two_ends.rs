@@ -529,6 +529,7 @@ fn receiving() -> impl Strategy<Value = Receiving> {
                 quick_segments,
                 pushed_at_once,
                 handshake_at_once,
+                wake: Duration::ZERO,
                 repeat_limit: Duration::ZERO,
             }
         },
@@ -663,6 +664,7 @@ fn a_slow_reader_never_wakes_in_the_past() {
             quick_segments: 10,
             pushed_at_once: false,
             handshake_at_once: false,
+            wake: Duration::ZERO,
             repeat_limit: Duration::ZERO,
         },
         aggregation: Some(AggregationConfig {
@@ -697,6 +699,7 @@ fn a_slow_reader_never_wakes_in_the_past() {
             quick_segments: 18,
             pushed_at_once: false,
             handshake_at_once: false,
+            wake: Duration::ZERO,
             repeat_limit: Duration::ZERO,
         },
         timestamps: true,
