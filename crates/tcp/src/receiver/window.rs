@@ -144,7 +144,7 @@ impl ReceiveWindow {
 
     /// A segment arrived in order, full-sized or not, and took the stream to `nxt`. Returns whether
     /// the offered window grew.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_segment(
         &mut self,
         now: Instant,

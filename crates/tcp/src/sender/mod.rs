@@ -410,6 +410,34 @@ impl Sender {
         if self.silent {
             return None;
         }
+        let special = self.zero_window.is_due()
+            | self.tail_probe.pending
+            | (self.frto == Frto::NewFirst)
+            | self.fast_retransmit
+            | self.scoreboard.waits_to_resend();
+        if special {
+            return self.poll_special(now);
+        }
+        let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+        if self.full_piece_may_go(now, cwnd, pipe) {
+            let piece = Piece::new(self.nxt, self.mss, false);
+            return Some(self.send_new(now, piece));
+        }
+        self.poll_new(now, cwnd, pipe)
+    }
+
+    /// What is not a full segment of new data, in the middle of a burst, has a way of its own.
+    #[inline(never)]
+    fn poll_new(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Option<Piece> {
+        match self.new_piece(now, cwnd, pipe) {
+            Ok(piece) => Some(self.send_new(now, piece)),
+            Err(limit) => self.stop(now, limit),
+        }
+    }
+
+    /// The same where something may come before new data.
+    #[inline(never)]
+    fn poll_special(&mut self, now: Instant) -> Option<Piece> {
         if self.zero_window.is_due()
             && let Some(piece) = self.probe(now)
         {
@@ -442,10 +470,21 @@ impl Sender {
                 return Some(self.sent_again(now, &sent));
             }
         }
-        match self.new_piece(now, cwnd, pipe) {
-            Ok(piece) => Some(self.send_new(now, piece)),
-            Err(limit) => self.stop(now, limit),
-        }
+        self.poll_new(now, cwnd, pipe)
+    }
+
+    /// [`Self::new_piece`] would give a full segment, with more behind it: neither a FIN nor Nagle's
+    /// algorithm has to be asked, and no burst begins with it. False: it has to be looked at.
+    #[inline(always)]
+    fn full_piece_may_go(&mut self, now: Instant, cwnd: u32, pipe: u32) -> bool {
+        let mss = u64::from(self.mss);
+        let in_buffer = self.written().saturating_sub(self.nxt);
+        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
+        in_buffer > mss
+            && pipe < cwnd
+            && window >= mss
+            && (self.bursts.offload.is_none() || self.bursts.in_burst())
+            && !self.bursts.waits(now)
     }
 
     /// Books a retransmission.
@@ -469,7 +508,6 @@ impl Sender {
     }
 
     /// The next new piece, or what forbids it.
-    #[inline(always)]
     fn new_piece(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Result<Piece, SendLimit> {
         let written = self.written();
         let in_buffer = written.saturating_sub(self.nxt);
