@@ -62,7 +62,7 @@ impl SenderRecorder {
     }
 
     /// Takes over what the sender has to tell.
-    #[inline]
+    #[cold]
     pub(super) fn events(
         &mut self,
         sender: &mut Endpoint,

@@ -329,6 +329,9 @@ impl TcpFlow {
         let Self { identity, config, recorder, ends: Some(ends), .. } = self else {
             return;
         };
+        if !ends.sender.has_events() {
+            return;
+        }
         let recorded =
             RecordedSender::new(identity, identity.name, identity.forward(), &config.sender);
         recorder.events(&mut ends.sender, recorded, context);

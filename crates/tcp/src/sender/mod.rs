@@ -419,14 +419,24 @@ impl Sender {
             return self.poll_special(now);
         }
         let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
-        if self.full_piece_may_go(now, cwnd, pipe) {
-            let piece = Piece::new(self.nxt, self.mss, false);
-            return Some(self.send_new(now, piece));
+        // Most of the time more than a segment waits: no FIN and no Nagle's algorithm.
+        let mss = u64::from(self.mss);
+        if self.written().saturating_sub(self.nxt) <= mss {
+            return self.poll_new(now, cwnd, pipe);
         }
-        self.poll_new(now, cwnd, pipe)
+        if pipe >= cwnd {
+            return self.stop(now, SendLimit::Cwnd);
+        }
+        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
+        let in_burst = self.bursts.offload.is_none() || self.bursts.in_burst();
+        if window < mss || !in_burst || self.bursts.waits(now) {
+            return self.poll_new(now, cwnd, pipe);
+        }
+        let piece = Piece::new(self.nxt, self.mss, false);
+        Some(self.send_new(now, piece))
     }
 
-    /// What is not a full segment of new data, in the middle of a burst, has a way of its own.
+    /// New data that is not a full segment in the middle of a burst, or the reason why none is sent.
     #[inline(never)]
     fn poll_new(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Option<Piece> {
         match self.new_piece(now, cwnd, pipe) {
@@ -471,20 +481,6 @@ impl Sender {
             }
         }
         self.poll_new(now, cwnd, pipe)
-    }
-
-    /// [`Self::new_piece`] would give a full segment, with more behind it: neither a FIN nor Nagle's
-    /// algorithm has to be asked, and no burst begins with it. False: it has to be looked at.
-    #[inline(always)]
-    fn full_piece_may_go(&mut self, now: Instant, cwnd: u32, pipe: u32) -> bool {
-        let mss = u64::from(self.mss);
-        let in_buffer = self.written().saturating_sub(self.nxt);
-        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
-        in_buffer > mss
-            && pipe < cwnd
-            && window >= mss
-            && (self.bursts.offload.is_none() || self.bursts.in_burst())
-            && !self.bursts.waits(now)
     }
 
     /// Books a retransmission.
