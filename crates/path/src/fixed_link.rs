@@ -28,6 +28,8 @@ pub(crate) struct FixedLink<P> {
     unmetered_bytes: u64,
     /// When the last packet that entered departs.
     busy_until: Instant,
+    /// When the first of the ring departs, [`Instant::MAX`] without one.
+    first: Instant,
     drops: VecDeque<Drop>,
     meter: LinkMeter,
 }
@@ -59,6 +61,7 @@ impl<P: Path> FixedLink<P> {
             metered: 0,
             unmetered_bytes: 0,
             busy_until: Instant::ZERO,
+            first: Instant::MAX,
             drops: VecDeque::new(),
             meter: LinkMeter::new(name, stage),
         }
@@ -98,6 +101,9 @@ impl<P: Path> FixedLink<P> {
         let departs = start + self.service.serve(size);
         self.busy_until = departs;
         self.unmetered_bytes += u64::from(size);
+        if self.ring.is_empty() {
+            self.first = departs;
+        }
         self.ring.push_back(Entry { departs, arrived: at, packet: *packet });
     }
 
@@ -143,12 +149,6 @@ impl<P: Path> FixedLink<P> {
             },
         }
     }
-
-    /// When the first packet departs, if there is one.
-    #[inline]
-    fn first(&self) -> Option<Instant> {
-        self.ring.front().map(|entry| entry.departs)
-    }
 }
 
 impl<P: Path> Path for FixedLink<P> {
@@ -164,23 +164,21 @@ impl<P: Path> Path for FixedLink<P> {
 
     #[inline(always)]
     fn next_event(&self) -> Option<Instant> {
-        let own = self.first();
         // What has left does not depend on what comes.
-        if own.is_some_and(|departs| departs <= self.known) {
-            return own;
-        }
-        match (own, self.upstream.next_event()) {
-            (Some(own), Some(other)) => Some(own.min(other)),
-            (own, other) => own.or(other),
-        }
+        let upstream = match self.first <= self.known {
+            true => None,
+            false => self.upstream.next_event(),
+        };
+        let first = upstream.map_or(self.first, |at| at.min(self.first));
+        (first < Instant::MAX).then_some(first)
     }
 
     #[inline(always)]
     fn poll(&mut self, now: Instant) -> Option<Departure> {
-        if self.first().is_none_or(|departs| departs > self.known) {
+        if self.first > self.known {
             self.advance(now);
         }
-        if self.first()? > now {
+        if self.first > now {
             return None;
         }
         if self.metered == 0 {
@@ -188,6 +186,7 @@ impl<P: Path> Path for FixedLink<P> {
         }
         let entry = self.ring.pop_front()?;
         self.metered -= 1;
+        self.first = self.ring.front().map_or(Instant::MAX, |entry| entry.departs);
         Some(Departure { at: entry.departs, packet: entry.packet })
     }
 

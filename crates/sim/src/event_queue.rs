@@ -82,27 +82,24 @@ impl EventQueue {
     }
 
     /// Arms `source` after it ran: it takes the last turn among equals.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rearm(&mut self, source: usize, at: Instant) {
-        let turn = Turn { at, armed: self.armed };
-        self.armed += 1;
-        let before = std::mem::replace(&mut self.due[source], at);
-        if source >= BUSY {
-            self.rearm_other(source - BUSY, turn);
-        } else if self.busy[0].source == source as u32 && before.max(at) < Instant::MAX {
-            self.rearm_first(source, turn);
+        let Entry { turn, source: first } = self.busy[0];
+        if first == source as u32 && turn.at.max(at) < Instant::MAX {
+            self.rearm_first(source, at);
         } else {
-            self.rearm_busy(source, turn, before < Instant::MAX);
+            self.rearm_any(source, at);
         }
     }
 
-    /// That of the busy ones which is first stays in the list, in most cases near its beginning.
-    #[inline]
-    fn rearm_first(&mut self, source: usize, turn: Turn) {
+    /// The first of the busy ones stays in the list, in most cases near its beginning.
+    #[inline(always)]
+    fn rearm_first(&mut self, source: usize, at: Instant) {
+        let turn = self.turn(source, at);
         let mut place = 0;
         // Behind the last one nothing is ever due.
         while let Some(&next) = self.busy.get(place + 1)
-            && next.turn.at <= turn.at
+            && next.turn.at <= at
         {
             self.busy[place] = next;
             place += 1;
@@ -111,6 +108,23 @@ impl EventQueue {
     }
 
     #[inline(never)]
+    fn rearm_any(&mut self, source: usize, at: Instant) {
+        let was_armed = self.due[source] < Instant::MAX;
+        let turn = self.turn(source, at);
+        match source < BUSY {
+            true => self.rearm_busy(source, turn, was_armed),
+            false => self.rearm_other(source - BUSY, turn),
+        }
+    }
+
+    /// The turn that `source` takes, which is due at `at` from now on.
+    #[inline(always)]
+    fn turn(&mut self, source: usize, at: Instant) -> Turn {
+        self.due[source] = at;
+        self.armed += 1;
+        Turn { at, armed: self.armed - 1 }
+    }
+
     fn rearm_busy(&mut self, source: usize, turn: Turn, was_armed: bool) {
         let mut place = 0;
         if was_armed {
