@@ -2,6 +2,7 @@
 //! only.
 
 use crate::Duration;
+use crate::time::to_f64;
 
 /// Buckets per factor of two: relative width below 0.8 %.
 const SUB_BITS: u32 = 7;
@@ -71,7 +72,8 @@ impl Histogram {
             }
             count += 1;
             sum = sum.saturating_add(nanos);
-            sum_of_squares += nanos as f64 * nanos as f64;
+            let float = to_f64(nanos);
+            sum_of_squares += float * float;
             min = min.min(nanos);
             max = max.max(nanos);
         }
