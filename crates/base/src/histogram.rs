@@ -2,6 +2,7 @@
 //! only.
 
 use crate::Duration;
+use crate::time::to_f64;
 
 /// Buckets per factor of two: relative width below 0.8 %.
 const SUB_BITS: u32 = 7;
@@ -55,17 +56,29 @@ impl Histogram {
     /// Adds one sample.
     #[inline]
     pub fn record(&mut self, sample: Duration) {
-        let nanos = sample.as_nanos();
-        let bucket = index(nanos);
-        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
-            Some(count) => *count += 1,
-            None => *self.bucket(bucket) += 1,
+        self.record_all(std::iter::once(sample));
+    }
+
+    /// Adds samples, in their order.
+    #[inline]
+    pub fn record_all(&mut self, samples: impl Iterator<Item = Duration>) {
+        let Self { mut count, mut sum, mut sum_of_squares, mut min, mut max, .. } = *self;
+        for sample in samples {
+            let nanos = sample.as_nanos();
+            let bucket = index(nanos);
+            match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+                Some(count) => *count += 1,
+                None => *self.bucket(bucket) += 1,
+            }
+            count += 1;
+            sum = sum.saturating_add(nanos);
+            let float = to_f64(nanos);
+            sum_of_squares += float * float;
+            min = min.min(nanos);
+            max = max.max(nanos);
         }
-        self.count += 1;
-        self.sum = self.sum.saturating_add(nanos);
-        self.sum_of_squares += nanos as f64 * nanos as f64;
-        self.min = self.min.min(nanos);
-        self.max = self.max.max(nanos);
+        (self.count, self.sum, self.sum_of_squares, self.min, self.max) =
+            (count, sum, sum_of_squares, min, max);
     }
 
     /// Takes everything out; the histogram is empty afterwards.

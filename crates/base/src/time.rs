@@ -29,7 +29,7 @@ impl Instant {
 
     /// Seconds since the start, for people and plots.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        to_f64(self.0) / 1e9
     }
 
     /// Time since `earlier`, zero if that is later.
@@ -94,12 +94,12 @@ impl Duration {
 
     /// Seconds, for people and plots.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        to_f64(self.0) / 1e9
     }
 
     /// Milliseconds, for people and plots.
     pub fn as_millis_f64(self) -> f64 {
-        self.0 as f64 / 1e6
+        to_f64(self.0) / 1e6
     }
 
     /// `self - other`, zero where that would be negative.
@@ -110,6 +110,15 @@ impl Duration {
     /// `self * factor`, [`Duration::MAX`] where that would not fit.
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
+    }
+}
+
+/// The nearest number, as a cast gives it: processors have an instruction for signed ones only.
+#[inline]
+pub(crate) fn to_f64(nanos: u64) -> f64 {
+    match i64::try_from(nanos) {
+        Ok(nanos) => nanos as f64,
+        Err(_) => nanos as f64,
     }
 }
 

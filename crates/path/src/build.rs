@@ -1,10 +1,12 @@
 //! From configuration to stages that wrap each other.
 
-use airpath_base::Stream;
+use airpath_base::{Rate, Stream};
 
+use crate::fixed_link::FixedLink;
 use crate::{
-    Accounts, Batch, Delay, DelayConfig, Host, Inward, Link, Loss, MiddleboxConfig, MiddleboxSide,
-    Outward, Path, Policer, RandomDelay, StageConfig, Wire, Wrapper,
+    Accounts, Aqm, Batch, Delay, DelayConfig, Host, Inward, Link, LinkConfig, Loss,
+    MiddleboxConfig, MiddleboxSide, Outward, Path, Policer, RandomDelay, ServiceConfig,
+    StageConfig, Wire, Wrapper,
 };
 
 /// Builds both directions, down and up: named stages in the order that packets meet them. A
@@ -90,7 +92,13 @@ fn direction<'a>(
             && let Some(&(_, (_, StageConfig::Delay(DelayConfig { base, jitter: None })))) =
                 stages.peek()
         {
-            path = Some(Box::new(Delay::new(Link::new(Wire::new(), link, name, index), *base)));
+            path = Some(match fixed(link) {
+                Some(rate) => {
+                    let link = FixedLink::new(Wire::new(), rate, &link.queue, name, index);
+                    Box::new(Delay::new(link, *base))
+                }
+                None => Box::new(Delay::new(Link::new(Wire::new(), link, name, index), *base)),
+            });
             stages.next();
             continue;
         }
@@ -105,6 +113,14 @@ fn direction<'a>(
         });
     }
     path.unwrap_or_else(|| Box::new(Wire::new()))
+}
+
+/// The rate of a link that knows when a packet departs as soon as it enters.
+fn fixed(link: &LinkConfig) -> Option<Rate> {
+    match (&link.service, link.queue.aqm) {
+        (ServiceConfig::Rate(rate), Aqm::DropTail) => Some(*rate),
+        _ => None,
+    }
 }
 
 fn wrap<P: Path + 'static>(
@@ -122,7 +138,12 @@ fn wrap<P: Path + 'static>(
             Box::new(RandomDelay::new(upstream, *base, jitter, context.stream()))
         }
         StageConfig::Batch { interval } => Box::new(Batch::new(upstream, *interval)),
-        StageConfig::Link(config) => Box::new(Link::new(upstream, config, context.name, index)),
+        StageConfig::Link(config) => match fixed(config) {
+            Some(rate) => {
+                Box::new(FixedLink::new(upstream, rate, &config.queue, context.name, index))
+            }
+            None => Box::new(Link::new(upstream, config, context.name, index)),
+        },
         StageConfig::Loss(config) => {
             Box::new(Loss::new(upstream, config.clone(), context.stream(), index))
         }

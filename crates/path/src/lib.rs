@@ -15,6 +15,7 @@ mod branches;
 mod build;
 mod config;
 mod delay;
+mod fixed_link;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod host;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Drop, DropReason, Duration, Histogram, Instant, Packet};
+use airpath_base::{Drop, DropReason, Instant, Packet};
 use airpath_queue::Load;
 
 use crate::service::Service;
@@ -76,15 +76,7 @@ impl<P: Path> Link<P> {
             phase: Phase::Idle,
             served: Served { arrived: Instant::ZERO, departs: Instant::ZERO, wire_bytes: 0 },
             drops: VecDeque::new(),
-            meter: LinkMeter {
-                name: name.to_owned(),
-                stage,
-                departed: Load::default(),
-                queued: Load::default(),
-                sojourn_sum: Duration::ZERO,
-                sojourn: Histogram::new(),
-                capacity_bytes: 0.0,
-            },
+            meter: LinkMeter::new(name, stage),
         }
     }
 

@@ -21,3 +21,18 @@ pub struct LinkMeter {
     /// Bytes that the link could have carried since the start.
     pub capacity_bytes: f64,
 }
+
+impl LinkMeter {
+    /// Of a link that begins.
+    pub(crate) fn new(name: &str, stage: u32) -> Self {
+        Self {
+            name: name.to_owned(),
+            stage,
+            departed: Load::default(),
+            queued: Load::default(),
+            sojourn_sum: Duration::ZERO,
+            sojourn: Histogram::new(),
+            capacity_bytes: 0.0,
+        }
+    }
+}

@@ -44,13 +44,7 @@ pub(crate) struct TraceService {
 impl Service {
     pub(crate) fn new(config: &ServiceConfig) -> Self {
         match config {
-            ServiceConfig::Rate(rate) => Self::Rate(RateService {
-                rate: *rate,
-                carried: 0,
-                size: 0,
-                time: Duration::ZERO,
-                rest: 0,
-            }),
+            ServiceConfig::Rate(rate) => Self::Rate(RateService::new(*rate)),
             ServiceConfig::Trace(trace) => Self::Trace(TraceService {
                 trace: trace.clone(),
                 base: Instant::ZERO,
@@ -69,7 +63,7 @@ impl Service {
         match self {
             Self::Rate(service) => {
                 if !continuing {
-                    service.carried = 0;
+                    service.begin_anew();
                 }
                 ready
             }
@@ -91,7 +85,7 @@ impl Service {
     /// Bytes that could have been served in `[0, now]`.
     pub(crate) fn capacity_bytes(&self, now: Instant) -> f64 {
         match self {
-            Self::Rate(RateService { rate, .. }) => now.as_secs_f64() * rate.bps() as f64 / 8.0,
+            Self::Rate(service) => fixed_capacity_bytes(service.rate, now),
             Self::Trace(TraceService { trace, .. }) => {
                 let since_start = now.saturating_since(Instant::ZERO);
                 trace.opportunities_until(since_start) as f64 * f64::from(OPPORTUNITY_BYTES)
@@ -103,9 +97,29 @@ impl Service {
     }
 }
 
+/// Bytes that could have been served at a constant rate in `[0, now]`.
+pub(crate) fn fixed_capacity_bytes(rate: Rate, now: Instant) -> f64 {
+    now.as_secs_f64() * rate.bps() as f64 / 8.0
+}
+
 impl RateService {
+    pub(crate) const fn new(rate: Rate) -> Self {
+        Self { rate, carried: 0, size: 0, time: Duration::ZERO, rest: 0 }
+    }
+
+    pub(crate) const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// It was idle: nothing is carried over.
     #[inline]
-    fn serve(&mut self, size: u32) -> Duration {
+    pub(crate) const fn begin_anew(&mut self) {
+        self.carried = 0;
+    }
+
+    /// How long it sends so many bytes.
+    #[inline]
+    pub(crate) fn serve(&mut self, size: u32) -> Duration {
         if size != self.size {
             self.size = size;
             (self.time, self.rest) = self.rate.transmission_time(size, 0);

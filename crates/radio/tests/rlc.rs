@@ -201,7 +201,7 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
         let busy = slot < BUSY_SLOTS;
         bearer.on_timer(now, &mut |direction, at, packet| {
             assert!(at <= now);
-            tallies[direction as usize].delivered.push(packet);
+            tallies[direction as usize].delivered.push(*packet);
         });
         assert!(bearer.next_timer().is_none_or(|at| at > now), "a timer that does not end");
         // In order of arrival: HARQ processes overtake each other.
@@ -212,7 +212,7 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
                 bearer.on_loss(direction, now, &block);
             } else {
                 let heap = &mut tallies[direction as usize].delivered;
-                bearer.on_block(direction, now, &block, &mut |_, packet| heap.push(packet));
+                bearer.on_block(direction, now, &block, &mut |_, packet| heap.push(*packet));
             }
         }
         if busy && stream.chance(radio.handover) {
@@ -220,7 +220,7 @@ fn run(down: &OneWayConfig, up: &OneWayConfig, radio: &Radio) -> [Tally; 2] {
             let forwarding =
                 if stream.chance(0.8) { Forwarding::Buffer } else { Forwarding::Nothing };
             bearer.reestablish(now, forwarding, &mut |direction, _, packet| {
-                tallies[direction as usize].delivered.push(packet);
+                tallies[direction as usize].delivered.push(*packet);
             });
         }
         for direction in [Direction::Downlink, Direction::Uplink] {

@@ -98,11 +98,19 @@ impl From<BareAckRow> for AckRow {
 }
 
 /// The table while it is written: there may be a row for every second segment.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct AckTable {
     rows: Acks,
     /// Rows behind those, not in the columns yet.
     bare: Vec<BareAckRow>,
+}
+
+impl Default for AckTable {
+    fn default() -> Self {
+        let mut rows = Acks::default();
+        rows.expect_many();
+        Self { rows, bare: Vec::new() }
+    }
 }
 
 impl AckTable {

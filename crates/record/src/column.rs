@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, BooleanBufferBuilder, BooleanBuilder, DictionaryArray,
-    Int32Builder, PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder,
+    Array, ArrayRef, BooleanBuilder, DictionaryArray, Int32Array, Int32Builder, StringArray,
+    StringBuilder,
 };
-use arrow::buffer::{MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
+
+use crate::values::{Nullable, Values};
 
 /// Index of a flow or link among [`Names`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,6 +37,8 @@ pub(crate) trait Column {
     const NULLABLE: bool = false;
     /// What it is in the tables.
     const KIND: &'static str;
+    /// There may come to be millions of rows.
+    fn expect_many(_builder: &mut Self::Builder) {}
     fn append(self, builder: &mut Self::Builder);
     /// The same for this column of several rows.
     fn append_all<R>(rows: &[R], value: impl Fn(&R) -> Self, builder: &mut Self::Builder)
@@ -54,10 +57,13 @@ pub(crate) const ROWS_AT_ONCE: usize = 64;
 macro_rules! primitive {
     ($($rust:ident => $arrow:ty),*) => {$(
         impl Column for $rust {
-            type Builder = PrimitiveBuilder<$arrow>;
+            type Builder = Values<$arrow>;
             const KIND: &'static str = stringify!($rust);
+            fn expect_many(builder: &mut Self::Builder) {
+                builder.expect_many();
+            }
             fn append(self, builder: &mut Self::Builder) {
-                builder.append_value(self);
+                builder.append(self);
             }
             fn append_all<R>(rows: &[R], value: impl Fn(&R) -> Self, builder: &mut Self::Builder) {
                 for rows in rows.chunks(ROWS_AT_ONCE) {
@@ -67,13 +73,16 @@ macro_rules! primitive {
                 }
             }
             fn finish(builder: &mut Self::Builder, _names: &Names) -> ArrayRef {
-                Arc::new(builder.finish())
+                Arc::new(builder.finish_array(None))
             }
         }
         impl Column for Option<$rust> {
             type Builder = Nullable<$arrow>;
             const KIND: &'static str = stringify!($rust);
             const NULLABLE: bool = true;
+            fn expect_many(builder: &mut Self::Builder) {
+                builder.expect_many();
+            }
             fn append(self, builder: &mut Self::Builder) {
                 builder.append(self);
             }
@@ -83,8 +92,12 @@ macro_rules! primitive {
                 if present == 0 {
                     builder.append_nulls(rows.len());
                 } else if present == rows.len() {
-                    let values = builder.values_so_far();
-                    <$rust>::append_all(rows, |row| value(row).unwrap_or_default(), values);
+                    for rows in rows.chunks(ROWS_AT_ONCE) {
+                        let mut values = [<$rust>::default(); ROWS_AT_ONCE];
+                        let slots = values.iter_mut().zip(rows);
+                        slots.for_each(|(slot, row)| *slot = value(row).unwrap_or_default());
+                        builder.append_slice(&values[..rows.len()]);
+                    }
                 } else {
                     rows.iter().for_each(|row| builder.append(value(row)));
                 }
@@ -97,63 +110,6 @@ macro_rules! primitive {
 }
 
 primitive!(i64 => Int64Type, u64 => UInt64Type, u32 => UInt32Type, f64 => Float64Type);
-
-/// Values and nulls. The nulls behind the last value are only counted, and take memory when the column
-/// is finished: most columns that may be null are so to their end, and fresh memory costs time.
-#[derive(Debug)]
-pub(crate) struct Nullable<T: ArrowPrimitiveType> {
-    so_far: PrimitiveBuilder<T>,
-    /// Behind those.
-    nulls: usize,
-}
-
-impl<T: ArrowPrimitiveType> Default for Nullable<T> {
-    fn default() -> Self {
-        Self { so_far: PrimitiveBuilder::default(), nulls: 0 }
-    }
-}
-
-impl<T: ArrowPrimitiveType> Nullable<T> {
-    fn append(&mut self, value: Option<T::Native>) {
-        match value {
-            Some(value) => self.values_so_far().append_value(value),
-            None => self.nulls += 1,
-        }
-    }
-
-    pub(crate) fn append_nulls(&mut self, count: usize) {
-        self.nulls += count;
-    }
-
-    /// Where the next value belongs.
-    fn values_so_far(&mut self) -> &mut PrimitiveBuilder<T> {
-        if self.nulls > 0 {
-            self.so_far.append_nulls(self.nulls);
-            self.nulls = 0;
-        }
-        &mut self.so_far
-    }
-
-    fn finish(&mut self) -> PrimitiveArray<T> {
-        let nulls = std::mem::take(&mut self.nulls);
-        let first = self.so_far.finish();
-        if nulls == 0 {
-            return first;
-        }
-        let length = first.len() + nulls;
-        // The system hands zeros out without writing them.
-        let mut values = MutableBuffer::from_len_zeroed(length * size_of::<T::Native>());
-        values.typed_data_mut::<T::Native>()[..first.len()].copy_from_slice(first.values());
-        let mut present = BooleanBufferBuilder::new(length);
-        match first.nulls() {
-            Some(known) => present.append_buffer(known.inner()),
-            None => present.append_n(first.len(), true),
-        }
-        present.append_n(nulls, false);
-        let values = ScalarBuffer::new(values.into(), 0, length);
-        PrimitiveArray::new(values, Some(NullBuffer::new(present.finish())))
-    }
-}
 
 impl Column for bool {
     type Builder = BooleanBuilder;
@@ -221,10 +177,13 @@ impl Column for Option<String> {
 }
 
 impl Column for Name {
-    type Builder = Int32Builder;
+    type Builder = Values<Int32Type>;
     const KIND: &'static str = "name";
+    fn expect_many(builder: &mut Self::Builder) {
+        builder.expect_many();
+    }
     fn append(self, builder: &mut Self::Builder) {
-        builder.append_value(self.0 as i32);
+        builder.append(self.0 as i32);
     }
     fn append_all<R>(rows: &[R], value: impl Fn(&R) -> Self, builder: &mut Self::Builder) {
         let mut places = [0; ROWS_AT_ONCE];
@@ -234,7 +193,7 @@ impl Column for Name {
         }
     }
     fn finish(builder: &mut Self::Builder, names: &Names) -> ArrayRef {
-        dictionary(builder, names)
+        dictionary(builder.finish_array(None), names)
     }
 }
 
@@ -246,13 +205,12 @@ impl Column for Option<Name> {
         builder.append_option(self.map(|name| name.0 as i32));
     }
     fn finish(builder: &mut Self::Builder, names: &Names) -> ArrayRef {
-        dictionary(builder, names)
+        dictionary(builder.finish(), names)
     }
 }
 
-fn dictionary(builder: &mut Int32Builder, names: &Names) -> ArrayRef {
+fn dictionary(keys: Int32Array, names: &Names) -> ArrayRef {
     let values: Arc<dyn Array> = Arc::new(StringArray::from(names.0.clone()));
-    let keys = builder.finish();
     Arc::new(
         DictionaryArray::<Int32Type>::try_new(keys, values)
             .expect("indices come from `Names::add`"),
@@ -278,6 +236,7 @@ pub(crate) struct AboutColumn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow::array::PrimitiveArray;
     use proptest::prelude::*;
 
     proptest! {

@@ -11,11 +11,13 @@ mod breakdown;
 mod column;
 #[cfg(feature = "parquet")]
 mod file;
+mod large_pages;
 mod reference;
 mod runs;
 mod summary;
 mod table;
 mod tables;
+mod values;
 
 pub use acks::{AckRow, BareAckRow};
 pub use breakdown::{Breakdown, DelayBreakdown, DelayPart, GoodputBreakdown, GoodputPart};

@@ -14,8 +14,8 @@ use airpath_base::Instant;
 pub(crate) struct EventQueue {
     /// Those of the busy ones that are armed, in order; the rest is empty.
     busy: [Entry; BUSY],
-    /// When each of them is due.
-    busy_due: [Instant; BUSY],
+    /// When each source is due, [`Instant::MAX`] if never.
+    due: Vec<Instant>,
     busy_len: usize,
     heap: Vec<Entry>,
     /// Where a source is in the heap; `ABSENT`: nowhere.
@@ -48,7 +48,7 @@ impl EventQueue {
         let others = sources.saturating_sub(BUSY);
         Self {
             busy: [EMPTY; BUSY],
-            busy_due: [Instant::MAX; BUSY],
+            due: vec![Instant::MAX; BUSY + others],
             busy_len: 0,
             heap: Vec::with_capacity(others),
             position: vec![ABSENT; others],
@@ -69,11 +69,7 @@ impl EventQueue {
     /// When `source` is due, [`Instant::MAX`] if never.
     #[inline]
     pub(crate) fn due(&self, source: usize) -> Instant {
-        if let Some(&due) = self.busy_due.get(source) {
-            return due;
-        }
-        let index = self.position[source - BUSY] as usize;
-        self.heap.get(index).map_or(Instant::MAX, |entry| entry.turn.at)
+        self.due[source]
     }
 
     /// Arms `source` for `at`, or disarms it. Armed for the same time again, it keeps its turn.
@@ -86,21 +82,50 @@ impl EventQueue {
     }
 
     /// Arms `source` after it ran: it takes the last turn among equals.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rearm(&mut self, source: usize, at: Instant) {
-        let turn = Turn { at, armed: self.armed };
-        self.armed += 1;
-        if source < BUSY {
-            self.rearm_busy(source, turn);
+        let Entry { turn, source: first } = self.busy[0];
+        if first == source as u32 && turn.at.max(at) < Instant::MAX {
+            self.rearm_first(source, at);
         } else {
-            self.rearm_other(source - BUSY, turn);
+            self.rearm_any(source, at);
         }
     }
 
-    #[inline]
-    fn rearm_busy(&mut self, source: usize, turn: Turn) {
-        let was_armed = self.busy_due[source] < Instant::MAX;
-        self.busy_due[source] = turn.at;
+    /// The first of the busy ones stays in the list, in most cases near its beginning.
+    #[inline(always)]
+    fn rearm_first(&mut self, source: usize, at: Instant) {
+        let turn = self.turn(source, at);
+        let mut place = 0;
+        // Behind the last one nothing is ever due.
+        while let Some(&next) = self.busy.get(place + 1)
+            && next.turn.at <= at
+        {
+            self.busy[place] = next;
+            place += 1;
+        }
+        self.busy[place] = Entry { turn, source: source as u32 };
+    }
+
+    #[inline(never)]
+    fn rearm_any(&mut self, source: usize, at: Instant) {
+        let was_armed = self.due[source] < Instant::MAX;
+        let turn = self.turn(source, at);
+        match source < BUSY {
+            true => self.rearm_busy(source, turn, was_armed),
+            false => self.rearm_other(source - BUSY, turn),
+        }
+    }
+
+    /// The turn that `source` takes, which is due at `at` from now on.
+    #[inline(always)]
+    fn turn(&mut self, source: usize, at: Instant) -> Turn {
+        self.due[source] = at;
+        self.armed += 1;
+        Turn { at, armed: self.armed - 1 }
+    }
+
+    fn rearm_busy(&mut self, source: usize, turn: Turn, was_armed: bool) {
         let mut place = 0;
         if was_armed {
             while place + 1 < self.busy_len && self.busy[place].source != source as u32 {

@@ -366,6 +366,12 @@ impl Endpoint {
         }
     }
 
+    /// Something happened since the last call of [`poll_event`](Self::poll_event).
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.sender.events.is_empty()
+    }
+
     /// What happened since the last call.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {

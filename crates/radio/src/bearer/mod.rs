@@ -150,7 +150,7 @@ impl Bearer {
         direction: Direction,
         now: Instant,
         block: &TransportBlock,
-        deliver: &mut impl FnMut(Instant, Packet),
+        deliver: &mut impl FnMut(Instant, &Packet),
     ) {
         self.direction(direction.reverse()).on_status(now, &block.status);
         self.direction(direction).on_block(now, block, deliver);
@@ -168,7 +168,11 @@ impl Bearer {
     }
 
     /// Does what the timers that ended by `now` ask for.
-    pub fn on_timer(&mut self, now: Instant, deliver: &mut impl FnMut(Direction, Instant, Packet)) {
+    pub fn on_timer(
+        &mut self,
+        now: Instant,
+        deliver: &mut impl FnMut(Direction, Instant, &Packet),
+    ) {
         self.down.on_timer(now, &mut |at, packet| deliver(Direction::Downlink, at, packet));
         self.up.on_timer(now, &mut |at, packet| deliver(Direction::Uplink, at, packet));
     }
@@ -179,11 +183,11 @@ impl Bearer {
         &mut self,
         now: Instant,
         forwarding: Forwarding,
-        deliver: &mut impl FnMut(Direction, Instant, Packet),
+        deliver: &mut impl FnMut(Direction, Instant, &Packet),
     ) {
-        let down = &mut |at, packet| deliver(Direction::Downlink, at, packet);
+        let down = &mut |at, packet: &Packet| deliver(Direction::Downlink, at, packet);
         self.down.reestablish(now, forwarding, down);
-        let up = &mut |at, packet| deliver(Direction::Uplink, at, packet);
+        let up = &mut |at, packet: &Packet| deliver(Direction::Uplink, at, packet);
         self.up.reestablish(now, Forwarding::Buffer, up);
     }
 

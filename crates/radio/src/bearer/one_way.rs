@@ -174,7 +174,7 @@ impl OneWay {
         &mut self,
         now: Instant,
         block: &TransportBlock,
-        deliver: &mut impl FnMut(Instant, Packet),
+        deliver: &mut impl FnMut(Instant, &Packet),
     ) {
         if self.is_accounted() {
             self.note_received(now, block);
@@ -279,7 +279,7 @@ impl OneWay {
     }
 
     /// Does what the timers that ended by `now` ask for, at their own time and in their order.
-    pub fn on_timer(&mut self, now: Instant, deliver: &mut impl FnMut(Instant, Packet)) {
+    pub fn on_timer(&mut self, now: Instant, deliver: &mut impl FnMut(Instant, &Packet)) {
         while let Some(at) = self.next_timer().filter(|&at| at <= now) {
             self.source.buffer.discard(at, &mut self.sdus);
             if let Transmitter::Am(transmitter) = &mut self.transmitter {
@@ -347,7 +347,7 @@ impl OneWay {
         &mut self,
         now: Instant,
         forwarding: Forwarding,
-        deliver: &mut impl FnMut(Instant, Packet),
+        deliver: &mut impl FnMut(Instant, &Packet),
     ) {
         let (next, acknowledged) = match &mut self.transmitter {
             Transmitter::Um(transmitter) => (transmitter.reestablish(), false),
@@ -385,7 +385,7 @@ impl OneWay {
 
     /// PDCP takes what RLC delivered or gave up.
     #[inline]
-    fn hand_up(&mut self, now: Instant, cause: Cause, deliver: &mut impl FnMut(Instant, Packet)) {
+    fn hand_up(&mut self, now: Instant, cause: Cause, deliver: &mut impl FnMut(Instant, &Packet)) {
         for &count in &self.outcome.complete {
             self.pdcp.receive(now, count, cause, &mut self.sdus, deliver);
         }

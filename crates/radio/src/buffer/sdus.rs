@@ -142,7 +142,7 @@ impl Sdus {
         &mut self,
         at: Instant,
         count: u64,
-        deliver: &mut impl FnMut(Instant, Packet),
+        deliver: &mut impl FnMut(Instant, &Packet),
     ) {
         let Some(index) = count.checked_sub(self.base) else { return };
         // The ring is in memory.
@@ -156,7 +156,7 @@ impl Sdus {
             account.deliver(at, id);
         }
         self.inside.remove(&sdu.packet);
-        deliver(at, sdu.packet);
+        deliver(at, &sdu.packet);
         self.forget();
     }
 

@@ -46,7 +46,7 @@ impl UeContext {
         &mut self,
         now: Instant,
         drops: &mut VecDeque<Drop>,
-        deliver: &mut impl FnMut(Direction, Instant, Packet),
+        deliver: &mut impl FnMut(Direction, Instant, &Packet),
     ) {
         self.bearer.on_timer(now, deliver);
         collect_drops(&mut self.bearer, |drop| drops.push_back(drop));

@@ -22,10 +22,10 @@ pub(super) struct Output {
 
 impl Output {
     #[inline]
-    pub(super) fn depart(&mut self, direction: Direction, ue: u32, at: Instant, packet: Packet) {
+    pub(super) fn depart(&mut self, direction: Direction, ue: u32, at: Instant, packet: &Packet) {
         let ue = UeIndex(ue);
-        self.load.add(&packet);
-        self.departures.push_back(CellDeparture { direction, ue, at, packet });
+        self.load.add(packet);
+        self.departures.push_back(CellDeparture { direction, ue, at, packet: *packet });
         self.log(at, ue.0, || RadioEventKind::Leaves {
             direction,
             flow: packet.flow,

@@ -54,7 +54,7 @@ impl PdcpReceiver {
         count: u64,
         cause: Cause,
         sdus: &mut Sdus,
-        deliver: &mut impl FnMut(Instant, Packet),
+        deliver: &mut impl FnMut(Instant, &Packet),
     ) {
         if sdus.fate(count) != Fate::Awaited {
             return;
@@ -102,7 +102,7 @@ impl PdcpReceiver {
         &mut self,
         at: Instant,
         sdus: &mut Sdus,
-        deliver: &mut impl FnMut(Instant, Packet),
+        deliver: &mut impl FnMut(Instant, &Packet),
     ) {
         let Some((_, reord)) = self.timer.take() else { return };
         self.deliver_below(at, reord, sdus, deliver);
@@ -115,7 +115,7 @@ impl PdcpReceiver {
         &mut self,
         now: Instant,
         sdus: &mut Sdus,
-        deliver: &mut impl FnMut(Instant, Packet),
+        deliver: &mut impl FnMut(Instant, &Packet),
     ) {
         self.timer = None;
         self.next = sdus.next_count();
@@ -137,7 +137,7 @@ impl PdcpReceiver {
         at: Instant,
         count: u64,
         sdus: &mut Sdus,
-        deliver: &mut impl FnMut(Instant, Packet),
+        deliver: &mut impl FnMut(Instant, &Packet),
     ) {
         for count in self.deliv.max(sdus.base())..count {
             if sdus.fate(count) == Fate::Held {
@@ -152,7 +152,7 @@ impl PdcpReceiver {
         &mut self,
         at: Instant,
         sdus: &mut Sdus,
-        deliver: &mut impl FnMut(Instant, Packet),
+        deliver: &mut impl FnMut(Instant, &Packet),
     ) {
         while sdus.fate(self.deliv) == Fate::Held {
             sdus.deliver(at, self.deliv, deliver);

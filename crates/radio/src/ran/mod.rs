@@ -409,7 +409,7 @@ impl Ran {
         if let Location::Between(between) = &mut mobile.location {
             let departures = &mut self.departures;
             between.context.on_timer(now, &mut self.drops, &mut |direction, at, packet| {
-                departures.push_back(CellDeparture { direction, ue, at, packet });
+                departures.push_back(CellDeparture { direction, ue, at, packet: *packet });
             });
             if between.until <= now {
                 self.arrive(now, ue);

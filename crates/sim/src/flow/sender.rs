@@ -56,13 +56,17 @@ impl SenderRecorder {
     /// HyStart's state as a row of `acks` has it: until slow start ends, that acknowledgement
     /// included.
     pub(super) fn hystart(&mut self, sender: &Endpoint) -> Option<HystartSnapshot> {
+        if !self.hystart_was_active && !sender.window().in_slow_start() {
+            // It is not active, either: it is not asked.
+            return None;
+        }
         let hystart = sender.hystart()?;
         let was_active = std::mem::replace(&mut self.hystart_was_active, hystart.active);
         (hystart.active || was_active).then_some(hystart)
     }
 
     /// Takes over what the sender has to tell.
-    #[inline]
+    #[cold]
     pub(super) fn events(
         &mut self,
         sender: &mut Endpoint,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Direction, Duration, Instant, Packet, Payload, Site, Stream};
+use airpath_base::{Direction, Duration, Instant, Packet, Payload, Segment, Site, Stream};
 use airpath_metrics::{TransferMeter, write_histogram};
 use airpath_network::Hop;
 use airpath_record::{AckRow, BareAckRow, Breakdown, FlowSummary, Quantiles, SampleRow};
@@ -164,10 +164,9 @@ impl TcpFlow {
             return;
         };
         let back = Hop::from_endpoint(direction.reverse());
-        let journey = context.end_journey(packet);
         if direction == self.identity.direction {
-            if let Some(journey) = journey {
-                self.round_trips.get_or_insert_default().on_arrival(segment, journey);
+            if packet.journey.is_some() {
+                end_journey_of_data(&mut self.round_trips, packet, segment, context);
             }
             ends.receiver.on_segment(context.now, segment, packet.ecn);
             ends.receiver_due = transmit(&mut ends.receiver, &self.identity, back, context);
@@ -179,7 +178,9 @@ impl TcpFlow {
         if let Some(rtt) = rtt {
             self.recorder.rtt(rtt);
         }
-        if let Some(journey) = journey {
+        if packet.journey.is_some()
+            && let Some(journey) = context.end_journey(packet)
+        {
             self.round_trips.get_or_insert_default().on_ack(segment, &journey, rtt);
         }
         ends.sender_due = transmit(&mut ends.sender, &self.identity, back, context);
@@ -294,6 +295,7 @@ impl TcpFlow {
         });
     }
 
+    #[inline(never)]
     fn record_ack(&mut self, rtt: Option<Duration>, context: &mut Context<'_>) {
         let Some(ends) = &self.ends else {
             return;
@@ -329,6 +331,9 @@ impl TcpFlow {
         let Self { identity, config, recorder, ends: Some(ends), .. } = self else {
             return;
         };
+        if !ends.sender.has_events() {
+            return;
+        }
         let recorded =
             RecordedSender::new(identity, identity.name, identity.forward(), &config.sender);
         recorder.events(&mut ends.sender, recorded, context);
@@ -336,10 +341,8 @@ impl TcpFlow {
 
     /// A segment of the flow's sender ended its way at the proxy.
     pub(super) fn on_arrival_at_proxy(&mut self, packet: &Packet, context: &mut Context<'_>) {
-        if let (Payload::Tcp(segment), Some(journey)) =
-            (&packet.payload, context.end_journey(packet))
-        {
-            self.round_trips.get_or_insert_default().on_arrival(segment, journey);
+        if let Payload::Tcp(segment) = &packet.payload {
+            end_journey_of_data(&mut self.round_trips, packet, segment, context);
         }
     }
 
@@ -376,6 +379,19 @@ impl TcpFlow {
             ..identity.summary()
         };
         meter.summarise(now, flow)
+    }
+}
+
+/// Where a segment of data spent its time is kept until its acknowledgement comes.
+#[cold]
+fn end_journey_of_data(
+    round_trips: &mut Option<Box<RoundTrips>>,
+    packet: &Packet,
+    segment: &Segment,
+    context: &mut Context<'_>,
+) {
+    if let Some(journey) = context.end_journey(packet) {
+        round_trips.get_or_insert_default().on_arrival(segment, journey);
     }
 }
 

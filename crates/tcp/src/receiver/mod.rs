@@ -191,13 +191,13 @@ impl Receiver {
         if let Some(held) = self.delay.interrupt(segment.seq, self.full) {
             self.hand_up(now, held, rtt);
         }
-        match arrival {
-            Arrival::OutOfOrder => self.note_above(now, segment),
-            Arrival::FillsGap => {
+        if arrival == Arrival::OutOfOrder {
+            self.note_above(now, segment);
+        } else {
+            if arrival == Arrival::FillsGap {
                 self.window.note_above(self.reassembly.above());
-                self.read(now, segment);
             }
-            Arrival::InOrder | Arrival::Duplicate => self.read(now, segment),
+            self.read(now, segment);
         }
         if arrival == Arrival::FillsGap || self.is_closed() {
             // What waited above the gap has been handed up before.
@@ -210,13 +210,15 @@ impl Receiver {
         let Segment { seq, len, .. } = *segment;
         let push = segment.flags.has(Flags::PSH);
         let part = Part { seq, len, full: self.full, push, arrival };
-        if let Some(arrival) = self.delay.hold(now, part) {
-            self.hand_up(now, arrival, rtt);
+        match self.delay.hold(now, part) {
+            Some(Arrival::InOrder) => self.hand_up_in_order(now, rtt),
+            Some(arrival) => self.hand_up(now, arrival, rtt),
+            None => {}
         }
     }
 
     /// What came together is there for TCP, and for the application where it is in order.
-    #[inline]
+    #[inline(never)]
     fn hand_up(&mut self, now: Instant, arrival: Arrival, rtt: &RttEstimator) {
         match arrival {
             Arrival::InOrder => self.hand_up_in_order(now, rtt),
@@ -249,7 +251,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn hand_up_in_order(&mut self, now: Instant, rtt: &RttEstimator) {
         let has_read = self.window.hand_up(now, self.reassembly.nxt);
         self.delay.decide(now, self.waiting(), rtt);
@@ -259,7 +261,7 @@ impl Receiver {
     }
 
     /// The window's part in what arrived in order.
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, now: Instant, segment: &Segment) {
         let full = segment.len >= self.full;
         if self.window.on_segment(now, segment, full, self.reassembly.nxt) {

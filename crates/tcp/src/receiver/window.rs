@@ -144,7 +144,7 @@ impl ReceiveWindow {
 
     /// A segment arrived in order, full-sized or not, and took the stream to `nxt`. Returns whether
     /// the offered window grew.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_segment(
         &mut self,
         now: Instant,
@@ -162,14 +162,16 @@ impl ReceiveWindow {
         let grew = full && self.grow(segment.len, unread.max(u64::from(segment.len)));
         // What waited above the gap that it filled is read behind it.
         let first = nxt.min(segment.seq + u64::from(segment.len));
-        match &mut self.reader {
-            Reader::AtOnce if first < nxt => self.resize(now, first, nxt - first),
-            Reader::After { delay, waking } => match waking {
+        if let Reader::AtOnce = self.reader {
+            if first < nxt {
+                self.resize(now, first, nxt - first);
+            }
+        } else if let Reader::After { delay, waking } = &mut self.reader {
+            match waking {
                 None => *waking = Some(Waking { at: now + *delay, first, open: true }),
                 Some(waking) if waking.open => waking.first = first,
                 Some(_) => {}
-            },
-            Reader::AtOnce | Reader::Driver | Reader::Rate { .. } => {}
+            }
         }
         grew
     }
@@ -247,13 +249,12 @@ impl ReceiveWindow {
     /// application has read it.
     #[inline]
     pub(super) fn hand_up(&mut self, now: Instant, nxt: u64) -> bool {
-        match &mut self.reader {
-            Reader::AtOnce => {
-                self.read_to(now, nxt);
-                return true;
-            }
-            Reader::After { waking: Some(waking), .. } => waking.open = false,
-            Reader::After { .. } | Reader::Driver | Reader::Rate { .. } => {}
+        if let Reader::AtOnce = self.reader {
+            self.read_to(now, nxt);
+            return true;
+        }
+        if let Reader::After { waking: Some(waking), .. } = &mut self.reader {
+            waking.open = false;
         }
         false
     }

@@ -235,7 +235,7 @@ impl Sender {
         };
         if let Some(exit) = self.congestion.on_ack(&sample, &mut self.window) {
             self.leave_slow_start(now, exit);
-        } else if !self.model_based && !self.window.in_slow_start() {
+        } else if !self.exited_slow_start && !self.model_based && !self.window.in_slow_start() {
             self.leave_slow_start(now, SlowStartExit::by(SlowStartExitReason::Ssthresh));
         }
     }

@@ -415,6 +415,44 @@ impl Sender {
         if self.silent {
             return None;
         }
+        let special = self.zero_window.is_due()
+            | self.tail_probe.pending
+            | (self.frto == Frto::NewFirst)
+            | self.fast_retransmit
+            | self.scoreboard.waits_to_resend();
+        if special {
+            return self.poll_special(now);
+        }
+        let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+        // Most of the time more than a segment waits: no FIN and no Nagle's algorithm.
+        let mss = u64::from(self.mss);
+        if self.written().saturating_sub(self.nxt) <= mss {
+            return self.poll_new(now, cwnd, pipe);
+        }
+        if pipe >= cwnd {
+            return self.stop(now, SendLimit::Cwnd);
+        }
+        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
+        let in_burst = self.bursts.offload.is_none() || self.bursts.in_burst();
+        if window < mss || !in_burst || self.bursts.waits(now) {
+            return self.poll_new(now, cwnd, pipe);
+        }
+        let piece = Piece::new(self.nxt, self.mss, false);
+        Some(self.send_new(now, piece))
+    }
+
+    /// New data that is not a full segment in the middle of a burst, or the reason why none is sent.
+    #[inline(never)]
+    fn poll_new(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Option<Piece> {
+        match self.new_piece(now, cwnd, pipe) {
+            Ok(piece) => Some(self.send_new(now, piece)),
+            Err(limit) => self.stop(now, limit),
+        }
+    }
+
+    /// The same where something may come before new data.
+    #[inline(never)]
+    fn poll_special(&mut self, now: Instant) -> Option<Piece> {
         if self.zero_window.is_due()
             && let Some(piece) = self.probe(now)
         {
@@ -447,10 +485,7 @@ impl Sender {
                 return Some(self.sent_again(now, &sent));
             }
         }
-        match self.new_piece(now, cwnd, pipe) {
-            Ok(piece) => Some(self.send_new(now, piece)),
-            Err(limit) => self.stop(now, limit),
-        }
+        self.poll_new(now, cwnd, pipe)
     }
 
     /// Books a retransmission.
@@ -474,7 +509,6 @@ impl Sender {
     }
 
     /// The next new piece, or what forbids it.
-    #[inline(always)]
     fn new_piece(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Result<Piece, SendLimit> {
         let written = self.written();
         let in_buffer = written.saturating_sub(self.nxt);

@@ -35,6 +35,15 @@ pub(crate) struct Sent {
     pub(crate) ambiguous: bool,
 }
 
+impl Sent {
+    /// It was not only sent once and is under way.
+    #[inline]
+    fn is_marked(&self) -> bool {
+        // Without a branch for each.
+        self.sacked | self.lost | self.resent | self.ambiguous
+    }
+}
+
 /// Outstanding segments in order of sequence. Every operation is amortised O(1) a segment, but
 /// for the search that a new SACK block needs, O(log n).
 #[derive(Debug, Default)]
@@ -221,7 +230,15 @@ impl Scoreboard {
                 break;
             }
             acked.segments += 1;
-            ambiguous |= segment.ambiguous;
+            self.bursts -= u32::from(segment.begins_burst);
+            let mut waits = false;
+            if segment.is_marked() {
+                ambiguous |= segment.ambiguous;
+                self.sacked -= u32::from(segment.sacked);
+                self.lost -= u32::from(segment.lost);
+                self.resent -= u32::from(segment.resent);
+                waits = segment.lost && !segment.resent;
+            }
             if !segment.sacked {
                 acked.first_sent.get_or_insert(segment.sent_at);
                 acked.last_sent = Some(segment.sent_at);
@@ -235,11 +252,6 @@ impl Scoreboard {
                     }
                 }
             }
-            self.bursts -= u32::from(segment.begins_burst);
-            self.sacked -= u32::from(segment.sacked);
-            self.lost -= u32::from(segment.lost);
-            self.resent -= u32::from(segment.resent);
-            let waits = segment.lost && !segment.resent;
             if let Some(sampler) = &mut self.sampler {
                 if !segment.sacked {
                     sampler.deliver(0, segment.sent_at, arrival.now);

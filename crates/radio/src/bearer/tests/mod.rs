@@ -81,7 +81,7 @@ impl Script {
     fn at(&mut self, ms: u64) -> &mut Self {
         self.now = self::ms(ms);
         let delivered = &mut self.delivered;
-        self.one_way.on_timer(self.now, &mut |at, packet| delivered.push(arrival(at, packet)));
+        self.one_way.on_timer(self.now, &mut |at, packet| delivered.push(arrival(at, *packet)));
         self
     }
 
@@ -109,7 +109,7 @@ impl Script {
 
     fn arrives(&mut self, block: &TransportBlock) {
         let delivered = &mut self.delivered;
-        let deliver = &mut |at, packet| delivered.push(arrival(at, packet));
+        let deliver = &mut |at, packet: &Packet| delivered.push(arrival(at, *packet));
         self.one_way.on_block(self.now, block, deliver);
     }
 
@@ -132,7 +132,7 @@ impl Script {
 
     fn reestablish(&mut self, forwarding: Forwarding) {
         let delivered = &mut self.delivered;
-        let deliver = &mut |at, packet| delivered.push(arrival(at, packet));
+        let deliver = &mut |at, packet: &Packet| delivered.push(arrival(at, *packet));
         self.one_way.reestablish(self.now, forwarding, deliver);
     }
 

@@ -1,0 +1,308 @@
+//! A link of a fixed rate that drops at the tail: when a packet enters, it is known when it leaves.
+
+use std::collections::VecDeque;
+
+use airpath_base::{Drop, DropReason, Duration, Histogram, Instant, Packet, Rate};
+use airpath_queue::Load;
+
+use crate::service::{RateService, fixed_capacity_bytes};
+use crate::{Departure, LinkMeter, Path, QueueConfig};
+
+/// Does what a [`Link`](crate::Link) does with a constant rate and without an AQM, with less work for
+/// each packet: the end of its service is computed when it enters, and it is metered later, together
+/// with many others.
+#[derive(Debug)]
+pub(crate) struct FixedLink<P> {
+    upstream: P,
+    service: RateService,
+    packet_limit: u64,
+    byte_limit: u64,
+    /// What was not polled yet, in order.
+    ring: VecDeque<Entry>,
+    /// Time has come this far: what departs by then has left.
+    known: Instant,
+    /// Entries before this index have left and are in the meter; of those behind it some may have left,
+    /// too.
+    metered: usize,
+    /// Bytes of the entries that are not in the meter.
+    unmetered_bytes: u64,
+    /// When the last packet that entered departs.
+    busy_until: Instant,
+    /// When the first of the ring departs, [`Instant::MAX`] without one.
+    first: Instant,
+    drops: VecDeque<Drop>,
+    meter: LinkMeter,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// End of service.
+    departs: Instant,
+    arrived: Instant,
+    packet: Packet,
+}
+
+impl<P: Path> FixedLink<P> {
+    /// A link after `upstream`, called `name` in tables, the `stage`-th of its direction.
+    pub(crate) fn new(
+        upstream: P,
+        rate: Rate,
+        queue: &QueueConfig,
+        name: &str,
+        stage: u32,
+    ) -> Self {
+        Self {
+            upstream,
+            service: RateService::new(rate),
+            packet_limit: queue.packets.map_or(u64::MAX, u64::from),
+            byte_limit: queue.bytes.unwrap_or(u64::MAX),
+            ring: VecDeque::new(),
+            known: Instant::ZERO,
+            metered: 0,
+            unmetered_bytes: 0,
+            busy_until: Instant::ZERO,
+            first: Instant::MAX,
+            drops: VecDeque::new(),
+            meter: LinkMeter::new(name, stage),
+        }
+    }
+
+    /// Does everything that is due until `now`, arrivals from upstream included.
+    fn advance(&mut self, now: Instant) {
+        while let Some(at) = self.upstream.next_event() {
+            if at > now {
+                break;
+            }
+            self.known = self.known.max(at);
+            while let Some(Departure { at, ref packet }) = self.upstream.poll(at) {
+                self.admit(at, packet);
+            }
+        }
+        self.known = self.known.max(now);
+    }
+
+    /// A packet arrives at `at`, to which everything before it has been done.
+    #[inline]
+    fn admit(&mut self, at: Instant, packet: &Packet) {
+        let size = packet.wire_size();
+        let start = if self.busy_until <= self.known {
+            self.service.begin_anew();
+            at
+        } else {
+            // No more than this can be in the way.
+            let packets = (self.ring.len() - self.metered) as u64;
+            let bytes = self.unmetered_bytes + u64::from(size);
+            if (packets > self.packet_limit || bytes > self.byte_limit) && self.is_full(size) {
+                self.drop_at_tail(at, packet);
+                return;
+            }
+            self.busy_until
+        };
+        let departs = start + self.service.serve(size);
+        self.busy_until = departs;
+        self.unmetered_bytes += u64::from(size);
+        if self.ring.is_empty() {
+            self.first = departs;
+        }
+        self.ring.push_back(Entry { departs, arrived: at, packet: *packet });
+    }
+
+    #[cold]
+    fn drop_at_tail(&mut self, at: Instant, packet: &Packet) {
+        let (packet, stage) = (*packet, self.meter.stage);
+        self.drops.push_back(Drop { at, packet, stage, reason: DropReason::QueueFull });
+    }
+
+    /// There is no room for a packet of so many bytes.
+    #[inline(never)]
+    fn is_full(&mut self, size: u32) -> bool {
+        self.meter_departed();
+        let waiting = self.waiting();
+        waiting.packets >= self.packet_limit || waiting.bytes + u64::from(size) > self.byte_limit
+    }
+
+    /// All that has left comes into the meter.
+    #[inline(never)]
+    fn meter_departed(&mut self) {
+        let Self { ring, meter, metered, unmetered_bytes, known, .. } = self;
+        let (mut departed, mut sojourn_sum) = (Load::default(), Duration::ZERO);
+        let has_left = ring.range(*metered..).take_while(|entry| entry.departs <= *known);
+        meter.sojourn.record_all(has_left.map(|entry| {
+            let sojourn = entry.departs.saturating_since(entry.arrived);
+            departed.add_bytes(entry.packet.wire_size());
+            sojourn_sum += sojourn;
+            sojourn
+        }));
+        *metered += departed.packets as usize;
+        *unmetered_bytes -= departed.bytes;
+        meter.departed = meter.departed + departed;
+        meter.sojourn_sum += sojourn_sum;
+    }
+
+    /// What waits, the packet in service not included, after [`Self::meter_departed`].
+    fn waiting(&self) -> Load {
+        match self.ring.get(self.metered) {
+            None => Load::default(),
+            Some(served) => Load {
+                packets: (self.ring.len() - self.metered - 1) as u64,
+                bytes: self.unmetered_bytes - u64::from(served.packet.wire_size()),
+            },
+        }
+    }
+}
+
+impl<P: Path> Path for FixedLink<P> {
+    #[inline(always)]
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
+        if self.upstream.transit(now, packet) {
+            self.known = self.known.max(now);
+            self.admit(now, packet);
+        } else {
+            self.advance(now);
+        }
+    }
+
+    #[inline(always)]
+    fn next_event(&self) -> Option<Instant> {
+        // What has left does not depend on what comes.
+        let upstream = match self.first <= self.known {
+            true => None,
+            false => self.upstream.next_event(),
+        };
+        let first = upstream.map_or(self.first, |at| at.min(self.first));
+        (first < Instant::MAX).then_some(first)
+    }
+
+    #[inline(always)]
+    fn poll(&mut self, now: Instant) -> Option<Departure> {
+        if self.first > self.known {
+            self.advance(now);
+        }
+        if self.first > now {
+            return None;
+        }
+        if self.metered == 0 {
+            self.meter_departed();
+        }
+        let entry = self.ring.pop_front()?;
+        self.metered -= 1;
+        self.first = self.ring.front().map_or(Instant::MAX, |entry| entry.departs);
+        Some(Departure { at: entry.departs, packet: entry.packet })
+    }
+
+    fn poll_drop(&mut self) -> Option<Drop> {
+        self.upstream.poll_drop().or_else(|| self.drops.pop_front())
+    }
+
+    fn load(&self) -> Load {
+        let mut load = self.upstream.load();
+        self.ring.iter().for_each(|entry| load.add(&entry.packet));
+        load
+    }
+
+    fn observe(&mut self, now: Instant, visit: &mut dyn FnMut(&LinkMeter)) {
+        self.upstream.observe(now, visit);
+        self.advance(now);
+        self.meter_departed();
+        self.meter.queued = self.waiting();
+        self.meter.capacity_bytes = fixed_capacity_bytes(self.service.rate(), now);
+        visit(&self.meter);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airpath_base::{Ecn, FlowId, Payload, Tunnel};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Aqm, Delay, Link, LinkConfig, ServiceConfig, Wire};
+
+    /// What somebody does with a link after a pause.
+    #[derive(Clone, Copy, Debug)]
+    enum Operation {
+        Enqueue(u32, u16),
+        Poll,
+        Observe,
+    }
+
+    fn operation() -> impl Strategy<Value = (u64, Operation)> {
+        let operation = prop_oneof![
+            4 => (40u32..3000, 0u16..3).prop_map(|(size, header)| Operation::Enqueue(size, header)),
+            3 => Just(Operation::Poll),
+            1 => Just(Operation::Observe),
+        ];
+        // Packets of 1,000 bytes take a whole number of microseconds: what comes as another leaves, too.
+        (prop_oneof![Just(0u64), Just(8_000), 0u64..30_000], operation)
+    }
+
+    fn packet(id: u64, size: u32, header_bytes: u16) -> Packet {
+        // One size is frequent.
+        let size = if size > 1500 { 1000 } else { size };
+        let tunnel = Tunnel { header_bytes, further_fragments: 0 };
+        let payload = Payload::Opaque(id);
+        Packet { flow: FlowId(0), size, ecn: Ecn::NotEct, tunnel, journey: None, payload }
+    }
+
+    fn seen(path: &mut dyn Path, now: Instant) -> String {
+        let mut seen = String::new();
+        path.observe(now, &mut |meter| seen = format!("{meter:?}"));
+        seen
+    }
+
+    /// Both do the same at every step, with `path` around the link.
+    fn compare(fixed: &mut dyn Path, link: &mut dyn Path, operations: &[(u64, Operation)]) {
+        let mut now = Instant::ZERO;
+        for (id, &(gap, operation)) in (0..).zip(operations) {
+            now += Duration::from_nanos(gap);
+            match operation {
+                Operation::Enqueue(size, header_bytes) => {
+                    let packet = packet(id, size, header_bytes);
+                    fixed.enqueue(now, &packet);
+                    link.enqueue(now, &packet);
+                }
+                Operation::Poll => loop {
+                    let departure = fixed.poll(now);
+                    assert_eq!(departure, link.poll(now));
+                    if departure.is_none() {
+                        break;
+                    }
+                },
+                Operation::Observe => assert_eq!(seen(fixed, now), seen(link, now)),
+            }
+            assert_eq!(fixed.next_event(), link.next_event());
+            assert_eq!(fixed.load(), link.load());
+            assert_eq!(fixed.poll_drop(), link.poll_drop());
+        }
+        assert_eq!(seen(fixed, now), seen(link, now));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn a_fixed_link_is_a_link(
+            operations in proptest::collection::vec(operation(), 0..300),
+            bps in prop_oneof![Just(1_000_000_000u64), 1_000u64..3_000_000_000],
+            packets in proptest::option::of(0u32..20),
+            bytes in proptest::option::of(0u64..20_000),
+            (before, after) in (0u64..50_000, 0u64..50_000),
+        ) {
+            let rate = Rate::from_bps(bps).unwrap();
+            let queue = QueueConfig { packets, bytes, aqm: Aqm::DropTail };
+            let config = LinkConfig { service: ServiceConfig::Rate(rate), queue };
+            let (before, after) = (Duration::from_nanos(before), Duration::from_nanos(after));
+            let fixed = || FixedLink::new(Wire::new(), rate, &queue, "link", 1);
+            let link = || Link::new(Wire::new(), &config, "link", 1);
+            compare(&mut fixed(), &mut link(), &operations);
+            // Polled at an earlier time than it was told of.
+            compare(&mut Delay::new(fixed(), after), &mut Delay::new(link(), after), &operations);
+            let upstream = || Delay::new(Wire::new(), before);
+            compare(
+                &mut FixedLink::new(upstream(), rate, &queue, "link", 1),
+                &mut Link::new(upstream(), &config, "link", 1),
+                &operations,
+            );
+        }
+    }
+}
