@@ -29,8 +29,18 @@ _LEAST_APART_MS = 0.125
 _WINDOWS = 400
 _SMOOTH = 0.16
 _LONG_SHARE = 0.5
+_BEGINNING = 0.3
+_MOST_OF_ALL = 1 / 6
 _LEAST_SILENCE_MS = 150.0
 """RLC holds back what is behind a missing block for 85 to 130 ms (t-Reassembly and its like)."""
+_EARLY = (
+    (40, (8.0, 16.0, 32.0), 1.0, 0.99, 1.12),
+    (80, (16.0,), 0.95, 0.6, 1.55),
+    (20, (32.0,), 0.9, 0.5, 1.3),
+)
+"""Segments at the beginning, and milliseconds of a window: of all bytes, by how many more came in
+one at first than later, as two quantiles, if a bucket of tokens was full at first. A radio's slots
+and its retransmissions bring several packets at once, but they do so all the time."""
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost by chance."""
 LEAST_OVERFLOWS = 3
@@ -286,6 +296,39 @@ class Group:
         return self.main.first_mbps
 
     @cached_property
+    def _passages(self) -> tuple[Floats, Floats]:
+        """When packets came to the receiver, by its clock where that shows, and how many bytes."""
+        each = [one.passages for one in self.transfers]
+        at = np.concatenate([times for times, _ in each])
+        order = np.argsort(at, kind="stable")
+        return at[order], np.concatenate([added for _, added in each])[order]
+
+    @cached_property
+    def early_excess(self) -> tuple[float, float, float] | None:
+        """Milliseconds of a window, kB that came in one at first, and what comes later.
+
+        None if no more came at first than later.
+        """
+        at, added = self._passages
+        total = np.cumsum(added)
+        if len(at) < 4 * _TRAIN:
+            return None
+        later = at > at[0] + _BEGINNING * (at[-1] - at[0])
+        segment = self.main.segment_bytes
+        for segments, windows, at_first, afterwards, factor in _EARLY:
+            if segments * segment > _MOST_OF_ALL * total[-1]:
+                continue
+            early = at <= at[np.searchsorted(total, segments * segment)]
+            for window in windows:
+                last = np.searchsorted(at, at + window - 1e-6) - 1
+                came = total[last] - total + added
+                first = _weighted(came[early], added[early], at_first)
+                usual = _weighted(came[later], added[later], afterwards)
+                if first > factor * usual and first - usual > 1.5 * segment:
+                    return window, first / 1000, usual / 1000
+        return None
+
+    @cached_property
     def _apart(self) -> Floats:
         """Milliseconds between arrivals that do not come together."""
         apart = np.diff(self.arrivals[0])
@@ -355,6 +398,13 @@ def _in_slots(apart: Floats, slot_ms: float) -> bool:
     usual = int(np.bincount(number).argmax())
     is_period = np.abs(usual * slot_ms - np.array(_PERIODS_MS[slot_ms])) < _SLOT_TOLERANCE_MS
     return bool(is_period.any() or (number % max(1, usual) != 0).mean() > _ODD)
+
+
+def _weighted(values: Floats, weight: Floats, share: float) -> float:
+    """The value below which so much of the weight is."""
+    order = np.argsort(values)
+    passed = np.cumsum(weight[order])
+    return float(values[order][min(np.searchsorted(passed, share * passed[-1]), len(order) - 1)])
 
 
 def _spread(at: Floats, total: Floats, train: int) -> float:

@@ -17,6 +17,7 @@ BIN_MS = 200.0
 _LEAST_PAUSE_MS = 150.0
 _TOGETHER_MS = 2.0
 """Timestamps have milliseconds."""
+_LEAST_STAMPS = 20
 _MOST_REQUESTS = 8
 """Packets with data that the receiver of a download sends: a handshake of TLS, a request."""
 
@@ -80,6 +81,22 @@ class Transfer:
         at, total = path.arrivals(self.seen)
         moved = np.flatnonzero(np.diff(total, prepend=-1.0) > 0)
         return at[moved], total[moved]
+
+    @cached_property
+    def passages(self) -> tuple[Floats, Floats]:
+        """When packets came to the receiver, and how many bytes.
+
+        Next to the sender that is when it acknowledged them, by its own clock if timestamps tell it:
+        acknowledgements that wait on their way back come together.
+        """
+        seen = self.seen
+        at, total = path.arrivals(seen)
+        if self.at_sender:
+            known = seen.is_pure & ~np.isnan(seen.ack_timestamp)
+            late = path.one_way_ms(seen.ack[known], seen.ack_timestamp[known])
+            if known.sum() >= _LEAST_STAMPS and late is not None:
+                at, total = at[known] - late, np.maximum.accumulate(total[known])
+        return at, np.diff(total, prepend=0.0)
 
     @cached_property
     def flight(self) -> Ints:

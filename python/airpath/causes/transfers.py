@@ -30,6 +30,8 @@ _BITS = 12.0
 _LEAST_MATCH = 0.9
 _LEAST_RANK = 0.9
 _MOST_OF_A_DEEP_QUEUE = 0.05
+_LEAST_RADIO_WAIT_MS = 10.0
+"""Grants and slots take less of the difference between most packets and those that wait longest."""
 _LEAST_ROUNDS = 80
 """Until transfers with the same congestion control share a path."""
 
@@ -408,20 +410,34 @@ def _shaped(group: Group) -> Iterator[Suspect]:
     """The first packets came faster than any later ones: a bucket of tokens was full."""
     main = group.main
     first = group.first_mbps / group.capacity_mbps
-    if not group.is_smooth or first < 1.45 or group.busy < 0.6 or group.seconds < 3.2:
+    over_wire = group.is_smooth and first >= 1.45
+    # Over a radio what comes at once says so little that packets must always wait for tokens.
+    excess = group.early_excess if group.busy >= 0.82 and not over_wire else None
+    if not (over_wire or excess) or group.busy < 0.6 or group.seconds < 3.2:
         return
     # Who is shaped waits for tokens. Nobody waits who sends as much as a window or a policer lets.
     if main.wait_ms[2] < _BITS / group.capacity_mbps:
         return
+    if group.is_slotted and group.queue_ms < _LEAST_RADIO_WAIT_MS:
+        return
     held = max(main.window_share, main.limited_share) >= 0.25 or main.ceiling_share >= 0.25
     if held and group.loss_share < _LEAST_LOSS:
         return
+    told = (
+        f"The first packets arrived at {short(group.first_mbps)} Mb/s, and later ones evenly at "
+        f"{short(group.capacity_mbps)} Mb/s and never faster"
+    )
+    if excess:
+        window, early, usual = excess
+        told = (
+            f"Of the first packets {short(early)} kB arrived in {short(window)} ms, and of later "
+            f"ones, at {short(group.capacity_mbps)} Mb/s, {short(usual)} kB, although packets waited"
+        )
+        first = early / usual
     yield Suspect(
         "shaper",
         min(0.9, 1 - 1 / first),
-        f"The first packets arrived at {short(group.first_mbps)} Mb/s, and later ones evenly at "
-        f"{short(group.capacity_mbps)} Mb/s and never faster: a shaper limits the rate, not the "
-        "link.",
+        f"{told}: a shaper limits the rate, not the link.",
         _flows(group),
         advice="Ask for the rate that the subscription or the slice has (AMBR, MBR).",
     )
