@@ -41,6 +41,8 @@ _EARLY = (
 """Segments at the beginning, and milliseconds of a window: of all bytes, by how many more came in
 one at first than later, as two quantiles, if a bucket of tokens was full at first. A radio's slots
 and its retransmissions bring several packets at once, but they do so all the time."""
+_SPREAD_OF_RANKS = 0.29
+"""Standard deviation of a number that is anything from 0 to 1."""
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost by chance."""
 LEAST_OVERFLOWS = 3
@@ -62,13 +64,31 @@ class LossWait:
     @property
     def is_late(self) -> bool:
         """Far from chance: random loss reaches 0.71."""
-        far = (self.rank - 0.5) * np.sqrt(self.episodes) / 0.29
+        far = (self.rank - 0.5) * np.sqrt(self.episodes) / _SPREAD_OF_RANKS
         return bool(self.rank >= 0.74 and far >= 3.5)
 
     @property
     def is_many(self) -> bool:
         """Several are lost at a time."""
         return self.lost_each >= 2.5
+
+
+@dataclass(frozen=True)
+class LossFlight:
+    """What was under way when packets were lost.
+
+    ``rank``: its mean rank among all packets that could have been the first lost one for a round
+    trip, 0 to 1; by chance a half. ``far``: from there, in standard deviations.
+    """
+
+    rank: float
+    far: float
+    episodes: int
+
+    @property
+    def is_high(self) -> bool:
+        """Far from chance: random loss reaches 2.8 deviations."""
+        return self.far >= 3.5 and self.rank >= 0.58
 
 
 class Group:
@@ -289,6 +309,33 @@ class Group:
         lost = sum(len(one.loss_at) for one in self.transfers)
         every = sum(count for _, count in ranks)
         return LossWait(rank, lost / every, episodes)
+
+    @cached_property
+    def loss_flight(self) -> LossFlight | None:
+        """What was under way, as far as it had been sent in the last round trip, at losses.
+
+        A sender lets more be under way until something is lost. If that is by chance, it happens at
+        any time; a queue or a bucket that is full loses when most is under way.
+        """
+        trip = max(one.typical_rtt_ms for one in self.transfers)
+        every = np.sort(np.concatenate([one.sends[0] for one in self.transfers]))
+        others, at_losses = [], []
+        for transfer in self.transfers:
+            sent, _, lost = transfer.sends
+            number = np.arange(len(sent))
+            last = np.maximum.accumulate(np.where(lost, number, -1))
+            before = np.concatenate(([-1], last[:-1]))
+            since = np.where(before >= 0, sent - sent[np.maximum(before, 0)], np.inf)
+            under_way = np.searchsorted(every, sent, "right")
+            under_way -= np.searchsorted(every, sent - trip, "right")
+            others.append(under_way[since > trip])
+            at_losses.append(under_way[(since > trip) & lost])
+        usual, found = np.sort(np.concatenate(others)), np.concatenate(at_losses)
+        if len(found) < LEAST_EPISODES:
+            return None
+        ranks = np.searchsorted(usual, found, "left") + np.searchsorted(usual, found, "right")
+        rank = float(np.mean(ranks)) / 2 / len(usual)
+        return LossFlight(rank, (rank - 0.5) * np.sqrt(len(found)) / _SPREAD_OF_RANKS, len(found))
 
     @cached_property
     def first_mbps(self) -> float:

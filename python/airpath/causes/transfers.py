@@ -32,6 +32,8 @@ _LEAST_RANK = 0.9
 _MOST_OF_A_DEEP_QUEUE = 0.05
 _LEAST_RADIO_WAIT_MS = 10.0
 """Grants and slots take less of the difference between most packets and those that wait longest."""
+_LEAST_RANK_OF_A_QUEUE = 0.65
+_LONG_WAIT_MS = 25.0
 _LEAST_ROUNDS = 80
 """Until transfers with the same congestion control share a path."""
 
@@ -196,7 +198,10 @@ def _losses(group: Group) -> Iterator[Suspect]:
             advice="Look at a forwarding host: steal time, interrupts, the length of its ring.",
         )
         return
-    if bucket.match < chance:
+    # Next to the receiver it is known when a lost packet was sent to a part of a round trip only.
+    under_way = None if group.at_sender else group.loss_flight
+    overflows = bucket.match < chance and under_way is not None and under_way.is_high
+    if bucket.match < chance and not overflows:
         # A queue that is managed loses packets when others have waited long.
         managed = late and waiting is not None and waiting.rank >= _LEAST_RANK
         if bucket.episodes < LEAST_EPISODES or managed:
@@ -224,7 +229,7 @@ def _losses(group: Group) -> Iterator[Suspect]:
             )
         return
     # A queue of a path's length, or one that is managed, overflows too; it costs next to nothing.
-    level = bucket.level_bytes / max(1.0, group.bdp_bytes)
+    level = 0.0 if overflows else bucket.level_bytes / max(1.0, group.bdp_bytes)
     shallow = share >= 0.015 and level < 0.8 and group.queue_ms < 0.5 * group.base_ms
     shallow = shallow or (share >= 0.03 and group.is_starved)
     # Where nobody waits until that much has drained, it is no queue, however much it is.
@@ -236,13 +241,20 @@ def _losses(group: Group) -> Iterator[Suspect]:
     # A managed queue drops so few that they cost nothing.
     if group.queue_ms > group.base_ms + 40 or share < _LEAST_OVERFLOW:
         return
+    told = (
+        f"when about {_kilobytes(bucket.level_bytes)} more had been sent than "
+        f"{short(bucket.rate_mbps)} Mb/s carry (match {bucket.match:.2f}; 0.5 is chance)"
+    )
+    if overflows and under_way is not None:
+        told = (
+            f"when more was under way than before {under_way.rank:.0%} of the other packets (by "
+            f"chance it is 50 %; this is {under_way.far:.1f} standard deviations away)"
+        )
     if cost >= _LEAST_COST or shallow:
         yield Suspect(
             "policer",
             max(cost, min(0.9, 5 * share) if shallow else 0.0),
-            f"{lost}, when about {_kilobytes(bucket.level_bytes)} more had been sent than "
-            f"{short(bucket.rate_mbps)} Mb/s carry (match {bucket.match:.2f}; 0.5 is chance); the "
-            f"path holds {_kilobytes(group.bdp_bytes)}, and packets waited "
+            f"{lost}, {told}; the path holds {_kilobytes(group.bdp_bytes)}, and packets waited "
             f"{short(group.queue_ms)} ms at most.",
             _flows(group),
             frames,
@@ -419,6 +431,12 @@ def _shaped(group: Group) -> Iterator[Suspect]:
     if main.wait_ms[2] < _BITS / group.capacity_mbps:
         return
     if group.is_slotted and group.queue_ms < _LEAST_RADIO_WAIT_MS:
+        return
+    # What a shaper's queue loses has waited before, or all waits, as with BBR; a policer's has not.
+    waiting = group.loss_wait
+    by_chance = waiting is not None and waiting.rank < _LEAST_RANK_OF_A_QUEUE
+    waits_ms = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0)
+    if group.loss_share >= 0.01 and by_chance and waits_ms < _LONG_WAIT_MS:
         return
     held = max(main.window_share, main.limited_share) >= 0.25 or main.ceiling_share >= 0.25
     if held and group.loss_share < _LEAST_LOSS:
