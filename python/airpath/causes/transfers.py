@@ -28,6 +28,7 @@ _LEAST_STILLNESS = 0.6
 _BITS = 12.0
 """Of a packet, in thousands."""
 _LEAST_MATCH = 0.9
+_DEEP = 0.9
 _LEAST_RANK = 0.9
 _MOST_OF_A_DEEP_QUEUE = 0.05
 _LEAST_RADIO_WAIT_MS = 10.0
@@ -166,6 +167,7 @@ def _pauses(group: Group) -> Iterator[Suspect]:
 
 def _losses(group: Group) -> Iterator[Suspect]:
     """By chance, or because too much was sent: docs/concepts/captures.md."""
+    main = group.main
     share = group.loss_share
     bucket = group.bucket
     if share < _LEAST_LOSS or bucket is None:
@@ -211,12 +213,12 @@ def _losses(group: Group) -> Iterator[Suspect]:
         full = bucket.match >= 0.6 and group.queue_ms > usual and group.busy >= 0.8
         harmless = share < 0.01 and group.loss_window > _MOST_WINDOW
         # Who has twice what the path holds under way in the median is not held back by losses.
-        back = group.main.back_ms[1] if group.main.back_ms else 0.0
-        if full or harmless or group.main.wait_ms[1] - back >= group.base_ms:
+        back = main.back_ms[1] if main.back_ms else 0.0
+        if full or harmless or main.wait_ms[1] - back >= group.base_ms:
             return
         # Of what BBR sends, losses take little of the rate, but all of what was lost.
         cost = max(cost, share if share >= 0.03 and group.queue_ms < 0.3 * group.base_ms else 0.0)
-        if cost >= _LEAST_COST or (share >= 0.03 and cost >= 0.06 and is_free(group.main)):
+        if cost >= _LEAST_COST or (share >= 0.03 and cost >= 0.06 and is_free(main)):
             yield Suspect(
                 "random-loss",
                 max(cost, _LEAST_COST),
@@ -234,12 +236,16 @@ def _losses(group: Group) -> Iterator[Suspect]:
     shallow = shallow or (share >= 0.03 and group.is_starved)
     # Where nobody waits until that much has drained, it is no queue, however much it is.
     drains_ms = bucket.level_bytes * 0.008 / bucket.rate_mbps
-    back_ms = group.main.back_ms[2] if group.main.back_ms else 0.0
+    back_ms = main.back_ms[2] if main.back_ms else 0.0
     short_wait = group.queue_ms < 0.3 * drains_ms and back_ms < drains_ms
     polices = bucket.match >= _LEAST_MATCH and short_wait
     shallow = shallow or (share >= 0.015 and polices)
-    # A managed queue drops so few that they cost nothing.
-    if group.queue_ms > group.base_ms + 40 or share < _LEAST_OVERFLOW:
+    # A managed queue drops so few that they cost nothing; one that holds as much as the path is not
+    # short, and where packets wait a round trip in the median twice that is under way.
+    long = group.queue_ms > group.base_ms + (40 if group.is_slotted else 0)
+    deep = level >= _DEEP and late and not shallow and group.queue_ms >= 0.4 * group.base_ms
+    waits = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0) >= group.base_ms
+    if long or deep or waits or share < _LEAST_OVERFLOW:
         return
     told = (
         f"when about {_kilobytes(bucket.level_bytes)} more had been sent than "
