@@ -29,6 +29,7 @@ _BITS = 12.0
 """Of a packet, in thousands."""
 _LEAST_MATCH = 0.9
 _DEEP = 0.9
+_OFTEN_UNUSED = 0.8
 _LEAST_RANK = 0.9
 _MOST_OF_A_DEEP_QUEUE = 0.05
 _LEAST_RADIO_WAIT_MS = 10.0
@@ -118,7 +119,7 @@ def _windows(group: Group) -> Iterator[Suspect]:
     stays = main.is_flat and group.busy < 0.9
     most = float(np.quantile(main.flight, 0.99))
     held = main.ceiling_share >= 0.25 or (stays and not main.episodes)
-    if main.at_sender and held and is_free(main):
+    if main.at_sender and held and (is_free(main) or _empties(group)):
         yield Suspect(
             "send-buffer",
             max(idle_cost(group), 0.5 * main.ceiling_share),
@@ -129,7 +130,7 @@ def _windows(group: Group) -> Iterator[Suspect]:
             main.ceiling_frames,
             advice="Let the send buffer grow: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w.",
         )
-    elif not main.at_sender and is_free(main) and _unused(group) >= 0.2:
+    elif not main.at_sender and (is_free(main) or _empties(group)) and _unused(group) >= 0.2:
         yield Suspect(
             "send-buffer",
             _unused(group),
@@ -139,6 +140,12 @@ def _windows(group: Group) -> Iterator[Suspect]:
             advice="Capture at the sender. Let the send buffer grow: net.ipv4.tcp_wmem, "
             "SO_SNDBUF, iperf3 -w.",
         )
+
+
+def _empties(group: Group) -> bool:
+    """The queue is empty again and again: what waits was sent at once, and the path waits then."""
+    low = group.main.wait_ms[0]
+    return group.busy < _OFTEN_UNUSED and low < 0.1 * group.base_ms + (10 if group.is_slotted else 0)
 
 
 def _unused(group: Group) -> float:
