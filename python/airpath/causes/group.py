@@ -41,6 +41,7 @@ _EARLY = (
 """Segments at the beginning, and milliseconds of a window: of all bytes, by how many more came in
 one at first than later, as two quantiles, if a bucket of tokens was full at first. A radio's slots
 and its retransmissions bring several packets at once, but they do so all the time."""
+_LOST_TOGETHER = 6.0
 _SPREAD_OF_RANKS = 0.29
 """Standard deviation of a number that is anything from 0 to 1."""
 LEAST_EPISODES = 4
@@ -63,8 +64,10 @@ class LossWait:
 
     @property
     def is_late(self) -> bool:
-        """Far from chance: random loss reaches 0.71."""
+        """Far from chance: random loss reaches 0.71, but it does not lose many at a time."""
         far = (self.rank - 0.5) * np.sqrt(self.episodes) / _SPREAD_OF_RANKS
+        if self.lost_each >= _LOST_TOGETHER:
+            return bool(self.rank >= 0.68 and far >= 2.5)
         return bool(self.rank >= 0.74 and far >= 3.5)
 
     @property

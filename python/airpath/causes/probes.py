@@ -213,7 +213,7 @@ def connections(
     if nothing and waits and not others_deliver and tcp["handshake_ms"] is not None:
         yield Suspect(
             "mtu",
-            0.9,
+            0.95,
             f"The connection was set up, with {_of(again + 1, 'SYN-ACK')}, and then no data came "
             f"in {silent:.1f} s: the client's first segments may be too large, or it has nothing "
             "to say.",

@@ -30,6 +30,7 @@ _BITS = 12.0
 _LEAST_MATCH = 0.9
 _DEEP = 0.9
 _OFTEN_UNUSED = 0.8
+_FULL = 0.9
 _LEAST_RANK = 0.9
 _MOST_OF_A_DEEP_QUEUE = 0.05
 _LEAST_RADIO_WAIT_MS = 10.0
@@ -250,7 +251,8 @@ def _losses(group: Group) -> Iterator[Suspect]:
     # A managed queue drops so few that they cost nothing; one that holds as much as the path is not
     # short, and where packets wait a round trip in the median twice that is under way.
     long = group.queue_ms > group.base_ms + (40 if group.is_slotted else 0)
-    deep = level >= _DEEP and late and not shallow and group.queue_ms >= 0.4 * group.base_ms
+    after_waits = waiting is None or waiting.rank >= _LEAST_RANK_OF_A_QUEUE
+    deep = level >= _DEEP and after_waits and not shallow and group.queue_ms >= 0.4 * group.base_ms
     waits = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0) >= group.base_ms
     if long or deep or waits or share < _LEAST_OVERFLOW:
         return
@@ -415,11 +417,12 @@ def _standing_queue(group: Group) -> Iterator[Suspect]:
     if group.is_fine:
         least = 0.75 * base + 40
     # What waits for several round trips waits behind a busy link, whatever that carried before.
-    is_busy = group.busy >= 0.75 or wait >= 4 * base + 100
-    if not is_busy or group.seconds < 3.2 or wait < least:
+    waits_long = wait >= 4 * base + 100
+    if not (group.busy >= 0.75 or waits_long) or group.seconds < 3.2 or wait < least:
         return
-    # What drops one packet of twenty is no queue that is too long.
-    if group.loss_share >= _MOST_OF_A_DEEP_QUEUE:
+    # What drops one packet of twenty is no queue that is too long, unless it also holds several
+    # round trips: then they are lost when slow start fills it.
+    if group.loss_share >= _MOST_OF_A_DEEP_QUEUE and not waits_long:
         return
     yield Suspect(
         "bufferbloat",
@@ -442,6 +445,16 @@ def _shaped(group: Group) -> Iterator[Suspect]:
         return
     # Who is shaped waits for tokens. Nobody waits who sends as much as a window or a policer lets.
     if main.wait_ms[2] < _BITS / group.capacity_mbps:
+        if over_wire and group.loss_share >= 0.015:
+            yield Suspect(
+                "policer",
+                min(0.9, 5 * group.loss_share),
+                f"The first packets arrived at {short(group.first_mbps)} Mb/s, and later ones "
+                f"evenly at {short(group.capacity_mbps)} Mb/s and never faster. Nobody waited, and "
+                f"{group.loss_share:.2%} of the packets were lost: what is above the rate is dropped.",
+                _flows(group),
+                advice="Allow a burst of the rate x 2 RTT, or shape instead of dropping.",
+            )
         return
     if group.is_slotted and group.queue_ms < _LEAST_RADIO_WAIT_MS:
         return
@@ -483,9 +496,11 @@ def _rivals(group: Group) -> Iterator[Suspect]:
     rates = [one.late_mbps for one in beside]
     if max(rates) < 3 * min(rates):
         return
+    # Where the path is full all that is lost is what the other took.
+    weight = 0.5 if group.busy >= _FULL else 0.3
     yield Suspect(
         "congestion-control",
-        0.3 * (1 - min(rates) / (sum(rates) / len(rates))),
+        weight * (1 - min(rates) / (sum(rates) / len(rates))),
         f"Transfers side by side have {short(max(rates))} and {short(min(rates))} Mb/s: they do "
         "not share the path.",
         _flows(group),
