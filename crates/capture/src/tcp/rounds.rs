@@ -109,18 +109,19 @@ impl Rounds {
     }
 
     /// Growth may have ended before the round of a retransmission: what is outstanding then grows by
-    /// the gap alone. And a sender that does not reduce for a loss, as BBR in its startup, may go on.
-    /// Where that shows neither way, it is between the two.
+    /// the gap alone. And a sender that does not reduce for a loss, as BBR in its startup, may go on:
+    /// as much stays in flight after the gap. Where that shows neither way, it is between the two.
     fn growth_ended(&self, at: usize) -> usize {
-        if self.goes_on(at) {
-            return self.last_before_fall(at);
-        }
-        let flat = (1..at).rev().take_while(|&at| !self.grew(at)).count();
         let peak = self.rounds[at].most_in_flight as f64;
         let stays = |at: usize| {
             self.rounds.get(at).is_some_and(|round| round.most_in_flight as f64 >= peak * FALL)
         };
-        if flat > 0 { at - flat } else { at + usize::from(stays(at + 1) && stays(at + 2)) }
+        let remains = at > 0 && self.grew(at) && (1..=3).all(|after| stays(at + after));
+        if self.goes_on(at) || remains {
+            return self.last_before_fall(at);
+        }
+        let flat = (1..at).rev().take_while(|&at| !self.grew(at)).count();
+        if flat > 0 { at - flat } else { at + usize::from(stays(at + 2)) }
     }
 
     /// Of growth that goes on after a round: it ends before what is in flight falls, or with the third
