@@ -92,14 +92,8 @@ direction = "up"
     [
         ('stage = "link"\nrate_mbps = 0.05\nqueue_packets = 60', "ack-starvation"),
         ('stage = "batch"\ninterval_ms = 100', "ack-batching"),
-        pytest.param(
-            'stage = "batch"\ninterval_ms = 150',
-            "ack-batching",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="not told yet: a sender in step with batches, from 120 ms on (ADR 89)",
-            ),
-        ),
+        ('stage = "batch"\ninterval_ms = 150', "ack-batching"),
+        ('stage = "batch"\ninterval_ms = 300', "ack-batching"),
     ],
 )
 def test_next_to_the_receiver_a_slow_way_back_is_told_from_batches(

@@ -15,8 +15,8 @@ from airpath.fitting.observed import Bools, Floats, Ints, Observed
 
 BIN_MS = 200.0
 _LEAST_PAUSE_MS = 150.0
-_TOGETHER_MS = 2.0
-"""Timestamps have milliseconds."""
+_TOGETHER_MS = 0.5
+"""Timestamps have milliseconds: the same one, for a slow link takes longer for each."""
 _LEAST_STAMPS = 20
 _MOST_REQUESTS = 8
 """Packets with data that the receiver of a download sends: a handshake of TLS, a request."""

@@ -22,6 +22,7 @@ _LEAST_LOSS = 0.0003
 _LEAST_OVERFLOW = 0.001
 _MOST_WINDOW = 2.0
 _LEAST_TOGETHER = 1.5
+_MANY_TOGETHER = 4.0
 _ONE_BY_ONE = 1.2
 _LEAST_HOLLOW = 0.5
 _LEAST_STILLNESS = 0.6
@@ -310,7 +311,9 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
         together = per_batch >= 2.5
     else:
         spread = low < 0.18 * high and middle < 0.8 * high
-        together = spread and (main.back_together or 1.0) >= _LEAST_TOGETHER
+        by_stamps = main.back_together or 1.0
+        # Who is in step with the batches sends right after one, and waits a while for the next.
+        together = (spread and by_stamps >= _LEAST_TOGETHER) or by_stamps >= _MANY_TOGETHER
     if together and long:
         interval = batch or acks.get("batch_interval_ms") or middle
         if main.at_sender:
@@ -324,7 +327,8 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
             advice = "A capture at the sender shows whether they arrive together, and how often."
         yield Suspect(
             "ack-batching",
-            max(idle_cost(group), high / (high + main.base_ms)),
+            # A queue that overflows then does so because of what comes at once.
+            max(min(0.95, 1 - group.busy + 0.05), high / (high + main.base_ms)),
             f"{told} waited {short(middle)} ms in the median and {short(high)} ms in 5 %, by their "
             f"timestamps; the path's shortest round trip is {short(main.base_ms)} ms.",
             _flows(group),
