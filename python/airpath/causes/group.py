@@ -209,6 +209,17 @@ class Group:
         return lost / max(1, sent + (0 if self.at_sender else lost))
 
     @cached_property
+    def late_loss_share(self) -> float:
+        """Of the packets that were sent after the first third of the time, when slow start is over."""
+        from_ms = self.begin_ms + (self.end_ms - self.begin_ms) / 3
+        sent = lost = 0
+        for one in self.transfers:
+            at, _, is_lost = one.sends
+            sent += int((at >= from_ms).sum())
+            lost += int((is_lost & (at >= from_ms)).sum())
+        return lost / max(1, sent)
+
+    @cached_property
     def bdp_bytes(self) -> float:
         """What the path holds."""
         return self.capacity_mbps * 125 * self.base_ms

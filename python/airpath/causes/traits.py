@@ -18,6 +18,7 @@ _LEAST_PAUSE_MS = 150.0
 _TOGETHER_MS = 0.5
 """Timestamps have milliseconds: the same one, for a slow link takes longer for each."""
 _LEAST_STAMPS = 20
+_LEAST_BURST = 8
 _MOST_REQUESTS = 8
 """Packets with data that the receiver of a download sends: a handshake of TLS, a request."""
 
@@ -418,6 +419,18 @@ class Transfer:
         flight = self.flight
         ceiling = float(np.quantile(flight, 0.99))
         return float((np.abs(flight - ceiling) <= 1.5 * self.segment_bytes).mean())
+
+    @cached_property
+    def sends_at_once(self) -> bool:
+        """All that may be under way leaves together, as from a buffer that is filled when it is empty.
+
+        Whom acknowledgements let send does so in many smaller bursts.
+        """
+        bursts = self.stream["sending"]
+        if not self.at_sender or not bursts or not bursts["per_burst"]:
+            return False
+        each, most = bursts["per_burst"], bursts["largest_burst"]
+        return bool(each >= _LEAST_BURST and each >= 0.4 * most)
 
     @cached_property
     def is_flat(self) -> bool:

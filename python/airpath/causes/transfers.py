@@ -115,12 +115,14 @@ def _windows(group: Group) -> Iterator[Suspect]:
                 advice="Let the receive buffer grow: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
             )
         return
-    if not lossless or share >= 0.25 or main.grows or main.idle_share >= 0.1:
+    # A larger buffer than the path has room for at the beginning: what slow start lost is no matter.
+    later = main.at_sender and group.late_loss_share == 0 and group.busy < _OFTEN_UNUSED
+    if not (lossless or later) or share >= 0.25 or main.grows or main.idle_share >= 0.1:
         return
     # Without a loss every control lets more and more be in flight, if the path is not full.
     stays = main.is_flat and group.busy < 0.9
     most = float(np.quantile(main.flight, 0.99))
-    held = main.ceiling_share >= 0.25 or (stays and not main.episodes)
+    held = main.ceiling_share >= 0.25 or (stays and (later or not main.episodes))
     if main.at_sender and held and (is_free(main) or _empties(group)):
         yield Suspect(
             "send-buffer",
@@ -146,8 +148,12 @@ def _windows(group: Group) -> Iterator[Suspect]:
 
 def _empties(group: Group) -> bool:
     """The queue is empty again and again: what waits was sent at once, and the path waits then."""
+    if group.main.sends_at_once:
+        return group.busy < _FULL
     low = group.main.wait_ms[0]
-    return group.busy < _OFTEN_UNUSED and low < 0.1 * group.base_ms + (10 if group.is_slotted else 0)
+    return group.busy < _OFTEN_UNUSED and low < 0.1 * group.base_ms + (
+        10 if group.is_slotted else 0
+    )
 
 
 def _unused(group: Group) -> float:
@@ -424,9 +430,9 @@ def _standing_queue(group: Group) -> Iterator[Suspect]:
     waits_long = wait >= 4 * base + 100
     if not (group.busy >= 0.75 or waits_long) or group.seconds < 3.2 or wait < least:
         return
-    # What drops one packet of twenty is no queue that is too long, unless it also holds several
-    # round trips: then they are lost when slow start fills it.
-    if group.loss_share >= _MOST_OF_A_DEEP_QUEUE and not waits_long:
+    # What drops one packet of twenty is no queue that is too long, unless it holds several round
+    # trips or drops them when slow start fills it.
+    if group.late_loss_share >= _MOST_OF_A_DEEP_QUEUE and not waits_long:
         return
     yield Suspect(
         "bufferbloat",
