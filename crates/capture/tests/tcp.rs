@@ -395,8 +395,11 @@ fn a_sender_that_does_not_reduce_for_a_loss_is_still_in_its_startup() {
     // As BBR: what is in flight stays. With others it falls, and only the gap made it grow.
     let stays = busy_rounds_again(&[10, 20, 40, 44, 90, 92, 92, 92, 40, 40], Some(4));
     assert_eq!((stays.exit_round, stays.ended_by), (Some(6), Some("retransmission")));
-    let falls = busy_rounds_again(&[10, 20, 40, 44, 90, 60, 45, 45, 45, 45], Some(4));
+    let falls = busy_rounds_again(&[10, 20, 40, 44, 90, 60, 50, 50, 50, 50], Some(4));
     assert_eq!((falls.exit_round, falls.ended_by), (Some(2), Some("retransmission")));
+    // What paces and soon drains was in its startup until then.
+    let drains = busy_rounds_again(&[10, 20, 40, 44, 90, 70, 60, 30, 30, 30], Some(4));
+    assert_eq!((drains.exit_round, drains.ended_by), (Some(5), Some("retransmission")));
 }
 
 #[test]

@@ -13,6 +13,9 @@ const GROWTH: f64 = 1.25;
 /// What is in flight falls below this share of the most when a sender reduces.
 const FALL: f64 = 0.8;
 
+/// BBR drains what waits when its startup is over, to less than this share of the most.
+const DRAIN: f64 = 0.5;
+
 /// Rounds without growth that end slow start: HyStart++ also waits before it believes one
 /// (RFC 9406 4.2).
 const FLAT_ROUNDS: usize = 2;
@@ -85,11 +88,15 @@ impl Rounds {
     }
 
     /// `None` without two rounds: nothing can be said of growth.
-    pub(super) fn report(&self) -> Option<SlowStart> {
+    pub(super) fn report(&self, is_paced: bool) -> Option<SlowStart> {
         if self.rounds.len() < 2 {
             return None;
         }
         let exit = (0..self.rounds.len()).find_map(|at| self.ends_at(at));
+        let exit = exit.map(|(at, why)| {
+            let goes_on = is_paced && why == "retransmission";
+            (goes_on.then(|| self.last_before_drain(at)).flatten().unwrap_or(at), why)
+        });
         Some(SlowStart {
             rounds_bytes: self.rounds.iter().map(|round| round.most_in_flight).collect(),
             rounds_end_s: self.rounds.iter().map(Round::ended_s).collect(),
@@ -146,6 +153,21 @@ impl Rounds {
             }
         }
         here
+    }
+
+    /// Of growth that ended with a round: the last one before a model-based sender drains, if it does
+    /// soon. In its startup it takes three rounds to believe that growth has ended, and losses do not
+    /// end it (draft-ietf-ccwg-bbr 5.3.1).
+    fn last_before_drain(&self, at: usize) -> Option<usize> {
+        let mut peak = self.rounds[at].most_in_flight;
+        for next in at + 1..=at + FLAT_ROUNDS_OF_BBR + 1 {
+            let now = self.rounds.get(next)?.most_in_flight;
+            if (now as f64) < peak as f64 * DRAIN {
+                return Some(next - 1);
+            }
+            peak = peak.max(now);
+        }
+        None
     }
 
     /// Whether a round, which is not the first, has more than the one before.
