@@ -92,7 +92,7 @@ impl Rounds {
         if self.rounds.len() < 2 {
             return None;
         }
-        let exit = (0..self.rounds.len()).find_map(|at| self.ends_at(at));
+        let exit = (0..self.rounds.len()).find_map(|at| self.ends_at(at, is_paced));
         let exit = exit.map(|(at, why)| {
             let goes_on = is_paced && why == "retransmission";
             (goes_on.then(|| self.last_before_drain(at)).flatten().unwrap_or(at), why)
@@ -177,7 +177,7 @@ impl Rounds {
     }
 
     /// The round in which growth had ended and why, if that shows with this one.
-    fn ends_at(&self, at: usize) -> Option<(usize, &'static str)> {
+    fn ends_at(&self, at: usize, is_paced: bool) -> Option<(usize, &'static str)> {
         let round = self.rounds[at];
         if round.retransmitted {
             return Some((self.growth_ended(at), "retransmission"));
@@ -195,7 +195,8 @@ impl Rounds {
         } else {
             "no-growth"
         };
-        let goes_on = why == "no-growth" && self.goes_on(at);
+        // Only a model that paces waits for three.
+        let goes_on = why == "no-growth" && is_paced && self.goes_on(at);
         Some((if goes_on { self.last_before_fall(at) } else { first }, why))
     }
 }
