@@ -210,7 +210,7 @@ class Group:
 
     @cached_property
     def late_loss_share(self) -> float:
-        """Of the packets that were sent after the first third of the time, when slow start is over."""
+        """Of the packets that were sent after the first third of the time: slow start is over."""
         from_ms = self.begin_ms + (self.end_ms - self.begin_ms) / 3
         sent = lost = 0
         for one in self.transfers:

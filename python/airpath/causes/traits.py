@@ -87,13 +87,13 @@ class Transfer:
     def passages(self) -> tuple[Floats, Floats]:
         """When packets came to the receiver, and how many bytes.
 
-        Next to the sender that is when it acknowledged them, by its own clock if timestamps tell it:
-        acknowledgements that wait on their way back come together.
+        Next to the sender that is when it acknowledged them, by its own clock if timestamps tell
+        it: acknowledgements that wait on their way back come together.
         """
         seen = self.seen
         at, total = path.arrivals(seen)
         if self.at_sender:
-            known = seen.is_pure & ~np.isnan(seen.ack_timestamp)
+            known: Bools = seen.is_pure & ~np.isnan(seen.ack_timestamp)
             late = path.one_way_ms(seen.ack[known], seen.ack_timestamp[known])
             if known.sum() >= _LEAST_STAMPS and late is not None:
                 at, total = at[known] - late, np.maximum.accumulate(total[known])
@@ -227,15 +227,16 @@ class Transfer:
     def _lost_ms(self) -> Floats:
         """When each segment of ``loss_at`` left its sender, which is elsewhere.
 
-        A sender sends when acknowledgements let it, and its data echoes which were the last (RFC 7323
-        3). If less arrived of what one allowed than of what others did, the lost segment left with it.
+        A sender sends when acknowledgements let it, and its data echoes which were the last (RFC
+        7323 3). If less arrived of what one allowed than of what others did, the lost segment left
+        with it.
         """
         seen, at, sent = self.seen, self.loss_at, self.sent_ms
         before = np.maximum(at - 1, 0)
-        halfway: Floats = (sent[before] + sent[at]) / 2
+        found: Floats = (sent[before] + sent[at]) / 2
         known = ~np.isnan(seen.ack_timestamp)
         if known.sum() < _LEAST_STAMPS:
-            return halfway
+            return found
         stamps, which = np.unique(seen.ack_timestamp[known], return_inverse=True)
         more = np.diff(np.maximum.accumulate(seen.delivered[known]), prepend=0)
         room = np.bincount(which, weights=more)
@@ -245,7 +246,6 @@ class Transfer:
         echoes = stamps[group] == seen.echo
         np.subtract.at(room, group[echoes], seen.payload[echoes])
         trip = float(np.median((sent - left[group])[echoes])) if echoes.any() else 0.0
-        found = halfway.copy()
         for index, (one, other) in enumerate(zip(before, at, strict=True)):
             low, high = group[one], group[other]
             if not (echoes[one] and echoes[other]) or high <= low:
@@ -422,7 +422,7 @@ class Transfer:
 
     @cached_property
     def sends_at_once(self) -> bool:
-        """All that may be under way leaves together, as from a buffer that is filled when it is empty.
+        """All that may be under way leaves together, as from a buffer that is filled when empty.
 
         Whom acknowledgements let send does so in many smaller bursts.
         """

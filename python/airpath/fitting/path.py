@@ -311,7 +311,7 @@ def _without_batches(
         service = np.where(lost_segments(seen), 0.0, seen.size * 8 / rate / 1000)
         queue, before = _queue_waits(seen, service)
         clean = (seen.sent_again == 0) & ~seen.is_again & ~np.isnan(seen.acked)
-        clear = clean & (queue < _CLEAR_QUEUE * service) & (before < 3 * _CLEAR_QUEUE)
+        clear = clean & (queue < _CLEAR_QUEUE * service) & (before < _CLEAR_QUEUE)
         if clear.any():
             trips = (seen.acked - seen.sent - queue - service)[clear]
             shortest = float(trips.min())
@@ -525,11 +525,24 @@ def _queue(
     full = none.copy()
     full[index[is_full]] = True
     if seen.place == "receiver":
-        full = lost & (is_full.mean() > 0.5)
+        full = lost & _at_gaps(seen, lost, index, is_full)
     if is_full.sum() < _LEAST_LOSSES and is_full.mean() < 0.5:
         return None, at_least, none
     wait = float(np.median(before[is_full]))
     return wait * rate * 1000 / 8, at_least, full
+
+
+def _at_gaps(seen: Observed, lost: Bools, gaps: Ints, is_full: Bools) -> Bools:
+    """Of segments that fill gaps, which belong to one that shows a full queue.
+
+    A gap shows with the segment behind it, and what fills it lies before that.
+    """
+    order = np.argsort(seen.offset[gaps], kind="stable")
+    behind = np.searchsorted(seen.offset[gaps][order], seen.offset, side="right")
+    belongs = lost & (behind < len(gaps))
+    found = np.zeros(len(lost), dtype=bool)
+    found[belongs] = is_full[order][behind[belongs]]
+    return found
 
 
 def wait_before(waits: Floats, index: Any) -> Floats:
