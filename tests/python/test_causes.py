@@ -324,7 +324,7 @@ def test_next_to_the_receiver_losses_of_a_full_queue_come_when_most_is_under_way
 
 
 def test_pings_in_step_with_a_cycle_wait_for_it() -> None:
-    """Their interval is nearly twice a cycle of 320 ms: they wait 6 ms longer each time, or 314 less."""
+    """The interval is nearly two cycles of 320 ms: each waits 6 ms longer, or 314 ms less."""
     asked = 634.3 * np.arange(14) + 40
     answered = np.ceil(asked / 320) * 320 + 35
     assert _cycle(asked, answered) == 320

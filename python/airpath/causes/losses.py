@@ -74,7 +74,7 @@ def losses(group: Group) -> Iterator[Suspect]:
         # A radio's capacity varies, and so does the level at which its queue is full.
         usual = group.base_ms + 40 if not group.is_slotted else 0.5 * group.base_ms + 25
         full = bucket.match >= 0.6 and group.queue_ms > usual and group.busy >= 0.8
-        # Of a path that such losses leave room for, some is not used only if packets wait for others.
+        # If a path is not used although such losses leave room, packets wait for something else.
         unused = group.busy < 0.8 and group.queue_ms < 0.3 * group.base_ms
         harmless = share < 0.01 and group.loss_window > _MOST_WINDOW and not unused
         # Who has twice what the path holds under way in the median is not held back by losses.

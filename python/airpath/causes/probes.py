@@ -85,7 +85,8 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
 
 def _cycle(asked: Floats, answered: Floats) -> float | None:
     """The cycle with which replies are in step, and requests are not; None: there is none."""
-    for cycle in _CYCLES_MS:
+    # What is in step with a cycle is so with its parts, too.
+    for cycle in reversed(_CYCLES_MS):
         before, after = (_apart_ms(one, cycle) for one in (asked, answered))
         if after <= _IN_STEP_MS and before >= 3 * after:
             return float(cycle)
