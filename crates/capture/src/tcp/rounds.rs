@@ -14,7 +14,7 @@ const GROWTH: f64 = 1.25;
 const FALL: f64 = 0.8;
 
 /// BBR drains what waits when its startup is over, to less than this share of the most.
-const DRAIN: f64 = 0.5;
+const DRAIN: f64 = 0.55;
 
 /// Rounds without growth that end slow start: HyStart++ also waits before it believes one
 /// (RFC 9406 4.2).
@@ -93,10 +93,6 @@ impl Rounds {
             return None;
         }
         let exit = (0..self.rounds.len()).find_map(|at| self.ends_at(at, is_paced));
-        let exit = exit.map(|(at, why)| {
-            let goes_on = is_paced && why == "retransmission";
-            (goes_on.then(|| self.last_before_drain(at)).flatten().unwrap_or(at), why)
-        });
         Some(SlowStart {
             rounds_bytes: self.rounds.iter().map(|round| round.most_in_flight).collect(),
             rounds_end_s: self.rounds.iter().map(Round::ended_s).collect(),
@@ -116,19 +112,18 @@ impl Rounds {
     }
 
     /// Growth may have ended before the round of a retransmission: what is outstanding then grows by
-    /// the gap alone. And a sender that does not reduce for a loss, as BBR in its startup, may go on:
-    /// as much stays in flight after the gap. Where that shows neither way, it is between the two.
-    fn growth_ended(&self, at: usize) -> usize {
+    /// the gap alone. And a sender that does not reduce for a loss, as BBR in its startup, may go on.
+    /// Where that shows neither way, it is between the two.
+    fn growth_ended(&self, at: usize, is_paced: bool) -> usize {
+        if is_paced && self.goes_on(at) {
+            return self.last_before_fall(at);
+        }
         let peak = self.rounds[at].most_in_flight as f64;
         let stays = |at: usize| {
             self.rounds.get(at).is_some_and(|round| round.most_in_flight as f64 >= peak * FALL)
         };
-        let remains = at > 0 && self.grew(at) && (1..=3).all(|after| stays(at + after));
-        if self.goes_on(at) || remains {
-            return self.last_before_fall(at);
-        }
         let flat = (1..at).rev().take_while(|&at| !self.grew(at)).count();
-        if flat > 0 { at - flat } else { at + usize::from(stays(at + 2)) }
+        if flat > 0 { at - flat } else { at + usize::from(stays(at + 1) && stays(at + 2)) }
     }
 
     /// Of growth that goes on after a round: it ends before what is in flight falls, or with the third
@@ -180,7 +175,9 @@ impl Rounds {
     fn ends_at(&self, at: usize, is_paced: bool) -> Option<(usize, &'static str)> {
         let round = self.rounds[at];
         if round.retransmitted {
-            return Some((self.growth_ended(at), "retransmission"));
+            let drains = is_paced.then(|| self.last_before_drain(at)).flatten();
+            let ended = drains.unwrap_or_else(|| self.growth_ended(at, is_paced));
+            return Some((ended, "retransmission"));
         }
         let flat = at >= FLAT_ROUNDS && (at + 1 - FLAT_ROUNDS..=at).all(|at| !self.grew(at));
         if !flat {
