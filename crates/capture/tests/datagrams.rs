@@ -126,6 +126,28 @@ fn rtp_is_known_by_its_numbers_and_its_clock() {
 }
 
 #[test]
+fn a_number_that_comes_first_tells_what_is_lost() {
+    // As those of iperf 2 and SRT do; what stays the same is no number, nor is what goes back far.
+    let begins: [(&dyn Fn(u32) -> u32, Option<(u64, u64)>); 3] =
+        [(&|index| index, Some((60, 7))), (&|_| 7, None), (&|index| index * 977 % 5000, None)];
+    for (number, expected) in begins {
+        let packets: Vec<_> = (0..60u32)
+            .filter(|index| index % 9 != 4)
+            .map(|index| {
+                let mut payload = number(index).to_be_bytes().to_vec();
+                payload.resize(100, 0);
+                (u64::from(index) * 1000, udp(true, &payload))
+            })
+            .collect();
+        let report = read(&packets);
+        let numbers = &only(&report).udp.as_ref().unwrap().from_client.sequence;
+        let found = numbers.as_ref().map(|one| (one.expected, one.lost));
+        assert_eq!(found, expected);
+        assert!(numbers.as_ref().is_none_or(|one| one.header == "number"));
+    }
+}
+
+#[test]
 fn what_has_no_numbers_is_not_said_to() {
     let packets: Vec<_> = (0..50u64)
         .map(|index| {

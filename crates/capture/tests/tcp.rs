@@ -364,11 +364,17 @@ fn slow_start_round_by_round() {
 
 /// Rounds of so many segments; something is always outstanding, and so the first two are one.
 fn busy_rounds(sizes: &[u32]) -> SlowStart {
+    busy_rounds_again(sizes, None)
+}
+
+/// In one of them a segment is sent again.
+fn busy_rounds_again(sizes: &[u32], again: Option<u64>) -> SlowStart {
     let (mut script, mut next) = (vec![(40, data(0))], 0);
     for (number, &size) in (0..).zip(sizes) {
         let at = 40 + 30 * number;
         // The first of the next round leaves before this one is acknowledged.
         script.extend((next + 1..next + size).map(|n| (at, data(n))));
+        script.extend((again == Some(number)).then(|| (at + 5, data(next + 1))));
         next += size;
         script.extend([(at + 9, data(next)), (at + 10, ack(next))]);
     }
@@ -382,6 +388,18 @@ fn two_rounds_without_growth_end_it_unless_a_third_grows() {
     // As with BBR, which waits for three; then it drains what waits.
     let goes_on = busy_rounds(&[10, 20, 40, 44, 45, 90, 90, 50, 40, 40]);
     assert_eq!((goes_on.exit_round, goes_on.ended_by), (Some(5), Some("no-growth")));
+}
+
+#[test]
+fn a_sender_that_does_not_reduce_for_a_loss_is_still_in_its_startup() {
+    // As BBR: what is in flight stays. With others it falls, and only the gap made it grow.
+    let stays = busy_rounds_again(&[10, 20, 40, 44, 90, 92, 92, 92, 40, 40], Some(4));
+    assert_eq!((stays.exit_round, stays.ended_by), (Some(6), Some("retransmission")));
+    let falls = busy_rounds_again(&[10, 20, 40, 44, 90, 60, 50, 50, 50, 50], Some(4));
+    assert_eq!((falls.exit_round, falls.ended_by), (Some(2), Some("retransmission")));
+    // What paces and soon drains was in its startup until then.
+    let drains = busy_rounds_again(&[10, 20, 40, 44, 90, 70, 60, 30, 30, 30], Some(4));
+    assert_eq!((drains.exit_round, drains.ended_by), (Some(5), Some("retransmission")));
 }
 
 #[test]

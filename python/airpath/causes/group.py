@@ -29,8 +29,21 @@ _LEAST_APART_MS = 0.125
 _WINDOWS = 400
 _SMOOTH = 0.16
 _LONG_SHARE = 0.5
+_BEGINNING = 0.3
+_MOST_OF_ALL = 1 / 6
 _LEAST_SILENCE_MS = 150.0
 """RLC holds back what is behind a missing block for 85 to 130 ms (t-Reassembly and its like)."""
+_EARLY = (
+    (40, (8.0, 16.0, 32.0), 1.0, 0.99, 1.12),
+    (80, (16.0,), 0.95, 0.6, 1.55),
+    (20, (32.0,), 0.9, 0.5, 1.3),
+)
+"""Segments at the beginning, and milliseconds of a window: of all bytes, by how many more came in
+one at first than later, as two quantiles, if a bucket of tokens was full at first. A radio's slots
+and its retransmissions bring several packets at once, but they do so all the time."""
+_LOST_TOGETHER = 6.0
+_SPREAD_OF_RANKS = 0.29
+"""Standard deviation of a number that is anything from 0 to 1."""
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost by chance."""
 LEAST_OVERFLOWS = 3
@@ -51,14 +64,34 @@ class LossWait:
 
     @property
     def is_late(self) -> bool:
-        """Far from chance: random loss reaches 0.71."""
-        far = (self.rank - 0.5) * np.sqrt(self.episodes) / 0.29
+        """Far from chance: random loss reaches 0.71, but it does not lose many at a time."""
+        far = (self.rank - 0.5) * np.sqrt(self.episodes) / _SPREAD_OF_RANKS
+        if self.lost_each >= _LOST_TOGETHER:
+            return bool(self.rank >= 0.68 and far >= 2.5)
         return bool(self.rank >= 0.74 and far >= 3.5)
 
     @property
     def is_many(self) -> bool:
         """Several are lost at a time."""
         return self.lost_each >= 2.5
+
+
+@dataclass(frozen=True)
+class LossFlight:
+    """What was under way when packets were lost.
+
+    ``rank``: its mean rank among all packets that could have been the first lost one for a round
+    trip, 0 to 1; by chance a half. ``far``: from there, in standard deviations.
+    """
+
+    rank: float
+    far: float
+    episodes: int
+
+    @property
+    def is_high(self) -> bool:
+        """Far from chance: random loss reaches 2.8 deviations."""
+        return self.far >= 3.5 and self.rank >= 0.58
 
 
 class Group:
@@ -176,6 +209,17 @@ class Group:
         return lost / max(1, sent + (0 if self.at_sender else lost))
 
     @cached_property
+    def late_loss_share(self) -> float:
+        """Of the packets that were sent after the first third of the time: slow start is over."""
+        from_ms = self.begin_ms + (self.end_ms - self.begin_ms) / 3
+        sent = lost = 0
+        for one in self.transfers:
+            at, _, is_lost = one.sends
+            sent += int((at >= from_ms).sum())
+            lost += int((is_lost & (at >= from_ms)).sum())
+        return lost / max(1, sent)
+
+    @cached_property
     def bdp_bytes(self) -> float:
         """What the path holds."""
         return self.capacity_mbps * 125 * self.base_ms
@@ -281,9 +325,69 @@ class Group:
         return LossWait(rank, lost / every, episodes)
 
     @cached_property
+    def loss_flight(self) -> LossFlight | None:
+        """What was under way, as far as it had been sent in the last round trip, at losses.
+
+        A sender lets more be under way until something is lost. If that is by chance, it happens at
+        any time; a queue or a bucket that is full loses when most is under way.
+        """
+        trip = max(one.typical_rtt_ms for one in self.transfers)
+        every = np.sort(np.concatenate([one.sends[0] for one in self.transfers]))
+        others, at_losses = [], []
+        for transfer in self.transfers:
+            sent, _, lost = transfer.sends
+            number = np.arange(len(sent))
+            last = np.maximum.accumulate(np.where(lost, number, -1))
+            before = np.concatenate(([-1], last[:-1]))
+            since = np.where(before >= 0, sent - sent[np.maximum(before, 0)], np.inf)
+            under_way = np.searchsorted(every, sent, "right")
+            under_way -= np.searchsorted(every, sent - trip, "right")
+            others.append(under_way[since > trip])
+            at_losses.append(under_way[(since > trip) & lost])
+        usual, found = np.sort(np.concatenate(others)), np.concatenate(at_losses)
+        if len(found) < LEAST_EPISODES:
+            return None
+        ranks = np.searchsorted(usual, found, "left") + np.searchsorted(usual, found, "right")
+        rank = float(np.mean(ranks)) / 2 / len(usual)
+        return LossFlight(rank, (rank - 0.5) * np.sqrt(len(found)) / _SPREAD_OF_RANKS, len(found))
+
+    @cached_property
     def first_mbps(self) -> float:
         """The fastest six of the first forty segments."""
         return self.main.first_mbps
+
+    @cached_property
+    def _passages(self) -> tuple[Floats, Floats]:
+        """When packets came to the receiver, by its clock where that shows, and how many bytes."""
+        each = [one.passages for one in self.transfers]
+        at = np.concatenate([times for times, _ in each])
+        order = np.argsort(at, kind="stable")
+        return at[order], np.concatenate([added for _, added in each])[order]
+
+    @cached_property
+    def early_excess(self) -> tuple[float, float, float] | None:
+        """Milliseconds of a window, kB that came in one at first, and what comes later.
+
+        None if no more came at first than later.
+        """
+        at, added = self._passages
+        total = np.cumsum(added)
+        if len(at) < 4 * _TRAIN:
+            return None
+        later = at > at[0] + _BEGINNING * (at[-1] - at[0])
+        segment = self.main.segment_bytes
+        for segments, windows, at_first, afterwards, factor in _EARLY:
+            if segments * segment > _MOST_OF_ALL * total[-1]:
+                continue
+            early = at <= at[np.searchsorted(total, segments * segment)]
+            for window in windows:
+                last = np.searchsorted(at, at + window - 1e-6) - 1
+                came = total[last] - total + added
+                first = _weighted(came[early], added[early], at_first)
+                usual = _weighted(came[later], added[later], afterwards)
+                if first > factor * usual and first - usual > 1.5 * segment:
+                    return window, first / 1000, usual / 1000
+        return None
 
     @cached_property
     def _apart(self) -> Floats:
@@ -355,6 +459,13 @@ def _in_slots(apart: Floats, slot_ms: float) -> bool:
     usual = int(np.bincount(number).argmax())
     is_period = np.abs(usual * slot_ms - np.array(_PERIODS_MS[slot_ms])) < _SLOT_TOLERANCE_MS
     return bool(is_period.any() or (number % max(1, usual) != 0).mean() > _ODD)
+
+
+def _weighted(values: Floats, weight: Floats, share: float) -> float:
+    """The value below which so much of the weight is."""
+    order = np.argsort(values)
+    passed = np.cumsum(weight[order])
+    return float(values[order][min(np.searchsorted(passed, share * passed[-1]), len(order) - 1)])
 
 
 def _spread(at: Floats, total: Floats, train: int) -> float:

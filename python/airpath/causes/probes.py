@@ -14,6 +14,9 @@ from airpath.fitting.observed import Floats
 _LEAST_PINGS = 8
 _SPREAD_MS = 18.0
 """Round trips of an idle radio differ by 17 ms at most."""
+_CYCLES_MS = (20, 32, 40, 64, 80, 128, 160, 256, 320, 512, 640, 1024, 1280, 2560)
+"""DRX cycles and periods of scheduling requests (TS 36.331 and TS 38.331 6.3.2)."""
+_IN_STEP_MS = 3.0
 _LEAST_LOST = 0.02
 _LEAST_DATAGRAMS = 50
 _MOST_FRAMES = 5
@@ -55,6 +58,8 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
     if len(quiet) < _LEAST_PINGS:
         return
     values = np.array([trip for _, trip, _ in quiet])
+    asked_at = np.array([when for when, _, _ in quiet])
+    cycle = _cycle(asked_at, asked_at + values)
     what = "Round trips of pings"
     if float(np.quantile(values, 0.9)) < 1.0:
         # Who asks is on the other side: what its requests waited shows in their regularity.
@@ -65,15 +70,33 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
     # One that waits for a cycle waits any part of it: evenly, and not a few of them alone.
     half = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
     evenly = 0.15 <= (middle - low) / max(high - low, 1e-9) <= 0.85 and half >= 0.35 * (high - low)
-    if high - low >= _SPREAD_MS and evenly:
+    if high - low >= _SPREAD_MS and (evenly or cycle):
+        about = cycle or 1.25 * (high - low)
+        how = "evenly" if evenly else "in step with it"
         yield Suspect(
             "drx",
             min(0.9, (high - low) / (high - low + base)),
-            f"{what} on an idle path differ evenly by {short(high - low)} ms (from {short(low)} to "
-            f"{short(high)} ms): they wait for a cycle of about {short(1.25 * (high - low))} ms.",
+            f"{what} on an idle path differ {how} by {short(high - low)} ms (from {short(low)} to "
+            f"{short(high)} ms): they wait for a cycle of about {short(about)} ms.",
             own,
             advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests.",
         )
+
+
+def _cycle(asked: Floats, answered: Floats) -> float | None:
+    """The cycle with which replies are in step, and requests are not; None: there is none."""
+    # What is in step with a cycle is so with its parts, too.
+    for cycle in reversed(_CYCLES_MS):
+        before, after = (_apart_ms(one, cycle) for one in (asked, answered))
+        if after <= _IN_STEP_MS and before >= 3 * after:
+            return float(cycle)
+    return None
+
+
+def _apart_ms(at: Floats, cycle: float) -> float:
+    """The standard deviation of times on a circle (Mardia 1972)."""
+    mean = abs(np.exp(2j * np.pi * at / cycle).mean())
+    return float(cycle / (2 * np.pi) * np.sqrt(max(0.0, -2 * np.log(max(mean, 1e-9)))))
 
 
 def _round_trips(
@@ -213,7 +236,7 @@ def connections(
     if nothing and waits and not others_deliver and tcp["handshake_ms"] is not None:
         yield Suspect(
             "mtu",
-            0.9,
+            0.95,
             f"The connection was set up, with {_of(again + 1, 'SYN-ACK')}, and then no data came "
             f"in {silent:.1f} s: the client's first segments may be too large, or it has nothing "
             "to say.",

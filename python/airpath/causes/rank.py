@@ -61,7 +61,9 @@ def blame(file: Path, report: dict[str, Any]) -> Blame:
     found: list[Suspect] = []
     for group in groups:
         found += transfers.suspects(group)
-    found += _crossed(report, groups)
+    crossed = _crossed(report, groups)
+    # What datagrams take later is not there for the transfers, which had it at first.
+    found = crossed + [one for one in found if not crossed or one.cause != "shaper"]
     for (flow, side), packets in zip(flows, read, strict=True):
         if side is not None:
             continue

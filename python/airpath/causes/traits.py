@@ -15,8 +15,10 @@ from airpath.fitting.observed import Bools, Floats, Ints, Observed
 
 BIN_MS = 200.0
 _LEAST_PAUSE_MS = 150.0
-_TOGETHER_MS = 2.0
-"""Timestamps have milliseconds."""
+_TOGETHER_MS = 0.5
+"""Timestamps have milliseconds: the same one, for a slow link takes longer for each."""
+_LEAST_STAMPS = 20
+_LEAST_BURST = 8
 _MOST_REQUESTS = 8
 """Packets with data that the receiver of a download sends: a handshake of TLS, a request."""
 
@@ -80,6 +82,22 @@ class Transfer:
         at, total = path.arrivals(self.seen)
         moved = np.flatnonzero(np.diff(total, prepend=-1.0) > 0)
         return at[moved], total[moved]
+
+    @cached_property
+    def passages(self) -> tuple[Floats, Floats]:
+        """When packets came to the receiver, and how many bytes.
+
+        Next to the sender that is when it acknowledged them, by its own clock if timestamps tell
+        it: acknowledgements that wait on their way back come together.
+        """
+        seen = self.seen
+        at, total = path.arrivals(seen)
+        if self.at_sender:
+            known: Bools = seen.is_pure & ~np.isnan(seen.ack_timestamp)
+            late = path.one_way_ms(seen.ack[known], seen.ack_timestamp[known])
+            if known.sum() >= _LEAST_STAMPS and late is not None:
+                at, total = at[known] - late, np.maximum.accumulate(total[known])
+        return at, np.diff(total, prepend=0.0)
 
     @cached_property
     def flight(self) -> Ints:
@@ -191,18 +209,54 @@ class Transfer:
     def sends(self) -> tuple[Floats, Ints, Bools]:
         """Time, size and loss of what was sent, as far as it shows; the lost ones included.
 
-        Elsewhere than at the sender a lost segment left between two that arrived: halfway.
+        Elsewhere than at the sender a lost segment left between two that arrived: with that of the
+        acknowledgements that came meanwhile which let more be sent than arrived.
         """
         seen = self.seen
         if self.at_sender:
             return seen.sent, seen.size, self.lost
-        sent, at = self.sent_ms, self.loss_at
-        missing = (sent[np.maximum(at - 1, 0)] + sent[at]) / 2
-        times = np.concatenate([sent, missing])
+        at, missing = self.loss_at, self._lost_ms
+        times = np.concatenate([self.sent_ms, missing])
         sizes = np.concatenate([seen.size, np.full(len(at), int(seen.size.max()))])
-        lost = np.arange(len(times)) >= len(sent)
-        order = np.argsort(times, kind="stable")
+        lost = np.arange(len(times)) >= len(seen.sent)
+        place = np.concatenate([np.arange(len(seen.sent), dtype=float), at - 0.5])
+        order = np.lexsort((place, times))
         return times[order], sizes[order], lost[order]
+
+    @cached_property
+    def _lost_ms(self) -> Floats:
+        """When each segment of ``loss_at`` left its sender, which is elsewhere.
+
+        A sender sends when acknowledgements let it, and its data echoes which were the last (RFC
+        7323 3). If less arrived of what one allowed than of what others did, the lost segment left
+        with it.
+        """
+        seen, at, sent = self.seen, self.loss_at, self.sent_ms
+        before = np.maximum(at - 1, 0)
+        found: Floats = (sent[before] + sent[at]) / 2
+        known = ~np.isnan(seen.ack_timestamp)
+        if known.sum() < _LEAST_STAMPS:
+            return found
+        stamps, which = np.unique(seen.ack_timestamp[known], return_inverse=True)
+        more = np.diff(np.maximum.accumulate(seen.delivered[known]), prepend=0)
+        room = np.bincount(which, weights=more)
+        left = np.zeros(len(stamps))
+        left[which] = seen.ack[known]
+        group = np.clip(np.searchsorted(stamps, seen.echo), 0, len(stamps) - 1)
+        echoes = stamps[group] == seen.echo
+        np.subtract.at(room, group[echoes], seen.payload[echoes])
+        trip = float(np.median((sent - left[group])[echoes])) if echoes.any() else 0.0
+        for index, (one, other) in enumerate(zip(before, at, strict=True)):
+            low, high = group[one], group[other]
+            if not (echoes[one] and echoes[other]) or high <= low:
+                continue
+            choice = low + int(np.argmax(room[low : high + 1]))
+            if (room[low : high + 1] == room[choice]).sum() > 1:
+                continue
+            room[choice] -= self.segment_bytes
+            time = {low: sent[one], high: sent[other]}.get(choice, left[choice] + trip)
+            found[index] = min(max(time, sent[one]), sent[other])
+        return found
 
     @cached_property
     def episodes(self) -> list[int]:
@@ -365,6 +419,18 @@ class Transfer:
         flight = self.flight
         ceiling = float(np.quantile(flight, 0.99))
         return float((np.abs(flight - ceiling) <= 1.5 * self.segment_bytes).mean())
+
+    @cached_property
+    def sends_at_once(self) -> bool:
+        """All that may be under way leaves together, as from a buffer that is filled when empty.
+
+        Whom acknowledgements let send does so in many smaller bursts.
+        """
+        bursts = self.stream["sending"]
+        if not self.at_sender or not bursts or not bursts["per_burst"]:
+            return False
+        each, most = bursts["per_burst"], bursts["largest_burst"]
+        return bool(each >= _LEAST_BURST and each >= 0.4 * most)
 
     @cached_property
     def is_flat(self) -> bool:

@@ -12,26 +12,26 @@ from collections.abc import Iterator
 import numpy as np
 
 from airpath.base.text import short
-from airpath.causes.group import LEAST_EPISODES, Group
+from airpath.causes.capacity import beginnings, rivals, shaped, standing_queue
+from airpath.causes.costs import (
+    FULL,
+    LEAST_COST,
+    LEAST_LOSS,
+    MOST_FRAMES,
+    flow_numbers,
+    idle_cost,
+    is_free,
+    kilobytes,
+)
+from airpath.causes.group import Group
+from airpath.causes.losses import losses
 from airpath.causes.suspect import Suspect
-from airpath.causes.traits import Transfer
 
-_LEAST_COST = 0.12
-_MOST_FRAMES = 5
-_LEAST_LOSS = 0.0003
-_LEAST_OVERFLOW = 0.001
-_MOST_WINDOW = 2.0
 _LEAST_TOGETHER = 1.5
+_MANY_TOGETHER = 4.0
 _ONE_BY_ONE = 1.2
 _LEAST_HOLLOW = 0.5
-_LEAST_STILLNESS = 0.6
-_BITS = 12.0
-"""Of a packet, in thousands."""
-_LEAST_MATCH = 0.9
-_LEAST_RANK = 0.9
-_MOST_OF_A_DEEP_QUEUE = 0.05
-_LEAST_ROUNDS = 80
-"""Until transfers with the same congestion control share a path."""
+_OFTEN_UNUSED = 0.8
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
@@ -39,42 +39,28 @@ def suspects(group: Group) -> Iterator[Suspect]:
     for rule in (
         _windows,
         _pauses,
-        _losses,
+        losses,
         _reordering,
         _acknowledgements,
         _silences,
-        _standing_queue,
-        _shaped,
-        _rivals,
-        _beginnings,
+        standing_queue,
+        shaped,
+        rivals,
+        beginnings,
     ):
         yield from rule(group)
-
-
-def idle_cost(group: Group) -> float:
-    """Share of the path's capacity that was not used while there was something to send."""
-    return max(0.0, 1 - group.busy / max(0.05, 1 - group.silent_share - group.idle_share))
-
-
-def is_free(transfer: Transfer) -> bool:
-    """Packets hardly wait: the path has room. A radio's grants take a little."""
-    return transfer.wait_ms[1] < 0.4 * transfer.base_ms + 10
-
-
-def _flows(group: Group) -> tuple[int, ...]:
-    return tuple(one.seen.flow["id"] for one in group.transfers)
 
 
 def _windows(group: Group) -> Iterator[Suspect]:
     """One of the two ends holds the data back."""
     main = group.main
-    flows = _flows(group)
+    flows = flow_numbers(group)
     # Of all bytes: a short transfer's window says little of a long one beside it.
     whole = max(1, sum(one.wire_bytes for one in group.transfers))
     limited = sum(one.window_share * one.wire_bytes for one in group.transfers) / whole
     reported = sum(one.limited_share * one.wire_bytes for one in group.transfers) / whole
     share = max(limited, reported)
-    lossless = group.loss_share < (_LEAST_LOSS if main.at_sender else 0.002)
+    lossless = group.loss_share < (LEAST_LOSS if main.at_sender else 0.002)
     shrinks = main.window_steady < (0.45 if limited >= 0.05 else 0.33)
     # A window that stays small for a few losses at the beginning does so for its reader.
     few = lossless or (main.window_steady < 0.3 and group.loss_share < 0.015)
@@ -100,31 +86,33 @@ def _windows(group: Group) -> Iterator[Suspect]:
                 "receive-window",
                 share * 0.9,
                 f"In {share:.0%} of the time the receive window "
-                f"({_kilobytes(main.window_bytes)}) had no room for a further segment, while "
+                f"({kilobytes(main.window_bytes)}) had no room for a further segment, while "
                 f"packets hardly waited on the path ({short(main.wait_ms[1])} ms in the median).",
                 flows,
                 at,
                 advice="Let the receive buffer grow: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
             )
         return
-    if not lossless or share >= 0.25 or main.grows or main.idle_share >= 0.1:
+    # A buffer may hold more than the path has room for at first: what slow start lost is no matter.
+    later = main.at_sender and group.late_loss_share == 0 and group.busy < _OFTEN_UNUSED
+    if not (lossless or later) or share >= 0.25 or main.grows or main.idle_share >= 0.1:
         return
     # Without a loss every control lets more and more be in flight, if the path is not full.
     stays = main.is_flat and group.busy < 0.9
     most = float(np.quantile(main.flight, 0.99))
-    held = main.ceiling_share >= 0.25 or (stays and not main.episodes)
-    if main.at_sender and held and is_free(main):
+    held = main.ceiling_share >= 0.25 or (stays and (later or not main.episodes))
+    if main.at_sender and held and (is_free(main) or _empties(group)):
         yield Suspect(
             "send-buffer",
             max(idle_cost(group), 0.5 * main.ceiling_share),
-            f"Never more than {_kilobytes(most)} were in flight, "
+            f"Never more than {kilobytes(most)} were in flight, "
             f"with which {main.ceiling_share:.0%} of the segments were sent, although nothing was "
             "lost, packets hardly waited, and the receive window had room.",
             flows,
             main.ceiling_frames,
             advice="Let the send buffer grow: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w.",
         )
-    elif not main.at_sender and is_free(main) and _unused(group) >= 0.2:
+    elif not main.at_sender and (is_free(main) or _empties(group)) and _unused(group) >= 0.2:
         yield Suspect(
             "send-buffer",
             _unused(group),
@@ -134,6 +122,16 @@ def _windows(group: Group) -> Iterator[Suspect]:
             advice="Capture at the sender. Let the send buffer grow: net.ipv4.tcp_wmem, "
             "SO_SNDBUF, iperf3 -w.",
         )
+
+
+def _empties(group: Group) -> bool:
+    """The queue is empty again and again: what waits was sent at once, and the path waits then."""
+    if group.main.sends_at_once:
+        return group.busy < FULL
+    low = group.main.wait_ms[0]
+    return group.busy < _OFTEN_UNUSED and low < 0.1 * group.base_ms + (
+        10 if group.is_slotted else 0
+    )
 
 
 def _unused(group: Group) -> float:
@@ -155,96 +153,8 @@ def _pauses(group: Group) -> Iterator[Suspect]:
             main.idle_share,
             f"In {main.idle_share:.0%} of the time everything that was sent had arrived, and the "
             "sender had nothing more to send.",
-            _flows(group),
+            flow_numbers(group),
             advice="The application writes in parts: the path waits for it.",
-        )
-
-
-def _losses(group: Group) -> Iterator[Suspect]:
-    """By chance, or because too much was sent: docs/concepts/captures.md."""
-    share = group.loss_share
-    bucket = group.bucket
-    if share < _LEAST_LOSS or bucket is None:
-        return
-    cost = idle_cost(group)
-    at = [one.loss_at for one in group.transfers]
-    every = [
-        int(one.seen.frame[index])
-        for one, where in zip(group.transfers, at, strict=True)
-        for index in where[:_MOST_FRAMES]
-    ]
-    # Behind a gap of several segments comes one and the same packet.
-    frames = tuple(dict.fromkeys(every))[:_MOST_FRAMES]
-    chance = max(0.68, 0.5 + 0.85 / np.sqrt(bucket.episodes))
-    lost = f"{share:.2%} of the packets were lost in {bucket.episodes} round trips"
-    waiting = group.loss_wait
-    late = waiting is not None and waiting.is_late
-    # What follows from what was sent may still be a host that stands, if nothing arrives meanwhile.
-    stalls = bucket.match < (0.9 if group.stillness >= _LEAST_STILLNESS else chance)
-    handed = group.is_regular and group.losses_at_silences >= 0.5
-    if stalls and waiting and late and waiting.is_many and not handed and 1 - group.busy >= 0.08:
-        yield Suspect(
-            "stalling-host",
-            1 - group.busy,
-            f"{lost}, {waiting.lost_each:.1f} at a time, right behind packets that had waited "
-            f"longer than {waiting.rank:.0%} of all, and not because more was sent: a host that "
-            "forwards stands still for a while, and its ring overflows.",
-            _flows(group),
-            frames,
-            advice="Look at a forwarding host: steal time, interrupts, the length of its ring.",
-        )
-        return
-    if bucket.match < chance:
-        # A queue that is managed loses packets when others have waited long.
-        managed = late and waiting is not None and waiting.rank >= _LEAST_RANK
-        if bucket.episodes < LEAST_EPISODES or managed:
-            return
-        # A radio's capacity varies, and so does the level at which its queue is full.
-        usual = group.base_ms + 40 if not group.is_slotted else 0.5 * group.base_ms + 25
-        full = bucket.match >= 0.6 and group.queue_ms > usual and group.busy >= 0.8
-        harmless = share < 0.01 and group.loss_window > _MOST_WINDOW
-        # Who has twice what the path holds under way in the median is not held back by losses.
-        back = group.main.back_ms[1] if group.main.back_ms else 0.0
-        if full or harmless or group.main.wait_ms[1] - back >= group.base_ms:
-            return
-        # Of what BBR sends, losses take little of the rate, but all of what was lost.
-        cost = max(cost, share if share >= 0.03 and group.queue_ms < 0.3 * group.base_ms else 0.0)
-        if cost >= _LEAST_COST or (share >= 0.03 and cost >= 0.06 and is_free(group.main)):
-            yield Suspect(
-                "random-loss",
-                max(cost, _LEAST_COST),
-                f"{lost}, whatever was sent before them: as often at a low as at a high level of "
-                f"a bucket that fills with what is sent ({bucket.match:.2f}; 0.5 is chance). The "
-                f"path was used to {group.busy:.0%}.",
-                _flows(group),
-                frames,
-                advice="Use BBR at the sender, or repair the link; look at the radio's BLER.",
-            )
-        return
-    # A queue of a path's length, or one that is managed, overflows too; it costs next to nothing.
-    level = bucket.level_bytes / max(1.0, group.bdp_bytes)
-    shallow = share >= 0.015 and level < 0.8 and group.queue_ms < 0.5 * group.base_ms
-    shallow = shallow or (share >= 0.03 and group.is_starved)
-    # Where nobody waits until that much has drained, it is no queue, however much it is.
-    drains_ms = bucket.level_bytes * 0.008 / bucket.rate_mbps
-    back_ms = group.main.back_ms[2] if group.main.back_ms else 0.0
-    short_wait = group.queue_ms < 0.3 * drains_ms and back_ms < drains_ms
-    polices = bucket.match >= _LEAST_MATCH and short_wait
-    shallow = shallow or (share >= 0.015 and polices)
-    # A managed queue drops so few that they cost nothing.
-    if group.queue_ms > group.base_ms + 40 or share < _LEAST_OVERFLOW:
-        return
-    if cost >= _LEAST_COST or shallow:
-        yield Suspect(
-            "policer",
-            max(cost, min(0.9, 5 * share) if shallow else 0.0),
-            f"{lost}, when about {_kilobytes(bucket.level_bytes)} more had been sent than "
-            f"{short(bucket.rate_mbps)} Mb/s carry (match {bucket.match:.2f}; 0.5 is chance); the "
-            f"path holds {_kilobytes(group.bdp_bytes)}, and packets waited "
-            f"{short(group.queue_ms)} ms at most.",
-            _flows(group),
-            frames,
-            advice="Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
         )
 
 
@@ -257,7 +167,7 @@ def _reordering(group: Group) -> Iterator[Suspect]:
         "reordering",
         cost,
         f"{late:.1%} of the segments that were sent once arrived after later ones.",
-        _flows(group),
+        flow_numbers(group),
         advice="Look for parallel paths, or for a queue that is shared by several processors.",
     )
 
@@ -281,7 +191,9 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
         together = per_batch >= 2.5
     else:
         spread = low < 0.18 * high and middle < 0.8 * high
-        together = spread and (main.back_together or 1.0) >= _LEAST_TOGETHER
+        by_stamps = main.back_together or 1.0
+        # Who is in step with the batches sends right after one, and waits a while for the next.
+        together = (spread and by_stamps >= _LEAST_TOGETHER) or by_stamps >= _MANY_TOGETHER
     if together and long:
         interval = batch or acks.get("batch_interval_ms") or middle
         if main.at_sender:
@@ -295,10 +207,11 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
             advice = "A capture at the sender shows whether they arrive together, and how often."
         yield Suspect(
             "ack-batching",
-            max(idle_cost(group), high / (high + main.base_ms)),
+            # A queue that overflows then does so because of what comes at once.
+            max(min(0.95, 1 - group.busy + 0.05), high / (high + main.base_ms)),
             f"{told} waited {short(middle)} ms in the median and {short(high)} ms in 5 %, by their "
             f"timestamps; the path's shortest round trip is {short(main.base_ms)} ms.",
-            _flows(group),
+            flow_numbers(group),
             advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. "
             + advice,
         )
@@ -309,7 +222,7 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
             f"Acknowledgements waited {short(middle)} ms in the median and {short(high)} ms in 5 % "
             f"on their way back, by their timestamps; the path's shortest round trip is "
             f"{short(main.base_ms)} ms.",
-            _flows(group),
+            flow_numbers(group),
             advice="Give the way back more capacity, a shorter queue, or let acknowledgements pass "
             "first.",
         )
@@ -338,11 +251,11 @@ def _silences(group: Group) -> Iterator[Suspect]:
     longest = max(one.length_ms for one in long)
     # What is lost or sent again around a silence is its work too.
     cost = 1 - group.busy
-    least = 0.09 if group.is_regular and share >= 0.08 else _LEAST_COST
+    least = 0.09 if group.is_regular and share >= 0.08 else LEAST_COST
     if cost < least or (share < 0.3 * cost and group.losses_at_silences < 0.6):
         return
     lengths = np.array([one.length_ms for one in long])
-    at_s = tuple(one.at_ms / 1000 for one in long[:_MOST_FRAMES])
+    at_s = tuple(one.at_ms / 1000 for one in long[:MOST_FRAMES])
     often = "once" if len(long) == 1 else f"{len(long)} times"
     median = " (the median)" if len(long) > 1 else ""
     told = (
@@ -354,7 +267,7 @@ def _silences(group: Group) -> Iterator[Suspect]:
             "handover",
             cost,
             f"{told}; each time for about as long.",
-            _flows(group),
+            flow_numbers(group),
             at_s=at_s,
             advice="Compare the times with the cell's log of handovers.",
         )
@@ -363,7 +276,7 @@ def _silences(group: Group) -> Iterator[Suspect]:
             "radio-link-failure",
             cost,
             f"{told}.",
-            _flows(group),
+            flow_numbers(group),
             at_s=at_s,
             advice="Compare the times with the UE's log: T310, re-establishment.",
         )
@@ -372,109 +285,7 @@ def _silences(group: Group) -> Iterator[Suspect]:
             "stalling-host",
             cost,
             f"{told}, for different times ({lengths.min():.0f} to {longest:.0f} ms).",
-            _flows(group),
+            flow_numbers(group),
             at_s=at_s,
             advice="Look at a forwarding host: steal time, interrupts, power saving.",
         )
-
-
-def _standing_queue(group: Group) -> Iterator[Suspect]:
-    main = group.main
-    wait = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0)
-    # Managed queues of a radio hold 25 to 60 ms, and others what the path holds. Before LTE a UE's
-    # rate varies most.
-    base = group.base_ms
-    least = 1.6 * base + 40 if group.is_slotted else 1.15 * base + 20
-    if group.is_fine:
-        least = 0.75 * base + 40
-    # What waits for several round trips waits behind a busy link, whatever that carried before.
-    is_busy = group.busy >= 0.75 or wait >= 4 * base + 100
-    if not is_busy or group.seconds < 3.2 or wait < least:
-        return
-    # What drops one packet of twenty is no queue that is too long.
-    if group.loss_share >= _MOST_OF_A_DEEP_QUEUE:
-        return
-    yield Suspect(
-        "bufferbloat",
-        wait / (wait + group.base_ms) * 0.6,
-        f"Packets wait {short(wait)} ms in the median on a path of {short(group.base_ms)} ms, "
-        f"while it is used to {group.busy:.0%}.",
-        _flows(group),
-        advice="Manage the queue (CoDel), shorten it to what the path holds, or use BBR.",
-    )
-
-
-def _shaped(group: Group) -> Iterator[Suspect]:
-    """The first packets came faster than any later ones: a bucket of tokens was full."""
-    main = group.main
-    first = group.first_mbps / group.capacity_mbps
-    if not group.is_smooth or first < 1.45 or group.busy < 0.6 or group.seconds < 3.2:
-        return
-    # Who is shaped waits for tokens. Nobody waits who sends as much as a window or a policer lets.
-    if main.wait_ms[2] < _BITS / group.capacity_mbps:
-        return
-    held = max(main.window_share, main.limited_share) >= 0.25 or main.ceiling_share >= 0.25
-    if held and group.loss_share < _LEAST_LOSS:
-        return
-    yield Suspect(
-        "shaper",
-        min(0.9, 1 - 1 / first),
-        f"The first packets arrived at {short(group.first_mbps)} Mb/s, and later ones evenly at "
-        f"{short(group.capacity_mbps)} Mb/s and never faster: a shaper limits the rate, not the "
-        "link.",
-        _flows(group),
-        advice="Ask for the rate that the subscription or the slice has (AMBR, MBR).",
-    )
-
-
-def _rivals(group: Group) -> Iterator[Suspect]:
-    """Transfers beside each other of which one has much more."""
-    beside = [one for one in group.transfers if one.seconds >= 0.7 * group.seconds]
-    trip = max(one.typical_rtt_ms for one in beside) if beside else 0.0
-    if len(beside) < 2 or group.seconds < max(3, _LEAST_ROUNDS * trip / 1000):
-        return
-    rates = [one.late_mbps for one in beside]
-    if max(rates) < 3 * min(rates):
-        return
-    yield Suspect(
-        "congestion-control",
-        0.3 * (1 - min(rates) / (sum(rates) / len(rates))),
-        f"Transfers side by side have {short(max(rates))} and {short(min(rates))} Mb/s: they do "
-        "not share the path.",
-        _flows(group),
-        advice="Use the same congestion control for both, or a queue for each flow.",
-    )
-
-
-def _beginnings(group: Group) -> Iterator[Suspect]:
-    """A transfer that is short against the time that it takes to begin."""
-    main = group.main
-    if len(group.transfers) > 1:
-        return
-    early = main.ramp_share
-    if group.seconds < 3.2 and main.idle_share < 0.1 and group.is_alone:
-        yield Suspect(
-            "test-too-short",
-            min(0.9, max(_LEAST_COST, 0.6 / group.seconds, early, idle_cost(group))),
-            f"The transfer lasted {group.seconds:.2f} s, {group.seconds * 1e3 / main.base_ms:.0f} "
-            f"round trips, of which it took {early:.0%} to reach its rate.",
-            _flows(group),
-            advice="Measure for longer: iperf3 -t 30, and leave out the beginning (-O 5).",
-        )
-        return
-    lossless = main.loss_share < 0.002
-    ramp_s = early * group.seconds
-    if lossless and ramp_s >= max(1.2, 15e-3 * main.base_ms) and main.exits_early:
-        yield Suspect(
-            "slow-start-exit",
-            max(_LEAST_COST, early * 0.5),
-            f"Slow start ended without a loss at {_kilobytes(main.exit_bytes)} in flight (the path "
-            f"holds {_kilobytes(group.bdp_bytes)}), and it took {ramp_s:.1f} s to reach the rate.",
-            _flows(group),
-            advice="Use a kernel with HyStart++ or without HyStart's delay test; see "
-            "docs/concepts/slow-start.md.",
-        )
-
-
-def _kilobytes(count: float | None) -> str:
-    return "?" if count is None else f"{short(count / 1000)} kB"

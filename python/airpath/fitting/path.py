@@ -35,6 +35,7 @@ _LEAST_BUSY_SEGMENTS = 20
 _LONGEST_GAP_MS = 100.0
 _LEAST_JITTER_MS = 1.0
 _LEAST_BATCH_MS = 3.0
+_SOME_TOGETHER = 0.2
 _SHORT_SPAN = 4
 _HIGH = 0.75
 _NEAR_HIGH = 0.07
@@ -206,11 +207,10 @@ def waits_of(seen: Observed) -> tuple[Floats, float]:
 
 
 def _one_way(seen: Observed) -> tuple[Floats, float]:
-    """By timestamps; the round trip is the handshake's."""
+    """By timestamps; the round trip is that of a full segment, or else the handshake's."""
     base = 0.0
     first, second, third = seen.handshake
     if first is not None and second is not None:
-        # Its packets are small; what is taken off for a full one is not in it.
         base = max(second - first, (third or second) - first)
     elif seen.other["rtt_ms"]:
         base = seen.other["rtt_ms"]["min"]
@@ -220,8 +220,10 @@ def _one_way(seen: Observed) -> tuple[Floats, float]:
     if by_stamps is not None:
         delay[known] = by_stamps
     trips = _echoed(seen)
+    trips = trips[~np.isnan(trips)]
     if len(trips):
-        base = min(base, float(trips.min())) if base else float(trips.min())
+        # The handshake's packets are small; what is taken off for a full one is not in it.
+        base = float(trips.min())
     return delay, base
 
 
@@ -309,7 +311,7 @@ def _without_batches(
         service = np.where(lost_segments(seen), 0.0, seen.size * 8 / rate / 1000)
         queue, before = _queue_waits(seen, service)
         clean = (seen.sent_again == 0) & ~seen.is_again & ~np.isnan(seen.acked)
-        clear = clean & (queue < _CLEAR_QUEUE * service) & (before < 3 * _CLEAR_QUEUE)
+        clear = clean & (queue < _CLEAR_QUEUE * service) & (before < _CLEAR_QUEUE)
         if clear.any():
             trips = (seen.acked - seen.sent - queue - service)[clear]
             shortest = float(trips.min())
@@ -523,11 +525,24 @@ def _queue(
     full = none.copy()
     full[index[is_full]] = True
     if seen.place == "receiver":
-        full = lost & (is_full.mean() > 0.5)
+        full = lost & _at_gaps(seen, lost, index, is_full)
     if is_full.sum() < _LEAST_LOSSES and is_full.mean() < 0.5:
         return None, at_least, none
     wait = float(np.median(before[is_full]))
     return wait * rate * 1000 / 8, at_least, full
+
+
+def _at_gaps(seen: Observed, lost: Bools, gaps: Ints, is_full: Bools) -> Bools:
+    """Of segments that fill gaps, which belong to one that shows a full queue.
+
+    A gap shows with the segment behind it, and what fills it lies before that.
+    """
+    order = np.argsort(seen.offset[gaps], kind="stable")
+    behind = np.searchsorted(seen.offset[gaps][order], seen.offset, side="right")
+    belongs = lost & (behind < len(gaps))
+    found = np.zeros(len(lost), dtype=bool)
+    found[belongs] = is_full[order][behind[belongs]]
+    return found
 
 
 def wait_before(waits: Floats, index: Any) -> Floats:
@@ -595,13 +610,14 @@ def _batch(seen: Observed, rate: float) -> float | None:
         multiples = between / interval
         if (np.abs(multiples - np.round(multiples)) < 0.1).mean() > 0.8:
             return interval
-    return _grid(seen, gaps[gaps >= _LEAST_BATCH_MS], service)
+    return _grid(seen, gaps[gaps >= _LEAST_BATCH_MS], service, float(within.mean()))
 
 
-def _grid(seen: Observed, gaps: Floats, service: float) -> float | None:
+def _grid(seen: Observed, gaps: Floats, service: float, together: float = 0.0) -> float | None:
     """The interval of which all times between acknowledgements of a slow flow are multiples.
 
-    Packets that come one by one from a busy bottleneck are apart by multiples of their own time.
+    Packets that come one by one from a busy bottleneck are apart by multiples of their own time. If
+    all times are the same, some acknowledgements come together with another one (``together``).
     """
     if len(gaps) < 40 or not seen.stream["rtt_ms"]:
         return None
@@ -615,7 +631,7 @@ def _grid(seen: Observed, gaps: Floats, service: float) -> float | None:
             interval < 0.5 * seen.stream["rtt_ms"]["min"]
             and len(multiples) >= 40
             and near.mean() >= 0.95
-            and (whole != np.median(whole)).mean() >= 0.1
+            and ((whole != np.median(whole)).mean() >= 0.1 or together >= _SOME_TOGETHER)
             and (own < 0.5 or abs(own - round(own)) > 0.1)
         ):
             return float(np.median(gaps[gaps < 6.5 * interval][near] / whole[near]))

@@ -35,7 +35,8 @@ pub struct UdpStreamReport {
 /// Datagrams with numbers. What is lost was lost before the capture point.
 #[derive(Clone, Debug, Serialize)]
 pub struct SequenceReport {
-    /// Whose headers: `iperf3`, `iperf3-64` (with 64-bit counters) or `rtp`.
+    /// Whose headers: `iperf3`, `iperf3-64` (with 64-bit counters), `rtp`, or `number`: 32 bits come first,
+    /// as with iperf 2 and SRT.
     pub header: &'static str,
     /// Numbers from the first to the highest one.
     pub expected: u64,

@@ -1,7 +1,8 @@
 //! Numbers of datagrams: what is missing, late, or there twice, and how regularly they come.
 //!
 //! iperf3 puts its time and a number in front of each datagram; RTP has a header of its own
-//! (RFC 3550 5.1). Which of them it is shows after some datagrams: numbers go on, times too.
+//! (RFC 3550 5.1). Those of iperf 2 and SRT begin with a number of 32 bits, and so do those of
+//! airpath's emulated streams. Which of them it is shows after some datagrams: numbers go on, times too.
 
 use airpath_base::{Duration, Instant};
 
@@ -11,6 +12,8 @@ use super::report::SequenceReport;
 const PROBATION: u64 = 8;
 /// Numbers between two datagrams in a row, at the most, of what counts.
 const MOST_APART: u64 = 10_000;
+/// By so many a bare number may be behind the highest one: other bytes go back as far as forward.
+const MOST_BEHIND: u64 = 64;
 /// Clocks of RTP's payload formats; a clock that is not one of them within 2 % is not known.
 const CLOCKS: [u32; 8] = [8000, 11_025, 16_000, 22_050, 24_000, 44_100, 48_000, 90_000];
 
@@ -19,6 +22,8 @@ enum Kind {
     Iperf3,
     Iperf3Wide,
     Rtp,
+    /// A number of 32 bits comes first, and nothing that follows is known.
+    Number,
 }
 
 /// What a datagram's header says.
@@ -40,7 +45,8 @@ pub(super) struct Numbers {
 
 impl Default for Numbers {
     fn default() -> Self {
-        let kinds = [Kind::Iperf3Wide, Kind::Iperf3, Kind::Rtp];
+        // Of those that fit as well the last is taken.
+        let kinds = [Kind::Number, Kind::Iperf3Wide, Kind::Iperf3, Kind::Rtp];
         Self { candidates: kinds.map(Meter::new).to_vec(), packets: 0 }
     }
 }
@@ -87,6 +93,7 @@ impl Meter {
         let jitters = match kind {
             Kind::Rtp => CLOCKS.map(|clock| (clock, 0.0)).to_vec(),
             Kind::Iperf3 | Kind::Iperf3Wide => vec![(1_000_000_000, 0.0)],
+            Kind::Number => Vec::new(),
         };
         Self {
             kind,
@@ -131,6 +138,8 @@ impl Meter {
             // A second at the most from one to the next, either way.
             Kind::Iperf3 | Kind::Iperf3Wide => read.time.abs_diff(time) < 60_000_000_000,
             Kind::Rtp => true,
+            // What stays the same is no number.
+            Kind::Number => apart > 0 && (number > highest || apart <= MOST_BEHIND),
         });
         read.source == self.source && apart <= MOST_APART && goes_on
     }
@@ -142,7 +151,7 @@ impl Meter {
                 let ahead = (number as u16).wrapping_sub(highest as u16) as i16;
                 highest.saturating_add_signed(ahead.into())
             }
-            Kind::Iperf3 | Kind::Iperf3Wide => number,
+            Kind::Iperf3 | Kind::Iperf3Wide | Kind::Number => number,
         }
     }
 
@@ -183,7 +192,7 @@ impl Meter {
             let arrived = now.saturating_since(before).as_nanos() as f64;
             let ticks = match self.kind {
                 Kind::Rtp => f64::from((time as u32).wrapping_sub(then as u32) as i32),
-                Kind::Iperf3 | Kind::Iperf3Wide => time as f64 - then as f64,
+                Kind::Iperf3 | Kind::Iperf3Wide | Kind::Number => time as f64 - then as f64,
             };
             for (clock, jitter) in &mut self.jitters {
                 let sent = ticks * 1e9 / f64::from(*clock);
@@ -216,6 +225,7 @@ impl Meter {
                 Kind::Iperf3 => "iperf3",
                 Kind::Iperf3Wide => "iperf3-64",
                 Kind::Rtp => "rtp",
+                Kind::Number => "number",
             },
             expected,
             lost: expected.saturating_sub(self.received),
@@ -244,6 +254,7 @@ impl Kind {
                 let time = seconds * 1_000_000_000 + micros * 1000;
                 is_one.then_some(Numbered { number, time, source: 0 })
             }
+            Self::Number => Some(Numbered { number: word(0)?, time: 0, source: 0 }),
             Self::Rtp => {
                 let &[first, second, high, low, ..] = payload else { return None };
                 // Version 2; RTCP's types are none of RTP's (RFC 5761 4).

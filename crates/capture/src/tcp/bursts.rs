@@ -10,6 +10,9 @@ const BURST: Duration = Duration::from_micros(100);
 /// A burst that comes so soon after an acknowledgement was set off by it.
 const PROMPT: Duration = Duration::from_micros(500);
 
+/// Of bursts under way, at least, that no acknowledgement set off, where a sender paces.
+const PACED: f64 = 0.5;
+
 #[derive(Clone, Default, Debug)]
 pub(super) struct Bursts {
     last: Option<Instant>,
@@ -45,6 +48,11 @@ impl Bursts {
         self.current += segments;
         self.largest = self.largest.max(self.current);
         self.last = Some(now);
+    }
+
+    /// A clock of the sender's own says when it sends.
+    pub(super) fn is_paced(&self) -> bool {
+        self.unprompted as f64 >= PACED * self.under_way.max(1) as f64
     }
 
     /// Next to the receiver it does not show what set a burst off.

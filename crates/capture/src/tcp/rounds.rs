@@ -13,6 +13,9 @@ const GROWTH: f64 = 1.25;
 /// What is in flight falls below this share of the most when a sender reduces.
 const FALL: f64 = 0.8;
 
+/// BBR drains what waits when its startup is over, to less than this share of the most.
+const DRAIN: f64 = 0.55;
+
 /// Rounds without growth that end slow start: HyStart++ also waits before it believes one
 /// (RFC 9406 4.2).
 const FLAT_ROUNDS: usize = 2;
@@ -85,11 +88,11 @@ impl Rounds {
     }
 
     /// `None` without two rounds: nothing can be said of growth.
-    pub(super) fn report(&self) -> Option<SlowStart> {
+    pub(super) fn report(&self, is_paced: bool) -> Option<SlowStart> {
         if self.rounds.len() < 2 {
             return None;
         }
-        let exit = (0..self.rounds.len()).find_map(|at| self.ends_at(at));
+        let exit = (0..self.rounds.len()).find_map(|at| self.ends_at(at, is_paced));
         Some(SlowStart {
             rounds_bytes: self.rounds.iter().map(|round| round.most_in_flight).collect(),
             rounds_end_s: self.rounds.iter().map(Round::ended_s).collect(),
@@ -111,15 +114,15 @@ impl Rounds {
     /// Growth may have ended before the round of a retransmission: what is outstanding then grows by
     /// the gap alone. And a sender that does not reduce for a loss, as BBR in its startup, may go on.
     /// Where that shows neither way, it is between the two.
-    fn growth_ended(&self, at: usize) -> usize {
-        if self.goes_on(at) {
+    fn growth_ended(&self, at: usize, is_paced: bool) -> usize {
+        if is_paced && self.goes_on(at) {
             return self.last_before_fall(at);
         }
-        let flat = (1..at).rev().take_while(|&at| !self.grew(at)).count();
         let peak = self.rounds[at].most_in_flight as f64;
         let stays = |at: usize| {
             self.rounds.get(at).is_some_and(|round| round.most_in_flight as f64 >= peak * FALL)
         };
+        let flat = (1..at).rev().take_while(|&at| !self.grew(at)).count();
         if flat > 0 { at - flat } else { at + usize::from(stays(at + 1) && stays(at + 2)) }
     }
 
@@ -147,6 +150,21 @@ impl Rounds {
         here
     }
 
+    /// Of growth that ended with a round: the last one before a model-based sender drains, if it does
+    /// soon. In its startup it takes three rounds to believe that growth has ended, and losses do not
+    /// end it (draft-ietf-ccwg-bbr 5.3.1).
+    fn last_before_drain(&self, at: usize) -> Option<usize> {
+        let mut peak = self.rounds[at].most_in_flight;
+        for next in at + 1..=at + FLAT_ROUNDS_OF_BBR + 1 {
+            let now = self.rounds.get(next)?.most_in_flight;
+            if (now as f64) < peak as f64 * DRAIN {
+                return Some(next - 1);
+            }
+            peak = peak.max(now);
+        }
+        None
+    }
+
     /// Whether a round, which is not the first, has more than the one before.
     fn grew(&self, at: usize) -> bool {
         let [before, now] = [at - 1, at].map(|at| self.rounds[at].most_in_flight as f64);
@@ -154,10 +172,12 @@ impl Rounds {
     }
 
     /// The round in which growth had ended and why, if that shows with this one.
-    fn ends_at(&self, at: usize) -> Option<(usize, &'static str)> {
+    fn ends_at(&self, at: usize, is_paced: bool) -> Option<(usize, &'static str)> {
         let round = self.rounds[at];
         if round.retransmitted {
-            return Some((self.growth_ended(at), "retransmission"));
+            let drains = is_paced.then(|| self.last_before_drain(at)).flatten();
+            let ended = drains.unwrap_or_else(|| self.growth_ended(at, is_paced));
+            return Some((ended, "retransmission"));
         }
         let flat = at >= FLAT_ROUNDS && (at + 1 - FLAT_ROUNDS..=at).all(|at| !self.grew(at));
         if !flat {
@@ -172,7 +192,8 @@ impl Rounds {
         } else {
             "no-growth"
         };
-        let goes_on = why == "no-growth" && self.goes_on(at);
+        // Only a model that paces waits for three.
+        let goes_on = why == "no-growth" && is_paced && self.goes_on(at);
         Some((if goes_on { self.last_before_fall(at) } else { first }, why))
     }
 }

@@ -458,7 +458,7 @@ impl Stream {
             acks: self.acks.report(),
             sending: self.bursts.report(sees_rounds),
             limits: (sees_rounds && self.has_acks && count > 0).then(|| self.limits.report()),
-            slow_start: self.rounds.report().filter(|_| sees_rounds),
+            slow_start: self.rounds.report(self.bursts.is_paced()).filter(|_| sees_rounds),
             acks_of_unseen: self.acks_of_unseen,
             unseen_bytes: self.unseen,
         }

@@ -1,0 +1,134 @@
+"""Why packets are lost: by chance, because too much was sent, or because a host stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from airpath.base.text import short
+from airpath.causes.costs import (
+    LEAST_COST,
+    LEAST_LOSS,
+    LEAST_RANK_OF_A_QUEUE,
+    MOST_FRAMES,
+    flow_numbers,
+    idle_cost,
+    is_free,
+    kilobytes,
+)
+from airpath.causes.group import LEAST_EPISODES, Group
+from airpath.causes.suspect import Suspect
+
+_LEAST_OVERFLOW = 0.001
+_MOST_WINDOW = 2.0
+_LEAST_STILLNESS = 0.6
+_LEAST_MATCH = 0.9
+_DEEP = 0.9
+_LEAST_RANK = 0.9
+
+
+def losses(group: Group) -> Iterator[Suspect]:
+    """By chance, or because too much was sent: docs/adr/0056, 0100."""
+    main = group.main
+    share = group.loss_share
+    bucket = group.bucket
+    if share < LEAST_LOSS or bucket is None:
+        return
+    cost = idle_cost(group)
+    at = [one.loss_at for one in group.transfers]
+    every = [
+        int(one.seen.frame[index])
+        for one, where in zip(group.transfers, at, strict=True)
+        for index in where[:MOST_FRAMES]
+    ]
+    # Behind a gap of several segments comes one and the same packet.
+    frames = tuple(dict.fromkeys(every))[:MOST_FRAMES]
+    chance = max(0.68, 0.5 + 0.85 / np.sqrt(bucket.episodes))
+    lost = f"{share:.2%} of the packets were lost in {bucket.episodes} round trips"
+    waiting = group.loss_wait
+    late = waiting is not None and waiting.is_late
+    # What follows from what was sent may still be a host that stands, if nothing arrives meanwhile.
+    stalls = bucket.match < (0.9 if group.stillness >= _LEAST_STILLNESS else chance)
+    handed = group.is_regular and group.losses_at_silences >= 0.5
+    if stalls and waiting and late and waiting.is_many and not handed and 1 - group.busy >= 0.08:
+        yield Suspect(
+            "stalling-host",
+            1 - group.busy,
+            f"{lost}, {waiting.lost_each:.1f} at a time, right behind packets that had waited "
+            f"longer than {waiting.rank:.0%} of all, and not because more was sent: a host that "
+            "forwards stands still for a while, and its ring overflows.",
+            flow_numbers(group),
+            frames,
+            advice="Look at a forwarding host: steal time, interrupts, the length of its ring.",
+        )
+        return
+    # Next to the receiver it is known when a lost packet was sent to a part of a round trip only.
+    under_way = None if group.at_sender else group.loss_flight
+    overflows = bucket.match < chance and under_way is not None and under_way.is_high
+    if bucket.match < chance and not overflows:
+        # A queue that is managed loses packets when others have waited long.
+        managed = late and waiting is not None and waiting.rank >= _LEAST_RANK
+        if bucket.episodes < LEAST_EPISODES or managed:
+            return
+        # A radio's capacity varies, and so does the level at which its queue is full.
+        usual = group.base_ms + 40 if not group.is_slotted else 0.5 * group.base_ms + 25
+        full = bucket.match >= 0.6 and group.queue_ms > usual and group.busy >= 0.8
+        # If a path is not used although such losses leave room, packets wait for something else.
+        unused = group.busy < 0.8 and group.queue_ms < 0.3 * group.base_ms
+        harmless = share < 0.01 and group.loss_window > _MOST_WINDOW and not unused
+        # Who has twice what the path holds under way in the median is not held back by losses.
+        back = main.back_ms[1] if main.back_ms else 0.0
+        if full or harmless or main.wait_ms[1] - back >= group.base_ms:
+            return
+        # Of what BBR sends, losses take little of the rate, but all of what was lost.
+        cost = max(cost, share if share >= 0.03 and group.queue_ms < 0.3 * group.base_ms else 0.0)
+        if cost >= LEAST_COST or (share >= 0.03 and cost >= 0.06 and is_free(main)):
+            yield Suspect(
+                "random-loss",
+                max(cost, LEAST_COST),
+                f"{lost}, whatever was sent before them: as often at a low as at a high level of "
+                f"a bucket that fills with what is sent ({bucket.match:.2f}; 0.5 is chance). The "
+                f"path was used to {group.busy:.0%}.",
+                flow_numbers(group),
+                frames,
+                advice="Use BBR at the sender, or repair the link; look at the radio's BLER.",
+            )
+        return
+    # A queue of a path's length, or one that is managed, overflows too; it costs next to nothing.
+    level = 0.0 if overflows else bucket.level_bytes / max(1.0, group.bdp_bytes)
+    shallow = share >= 0.015 and level < 0.8 and group.queue_ms < 0.5 * group.base_ms
+    shallow = shallow or (share >= 0.03 and group.is_starved)
+    # Where nobody waits until that much has drained, it is no queue, however much it is.
+    drains_ms = bucket.level_bytes * 0.008 / bucket.rate_mbps
+    back_ms = main.back_ms[2] if main.back_ms else 0.0
+    short_wait = group.queue_ms < 0.3 * drains_ms and back_ms < drains_ms
+    polices = bucket.match >= _LEAST_MATCH and short_wait
+    shallow = shallow or (share >= 0.015 and polices)
+    # A managed queue drops so few that they cost nothing; one that holds as much as the path is not
+    # short, and where packets wait a round trip in the median twice that is under way.
+    long = group.queue_ms > group.base_ms + (40 if group.is_slotted else 0)
+    after_waits = waiting is None or waiting.rank >= LEAST_RANK_OF_A_QUEUE
+    deep = level >= _DEEP and after_waits and not shallow and group.queue_ms >= 0.4 * group.base_ms
+    waits = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0) >= group.base_ms
+    if long or deep or waits or share < _LEAST_OVERFLOW:
+        return
+    told = (
+        f"when about {kilobytes(bucket.level_bytes)} more had been sent than "
+        f"{short(bucket.rate_mbps)} Mb/s carry (match {bucket.match:.2f}; 0.5 is chance)"
+    )
+    if overflows and under_way is not None:
+        told = (
+            f"when more was under way than before {under_way.rank:.0%} of the other packets (by "
+            f"chance it is 50 %; this is {under_way.far:.1f} standard deviations away)"
+        )
+    if cost >= LEAST_COST or shallow:
+        yield Suspect(
+            "policer",
+            max(cost, min(0.9, 5 * share) if shallow else 0.0),
+            f"{lost}, {told}; the path holds {kilobytes(group.bdp_bytes)}, and packets waited "
+            f"{short(group.queue_ms)} ms at most.",
+            flow_numbers(group),
+            frames,
+            advice="Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
+        )
