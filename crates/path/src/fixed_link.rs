@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Drop, DropReason, Duration, Histogram, Instant, Packet, Rate};
+use airpath_base::{Drop, DropReason, Duration, Instant, Packet, Rate};
 use airpath_queue::Load;
 
 use crate::service::{RateService, fixed_capacity_bytes};
