@@ -67,7 +67,7 @@ use crate::rlc::TransportBlock;
 /// assert_eq!(block.bytes(), 1_509);
 /// let mut delivered = Vec::new();
 /// bearer.on_block(Direction::Downlink, Instant::from_nanos(500_000), &block, &mut |at, packet| {
-///     delivered.push((at, packet));
+///     delivered.push((at, *packet));
 /// });
 /// assert_eq!(delivered, [(Instant::from_nanos(500_000), packet)]);
 /// // The last PDU of a buffer polls: a STATUS waits to go up.
