@@ -325,8 +325,8 @@ def test_next_to_the_receiver_losses_of_a_full_queue_come_when_most_is_under_way
 
 def test_pings_in_step_with_a_cycle_wait_for_it() -> None:
     """The interval is nearly two cycles of 320 ms: each waits 6 ms longer, or 314 ms less."""
-    asked = 634.3 * np.arange(14) + 40
-    answered = np.ceil(asked / 320) * 320 + 35
+    asked = np.asarray(634.3 * np.arange(14) + 40, dtype=np.float64)
+    answered = np.asarray(np.ceil(asked / 320) * 320 + 35, dtype=np.float64)
     assert _cycle(asked, answered) == 320
     # Those that wait for nothing are answered as irregularly as they are asked.
     assert _cycle(asked, asked + 35) is None

@@ -175,7 +175,7 @@ def test_the_kernels_coarse_timers_fire_when_the_simulated_ones_do(
     for attempt in range(2):
         out = tmp_path / f"emulated-{attempt}"
         done = emulate.emulate(emulated, [], seed=1, out=out, flows=True, parity=True, capture=True)
-        on_time(done.summary)
+        on_time(dict(done.summary))
         seen = _syns_after_ms(out / "capture.pcapng")
         # One is a tick of 4 ms late now and then; the next place of the wheel is 32 ms later.
         assert seen == pytest.approx(expected, abs=5.0)

@@ -35,12 +35,12 @@ of the path. In a capture of 6.18: 35 us and 27 us."""
 
 START_MS = 0.06
 """From the time of a flow's start to its SYN: its program is woken first. A SYN at the very edge of
-a slot would be in time for a slot that no real one reaches. In captures of 6.18 it was 13 to 245 us,
-as the kernel's clock of timestamps tells."""
+a slot would be in time for a slot that no real one reaches. In captures of 6.18 it was 13 to 245
+us, as the kernel's clock of timestamps tells."""
 
 WAKE_MS = 0.07
-"""From a handshake's end to the first data: the program is woken. So the first round trip over a radio
-is a little shorter than whole slots, and HyStart's comparisons with it are no ties."""
+"""From a handshake's end to the first data: the program is woken. So the first round trip over a
+radio is a little shorter than whole slots, and HyStart's comparisons with it are no ties."""
 
 PHASES_S = 0.04
 """Starts of the seeds are spread over so long: every phase of scheduling requests and of 10 ms."""
