@@ -1,0 +1,214 @@
+//! What leaves next: probes and retransmissions before new data.
+
+use airpath_base::Instant;
+
+use super::scoreboard::Sent;
+use super::{Ecn, Frto, PROBE_BYTES, Piece, Sender};
+use crate::RtoEstimator;
+use crate::event::{Event, EventKind, SendLimit};
+
+impl Sender {
+    /// The next piece to send at `now`, if the windows allow one.
+    #[inline(always)]
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Piece> {
+        if self.silent {
+            return None;
+        }
+        let special = self.zero_window.is_due()
+            | self.tail_probe.pending
+            | (self.frto == Frto::NewFirst)
+            | self.fast_retransmit
+            | self.scoreboard.waits_to_resend();
+        if special {
+            return self.poll_special(now);
+        }
+        let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+        // Most of the time more than a segment waits: no FIN and no Nagle's algorithm.
+        let mss = u64::from(self.mss);
+        if self.written().saturating_sub(self.nxt) <= mss {
+            return self.poll_new(now, cwnd, pipe);
+        }
+        if pipe >= cwnd {
+            return self.stop(now, SendLimit::Cwnd);
+        }
+        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
+        let in_burst = self.bursts.offload.is_none() || self.bursts.in_burst();
+        if window < mss || !in_burst || self.bursts.waits(now) {
+            return self.poll_new(now, cwnd, pipe);
+        }
+        let piece = Piece::new(self.nxt, self.mss, false);
+        Some(self.send_new(now, piece))
+    }
+
+    /// New data that is not a full segment in the middle of a burst, or the reason why none is sent.
+    #[inline(never)]
+    fn poll_new(&mut self, now: Instant, cwnd: u32, pipe: u32) -> Option<Piece> {
+        match self.new_piece(now, cwnd, pipe) {
+            Ok(piece) => Some(self.send_new(now, piece)),
+            Err(limit) => self.stop(now, limit),
+        }
+    }
+
+    /// The same where something may come before new data.
+    #[inline(never)]
+    fn poll_special(&mut self, now: Instant) -> Option<Piece> {
+        if self.zero_window.is_due()
+            && let Some(piece) = self.probe(now)
+        {
+            return Some(piece);
+        }
+        if self.tail_probe.pending
+            && let Some(piece) = self.tail_probe(now)
+        {
+            return Some(piece);
+        }
+        let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
+        if self.frto == Frto::NewFirst {
+            if let Ok(piece) = self.new_piece(now, cwnd, pipe) {
+                return Some(self.send_new(now, piece));
+            }
+            // Nothing new to send: F-RTO cannot tell (RFC 5682 2.1 (2)); but what went out may.
+            let sent_new = self.loss_point().is_none_or(|point| self.nxt > point);
+            self.frto = if sent_new { Frto::Waiting } else { Frto::Off };
+        }
+        // RFC 6675 5 (4.3): the first retransmission does not wait for the pipe to drain.
+        let room = std::mem::take(&mut self.fast_retransmit) || pipe < cwnd;
+        if self.scoreboard.waits_to_resend() {
+            if !room {
+                return self.stop(now, SendLimit::Cwnd);
+            }
+            if self.bursts.waits(now) {
+                return self.stop(now, SendLimit::Pacing);
+            }
+            if let Some(sent) = self.scoreboard.resend(now) {
+                return Some(self.sent_again(now, &sent));
+            }
+        }
+        self.poll_new(now, cwnd, pipe)
+    }
+
+    /// Books a retransmission.
+    #[cold]
+    pub(super) fn sent_again(&mut self, now: Instant, sent: &Sent) -> Piece {
+        self.counters.segments += 1;
+        self.counters.retransmitted += 1;
+        self.last_sent_at = now;
+        self.prr.sent += 1;
+        if let Some(undo) = &mut self.undo {
+            undo.note_retransmission(now, sent.seq);
+        }
+        if sent.seq == self.una && self.rtt.estimator() == RtoEstimator::Linux {
+            // Seen with Linux 6.18: the first outstanding segment has its whole time again.
+            self.arm_timer(now);
+        } else {
+            self.start_timer(now);
+        }
+        self.bursts.sent(now, u32::try_from(sent.end - sent.seq).unwrap_or(u32::MAX));
+        Piece { again: true, ..sent.piece() }
+    }
+
+    /// The next new piece, or what forbids it.
+    pub(super) fn new_piece(
+        &mut self,
+        now: Instant,
+        cwnd: u32,
+        pipe: u32,
+    ) -> Result<Piece, SendLimit> {
+        let written = self.written();
+        let in_buffer = written.saturating_sub(self.nxt);
+        let fin_due = self.fin_due();
+        if in_buffer == 0 && !fin_due {
+            let full = written < self.offered;
+            return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
+        }
+        if pipe >= cwnd {
+            return Err(SendLimit::Cwnd);
+        }
+        let window = (self.una + self.peer_window).saturating_sub(self.nxt);
+        let len = in_buffer.min(u64::from(self.mss));
+        // A FIN takes sequence space, hence window (RFC 9293 3.4).
+        let last = fin_due && len == in_buffer;
+        let fin = last && window > len;
+        if window < len.max(1) {
+            // RFC 9293 3.8.6.2.1: a part only if it is half of the largest window.
+            return if window > 0 && window >= self.max_peer_window / 2 {
+                Ok(Piece::new(self.nxt, window as u32, false))
+            } else {
+                Err(SendLimit::ReceiveWindow)
+            };
+        }
+        // Nagle (RFC 9293 3.7.4): a small segment waits while anything is outstanding, unless the
+        // stream ends with it.
+        if len < u64::from(self.mss) && !last && !self.scoreboard.is_empty() {
+            let full = written < self.offered;
+            return Err(if full { SendLimit::SendBuffer } else { SendLimit::Application });
+        }
+        if self.bursts.waits(now) {
+            return Err(SendLimit::Pacing);
+        }
+        if self.bursts.offload.is_some() && !self.bursts.in_burst() {
+            let (by_cwnd, mss) = (u64::from(cwnd - pipe), u64::from(self.mss));
+            let peer_limits = window < by_cwnd * mss;
+            let room = if peer_limits { window / mss } else { by_cwnd } as u32;
+            let whole = self.buffer.first_piece(self.nxt, in_buffer) <= u64::from(room) * mss;
+            if !self.begin_burst(now, room, whole) {
+                // The smaller of the two windows is why it is small.
+                let cwnd_limits = (by_cwnd + 1) * mss <= window;
+                return Err(if cwnd_limits { SendLimit::Cwnd } else { SendLimit::ReceiveWindow });
+            }
+        }
+        Ok(Piece::new(self.nxt, len as u32, fin))
+    }
+
+    #[inline(always)]
+    pub(super) fn send_new(&mut self, now: Instant, mut piece: Piece) -> Piece {
+        if self.scoreboard.is_empty() {
+            self.restart(now);
+        }
+        let end = piece.seq + u64::from(piece.len) + u64::from(piece.fin);
+        self.nxt = end;
+        self.counters.segments += 1;
+        self.scoreboard.push(Sent {
+            seq: piece.seq,
+            end,
+            sent_at: now,
+            order: 0,
+            fin: piece.fin,
+            begins_burst: self.bursts.begins(),
+            sacked: false,
+            lost: false,
+            resent: false,
+            ambiguous: false,
+        });
+        self.last_sent_at = now;
+        self.prr.sent += 1;
+        self.start_timer(now);
+        piece.push = self.bursts.pushes();
+        self.bursts.sent(now, piece.len);
+        if self.ecn == Ecn::ReductionToTell {
+            self.ecn = Ecn::Negotiated;
+            piece.cwr = true;
+        }
+        piece
+    }
+
+    /// RFC 9293 3.8.6.1: a byte beyond a closed window; the first outstanding segment again if
+    /// there is one, as the last probe is until it is acknowledged.
+    #[cold]
+    fn probe(&mut self, now: Instant) -> Option<Piece> {
+        self.zero_window = self.zero_window.after_probe();
+        if self.zero_window.is_persisting() {
+            self.events.push_back(Event { at: now, kind: EventKind::WindowProbe });
+        }
+        if let Some(sent) = self.scoreboard.repeat_first(now) {
+            self.counters.segments += 1;
+            self.counters.retransmitted += 1;
+            self.arm_timer(now);
+            return Some(Piece { again: true, ..sent.piece() });
+        }
+        let len = PROBE_BYTES.min(self.written().saturating_sub(self.nxt)) as u32;
+        let piece = Piece::new(self.nxt, len, len == 0 && self.fin_due());
+        debug_assert!(len > 0 || piece.fin, "a probe without anything to send");
+        Some(self.send_new(now, piece))
+    }
+}
