@@ -16,9 +16,12 @@ from airpath.base.toml import parse_toml
 from airpath.drivers import emulate, simulate
 from airpath.twin import compare
 from airpath.twin.comparable import (
+    HAND_UP_MS,
+    HAND_UP_SEGMENT_MS,
     HOST_JITTER_MS,
     HOST_MS,
     PHASES_S,
+    READER_MS,
     SERVER_MS,
     START_MS,
     WAKE_MS,
@@ -82,12 +85,44 @@ def test_each_seed_meets_another_phase_and_a_simulated_host_takes_time() -> None
             senders = [flow for flow in side["flow"] if flow["kind"] != "ping"]
             assert senders
             assert all(flow["ack"].pop("wake_ms") == wake for flow in senders)
+        for flow in simulated["flow"]:
+            if flow["kind"] != "ping" and flow["direction"] == "down":
+                assert flow.pop("application") == {"read_delay_ms": READER_MS}
+                assert flow["aggregation"].pop("hand_up_ms") == HAND_UP_MS
+                assert flow["aggregation"].pop("hand_up_segment_ms") == HAND_UP_SEGMENT_MS
         for late, start in zip(*began, strict=True):
             assert late == pytest.approx(start + START_MS / 1e3, abs=1e-9)
         assert simulated == emulated
         starts |= set(began[1])
     assert len(starts) == 5
     assert max(starts) < PHASES_S
+
+
+def test_a_reader_that_the_scenario_describes_stays_as_it_is() -> None:
+    def simulated(said: str) -> dict[str, Any]:
+        comparable = make_comparable("nr-n78", [f"flow.0.{said}"], release="6.18.1")
+        flow: dict[str, Any] = parse_toml(comparable.of_seed(0)[0].resolved_toml)["flow"][0]
+        return flow
+
+    assert simulated("application.read_delay_ms=2")["application"] == {"read_delay_ms": 2}
+    slow = simulated("read_rate_mbps=8")
+    assert slow["read_rate_mbps"] == 8
+    assert "application" not in slow
+
+
+def test_a_woken_reader_finds_some_of_a_slots_bursts(core: Any) -> None:
+    def acknowledgements(*sets: str) -> int:
+        cell = ["run.duration_s=2", "run.ack_table=true", "radio.channel.sinr_db=2"]
+        own = ["profile=linux-6.18", *sets]
+        run = simulate.run("nr-n78", [*cell, *(f"flow.0.{one}" for one in own)])
+        return run.acks.height
+
+    woken = "application.read_delay_ms=0.015"
+    alone, all_at_once = acknowledgements(), acknowledgements(woken)
+    some = acknowledgements(woken, "aggregation.hand_up_ms=0.014")
+    assert all_at_once < some < alone
+    # Each is there before the reader wakes, and then again nobody waits.
+    assert acknowledgements("aggregation.hand_up_ms=0.002") == pytest.approx(alone, rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ use crate::document::Document;
 use crate::flow::flow_ids;
 use crate::get::{Get, narrow};
 use crate::model::{
-    EmulationConfig, FlowConfig, GtpuLink, NamedStage, ObserverKind, PacketIo, ProgramConfig,
-    ProxyConfig, ProxyEnds, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic,
+    EmulationConfig, FlowConfig, GtpuLink, HandUpConfig, NamedStage, ObserverKind, PacketIo,
+    ProgramConfig, ProxyConfig, ProxyEnds, RunConfig, Scenario, SlowStartOf, TcpConfig, Traffic,
 };
 use crate::numbers;
 use crate::programs;
@@ -269,7 +269,17 @@ fn tcp(get: &Get<'_>) -> TcpConfig {
         sender: endpoint.clone(),
         receiver: endpoint,
         sender_opens: get.chosen::<Opener>() == Opener::Sender,
+        hand_up: hand_up(get),
     }
+}
+
+fn hand_up(get: &Get<'_>) -> Option<HandUpConfig> {
+    let [burst, segment] =
+        ["aggregation.hand_up_ms", "aggregation.hand_up_segment_ms"].map(|key| get.0.time(key));
+    (burst.is_some() || segment.is_some()).then(|| HandUpConfig {
+        burst: burst.unwrap_or_default(),
+        segment: segment.unwrap_or_default(),
+    })
 }
 
 fn endpoint(get: &Get<'_>) -> EndpointConfig {

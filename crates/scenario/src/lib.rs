@@ -65,9 +65,9 @@ use problem::Problems;
 use spelling::Warnings;
 
 pub use model::{
-    CoreConfig, EmulationConfig, FlowConfig, GtpuLink, HostLinkConfig, NamedStage, ObserverKind,
-    PacketIo, ProgramConfig, ProgramPlace, ProxyConfig, ProxyEnds, RadioConfig, RunConfig,
-    Scenario, SimulatedOnly, SlowStartOf, TcpConfig, Traffic, UeHostConfig, Usim,
+    CoreConfig, EmulationConfig, FlowConfig, GtpuLink, HandUpConfig, HostLinkConfig, NamedStage,
+    ObserverKind, PacketIo, ProgramConfig, ProgramPlace, ProxyConfig, ProxyEnds, RadioConfig,
+    RunConfig, Scenario, SimulatedOnly, SlowStartOf, TcpConfig, Traffic, UeHostConfig, Usim,
 };
 pub use problem::{Origin, Problem, ScenarioError};
 pub use profiles::profiles;

@@ -358,6 +358,17 @@ pub struct TcpConfig {
     /// Which end sends the SYN: true for the data sender (iperf), false for the receiver (a
     /// download; `iperf3 -R`).
     pub sender_opens: bool,
+    /// How long the hosts take to hand up what arrives; `None`: no time.
+    pub hand_up: Option<HandUpConfig>,
+}
+
+/// How long a host takes to hand up to TCP what arrived together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandUpConfig {
+    /// For each aggregate or acknowledgement.
+    pub burst: Duration,
+    /// More for each segment of it.
+    pub segment: Duration,
 }
 
 impl Traffic {

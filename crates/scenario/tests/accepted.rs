@@ -6,7 +6,7 @@ use airpath_base::{Direction, Duration, Rate};
 use airpath_path::{
     Aqm, DelayConfig, Distribution, Jitter, LossConfig, LossProcess, ServiceConfig, StageConfig,
 };
-use airpath_scenario::{Parsed, ProgramPlace, Source, TcpConfig, Traffic, parse};
+use airpath_scenario::{HandUpConfig, Parsed, ProgramPlace, Source, TcpConfig, Traffic, parse};
 use airpath_tcp::{
     AckTrain, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig, EarlyExit,
     HystartConfig, ReaderConfig, RoundStart,
@@ -305,6 +305,24 @@ fn a_flow_reads_as_it_says_whatever_its_profile_does() {
         reader("application.read_delay_ms = 2\n"),
         ReaderConfig::After(Duration::from_millis(2))
     );
+}
+
+#[test]
+fn a_host_takes_time_to_hand_up_if_it_is_said() {
+    let hand_up = |keys: &str| {
+        let text = format!(
+            "[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n[[flow]]\nkind = \"bulk\"\n{keys}"
+        );
+        tcp(&parsed(&text).scenario.flows[0].traffic).hand_up
+    };
+    let [burst, segment] = [7, 1].map(Duration::from_micros);
+    assert_eq!(hand_up(""), None);
+    assert_eq!(
+        hand_up("aggregation.hand_up_ms = 0.007\naggregation.hand_up_segment_ms = 0.001\n"),
+        Some(HandUpConfig { burst, segment })
+    );
+    let alone = HandUpConfig { burst: Duration::ZERO, segment };
+    assert_eq!(hand_up("aggregation.hand_up_segment_ms = 0.001\n"), Some(alone));
 }
 
 #[test]

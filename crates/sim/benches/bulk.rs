@@ -223,6 +223,7 @@ impl Arguments {
                     sender: endpoint.clone(),
                     receiver: endpoint.clone(),
                     sender_opens: true,
+                    hand_up: None,
                 },
                 duration: None,
                 write: None,

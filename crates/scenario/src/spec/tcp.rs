@@ -597,7 +597,7 @@ pub(super) const PROFILE_ONLY: &[Key] = &[Key::new(
 )
 .was("reno_slow_start")];
 
-/// How the application of the receiver reads.
+/// How what arrives is handed up, and how the application of the receiver reads.
 pub(super) const READER: &[Key] = &[
     Key::new(
         "read_rate_mbps",
@@ -615,6 +615,19 @@ pub(super) const READER: &[Key] = &[
     )
     .was("read_delay_ms")
     .excludes(&["read_rate_mbps"]),
+    Key::new(
+        "aggregation.hand_up_ms",
+        MS_ABOVE_0,
+        Default::Absent("none"),
+        "Time that a host takes to hand up an aggregate, or an acknowledgement, to its TCP. What arrives \
+         meanwhile waits its turn.",
+    ),
+    Key::new(
+        "aggregation.hand_up_segment_ms",
+        MS_ABOVE_0,
+        Default::Absent("none"),
+        "More time for each segment of an aggregate.",
+    ),
 ];
 
 choices! {

@@ -1,6 +1,7 @@
 //! Traffic: what sends and receives at the two ends of the path, and at a proxy between them.
 
 mod context;
+mod hand_up;
 mod ping;
 mod sender;
 mod spent;

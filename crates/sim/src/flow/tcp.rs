@@ -10,6 +10,7 @@ use airpath_scenario::TcpConfig;
 use airpath_tcp::{Activity, Endpoint};
 
 use super::context::{Context, Identity};
+use super::hand_up::HandUp;
 use super::sender::{RecordedSender, SenderRecorder, limit_seconds, ssthresh, transmit};
 use super::spent::RoundTrips;
 use crate::goodput::Activities;
@@ -44,6 +45,8 @@ pub(crate) struct TcpFlow {
     stopped: bool,
     meter: TransferMeter,
     recorder: SenderRecorder,
+    /// What arrived at the two hosts, by direction; `None`: it is handed up at once.
+    hand_ups: Option<Box<[HandUp; 2]>>,
     /// `None`: nobody accounts for them, or none has begun.
     round_trips: Option<Box<RoundTrips>>,
 }
@@ -125,6 +128,7 @@ impl TcpFlow {
             stopped: false,
             meter,
             recorder: SenderRecorder::new(),
+            hand_ups: tcp.hand_up.map(|time| Box::new([(); 2].map(|()| HandUp::new(time)))),
             round_trips: None,
         }
     }
@@ -160,6 +164,16 @@ impl TcpFlow {
         packet: &Packet,
         context: &mut Context<'_>,
     ) {
+        if let (Some(hosts), Payload::Tcp(segment)) = (&mut self.hand_ups, &packet.payload)
+            && !hosts[direction].admits(context.now, packet, segment)
+        {
+            return;
+        }
+        self.on_handed_up(direction, packet, context);
+    }
+
+    #[inline(always)]
+    fn on_handed_up(&mut self, direction: Direction, packet: &Packet, context: &mut Context<'_>) {
         let (Payload::Tcp(segment), Some(ends)) = (&packet.payload, &mut self.ends) else {
             return;
         };
@@ -232,6 +246,14 @@ impl TcpFlow {
             }
             return;
         }
+        // What arrives comes before what is due.
+        for direction in Direction::BOTH {
+            while let Some(packet) =
+                self.hand_ups.as_mut().and_then(|hosts| hosts[direction].take(now))
+            {
+                self.on_handed_up(direction, &packet, context);
+            }
+        }
         if let &Work::Bulk { stop: Some(stop), write } = &self.work
             && now >= stop
         {
@@ -265,7 +287,10 @@ impl TcpFlow {
         let Some(ends) = &self.ends else {
             return Some(self.identity.start);
         };
-        let due = ends.sender_due.min(ends.receiver_due).min(ends.application_due);
+        let mut due = ends.sender_due.min(ends.receiver_due).min(ends.application_due);
+        if let Some(hosts) = &self.hand_ups {
+            due = hosts.iter().filter_map(HandUp::timer).fold(due, Instant::min);
+        }
         (due < Instant::MAX).then_some(due)
     }
 
