@@ -280,6 +280,14 @@ impl Network {
         self.paths[path.index()].poll(now)
     }
 
+    /// The next packet that has left a path by `now` goes on into the radio; false: there is none.
+    #[inline]
+    pub fn pass_to_radio(&mut self, path: Hop, direction: Direction, now: Instant) -> bool {
+        let Self { paths, radio: Some(radio), .. } = self else { return false };
+        paths[path.index()]
+            .poll_with(now, &mut |packet: &Packet| radio.enqueue(now, direction, packet))
+    }
+
     /// The next packet that has left the radio by `now`; see [`after_radio`](Self::after_radio).
     #[inline]
     pub fn poll_radio(&mut self, now: Instant) -> Option<CellDeparture> {

@@ -45,6 +45,11 @@ impl<P: Path> Path for Delay<P> {
         departure
     }
 
+    #[inline]
+    fn poll_with(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
+        now.checked_sub(self.delay).is_some_and(|earlier| self.upstream.poll_with(earlier, take))
+    }
+
     fn poll_drop(&mut self) -> Option<Drop> {
         self.upstream.poll_drop()
     }
@@ -225,7 +230,10 @@ impl Ord for Due {
 
 #[cfg(test)]
 mod tests {
+    use airpath_base::{Ecn, FlowId, Payload, Tunnel};
+
     use super::*;
+    use crate::Wire;
 
     fn mean_ms(distribution: Distribution) -> f64 {
         let mut stream = Stream::new(1, "test");
@@ -240,5 +248,34 @@ mod tests {
         assert!((mean_ms(Distribution::Exponential { mean: ten }) - 10.0).abs() < 0.2);
         // sd * sqrt(2 / pi)
         assert!((mean_ms(Distribution::HalfNormal { sd: ten }) - 7.979).abs() < 0.15);
+    }
+
+    #[test]
+    fn what_is_shown_is_what_would_leave() {
+        let new = || Delay::new(Wire::new(), Duration::from_millis(20));
+        let (mut handed_out, mut shown) = (new(), new());
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        for (number, ms) in [0, 0, 1, 5].into_iter().enumerate() {
+            let packet = Packet {
+                flow: FlowId(number as u32),
+                size: 1500,
+                ecn: Ecn::NotEct,
+                tunnel: Tunnel::default(),
+                journey: None,
+                payload: Payload::Opaque(7),
+            };
+            handed_out.enqueue(at(ms), &packet);
+            shown.enqueue(at(ms), &packet);
+        }
+        for ms in [0, 19, 20, 21, 30] {
+            while let Some(departure) = handed_out.poll(at(ms)) {
+                let mut seen = None;
+                assert!(shown.poll_with(at(ms), &mut |packet| seen = Some(*packet)));
+                assert_eq!(seen, Some(departure.packet));
+            }
+            assert!(!shown.poll_with(at(ms), &mut |_| unreachable!("nothing is left at {ms} ms")));
+            assert_eq!(shown.next_event(), handed_out.next_event());
+        }
+        assert_eq!(shown.next_event(), None);
     }
 }

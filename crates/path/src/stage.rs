@@ -60,6 +60,15 @@ pub trait Path {
     /// The next packet that has left by `now`, in order of leaving.
     fn poll(&mut self, now: Instant) -> Option<Departure>;
 
+    /// Like `poll`, and shows the packet instead of handing it out: where it lies in the stage until then it need
+    /// not be copied. False: none has left by `now`.
+    #[inline]
+    fn poll_with(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
+        let departure = self.poll(now);
+        departure.iter().for_each(|departure| take(&departure.packet));
+        departure.is_some()
+    }
+
     /// The next packet that was dropped, stage by stage, not in order of time.
     fn poll_drop(&mut self) -> Option<Drop>;
 
@@ -92,6 +101,9 @@ impl Path for Box<dyn Path> {
     }
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         (**self).poll(now)
+    }
+    fn poll_with(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
+        (**self).poll_with(now, take)
     }
     fn poll_drop(&mut self) -> Option<Drop> {
         (**self).poll_drop()
@@ -143,6 +155,16 @@ impl Path for Wire {
             return None;
         }
         self.inside.pop_front()
+    }
+
+    #[inline]
+    fn poll_with(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
+        let Some(departure) = self.inside.front().filter(|departure| departure.at <= now) else {
+            return false;
+        };
+        take(&departure.packet);
+        self.inside.pop_front();
+        true
     }
 
     fn poll_drop(&mut self) -> Option<Drop> {

@@ -140,6 +140,14 @@ impl<'a> World<'a> {
     #[inline]
     fn run_path(&mut self, path: Hop) {
         let mut sent = HopSet::default();
+        if let (Destination::Radio(direction), None) =
+            (self.network.after_path(path), &self.observers)
+        {
+            while self.network.pass_to_radio(path, direction, self.now) {
+                sent.add(Hop::Radio);
+            }
+            return self.rearm(path, self.network.next_of(path), sent);
+        }
         let next = loop {
             let Some(ref departure) = self.network.poll_path(path, self.now) else {
                 break self.network.next_of(path);
