@@ -1,10 +1,12 @@
 //! One direction of a bearer, both ends.
 
+use std::collections::VecDeque;
+
 use airpath_base::{Drop, DropReason, Duration, Instant, JourneyId, Journeys, Packet, Site};
 use airpath_queue::Load;
 
 use super::config::OneWayConfig;
-use crate::buffer::{Sdus, Sojourn};
+use crate::buffer::{Sdus, Sojourn, Waiting};
 use crate::pdcp::{Cause, PdcpOrder, PdcpReceiver, PdcpTransmitter, Release};
 use crate::rlc::{
     Outcome, Receiver, RlcConfig, Status, Technology, Transmitter, TransportBlock, entities,
@@ -32,6 +34,10 @@ pub struct OneWay {
     receiver: Receiver,
     pdcp: PdcpReceiver,
     sdus: Sdus,
+    /// Packets that will enter the buffer, where they do not lie behind the SDUs.
+    prepared: VecDeque<Waiting>,
+    /// Of all that will.
+    prepared_load: Load,
     outcome: Outcome,
     technology: Technology,
     /// Of the other direction, whose blocks carry this one's STATUS.
@@ -66,6 +72,8 @@ impl OneWay {
             receiver,
             pdcp: PdcpReceiver::new(order(&config.rlc)),
             sdus: Sdus::new(stage),
+            prepared: VecDeque::new(),
+            prepared_load: Load::default(),
             outcome: Outcome::default(),
             technology,
             status_technology: technology,
@@ -107,13 +115,83 @@ impl OneWay {
         }
     }
 
+    /// A packet will enter the buffer at `at`, not before those that were prepared earlier.
+    #[inline]
+    pub(crate) fn prepare(&mut self, at: Instant, packet: &Packet) {
+        self.prepared_load.add(packet);
+        match self.source.buffer.is_behind_sdus() {
+            true => self.sdus.prepare(at, packet),
+            false => self.prepared.push_back(Waiting { packet: *packet, arrived: at }),
+        }
+    }
+
+    /// Packets that will enter the buffer.
+    #[inline]
+    pub(crate) const fn prepared(&self) -> Load {
+        self.prepared_load
+    }
+
+    /// When the first of them will.
+    #[inline]
+    pub(crate) fn next_prepared(&self) -> Option<Instant> {
+        match self.source.buffer.is_behind_sdus() {
+            true => self.sdus.first_prepared().map(|sdu| sdu.arrived),
+            false => self.prepared.front().map(|waiting| waiting.arrived),
+        }
+    }
+
+    /// Those that are due enter.
+    #[inline]
+    pub(crate) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
+        if !self.source.buffer.is_behind_sdus() {
+            while let Some(&Waiting { packet, arrived }) =
+                self.prepared.front().filter(|waiting| is_due(waiting.arrived))
+            {
+                self.prepared.pop_front();
+                self.prepared_load.remove(&packet);
+                self.enqueue(arrived, &packet);
+            }
+            return;
+        }
+        while let Some(sdu) = self.sdus.first_prepared().filter(|sdu| is_due(sdu.arrived)) {
+            let at = sdu.arrived;
+            self.prepared_load.remove(&sdu.packet);
+            self.source.buffer.admit_prepared(&mut self.sdus);
+            self.guard(at);
+        }
+    }
+
+    /// Hands out what is being prepared; none is left.
+    pub(crate) fn take_prepared(&mut self, mut take: impl FnMut(Packet)) {
+        self.prepared_load = Load::default();
+        self.prepared.drain(..).for_each(|waiting| take(waiting.packet));
+        if self.source.buffer.is_behind_sdus() {
+            while let Some(waiting) = self.sdus.take_prepared() {
+                take(waiting.packet);
+            }
+        }
+    }
+
+    /// What is being prepared goes on with it in another cell, at `now` or later.
+    pub(crate) fn prepare_anew(&mut self, now: Instant) {
+        let mut journeys = Vec::new();
+        let mut last = now;
+        let mut delay = |at: &mut Instant, packet: &Packet| {
+            journeys.extend(packet.journey);
+            last = last.max(*at);
+            *at = last;
+        };
+        self.prepared.iter_mut().for_each(|waiting| delay(&mut waiting.arrived, &waiting.packet));
+        if self.source.buffer.is_behind_sdus() {
+            self.sdus.prepared_mut().for_each(|(at, packet)| delay(at, packet));
+        }
+        journeys.into_iter().for_each(|id| self.arrive(now, id, false));
+    }
+
     /// A packet enters the buffer, or is dropped.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, packet: &Packet) {
-        if let (Some(account), Some(id)) = (&mut self.sdus.account, packet.journey) {
-            account.enter(now, id);
-        }
-        self.sdus.inside.add(packet);
+        self.sdus.enter(now, packet);
         self.source.buffer.push(now, packet, &mut self.sdus);
         self.guard(now);
     }
@@ -307,9 +385,14 @@ impl OneWay {
         self.sdus.poll_drop()
     }
 
+    /// What was dropped and not [polled](Self::poll_drop) yet.
+    pub(crate) fn uncollected(&self) -> Load {
+        self.sdus.uncollected()
+    }
+
     /// What is inside: entered, and neither delivered nor dropped.
-    pub const fn load(&self) -> Load {
-        self.sdus.inside
+    pub fn load(&self) -> Load {
+        self.queued() + self.sdus.undelivered()
     }
 
     /// Packets that wait for their first transmission.

@@ -22,15 +22,6 @@ impl FlowQueue {
         Self { ring: VecDeque::new(), bytes: 0, codel }
     }
 
-    pub(super) const fn has_codel(&self) -> bool {
-        self.codel.is_some()
-    }
-
-    #[inline]
-    pub(super) fn head(&self) -> Option<&Waiting> {
-        self.ring.front()
-    }
-
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -114,10 +105,6 @@ impl Marker {
 
     pub(super) const fn marked(&self) -> u64 {
         self.marked
-    }
-
-    pub(super) const fn has_step(&self) -> bool {
-        self.config.l4s_step.is_some()
     }
 
     /// L4S: true if the packet is the step's business, marked or not (RFC 9331 5.2: an ECT(1)

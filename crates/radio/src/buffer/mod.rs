@@ -13,7 +13,7 @@ pub use config::{BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig, I
 use flow_queue::{FlowQueue, Marker};
 use fq_codel::FqCoDel;
 pub use sdus::Sojourn;
-pub(crate) use sdus::{Fate, Sdus, Waiting};
+pub(crate) use sdus::{Fate, Sdu, Sdus, Waiting};
 
 /// A bearer's buffer.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub(crate) struct Buffer {
 
 #[derive(Debug)]
 enum Queues {
+    /// First in, first out, and nothing happens to a packet: it waits behind the [SDUs](Sdus).
+    BehindSdus,
     One(FlowQueue),
     Many(FqCoDel),
 }
@@ -38,6 +40,9 @@ enum Queues {
 impl Buffer {
     pub(crate) fn new(config: &BufferConfig, discard: Option<Duration>) -> Self {
         let queues = match config.discipline {
+            Discipline::DropTail if discard.is_none() && config.ecn.l4s_step.is_none() => {
+                Queues::BehindSdus
+            }
             Discipline::DropTail => Queues::One(FlowQueue::new(None)),
             Discipline::CoDel(codel) => Queues::One(FlowQueue::new(Some(&codel))),
             Discipline::FqCoDel { codel, quantum, isolation } => {
@@ -71,51 +76,88 @@ impl Buffer {
         if self.load.packets == 0 {
             self.next_discard = self.discard.map(|discard| now + discard);
         }
-        match &mut self.queues {
-            Queues::One(queue) => {
-                let mut after = self.load;
-                after.add(packet);
-                if exceeds(after, self.packet_limit, self.byte_limit) {
-                    sdus.drop(now, *packet, DropReason::QueueFull);
-                    return;
-                }
-                self.load = after;
-                queue.push(now, packet);
-            }
+        let queue = match &mut self.queues {
+            Queues::BehindSdus => None,
+            Queues::One(queue) => Some(queue),
             Queues::Many(queues) => {
                 self.load.add(packet);
                 queues.push(now, packet);
                 while exceeds(self.load, self.packet_limit, self.byte_limit) {
                     queues.shorten(now, &mut self.load, sdus);
                 }
+                return;
             }
+        };
+        let mut after = self.load;
+        after.add(packet);
+        if exceeds(after, self.packet_limit, self.byte_limit) {
+            sdus.drop(now, *packet, DropReason::QueueFull);
+            return;
+        }
+        self.load = after;
+        match queue {
+            None => sdus.wait(now, packet),
+            Some(queue) => queue.push(now, packet),
         }
     }
 
-    /// Hands the next packet to send, as the discipline says, to `send`.
+    /// Packets wait behind the SDUs, and can be prepared there.
     #[inline]
-    pub(crate) fn pop<T>(
+    pub(crate) const fn is_behind_sdus(&self) -> bool {
+        matches!(self.queues, Queues::BehindSdus)
+    }
+
+    /// The first packet that was prepared [behind the SDUs](Self::is_behind_sdus) enters, or is dropped.
+    #[inline(always)]
+    pub(crate) fn admit_prepared(&mut self, sdus: &mut Sdus) {
+        let Some(sdu) = sdus.enter_prepared() else { return };
+        let mut after = self.load;
+        after.add(&sdu.packet);
+        if !exceeds(after, self.packet_limit, self.byte_limit) {
+            self.load = after;
+            sdus.admit_prepared();
+        } else {
+            sdus.drop_prepared(DropReason::QueueFull);
+        }
+    }
+
+    /// The first transmission of the next packet, as the discipline says, begins: its COUNT, and its size with
+    /// the header.
+    #[inline]
+    pub(crate) fn begin(
         &mut self,
         now: Instant,
+        header_bytes: u32,
         sdus: &mut Sdus,
-        send: impl FnOnce(&Waiting, &mut Sdus) -> T,
-    ) -> Option<T> {
+    ) -> Option<(u64, u32)> {
         if self.load.packets == 0 {
             return None;
         }
         let waiting = match &mut self.queues {
-            Queues::One(queue) if !queue.has_codel() && !self.marker.has_step() => {
-                // Nothing can happen to it here: it is copied once.
-                let head = queue.head()?;
-                let sent = send(head, sdus);
-                self.load.remove(&head.packet);
-                queue.pop_head();
-                return Some(sent);
-            }
+            Queues::BehindSdus => return self.begin_behind_sdus(header_bytes, sdus),
             Queues::One(queue) => queue.pop(now, &mut self.marker, &mut self.load, sdus),
             Queues::Many(queues) => queues.pop(now, &mut self.marker, &mut self.load, sdus),
-        };
-        waiting.map(|waiting| send(&waiting, sdus))
+        }?;
+        let size = waiting.packet.size + header_bytes;
+        Some((sdus.push(&waiting, size), size))
+    }
+
+    /// The same where packets wait [behind the SDUs](Self::is_behind_sdus).
+    #[inline]
+    pub(crate) fn begin_behind_sdus(
+        &mut self,
+        header_bytes: u32,
+        sdus: &mut Sdus,
+    ) -> Option<(u64, u32)> {
+        let (count, sdu) = sdus.begin(header_bytes)?;
+        self.load.remove(&sdu.packet);
+        Some((count, sdu.size))
+    }
+
+    /// The next packet to send, where it lies [behind the SDUs](Self::is_behind_sdus).
+    #[inline]
+    pub(crate) fn first<'a>(&self, sdus: &'a Sdus) -> Option<&'a Sdu> {
+        if self.is_behind_sdus() { sdus.first_waiting() } else { None }
     }
 
     /// When a packet may have to be discarded. It may turn out to have left in time.
@@ -127,6 +169,7 @@ impl Buffer {
     pub(crate) fn discard(&mut self, now: Instant, sdus: &mut Sdus) {
         let Some(discard) = self.discard else { return };
         let oldest = match &mut self.queues {
+            Queues::BehindSdus => None,
             Queues::One(queue) => queue.discard(now, discard, &mut self.load, sdus),
             Queues::Many(queues) => queues.discard(now, discard, &mut self.load, sdus),
         };
@@ -135,14 +178,15 @@ impl Buffer {
 
     /// Drops everything.
     pub(crate) fn clear(&mut self, now: Instant, reason: DropReason, sdus: &mut Sdus) {
-        let mut clear = |queue: &mut FlowQueue| {
+        let clear = |queue: &mut FlowQueue, sdus: &mut Sdus| {
             while let Some(packet) = queue.pop_head() {
                 sdus.drop(now, packet, reason);
             }
         };
         match &mut self.queues {
-            Queues::One(queue) => clear(queue),
-            Queues::Many(queues) => queues.each(clear),
+            Queues::BehindSdus => sdus.drop_waiting(now, reason),
+            Queues::One(queue) => clear(queue, sdus),
+            Queues::Many(queues) => queues.each(|queue| clear(queue, sdus)),
         }
         self.load = Load::default();
         self.next_discard = None;

@@ -9,13 +9,18 @@ use airpath_queue::Load;
 use crate::wait_meter::{BlockTimes, WaitMeter};
 
 /// A ring of SDUs by COUNT, and the account of what is inside the bearer.
+///
+/// Behind the SDUs packets may lie that are none yet: those that wait in the buffer, and behind them those
+/// that are being prepared for it. A packet is copied once then, and stays where it is.
 #[derive(Debug)]
 pub(crate) struct Sdus {
     ring: VecDeque<Sdu>,
+    /// So many in the ring have a COUNT.
+    begun: usize,
+    /// So many behind those wait.
+    waiting: usize,
     /// COUNT of `ring[0]`.
     base: u64,
-    /// Packets that entered, and were neither delivered nor dropped.
-    pub(crate) inside: Load,
     drops: VecDeque<Drop>,
     stage: u32,
     pub(crate) sojourn: Sojourn,
@@ -54,12 +59,21 @@ pub(crate) struct Waiting {
 pub(crate) struct Sdu {
     pub(crate) packet: Packet,
     /// When it entered the buffer.
-    arrived: Instant,
+    pub(crate) arrived: Instant,
     /// Bytes, PDCP header included.
     pub(crate) size: u32,
     pub(crate) fate: Fate,
     /// The transmitter needs it no more.
     confirmed: bool,
+}
+
+impl Sdu {
+    /// Without a header yet.
+    #[inline]
+    fn waiting(arrived: Instant, packet: &Packet) -> Self {
+        let (size, fate) = (packet.size, Fate::Awaited);
+        Self { packet: *packet, arrived, size, fate, confirmed: false }
+    }
 }
 
 /// How far the receiver is with an SDU.
@@ -79,8 +93,9 @@ impl Sdus {
     pub(crate) fn new(stage: u32) -> Self {
         Self {
             ring: VecDeque::new(),
+            begun: 0,
+            waiting: 0,
             base: 0,
-            inside: Load::default(),
             drops: VecDeque::new(),
             stage,
             sojourn: Sojourn::default(),
@@ -90,7 +105,7 @@ impl Sdus {
 
     /// The COUNT that the next SDU will have (TX_NEXT, TS 38.323 7.1).
     pub(crate) fn next_count(&self) -> u64 {
-        self.base + self.ring.len() as u64
+        self.base + self.begun as u64
     }
 
     /// The first COUNT that is still known.
@@ -98,24 +113,121 @@ impl Sdus {
         self.base
     }
 
-    /// A first transmission begins.
+    /// A first transmission begins, of a packet that waited elsewhere.
     #[inline]
     pub(crate) fn push(&mut self, waiting: &Waiting, size: u32) -> u64 {
+        debug_assert_eq!(self.begun, self.ring.len(), "packets wait here, or elsewhere");
         let count = self.next_count();
-        let Waiting { packet, arrived } = *waiting;
-        self.ring.push_back(Sdu { packet, arrived, size, fate: Fate::Awaited, confirmed: false });
+        self.ring.push_back(Sdu { size, ..Sdu::waiting(waiting.arrived, &waiting.packet) });
+        self.begun += 1;
         count
+    }
+
+    /// A packet will enter the buffer at `at`.
+    #[inline]
+    pub(crate) fn prepare(&mut self, at: Instant, packet: &Packet) {
+        self.ring.push_back(Sdu::waiting(at, packet));
+    }
+
+    /// The first that is being prepared.
+    #[inline]
+    pub(crate) fn first_prepared(&self) -> Option<&Sdu> {
+        self.ring.get(self.begun + self.waiting)
+    }
+
+    /// That one is inside from now on, and waits in the buffer or is taken away.
+    #[inline]
+    pub(crate) fn enter_prepared(&mut self) -> Option<&Sdu> {
+        let Self { ring, begun, waiting, account, .. } = self;
+        let sdu = ring.get(*begun + *waiting)?;
+        if let (Some(account), Some(id)) = (account, sdu.packet.journey) {
+            account.enter(sdu.arrived, id);
+        }
+        Some(sdu)
+    }
+
+    /// A packet is inside from now on.
+    #[inline]
+    pub(crate) fn enter(&mut self, now: Instant, packet: &Packet) {
+        if let (Some(account), Some(id)) = (&mut self.account, packet.journey) {
+            account.enter(now, id);
+        }
+    }
+
+    /// It waits in the buffer.
+    #[inline]
+    pub(crate) fn admit_prepared(&mut self) {
+        self.waiting += 1;
+    }
+
+    /// It is not here any more.
+    pub(crate) fn take_prepared(&mut self) -> Option<Waiting> {
+        let Sdu { packet, arrived, .. } = self.ring.remove(self.begun + self.waiting)?;
+        Some(Waiting { packet, arrived })
+    }
+
+    /// It is dropped, at the time at which it would enter.
+    #[cold]
+    pub(crate) fn drop_prepared(&mut self, reason: DropReason) {
+        if let Some(Waiting { packet, arrived }) = self.take_prepared() {
+            self.drop(arrived, packet, reason);
+        }
+    }
+
+    /// When packets that are being prepared will enter the buffer.
+    pub(crate) fn prepared_mut(&mut self) -> impl Iterator<Item = (&mut Instant, &Packet)> {
+        self.ring.range_mut(self.begun + self.waiting..).map(|sdu| (&mut sdu.arrived, &sdu.packet))
+    }
+
+    /// A packet waits in the buffer.
+    pub(crate) fn wait(&mut self, arrived: Instant, packet: &Packet) {
+        self.ring.insert(self.begun + self.waiting, Sdu::waiting(arrived, packet));
+        self.waiting += 1;
+    }
+
+    /// The first that waits in the buffer.
+    #[inline]
+    pub(crate) fn first_waiting(&self) -> Option<&Sdu> {
+        if self.waiting == 0 { None } else { self.ring.get(self.begun) }
+    }
+
+    /// The first transmission of the first that waits begins, with a header: its COUNT, and it.
+    #[inline]
+    pub(crate) fn begin(&mut self, header_bytes: u32) -> Option<(u64, &Sdu)> {
+        let count = self.next_count();
+        if self.waiting == 0 {
+            return None;
+        }
+        let sdu = self.ring.get_mut(self.begun)?;
+        sdu.size += header_bytes;
+        self.begun += 1;
+        self.waiting -= 1;
+        Some((count, sdu))
+    }
+
+    /// Drops what waits.
+    pub(crate) fn drop_waiting(&mut self, at: Instant, reason: DropReason) {
+        let waiting = self.begun..self.begun + std::mem::take(&mut self.waiting);
+        let waiting: Vec<Packet> = self.ring.drain(waiting).map(|sdu| sdu.packet).collect();
+        waiting.into_iter().for_each(|packet| self.drop(at, packet, reason));
     }
 
     /// `None`: all is said about it.
     #[inline]
     pub(crate) fn get(&self, count: u64) -> Option<&Sdu> {
-        self.ring.get(usize::try_from(count.checked_sub(self.base)?).ok()?)
+        self.ring.get(self.index(count)?)
     }
 
     #[inline]
     fn get_mut(&mut self, count: u64) -> Option<&mut Sdu> {
-        self.ring.get_mut(usize::try_from(count.checked_sub(self.base)?).ok()?)
+        let index = self.index(count)?;
+        self.ring.get_mut(index)
+    }
+
+    /// Where in the ring; what waits has no COUNT.
+    #[inline]
+    fn index(&self, count: u64) -> Option<usize> {
+        usize::try_from(count.checked_sub(self.base)?).ok().filter(|&index| index < self.begun)
     }
 
     #[inline]
@@ -144,9 +256,8 @@ impl Sdus {
         count: u64,
         deliver: &mut impl FnMut(Instant, &Packet),
     ) {
-        let Some(index) = count.checked_sub(self.base) else { return };
-        // The ring is in memory.
-        let Some(sdu) = self.ring.get_mut(index as usize) else { return };
+        let Some(index) = self.index(count) else { return };
+        let Some(sdu) = self.ring.get_mut(index) else { return };
         if matches!(sdu.fate, Fate::Delivered | Fate::Lost) {
             return;
         }
@@ -155,7 +266,6 @@ impl Sdus {
         if let (Some(account), Some(id)) = (&mut self.account, sdu.packet.journey) {
             account.deliver(at, id);
         }
-        self.inside.remove(&sdu.packet);
         deliver(at, &sdu.packet);
         self.forget();
     }
@@ -175,9 +285,15 @@ impl Sdus {
     /// The transmitter needs it no more.
     #[inline]
     pub(crate) fn confirm(&mut self, count: u64) {
+        self.note_confirmed(count);
+        self.forget();
+    }
+
+    /// The same, and the caller will [`forget`](Self::forget).
+    #[inline]
+    pub(crate) fn note_confirmed(&mut self, count: u64) {
         if let Some(sdu) = self.get_mut(count) {
             sdu.confirmed = true;
-            self.forget();
         }
     }
 
@@ -194,7 +310,6 @@ impl Sdus {
         if let (Some(account), Some(id)) = (&mut self.account, packet.journey) {
             account.forget(at, id);
         }
-        self.inside.remove(&packet);
         self.drops.push_back(Drop { at, packet, stage: self.stage, reason });
     }
 
@@ -224,18 +339,38 @@ impl Sdus {
         }
     }
 
+    /// SDUs that were neither delivered nor dropped.
+    pub(crate) fn undelivered(&self) -> Load {
+        let mut load = Load::default();
+        for sdu in self.ring.range(..self.begun) {
+            if matches!(sdu.fate, Fate::Awaited | Fate::Held) {
+                load.add(&sdu.packet);
+            }
+        }
+        load
+    }
+
+    /// What was dropped and not polled yet.
+    pub(crate) fn uncollected(&self) -> Load {
+        let mut load = Load::default();
+        self.drops.iter().for_each(|drop| load.add(&drop.packet));
+        load
+    }
+
     pub(crate) fn poll_drop(&mut self) -> Option<Drop> {
         self.drops.pop_front()
     }
 
+    /// Forgets those of which all is said.
     #[inline]
-    fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         while self
             .ring
             .front()
             .is_some_and(|sdu| sdu.confirmed && matches!(sdu.fate, Fate::Delivered | Fate::Lost))
         {
             self.ring.pop_front();
+            self.begun -= 1;
             self.base += 1;
         }
     }

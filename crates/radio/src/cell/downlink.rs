@@ -5,8 +5,9 @@ use airpath_base::{Direction, Instant};
 use super::access::UplinkAccess;
 use super::event::{BlockEvent, RadioEventKind};
 use super::event_queue::EventKind;
-use super::ue::{Link, MacPdu, Readiness, Ue};
+use super::ue::{MacPdu, Readiness, Ue};
 use super::{Cell, SlotSizes};
+use crate::bearer::Bearer;
 use crate::harq::{Outcome, ProcessId};
 use crate::mac::drx::{Transmission, TransmissionKind};
 use crate::mac::rach::Preamble;
@@ -257,9 +258,9 @@ impl Ue {
         if self.down.harq.next_retransmission(now).is_some() {
             return None;
         }
-        let arrives = |link: &Link| link.incoming.front().map(|head| head.0);
         let report = self.down.next_report(now);
-        Instant::earliest([arrives(&self.down), arrives(&self.up), Some(report)])
+        let Bearer { down, up } = &self.bearer;
+        Instant::earliest([down.next_prepared(), up.next_prepared(), Some(report)])
     }
 
     /// Whether, and from when, the downlink can be scheduled; data may be sent from `eligible` on.

@@ -120,8 +120,6 @@ pub struct Cell {
     /// When the event queue or a slot has work next.
     due: Option<Instant>,
     out: Output,
-    /// Entered, and neither dropped nor polled.
-    inside: Load,
 }
 
 impl Cell {
@@ -143,7 +141,6 @@ impl Cell {
             done: None,
             due: None,
             out: Output::default(),
-            inside: Load::default(),
             config: config.clone(),
             configs: ues.to_vec(),
             seed,
@@ -177,26 +174,34 @@ impl Cell {
 
     /// A packet comes to the base station, or to the UE's radio. Everything until `now` is done
     /// first, so that it can use slots that begin later only.
+    #[inline]
     pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: &Packet) {
         self.advance(now);
-        self.inside.add(packet);
         self.out.log(now, ue.0, || event::RadioEventKind::Enters {
             direction,
             flow: packet.flow,
             bytes: packet.size,
         });
+        let Ue { bearer, down, up, presence, .. } = &mut self.ues[ue.0 as usize];
+        let (one_way, link) = match direction {
+            Direction::Downlink => (&mut bearer.down, down),
+            Direction::Uplink => (&mut bearer.up, up),
+        };
         if let Some(id) = packet.journey {
             // A request need not wait until the packet is prepared.
-            let at_once = direction == Direction::Uplink;
-            self.ues[ue.0 as usize].bearer.direction(direction).arrive(now, id, at_once);
+            one_way.arrive(now, id, direction == Direction::Uplink);
         }
-        let link = self.ues[ue.0 as usize].link(direction);
-        link.incoming_load.add(packet);
-        link.incoming.push_back((now + link.processing, *packet));
-        if link.incoming.len() == 1 && self.ues[ue.0 as usize].presence.is_here {
-            self.arm(ue.0, now);
-            self.find_due();
+        one_way.prepare(now + link.processing, packet);
+        if one_way.prepared().packets == 1 && presence.is_here {
+            self.expect_first(ue.0, now);
         }
+    }
+
+    /// The first packet of a UE is being prepared.
+    #[inline(never)]
+    fn expect_first(&mut self, index: u32, now: Instant) {
+        self.arm(index, now);
+        self.find_due();
     }
 
     /// When polling can next yield something or has internal work; `None`: not before an enqueue.
@@ -214,10 +219,7 @@ impl Cell {
         if self.out.departures.front()?.at > now {
             return None;
         }
-        let departure = self.out.departures.pop_front()?;
-        self.out.load.remove(&departure.packet);
-        self.inside.remove(&departure.packet);
-        Some(departure)
+        self.out.departures.pop_front()
     }
 
     /// The next packet that was dropped, UE by UE, not in order of time. Stage 0 is the downlink,
@@ -228,7 +230,9 @@ impl Cell {
 
     /// What is inside: entered, and neither returned by `poll` nor dropped.
     pub fn load(&self) -> Load {
-        self.inside
+        let mut load = self.ues.iter().fold(Load::default(), |sum, ue| sum + ue.load());
+        self.out.departures.iter().for_each(|departure| load.add(&departure.packet));
+        load
     }
 
     /// Keeps a log from now on, for [`poll_event`](Self::poll_event). Nothing else changes.
@@ -411,10 +415,7 @@ impl Cell {
 
     /// Moves what a UE's buffers have dropped to the cell's list.
     fn collect_drops(&mut self, index: u32) {
-        let Self { ues, inside, out, .. } = self;
-        collect_drops(&mut ues[index as usize].bearer, |drop| {
-            inside.remove(&drop.packet);
-            out.drops.push_back(drop);
-        });
+        let Self { ues, out, .. } = self;
+        collect_drops(&mut ues[index as usize].bearer, |drop| out.drops.push_back(drop));
     }
 }

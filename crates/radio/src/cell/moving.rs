@@ -9,7 +9,7 @@ use super::departure::UeIndex;
 use super::meter::UeMeter;
 use super::output::collect_drops;
 use super::ue::Ue;
-use crate::bearer::{Bearer, Forwarding};
+use crate::bearer::{Bearer, Forwarding, OneWay};
 use crate::mac::drx::DrxState;
 use crate::rrc::RrcState;
 use crate::wait_meter::Wait;
@@ -18,10 +18,9 @@ use airpath_queue::Load;
 /// What goes along when a UE changes its cell.
 #[derive(Debug)]
 pub struct UeContext {
-    /// Both ends of the bearer: what is in its buffers, and what PDCP knows.
+    /// Both ends of the bearer: what is in its buffers, or on its way there through the processing of base
+    /// station and UE, and what PDCP knows.
     pub bearer: Bearer,
-    /// Packets that were on their way through the processing of base station and UE.
-    incoming: [VecDeque<(Instant, Packet)>; 2],
     /// State of RRC.
     pub state: RrcState,
 }
@@ -29,16 +28,13 @@ pub struct UeContext {
 impl UeContext {
     /// What is in there.
     pub fn load(&self) -> Load {
-        let waiting = self.incoming.iter().flatten().map(|(_, packet)| packet);
-        waiting.fold(self.bearer.down.load() + self.bearer.up.load(), |mut sum, packet| {
-            sum.add(packet);
-            sum
-        })
+        let of = |one_way: &OneWay| one_way.load() + one_way.prepared();
+        of(&self.bearer.down) + of(&self.bearer.up)
     }
 
     /// A packet comes while no cell has the UE.
     pub(crate) fn add(&mut self, now: Instant, direction: Direction, packet: Packet) {
-        self.incoming[direction].push_back((now, packet));
+        self.bearer.direction(direction).prepare(now, &packet);
     }
 
     /// Does what the bearer's timers ask for.
@@ -54,14 +50,11 @@ impl UeContext {
 
     /// What one direction's buffers have had so far, and hold.
     pub(crate) fn show<'a>(&'a self, direction: Direction, meter: &mut UeMeter<'a>) {
-        let (one_way, incoming) = match direction {
-            Direction::Downlink => (&self.bearer.down, &self.incoming[direction]),
-            Direction::Uplink => (&self.bearer.up, &self.incoming[direction]),
+        let one_way = match direction {
+            Direction::Downlink => &self.bearer.down,
+            Direction::Uplink => &self.bearer.up,
         };
-        meter.queued = incoming.iter().fold(one_way.queued(), |mut sum, (_, packet)| {
-            sum.add(packet);
-            sum
-        });
+        meter.queued = one_way.queued() + one_way.prepared();
         let counters = one_way.counters();
         meter.sojourn = one_way.sojourn();
         meter.marked = counters.marked;
@@ -112,14 +105,13 @@ impl Cell {
         }
         let absent = self.fresh(index, now);
         let left = core::mem::replace(&mut self.ues[index as usize], absent);
-        let Ue { bearer, down, up, .. } = left;
-        let mut context = UeContext { bearer, incoming: [down.incoming, up.incoming], state };
-        self.inside = self.inside - context.load();
+        let mut context = UeContext { bearer: left.bearer, state };
         if forwarding == Forwarding::Nothing {
             let reason = DropReason::Handover;
-            for (_, packet) in context.incoming[0].drain(..) {
-                self.out.drops.push_back(Drop { at: now, packet, stage: 0, reason });
-            }
+            let drops = &mut self.out.drops;
+            context.bearer.down.take_prepared(|packet| {
+                drops.push_back(Drop { at: now, packet, stage: 0, reason });
+            });
         }
         self.find_due();
         context
@@ -128,30 +120,15 @@ impl Cell {
     /// A UE that was not here is from `now` on.
     pub fn join(&mut self, now: Instant, ue: UeIndex, context: UeContext) {
         self.advance(now);
-        self.inside = self.inside + context.load();
         let index = ue.0;
         let config = &self.configs[index as usize];
         let ue = &mut self.ues[index as usize];
         ue.presence.arrive(now, self.events.next_number(), &mut ue.access);
         ue.bearer = context.bearer;
         ue.bearer.change_to(&config.downlink.bearer, &config.uplink.bearer);
-        let [down, up] = context.incoming;
-        let Ue { bearer, down: down_link, up: up_link, .. } = &mut *ue;
-        for (link, one_way, brought) in
-            [(down_link, &mut bearer.down, down), (up_link, &mut bearer.up, up)]
-        {
-            link.incoming = brought;
-            // Their processing is over, or goes on here.
-            let mut last = now;
-            for (at, packet) in &mut link.incoming {
-                link.incoming_load.add(packet);
-                if let Some(id) = packet.journey {
-                    one_way.arrive(now, id, false);
-                }
-                last = last.max(*at);
-                *at = last;
-            }
-        }
+        // Their processing is over, or goes on here.
+        ue.bearer.down.prepare_anew(now);
+        ue.bearer.up.prepare_anew(now);
         ue.access.arrive(now, context.state);
         if config.configured.is_some() {
             self.configured.push(index);

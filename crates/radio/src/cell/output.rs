@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use airpath_base::{Direction, Drop, Instant, Packet};
-use airpath_queue::Load;
 
 use super::departure::{CellDeparture, UeIndex};
 use super::event::{RadioEvent, RadioEventKind};
@@ -14,8 +13,6 @@ use crate::bearer::Bearer;
 pub(super) struct Output {
     pub(super) departures: VecDeque<CellDeparture>,
     pub(super) drops: VecDeque<Drop>,
-    /// Of the departures.
-    pub(super) load: Load,
     /// `None`: none is kept.
     pub(super) log: Option<VecDeque<RadioEvent>>,
 }
@@ -24,7 +21,6 @@ impl Output {
     #[inline]
     pub(super) fn depart(&mut self, direction: Direction, ue: u32, at: Instant, packet: &Packet) {
         let ue = UeIndex(ue);
-        self.load.add(packet);
         self.departures.push_back(CellDeparture { direction, ue, at, packet: *packet });
         self.log(at, ue.0, || RadioEventKind::Leaves {
             direction,

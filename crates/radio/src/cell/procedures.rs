@@ -275,12 +275,12 @@ impl Ue {
         // Behind packets that wait already, new ones change nothing: they are taken in when the
         // buffer is next looked at.
         let idle = !self.down.active && self.bearer.down.queued().packets == 0;
-        let downlink = self.down.incoming.front().filter(|_| idle).map(|head| head.0);
+        let downlink = self.bearer.down.next_prepared().filter(|_| idle);
         let idle = self.bearer.up.queued().packets == 0;
         let reported = access.bsr.available() > 0;
-        let uplink = self.up.incoming.front().filter(|_| idle || !reported);
+        let uplink = self.bearer.up.next_prepared().filter(|_| idle || !reported);
         // A request need not wait until the packet is prepared.
-        let uplink = uplink.map(|head| if reported { head.0 } else { now });
+        let uplink = uplink.map(|at| if reported { at } else { now });
         let connected = access.is_connected(now);
         let bsr = access.bsr.next_event().filter(|_| connected);
         let times = [

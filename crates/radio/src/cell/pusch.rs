@@ -110,7 +110,7 @@ impl Cell {
         pdu.block.clear();
         let room = size - plan.map_or(0, |plan| plan.bytes);
         let used = bearer.fill(UP, now, room, &mut pdu.block);
-        let left = bearer.buffered_bytes(UP, now) + up.incoming_load.bytes;
+        let left = bearer.buffered_bytes(UP, now) + bearer.up.prepared().bytes;
         access.bsr.on_available(now, 0, left);
         if plan.is_none() && reports {
             // TS 38.321 5.4.5: a report in what would be padding

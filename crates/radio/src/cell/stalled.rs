@@ -47,7 +47,7 @@ impl Cell {
                     Direction::Downlink => (&ue.down, &ue.bearer.down),
                     Direction::Uplink => (&ue.up, &ue.bearer.up),
                 };
-                let load = one_way.load() + link.incoming_load;
+                let load = one_way.load() + one_way.prepared();
                 if due || load.packets == 0 {
                     continue;
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Direction, Duration, Instant, Packet, Stream};
+use airpath_base::{Direction, Duration, Instant, Stream};
 
 use super::access::UplinkAccess;
 use super::asking::Asking;
@@ -13,7 +13,7 @@ use super::meter::{AccessCounters, Capacity, RadioCounters, UeMeter};
 use super::output::Output;
 use super::presence::Presence;
 use crate::adaptation::{CqiReport, CqiReporter, LinkAdaptation};
-use crate::bearer::Bearer;
+use crate::bearer::{Bearer, OneWay};
 use crate::channel::{Channel, Quality};
 use crate::harq::{Attempt, Harq, HarqTiming, ProcessId, Reception};
 use crate::mac::bsr::BsrReport;
@@ -41,10 +41,7 @@ pub(super) struct Ue {
 /// One direction.
 #[derive(Debug)]
 pub(super) struct Link {
-    /// Packets on their way through the transmitter's processing.
-    pub(super) incoming: VecDeque<(Instant, Packet)>,
-    pub(super) incoming_load: Load,
-    /// How long that takes.
+    /// How long the transmitter prepares a packet before it enters the buffer.
     pub(super) processing: Duration,
     channel: Channel,
     /// Its copy for measurements, which may be asked about times that the other has not reached.
@@ -160,11 +157,17 @@ impl Ue {
         self.admit(|arrival| arrival <= now);
     }
 
+    /// What is in its bearer or prepared for it, drops included that were not collected yet.
+    pub(super) fn load(&self) -> Load {
+        let of = |one_way: &OneWay| one_way.load() + one_way.prepared() + one_way.uncollected();
+        of(&self.bearer.down) + of(&self.bearer.up)
+    }
+
     /// Whether packets wait outside RLC.
     pub(super) fn queued(&self, direction: Direction) -> Load {
         match direction {
-            Direction::Downlink => self.bearer.down.queued() + self.down.incoming_load,
-            Direction::Uplink => self.bearer.up.queued() + self.up.incoming_load,
+            Direction::Downlink => self.bearer.down.queued() + self.bearer.down.prepared(),
+            Direction::Uplink => self.bearer.up.queued() + self.bearer.up.prepared(),
         }
     }
 
@@ -193,7 +196,7 @@ impl Ue {
 
     /// Bytes that a buffer status report speaks of: also those that the UE still prepares.
     pub(super) fn reportable(&self, now: Instant) -> u64 {
-        self.bearer.buffered_bytes(Direction::Uplink, now) + self.up.incoming_load.bytes
+        self.bearer.buffered_bytes(Direction::Uplink, now) + self.bearer.up.prepared().bytes
     }
 
     /// Bytes that a block needs for everything that can be sent, headers included, as well as can
@@ -218,14 +221,8 @@ impl Ue {
     /// Takes in the arrivals that are due.
     #[inline]
     pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
-        let Self { bearer, down, up, .. } = self;
-        for (link, one_way) in [(down, &mut bearer.down), (up, &mut bearer.up)] {
-            while let Some((at, packet)) = link.incoming.front().filter(|(at, _)| is_due(*at)) {
-                link.incoming_load.remove(packet);
-                one_way.enqueue(*at, packet);
-                link.incoming.pop_front();
-            }
-        }
+        self.bearer.down.admit(&is_due);
+        self.bearer.up.admit(&is_due);
     }
 }
 
@@ -259,8 +256,6 @@ impl Link {
         let lowest_mcs = (0..carrier.link(direction).highest_mcs()).find(holds);
         let harq = Harq::new(config.harq, cell.bler, stream(&format!("{side}.harq")));
         Self {
-            incoming: VecDeque::new(),
-            incoming_load: Load::default(),
             processing,
             reporter: CqiReporter::new(config.report, channel.clone()),
             measured: channel.clone(),

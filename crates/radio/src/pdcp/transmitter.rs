@@ -50,11 +50,22 @@ impl PdcpTransmitter {
             self.recovered_bytes -= u64::from(size);
             return Some((count, size));
         }
-        let header_bytes = self.header_bytes;
-        self.buffer.pop(now, sdus, |waiting, sdus| {
-            let size = waiting.packet.size + header_bytes;
-            (sdus.push(waiting, size), size)
-        })
+        self.buffer.begin(now, self.header_bytes, sdus)
+    }
+
+    /// The size of the next SDU, if others wait behind it and nothing will happen to it before.
+    #[inline]
+    pub(crate) fn next_size_of_several(&self, sdus: &Sdus) -> Option<u32> {
+        if self.buffer.load().packets < 2 || !self.recovered.is_empty() {
+            return None;
+        }
+        Some(self.buffer.first(sdus)?.size + self.header_bytes)
+    }
+
+    /// What [`next`](Self::next) does where there is such a size.
+    #[inline]
+    pub(crate) fn next_of_several(&mut self, sdus: &mut Sdus) -> Option<(u64, u32)> {
+        self.buffer.begin_behind_sdus(self.header_bytes, sdus)
     }
 
     /// The COUNT that [`PdcpTransmitter::next`] would return.
