@@ -87,6 +87,7 @@ impl AmTransmitter {
         sdus: &mut Sdus,
     ) -> u32 {
         loop {
+            room = self.fill_whole(room, block, source, sdus);
             let largest = match self.format {
                 Format::Nr(_) => nr_largest_pdu(room),
                 Format::Lte => lte_largest_pdu(room),
@@ -114,6 +115,39 @@ impl AmTransmitter {
             };
         }
         self.guard(now, source);
+        room
+    }
+
+    /// NR: what [`fill`](Self::fill) does as long as there is nothing but whole SDUs that do not poll, as most
+    /// are.
+    #[inline]
+    fn fill_whole(
+        &mut self,
+        mut room: u32,
+        block: &mut TransportBlock,
+        source: &mut PdcpTransmitter,
+        sdus: &mut Sdus,
+    ) -> u32 {
+        let Format::Nr(framing) = self.format else { return room };
+        if !self.pending.is_empty() || self.cutter.is_open() || self.poll.is_forced() {
+            return room;
+        }
+        let header = framing.header(0, true);
+        // The last of the window polls; so does the last of the buffer, which has no size here.
+        while self.units.len() as u64 + 1 < self.window
+            && let Some(size) = source.next_size_of_several(sdus)
+            && size + header <= nr_largest_pdu(room)
+            && self.poll.counts_before_limit(size)
+            && let Some((sdu, sdu_size)) = source.next_of_several(sdus)
+        {
+            let sn = self.next();
+            let (sdu_offset, len, sent) = (0, sdu_size, sdu_size);
+            let (retx_count, acknowledged) = (None, false);
+            let unit = SentUnit { sdu, sdu_size, sdu_offset, len, sent, retx_count, acknowledged };
+            block.pdus.push(unit.pdu(sn, 0, len));
+            self.units.push_back(unit);
+            room -= size + header + nr_subheader(size + header);
+        }
         room
     }
 
@@ -309,17 +343,23 @@ impl AmTransmitter {
 
     /// Positive acknowledgement of the units `[from, to)`.
     fn acknowledge(&mut self, from: u64, to: u64, sdus: &mut Sdus) {
-        for sn in from..to.min(self.next()) {
-            let unit = &mut self.units[(sn - self.next_ack) as usize];
+        let to = to.min(self.next());
+        if from >= to {
+            return;
+        }
+        let whole_sdus = matches!(self.format, Format::Nr(_));
+        let indices = (from - self.next_ack) as usize..(to - self.next_ack) as usize;
+        for (sn, unit) in (from..).zip(self.units.range_mut(indices)) {
             if unit.acknowledged {
                 continue;
             }
             unit.acknowledged = true;
             self.pending.remove(sn);
-            if matches!(self.format, Format::Nr(_)) {
-                sdus.confirm(unit.sdu);
+            if whole_sdus {
+                sdus.note_confirmed(unit.sdu);
             }
         }
+        sdus.forget();
     }
 
     /// Negative acknowledgement: the bytes are considered for retransmission (TS 38.322 5.3.2).
@@ -352,12 +392,17 @@ impl AmTransmitter {
 
     /// Moves TX_Next_Ack to the first unit that is not acknowledged.
     fn advance(&mut self, sdus: &mut Sdus) {
+        if matches!(self.format, Format::Nr(_)) {
+            let open = self.units.iter().position(|unit| !unit.acknowledged);
+            let acknowledged = open.unwrap_or(self.units.len());
+            self.units.drain(..acknowledged);
+            self.next_ack += acknowledged as u64;
+            return;
+        }
         while let Some(unit) = self.units.front().filter(|unit| unit.acknowledged).copied() {
             self.units.pop_front();
             self.next_ack += 1;
-            if !matches!(self.format, Format::Nr(_)) {
-                unit.confirm(sdus);
-            }
+            unit.confirm(sdus);
         }
     }
 }

@@ -71,10 +71,15 @@ impl Pieces {
     }
 
     /// Forgets a unit.
+    #[inline]
     pub(crate) fn remove(&mut self, sn: u64) {
-        if self.ranges.is_empty() {
-            return;
+        if !self.ranges.is_empty() {
+            self.remove_some(sn);
         }
+    }
+
+    #[inline(never)]
+    fn remove_some(&mut self, sn: u64) {
         let from = self.ranges.partition_point(|it| it.sn < sn);
         while self.ranges.get(from).is_some_and(|it| it.sn == sn) {
             let gone = self.ranges.remove(from).expect("just seen");

@@ -45,6 +45,18 @@ impl Poll {
             || self.poll_bytes.is_some_and(|limit| self.bytes >= limit)
     }
 
+    /// The same, but counts nothing and returns false if it would reach one of them.
+    #[inline]
+    pub(crate) fn counts_before_limit(&mut self, bytes: u32) -> bool {
+        let (pdus, bytes) = (self.pdus + 1, self.bytes + u64::from(bytes));
+        let reached = self.poll_pdu.is_some_and(|limit| pdus >= limit)
+            || self.poll_bytes.is_some_and(|limit| bytes >= limit);
+        if !reached {
+            (self.pdus, self.bytes) = (pdus, bytes);
+        }
+        !reached
+    }
+
     pub(crate) const fn is_forced(&self) -> bool {
         self.forced
     }
