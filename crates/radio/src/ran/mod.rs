@@ -145,8 +145,23 @@ impl Ran {
     }
 
     /// A packet comes to the base station, or to the UE's radio.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Instant, direction: Direction, ue: UeIndex, packet: &Packet) {
+        // Where nothing happens between cells, there is one.
+        match (&mut *self.cells, self.due) {
+            ([cell], None) => cell.enqueue(now, direction, ue, packet),
+            _ => self.enqueue_to_one_of_many(now, direction, ue, packet),
+        }
+    }
+
+    #[inline(never)]
+    fn enqueue_to_one_of_many(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        ue: UeIndex,
+        packet: &Packet,
+    ) {
         self.advance(now);
         let mobile = &mut self.mobiles[ue.0 as usize];
         match &mut mobile.location {
@@ -194,12 +209,15 @@ impl Ran {
     /// The next packet that has left by `now`, in order of leaving, the first cell first.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<CellDeparture> {
-        self.advance(now);
-        if let [cell] = &mut *self.cells
-            && self.departures.is_empty()
-        {
-            return cell.poll(now);
+        match (&mut *self.cells, self.due, self.departures.is_empty()) {
+            ([cell], None, true) => cell.poll(now),
+            _ => self.poll_one_of_many(now),
         }
+    }
+
+    #[inline(never)]
+    fn poll_one_of_many(&mut self, now: Instant) -> Option<CellDeparture> {
+        self.advance(now);
         let own = self.departures.front().map(|departure| departure.at);
         let mut first = own.map(|at| (at, None));
         for (index, cell) in self.cells.iter_mut().enumerate() {
