@@ -23,6 +23,8 @@ _MOST_OF_A_DEEP_QUEUE = 0.05
 _LEAST_RADIO_WAIT_MS = 10.0
 """Grants and slots take less of the difference between most packets and those that wait longest."""
 _LONG_WAIT_MS = 25.0
+_FASTER = 1.25
+"""Over a wire the first packets come at most 1.04 times as fast as any later ones."""
 _LEAST_ROUNDS = 80
 """Until transfers with the same congestion control share a path."""
 
@@ -59,7 +61,7 @@ def shaped(group: Group) -> Iterator[Suspect]:
     """The first packets came faster than any later ones: a bucket of tokens was full."""
     main = group.main
     first = group.first_mbps / group.capacity_mbps
-    over_wire = group.is_smooth and first >= 1.45
+    over_wire = group.is_smooth and first >= _FASTER
     # Over a radio what comes at once says so little that packets must always wait for tokens.
     excess = group.early_excess if group.busy >= 0.82 and not over_wire else None
     if not (over_wire or excess) or group.busy < 0.6 or group.seconds < 3.2:

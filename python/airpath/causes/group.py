@@ -44,6 +44,8 @@ and its retransmissions bring several packets at once, but they do so all the ti
 _LOST_TOGETHER = 6.0
 _SPREAD_OF_RANKS = 0.29
 """Standard deviation of a number that is anything from 0 to 1."""
+GRANT_MS = 10.0
+"""What a radio's grants and slots make packets wait on top of others, without a queue."""
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost by chance."""
 LEAST_OVERFLOWS = 3
@@ -69,11 +71,6 @@ class LossWait:
         if self.lost_each >= _LOST_TOGETHER:
             return bool(self.rank >= 0.68 and far >= 2.5)
         return bool(self.rank >= 0.74 and far >= 3.5)
-
-    @property
-    def is_many(self) -> bool:
-        """Several are lost at a time."""
-        return self.lost_each >= 2.5
 
 
 @dataclass(frozen=True)
@@ -237,7 +234,12 @@ class Group:
         if main.at_sender:
             return float(np.median(main.flight)) <= 6 * main.segment_bytes
         each = self.rate_mbps * 125 * main.typical_rtt_ms / len(self.transfers)
-        return each <= 6 * main.segment_bytes and self.queue_ms < 0.5 * self.base_ms
+        return each <= 6 * main.segment_bytes and self.queue_ms < self.short_wait_ms
+
+    @property
+    def short_wait_ms(self) -> float:
+        """What waits for less waits in no queue of the path's length, but for a radio's grants."""
+        return 0.5 * self.base_ms + (GRANT_MS if self.is_slotted else 0.0)
 
     @cached_property
     def is_regular(self) -> bool:

@@ -17,7 +17,7 @@ from airpath.causes.costs import (
     is_free,
     kilobytes,
 )
-from airpath.causes.group import LEAST_EPISODES, Group
+from airpath.causes.group import LEAST_EPISODES, Group, LossWait
 from airpath.causes.suspect import Suspect
 
 _LEAST_OVERFLOW = 0.001
@@ -50,8 +50,7 @@ def losses(group: Group) -> Iterator[Suspect]:
     late = waiting is not None and waiting.is_late
     # What follows from what was sent may still be a host that stands, if nothing arrives meanwhile.
     stalls = bucket.match < (0.9 if group.stillness >= _LEAST_STILLNESS else chance)
-    handed = group.is_regular and group.losses_at_silences >= 0.5
-    if stalls and waiting and late and waiting.is_many and not handed and 1 - group.busy >= 0.08:
+    if stalls and waiting and late and _stands(group, waiting):
         yield Suspect(
             "stalling-host",
             1 - group.busy,
@@ -97,7 +96,7 @@ def losses(group: Group) -> Iterator[Suspect]:
         return
     # A queue of a path's length, or one that is managed, overflows too; it costs next to nothing.
     level = 0.0 if overflows else bucket.level_bytes / max(1.0, group.bdp_bytes)
-    shallow = share >= 0.015 and level < 0.8 and group.queue_ms < 0.5 * group.base_ms
+    shallow = share >= 0.015 and level < 0.8 and group.queue_ms < group.short_wait_ms
     shallow = shallow or (share >= 0.03 and group.is_starved)
     # Where nobody waits until that much has drained, it is no queue, however much it is.
     drains_ms = bucket.level_bytes * 0.008 / bucket.rate_mbps
@@ -132,3 +131,13 @@ def losses(group: Group) -> Iterator[Suspect]:
             frames,
             advice="Allow a burst of the rate x 2 RTT, or a queue of that length; or use BBR.",
         )
+
+
+def _stands(group: Group, waiting: LossWait) -> bool:
+    """So many are lost at a time as when a host stands still, and no handover tells why."""
+    # A radio's block has several packets, which are lost together.
+    is_many = waiting.lost_each >= (2.5 if group.is_slotted else 2.0)
+    # Of silences that are alike and take most of what was not used, losses are a consequence.
+    unused = 1 - group.busy
+    takes = max(group.losses_at_silences, group.silent_share / max(1e-3, unused))
+    return is_many and unused >= 0.08 and not (group.is_regular and takes >= 0.5)

@@ -18,6 +18,7 @@ _LEAST_PAUSE_MS = 150.0
 _TOGETHER_MS = 0.5
 """Timestamps have milliseconds: the same one, for a slow link takes longer for each."""
 _LEAST_STAMPS = 20
+_FALL = 0.3
 _LEAST_BURST = 8
 _MOST_REQUESTS = 8
 """Packets with data that the receiver of a download sends: a handshake of TLS, a request."""
@@ -170,6 +171,18 @@ class Transfer:
             return None
         apart = np.diff(np.sort(self._echoes[1]))
         return len(apart) / max(1.0, float((apart > _TOGETHER_MS).sum()))
+
+    @cached_property
+    def back_falls(self) -> float:
+        """Next to the receiver: share of the echoes whose wait is far below that of the one before.
+
+        Of a batch the first waited for all of its interval and the last for nothing. Behind a
+        queue's acknowledgement comes one that waited about as long.
+        """
+        if self.at_sender or self._echoes is None:
+            return 0.0
+        waits = self._echoes[0]
+        return float((np.diff(waits) < -_FALL * np.quantile(waits, 0.95)).mean())
 
     @cached_property
     def back_ms(self) -> tuple[float, float, float] | None:

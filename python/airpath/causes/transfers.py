@@ -8,6 +8,7 @@ cause is known (``make findings-captures`` draws others), and the comments say w
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,16 +33,19 @@ _MANY_TOGETHER = 4.0
 _ONE_BY_ONE = 1.2
 _LEAST_HOLLOW = 0.5
 _OFTEN_UNUSED = 0.8
+_OFTEN_FALLS = 0.1
+_LONG_BATCH = 0.5
+_FEW_LOST = 0.01
+_USUAL_GRANT_MS = 20.0
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
     """What a group of transfers is held back by, in no order."""
+    yield from _batches_first(group, [*losses(group), *_acknowledgements(group)])
     for rule in (
         _windows,
         _pauses,
-        losses,
         _reordering,
-        _acknowledgements,
         _silences,
         standing_queue,
         shaped,
@@ -49,6 +53,15 @@ def suspects(group: Group) -> Iterator[Suspect]:
         beginnings,
     ):
         yield from rule(group)
+
+
+def _batches_first(group: Group, found: list[Suspect]) -> Iterator[Suspect]:
+    """What comes at once after long batches overflows what holds it: losses follow from them."""
+    long = group.main.back_ms and group.main.back_ms[2] >= _LONG_BATCH * group.base_ms
+    lost = max((one.cost for one in found if one.cause == "policer"), default=0.0)
+    for one in found:
+        follows = long and one.cause == "ack-batching" and one.cost < lost
+        yield replace(one, cost=lost + 0.01) if follows else one
 
 
 def _windows(group: Group) -> Iterator[Suspect]:
@@ -93,8 +106,10 @@ def _windows(group: Group) -> Iterator[Suspect]:
                 advice="Let the receive buffer grow: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
             )
         return
-    # A buffer may hold more than the path has room for at first: what slow start lost is no matter.
-    later = main.at_sender and group.late_loss_share == 0 and group.busy < _OFTEN_UNUSED
+    # A buffer may hold more than the path has room for at first, or now and then: that what is in
+    # flight stays the same and the path is often not used tells that losses are no matter.
+    later = main.at_sender and group.busy < _OFTEN_UNUSED
+    later &= group.late_loss_share < (_FEW_LOST if main.is_flat else 1e-9)
     if not (lossless or later) or share >= 0.25 or main.grows or main.idle_share >= 0.1:
         return
     # Without a loss every control lets more and more be in flight, if the path is not full.
@@ -194,6 +209,8 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
         by_stamps = main.back_together or 1.0
         # Who is in step with the batches sends right after one, and waits a while for the next.
         together = (spread and by_stamps >= _LEAST_TOGETHER) or by_stamps >= _MANY_TOGETHER
+        # Of whom paces it does not show in when data leaves.
+        together |= main.back_falls >= _OFTEN_FALLS
     if together and long:
         interval = batch or acks.get("batch_interval_ms") or middle
         if main.at_sender:
@@ -235,7 +252,9 @@ def _only_back(group: Group, per_batch: float) -> bool:
         return False
     low, middle, _ = main.back_ms
     stands = low >= 0.5 * middle and middle >= 0.8 * main.wait_ms[1]
-    return stands and middle >= max(8.0, 0.25 * main.base_ms)
+    # A radio's uplink access takes so long without any queue.
+    least = _USUAL_GRANT_MS if group.is_slotted else 8.0
+    return stands and middle >= max(least, 0.25 * main.base_ms)
 
 
 def _silences(group: Group) -> Iterator[Suspect]:

@@ -1,0 +1,252 @@
+"""Causes of transfers that look much like others: each was blamed wrongly before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from airpath.causes import Suspect
+from airpath.causes.group import Group
+from airpath.causes.transfers import _batches_first
+from test_causes import blamed
+
+RADIO = """
+[radio.rrc]
+enabled = false
+[radio.rlc]
+aqm = "codel"
+codel_target_ms = 25
+codel_interval_ms = 125
+[radio.rlc_up]
+aqm = "codel"
+codel_target_ms = 25
+codel_interval_ms = 125
+"""
+SEND_BUFFER = """
+[run]
+duration_s = 8.3
+[[path.down]]
+stage = "link"
+rate_mbps = 18.8
+queue_bytes = 60_000
+[[path.down]]
+stage = "delay"
+delay_ms = 13.2
+[[path.up]]
+stage = "delay"
+delay_ms = 13.2
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "cubic"
+send_buffer_bytes = 18_506
+buffer.send_factor = 0
+"""
+"""What the kernel's pieces let be under way is more than the queue holds, now and then."""
+BATCHES = """
+[run]
+duration_s = 9
+[[path.up]]
+stage = "link"
+rate_mbps = 8.3
+aqm = "codel"
+codel_target_ms = 21
+codel_interval_ms = 105
+[[path.up]]
+stage = "delay"
+delay_ms = 52
+[[path.down]]
+stage = "delay"
+delay_ms = 52
+[[path.down]]
+stage = "batch"
+interval_ms = 311
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "bbr"
+direction = "up"
+"""
+HANDOVERS = """
+[run]
+duration_s = 8.4
+[[path.down]]
+stage = "delay"
+delay_ms = 17.5
+[[path.up]]
+stage = "delay"
+delay_ms = 17.5
+[radio]
+preset = "nr-n78"
+name = "one"
+[radio.cell]
+bandwidth_mhz = 20
+layers_down = 2
+layers_up = 1
+[radio.channel]
+sinr_db = 11.9
+[radio.mobility]
+interruption_ms = 1421
+link_failure = false
+t304_ms = 2000
+forwarding = "none"
+[[radio.neighbour]]
+name = "two"
+preset = "nr-n78"
+cell.bandwidth_mhz = 20
+cell.layers_down = 2
+cell.layers_up = 1
+[[radio.handover]]
+at_s = 1.5
+every_s = 3.27
+to = "two"
+[[radio.handover]]
+at_s = 3.13
+every_s = 3.27
+to = "one"
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "cubic"
+"""
+"""Nothing is forwarded, so that many packets are lost at a time."""
+SHORT_QUEUE = """
+[run]
+duration_s = 10
+[[path.down]]
+stage = "delay"
+delay_ms = 11
+[[path.up]]
+stage = "delay"
+delay_ms = 11
+[radio]
+preset = "lte-tdd-20"
+[radio.channel]
+sinr_db = 8.9
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "reno"
+[radio.rrc]
+enabled = false
+[radio.rlc]
+aqm = "drop-tail"
+buffer_bytes = 5205
+"""
+"""Acknowledgements wait for grants, and data hardly at all."""
+POLICED = """
+[run]
+duration_s = 10
+[[path.up]]
+stage = "policer"
+rate_mbps = 1.47
+burst_bytes = 8454
+[[path.up]]
+stage = "delay"
+delay_ms = 13
+[[path.down]]
+stage = "delay"
+delay_ms = 13
+[radio]
+preset = "nr-n78"
+[radio.cell]
+bandwidth_mhz = 10
+layers_down = 2
+layers_up = 1
+[radio.channel]
+sinr_db = 8.6
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+direction = "up"
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+direction = "up"
+"""
+
+SHAPED = """
+[run]
+duration_s = 10
+[[path.down]]
+stage = "shaper"
+rate_mbps = 12.3
+burst_bytes = 8273
+aqm = "codel"
+codel_target_ms = 10.8
+codel_interval_ms = 100
+[[path.down]]
+stage = "link"
+rate_mbps = 16.8
+aqm = "codel"
+codel_target_ms = 10.7
+codel_interval_ms = 100
+[[path.down]]
+stage = "delay"
+delay_ms = 26.6
+[[path.up]]
+stage = "delay"
+delay_ms = 26.6
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+"""
+STALLS = """
+[run]
+duration_s = 8.6
+[[path.down]]
+stage = "host"
+stalls = "at-random"
+stall_ms = 42
+stall_mean_between_ms = 338
+ring_packets = 8
+[[path.down]]
+stage = "link"
+rate_mbps = 4.9
+aqm = "codel"
+codel_target_ms = 5
+codel_interval_ms = 100
+[[path.down]]
+stage = "delay"
+delay_ms = 12.3
+[[path.up]]
+stage = "delay"
+delay_ms = 12.3
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+"""
+
+
+@pytest.mark.parametrize(
+    ("scenario", "cause"),
+    [
+        (SEND_BUFFER, "send-buffer"),
+        (BATCHES, "ack-batching"),
+        (HANDOVERS + RADIO, "handover"),
+        (SHORT_QUEUE, "policer"),
+        (POLICED + RADIO, "policer"),
+        (SHAPED, "shaper"),
+        (STALLS, "stalling-host"),
+    ],
+)
+def test_the_first_cause_is_the_planted_one(tmp_path: Path, scenario: str, cause: str) -> None:
+    (tmp_path / "one.toml").write_text(scenario)
+    found = blamed(tmp_path, str(tmp_path / "one.toml"))
+    assert found.suspects[0].cause == cause
+
+
+def test_losses_after_long_batches_follow_from_them() -> None:
+    found = [Suspect("policer", 0.6, "", (1,)), Suspect("ack-batching", 0.4, "", (1,))]
+    for back_ms, first in (((5.0, 55.0, 100.0), "ack-batching"), ((5.0, 15.0, 20.0), "policer")):
+        group = cast(Group, SimpleNamespace(base_ms=100.0, main=SimpleNamespace(back_ms=back_ms)))
+        assert max(_batches_first(group, found), key=lambda one: one.cost).cause == first
