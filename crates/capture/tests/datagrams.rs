@@ -2,13 +2,13 @@
 
 use std::io::Cursor;
 
-use airpath_capture::{CaptureReport, FlowReport, Reader, analyse};
+use airpath_capture::{CaptureReport, FlowReport, Found, Reader, Wanted, analyse, collect};
 
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
 /// A capture in microseconds of raw IP packets.
-fn read(packets: &[(u64, Vec<u8>)]) -> CaptureReport {
+fn capture(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     file.extend([0, 0, 1, 0, 101, 0, 0, 0]);
     for (micros, packet) in packets {
@@ -17,6 +17,11 @@ fn read(packets: &[(u64, Vec<u8>)]) -> CaptureReport {
         words.iter().for_each(|word| file.extend(word.to_le_bytes()));
         file.extend(packet);
     }
+    file
+}
+
+fn read(packets: &[(u64, Vec<u8>)]) -> CaptureReport {
+    let file = capture(packets);
     analyse(Reader::new(Box::new(Cursor::new(file)), "test".to_owned()).unwrap()).unwrap()
 }
 
@@ -42,6 +47,32 @@ fn only(report: &CaptureReport) -> &FlowReport {
 fn echo(up: bool, request: bool, number: u16) -> Vec<u8> {
     let [high, low] = number.to_be_bytes();
     ip(up, 1, &[if request { 8 } else { 0 }, 0, 0, 0, 0, 7, high, low])
+}
+
+#[test]
+fn two_protocols_may_use_the_same_ports() {
+    let segment = |n: u8| {
+        let head = [0xc3, 0x50, 1, 0xbb, 0, 0, 0, n, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0];
+        ip(true, 6, &[&head[..], &[0; 10]].concat())
+    };
+    let packets =
+        [(0, udp(true, &[0; 30])), (10, segment(1)), (20, segment(11)), (30, udp(true, &[0]))];
+    let place = std::env::temp_dir().join(format!("same-ports-{}.pcap", std::process::id()));
+    std::fs::write(&place, capture(&packets)).unwrap();
+    let report = read(&packets);
+    let found = |protocol: &str| {
+        let flow = report.flows.iter().find(|flow| flow.protocol == protocol).unwrap();
+        let wanted = [Wanted::Segments(flow, true), Wanted::Packets(flow)];
+        match &collect(&place, &wanted, 10).unwrap()[..] {
+            [Found::Segments(segments), Found::Packets(packets)] => {
+                (segments.sent_ns.len(), packets.size.clone())
+            }
+            _ => panic!("another answer than was asked for"),
+        }
+    };
+    let both = [found("tcp"), found("udp")];
+    std::fs::remove_file(&place).unwrap();
+    assert_eq!(both, [(2, vec![50, 50]), (0, vec![58, 29])]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::walk::{Ends, MOST_PACKETS, Seen};
 use crate::FlowReport;
 use crate::column::column;
-use crate::decode::{ICMP_V4, ICMP_V6, IpPacket, TCP, UDP};
+use crate::decode::{ICMP_V4, ICMP_V6, IpPacket};
 
 /// Every packet of a flow. Times are nanoseconds after the capture's first packet. The lists have
 /// the same length.
@@ -32,31 +32,17 @@ pub struct Packets {
 
 pub(super) struct PacketCollector<'a> {
     ends: Ends<'a>,
-    protocol: &'a str,
     most: usize,
     packets: Packets,
 }
 
 impl<'a> PacketCollector<'a> {
     pub(super) fn new(flow: &'a FlowReport, most: usize) -> Self {
-        Self {
-            ends: Ends::of(flow),
-            protocol: &flow.protocol,
-            most: most.min(MOST_PACKETS),
-            packets: Packets::default(),
-        }
+        Self { ends: Ends::of(flow), most: most.min(MOST_PACKETS), packets: Packets::default() }
     }
 
     pub(super) fn add(&mut self, ip: &IpPacket<'_>, seen: Seen) {
         let is_icmp = matches!(ip.protocol, ICMP_V4 | ICMP_V6);
-        let is_same = match self.protocol {
-            "tcp" => ip.protocol == TCP,
-            "udp" => ip.protocol == UDP,
-            _ => is_icmp,
-        };
-        if !is_same {
-            return;
-        }
         let Some(by_client) = self.ends.sent_by_client(ip, seen) else { return };
         let packets = &mut self.packets;
         if packets.time_ns.len() == self.most {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::{Fragments, ports};
-use crate::decode::{IpPacket, decode};
+use crate::decode::{ICMP_V4, ICMP_V6, IpPacket, TCP, UDP, decode};
 use crate::read::Reader;
 use crate::{CaptureError, FlowReport};
 
@@ -69,6 +69,8 @@ pub(super) fn walk(
 /// The two ends of a flow, its point, and while it is alive.
 pub(super) struct Ends<'a> {
     flow: &'a FlowReport,
+    /// Numbers of its protocol, ICMP's of both versions.
+    protocols: [u8; 2],
     /// Client and server.
     addresses: [Option<u128>; 2],
     /// Nanoseconds after the first packet of the capture between which the flow is alive.
@@ -85,8 +87,19 @@ impl<'a> Ends<'a> {
         };
         // A nanosecond is lost in seconds as a fraction.
         let range = [flow.start_s - 1e-6, flow.start_s + flow.duration_s + 1e-6];
+        let protocols = match flow.protocol.as_str() {
+            "tcp" => [TCP; 2],
+            "udp" => [UDP; 2],
+            "icmp" => [ICMP_V4, ICMP_V6],
+            other => {
+                let number = other.strip_prefix("ip-").and_then(|number| number.parse().ok());
+                // 255 is reserved.
+                [number.unwrap_or(u8::MAX); 2]
+            }
+        };
         Self {
             flow,
+            protocols,
             addresses: [address(&flow.client), address(&flow.server)],
             range: range.map(|seconds| seconds * 1e9),
         }
@@ -95,6 +108,10 @@ impl<'a> Ends<'a> {
     /// Whether the client sent the packet; `None` if it is not of this flow.
     pub(super) fn sent_by_client(&self, ip: &IpPacket<'_>, seen: Seen) -> Option<bool> {
         if seen.interface != self.flow.interface || ip.tunnel != self.flow.tunnel {
+            return None;
+        }
+        // Two protocols may use the same ports.
+        if !self.protocols.contains(&ip.protocol) {
             return None;
         }
         let pair = ports(ip).ok()?;
