@@ -259,6 +259,8 @@ def _read_text(text: str, name: str) -> Iperf3Output:
     totals: dict[str, list[Interval]] = {"sender": [], "receiver": []}
     timed: list[tuple[float, re.Match[str]]] = []
     for line in stripped(text):
+        if not line.text:
+            continue
         known |= _head(output, line.text)
         if found := _ROW.match(line.text):
             known = True

@@ -35,6 +35,9 @@ def stripped(text: str, most: int = _MOST_CHARACTERS) -> Iterator[Line]:
     lines = text.splitlines()
     title = _title(lines)
     for number, whole in enumerate(lines, 1):
+        if not whole:
+            yield Line(number, "", None)
+            continue
         line = whole[:most].rstrip("\r").removeprefix(title)
         time_s = None
         if found := _EPOCH.match(line):

@@ -100,10 +100,10 @@ def read(text: str, name: str = "ping") -> PingOutput:
     windows = False
     seen: set[int] = set()
     for line in stripped(text):
+        if not line.text.strip():
+            continue
         if not began:
             began, windows = _begin(output, line.text)
-            continue
-        if not line.text.strip():
             continue
         ended = _end(output, line.text, windows) or ended
         if not ended:
