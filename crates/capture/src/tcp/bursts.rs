@@ -10,8 +10,12 @@ const BURST: Duration = Duration::from_micros(100);
 /// A burst that comes so soon after an acknowledgement was set off by it.
 const PROMPT: Duration = Duration::from_micros(500);
 
-/// Of bursts under way, at least, that no acknowledgement set off, where a sender paces.
+/// Of bursts under way, at least, that no acknowledgement set off, where a sender paces: over the share
+/// of the time that is not so soon after one, which is how many there are by chance.
 const PACED: f64 = 0.5;
+
+/// Where less of the time than this is left, nobody can tell.
+const LEAST_TIME: f64 = 0.1;
 
 #[derive(Clone, Default, Debug)]
 pub(super) struct Bursts {
@@ -23,6 +27,9 @@ pub(super) struct Bursts {
     /// Bursts that began while data was outstanding, and those of them that no acknowledgement set off.
     under_way: u64,
     unprompted: u64,
+    /// Time in which data was outstanding, and the part of it that was soon after an acknowledgement.
+    time: Duration,
+    prompt_time: Duration,
 }
 
 impl Bursts {
@@ -50,9 +57,19 @@ impl Bursts {
         self.last = Some(now);
     }
 
+    /// So much time has passed since the acknowledgement before, with data outstanding.
+    #[inline]
+    pub(super) fn on_acked(&mut self, since: Duration) {
+        self.time += since;
+        self.prompt_time += since.min(PROMPT);
+    }
+
     /// A clock of the sender's own says when it sends.
     pub(super) fn is_paced(&self) -> bool {
-        self.unprompted as f64 >= PACED * self.under_way.max(1) as f64
+        let time = self.time.as_secs_f64();
+        let by_chance = (time - self.prompt_time.as_secs_f64()) / time;
+        by_chance >= LEAST_TIME
+            && self.unprompted as f64 >= PACED * by_chance * self.under_way.max(1) as f64
     }
 
     /// Next to the receiver it does not show what set a burst off.
@@ -64,5 +81,35 @@ impl Bursts {
             unprompted: (is_at_sender && self.under_way > 0)
                 .then(|| self.unprompted as f64 / self.under_way as f64),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bursts `every` so many microseconds while an acknowledgement comes each 800; a sender that is
+    /// `prompted` waits for the next of these.
+    fn is_paced(every: u64, prompted: bool) -> bool {
+        let mut bursts = Bursts::default();
+        for at in (0..400_000).step_by(100) {
+            let acked = at / 800 * 800;
+            if at == acked && at > 0 {
+                bursts.on_acked(Duration::from_micros(800));
+            }
+            let sends = if prompted { at == acked } else { at % every == 0 };
+            if sends {
+                let [now, acked] = [at, acked].map(|at| Instant::ZERO + Duration::from_micros(at));
+                bursts.add(now, 1, acked, true);
+            }
+        }
+        bursts.is_paced()
+    }
+
+    #[test]
+    fn among_frequent_acknowledgements_a_clock_is_told_by_chance() {
+        assert!(is_paced(700, false));
+        assert!(is_paced(1100, false));
+        assert!(!is_paced(0, true));
     }
 }

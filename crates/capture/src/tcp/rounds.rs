@@ -32,6 +32,8 @@ pub(super) struct Rounds {
     has_acks: bool,
     /// What ends the round: the acknowledgement of this byte.
     end: u64,
+    /// All before this was acknowledged when the round began, if any was.
+    acked: Option<u64>,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -40,6 +42,8 @@ struct Round {
     retransmitted: bool,
     limited: bool,
     idle: bool,
+    /// Bytes that were acknowledged.
+    delivered: u64,
     ended: Duration,
 }
 
@@ -82,6 +86,8 @@ impl Rounds {
         self.current.idle |= acked == highest;
         if acked >= self.end {
             self.current.ended = now.saturating_since(began);
+            self.current.delivered = acked - self.acked.unwrap_or(acked).min(acked);
+            self.acked = Some(acked);
             self.rounds.push(std::mem::take(&mut self.current));
             self.end = highest.max(acked + 1);
         }
@@ -111,6 +117,25 @@ impl Rounds {
         self.rounds.iter().take(last + 1).skip(at + 1).any(grown)
     }
 
+    /// Bytes per second of a round, which is not the first.
+    fn rate(&self, at: usize) -> f64 {
+        let took = self.rounds[at].ended_s() - self.rounds[at - 1].ended_s();
+        self.rounds[at].delivered as f64 / took.max(1e-9)
+    }
+
+    /// When a model believes that the rate has ended to grow, if it had so before a round with losses:
+    /// after that one, what is acknowledged at once says nothing of the rate.
+    fn believes_at(&self, at: usize) -> usize {
+        let (mut best, mut grew) = (0.0, 0);
+        for round in 1..=at {
+            let rate = self.rate(round);
+            if rate >= best * GROWTH {
+                (best, grew) = (rate, round);
+            }
+        }
+        (grew + FLAT_ROUNDS_OF_BBR).clamp(at, self.rounds.len() - 1)
+    }
+
     /// Growth may have ended before the round of a retransmission: what is outstanding then grows by
     /// the gap alone. And a sender that does not reduce for a loss, as BBR in its startup, may go on.
     /// Where that shows neither way, it is between the two.
@@ -122,6 +147,10 @@ impl Rounds {
         let stays = |at: usize| {
             self.rounds.get(at).is_some_and(|round| round.most_in_flight as f64 >= peak * FALL)
         };
+        // What falls for two rounds was reduced.
+        if is_paced && (stays(at + 1) || stays(at + 2)) {
+            return self.believes_at(at);
+        }
         let flat = (1..at).rev().take_while(|&at| !self.grew(at)).count();
         if flat > 0 { at - flat } else { at + usize::from(stays(at + 1) && stays(at + 2)) }
     }
@@ -195,5 +224,45 @@ impl Rounds {
         // Only a model that paces waits for three.
         let goes_on = why == "no-growth" && is_paced && self.goes_on(at);
         Some((if goes_on { self.last_before_fall(at) } else { first }, why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of a tenth of a second, of which each delivers what the one before had in flight; the
+    /// packets in flight, and the round with the first retransmission.
+    fn rounds(packets: &[u64], retransmitted: usize) -> Rounds {
+        let mut delivered = 0;
+        let rounds = packets.iter().enumerate().map(|(at, &most)| Round {
+            most_in_flight: most * 1448,
+            retransmitted: at == retransmitted,
+            delivered: std::mem::replace(&mut delivered, most * 1448),
+            ended: Duration::from_millis(100 * (at as u64 + 1)),
+            ..Round::default()
+        });
+        Rounds { rounds: rounds.collect(), ..Rounds::default() }
+    }
+
+    #[test]
+    fn a_model_believes_three_rounds_after_the_rate_grew_last() {
+        // What is in flight no more grows after round 3, of which round 4 delivers; it never drains.
+        let rounds = rounds(&[10, 20, 40, 80, 90, 70, 85, 70, 80, 75], 4);
+        assert_eq!(rounds.report(true).unwrap().exit_round, Some(7));
+        // Others reduce for a loss.
+        assert_eq!(rounds.report(false).unwrap().exit_round, Some(4));
+    }
+
+    #[test]
+    fn what_it_has_in_flight_grows_on_before() {
+        let rounds = rounds(&[10, 20, 40, 80, 160, 320, 310, 300, 320, 315], 2);
+        assert_eq!(rounds.report(true).unwrap().exit_round, Some(8));
+    }
+
+    #[test]
+    fn a_drain_tells_best() {
+        let rounds = rounds(&[10, 20, 40, 80, 160, 150, 160, 60, 80, 75], 4);
+        assert_eq!(rounds.report(true).unwrap().exit_round, Some(6));
     }
 }

@@ -323,6 +323,9 @@ impl Stream {
             self.on_ack_of_unseen(now, number, space);
         }
         let before = self.acked;
+        if let Some(first) = self.first_data.filter(|_| self.highest > before) {
+            self.bursts.on_acked(now.saturating_since(self.last_acked.max(first)));
+        }
         let echo = header.timestamps.map(|timestamps| timestamps.echo);
         if header.sack_blocks > 0 {
             self.on_sack(header, number);
