@@ -168,6 +168,28 @@ profile = "linux-6.18"
 direction = "up"
 """
 
+CODEL = """aqm = "codel"
+codel_target_ms = 23.9
+codel_interval_ms = 119"""
+UP = """
+[run]
+duration_s = {seconds}
+[[path.down]]
+stage = "delay"
+delay_ms = {delay}
+[[path.up]]
+stage = "link"
+rate_mbps = {rate}
+{link}
+[[path.up]]
+stage = "delay"
+delay_ms = {delay}
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "{control}"
+direction = "up"
+"""
 SHAPED = """
 [run]
 duration_s = 10
@@ -237,6 +259,15 @@ profile = "linux-6.18"
         (POLICED + RADIO, "policer"),
         (SHAPED, "shaper"),
         (STALLS, "stalling-host"),
+        (
+            UP.format(seconds=3, rate=9.67, delay=59.7, control="cubic", link=CODEL),
+            "test-too-short",
+        ),
+        (
+            UP.format(seconds=8, rate=4.5, delay=10.3, control="bbr", link="queue_bytes = 15_000")
+            + "send_buffer_bytes = 5000\nbuffer.send_factor = 0\n",
+            "send-buffer",
+        ),
     ],
 )
 def test_the_first_cause_is_the_planted_one(tmp_path: Path, scenario: str, cause: str) -> None:

@@ -33,6 +33,7 @@ _MANY_TOGETHER = 4.0
 _ONE_BY_ONE = 1.2
 _LEAST_HOLLOW = 0.5
 _OFTEN_UNUSED = 0.8
+_LEAST_SECONDS = 3.2
 _OFTEN_FALLS = 0.1
 _LONG_BATCH = 0.5
 _FEW_LOST = 0.01
@@ -108,8 +109,9 @@ def _windows(group: Group) -> Iterator[Suspect]:
         return
     # A buffer may hold more than the path has room for at first, or now and then: that what is in
     # flight stays the same and the path is often not used tells that losses are no matter.
-    later = main.at_sender and group.busy < _OFTEN_UNUSED
-    later &= group.late_loss_share < (_FEW_LOST if main.is_flat else 1e-9)
+    few_lost = main.at_sender and main.is_flat
+    later = group.busy < _OFTEN_UNUSED
+    later &= group.late_loss_share < (_FEW_LOST if few_lost else 1e-9)
     if not (lossless or later) or share >= 0.25 or main.grows or main.idle_share >= 0.1:
         return
     # Without a loss every control lets more and more be in flight, if the path is not full.
@@ -127,7 +129,7 @@ def _windows(group: Group) -> Iterator[Suspect]:
             main.ceiling_frames,
             advice="Let the send buffer grow: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w.",
         )
-    elif not main.at_sender and (is_free(main) or _empties(group)) and _unused(group) >= 0.2:
+    elif not main.at_sender and (is_free(main) or _empties(group)) and _idles(group):
         yield Suspect(
             "send-buffer",
             _unused(group),
@@ -158,6 +160,11 @@ def _unused(group: Group) -> float:
     batched = back is not None and back[2] >= 0.3 * group.base_ms
     hollow = group.hollow_share
     return max(idle_cost(group), hollow if hollow >= _LEAST_HOLLOW and not batched else 0.0)
+
+
+def _idles(group: Group) -> bool:
+    """The path is not used although there was time to fill it."""
+    return group.seconds >= _LEAST_SECONDS and _unused(group) >= 0.2
 
 
 def _pauses(group: Group) -> Iterator[Suspect]:
