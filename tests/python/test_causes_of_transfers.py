@@ -190,6 +190,85 @@ profile = "linux-6.18"
 congestion = "{control}"
 direction = "up"
 """
+PING = """
+[[flow]]
+kind = "ping"
+interval_ms = 100
+direction = "up"
+"""
+ON_RADIO = """
+[run]
+duration_s = {seconds}
+[[path.down]]
+stage = "delay"
+delay_ms = {delay}
+{stage}
+[[path.up]]
+stage = "delay"
+delay_ms = {delay}
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "{control}"
+[radio]
+any_timer_value = true
+{radio}
+"""
+POLICER = """[[path.down]]
+stage = "policer"
+rate_mbps = 4.273
+burst_bytes = 11_615
+"""
+"""BBR sends on, and packets hardly wait."""
+LTE_10 = """preset = "lte-10"
+[radio.channel]
+sinr_db = 8.213
+"""
+BRIEF_HANDOVERS = """preset = "lte-5"
+name = "one"
+[radio.channel]
+sinr_db = 8.212
+[radio.mobility]
+interruption_ms = 151
+link_failure = false
+t304_ms = 2000
+forwarding = "none"
+[[radio.neighbour]]
+name = "two"
+preset = "lte-5"
+[[radio.handover]]
+at_s = 1.5
+every_s = 4.147
+to = "two"
+[[radio.handover]]
+at_s = 3.573
+every_s = 4.147
+to = "one"
+"""
+HSPA = """
+[run]
+duration_s = 9
+[[path.down]]
+stage = "delay"
+delay_ms = 13
+[[path.up]]
+stage = "delay"
+delay_ms = 13
+[radio]
+preset = "umts-hspa"
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "cubic"
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "cubic"
+[[flow]]
+kind = "ping"
+interval_ms = 100
+direction = "up"
+"""
 SHAPED = """
 [run]
 duration_s = 10
@@ -257,6 +336,19 @@ profile = "linux-6.18"
         (HANDOVERS + RADIO, "handover"),
         (SHORT_QUEUE, "policer"),
         (POLICED + RADIO, "policer"),
+        (
+            ON_RADIO.format(seconds=10.33, delay=17.14, stage=POLICER, control="bbr", radio=LTE_10)
+            + RADIO,
+            "policer",
+        ),
+        (
+            ON_RADIO.format(
+                seconds=9.33, delay=13.96, stage="", control="cubic", radio=BRIEF_HANDOVERS
+            )
+            + RADIO
+            + PING,
+            "handover",
+        ),
         (SHAPED, "shaper"),
         (STALLS, "stalling-host"),
         (
@@ -274,6 +366,12 @@ def test_the_first_cause_is_the_planted_one(tmp_path: Path, scenario: str, cause
     (tmp_path / "one.toml").write_text(scenario)
     found = blamed(tmp_path, str(tmp_path / "one.toml"))
     assert found.suspects[0].cause == cause
+
+
+def test_a_managed_queue_that_stands_is_no_loss(tmp_path: Path) -> None:
+    queue = RADIO.replace("target_ms = 25", "target_ms = 60").replace("= 125", "= 300")
+    (tmp_path / "one.toml").write_text(HSPA + queue)
+    assert blamed(tmp_path, str(tmp_path / "one.toml")).suspects == []
 
 
 def test_losses_after_long_batches_follow_from_them() -> None:

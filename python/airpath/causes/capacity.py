@@ -31,8 +31,7 @@ _LEAST_ROUNDS = 80
 
 def standing_queue(group: Group) -> Iterator[Suspect]:
     """Packets wait for longer than a queue of the path's length lets them."""
-    main = group.main
-    wait = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0)
+    wait = group.typical_wait_ms
     # Managed queues of a radio hold 25 to 60 ms, and others what the path holds. Before LTE a UE's
     # rate varies most.
     base = group.base_ms
@@ -85,8 +84,7 @@ def shaped(group: Group) -> Iterator[Suspect]:
     # What a shaper's queue loses has waited before, or all waits, as with BBR; a policer's has not.
     waiting = group.loss_wait
     by_chance = waiting is not None and waiting.rank < LEAST_RANK_OF_A_QUEUE
-    waits_ms = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0)
-    if group.loss_share >= 0.01 and by_chance and waits_ms < _LONG_WAIT_MS:
+    if group.loss_share >= 0.01 and by_chance and group.typical_wait_ms < _LONG_WAIT_MS:
         return
     held = max(main.window_share, main.limited_share) >= 0.25 or main.ceiling_share >= 0.25
     if held and group.loss_share < LEAST_LOSS:

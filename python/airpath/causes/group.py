@@ -228,6 +228,11 @@ class Group:
         return max(0.0, self.main.wait_ms[2] - (back[2] if back else 0.0))
 
     @cached_property
+    def typical_wait_ms(self) -> float:
+        """How long packets waited in the median, without what acknowledgements waited."""
+        return self.main.wait_ms[1] - (self.main.back_ms[1] if self.main.back_ms else 0.0)
+
+    @cached_property
     def is_starved(self) -> bool:
         """Losses leave no more than a few segments in flight."""
         main = self.main

@@ -24,6 +24,7 @@ _LEAST_OVERFLOW = 0.001
 _MOST_WINDOW = 2.0
 _LEAST_STILLNESS = 0.6
 _LEAST_MATCH = 0.9
+_LEAST_MATCH_OF_MANY = 0.8
 _DEEP = 0.9
 _LEAST_RANK = 0.9
 
@@ -72,13 +73,13 @@ def losses(group: Group) -> Iterator[Suspect]:
             return
         # A radio's capacity varies, and so does the level at which its queue is full.
         usual = group.base_ms + 40 if not group.is_slotted else 0.5 * group.base_ms + 25
-        full = bucket.match >= 0.6 and group.queue_ms > usual and group.busy >= 0.8
+        stands = group.queue_ms > usual or group.typical_wait_ms >= 0.5 * group.base_ms
+        full = bucket.match >= 0.6 and stands and group.busy >= 0.8
         # If a path is not used although such losses leave room, packets wait for something else.
         unused = group.busy < 0.8 and group.queue_ms < 0.3 * group.base_ms
         harmless = share < 0.01 and group.loss_window > _MOST_WINDOW and not unused
         # Who has twice what the path holds under way in the median is not held back by losses.
-        back = main.back_ms[1] if main.back_ms else 0.0
-        if full or harmless or main.wait_ms[1] - back >= group.base_ms:
+        if full or harmless or group.typical_wait_ms >= group.base_ms:
             return
         # Of what BBR sends, losses take little of the rate, but all of what was lost.
         cost = max(cost, share if share >= 0.03 and group.queue_ms < 0.3 * group.base_ms else 0.0)
@@ -102,14 +103,15 @@ def losses(group: Group) -> Iterator[Suspect]:
     drains_ms = bucket.level_bytes * 0.008 / bucket.rate_mbps
     back_ms = main.back_ms[2] if main.back_ms else 0.0
     short_wait = group.queue_ms < 0.3 * drains_ms and back_ms < drains_ms
-    polices = bucket.match >= _LEAST_MATCH and short_wait
+    least = _LEAST_MATCH_OF_MANY if share >= 0.03 else _LEAST_MATCH
+    polices = bucket.match >= least and short_wait
     shallow = shallow or (share >= 0.015 and polices)
     # A managed queue drops so few that they cost nothing; one that holds as much as the path is not
     # short, and where packets wait a round trip in the median twice that is under way.
     long = group.queue_ms > group.base_ms + (40 if group.is_slotted else 0)
     after_waits = waiting is None or waiting.rank >= LEAST_RANK_OF_A_QUEUE
     deep = level >= _DEEP and after_waits and not shallow and group.queue_ms >= 0.4 * group.base_ms
-    waits = main.wait_ms[1] - (main.back_ms[1] if main.back_ms else 0.0) >= group.base_ms
+    waits = group.typical_wait_ms >= group.base_ms
     if long or deep or waits or share < _LEAST_OVERFLOW:
         return
     told = (

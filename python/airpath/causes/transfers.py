@@ -278,7 +278,8 @@ def _silences(group: Group) -> Iterator[Suspect]:
     # What is lost or sent again around a silence is its work too.
     cost = 1 - group.busy
     least = 0.09 if group.is_regular and share >= 0.08 else LEAST_COST
-    if cost < least or (share < 0.3 * cost and group.losses_at_silences < 0.6):
+    at_losses = group.losses_at_silences >= (0.5 if group.is_regular else 0.6)
+    if cost < least or (share < 0.3 * cost and not at_losses):
         return
     lengths = np.array([one.length_ms for one in long])
     at_s = tuple(one.at_ms / 1000 for one in long[:MOST_FRAMES])
