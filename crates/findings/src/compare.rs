@@ -95,8 +95,8 @@ fn effects_where(
         let (before, after) = (mean(&old), mean(&new));
         let logarithms: Vec<f64> = new.iter().map(|value| libm::log(value.max(1e-3))).collect();
         let half = half_width(&logarithms);
-        let ci95 = [after * libm::exp(-half), after * libm::exp(half)];
         let (subject, metric) = (like.subject.clone(), kind(like.metric));
+        let ci95 = metric.within([after * libm::exp(-half), after * libm::exp(half)]);
         Some(Effect { subject, metric, before, after, ci95, improvements })
     };
     first.iter().filter_map(effect).collect()
@@ -181,6 +181,15 @@ mod tests {
         assert_eq!(effects[0].ci95, [8.0, 8.0]);
         let [low, high] = effects[1].ci95;
         assert!((low * high - 100.0).abs() < 1e-9 && high > 12.0);
+    }
+
+    #[test]
+    fn no_interval_goes_beyond_what_the_figure_can_be() {
+        let of =
+            |value| vec![Measure { subject: "down".to_owned(), metric: Metric::Fairness, value }];
+        let before = [of(0.5), of(0.5), of(0.5)];
+        let [low, high] = effects(&before, &[of(0.99), of(0.97), of(0.9)])[0].ci95;
+        assert!(low > 0.8 && high == 1.0, "{low} to {high}");
     }
 
     #[test]

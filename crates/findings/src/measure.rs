@@ -90,6 +90,14 @@ impl Metric {
         matches!(self, Self::Goodput | Self::Shared | Self::Total | Self::Answered | Self::Fairness)
     }
 
+    /// An interval of the figure, without what it cannot be: shares and Jain's index are 1 at most.
+    pub const fn within(self, [low, high]: [f64; 2]) -> [f64; 2] {
+        match self {
+            Self::Answered | Self::Fairness => [low.clamp(0.0, 1.0), high.clamp(0.0, 1.0)],
+            _ => [low, high],
+        }
+    }
+
     /// It says how much gets through, not how late.
     pub const fn is_throughput(self) -> bool {
         matches!(self, Self::Goodput | Self::Total | Self::Completion | Self::Answered)

@@ -120,7 +120,7 @@ fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
         let columns: Vec<Option<Vec<f64>>> =
             measured.iter().map(|runs| runs.iter().map(value).collect()).collect();
         let cells = columns.iter().enumerate().map(|(index, values)| {
-            values.as_ref().map(|values| cell(index, values, columns[0].as_deref()))
+            values.as_ref().map(|values| cell(metric, index, values, columns[0].as_deref()))
         });
         Row {
             flow: subject.to_owned(),
@@ -133,7 +133,7 @@ fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
     known.iter().map(row).collect()
 }
 
-fn cell(index: usize, values: &[f64], base: Option<&[f64]>) -> Cell {
+fn cell(metric: Metric, index: usize, values: &[f64], base: Option<&[f64]>) -> Cell {
     let (centre, half) = (mean(values), half_width(values));
     let changes: Option<Vec<f64>> = base.filter(|_| index > 0).map(|base| {
         let pairs = values.iter().zip(base);
@@ -145,7 +145,7 @@ fn cell(index: usize, values: &[f64], base: Option<&[f64]>) -> Cell {
     };
     Cell {
         mean: centre,
-        ci95: [centre - half, centre + half],
+        ci95: metric.within([centre - half, centre + half]),
         values: values.to_vec(),
         change: changes.as_ref().map(|changes| mean(changes)),
         change_ci95: changes.as_ref().map(interval),

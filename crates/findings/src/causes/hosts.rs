@@ -296,12 +296,38 @@ fn congestion(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         let evidence = format!("{} has a fixed window and no congestion control.", first.id);
         (Cause::CongestionControl, evidence, windows)
     } else if mixed {
-        let names: Vec<_> = flows.iter().map(|(_, tcp)| used(tcp)).collect();
-        let evidence = format!("Flows that share the path run {}.", names.join(" and "));
+        let runs = |(config, tcp): &(&FlowConfig, &TcpConfig)| (used(tcp), config.id.clone());
+        let evidence =
+            format!("Flows that share the path run {}.", each_with(flows.iter().map(runs)));
         (Cause::CongestionMix, evidence, with("cubic"))
     } else {
         let evidence = format!("{} runs {}.", first.id, used(tcp));
         (Cause::CongestionControl, evidence, with(other))
     };
     all.push(Candidate { cause, subject: first.id.clone(), evidence, removals: vec![removals] });
+}
+
+/// Each congestion control with the flows that run it, in the order in which they come.
+fn each_with(flows: impl Iterator<Item = (&'static str, String)>) -> String {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    for (control, flow) in flows {
+        match groups.iter_mut().find(|(known, _)| *known == control) {
+            Some((_, users)) => users.push(flow),
+            None => groups.push((control, vec![flow])),
+        }
+    }
+    let said = groups.iter().map(|(control, users)| format!("{control} ({})", listed(users)));
+    listed(&said.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::each_with;
+
+    #[test]
+    fn controls_are_named_once_with_who_runs_them() {
+        let flows = [("cubic", "file-0"), ("bbr", "bulk-1"), ("cubic", "bulk-2")];
+        let said = each_with(flows.map(|(control, flow)| (control, flow.to_owned())).into_iter());
+        assert_eq!(said, "cubic (file-0 and bulk-2) and bbr (bulk-1)");
+    }
 }
