@@ -23,7 +23,7 @@ def command(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="COMMAND",
+            metavar="COMMAND...",
             help="A program and its arguments, after --. [default: the scenario's programs, or a "
             "shell]",
             show_default=False,
