@@ -13,9 +13,10 @@ import airpath
 import captures
 from airpath import _core
 from airpath.errors import InputError
+from airpath.fitting import endpoints
 from airpath.fitting.application import Write, parts
 from airpath.fitting.fit import Fit
-from airpath.fitting.observed import arrays
+from airpath.fitting.observed import arrays, observe
 from airpath.fitting.path import estimate
 from fitted.draw import draw
 from fitted.judge import capture, judge
@@ -42,7 +43,7 @@ def test_what_was_drawn_is_found_again(tmp_path: Path, number: int) -> None:
     assert again.summary["flows"][0]["goodput_mbps"] == pytest.approx(rerun, rel=0.05)
 
 
-BATCHES = [(7, 3), (7, 5), (8, 4), (9, 8), (12, 0), (12, 5)]
+BATCHES = [(7, 3), (7, 5), (8, 4), (9, 8), (12, 0), (12, 5), (90511, 2), (90511, 4), (90511, 8)]
 """Truths of acknowledgements in batches at the sender and at the receiver, of windows that are
 too small for a queue, and of delayed acknowledgements between losses: each was found wrong once."""
 
@@ -61,6 +62,27 @@ def test_batches_and_short_busy_times_do_not_mislead(
         least, most = map(float, re.findall(r"[\d.]+", base["from"])[:2])
         assert least * 0.99 <= truth.base_rtt_ms <= most * 1.01
     assert "base RTT" in {one.what for one in fitted.not_identifiable} or base["value"]
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_the_initial_window_is_told_next_to_the_receiver(tmp_path: Path, direction: str) -> None:
+    """Also if the sender opens the connection."""
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        "[run]\nduration_s = 3\n"
+        f'[[path.{direction}]]\nstage = "link"\nrate_mbps = 20\n'
+        '[[path.down]]\nstage = "delay"\ndelay_ms = 40\n'
+        '[[path.up]]\nstage = "delay"\ndelay_ms = 40\n'
+        f'[[flow]]\nkind = "bulk"\ndirection = "{direction}"\ninitial_window_segments = 7\n'
+    )
+    airpath.run(scenario, out=tmp_path / "run", capture=True)
+    file = tmp_path / "run/capture.pcapng"
+    report = _core.read_capture(file)
+    names = [one["name"] for one in report["interfaces"]]
+    receiver = {"down": "ue", "up": "server"}[direction]
+    (flow,) = (one["id"] for one in report["flows"] if names[one["interface"]] == receiver)
+    seen = observe(str(file), flow)
+    assert endpoints.estimate(seen, 80.0).initial_window == 7
 
 
 def _small(tmp_path: Path) -> Path:

@@ -34,6 +34,8 @@ class Candidate:
     trace: str | None = None
     """Name of the trace's file, where capacity varies."""
     seed: int = 1
+    bounded: bool = False
+    """Where the capacity is not known, no more passes than was seen to."""
 
     @property
     def is_random(self) -> bool:
@@ -91,7 +93,7 @@ def _data_stages(candidate: Candidate) -> list[list[str]]:
             'stage = "link"',
             f"rate_mbps = {path.capacity_mbps:.4g}",
         ]
-    elif path.queue_bytes is not None:
+    elif path.queue_bytes is not None or candidate.bounded:
         link = [
             "# No more was delivered at any time; the capacity itself is not known.",
             'stage = "link"',

@@ -99,9 +99,10 @@ def _initial_window(seen: Observed) -> int | None:
         return None
     if seen.place == "receiver":
         trip = seen.handshake
-        if trip[0] is None or trip[1] is None:
+        if trip[0] is None or trip[2] is None:
             return None
-        gap = 0.5 * (trip[1] - trip[0])
+        # Whoever opens the connection, the handshake takes a round trip from its first packet on.
+        gap = 0.5 * (trip[2] - trip[0])
         pauses = np.flatnonzero(np.diff(seen.sent) > gap)
         first = seen.payload[: pauses[0] + 1] if len(pauses) else seen.payload
     else:

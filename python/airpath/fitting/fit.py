@@ -179,6 +179,8 @@ class _Search:
     ) -> None:
         self.attempt, self.captured, self.told = attempt, captured, told
         self.runs: list[_Run] = []
+        self.of_ends: list[_Run] = []
+        """Those that differ in congestion control and profile only."""
         self.total = len(candidates.CONTROLS) + len(candidates.PROFILES) + len(_SHARES) + _ROUNDS
 
     def add(self, one: Candidate) -> None:
@@ -190,8 +192,13 @@ class _Search:
     def best(self, first: Candidate) -> _Run:
         for control in candidates.CONTROLS:
             self.add(replace(first, congestion=control))
-        for profile in candidates.PROFILES:
-            self.add(replace(self.highest().candidate, profile=profile))
+        # Controls that are alike with one profile need not be so with another.
+        for control in self.near():
+            for profile in candidates.PROFILES:
+                self.add(replace(first, congestion=control, profile=profile))
+        self.of_ends = list(self.runs)
+        if first.path.capacity_mbps is None and first.trace is None:
+            self.add(replace(self.highest().candidate, bounded=True))
         middle = self.highest().candidate
         least, most = middle.path.base_rtt_within_ms
         for share in _SHARES if least < most else ():
@@ -225,10 +232,13 @@ class _Search:
     def highest(self) -> _Run:
         return max(self.runs, key=lambda run: run.score.total)
 
-    def of_controls(self) -> dict[str, float]:
-        """The score of each congestion control with the first profile."""
-        runs = self.runs[: len(candidates.CONTROLS)]
-        return {run.candidate.congestion: run.score.total for run in runs}
+    def near(self) -> list[str]:
+        """Congestion controls that do about as well as the best, each with its best profile."""
+        most: dict[str, float] = {}
+        for run in self.of_ends or self.runs:
+            name = run.candidate.congestion
+            most[name] = max(most.get(name, 0.0), run.score.total)
+        return [name for name, value in most.items() if max(most.values()) - value < _CLEAR]
 
 
 def _corrected(run: _Run) -> Candidate | None:
@@ -249,8 +259,7 @@ def _finished(
 ) -> Fit:
     one, score = best.candidate, best.score
     unknown = [*one.path.unknown, *one.ends.unknown]
-    controls = search.of_controls()
-    near = [name for name, value in controls.items() if max(controls.values()) - value < _CLEAR]
+    near = search.near()
     if len(near) > 1:
         unknown.append(
             Unknown(

@@ -32,6 +32,8 @@ _LEAST_BACK_MS = 1.0
 _LONG_SPAN = 20
 _LEAST_BUSY_MS = 300.0
 _LEAST_BUSY_SEGMENTS = 20
+_LEAST_BUSY_BATCHES = 20
+"""When a busy time began and ended is known to a batch: so long, that is a twentieth of it."""
 _LONGEST_GAP_MS = 100.0
 _LEAST_JITTER_MS = 1.0
 _LEAST_BATCH_MS = 3.0
@@ -111,10 +113,15 @@ def estimate(seen: Observed) -> Path:
             )
         )
     if capacity is None:
+        never = "packets never waited for each other at the bottleneck"
+        briefly = (
+            f"packets waited for each other for {short(busy_s * 1000)} ms only, and come in "
+            f"batches that are {short(batch or 0.0)} ms apart"
+        )
         unknown.append(
             Unknown(
                 "capacity",
-                "packets never waited for each other at the bottleneck",
+                briefly if busy_s else never,
                 "a longer transfer with a larger window",
             )
         )
@@ -404,6 +411,8 @@ def _capacity(
     if rate < _LEAST_OF_ROUGH * rough:
         # What waits for a delayed acknowledgement waits for no other packet.
         return None, 0.0, []
+    if batch is not None and total_ms < _LEAST_BUSY_BATCHES * batch:
+        return None, total_ms / 1000, []
     pieces = [(begin, end) for begin, end, _ in spans]
     return rate, total_ms / 1000, _varying(at, bytes_, pieces, rate)
 
