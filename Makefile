@@ -13,6 +13,7 @@
 # make findings-captures  plants causes at random and captures at the server: are they blamed? (root)
 # make captures-compared  compares captures with tshark and tcptrace: equal, or by a written rule
 # make captures-recorded  draws runs and compares the sender's capture with what the run itself records
+# make captures-kernel  emulates such runs and compares the capture with what the kernel records (root)
 # make fit            draws paths, captures them and fits scenarios: is it found again? as a table (root)
 # make studies        runs the published experiments and writes a report
 # make studies-emulated  runs one of them with the kernel's TCP, as a page (root)
@@ -32,7 +33,7 @@
 # make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity bless clean findings findings-captures captures-compared captures-recorded fit
+.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -166,6 +167,10 @@ captures-compared: build
 RECORDED_SEED ?= 1
 captures-recorded: build
 	PYTHONPATH=tests $(VENV)/python -m recorded $(RECORDED_SEED)
+
+# The same, as root. Exit code 3: not root.
+captures-kernel: build
+	PYTHONPATH=tests $(VENV)/python -m recorded.kernel $(RECORDED_SEED)
 
 # Exit code 1: a figure is wrong.
 FIT_SEED ?= 1

@@ -13,6 +13,7 @@ import pytest
 
 from conftest import UNEXPLAINED, Command
 from emulated import busiest, iperf, needs_root, printed, skip_without_bpf, stages
+from recorded import kernel
 
 # Slow start ends by HyStart, then a loss comes at the queue.
 WIRE = f"""
@@ -221,3 +222,16 @@ def test_nobody_observes_if_nobody_asks(airpath_command: Command, wire: Path) ->
     assert download.document["emulation"]["observer"]["by"] == "none"
     assert download.table("samples")["cwnd_segments"].is_null().all()
     assert not (download.run / "acks.parquet").exists()
+
+
+@needs_root
+def test_the_senders_capture_tells_what_the_kernel_records(tmp_path: Path) -> None:
+    """A wire on which packets are lost; `make captures-kernel` has more."""
+    (judged,) = kernel.emulated(90041, 1, tmp_path)
+    assert judged.again[1] > 0
+    assert not {"again", "timeouts", "p50"} & set(judged.faults), judged
+
+
+def test_a_kernels_comparison_is_called_rightly(capsys: pytest.CaptureFixture[str]) -> None:
+    assert kernel.main(["x"]) == kernel.main(["1", "2", "3"]) == 2
+    assert "recorded.kernel [SEED [COUNT]]" in capsys.readouterr().err

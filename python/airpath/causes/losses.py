@@ -27,6 +27,11 @@ _LEAST_MATCH = 0.9
 _LEAST_MATCH_OF_MANY = 0.8
 _DEEP = 0.9
 _LEAST_RANK = 0.9
+_LEAST_CUT = 1300
+_CUT = (
+    " If a tunnel on the way cuts large packets, each is lost as often as its parts together: a "
+    "smaller MSS shows it."
+)
 
 
 def losses(group: Group) -> Iterator[Suspect]:
@@ -92,7 +97,8 @@ def losses(group: Group) -> Iterator[Suspect]:
                 f"path was used to {group.busy:.0%}.",
                 flow_numbers(group),
                 frames,
-                advice="Use BBR at the sender, or repair the link; look at the radio's BLER.",
+                advice="Use BBR at the sender, or repair the link; look at the radio's BLER."
+                + (_CUT if main.seen.size.max() >= _LEAST_CUT else ""),
             )
         return
     # A queue of a path's length, or one that is managed, overflows too; it costs next to nothing.

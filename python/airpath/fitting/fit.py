@@ -180,7 +180,7 @@ class _Search:
         self.attempt, self.captured, self.told = attempt, captured, told
         self.runs: list[_Run] = []
         self.of_ends: list[_Run] = []
-        """Those that differ in congestion control and profile only."""
+        """Those that differ in congestion control, profile and jitter only."""
         self.total = len(candidates.CONTROLS) + len(candidates.PROFILES) + len(_SHARES) + _ROUNDS
 
     def add(self, one: Candidate) -> None:
@@ -196,6 +196,12 @@ class _Search:
         for control in self.near():
             for profile in candidates.PROFILES:
                 self.add(replace(first, congestion=control, profile=profile))
+        if first.path.jitter_ms:
+            # What waits for a delayed acknowledgement is like jitter.
+            steady = replace(first, path=replace(first.path, jitter_ms=0.0))
+            for control in candidates.CONTROLS:
+                for profile in (candidates.PROFILE, *candidates.PROFILES):
+                    self.add(replace(steady, congestion=control, profile=profile))
         self.of_ends = list(self.runs)
         if first.path.capacity_mbps is None and first.trace is None:
             self.add(replace(self.highest().candidate, bounded=True))
