@@ -119,6 +119,21 @@ def test_bad_use(fuzz: Any, words: list[str]) -> None:
     assert fuzz.main(words) == 2
 
 
+def test_a_corpus_has_the_files_that_cover_most(
+    fuzz: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large file that covers much comes before small ones that cover little."""
+    for name, length in (("a", 5), ("b", 1), ("c", 900)):
+        (tmp_path / name).write_bytes(bytes(length))
+    head = "\n".join(["3", "1", *(str(tmp_path / name) for name in "abc")])
+    said = "STARTED 0 5\nFT 0 1 2\nCOV 0 1\nSTARTED 1 1\nFT 1 2\nCOV 1\nFT 2 1 3 4 5\nCOV 2 3\n"
+    covers = fuzz.read_control(f"{head}\n{said}")
+    assert covers[tmp_path / "c"] == {"1", "3", "4", "5"}
+    assert [one.name for one in fuzz.most_covering(covers)] == ["c", "b"]
+    monkeypatch.setattr(fuzz, "MOST_FILES", 1)
+    assert [one.name for one in fuzz.most_covering(covers)] == ["c"]
+
+
 def test_each_target_has_a_corpus_that_is_small(fuzz: Any) -> None:
     names = fuzz.targets()
     assert sorted(entry["name"] for entry in read_toml(ROOT / "fuzz/Cargo.toml")["bin"]) == names
