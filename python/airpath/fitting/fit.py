@@ -331,7 +331,7 @@ def _parameters(one: Candidate, *, is_control_clear: bool) -> list[dict[str, Any
     rows: list[tuple[str, float | str | None, str, str]] = [
         ("base_rtt", *_base_rtt(known)),
         ("capacity", known.capacity_mbps, "Mb/s", f"{known.busy_s:.1f} s of a busy bottleneck"),
-        ("queue", known.queue_bytes, "bytes", f"{known.overflowed} losses behind longest waits"),
+        ("queue", *_queue(known)),
         ("loss", known.loss, "share", f"{known.lost - known.overflowed} losses without a queue"),
         ("jitter", known.jitter_ms, "ms", "waits besides the queue's"),
         ("ack_batches", known.batch_ms, "ms", "intervals between batches"),
@@ -359,6 +359,16 @@ def _base_rtt(known: path.Path) -> tuple[float | None, str, str]:
     if most - least > 2 * _BASE_KNOWN * known.base_rtt_ms:
         return None, "ms", f"from {short(least)} to {short(most)} ms: packets come in batches only"
     return (least + most) / 2, "ms", "the smallest round trip less what sending takes"
+
+
+def _queue(known: path.Path) -> tuple[float | None, str, str]:
+    if known.queue_is_rough:
+        return (
+            None,
+            "bytes",
+            f"about {short(known.queue_bytes or 0.0)}: packets come in batches only",
+        )
+    return known.queue_bytes, "bytes", f"{known.overflowed} losses behind longest waits"
 
 
 def _explained(text: str, directory: str, budget: str, threads: int) -> Explanation:

@@ -37,6 +37,9 @@ _LEAST_BUSY_BATCHES = 20
 _LONGEST_GAP_MS = 100.0
 _LEAST_JITTER_MS = 1.0
 _LEAST_BATCH_MS = 3.0
+_LEAST_PAUSES = 20
+_CLEAR_WAIT = 2.5
+"""Batches: a wait is known to half of one, which is a fifth of such a wait."""
 _SOME_TOGETHER = 0.2
 _SHORT_SPAN = 4
 _HIGH = 0.75
@@ -77,6 +80,8 @@ class Path:
     """Time in seconds and capacity in Mb/s, where it varies."""
     queue_bytes: float | None
     queue_at_least_bytes: float
+    queue_is_rough: bool
+    """It holds so few batches that its size is not known to a fifth."""
     lost: int
     overflowed: int
     loss: float
@@ -139,6 +144,16 @@ def estimate(seen: Observed) -> Path:
                 "a transfer that loses packets at its full rate",
             )
         )
+    is_rough = bool(queue and batch and queue * 8 / used / 1000 < _CLEAR_WAIT * batch)
+    if is_rough and queue and batch:
+        unknown.append(
+            Unknown(
+                "queue",
+                f"packets waited {short(queue * 8 / used / 1000)} ms in it, and come in batches "
+                f"that are {short(batch)} ms apart",
+                "a capture at the other end",
+            )
+        )
     loss, burst = _random_loss(seen, lost, full)
     jitter = _jitter(seen, waits, capacity, batch)
     if jitter is None:
@@ -159,6 +174,7 @@ def estimate(seen: Observed) -> Path:
         rates=rates,
         queue_bytes=queue,
         queue_at_least_bytes=at_least,
+        queue_is_rough=is_rough,
         lost=int(lost.sum()),
         overflowed=int(full.sum()),
         loss=loss,
@@ -411,7 +427,8 @@ def _capacity(
     if rate < _LEAST_OF_ROUGH * rough:
         # What waits for a delayed acknowledgement waits for no other packet.
         return None, 0.0, []
-    if batch is not None and total_ms < _LEAST_BUSY_BATCHES * batch:
+    # Of several spans the errors are as often too long as too short.
+    if batch is not None and total_ms < _LEAST_BUSY_BATCHES * batch * len(spans) ** 0.5:
         return None, total_ms / 1000, []
     pieces = [(begin, end) for begin, end, _ in spans]
     return rate, total_ms / 1000, _varying(at, bytes_, pieces, rate)
@@ -622,6 +639,13 @@ def _batch(seen: Observed, rate: float) -> float | None:
     return _grid(seen, gaps[gaps >= _LEAST_BATCH_MS], service, float(within.mean()))
 
 
+def _keeps_phase(gaps: Floats, interval: float) -> bool:
+    """Long pauses are multiples of it, too: no train of packets is in step with another."""
+    long = gaps[gaps >= 6.5 * interval] / interval
+    near = np.abs(long - np.round(long)) * interval < min(_NEAR_MS, 0.1 * interval)
+    return len(long) >= _LEAST_PAUSES and bool(near.mean() >= 0.9)
+
+
 def _grid(seen: Observed, gaps: Floats, service: float, together: float = 0.0) -> float | None:
     """The interval of which all times between acknowledgements of a slow flow are multiples.
 
@@ -641,7 +665,7 @@ def _grid(seen: Observed, gaps: Floats, service: float, together: float = 0.0) -
             and len(multiples) >= 40
             and near.mean() >= 0.95
             and ((whole != np.median(whole)).mean() >= 0.1 or together >= _SOME_TOGETHER)
-            and (own < 0.5 or abs(own - round(own)) > 0.1)
+            and (own < 0.5 or abs(own - round(own)) > 0.1 or _keeps_phase(gaps, interval))
         ):
             return float(np.median(gaps[gaps < 6.5 * interval][near] / whole[near]))
     return None
