@@ -181,7 +181,8 @@ class _Search:
         self.runs: list[_Run] = []
         self.of_ends: list[_Run] = []
         """Those that differ in congestion control, profile and jitter only."""
-        self.total = len(candidates.CONTROLS) + len(candidates.PROFILES) + len(_SHARES) + _ROUNDS
+        ends = len(candidates.CONTROLS) * (1 + len(candidates.PROFILES))
+        self.total = ends + len(_SHARES) + _ROUNDS
 
     def add(self, one: Candidate) -> None:
         seeds = list(range(1, 1 + (_SEEDS if one.is_random else 1)))
