@@ -122,6 +122,20 @@ def test_the_scenario_is_printed_or_written_and_nothing_is_overwritten(
     assert place.read_text() == out
 
 
+def test_a_flow_without_timestamps_is_run_again_without_them(tmp_path: Path) -> None:
+    scenario = tmp_path / "plain.toml"
+    scenario.write_text(
+        "[run]\nduration_s = 4\n"
+        '[[path.down]]\nstage = "link"\nrate_mbps = 8\nqueue_bytes = 60000\n'
+        '[[path.up]]\nstage = "delay"\ndelay_ms = 40\n'
+        '[[flow]]\nkind = "bulk"\noptions.timestamps = false\noptions.header_bytes = 40\n'
+    )
+    airpath.run(scenario, out=tmp_path / "run", capture=True)
+    fitted = airpath.fit(tmp_path / "run/capture.pcapng")
+    assert "options.timestamps = false" in fitted.scenario
+    assert fitted.score.total > 0.9
+
+
 def test_the_gain_is_found_by_experiment(cli: Any, small: Path) -> None:
     code, out, err = cli("fit", str(small), "--json")
     assert code == 0, err

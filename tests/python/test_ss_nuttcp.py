@@ -248,9 +248,10 @@ def _read_or_refuse(text: str) -> None:
         b'{"a":' + b"9" * 50_000 + b"}",
         b"ESTAB 0 0 a b " + b"((" * 100_000,
         b"ESTAB 0 0 a b cwnd:1 " + b"x:(" * 100_000,
+        b"ESTAB 0 0 a b cwnd:1 " + b"x" * 400_000,
         bytes(1 << 20),
     ],
-    ids=["100 MB line", "nested", "long number", "brackets", "groups", "NUL"],
+    ids=["100 MB line", "nested", "long number", "brackets", "groups", "long word", "NUL"],
 )
 def test_hostile_files_end_soon(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "f"

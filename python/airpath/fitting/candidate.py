@@ -18,6 +18,7 @@ PROFILES = ("rfc", "linux-4.19", "linux-6.18")
 _MARGIN = 1.0
 """Seconds of the run after the flow's end."""
 _MTU = 1500
+_WITH_TIMESTAMPS = 52
 _STEP_MS = 100
 
 
@@ -175,7 +176,10 @@ def _flow(candidate: Candidate) -> list[str]:
         ]
     elif ends.window_at_least_bytes > 0:
         lines += [f"receive_buffer_bytes = {ends.window_at_least_bytes}"]
-    return [*lines, f"options.header_bytes = {ends.header_bytes}"]
+    lines.append(f"options.header_bytes = {ends.header_bytes}")
+    if ends.header_bytes < _WITH_TIMESTAMPS:
+        lines.append("options.timestamps = false")
+    return lines
 
 
 def _application(ends: Endpoints) -> list[str]:

@@ -24,7 +24,8 @@ _SOCKET = re.compile(
 )
 _HEAD = re.compile(r"^(?:Netid +)?State +Recv-Q +Send-Q +Local Address:Port")
 _INFO = re.compile(r"\b(?:cwnd|rto|wscale):\d")
-_GROUP = re.compile(r"(\w+):\(((?:[^()]|\([^()]*\))*)\)")
+# From the beginning of a word only: a long one would be tried from each of its characters.
+_GROUP = re.compile(r"(?<!\w)(\w+):\(((?:[^()]|\([^()]*\))*)\)")
 _RATE = re.compile(
     r"\b(send|pacing_rate|delivery_rate) (\d{1,18}(?:[.,]\d+)?)([KMGT]?)bps"
     r"(?:/(\d{1,18}(?:[.,]\d+)?)([KMGT]?)bps)?"
