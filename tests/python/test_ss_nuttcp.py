@@ -249,9 +249,19 @@ def _read_or_refuse(text: str) -> None:
         b"ESTAB 0 0 a b " + b"((" * 100_000,
         b"ESTAB 0 0 a b cwnd:1 " + b"x:(" * 100_000,
         b"ESTAB 0 0 a b cwnd:1 " + b"x" * 400_000,
+        b"ESTAB 0 0 a b cwnd:1 skmem:(" + b"x" * 400_000 + b")",
         bytes(1 << 20),
     ],
-    ids=["100 MB line", "nested", "long number", "brackets", "groups", "long word", "NUL"],
+    ids=[
+        "100 MB line",
+        "nested",
+        "long number",
+        "brackets",
+        "groups",
+        "long word",
+        "memory",
+        "NUL",
+    ],
 )
 def test_hostile_files_end_soon(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "f"

@@ -26,6 +26,7 @@ _HEAD = re.compile(r"^(?:Netid +)?State +Recv-Q +Send-Q +Local Address:Port")
 _INFO = re.compile(r"\b(?:cwnd|rto|wscale):\d")
 # From the beginning of a word only: a long one would be tried from each of its characters.
 _GROUP = re.compile(r"(?<!\w)(\w+):\(((?:[^()]|\([^()]*\))*)\)")
+_PART = re.compile(r"(?<![a-z])([a-z]+)(\d{1,18})")
 _RATE = re.compile(
     r"\b(send|pacing_rate|delivery_rate) (\d{1,18}(?:[.,]\d+)?)([KMGT]?)bps"
     r"(?:/(\d{1,18}(?:[.,]\d+)?)([KMGT]?)bps)?"
@@ -206,7 +207,7 @@ def _sample(info: str) -> tuple[str | None, dict[str, Any], set[str]]:
         if found[1] == "skmem":
             sample["memory_bytes"] = {
                 _MEMORY[part[1]]: int(part[2])
-                for part in re.finditer(r"([a-z]+)(\d{1,18})", found[2])
+                for part in _PART.finditer(found[2])
                 if part[1] in _MEMORY
             }
         elif found[1] not in _OTHERS:
