@@ -33,7 +33,7 @@
 # make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
+.PHONY: demo test check compiled lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -59,11 +59,14 @@ demo: build
 
 # Each suite writes its outcomes down; the end says them all.
 test: export AIRPATH_OUTCOMES = $(CURDIR)/target/outcomes
-test: build system
-	cargo test --quiet --no-run $(CRATES) $(BPF)
+test: build system compiled
 	@: >$(AIRPATH_OUTCOMES); : >$(AIRPATH_OUTCOMES).began
 	@$(MAKE) --no-print-directory rust-test rust-root-test python-test; status=$$?; \
 	tools/outcomes total; exit $$status
+
+# What the tests of Rust need.
+compiled:
+	cargo test --quiet --no-run $(CRATES) $(BPF)
 
 check: lint test
 
