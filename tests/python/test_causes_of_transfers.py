@@ -264,10 +264,6 @@ congestion = "cubic"
 kind = "bulk"
 profile = "linux-6.18"
 congestion = "cubic"
-[[flow]]
-kind = "ping"
-interval_ms = 100
-direction = "up"
 """
 SHAPED = """
 [run]
@@ -370,7 +366,7 @@ def test_the_first_cause_is_the_planted_one(tmp_path: Path, scenario: str, cause
 
 def test_a_managed_queue_that_stands_is_no_loss(tmp_path: Path) -> None:
     queue = RADIO.replace("target_ms = 25", "target_ms = 60").replace("= 125", "= 300")
-    (tmp_path / "one.toml").write_text(HSPA + queue)
+    (tmp_path / "one.toml").write_text(HSPA + PING + queue)
     assert blamed(tmp_path, str(tmp_path / "one.toml")).suspects == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,14 @@ def test_the_senders_capture_tells_what_the_kernel_records(tmp_path: Path) -> No
     (judged,) = kernel.emulated(90041, 1, tmp_path)
     assert judged.again[1] > 0
     assert not {"again", "timeouts", "p50"} & set(judged.faults), judged
+
+
+def test_one_exit_in_ten_may_be_wrong_and_something_has_to_be_compared() -> None:
+    right = kernel.Judged("", (1, 1), (0, 0), {"p50": (1.0, 1.0)}, (3, 3))
+    wrong, none = replace(right, exit_round=(9, 3)), replace(right, exit_round=None)
+    assert kernel.tell([*[right] * 10, wrong]) == 0
+    assert kernel.tell([*[right] * 5, wrong, *[none] * 90]) == 1
+    assert kernel.tell([]) == 1
 
 
 def test_a_kernels_comparison_is_called_rightly(capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,9 +109,9 @@ def _windows(group: Group) -> Iterator[Suspect]:
         return
     # A buffer may hold more than the path has room for at first, or now and then: that what is in
     # flight stays the same and the path is often not used tells that losses are no matter.
-    few_lost = main.at_sender and main.is_flat
+    may_lose = main.at_sender and main.is_flat
     later = group.busy < _OFTEN_UNUSED
-    later &= group.late_loss_share < (_FEW_LOST if few_lost else 1e-9)
+    later &= group.late_loss_share < (_FEW_LOST if may_lose else 1e-9)
     if not (lossless or later) or share >= 0.25 or main.grows or main.idle_share >= 0.1:
         return
     # Without a loss every control lets more and more be in flight, if the path is not full.

@@ -181,8 +181,7 @@ class _Search:
         self.runs: list[_Run] = []
         self.of_ends: list[_Run] = []
         """Those that differ in congestion control, profile and jitter only."""
-        ends = len(candidates.CONTROLS) * (1 + len(candidates.PROFILES))
-        self.total = ends + len(_SHARES) + _ROUNDS
+        self.total = 1
 
     def add(self, one: Candidate) -> None:
         seeds = list(range(1, 1 + (_SEEDS if one.is_random else 1)))
@@ -191,6 +190,8 @@ class _Search:
         self.told(min(0.8, len(self.runs) / self.total))
 
     def best(self, first: Candidate) -> _Run:
+        ends = len(candidates.CONTROLS) * (1 + len(candidates.PROFILES))
+        self.total = ends * (2 if first.path.jitter_ms else 1) + len(_SHARES) + _ROUNDS
         for control in candidates.CONTROLS:
             self.add(replace(first, congestion=control))
         # Controls that are alike with one profile need not be so with another.
