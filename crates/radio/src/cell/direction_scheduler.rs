@@ -15,16 +15,29 @@ pub(super) struct DirectionScheduler {
     /// Scratch.
     pub(super) candidates: Vec<Candidate>,
     pub(super) allocations: Vec<Allocation>,
-    /// By UE: what it was the last time, if nothing has happened to it since. Downlink only.
+    /// By UE: what it wanted the last time, if nothing has happened to it since. Downlink only.
     known: Vec<Option<Known>>,
 }
 
-/// A UE's wishes in all slots of one class, while nothing happens to it.
+/// What a UE wants, and will want while nothing happens to it.
 #[derive(Clone, Copy, Debug)]
-struct Known {
-    class: usize,
-    until: Instant,
-    candidate: Candidate,
+pub(super) struct Known {
+    /// Until then at most.
+    pub(super) until: Instant,
+    /// When another report counts for the MCS.
+    pub(super) reported: Instant,
+    pub(super) backlog: u64,
+    /// What a PRB carries, which is the same in all slots of a class.
+    pub(super) bits_per_prb: u32,
+    pub(super) class: u8,
+    pub(super) mcs: u8,
+}
+
+impl Known {
+    pub(super) const fn candidate(&self, ue: UeId) -> Candidate {
+        let Self { backlog, bits_per_prb, .. } = *self;
+        Candidate { ue, backlog, bits_per_prb, retransmission: None }
+    }
 }
 
 impl DirectionScheduler {
@@ -33,24 +46,30 @@ impl DirectionScheduler {
         Self { scheduler, active, candidates, allocations, known: Vec::new() }
     }
 
-    /// The UE in a slot of `class` at `now`, if it wants what it wanted in one before.
+    /// What a UE wants at `now`, if it is what it wanted before.
     #[inline]
-    pub(super) fn recall(&self, ue: u32, class: usize, now: Instant) -> Option<Candidate> {
-        let known = self.known.get(ue as usize)?.as_ref()?;
-        (known.class == class && now < known.until).then_some(known.candidate)
+    pub(super) fn recall(&mut self, ue: u32, now: Instant) -> Option<&mut Known> {
+        self.known.get_mut(ue as usize)?.as_mut().filter(|known| now < known.until)
     }
 
-    /// A UE wants the same in all slots of `class` before `until`, or until it is
-    /// [forgotten](Self::forget).
-    pub(super) fn remember(&mut self, candidate: Candidate, class: usize, until: Instant) {
-        let place = candidate.ue.0 as usize;
+    /// A UE wants this, until it is [forgotten](Self::forget).
+    pub(super) fn remember(&mut self, ue: u32, known: Known) {
+        let place = ue as usize;
         if self.known.len() <= place {
             self.known.resize(place + 1, None);
         }
-        self.known[place] = Some(Known { class, until, candidate });
+        self.known[place] = Some(known);
     }
 
-    /// Something has happened to a UE.
+    /// Something will happen to a UE at `at`.
+    #[inline]
+    pub(super) fn keep_until(&mut self, ue: u32, at: Instant) {
+        if let Some(Some(known)) = self.known.get_mut(ue as usize) {
+            known.until = known.until.min(at);
+        }
+    }
+
+    /// Something has happened to a UE that may change what it wants.
     #[inline]
     pub(super) fn forget(&mut self, ue: u32) {
         if let Some(known) = self.known.get_mut(ue as usize) {

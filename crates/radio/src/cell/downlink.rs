@@ -3,6 +3,7 @@
 use airpath_base::{Direction, Instant};
 
 use super::access::UplinkAccess;
+use super::direction_scheduler::Known;
 use super::event::{BlockEvent, RadioEventKind};
 use super::event_queue::EventKind;
 use super::ue::{MacPdu, Readiness, Ue};
@@ -65,7 +66,7 @@ impl Cell {
     /// Makes an active UE a candidate for the slot at `now`, or lets go of it. Nothing is worked
     /// out again for a UE to which nothing has happened: of many busy ones that is most.
     fn is_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
-        let known = self.downlink.recall(index, class, now);
+        let known = self.recall_candidate(index, class, now);
         if let (Some(known), false) = (known, cfg!(debug_assertions)) {
             self.downlink.candidates.push(known);
             return true;
@@ -76,6 +77,23 @@ impl Cell {
             "UE {index} at {now:?}: {known:?}"
         );
         stays
+    }
+
+    #[inline]
+    fn recall_candidate(&mut self, index: u32, class: usize, now: Instant) -> Option<Candidate> {
+        let known = self.downlink.recall(index, now)?;
+        let carrier = &self.carrier.downlink;
+        if now >= known.reported {
+            let ue = &mut self.ues[index as usize];
+            known.mcs = ue.down.choose_mcs(now, carrier, self.carrier.slot());
+            known.reported = ue.down.next_report(now);
+        } else if usize::from(known.class) == class {
+            return Some(known.candidate(UeId(index)));
+        }
+        // Of a handful.
+        known.class = class as u8;
+        known.bits_per_prb = carrier.bits_per_prb(class, known.mcs);
+        Some(known.candidate(UeId(index)))
     }
 
     fn update_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
@@ -108,7 +126,11 @@ impl Cell {
             if let Some(until) = ue.same_until(now)
                 && !self.downlink.scheduler.is_capped(UeId(index))
             {
-                self.downlink.remember(candidate, class, until);
+                let Candidate { backlog, bits_per_prb, .. } = candidate;
+                let reported = ue.down.next_report(now);
+                let class = class as u8;
+                let known = Known { until, reported, backlog, bits_per_prb, class, mcs };
+                self.downlink.remember(index, known);
             }
         } else {
             self.collect_drops(index);
@@ -177,8 +199,8 @@ impl Cell {
 
     /// A decoded block reaches RLC: in the UE, or in the base station.
     pub(super) fn on_block(&mut self, index: u32, direction: Direction, now: Instant) {
+        self.settle(index, now);
         let ue = &mut self.ues[index as usize];
-        ue.settle(now, &mut self.out);
         if let Some((_, block)) = ue.link(direction).arriving.pop_front() {
             let out = &mut self.out;
             ue.bearer.on_block(direction, now, &block, &mut |at, packet| {
@@ -195,8 +217,8 @@ impl Cell {
     /// HARQ feedback of either direction has arrived.
     pub(super) fn on_feedback(&mut self, index: u32, direction: Direction, now: Instant) {
         let answered = self.carrier.answers_uplink();
+        self.settle(index, now);
         let ue = &mut self.ues[index as usize];
-        ue.settle(now, &mut self.out);
         while let Some(feedback) = ue.link(direction).harq.poll_feedback(now) {
             let link = ue.link(direction);
             let counts = match self.carrier.ends_early() {
@@ -248,8 +270,8 @@ impl Cell {
 }
 
 impl Ue {
-    /// Until when the scheduler finds the downlink as it is, if nothing happens to the UE before;
-    /// timers are something that happens. `None`: not for sure.
+    /// Until when the scheduler finds the downlink as it is, but for the MCS, if nothing happens to
+    /// the UE before; timers are something that happens. `None`: not for sure.
     fn same_until(&self, now: Instant) -> Option<Instant> {
         let UplinkAccess { rrc, drx, alignment, .. } = &self.access;
         if rrc.is_some() || drx.is_some() || alignment.is_some() || self.down.synchronous {
@@ -258,9 +280,9 @@ impl Ue {
         if self.down.harq.next_retransmission(now).is_some() {
             return None;
         }
-        let report = self.down.next_report(now);
         let Bearer { down, up } = &self.bearer;
-        Instant::earliest([down.next_prepared(), up.next_prepared(), Some(report)])
+        let prepared = Instant::earliest([down.next_prepared(), up.next_prepared()]);
+        Some(prepared.unwrap_or(Instant::MAX))
     }
 
     /// Whether, and from when, the downlink can be scheduled; data may be sent from `eligible` on.

@@ -66,6 +66,15 @@ pub(super) enum EventKind {
     LogDrx,
 }
 
+impl EventKind {
+    /// What the scheduler finds in the downlink may be something else then, timers aside: a block
+    /// that came up may have a STATUS, or ask for one.
+    #[inline]
+    pub(super) const fn changes_downlink(self) -> bool {
+        matches!(self, Self::Block(Direction::Uplink) | Self::Feedback(Direction::Downlink))
+    }
+}
+
 /// What is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {

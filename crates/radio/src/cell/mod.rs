@@ -191,16 +191,18 @@ impl Cell {
             // A request need not wait until the packet is prepared.
             one_way.arrive(now, id, direction == Direction::Uplink);
         }
-        one_way.prepare(now + link.processing, packet);
+        let processing = link.processing;
+        one_way.prepare(now + processing, packet);
         if one_way.prepared().packets == 1 && presence.is_here {
-            self.expect_first(ue.0, now);
+            self.expect_first(ue.0, now, now + processing);
         }
     }
 
-    /// The first packet of a UE is being prepared.
+    /// The first packet of a UE is being prepared until `at`.
     #[inline(never)]
-    fn expect_first(&mut self, index: u32, now: Instant) {
-        self.arm(index, now);
+    fn expect_first(&mut self, index: u32, now: Instant, at: Instant) {
+        self.downlink.keep_until(index, at);
+        self.arm_again(index, now);
         self.find_due();
     }
 
@@ -340,6 +342,9 @@ impl Cell {
             // It has left since.
             return;
         }
+        if due.kind.changes_downlink() {
+            self.downlink.forget(due.ue);
+        }
         match due.kind {
             EventKind::Block(direction) => self.on_block(due.ue, direction, due.at),
             EventKind::Feedback(direction) => self.on_feedback(due.ue, direction, due.at),
@@ -356,13 +361,26 @@ impl Cell {
             }
             EventKind::LogDrx => return self.log_drx(due.ue, due.at),
         }
-        self.arm(due.ue, due.at);
+        self.arm_again(due.ue, due.at);
+    }
+
+    /// Brings a UE's bearer up to `now`.
+    fn settle(&mut self, index: u32, now: Instant) {
+        // What arrives is no news for the scheduler: it knows what is being prepared.
+        if self.ues[index as usize].settle(now, &mut self.out) {
+            self.downlink.forget(index);
+        }
     }
 
     /// Something has happened to a UE: puts the next time at which it has something to do in the
     /// event queue.
     fn arm(&mut self, index: u32, now: Instant) {
         self.downlink.forget(index);
+        self.arm_again(index, now);
+    }
+
+    /// The same, of something that does not change what the scheduler finds in the downlink.
+    fn arm_again(&mut self, index: u32, now: Instant) {
         self.reconsider(index, now);
         if self.out.log.is_some() {
             self.log_drx(index, now);

@@ -17,8 +17,7 @@ use crate::rrc::RrcState;
 impl Cell {
     /// Something of the UE's own is due.
     pub(super) fn wake(&mut self, index: u32, now: Instant) {
-        let ue = &mut self.ues[index as usize];
-        ue.settle(now, &mut self.out);
+        self.settle(index, now);
         self.collect_drops(index);
         self.do_rrc(index, now);
         let access = &mut self.ues[index as usize].access;

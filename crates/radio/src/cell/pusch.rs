@@ -38,7 +38,7 @@ impl Cell {
             self.update_uplink(index, now);
             self.collect_drops(index);
             self.consider_uplink(index, now);
-            self.arm(index, now);
+            self.arm_again(index, now);
         }
     }
 
@@ -98,8 +98,8 @@ impl Cell {
     /// Fills the block of a grant.
     fn assemble(&mut self, grant: &Grant, now: Instant, granted: bool) {
         let &Grant { ue: index, process, prbs, mcs, size, .. } = grant;
+        self.settle(index, now);
         let ue = &mut self.ues[index as usize];
-        ue.settle(now, &mut self.out);
         let needed = ue.needed(UP, now);
         let waiting = ue.reportable(now);
         let Ue { access, bearer, up, .. } = ue;

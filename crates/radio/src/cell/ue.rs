@@ -145,16 +145,19 @@ impl Ue {
     }
 
     /// Takes in what has arrived by `now`, and does what the bearer's timers ask for, each at its
-    /// own time: a timer before an arrival of the same time.
-    pub(super) fn settle(&mut self, now: Instant, out: &mut Output) {
+    /// own time: a timer before an arrival of the same time. Whether there was one.
+    pub(super) fn settle(&mut self, now: Instant, out: &mut Output) -> bool {
+        let mut timers = false;
         while let Some(at) = self.bearer.next_timer().filter(|&at| at <= now) {
             self.admit(|arrival| arrival < at);
             let ue = self.index;
             self.bearer.on_timer(at, &mut |direction, at, packet| {
                 out.depart(direction, ue, at, packet);
             });
+            timers = true;
         }
         self.admit(|arrival| arrival <= now);
+        timers
     }
 
     /// What is in its bearer or prepared for it, drops included that were not collected yet.

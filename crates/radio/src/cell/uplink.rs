@@ -9,7 +9,7 @@ use super::grant::Grant;
 use super::ue::{Readiness, Ue};
 use super::{Cell, SlotSizes};
 use crate::mac::drx::{Transmission, TransmissionKind};
-use crate::scheduler::{AllocationKind, Candidate, Retransmission, UeId};
+use crate::scheduler::{Allocation, AllocationKind, Candidate, Retransmission, UeId};
 
 const UP: Direction = Direction::Uplink;
 
@@ -40,16 +40,21 @@ impl Cell {
         side.allocations.clear();
         side.allocations.extend_from_slice(allocations);
         for at in 0..self.uplink.allocations.len() {
-            let allocation = self.uplink.allocations[at];
-            self.grant(allocation.ue.0, (slot, pusch), class, allocation.prbs, allocation.kind);
+            let Allocation { ue, prbs, kind } = self.uplink.allocations[at];
+            self.grant(ue.0, (slot, pusch), class, prbs, kind);
+            self.arm_again(ue.0, now);
         }
         for at in 0..self.uplink.candidates.len() {
             let index = self.uplink.candidates[at].ue.0;
             let access = &mut self.ues[index as usize].access;
-            if access.proactive_next.is_some_and(|(_, due)| due <= pusch) {
+            let proactive = access.proactive_next.is_some_and(|(_, due)| due <= pusch);
+            if proactive {
                 access.plan_proactive(&self.carrier, slot, pusch + 1);
             }
-            self.arm(index, now);
+            // To one that got nothing, nothing has happened; but DRX may let more go.
+            if proactive || access.drx.is_some() {
+                self.arm_again(index, now);
+            }
         }
     }
 
@@ -60,7 +65,7 @@ impl Cell {
         let readiness = ue.uplink_readiness(now, eligible, &self.carrier);
         let stays = ue.up.note(readiness);
         if !stays {
-            self.arm(index, now);
+            self.arm_again(index, now);
             return false;
         }
         let sent = self.carrier.start(pusch);
