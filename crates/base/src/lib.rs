@@ -15,6 +15,7 @@ mod packet;
 mod random;
 mod rate;
 pub mod recording;
+mod ring;
 mod sparse;
 mod time;
 
@@ -27,5 +28,6 @@ pub use packet::{
 };
 pub use random::Stream;
 pub use rate::Rate;
+pub use ring::push_tightly;
 pub use sparse::SparseHistogram;
 pub use time::{Duration, Instant};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use airpath_base::{Drop, DropReason, Duration, Histogram, Instant, Packet};
+use airpath_base::{Drop, DropReason, Duration, Histogram, Instant, Packet, push_tightly};
 use airpath_queue::Load;
 
 use crate::wait_meter::{BlockTimes, WaitMeter};
@@ -118,7 +118,8 @@ impl Sdus {
     pub(crate) fn push(&mut self, waiting: &Waiting, size: u32) -> u64 {
         debug_assert_eq!(self.begun, self.ring.len(), "packets wait here, or elsewhere");
         let count = self.next_count();
-        self.ring.push_back(Sdu { size, ..Sdu::waiting(waiting.arrived, &waiting.packet) });
+        let sdu = Sdu { size, ..Sdu::waiting(waiting.arrived, &waiting.packet) };
+        push_tightly(&mut self.ring, sdu);
         self.begun += 1;
         count
     }
@@ -126,7 +127,7 @@ impl Sdus {
     /// A packet will enter the buffer at `at`.
     #[inline]
     pub(crate) fn prepare(&mut self, at: Instant, packet: &Packet) {
-        self.ring.push_back(Sdu::waiting(at, packet));
+        push_tightly(&mut self.ring, Sdu::waiting(at, packet));
     }
 
     /// The first that is being prepared.

@@ -5,7 +5,7 @@ mod waiting;
 
 use std::collections::VecDeque;
 
-use airpath_base::{Duration, Instant, MAX_SACK_BLOCKS};
+use airpath_base::{Duration, Instant, MAX_SACK_BLOCKS, push_tightly};
 
 use super::rate::RateSampler;
 use crate::congestion::{LostSegment, RateSample};
@@ -147,7 +147,7 @@ impl Scoreboard {
         self.transmissions += 1;
         sent.order = self.transmissions;
         self.bursts += u32::from(sent.begins_burst);
-        self.segments.push_back(sent);
+        push_tightly(&mut self.segments, sent);
     }
 
     /// Segments sent and not cumulatively acknowledged.
