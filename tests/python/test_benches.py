@@ -154,6 +154,26 @@ def test_the_table_of_aims_marks_what_was_not_measured_now(bench: Any) -> None:
     assert not aims.aims(document)[0].met
 
 
+def test_the_table_of_aims_scales_them_by_what_htsim_takes_here(bench: Any) -> None:
+    aims = bench("aims")
+    names = [*aims.CASES, *aims.CELLS, "command", "htsim 1", "htsim 4"]
+    least = {name: {"cpu_s": 0.25, "ns_per_segment": 1.5 * aims.HTSIM_NS} for name in names}
+    least["wire"] = least["wire, 4 flows"] = {"cpu_s": 1, "ns_per_segment": 1.4 * 120.0}
+    least["nr"] = {"cpu_s": 1, "ns_per_segment": 290.0}
+    least["lte, 100"] = {"cpu_s": 1, "ns_per_segment": 1_100.0}
+    document = {"least": least, "instructions": {}, "memory_kb": 150_000, "htsim": "measured"}
+    rows = {row.case: row for row in aims.aims(document)}
+    wire = rows["wire, 1 flow"]
+    assert (wire.met, wire.scaled) == (False, True)
+    assert wire.aim == "80 / packet, and below htsim's segment (120 here)"
+    nr, lte = rows["NR n78, one UE"], rows["100 busy UEs, LTE"]
+    assert (nr.met, nr.scaled, nr.aim) == (False, True, "200 (300 here)")
+    assert (lte.met, lte.scaled, lte.aim) == (False, False, "700 (1050 here)")
+    # Slower than htsim is never met, however slow the machine.
+    least["wire"]["ns_per_segment"] = 1.6 * aims.HTSIM_NS
+    assert not aims.aims(document)[0].scaled
+
+
 def test_the_sets_of_every_hashed_run_are_valid(bench: Any) -> None:
     """A study's variants belong to the scenarios that they are compared in."""
     hashes = bench("hashes")
