@@ -164,7 +164,7 @@ impl Lab<'_, '_> {
         ground: &Ground,
         same: &dyn Fn(&&Effect) -> bool,
     ) -> Result<Option<Vec<Vec<Measure>>>, Stopped> {
-        if let Some(known) = self.known(&change.parsed.scenario, Some(trial)) {
+        if let Some(known) = self.known(&change.parsed.scenario, Some(trial), ground.runs.len()) {
             return Ok(Some(known));
         }
         if !self.reaches(ground.runs.len()) {
@@ -226,17 +226,23 @@ impl Lab<'_, '_> {
         "what helps against the others does no good on the whole"
     }
 
-    /// What a scenario came to on all seeds, where it ran already.
-    fn known(&self, scenario: &Scenario, trial: Option<&Trial>) -> Option<Vec<Vec<Measure>>> {
+    /// What a scenario came to on so many seeds, where it ran already.
+    fn known(
+        &self,
+        scenario: &Scenario,
+        trial: Option<&Trial>,
+        seeds: usize,
+    ) -> Option<Vec<Vec<Measure>>> {
         let of_trial = trial.filter(|trial| trial.change.parsed.scenario == *scenario);
         let beside = trial.and_then(|trial| trial.beside.as_ref());
         let of_beside = beside.filter(|beside| beside.change.parsed.scenario == *scenario);
-        let all = |runs: &Vec<Option<Vec<Measure>>>| runs.iter().cloned().collect();
+        let all = |runs: &Vec<Option<Vec<Measure>>>| runs.get(..seeds)?.iter().cloned().collect();
         (of_trial.and_then(|trial| all(&trial.runs)))
             .or_else(|| of_beside.and_then(|beside| all(&beside.runs)))
             .or_else(|| {
                 let same = |one: &&Advised| one.scenario == *scenario;
-                self.advised.iter().find(same).map(|one| one.runs.clone())
+                let advised = self.advised.iter().find(same)?;
+                advised.runs.get(..seeds).map(<[_]>::to_vec)
             })
     }
 
@@ -293,7 +299,7 @@ impl Lab<'_, '_> {
         let known = (*scenario == beside.change.parsed.scenario)
             .then(|| beside.runs.iter().cloned().collect::<Option<Vec<_>>>())
             .flatten()
-            .or_else(|| self.known(scenario, None));
+            .or_else(|| self.known(scenario, None, before.len()));
         let runs = match known {
             Some(runs) => runs,
             None if !self.reaches(2 * before.len()) => return Ok(Err(NO_BUDGET)),

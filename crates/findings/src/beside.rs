@@ -111,9 +111,10 @@ impl Lab<'_, '_> {
             if behind.iter().any(|trial| trial.change.parsed.scenario == change.parsed.scenario) {
                 continue;
             }
-            let mut runs = vec![None; best.runs.len()];
+            let seeds = self.question.seeds.len();
+            let mut runs = vec![None; seeds];
             runs[best.first] = Some(measured.clone());
-            let mut trial = Trial::new(candidate, change, best.first, best.runs.len());
+            let mut trial = Trial::new(candidate, change, best.first, seeds);
             let change = best.change.clone();
             let others = vec![(best.candidate.clone(), change.sets.clone())];
             let own = trial.change.sets[change.sets.len()..].to_vec();
@@ -198,7 +199,7 @@ impl Lab<'_, '_> {
             // Often that ran with all seeds already.
             let ran = found.iter().find(|one| one.change.sets == beside.change.sets);
             if let Some(ran) = ran {
-                beside.runs.clone_from(&ran.runs);
+                beside.runs = ran.runs[..trial.runs.len()].to_vec();
             }
             let missing = |runs: &[Option<Vec<Measure>>]| {
                 (0..runs.len()).filter(|&at| runs[at].is_none()).collect::<Vec<_>>()

@@ -109,6 +109,16 @@ pub fn score(effects: &[Effect]) -> f64 {
 
 /// The figure that improved most, and what the change is worth by it.
 pub fn best(effects: &[Effect]) -> Option<(&Effect, f64)> {
+    best_by(effects, Effect::mean)
+}
+
+/// What a change is worth by the nearer ends of the 95 % confidence intervals of what its figures improve.
+pub(crate) fn surely(effects: &[Effect]) -> f64 {
+    let nearer = |effect: &Effect| effect.mean() - half_width(&effect.improvements);
+    best_by(effects, nearer).map_or(0.0, |(_, score)| score)
+}
+
+fn best_by(effects: &[Effect], gain: impl Fn(&Effect) -> f64) -> Option<(&Effect, f64)> {
     // Where flows share, what they come to together says more than what each of them gets.
     let together = effects.iter().any(|effect| effect.metric == Metric::Total);
     let whole = effects.iter().filter(|effect| !together || effect.metric != Metric::Goodput);
@@ -116,7 +126,7 @@ pub fn best(effects: &[Effect]) -> Option<(&Effect, f64)> {
     let each = lowest(effects.iter());
     let worth = |effect: &Effect| {
         let lost = if effect.metric == Metric::Goodput { each } else { cost };
-        effect.metric.worth(effect.mean()) + lost
+        effect.metric.worth(gain(effect)) + lost
     };
     let sure = effects.iter().filter(|effect| effect.beyond_noise());
     let scored = sure.map(|effect| (effect, worth(effect)));
@@ -239,6 +249,20 @@ mod tests {
         assert_eq!(lost(Metric::Goodput, Metric::Goodput).len(), 1);
         assert!(lost(Metric::Shared, Metric::Shared).is_empty());
         assert!(losses(&[run(Metric::Goodput, 6.0)], &[run(Metric::Shared, 5.9)], 0.02).is_empty());
+    }
+
+    #[test]
+    fn what_few_seeds_leave_in_doubt_is_less_than_it_seems() {
+        let worth = |gains: [f64; 3]| {
+            let before: Vec<_> = gains.map(|_| run(1.0, 10.0)).into();
+            let after: Vec<_> = gains.map(|gain| run(gain, 10.0)).into();
+            let effects = effects(&before, &after);
+            (score(&effects), surely(&effects))
+        };
+        let (score, sure) = worth([1.3, 1.3, 1.3]);
+        assert!((score - sure).abs() < 1e-9);
+        let (score, sure) = worth([1.1, 1.3, 1.2]);
+        assert!(score > LEAST && sure < LEAST);
     }
 
     #[test]

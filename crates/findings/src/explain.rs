@@ -23,6 +23,8 @@ pub struct Budget {
     pub changes: usize,
     /// Paired seeds of what is printed.
     pub seeds: usize,
+    /// The same of what those leave in doubt.
+    pub seeds_in_doubt: usize,
     /// Causes for which advice is looked for.
     pub advised: usize,
     /// Simulated events, however few one run has.
@@ -33,10 +35,17 @@ pub struct Budget {
 
 impl Budget {
     /// The default of the command line.
-    pub const QUICK: Self = Self { changes: 12, seeds: 3, advised: 4, events: 6_000_000, runs: 16 };
+    pub const QUICK: Self =
+        Self { changes: 12, seeds: 3, seeds_in_doubt: 5, advised: 4, events: 6_000_000, runs: 16 };
     /// All that is known.
-    pub const FULL: Self =
-        Self { changes: 60, seeds: 5, advised: 8, events: u64::MAX, runs: u64::MAX };
+    pub const FULL: Self = Self {
+        changes: 60,
+        seeds: 5,
+        seeds_in_doubt: 5,
+        advised: 8,
+        events: u64::MAX,
+        runs: u64::MAX,
+    };
 
     /// More seeds than these are not simulated again, however many the run has.
     const MOST_SEEDS: usize = 10;
@@ -88,18 +97,25 @@ pub fn explain(
     question: &Question<'_>,
     progress: &mut (dyn FnMut(usize) -> bool + Send),
 ) -> Result<Explanation, Stopped> {
-    let (runs, changes, events) = (0, 0, 0);
+    let (runs, changes, events, in_doubt) = (0, 0, 0, 0);
     let answer = Explanation::default();
     let advised = Vec::new();
     let (typical, causes, share) = (0, 0, 0);
     let accounted = false;
+    let mut seeds = question.seeds.to_vec();
+    if let Some(&last) = seeds.last() {
+        let more = question.budget.seeds_in_doubt.saturating_sub(seeds.len());
+        seeds.extend((1..=more as u64).map(|index| last.wrapping_add(index)));
+    }
     let mut lab = Lab {
         question,
+        seeds,
         progress,
         accounted,
         runs,
         changes,
         events,
+        in_doubt,
         typical,
         answer,
         advised,
@@ -109,20 +125,23 @@ pub fn explain(
     lab.explain()?;
     lab.answer.seeds = question.seeds.len();
     lab.answer.runs = lab.runs;
-    lab.answer.events += lab.events;
+    lab.answer.events += lab.events + lab.in_doubt;
     Ok(lab.answer)
 }
 
 /// One explanation in the making.
 pub(crate) struct Lab<'a, 'p> {
     pub(crate) question: &'a Question<'a>,
+    /// The question's, and those for what they leave in doubt.
+    pub(crate) seeds: Vec<u64>,
     progress: &'p mut (dyn FnMut(usize) -> bool + Send),
     /// Where the first seed's time went is known.
     accounted: bool,
     runs: usize,
     pub(crate) changes: usize,
-    /// Simulated events that were spent, and those of a usual run.
+    /// Simulated events that were spent, those spent beside for what was in doubt, and those of a usual run.
     events: u64,
+    pub(crate) in_doubt: u64,
     typical: u64,
     pub(crate) answer: Explanation,
     /// Advice that was found, the largest cause's first.
@@ -171,11 +190,11 @@ impl Lab<'_, '_> {
         let most = trials.iter().take(MOST_CAUSES).take_while(|trial| promises(trial)).count();
         let mut rest = trials.split_off(most);
         self.confirm(&mut trials, &mut before)?;
-        let (mut causes, refuted) = self.rank(trials);
+        let (mut causes, refuted) = self.settled(trials, &mut before)?;
         rest.extend(refuted);
         let hidden = self.hidden(&causes, &rest, &before, ue_tables)?;
         let hidden = self.confirm_hidden(hidden, &causes)?;
-        let (hidden, refuted) = self.rank(hidden);
+        let (hidden, refuted) = self.settled(hidden, &mut before)?;
         causes.extend(hidden);
         rest.extend(refuted);
         for trial in rest {
@@ -186,7 +205,8 @@ impl Lab<'_, '_> {
         self.causes = causes.len();
         for (place, trial) in causes.iter().enumerate() {
             self.answer.tried.push(trial.told());
-            let finding = self.conclude(&observed[trial.first], trial, &before, place)?;
+            let before = &before[..trial.runs.len()];
+            let finding = self.conclude(&observed[trial.first], trial, before, place)?;
             self.answer.findings.push(finding);
         }
         self.answer.findings.extend(bound::bounds(&observed[0]));
@@ -200,10 +220,30 @@ impl Lab<'_, '_> {
 
     /// Usual runs that are within the budget.
     pub(crate) fn affordable(&self) -> u64 {
+        self.most_events().saturating_sub(self.events) / self.typical.max(1)
+    }
+
+    fn most_events(&self) -> u64 {
         let budget = self.question.budget;
         let seeds = self.question.known.len().max(1) as u64;
-        let most = budget.events.max(budget.runs.saturating_mul(self.typical * seeds));
-        most.saturating_sub(self.events) / self.typical.max(1)
+        budget.events.max(budget.runs.saturating_mul(self.typical * seeds))
+    }
+
+    /// What is in doubt has half of the budget beside it.
+    pub(crate) fn affords_in_doubt(&self, runs: usize) -> bool {
+        let left = (self.most_events() / 2).saturating_sub(self.in_doubt);
+        left / self.typical.max(1) >= runs as u64
+    }
+
+    /// Runs that are for what is in doubt.
+    pub(crate) fn run_in_doubt(
+        &mut self,
+        wanted: &[(&Parsed, std::ops::Range<usize>)],
+    ) -> Result<Vec<Vec<RunSummary>>, Stopped> {
+        let before = self.events;
+        let results = self.run_all(wanted)?;
+        self.in_doubt += std::mem::replace(&mut self.events, before) - before;
+        Ok(results)
     }
 
     /// Changes that take causes away, so that enough is left to confirm and to advise.
@@ -310,7 +350,7 @@ impl Lab<'_, '_> {
 
     /// Causes by what they are worth; behaviour only where no fault explains as much.
     /// Returns the others, too.
-    fn rank(&self, mut trials: Vec<Trial>) -> (Vec<Trial>, Vec<Trial>) {
+    pub(crate) fn rank(&self, mut trials: Vec<Trial>) -> (Vec<Trial>, Vec<Trial>) {
         // Small transfers are slow to start whatever the path is like: all faults come before that.
         let inherent = |trial: &Trial| trial.candidate.cause == Cause::SlowStart;
         trials.sort_by(|one, other| {
@@ -345,12 +385,7 @@ impl Lab<'_, '_> {
         for trial in trials {
             let behaviour = trial.candidate.cause.class() == Class::Behaviour;
             let explained = behaviour && (behaviours > 0 || trial.explained(&plainer));
-            let least = match trial.candidate.cause {
-                Cause::CongestionControl => 2.0 * LEAST,
-                _ if behaviour => 1.3 * LEAST,
-                _ => LEAST,
-            };
-            if trial.score <= least || explained || trial.runs.iter().any(Option::is_none) {
+            if trial.score <= trial.least() || explained || trial.runs.iter().any(Option::is_none) {
                 refuted.push(trial);
                 continue;
             }
@@ -369,6 +404,10 @@ impl Lab<'_, '_> {
         let outcome = match largest {
             Some(effect) if trial.score > LEAST && seeds < trial.runs.len() => format!(
                 "It changed {} on one seed, and the budget does not reach to confirm it.",
+                effect.told()
+            ),
+            Some(effect) if trial.undecided => format!(
+                "It changed {} on {seeds} seeds, which leave doubt, and the budget does not reach for more.",
                 effect.told()
             ),
             Some(effect) if effect.mean().abs() >= 0.005 => format!(
@@ -435,7 +474,7 @@ impl Lab<'_, '_> {
         }
         let jobs: Vec<Job<'_>> = (quiet.iter().zip(wanted))
             .flat_map(|(scenario, (_, seeds))| {
-                let seed = |index: usize| self.question.seeds[index];
+                let seed = |index: usize| self.seeds[index];
                 seeds.clone().map(move |index| Job {
                     scenario,
                     seed: seed(index),
@@ -447,7 +486,7 @@ impl Lab<'_, '_> {
         (itself.run.ack_table, itself.run.radio_log) = (false, false);
         let account = (!self.accounted).then_some(Job {
             scenario: &itself,
-            seed: self.question.seeds[0],
+            seed: self.seeds[0],
             accounted: true,
         });
         // The longest first.

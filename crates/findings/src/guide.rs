@@ -48,7 +48,8 @@ const HEAD: &str = "# Causes
 
 `airpath run` names what holds a run back. A cause is not read off a symptom: it is taken away, the
 scenario runs again with the same seeds, and the difference is measured. A cause is named if its removal
-improves a figure by more than 10 % in at least three paired seeds. The largest comes first.
+improves a figure by more than 10 % in at least three paired seeds. Where three leave it in doubt, five
+decide. The largest comes first.
 `--explain full` tries more, and `--explain off` nothing. [ADR 31](../adr/0031-findings-by-experiment.md)
 says how causes are ranked.
 ";

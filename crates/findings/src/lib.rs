@@ -19,6 +19,7 @@ mod cause;
 mod causes;
 pub mod compare;
 mod cures;
+mod doubt;
 mod explain;
 mod finding;
 mod guide;

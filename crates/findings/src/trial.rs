@@ -5,7 +5,7 @@ use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
 use crate::candidate::{Candidate, Change};
 use crate::cause::{Cause, Class};
-use crate::compare::{Effect, best, effects, score};
+use crate::compare::{Effect, LEAST, best, effects, score, surely};
 use crate::finding::{Gain, Tried};
 use crate::measure::{Measure, Metric};
 use crate::observed::{Observed, direction_name, direction_of};
@@ -21,6 +21,10 @@ pub(crate) struct Trial {
     pub(crate) run: Option<RunSummary>,
     /// By seed, those that it ran with.
     pub(crate) runs: Vec<Option<Vec<Measure>>>,
+    /// Seeds that were asked for; it has more where those left doubt.
+    pub(crate) asked: usize,
+    /// They left doubt, and the budget did not reach for more.
+    pub(crate) undecided: bool,
     /// What it is compared with, where that is not the scenario as it is.
     pub(crate) beside: Option<Beside>,
     pub(crate) effects: Vec<Effect>,
@@ -70,11 +74,26 @@ impl Trial {
     pub(crate) fn new(candidate: Candidate, change: Change, first: usize, seeds: usize) -> Self {
         let runs = vec![None; seeds];
         let (run, beside, effects) = (None, None, Vec::new());
-        Self { candidate, change, first, run, runs, beside, effects, score: 0.0 }
+        let (asked, undecided, score) = (seeds, false, 0.0);
+        Self { candidate, change, first, run, runs, asked, undecided, beside, effects, score }
     }
 
     pub(crate) fn class(&self) -> Class {
         self.candidate.cause.class()
+    }
+
+    /// From here on it is worth being named.
+    pub(crate) fn least(&self) -> f64 {
+        match self.candidate.cause {
+            Cause::CongestionControl => 2.0 * LEAST,
+            _ if self.class() == Class::Behaviour => 1.3 * LEAST,
+            _ => LEAST,
+        }
+    }
+
+    /// Other seeds may well say that it is worth too little.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        surely(&self.effects) <= self.least()
     }
 
     /// The settings that take this cause away, and no other.
@@ -159,8 +178,12 @@ impl Trial {
         let behind = self.beside.as_ref().map_or_else(String::new, |beside| {
             format!("It hides behind {} and counts where that is away. ", beside.told())
         });
+        let doubt = match self.asked {
+            asked if asked < seeds => format!("; {asked} left doubt"),
+            _ => String::new(),
+        };
         format!(
-            "{behind}{}, the {} of {} is {} instead of {} ({} in {} of {seeds} seeds).",
+            "{behind}{}, the {} of {} is {} instead of {} ({} in {} of {seeds} seeds{doubt}).",
             words::without(self.candidate.cause, self.candidate.subjects().len(), own),
             effect.metric.words(),
             effect.subject,

@@ -1,0 +1,124 @@
+//! What three seeds leave in doubt is seen on five before it is named.
+#![allow(clippy::disallowed_methods)]
+
+use airpath_findings::{Budget, Explanation, Question, explain};
+use airpath_scenario::{Source, parse};
+
+/// Packets overtake each other a little. In order, one flow's round trips are shorter with each of the first
+/// three seeds, and longer with both of the next two.
+const MILD: &str = r#"
+[run]
+duration_s = 12
+[[path.down]]
+stage = "delay"
+delay_ms = 23.82
+[[path.down]]
+stage = "delay"
+delay_ms = 0
+jitter_ms = 8.763
+jitter_distribution = "half-normal"
+keep_order = false
+[[path.up]]
+stage = "delay"
+delay_ms = 23.82
+[radio]
+preset = "umts-hspa-plus"
+any_timer_value = true
+rlc = { aqm = "codel", codel_target_ms = 60, codel_interval_ms = 300 }
+rlc_up = { aqm = "codel", codel_target_ms = 60, codel_interval_ms = 300 }
+[radio.rrc]
+enabled = false
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "cubic"
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "cubic"
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "cubic"
+"#;
+
+fn explained(text: &str, budget: Budget) -> Explanation {
+    let source = Source { name: "doubt.toml", text, directory: None };
+    let parsed = parse(&source, &[]).expect("it is valid");
+    let seeds = budget.seeds_of(1, 1);
+    let (sets, known, threads) = (&[], &[], 2);
+    let question =
+        Question { source, sets, parsed: &parsed, seeds: &seeds, known, budget, threads };
+    explain(&question, &mut |_| true).expect("not stopped")
+}
+
+/// Stalls that cost something with every seed, with some much more than with others.
+const UNEVEN: &str = r#"
+[run]
+duration_s = 9.446
+[[path.down]]
+stage = "link"
+rate_mbps = 3.522
+aqm = "codel"
+codel_target_ms = 8.458
+codel_interval_ms = 100
+[[path.down]]
+stage = "delay"
+delay_ms = 21.14
+[[path.down]]
+stage = "host"
+stalls = "at-random"
+stall_ms = 18.47
+stall_mean_between_ms = 147.8
+ring_packets = 8
+[[path.up]]
+stage = "delay"
+delay_ms = 21.14
+[[flow]]
+kind = "bulk"
+profile = "rfc"
+congestion = "cubic"
+[[flow]]
+kind = "bulk"
+profile = "rfc"
+congestion = "cubic"
+"#;
+
+fn names(explanation: &Explanation, cause: &str) -> bool {
+    explanation.findings.iter().any(|finding| finding.cause == cause)
+}
+
+#[test]
+fn what_three_seeds_have_alike_by_chance_is_not_named() {
+    let three = explained(MILD, Budget { seeds_in_doubt: 3, ..Budget::QUICK });
+    assert!(names(&three, "reordering"), "else this scenario shows nothing");
+    let five = explained(MILD, Budget::QUICK);
+    assert!(!names(&five, "reordering"));
+    let tried = five.tried.iter().find(|tried| tried.cause == "reordering").expect("it was tried");
+    assert_eq!(tried.gain.as_ref().map(|gain| gain.seeds), Some(5));
+}
+
+#[test]
+fn what_five_seeds_confirm_is_named_and_advised_by_five() {
+    let explanation = explained(UNEVEN, Budget::QUICK);
+    let first = &explanation.findings[0];
+    assert_eq!(first.cause, "stalling-host");
+    assert!(first.evidence.ends_with("5 of 5 seeds; 3 left doubt)."), "{}", first.evidence);
+    assert_eq!(first.gain.as_ref().map(|gain| gain.seeds), Some(5));
+    assert_eq!(explanation.seeds, 3);
+}
+
+#[test]
+fn what_the_budget_leaves_in_doubt_is_told_but_not_named() {
+    let budget = Budget { events: 0, runs: 7, ..Budget::QUICK };
+    let explanation = explained(UNEVEN, budget);
+    assert!(!names(&explanation, "stalling-host"));
+    let told = |outcome: &str| outcome.contains("leave doubt, and the budget");
+    assert!(explanation.tried.iter().any(|tried| told(&tried.outcome)), "{:?}", explanation.tried);
+}
+
+#[test]
+fn an_explanation_with_five_seeds_asks_for_no_more() {
+    let explanation = explained(UNEVEN, Budget::FULL);
+    assert!(explanation.findings.iter().all(|finding| !finding.evidence.contains("doubt")));
+}
