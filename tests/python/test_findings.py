@@ -149,6 +149,20 @@ def test_a_cause_whose_advice_has_no_settings_shows_what_its_removal_does() -> N
     ]
 
 
+def test_what_is_sent_again_is_a_cost_that_is_told(cli: Any) -> None:
+    code, out, _ = cli("run", "policer", "--json", "--out", "here")
+    assert code == 0
+    (cost,) = json.loads(out)["findings"][0]["costs"]
+    assert cost["metric"] == "retransmitted_share"
+    assert cost["after"] > 1.5 * max(cost["before"], 0.01)
+    told = " → ".join(
+        describe.figure_text(cost["metric"], cost[when]) for when in ("before", "after")
+    )
+    assert told.endswith(" %")
+    assert describe.gain_name(cost) == "segments sent again of download"
+    assert describe.gain_text(cost) == told
+
+
 def test_where_nothing_helps_the_bound_is_told() -> None:
     bound = {"cause": "link-capacity", "subject": "down.0.link", "evidence": "It is full."}
     tried = [{"score": 0.01}, {"score": None}]

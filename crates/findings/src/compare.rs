@@ -3,6 +3,9 @@
 pub use crate::measure::LEAST;
 use crate::measure::{Measure, Metric};
 
+/// So many times the segments are sent again: that costs.
+const AGAIN: f64 = 1.5;
+
 /// What one figure became, over paired seeds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Effect {
@@ -36,9 +39,23 @@ impl Effect {
     /// The mean improvement is above 0 with a confidence of 90 % (Student's t, one-sided); of one
     /// seed nobody knows.
     pub fn beyond_noise(&self) -> bool {
+        self.mean() > self.noise()
+    }
+
+    fn noise(&self) -> f64 {
         /// One-sided 90 % quantiles for 1, 2, … degrees of freedom.
         const T: [f64; 9] = [3.078, 1.886, 1.638, 1.533, 1.476, 1.440, 1.415, 1.397, 1.383];
-        self.mean() > half(&self.improvements, &T, 1.282)
+        half(&self.improvements, &T, 1.282)
+    }
+
+    /// It is worse by more than `least`, or for sure by half of that and by `least` within its interval.
+    fn is_loss(&self, least: f64) -> bool {
+        let again = self.metric == Metric::SentAgain;
+        let least = if again { libm::log(AGAIN) } else { least };
+        let lost = -self.mean();
+        let most = lost + half_width(&self.improvements);
+        let is_sure = lost > self.noise() && lost > least / 2.0 && most > least;
+        is_sure || lost > least && !again
     }
 
     /// Share of the seeds in which it improved by more than noise.
@@ -48,15 +65,18 @@ impl Effect {
     }
 }
 
-/// Effects of a change: for every figure that both have, in the order of the first.
-/// `before` and `after` have the figures of the same seeds in the same order.
+/// Effects of a change: for every figure that both have, in the order of the first, but those that may only be
+/// costs. `before` and `after` have the figures of the same seeds in the same order.
 pub fn effects(before: &[Vec<Measure>], after: &[Vec<Measure>]) -> Vec<Effect> {
-    effects_where(before, after, |one| one)
+    let mut all = effects_where(before, after, |one| one);
+    all.retain(|effect| effect.metric != Metric::SentAgain);
+    all
 }
 
-/// What a change makes worse, by more than `least`. What flows get that are alike before and afterwards is left
-/// to chance; where the change makes them so, or no longer so, each one's loss counts.
-pub(crate) fn losses(before: &[Vec<Measure>], after: &[Vec<Measure>], least: f64) -> Vec<Effect> {
+/// What a change makes worse, by more than `least`, or what may well be more; segments that are sent again, if
+/// they are surely half as many again. What flows get that are alike before and afterwards is left to chance;
+/// where the change makes them so, or no longer so, each one's loss counts.
+pub fn losses(before: &[Vec<Measure>], after: &[Vec<Measure>], least: f64) -> Vec<Effect> {
     let is_goodput = |metric| matches!(metric, Metric::Goodput | Metric::Shared);
     let shares = |runs: &[Vec<Measure>], of: &Effect| {
         let is = |one: &Measure| one.subject == of.subject && one.metric == Metric::Shared;
@@ -65,7 +85,7 @@ pub(crate) fn losses(before: &[Vec<Measure>], after: &[Vec<Measure>], least: f64
     let each = |metric| if is_goodput(metric) { Metric::Goodput } else { metric };
     effects_where(before, after, each)
         .into_iter()
-        .filter(|one| one.mean() < -least)
+        .filter(|one| one.is_loss(least))
         .filter(|one| !(is_goodput(one.metric) && shares(before, one) && shares(after, one)))
         .collect()
 }
@@ -249,6 +269,40 @@ mod tests {
         assert_eq!(lost(Metric::Goodput, Metric::Goodput).len(), 1);
         assert!(lost(Metric::Shared, Metric::Shared).is_empty());
         assert!(losses(&[run(Metric::Goodput, 6.0)], &[run(Metric::Shared, 5.9)], 0.02).is_empty());
+    }
+
+    #[test]
+    fn what_may_well_be_a_loss_is_told() {
+        let run =
+            |value| vec![Measure { subject: "flow".to_owned(), metric: Metric::Goodput, value }];
+        let lost = |after: [f64; 3]| {
+            let losses = losses(&[run(1.0), run(1.0), run(1.0)], &after.map(run), 0.02);
+            !losses.is_empty()
+        };
+        assert!(lost([0.97, 0.98, 0.97]));
+        // For sure, and other seeds may well lose 2 %.
+        assert!(lost([0.978, 0.984, 0.982]));
+        assert!(!lost([0.986, 0.986, 0.985]));
+        assert!(!lost([0.95, 1.0, 1.01]));
+        assert!(!lost([0.992, 0.994, 0.993]));
+    }
+
+    #[test]
+    fn what_is_sent_again_is_a_cost_and_no_gain() {
+        let run =
+            |value| vec![Measure { subject: "flow".to_owned(), metric: Metric::SentAgain, value }];
+        let lost = |before: f64, after: [f64; 3]| {
+            let before = [before; 3].map(run);
+            assert!(effects(&before, &after.map(run)).is_empty());
+            losses(&before, &after.map(run), 0.02).len() == 1
+        };
+        assert!(lost(0.02, [0.03, 0.04, 0.03]));
+        assert!(lost(0.0, [0.02, 0.03, 0.02]));
+        assert!(!lost(0.02, [0.02, 0.01, 0.2]));
+        assert!(!lost(0.02, [0.025, 0.026, 0.025]));
+        // Less than one in a hundred is none.
+        assert!(!lost(0.0, [0.009, 0.009, 0.009]));
+        assert!(!lost(0.05, [0.01, 0.01, 0.01]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::cause::{Cause, Class};
 use crate::causes;
 use crate::compare::{Effect, LEAST, best};
 use crate::finding::{Explanation, Finding, Gain, Tried};
-use crate::measure::{Measure, measures};
+use crate::measure::{Measure, with_costs};
 use crate::observed::Observed;
 use crate::trial::{Advised, Trial};
 use crate::{bound, cures, words};
@@ -507,6 +507,6 @@ impl Lab<'_, '_> {
     }
 
     pub(crate) fn measured(&self, parsed: &Parsed, runs: &[RunSummary]) -> Vec<Vec<Measure>> {
-        runs.iter().map(|run| measures(&parsed.scenario, run)).collect()
+        runs.iter().map(|run| with_costs(&parsed.scenario, run)).collect()
     }
 }

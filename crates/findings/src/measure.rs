@@ -38,6 +38,9 @@ pub enum Metric {
     Delay,
     /// Jain's index of the goodputs of one direction's TCP flows.
     Fairness,
+    /// Share of a TCP flow's segments that were sent again. It may be a cost, and no gain: what it is worth
+    /// is in what gets through.
+    SentAgain,
 }
 
 impl Metric {
@@ -52,6 +55,7 @@ impl Metric {
             Self::Answered => "answered_share",
             Self::Delay => "delay_ms.p95",
             Self::Fairness => "jain_index",
+            Self::SentAgain => "retransmitted_share",
         }
     }
 
@@ -67,6 +71,7 @@ impl Metric {
             Self::Answered => "share of answered requests",
             Self::Delay => "one-way delay (p95)",
             Self::Fairness => "Jain's index",
+            Self::SentAgain => "share of segments sent again",
         }
     }
 
@@ -80,7 +85,7 @@ impl Metric {
             | Self::MedianPingRtt
             | Self::MeanPingRtt
             | Self::Delay => ms(value),
-            Self::Answered => percent(value),
+            Self::Answered | Self::SentAgain => percent(value),
             Self::Fairness => format!("{value:.2}"),
         }
     }
@@ -93,7 +98,9 @@ impl Metric {
     /// An interval of the figure, without what it cannot be: shares and Jain's index are 1 at most.
     pub const fn within(self, [low, high]: [f64; 2]) -> [f64; 2] {
         match self {
-            Self::Answered | Self::Fairness => [low.clamp(0.0, 1.0), high.clamp(0.0, 1.0)],
+            Self::Answered | Self::Fairness | Self::SentAgain => {
+                [low.clamp(0.0, 1.0), high.clamp(0.0, 1.0)]
+            }
             _ => [low, high],
         }
     }
@@ -117,7 +124,7 @@ impl Metric {
         match self {
             Self::RttUnderLoad if improvement < NOTICED => improvement / 2.0,
             Self::RttUnderLoad => (improvement / 2.0).max(1.1 * LEAST),
-            Self::Shared => 0.0,
+            Self::Shared | Self::SentAgain => 0.0,
             _ => improvement,
         }
     }
@@ -136,6 +143,8 @@ impl Metric {
             | Self::MedianPingRtt
             | Self::MeanPingRtt
             | Self::Delay => 1e-2,
+            // One in a hundred is nothing that anybody would mind.
+            Self::SentAgain => 1e-2,
         }
     }
 }
@@ -196,6 +205,19 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
     for fairness in &summary.fairness {
         let subject = fairness.id.to_owned();
         all.push(Measure { subject, metric: Metric::Fairness, value: fairness.jain_index });
+    }
+    all
+}
+
+/// The same, with what may only be a cost: [`crate::compare::losses`] looks at that, nothing else does.
+pub fn with_costs(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
+    let mut all = measures(scenario, summary);
+    for flow in &summary.flows {
+        if let Some(again) = flow.retransmitted_segments {
+            let value = again as f64 / flow.segments_sent.max(1) as f64;
+            let (subject, metric) = (flow.id.clone(), Metric::SentAgain);
+            all.push(Measure { subject, metric, value });
+        }
     }
     all
 }

@@ -16,8 +16,8 @@ use std::io::Write;
 use std::sync::Mutex;
 
 use airpath_findings::batch::{self, Job};
-use airpath_findings::compare::{Effect, effects};
-use airpath_findings::{Budget, Finding, Gain, Measure, Question, explain, measures};
+use airpath_findings::compare::{Effect, effects, losses};
+use airpath_findings::{Budget, Finding, Gain, Measure, Metric, Question, explain, with_costs};
 use airpath_scenario::{Parsed, parse};
 use cases::Case;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,8 @@ struct Outcome {
     /// The figure itself became worse than it was.
     worse: bool,
     again: bool,
-    /// Throughputs that fell, in every seed and by more than noise, and that the costs do not name.
+    /// Throughputs that fell, in every seed and by more than noise, and what is sent again much more in every
+    /// seed, if the costs do not name it.
     harmed: Vec<String>,
 }
 
@@ -113,7 +114,7 @@ fn on_other_seeds(case: &Case, more: &[String]) -> Vec<Vec<Measure>> {
     scenario.run.radio_log = false;
     let jobs = OTHERS.map(|seed| Job { scenario: &scenario, seed, accounted: false });
     let runs = batch::run(&jobs, 1, &mut |_| true).expect("not stopped");
-    runs.iter().map(|run| measures(&scenario, run)).collect()
+    runs.iter().map(|run| with_costs(&scenario, run)).collect()
 }
 
 /// The key of `KEY=VALUE`.
@@ -137,8 +138,10 @@ fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outc
     // Two figures of one flow may have one name: p95 of TCP's RTT and of a ping's.
     let effect = changed.iter().find(same).expect("what improved is measured on every seed");
     let inside = gain.ci95[0] <= effect.after && effect.after <= gain.ci95[1];
+    let lost = losses(&before, &after, NOISE);
+    let again = lost.iter().filter(|effect| effect.metric == Metric::SentAgain);
     let fell = |effect: &&Effect| {
-        effect.metric.is_throughput()
+        (effect.metric.is_throughput() || effect.metric == Metric::SentAgain)
             && effect.mean() < -NOISE
             && effect.improvements.iter().all(|&one| one < 0.0)
             && !finding
@@ -146,7 +149,7 @@ fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outc
                 .iter()
                 .any(|cost| cost.flow == effect.subject && cost.metric == effect.metric.name())
     };
-    let harmed = changed.iter().filter(fell).map(|effect| {
+    let harmed = changed.iter().chain(again).filter(fell).map(|effect| {
         format!(
             "{} of {} by {:.1} %",
             effect.metric.words(),

@@ -275,6 +275,7 @@ _NAMES = {
     "answered_share": "answered requests",
     "delay_ms.p95": "one-way delay (p95)",
     "jain_index": "Jain's index",
+    "retransmitted_share": "segments sent again",
 }
 _UNITS: dict[str, Callable[[float], str]] = {
     "goodput_mbps": rate,
@@ -285,6 +286,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
     "answered_share": percent,
     "delay_ms.p95": milliseconds,
     "jain_index": digits,
+    "retransmitted_share": percent,
 }
 
 
