@@ -89,7 +89,9 @@ impl Lab<'_, '_> {
                 true => trial.effects.clone(),
                 false => effects(&ground.runs, &runs),
             };
-            let helps = |effect: &Effect| effect.mean() > LEAST && effect.beyond_noise();
+            let helps = |effect: &Effect| {
+                effect.metric.worth(effect.mean()) > LEAST && effect.beyond_noise()
+            };
             let worth = |effect: &Effect| (is(effect, wanted) && helps(effect), effect.mean());
             let most = effects.iter().filter(same).max_by(|one, other| {
                 let (one, other) = (worth(one), worth(other));

@@ -139,7 +139,10 @@ fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outc
     let effect = changed.iter().find(same).expect("what improved is measured on every seed");
     let inside = gain.ci95[0] <= effect.after && effect.after <= gain.ci95[1];
     let lost = losses(&before, &after, NOISE);
-    let again = lost.iter().filter(|effect| effect.metric == Metric::SentAgain);
+    let half_as_many = 1.5f64.ln();
+    let again = lost
+        .iter()
+        .filter(|effect| effect.metric == Metric::SentAgain && effect.mean() <= -half_as_many);
     let fell = |effect: &&Effect| {
         (effect.metric.is_throughput() || effect.metric == Metric::SentAgain)
             && effect.mean() < -NOISE
