@@ -48,6 +48,10 @@ struct Round {
 }
 
 impl Round {
+    const fn is_empty(&self) -> bool {
+        self.most_in_flight == 0 && !self.retransmitted
+    }
+
     fn ended_s(&self) -> f64 {
         self.ended.as_nanos() as f64 / 1e9
     }
@@ -88,6 +92,12 @@ impl Rounds {
             self.current.ended = now.saturating_since(began);
             self.current.delivered = acked - self.acked.unwrap_or(acked).min(acked);
             self.acked = Some(acked);
+            // Beside a round in which nothing was sent any other one would have grown: it is part of the
+            // next one, if there is one.
+            if let Some(empty) = self.rounds.pop_if(|last| last.is_empty()) {
+                self.current.delivered += empty.delivered;
+                self.current.idle |= empty.idle;
+            }
             self.rounds.push(std::mem::take(&mut self.current));
             self.end = highest.max(acked + 1);
         }
@@ -243,6 +253,29 @@ mod tests {
             ..Round::default()
         });
         Rounds { rounds: rounds.collect(), ..Rounds::default() }
+    }
+
+    #[test]
+    fn a_round_trip_in_which_nothing_is_sent_is_part_of_the_next_round() {
+        let mut rounds = Rounds::default();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let mut now = 0;
+        let (mut sent, mut send) = (0, |rounds: &mut Rounds, bytes: u64, acked: u64| {
+            now += 100;
+            if bytes > 0 {
+                rounds.on_sent(at(now), acked + bytes, bytes);
+            }
+            // First some of it is acknowledged, while nothing else is sent, then the rest.
+            rounds.on_acked(at(now + 50), acked + bytes / 2, acked + bytes);
+            rounds.on_acked(at(now + 90), acked + bytes, acked + bytes);
+        });
+        for bytes in [10, 20, 40, 40, 40] {
+            send(&mut rounds, bytes, sent);
+            sent += bytes;
+        }
+        let report = rounds.report(false).unwrap();
+        assert_eq!(report.rounds_bytes, [10, 20, 40, 40, 40, 0]);
+        assert_eq!(report.exit_round, Some(3));
     }
 
     #[test]
