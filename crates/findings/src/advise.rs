@@ -7,7 +7,6 @@ use airpath_sim::Stopped;
 
 use crate::candidate::{Change, change};
 use crate::cause::Cause;
-use crate::causes::percent;
 use crate::compare::{Effect, LEAST, best, effects, losses, worst_throughput};
 use crate::cures::{self, Cure};
 use crate::explain::{Lab, MORE, Question};
@@ -41,19 +40,19 @@ impl Lab<'_, '_> {
         before: &[Vec<Measure>],
         place: usize,
         finding: &mut Finding,
-    ) -> Result<&'static str, Stopped> {
+    ) -> Result<String, Stopped> {
         let Question { source, sets, parsed, .. } = self.question;
-        let Some((wanted, _)) = best(&trial.effects) else { return Ok(NO_KEY) };
+        let Some((wanted, _)) = best(&trial.effects) else { return Ok(NO_KEY.to_owned()) };
         self.open_share(place);
         let ground = match &trial.beside {
             None => Ground { sets: Vec::new(), told: String::new(), runs: before.to_vec() },
             Some(beside) => match self.ground(observed, beside, before)? {
                 Ok(ground) => ground,
-                Err(because) => return Ok(because),
+                Err(because) => return Ok(because.to_owned()),
             },
         };
         if trial.beside.is_some() && !self.still_counts(trial, &ground)? {
-            return Ok(self.nothing_more(&ground, before, finding));
+            return Ok(self.nothing_more(&ground, before, finding).to_owned());
         }
         // What it was compared with was seen in that run.
         let seen = trial.beside.as_ref().and_then(|beside| beside.observed(observed));
@@ -67,6 +66,8 @@ impl Lab<'_, '_> {
         };
         let same = |effect: &&Effect| suffers.iter().any(|one| is(one, effect));
         let mut because = NO_KEY;
+        // What did harm, and least of it.
+        let mut least: Option<(f64, String)> = None;
         let mut kept: Option<(bool, bool, f64)> = None;
         let removed: Option<Vec<Vec<Measure>>> = trial.runs.iter().cloned().collect();
         for cure in cures::cures(observed, &trial.candidate, trial.removal()) {
@@ -112,7 +113,7 @@ impl Lab<'_, '_> {
                 order => order.is_gt(),
             };
             let all = self::effects(before, &runs);
-            let harm = trial.candidate.cause != Cause::CongestionMix
+            let harmful = trial.candidate.cause != Cause::CongestionMix
                 && (harms(&effects) || trial.beside.is_some() && harms(&all));
             // What is promised is against the scenario as it is. Behind another cause this one may have done
             // no harm yet: then it is what both together obtain.
@@ -121,7 +122,7 @@ impl Lab<'_, '_> {
                 None => itself,
                 Some(_) => itself.filter(|effect| helps(effect)).or(best(&all).map(|(one, _)| one)),
             };
-            let sure = runs.len() == before.len() && helps(obtained) && !harm;
+            let sure = runs.len() == before.len() && helps(obtained) && !harmful;
             let promised = promised.filter(|_| sure && kept.is_none_or(better));
             if let Some(promised) = promised {
                 kept = Some((preferred, gone, mean));
@@ -136,10 +137,15 @@ impl Lab<'_, '_> {
                     break;
                 }
             } else {
-                let outcome = if harm {
-                    because = "what was tried against it costs throughput";
-                    let fallen = 1.0 - libm::exp(worst_throughput(&effects));
-                    format!("As advice: it costs {} of a throughput.", percent(fallen))
+                let outcome = if harmful {
+                    let harmed = harm(&effects).or_else(|| harm(&all));
+                    let lost = harmed.map_or(0.0, Effect::mean);
+                    let taken = harmed.map_or_else(String::new, price);
+                    if least.as_ref().is_none_or(|(least, _)| lost > *least) {
+                        let what = cure.advice.trim_end_matches('.');
+                        least = Some((lost, format!("what was tried {taken} ({what})")));
+                    }
+                    format!("As advice: it {taken}.")
                 } else {
                     because = "what was tried against it helps too little, or not for sure";
                     "As advice: it helps too little, or no more than other advice.".to_owned()
@@ -154,7 +160,7 @@ impl Lab<'_, '_> {
                 });
             }
         }
-        Ok(because)
+        Ok(least.map_or_else(|| because.to_owned(), |(_, harmed)| harmed))
     }
 
     /// The runs of a change: those that are known, or new ones. Of what is of no use on the first seed, no
@@ -338,16 +344,29 @@ fn counts(effect: &Effect) -> bool {
     effect.metric != Metric::Shared
 }
 
-/// A throughput falls, or flows share less evenly. Whether one request more is answered is chance: that has
-/// to be so with every seed.
-pub(crate) fn harms(effects: &[Effect]) -> bool {
-    let uneven = |effect: &Effect| effect.metric == Metric::Fairness && effect.mean() < -LEAST;
-    if effects.iter().any(uneven) {
-        return true;
+/// What a harm takes. Where seeds differ much, a mean need not show what most of them lose.
+fn price(harmed: &Effect) -> String {
+    match harmed.metric.improvement(harmed.before, harmed.after) < 0.0 {
+        true => format!("takes {}", harmed.told()),
+        false => format!("costs {} some of its throughput in most runs", harmed.subject),
     }
-    let through = effects.iter().filter(|effect| effect.metric.is_throughput());
-    let mut falls = through.filter(|effect| effect.mean() < -HARM);
-    falls.any(|effect| {
-        effect.metric != Metric::Answered || effect.improvements.iter().all(|&one| one < 0.0)
-    })
+}
+
+/// A throughput falls, or flows share less evenly.
+pub(crate) fn harms(effects: &[Effect]) -> bool {
+    harm(effects).is_some()
+}
+
+/// What is harmed most by that. Whether one request more is answered is chance: that has to be so with every
+/// seed.
+fn harm(effects: &[Effect]) -> Option<&Effect> {
+    let falls = |effect: &&Effect| match effect.metric {
+        Metric::Fairness => effect.mean() < -LEAST,
+        Metric::Answered => {
+            effect.mean() < -HARM && effect.improvements.iter().all(|&one| one < 0.0)
+        }
+        metric => metric.is_throughput() && effect.mean() < -HARM,
+    };
+    let fallen = effects.iter().filter(falls);
+    fallen.min_by(|one, other| one.mean().total_cmp(&other.mean()))
 }
