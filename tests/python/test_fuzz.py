@@ -50,6 +50,22 @@ print("artifact_prefix='x'; Test unit written to /x/crash-0a")
 print("stat::number_of_executed_units: 10")
 sys.exit(77)
 """
+IS_SLOW = """
+print("#9	NEW    cov: 3 ft: 4 corp: 2/9b lim: 4 exec/s: 0 rss: 4Mb")
+print("artifact_prefix='x'; Test unit written to /x/slow-unit-0b")
+print("stat::number_of_executed_units: 10")
+"""
+
+
+def test_a_slow_input_is_told_and_is_no_crash(
+    fuzz: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _program(tmp_path / "gtpu", IS_SLOW)
+    monkeypatch.setattr(fuzz, "build", lambda: tmp_path)
+    assert fuzz.run_all(["gtpu"], 1.0) == 0
+    _, row, *said = capsys.readouterr().out.splitlines()
+    assert row.split()[-1] == "0"
+    assert said == [f"gtpu took 10 s or longer: {tmp_path / 'gtpu'} /x/slow-unit-0b"]
 
 
 def test_a_target_runs_for_its_processor_time_and_is_told_of(fuzz: Any, tmp_path: Path) -> None:
