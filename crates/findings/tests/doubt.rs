@@ -42,11 +42,44 @@ profile = "linux-6.18"
 congestion = "cubic"
 "#;
 
+/// Two buffers that are too short.
+const TWO: &str = r#"
+[run]
+duration_s = 8
+[[path.down]]
+stage = "delay"
+delay_ms = 16.2
+[[path.up]]
+stage = "delay"
+delay_ms = 16.2
+[radio]
+preset = "nr-fdd-20"
+any_timer_value = true
+cell = { bandwidth_mhz = 10 }
+channel = { sinr_db = 10.75 }
+rlc = { buffer_bytes = 7693, aqm = "drop-tail" }
+rlc_up = { aqm = "codel", codel_target_ms = 25, codel_interval_ms = 125 }
+rrc = { enabled = false }
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "reno"
+send_buffer_bytes = 37289
+[[flow]]
+kind = "ping"
+interval_ms = 100
+direction = "up"
+"#;
+
 fn explained(text: &str, budget: Budget) -> Explanation {
+    explained_with(text, &[], budget)
+}
+
+fn explained_with(text: &str, sets: &[String], budget: Budget) -> Explanation {
     let source = Source { name: "doubt.toml", text, directory: None };
-    let parsed = parse(&source, &[]).expect("it is valid");
+    let parsed = parse(&source, sets).expect("it is valid");
     let seeds = budget.seeds_of(1, 1);
-    let (sets, known, threads) = (&[], &[], 2);
+    let (known, threads) = (&[], 2);
     let question =
         Question { source, sets, parsed: &parsed, seeds: &seeds, known, budget, threads };
     explain(&question, &mut |_| true).expect("not stopped")
@@ -121,4 +154,14 @@ fn what_the_budget_leaves_in_doubt_is_told_but_not_named() {
 fn an_explanation_with_five_seeds_asks_for_no_more() {
     let explanation = explained(UNEVEN, Budget::FULL);
     assert!(explanation.findings.iter().all(|finding| !finding.evidence.contains("doubt")));
+}
+
+#[test]
+fn what_hides_where_nothing_counts_alone_is_compared_seed_by_seed() {
+    // What is left once either advice is followed.
+    for finding in explained(TWO, Budget::QUICK).findings {
+        let left = explained_with(TWO, &finding.set.unwrap_or_default(), Budget::QUICK).findings;
+        let gains = left.iter().filter_map(|finding| finding.gain.as_ref());
+        assert!(gains.into_iter().all(|gain| gain.seeds >= 3));
+    }
 }
