@@ -13,8 +13,14 @@ export function showFindings(
   fill(place,
     findings.length === 0 ? h("p", {}, "Nothing that was tried would make it better.") : null,
     h("ol", { class: "findings" }, ...findings.map((one) => shown(one, onTry))),
-    h("p", { class: "help" }, `Found by ${runs} runs with ${seeds} seeds.`),
+    h("p", { class: "help" }, `Found by ${runs} runs with ${counted(seeds, findings)}.`),
     tried(explanation));
+}
+
+/** With how many seeds: what they leave in doubt is seen on more. */
+function counted(seeds: number, findings: Finding[]): string {
+  const most = Math.max(seeds, ...findings.map((one) => one.gain?.seeds ?? 0));
+  return most > seeds ? `${seeds} seeds, and ${most} where these left doubt` : `${seeds} seeds`;
 }
 
 function shown(finding: Finding, onTry: (finding: Finding) => void): HTMLElement {
