@@ -3,7 +3,7 @@
 use airpath_base::Direction;
 
 use crate::text::{mbps, ms, percent, seconds};
-use airpath_record::RunSummary;
+use airpath_record::{FairnessSummary, FlowSummary, RunSummary};
 use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
 /// A smaller relative change is none.
@@ -202,10 +202,7 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
         }
     }
     totals(scenario, summary, &mut all);
-    for fairness in &summary.fairness {
-        let subject = fairness.id.to_owned();
-        all.push(Measure { subject, metric: Metric::Fairness, value: fairness.jain_index });
-    }
+    shared(scenario, summary, &mut all);
     all
 }
 
@@ -235,6 +232,24 @@ fn shares(scenario: &Scenario, config: &FlowConfig) -> bool {
     bulk(&config) && beside().next().is_some() && beside().all(alike)
 }
 
+/// How evenly bulk flows share their direction. A file is no part of it: the sooner it is there, the less even
+/// it would seem.
+fn shared(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
+    for direction in Direction::BOTH {
+        let is_bulk = |flow: &&FlowSummary| {
+            let config = scenario.flows.iter().find(|config| config.id == flow.id);
+            config.is_some_and(|config| matches!(config.traffic, Traffic::Bulk { .. }))
+        };
+        let flows = summary.flows.iter().filter(|flow| flow.direction == direction.name());
+        let goodputs: Vec<f64> =
+            flows.filter(is_bulk).filter_map(|flow| flow.goodput_mbps).collect();
+        if let Some(fairness) = FairnessSummary::of(direction.name(), &goodputs) {
+            let (subject, value) = (fairness.id.to_owned(), fairness.jain_index);
+            all.push(Measure { subject, metric: Metric::Fairness, value });
+        }
+    }
+}
+
 /// What flows that share come to together: how they share is much of the noise. Where any direction has
 /// more than one, all directions have a sum.
 fn totals(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
@@ -256,5 +271,33 @@ fn totals(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
             let (subject, value) = (name.to_owned(), of(direction).map(rate).sum());
             all.push(Measure { subject, metric: Metric::Total, value });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airpath_scenario::{Source, parse};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_no_part_of_how_evenly_flows_share() {
+        let text = |kinds: [&str; 3]| {
+            let flow = |kind: &str| format!("[[flow]]\nkind = {kind}\n");
+            let link = "[[path.down]]\nstage = \"link\"\nrate_mbps = 10\nqueue_packets = 50\n";
+            format!("[run]\nduration_s = 2\n{link}{}", kinds.map(flow).concat())
+        };
+        let index = |kinds: [&str; 3]| {
+            let text = text(kinds);
+            let source = Source { name: "here", text: &text, directory: None };
+            let scenario = parse(&source, &[]).expect("a scenario").scenario;
+            let outcome = airpath_sim::simulate(&scenario, 1, &mut |_| true).expect("not stopped");
+            let all = measures(&scenario, &outcome.summary);
+            all.iter().find(|one| one.metric == Metric::Fairness).map(|one| one.value)
+        };
+        let (bulk, file) = ("\"bulk\"", "\"file\"\nsize_bytes = 20000");
+        assert_eq!(index([bulk, file, file]), None);
+        let two = index([bulk, bulk, file]).expect("two bulk flows");
+        assert!(two > 0.7, "{two}");
     }
 }
