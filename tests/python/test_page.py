@@ -180,6 +180,8 @@ def test_it_listens_on_loopback_only(there: Address) -> None:
     }
 
 
+# A machine that is busy takes them in more slowly than they time out.
+@pytest.mark.real_clock
 def test_silent_connections_take_no_more_room_than_there_is(
     there: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
