@@ -194,11 +194,13 @@ def aims(document: Row) -> list[Aim]:
     theirs = peer_figure(document, 1)[0]
     scale = theirs / HTSIM_NS if document["htsim"] == "measured" and theirs else None
 
-    def timed(case: str, figure: str, value: float, aim: float, unit: str, **more: Any) -> Aim:
-        """A figure in ns; `also` is asked for beside it."""
-        also = more.pop("also", True)
+    def timed(
+        case: str, figure: str, value: float, aim: float, *, also: bool = True, besides: str = "",
+        **more: Any,
+    ) -> Aim:  # fmt: skip
+        """A figure in ns; `also` is asked for beside it, in words `besides`."""
         here = aim * scale if scale else aim
-        name = f"{aim:g}{unit}" + (f" ({here:.0f} here)" if scale else "")
+        name = f"{aim:g}{besides}" + (f" ({here:,.0f} here)" if scale else "")
         return Aim(case, figure, name, also and value <= aim, also and value <= here, **more)
 
     def simple(case: str, figure: str, aim: str, met: bool, **more: Any) -> Aim:
@@ -215,7 +217,7 @@ def aims(document: Row) -> list[Aim]:
                 f"{ours:.0f} ns / segment, {packet:.0f} / packet",
                 packet,
                 80,
-                " / packet, and below htsim's segment",
+                besides=" / packet, and below htsim's segment",
                 also=theirs is None or ours < theirs,
                 instructions=instructions(name),
                 htsim=said,
@@ -238,13 +240,13 @@ def aims(document: Row) -> list[Aim]:
         simple("BBR, 10 Gb/s, 1 % loss",
                f"{lossy}, {window:.2f} x the same loss in a small window", "1.5", window <= 1.5),
         simple("the same, beside BBR without loss", f"{lossy}, {bbr:.2f} x", "1.5", bbr <= 1.5),
-        timed("NR n78, one UE", f"{ns('nr'):.0f} ns / segment", ns("nr"), 200, ""),
-        timed("100 busy UEs, NR", f"{ns('nr, 100'):,.0f} ns / segment", ns("nr, 100"), 400, ""),
-        timed("100 busy UEs, LTE", f"{ns('lte, 100'):,.0f} ns / segment", ns("lte, 100"), 700, ""),
+        timed("NR n78, one UE", f"{ns('nr'):.0f} ns / segment", ns("nr"), 200),
+        timed("100 busy UEs, NR", f"{ns('nr, 100'):,.0f} ns / segment", ns("nr, 100"), 400),
+        timed("100 busy UEs, LTE", f"{ns('lte, 100'):,.0f} ns / segment", ns("lte, 100"), 700),
         simple("10,000 flows, 10 s", f"{many:.1f} s{flow_kb}", "10 s, 20 kB",
                many <= 10 and small),
         simple("`airpath run wire`", f"{command:.2f} s", "0.3 s", command <= 0.3),
-        timed("table of acknowledgements", f"{acks:+.0f} ns / segment", acks, 15, "",
+        timed("table of acknowledgements", f"{acks:+.0f} ns / segment", acks, 15,
               instructions=instructions("acks")),
     ]  # fmt: skip
     return rows

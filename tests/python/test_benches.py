@@ -168,7 +168,7 @@ def test_the_table_of_aims_scales_them_by_what_htsim_takes_here(bench: Any) -> N
     assert wire.aim == "80 / packet, and below htsim's segment (120 here)"
     nr, lte = rows["NR n78, one UE"], rows["100 busy UEs, LTE"]
     assert (nr.met, nr.scaled, nr.aim) == (False, True, "200 (300 here)")
-    assert (lte.met, lte.scaled, lte.aim) == (False, False, "700 (1050 here)")
+    assert (lte.met, lte.scaled, lte.aim) == (False, False, "700 (1,050 here)")
     # Slower than htsim is never met, however slow the machine.
     least["wire"]["ns_per_segment"] = 1.6 * aims.HTSIM_NS
     assert not aims.aims(document)[0].scaled

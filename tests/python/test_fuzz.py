@@ -51,7 +51,7 @@ print("stat::number_of_executed_units: 10")
 sys.exit(77)
 """
 IS_SLOW = """
-print("#9	NEW    cov: 3 ft: 4 corp: 2/9b lim: 4 exec/s: 0 rss: 4Mb")
+print("#9\tNEW    cov: 3 ft: 4 corp: 2/9b lim: 4 exec/s: 0 rss: 4Mb")
 print("artifact_prefix='x'; Test unit written to /x/slow-unit-0b")
 print("stat::number_of_executed_units: 10")
 """
