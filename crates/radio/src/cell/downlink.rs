@@ -49,6 +49,7 @@ impl Cell {
                 }
             }
             self.collect_drops(index);
+            self.downlink.forget(index);
             self.arm(index, now);
         }
     }

@@ -202,7 +202,7 @@ impl Cell {
     #[inline(never)]
     fn expect_first(&mut self, index: u32, now: Instant, at: Instant) {
         self.downlink.keep_until(index, at);
-        self.arm_again(index, now);
+        self.arm(index, now);
         self.find_due();
     }
 
@@ -361,7 +361,7 @@ impl Cell {
             }
             EventKind::LogDrx => return self.log_drx(due.ue, due.at),
         }
-        self.arm_again(due.ue, due.at);
+        self.arm(due.ue, due.at);
     }
 
     /// Brings a UE's bearer up to `now`.
@@ -375,12 +375,6 @@ impl Cell {
     /// Something has happened to a UE: puts the next time at which it has something to do in the
     /// event queue.
     fn arm(&mut self, index: u32, now: Instant) {
-        self.downlink.forget(index);
-        self.arm_again(index, now);
-    }
-
-    /// The same, of something that does not change what the scheduler finds in the downlink.
-    fn arm_again(&mut self, index: u32, now: Instant) {
         self.reconsider(index, now);
         if self.out.log.is_some() {
             self.log_drx(index, now);

@@ -38,7 +38,7 @@ impl Cell {
             self.update_uplink(index, now);
             self.collect_drops(index);
             self.consider_uplink(index, now);
-            self.arm_again(index, now);
+            self.arm(index, now);
         }
     }
 

@@ -42,7 +42,7 @@ impl Cell {
         for at in 0..self.uplink.allocations.len() {
             let Allocation { ue, prbs, kind } = self.uplink.allocations[at];
             self.grant(ue.0, (slot, pusch), class, prbs, kind);
-            self.arm_again(ue.0, now);
+            self.arm(ue.0, now);
         }
         for at in 0..self.uplink.candidates.len() {
             let index = self.uplink.candidates[at].ue.0;
@@ -53,7 +53,7 @@ impl Cell {
             }
             // To one that got nothing, nothing has happened; but DRX may let more go.
             if proactive || access.drx.is_some() {
-                self.arm_again(index, now);
+                self.arm(index, now);
             }
         }
     }
@@ -65,7 +65,7 @@ impl Cell {
         let readiness = ue.uplink_readiness(now, eligible, &self.carrier);
         let stays = ue.up.note(readiness);
         if !stays {
-            self.arm_again(index, now);
+            self.arm(index, now);
             return false;
         }
         let sent = self.carrier.start(pusch);
