@@ -113,8 +113,8 @@ impl Lab<'_, '_> {
                 order => order.is_gt(),
             };
             let all = self::effects(before, &runs);
-            let harmful = trial.candidate.cause != Cause::CongestionMix
-                && (harms(&effects) || trial.beside.is_some() && harms(&all));
+            let harmed = harm(&effects).or(harm(&all).filter(|_| trial.beside.is_some()));
+            let harmed = harmed.filter(|_| trial.candidate.cause != Cause::CongestionMix);
             // What is promised is against the scenario as it is. Behind another cause this one may have done
             // no harm yet: then it is what both together obtain.
             let itself = all.iter().find(|effect| is(effect, obtained) && effect.mean() > 0.0);
@@ -122,7 +122,7 @@ impl Lab<'_, '_> {
                 None => itself,
                 Some(_) => itself.filter(|effect| helps(effect)).or(best(&all).map(|(one, _)| one)),
             };
-            let sure = runs.len() == before.len() && helps(obtained) && !harmful;
+            let sure = runs.len() == before.len() && helps(obtained) && harmed.is_none();
             let promised = promised.filter(|_| sure && kept.is_none_or(better));
             if let Some(promised) = promised {
                 kept = Some((preferred, gone, mean));
@@ -137,10 +137,8 @@ impl Lab<'_, '_> {
                     break;
                 }
             } else {
-                let outcome = if harmful {
-                    let harmed = harm(&effects).or_else(|| harm(&all));
-                    let lost = harmed.map_or(0.0, Effect::mean);
-                    let taken = harmed.map_or_else(String::new, price);
+                let outcome = if let Some(harmed) = harmed {
+                    let (lost, taken) = (harmed.mean(), price(harmed));
                     if least.as_ref().is_none_or(|(least, _)| lost > *least) {
                         let what = cure.advice.trim_end_matches('.');
                         least = Some((lost, format!("what was tried {taken} ({what})")));

@@ -3,7 +3,7 @@
 use airpath_base::Direction;
 
 use crate::text::{mbps, ms, percent, seconds};
-use airpath_record::{FairnessSummary, FlowSummary, RunSummary};
+use airpath_record::{FairnessSummary, RunSummary};
 use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
 /// A smaller relative change is none.
@@ -36,7 +36,7 @@ pub enum Metric {
     Answered,
     /// 95th percentile of the one-way delay of UDP, ms.
     Delay,
-    /// Jain's index of the goodputs of one direction's TCP flows.
+    /// Jain's index of the goodputs of one direction's bulk flows.
     Fairness,
     /// Share of a TCP flow's segments that were sent again. It may be a cost, and no gain: what it is worth
     /// is in what gets through.
@@ -202,7 +202,7 @@ pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
         }
     }
     totals(scenario, summary, &mut all);
-    shared(scenario, summary, &mut all);
+    evenness(scenario, summary, &mut all);
     all
 }
 
@@ -232,17 +232,26 @@ fn shares(scenario: &Scenario, config: &FlowConfig) -> bool {
     bulk(&config) && beside().next().is_some() && beside().all(alike)
 }
 
+/// Goodputs of a direction's bulk flows in Mb/s; `None`: it never connected.
+fn bulk_goodputs<'a>(
+    scenario: &'a Scenario,
+    summary: &'a RunSummary,
+    direction: Direction,
+) -> impl Iterator<Item = Option<f64>> + 'a {
+    let flows = scenario.flows.iter().filter(move |config| {
+        matches!(config.traffic, Traffic::Bulk { .. }) && config.direction == direction
+    });
+    flows.map(|config| {
+        let flow = summary.flows.iter().find(|flow| flow.id == config.id);
+        flow.and_then(|flow| flow.goodput_mbps)
+    })
+}
+
 /// How evenly bulk flows share their direction. A file is no part of it: the sooner it is there, the less even
 /// it would seem.
-fn shared(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
+fn evenness(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
     for direction in Direction::BOTH {
-        let is_bulk = |flow: &&FlowSummary| {
-            let config = scenario.flows.iter().find(|config| config.id == flow.id);
-            config.is_some_and(|config| matches!(config.traffic, Traffic::Bulk { .. }))
-        };
-        let flows = summary.flows.iter().filter(|flow| flow.direction == direction.name());
-        let goodputs: Vec<f64> =
-            flows.filter(is_bulk).filter_map(|flow| flow.goodput_mbps).collect();
+        let goodputs: Vec<f64> = bulk_goodputs(scenario, summary, direction).flatten().collect();
         if let Some(fairness) = FairnessSummary::of(direction.name(), &goodputs) {
             let (subject, value) = (fairness.id.to_owned(), fairness.jain_index);
             all.push(Measure { subject, metric: Metric::Fairness, value });
@@ -253,22 +262,14 @@ fn shared(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
 /// What flows that share come to together: how they share is much of the noise. Where any direction has
 /// more than one, all directions have a sum.
 fn totals(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
-    let of = |direction: Direction| {
-        let flows = scenario.flows.iter();
-        let bulk = flows.filter(move |flow| matches!(flow.traffic, Traffic::Bulk { .. }));
-        bulk.filter(move |flow| flow.direction == direction).map(|flow| flow.id.as_str())
-    };
-    let directions = [("down", Direction::Downlink), ("up", Direction::Uplink)];
-    if directions.iter().all(|&(_, direction)| of(direction).count() < 2) {
+    let of = |direction| bulk_goodputs(scenario, summary, direction);
+    if Direction::BOTH.iter().all(|&direction| of(direction).count() < 2) {
         return;
     }
-    for (name, direction) in directions {
-        let rate = |id| {
-            let flow = summary.flows.iter().find(|flow| flow.id == id);
-            flow.and_then(|flow| flow.goodput_mbps).unwrap_or(0.0)
-        };
+    for direction in Direction::BOTH {
         if of(direction).next().is_some() {
-            let (subject, value) = (name.to_owned(), of(direction).map(rate).sum());
+            let value = of(direction).map(|goodput| goodput.unwrap_or(0.0)).sum();
+            let subject = direction.name().to_owned();
             all.push(Measure { subject, metric: Metric::Total, value });
         }
     }
