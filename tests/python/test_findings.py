@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -147,6 +148,46 @@ def test_a_cause_whose_advice_has_no_settings_shows_what_its_removal_does() -> N
         "11 Mb/s)",
         "    costs: goodput of download 5.00 Mb/s → 10 Mb/s",
     ]
+
+
+SHARED_UPLINK = """
+[run]
+duration_s = 20
+[[path.down]]
+stage = "link"
+rate_mbps = 40
+queue_bytes = 60000
+[[path.down]]
+stage = "loss"
+probability = 0.003
+[[path.up]]
+stage = "link"
+rate_mbps = 0.8
+queue_bytes = 200000
+[[path.up]]
+stage = "delay"
+delay_ms = 80
+[[flow]]
+kind = "bulk"
+[[flow]]
+kind = "bulk"
+direction = "up"
+start_s = 3
+"""
+"""BBR helps the download, whose acknowledgements then take from the upload."""
+
+
+def test_where_no_setting_is_advised_what_it_would_take_is_named(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "shared.toml").write_text(SHARED_UPLINK)
+    code, out, _ = cli("run", "shared.toml", "--json", "--out", "here")
+    assert code == 0
+    (loss,) = (one for one in json.loads(out)["findings"] if one["cause"] == "random-loss")
+    assert loss["set"] is None
+    assert re.search(
+        r"No setting is advised: what was tried takes the goodput of bulk-1 from \d+ kb/s to \d+ "
+        r"kb/s \(Use BBR at the sender",
+        loss["advice"],
+    ), loss["advice"]
 
 
 def test_what_is_sent_again_is_a_cost_that_is_told(cli: Any) -> None:
