@@ -13,10 +13,8 @@ use crate::explain::{Lab, MORE, Question};
 use crate::finding::{Finding, Gain, Tried};
 use crate::measure::{Measure, Metric};
 use crate::observed::Observed;
+use crate::price::{HARM, Price, taken};
 use crate::trial::{Advised, Beside, Trial};
-
-/// A goodput may fall by this much by an advice.
-const HARM: f64 = 0.02;
 
 /// What an advice stands on: the scenario as it is, or with what is advised against the causes behind
 /// which this one hides.
@@ -68,7 +66,7 @@ impl Lab<'_, '_> {
         let mut because = NO_KEY;
         // What did harm, and least of it.
         let mut least: Option<(f64, String)> = None;
-        let mut kept: Option<(bool, bool, f64)> = None;
+        let mut kept: Option<([bool; 2], f64)> = None;
         let removed: Option<Vec<Vec<Measure>>> = trial.runs.iter().cloned().collect();
         for cure in cures::cures(observed, &trial.candidate, trial.removal()) {
             // A higher rate is somebody else's to give: it is asked for where nothing else helps.
@@ -106,15 +104,7 @@ impl Lab<'_, '_> {
                 left.iter().filter(same).all(|effect| effect.metric.worth(effect.mean()) <= LEAST)
             });
             let (preferred, mean) = worth(obtained);
-            let better = |(was_preferred, was_gone, was): (bool, bool, f64)| match (preferred, gone)
-                .cmp(&(was_preferred, was_gone))
-            {
-                Ordering::Equal => mean > was + MORE,
-                order => order.is_gt(),
-            };
             let all = self::effects(before, &runs);
-            let harmed = harm(&effects).or(harm(&all).filter(|_| trial.beside.is_some()));
-            let harmed = harmed.filter(|_| trial.candidate.cause != Cause::CongestionMix);
             // What is promised is against the scenario as it is. Behind another cause this one may have done
             // no harm yet: then it is what both together obtain.
             let itself = all.iter().find(|effect| is(effect, obtained) && effect.mean() > 0.0);
@@ -122,28 +112,41 @@ impl Lab<'_, '_> {
                 None => itself,
                 Some(_) => itself.filter(|effect| helps(effect)).or(best(&all).map(|(one, _)| one)),
             };
-            let sure = runs.len() == before.len() && helps(obtained) && harmed.is_none();
+            let mut price = self.price(&effects, obtained);
+            if trial.beside.is_some() {
+                price = price.or(self.price(&all, promised.unwrap_or(obtained)));
+            }
+            let rank = [preferred, gone];
+            let value = mean - price.costs();
+            let better = |(was_rank, was): ([bool; 2], f64)| match rank.cmp(&was_rank) {
+                Ordering::Equal => value > was + MORE,
+                order => order.is_gt(),
+            };
+            let sure = runs.len() == before.len() && helps(obtained) && price.harm().is_none();
             let promised = promised.filter(|_| sure && kept.is_none_or(better));
             if let Some(promised) = promised {
-                kept = Some((preferred, gone, mean));
-                let told = ground.told(obtained);
-                finding.advice = Some(format!("{}{told}", cure.advice));
+                kept = Some((rank, value));
+                let (told, trade) = (ground.told(obtained), price.told());
+                finding.advice = Some(format!("{}{trade}{told}", cure.advice));
                 finding.gain = Some(Gain::of(promised));
                 finding.costs = losses(before, &runs, HARM).iter().map(Gain::of).collect();
                 let own = change.sets[ground.sets.len()..].to_vec();
                 self.remember(trial, own, change.parsed.scenario, runs);
                 finding.set = Some(change.sets);
-                if preferred && gone && mean > 0.8 * wanted.mean() {
+                // One congestion control may do as much as another one, and give a reason to go on to that.
+                let only = trial.candidate.cause != Cause::CongestionMix;
+                let free = only && price.is_nothing();
+                if free && rank == [true; 2] && mean > 0.8 * wanted.mean() {
                     break;
                 }
             } else {
-                let outcome = if let Some(harmed) = harmed {
-                    let (lost, taken) = (harmed.mean(), price(harmed));
+                let outcome = if let Some(harmed) = price.harm() {
+                    let (lost, taken) = (harmed.mean(), taken(harmed));
                     if least.as_ref().is_none_or(|(least, _)| lost > *least) {
                         let what = cure.advice.trim_end_matches('.');
-                        least = Some((lost, format!("what was tried {taken} ({what})")));
+                        least = Some((lost, format!("what was tried takes {taken} ({what})")));
                     }
-                    format!("As advice: it {taken}.")
+                    format!("As advice: it takes {taken}.")
                 } else {
                     because = "what was tried against it helps too little, or not for sure";
                     "As advice: it helps too little, or no more than other advice.".to_owned()
@@ -179,9 +182,10 @@ impl Lab<'_, '_> {
         self.changes += 1;
         let mut result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
         let first = effects(&ground.runs[..1], &self.measured(&change.parsed, &result));
-        if first.iter().filter(same).any(|effect| effect.mean() > LEAST)
-            && worst_throughput(&first) >= -3.0 * HARM
-        {
+        let gain = first.iter().filter(same).map(Effect::mean).fold(0.0, f64::max);
+        let flows = &self.question.parsed.scenario.flows;
+        let harms = || Price::of(&first, flows, gain).harm().is_some();
+        if gain > LEAST && (worst_throughput(&first) >= -3.0 * HARM || !harms()) {
             result.extend(self.run_all(&[(&change.parsed, 1..ground.runs.len())])?.remove(0));
         }
         Ok(Some(self.measured(&change.parsed, &result)))
@@ -222,14 +226,22 @@ impl Lab<'_, '_> {
         finding: &mut Finding,
     ) -> &'static str {
         let all = effects(before, &ground.runs);
-        if let Some((promised, _)) = best(&all).filter(|_| !harms(&all)) {
+        let promised = best(&all).map(|(promised, _)| (promised, self.price(&all, promised)));
+        if let Some((promised, price)) = promised.filter(|(_, price)| price.harm().is_none()) {
+            let (with, trade) = (&ground.told, price.told());
             finding.advice =
-                Some(format!("With {} it does no harm; the settings are those.", ground.told));
+                Some(format!("With {with} it does no harm; the settings are those.{trade}"));
             finding.set = Some(ground.sets.clone());
             finding.gain = Some(Gain::of(promised));
             finding.costs = losses(before, &ground.runs, HARM).iter().map(Gain::of).collect();
         }
         "what helps against the others does no good on the whole"
+    }
+
+    /// What a change takes that obtains this.
+    fn price<'e>(&self, effects: &'e [Effect], obtained: &Effect) -> Price<'e> {
+        let gain = obtained.metric.worth(obtained.mean());
+        Price::of(effects, &self.question.parsed.scenario.flows, gain)
     }
 
     /// What a scenario came to on so many seeds, where it ran already.
@@ -340,31 +352,4 @@ impl Ground {
 /// How flows that are alike share is chance.
 fn counts(effect: &Effect) -> bool {
     effect.metric != Metric::Shared
-}
-
-/// What a harm takes. Where seeds differ much, a mean need not show what most of them lose.
-fn price(harmed: &Effect) -> String {
-    match harmed.metric.improvement(harmed.before, harmed.after) < 0.0 {
-        true => format!("takes {}", harmed.told()),
-        false => format!("costs {} some of its throughput in most runs", harmed.subject),
-    }
-}
-
-/// A throughput falls, or flows share less evenly.
-pub(crate) fn harms(effects: &[Effect]) -> bool {
-    harm(effects).is_some()
-}
-
-/// What is harmed most by that. Whether one request more is answered is chance: that has to be so with every
-/// seed.
-fn harm(effects: &[Effect]) -> Option<&Effect> {
-    let falls = |effect: &&Effect| match effect.metric {
-        Metric::Fairness => effect.mean() < -LEAST,
-        Metric::Answered => {
-            effect.mean() < -HARM && effect.improvements.iter().all(|&one| one < 0.0)
-        }
-        metric => metric.is_throughput() && effect.mean() < -HARM,
-    };
-    let fallen = effects.iter().filter(falls);
-    fallen.min_by(|one, other| one.mean().total_cmp(&other.mean()))
 }

@@ -3,14 +3,14 @@
 use airpath_record::RunSummary;
 use airpath_sim::Stopped;
 
-use crate::advise::harms;
 use crate::candidate::{Change, change};
 use crate::cause::{Cause, Class};
 use crate::causes;
 use crate::compare::LEAST;
-use crate::explain::{Lab, Question};
+use crate::explain::{Lab, MORE, Question};
 use crate::measure::Measure;
 use crate::observed::{Observed, direction_of};
+use crate::price::harms;
 use crate::trial::{Beside, Trial};
 
 /// A scenario with several causes away, and what its first seed came to.
@@ -45,7 +45,13 @@ impl Lab<'_, '_> {
         let mut together = [Trial::new(both, change, first.first, seeds.len())];
         self.changes += 1;
         self.screen(&mut together, before)?;
-        trials.extend(together);
+        // Where one alone does as much, at the same cost, that is what there is to say.
+        let alone = queues.iter().map(|trial| trial.score).fold(LEAST, f64::max);
+        if together[0].score > alone + MORE || !harms(&together[0].effects) {
+            trials.extend(together);
+        } else {
+            self.dismiss(&together[0]);
+        }
         Ok(())
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use airpath_path::{StageConfig, TunnelEnd};
-use airpath_scenario::Traffic;
+use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
+use airpath_tcp::CongestionConfig;
 
 use crate::candidate::Candidate;
 use crate::cause::Cause;
@@ -112,6 +113,7 @@ pub(crate) fn cures(
             of_each(candidate, |stage| queue_for_each(observed, stage)),
             of_each(candidate, |stage| shorter_queue(observed, stage, 1.0)),
             of_each(candidate, |stage| shorter_queue(observed, stage, 2.0)),
+            of_each(candidate, |stage| shorter_queue(observed, stage, 4.0)),
             bbr(),
         ],
         Cause::AckStarvation => {
@@ -169,11 +171,22 @@ pub(crate) fn cures(
             "Begin with larger windows at both ends of {} (ip route … initcwnd and initrwnd).",
             flows_of(observed, candidate, removal)
         ))],
-        Cause::CongestionMix => vec![itself(
-            "Use one congestion control for all flows that share this queue, or a queue for each \
-             (FQ-CoDel)."
-                .to_owned(),
-        )],
+        Cause::CongestionMix => {
+            let all = "Use one congestion control for all flows that share this queue";
+            let mut cures = vec![itself(format!("{all}."))];
+            let runs_bbr = |(_, tcp): (&FlowConfig, &TcpConfig)| {
+                let congestion = &tcp.sender.congestion;
+                matches!(congestion, CongestionConfig::Bbr1 { .. } | CongestionConfig::Bbr3 { .. })
+            };
+            if observed.tcp_flows().any(runs_bbr) {
+                let alternatives = vec![congestion(observed, "bbr")];
+                cures.push(Cure { advice: format!("{all}, and let it be BBR."), alternatives });
+            }
+            let links = ["down", "up"].map(|way| observed.links(way)).into_iter().flatten();
+            let busiest = links.max_by(|one, other| one.utilisation.total_cmp(&other.utilisation));
+            cures.extend(busiest.map(|link| queue_for_each(observed, &link.id)));
+            cures
+        }
         Cause::CongestionControl => {
             let quoted = removal.first().and_then(|one| one.split('"').nth(1));
             let control = quoted.unwrap_or("bbr");

@@ -25,6 +25,7 @@ mod finding;
 mod guide;
 mod measure;
 mod observed;
+mod price;
 mod text;
 mod trial;
 pub mod variants;

@@ -6,9 +6,11 @@ use airpath_scenario::{FlowConfig, Scenario, Traffic};
 use crate::candidate::{Candidate, Change};
 use crate::cause::{Cause, Class};
 use crate::compare::{Effect, LEAST, best, effects, score, surely};
+use crate::explain::MORE;
 use crate::finding::{Gain, Tried};
 use crate::measure::{Measure, Metric};
 use crate::observed::{Observed, direction_name, direction_of};
+use crate::price::is_fair;
 use crate::words;
 
 /// A candidate that is tried.
@@ -127,9 +129,15 @@ impl Trial {
         ) {
             self.effects.retain(|effect| effect.metric.is_throughput());
         }
-        // What flows of different controls share unevenly, one has to give to the other.
+        // What flows of different controls share unevenly, one has to give to the other, down to its share.
         if self.candidate.cause == Cause::CongestionMix {
-            self.effects.retain(|effect| !effect.metric.is_throughput() || effect.mean() > 0.0);
+            let flows = &self.change.parsed.scenario.flows;
+            let all = self.effects.clone();
+            self.effects.retain(|effect| effect.mean() > 0.0 || !is_fair(effect, &all, flows));
+            let uneven = |one: &Effect| one.metric == Metric::Fairness && one.mean() < -MORE;
+            if all.iter().any(uneven) {
+                self.effects.clear();
+            }
         }
         // To data that go its way, the rate of a link that carries acknowledgements is capacity.
         if self.candidate.cause == Cause::AckStarvation {

@@ -52,6 +52,8 @@ struct Outcome {
     /// The figure itself became worse than it was.
     worse: bool,
     again: bool,
+    /// Costs that are higher than was told, beyond their interval and what is close.
+    dearer: Vec<String>,
     /// Throughputs that fell, in every seed and by more than noise, and what is sent again much more in every
     /// seed, if the costs do not name it.
     harmed: Vec<String>,
@@ -83,7 +85,11 @@ impl Followed {
             mark(!outcome.as_promised, " NOT AS PROMISED"),
             mark(outcome.worse, " WORSE"),
             mark(outcome.again, " AGAIN"),
-            if outcome.harmed.is_empty() {
+            if outcome.dearer.is_empty() {
+                String::new()
+            } else {
+                format!(" COSTS MORE: {}", outcome.dearer.join(", "))
+            } + &if outcome.harmed.is_empty() {
                 String::new()
             } else {
                 format!(" HARMS {}", outcome.harmed.join(", "))
@@ -160,8 +166,25 @@ fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outc
             -100.0 * effect.mean()
         )
     });
+    let dearer = finding.costs.iter().filter_map(|cost| {
+        let same = |one: &&Effect| one.subject == cost.flow && one.metric.name() == cost.metric;
+        let effect = lost.iter().find(same)?;
+        let inside = cost.ci95[0] <= effect.after && effect.after <= cost.ci95[1];
+        let far = effect.metric.improvement(cost.after, effect.after) < -CLOSE;
+        (far && !inside).then(|| {
+            format!(
+                "{} of {} {:.3} instead of {:.3}",
+                effect.metric.words(),
+                cost.flow,
+                effect.after,
+                cost.after
+            )
+        })
+    });
+    let dearer = dearer.collect();
     let found = explained(case, sets);
     Outcome {
+        dearer,
         figure: format!("{} {}", gain.metric, gain.flow),
         before: effect.before,
         obtained: effect.after,
@@ -239,13 +262,14 @@ fn tell(all: &[Followed]) {
     let outcomes: Vec<&Outcome> = all.iter().filter_map(|one| one.outcome.as_ref()).collect();
     let count = |of: fn(&Outcome) -> bool| outcomes.iter().filter(|one| of(one)).count();
     println!(
-        "{} of {} pieces of advice obtain what they promised; {} make it worse, {} harm another flow, {} come \
-         again; the median half-width of the intervals is {:.1} % of the promised figure; {} of {} causes \
+        "{} of {} pieces of advice obtain what they promised; {} make it worse, {} harm another flow, {} cost \
+         more than was told, {} come again; the median half-width of the intervals is {:.1} % of the promised figure; {} of {} causes \
          have advice without settings.",
         count(|one| one.as_promised),
         outcomes.len(),
         count(|one| one.worse),
         count(|one| !one.harmed.is_empty()),
+        count(|one| !one.dearer.is_empty()),
         count(|one| one.again),
         100.0 * median_half_width(&outcomes),
         all.len() - outcomes.len(),

@@ -7,6 +7,7 @@ use airpath_tcp::{CongestionConfig, ReaderConfig};
 use super::{bytes, listed, mbps, ms, percent, seconds, set};
 use crate::candidate::Candidate;
 use crate::cause::Cause;
+use crate::compare::LEAST;
 use crate::observed::{Observed, direction_name};
 
 /// A limit that held for less of the time is not worth a run.
@@ -40,6 +41,7 @@ fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
         Cause::ApplicationLimited,
         Cause::SlowStartExit,
         Cause::SlowStart,
+        Cause::TestTooShort,
     ];
     let windows = |one: &Candidate| matches!(one.cause, Cause::ReceiveWindow | Cause::SendBuffer);
     let mut kept: Vec<(Candidate, f64)> = Vec::new();
@@ -62,7 +64,9 @@ fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
         }
         others[at].push(candidate.subject);
         for (sets, other) in first.removals.iter_mut().zip(candidate.removals) {
-            sets.extend(other);
+            for set in other {
+                add_to(sets, set);
+            }
         }
     }
     let named = |((mut candidate, _), others): ((Candidate, f64), Vec<String>)| {
@@ -72,6 +76,17 @@ fn shared(each: Vec<(Candidate, f64)>) -> Vec<Candidate> {
         candidate
     };
     kept.into_iter().zip(others).map(named).collect()
+}
+
+/// Adds a setting that is not there yet; of two lengths of the run, the longer one stays.
+fn add_to(sets: &mut Vec<String>, set: String) {
+    let length = |set: &str| set.strip_prefix("run.duration_s=")?.parse::<f64>().ok();
+    let known = length(&set).and_then(|_| sets.iter().position(|one| length(one).is_some()));
+    match known {
+        Some(at) if length(&set) > length(&sets[at]) => sets[at] = set,
+        None if !sets.contains(&set) => sets.push(set),
+        _ => {}
+    }
 }
 
 /// A transfer that takes fewer round trips is over before its window has opened.
@@ -239,6 +254,9 @@ fn duration(
 ) {
     let Traffic::Bulk { duration, .. } = &config.traffic else { return };
     let Some(goodput) = flow.goodput_mbps else { return };
+    if others_end(observed, config, flow) {
+        return;
+    }
     let lived = lived_s(observed, flow);
     let rounds = lived * 1e3 / flow.rtt_ms.as_ref().map_or(100.0, |rtt| rtt.p50);
     let evidence = match flow.steady_mbps {
@@ -266,6 +284,27 @@ fn duration(
         evidence,
         removals: vec![sets],
     });
+}
+
+/// Another flow of its direction ends, or would in a longer test, and leaves it what it took: a file more than a
+/// tenth of what the flow itself has carried. What a longer test gains then is no ramp.
+fn others_end(observed: &Observed<'_>, config: &FlowConfig, flow: &FlowSummary) -> bool {
+    let much = LEAST * flow.bytes_delivered as f64;
+    let end = |flow: &FlowConfig| match flow.traffic {
+        Traffic::Bulk { duration: Some(duration), .. } => {
+            Some(flow.start.as_secs_f64() + duration.as_secs_f64())
+        }
+        _ => None,
+    };
+    let own = end(config).unwrap_or(f64::INFINITY);
+    observed.scenario.flows.iter().any(|other| {
+        let ends = match other.traffic {
+            Traffic::File { size, .. } => size as f64 > much,
+            // Those that end when it does last longer in a longer test as well.
+            _ => end(other).is_some_and(|end| end < own),
+        };
+        ends && other.id != config.id && other.direction == config.direction
+    })
 }
 
 /// All TCP flows with another control, or with one and the same.

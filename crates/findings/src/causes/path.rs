@@ -184,7 +184,10 @@ fn link(
                 "{subject}, which carries acknowledgements, was {} busy.",
                 percent(seen.utilisation)
             ),
-            removals: vec![vec![set(format!("{path}.rate_mbps"), 10.0 * seen.capacity_mbps)]],
+            removals: vec![vec![set(
+                format!("{path}.rate_mbps"),
+                (1e4 * seen.capacity_mbps).round() / 1e3,
+            )]],
         });
     }
 }

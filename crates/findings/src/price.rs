@@ -1,0 +1,221 @@
+//! What an advice takes from some for what it gives to others: nothing, a price, or too much.
+
+use airpath_scenario::{FlowConfig, Traffic};
+
+use crate::compare::{Effect, LEAST};
+use crate::measure::Metric;
+use crate::text::listed;
+
+/// A throughput that falls by no more than this loses nothing.
+pub(crate) const HARM: f64 = 0.02;
+
+/// What a price may take of a throughput at most; by ratio it has to gain so many times as much.
+const MOST: f64 = LEAST;
+const WORTH: f64 = 10.0;
+
+/// What an advice takes.
+#[derive(Debug)]
+pub(crate) enum Price<'e> {
+    /// No throughput falls.
+    Nothing,
+    /// Throughputs that fall, of which what is gained is worth it or which were more than an even share; and by
+    /// how much the one falls most that was not.
+    Trade(Vec<&'e Effect>, f64),
+    /// The throughput that falls most of those for which that is not so.
+    Harm(&'e Effect),
+}
+
+impl<'e> Price<'e> {
+    /// Of what gains so much, by ratio.
+    pub(crate) fn of(effects: &'e [Effect], flows: &[FlowConfig], gain: f64) -> Self {
+        let lost = |effect: &Effect| -effect.mean();
+        let fallen: Vec<&Effect> = effects.iter().filter(|effect| falls(effect)).collect();
+        let unfair = |effect: &&Effect| !is_fair(effect, effects, flows);
+        let paid: Vec<&Effect> = fallen.iter().copied().filter(unfair).collect();
+        let dear = |effect: &&Effect| {
+            !effect.metric.is_throughput() || lost(effect) > MOST || lost(effect) * WORTH > gain
+        };
+        let harms = paid.iter().copied().filter(dear);
+        match harms.max_by(|one, other| lost(one).total_cmp(&lost(other))) {
+            Some(harm) => Self::Harm(harm),
+            None if fallen.is_empty() => Self::Nothing,
+            None => Self::Trade(fallen, paid.into_iter().map(lost).fold(0.0, f64::max)),
+        }
+    }
+
+    /// The worse of two.
+    pub(crate) fn or(self, other: Self) -> Self {
+        match (&self, &other) {
+            (Self::Harm(_), _) | (_, Self::Nothing) => self,
+            (Self::Trade(_, one), Self::Trade(_, other)) if one >= other => self,
+            _ => other,
+        }
+    }
+
+    pub(crate) const fn harm(&self) -> Option<&'e Effect> {
+        match self {
+            Self::Harm(harm) => Some(harm),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn is_nothing(&self) -> bool {
+        matches!(self, Self::Nothing)
+    }
+
+    /// By so much less a trade is worth than what it gains.
+    pub(crate) const fn costs(&self) -> f64 {
+        match self {
+            Self::Trade(_, dearest) => WORTH * dearest.max(HARM),
+            _ => 0.0,
+        }
+    }
+
+    /// What a trade takes, as a sentence that goes on; of anything else nothing.
+    pub(crate) fn told(&self) -> String {
+        let Self::Trade(fallen, _) = self else { return String::new() };
+        let taken: Vec<String> = fallen.iter().map(|effect| taken(effect)).collect();
+        format!(" It is a trade: it takes {}.", listed(&taken))
+    }
+}
+
+/// What a harm takes. Where seeds differ much, a mean need not show what most of them lose.
+pub(crate) fn taken(harmed: &Effect) -> String {
+    match harmed.metric.improvement(harmed.before, harmed.after) < 0.0 {
+        true => harmed.told(),
+        false => format!("some of the throughput of {} in most runs", harmed.subject),
+    }
+}
+
+/// A throughput falls, or flows share less evenly.
+pub(crate) fn harms(effects: &[Effect]) -> bool {
+    effects.iter().any(falls)
+}
+
+/// Whether one request more is answered is chance: that has to be so with every seed.
+fn falls(effect: &Effect) -> bool {
+    match effect.metric {
+        Metric::Fairness => effect.mean() < -LEAST,
+        Metric::Answered => {
+            effect.mean() < -HARM && effect.improvements.iter().all(|&one| one < 0.0)
+        }
+        metric => metric.is_throughput() && effect.mean() < -HARM,
+    }
+}
+
+/// What a flow loses is fair if it keeps its share; what all bulk flows of a direction lose together, if that
+/// is so of each that loses.
+pub(crate) fn is_fair(effect: &Effect, effects: &[Effect], flows: &[FlowConfig]) -> bool {
+    if effect.metric != Metric::Total {
+        return keeps_its_share(effect, effects, flows);
+    }
+    let of = |id: &str| flows.iter().find(|flow| flow.id == id);
+    let falls = |one: &&Effect| {
+        let own = of(&one.subject).map(|flow| flow.direction.name());
+        one.metric == Metric::Goodput && one.mean() < -HARM && own == Some(&effect.subject)
+    };
+    let mut fallen = effects.iter().filter(falls).peekable();
+    fallen.peek().is_some() && fallen.all(|one| keeps_its_share(one, effects, flows))
+}
+
+/// It gives away what it had more than others (the principle of transfers of Pigou and Dalton): no flow of its
+/// direction that gains has more than this one afterwards, what they gain is more than what is lost, by ratio,
+/// and where they are bulk flows, all together have no less.
+fn keeps_its_share(effect: &Effect, effects: &[Effect], flows: &[FlowConfig]) -> bool {
+    let flow = |effect: &Effect| flows.iter().find(|flow| flow.id == effect.subject);
+    let Some(own) = flow(effect) else { return false };
+    let beside: Vec<(&Effect, Option<f64>)> = effects
+        .iter()
+        .filter(|one| flow(one).is_some_and(|flow| flow.direction == own.direction))
+        .filter_map(|one| Some((one, rate(one, flow(one)?)?)))
+        .map(|(one, rate)| (one, (one.mean() > HARM).then_some(rate)))
+        .collect();
+    let Some(rate) = rate(effect, own) else { return false };
+    let most = beside.iter().filter_map(|(_, gains)| *gains).fold(0.0, f64::max);
+    let gained: f64 = beside.iter().map(|(one, _)| one.mean()).sum();
+    let all_bulk = beside.iter().all(|(one, gains)| {
+        gains.is_none() || matches!(one.metric, Metric::Goodput | Metric::Shared)
+    });
+    let total = |one: &&Effect| one.metric == Metric::Total && one.subject == own.direction.name();
+    let less = effects.iter().find(total).is_some_and(|total| total.mean() < -HARM);
+    most > 0.0 && rate >= (1.0 - LEAST) * most && gained > 0.0 && !(all_bulk && less)
+}
+
+/// At which rate a TCP flow goes afterwards, in Mb/s.
+fn rate(effect: &Effect, flow: &FlowConfig) -> Option<f64> {
+    match (effect.metric, &flow.traffic) {
+        (Metric::Goodput | Metric::Shared, Traffic::Bulk { .. }) => Some(effect.after),
+        (Metric::Completion, Traffic::File { size, .. }) => {
+            Some(*size as f64 * 8e-6 / effect.after.max(1e-3))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airpath_scenario::{Source, parse};
+
+    use super::*;
+    use crate::compare::effects;
+    use crate::measure::Measure;
+
+    /// Two bulk flows and a file of 10 Mbit, all downwards.
+    fn flows() -> Vec<FlowConfig> {
+        let text = "[run]\nduration_s = 2\n[[path.down]]\nstage = \"link\"\nrate_mbps = 10\n\
+                    queue_packets = 50\n[[flow]]\nid = \"one\"\nkind = \"bulk\"\n[[flow]]\nid = \"other\"\n\
+                    kind = \"bulk\"\nstart_s = 1\n[[flow]]\nid = \"file\"\nkind = \"file\"\nsize_bytes = 1250000\n";
+        let source = Source { name: "here", text, directory: None };
+        parse(&source, &[]).expect("a scenario").scenario.flows
+    }
+
+    /// Goodputs of two bulk flows in Mb/s, and when the file is complete, s.
+    fn run([one, other, file]: [f64; 3]) -> Vec<Vec<Measure>> {
+        let of =
+            |subject: &str, metric, value| Measure { subject: subject.to_owned(), metric, value };
+        vec![vec![
+            of("one", Metric::Goodput, one),
+            of("other", Metric::Goodput, other),
+            of("file", Metric::Completion, file),
+            of("down", Metric::Total, one + other),
+        ]]
+    }
+
+    /// What it takes, first the flow that loses most.
+    fn taken_by(before: [f64; 3], after: [f64; 3], gain: f64) -> (&'static str, Option<String>) {
+        let effects = effects(&run(before), &run(after));
+        match Price::of(&effects, &flows(), gain) {
+            Price::Nothing => ("nothing", None),
+            Price::Trade(fallen, _) => ("trade", Some(fallen[0].subject.clone())),
+            Price::Harm(harm) => ("harm", Some(harm.subject.clone())),
+        }
+    }
+
+    #[test]
+    fn a_small_price_is_paid_for_ten_times_as_much() {
+        let before = [5.0, 5.0, 2.0];
+        assert_eq!(taken_by(before, [4.95, 5.0, 2.0], 0.2), ("nothing", None));
+        let one = Some("one".to_owned());
+        assert_eq!(taken_by(before, [4.75, 5.0, 2.0], 0.6), ("trade", one.clone()));
+        assert_eq!(taken_by(before, [4.75, 5.0, 2.0], 0.4), ("harm", one.clone()));
+        // More than a tenth is paid for nothing.
+        assert_eq!(taken_by(before, [4.4, 5.0, 2.0], 5.0), ("harm", one));
+    }
+
+    #[test]
+    fn what_was_more_than_others_have_may_go_to_them() {
+        let one = Some("one".to_owned());
+        assert_eq!(taken_by([9.0, 1.0, 2.0], [5.0, 5.0, 2.0], 0.0), ("trade", one.clone()));
+        // The other one has more than it afterwards.
+        assert_eq!(taken_by([9.0, 1.0, 2.0], [4.0, 6.0, 2.0], 0.0), ("harm", one.clone()));
+        // Together they have less.
+        assert_eq!(
+            taken_by([9.0, 1.0, 2.0], [4.5, 4.5, 2.0], 0.0),
+            ("harm", Some("one".to_owned()))
+        );
+        // A file of 10 Mbit goes at 0.1 Mb/s, then at 6.7, or at 4.
+        assert_eq!(taken_by([9.0, 4.0, 100.0], [4.5, 4.0, 1.5], 0.0).0, "harm");
+        let price = taken_by([9.0, 4.0, 100.0], [4.5, 4.0, 2.5], 0.0);
+        assert_eq!(price, ("trade", Some("one".to_owned())));
+    }
+}

@@ -1,0 +1,127 @@
+//! What an advice may take from some for what it gives to others, and what is none of a cause's doing.
+#![allow(clippy::disallowed_methods)]
+
+use airpath_findings::{Budget, Explanation, Finding, Question, explain};
+use airpath_scenario::{Source, parse};
+
+/// One download has filled the base station's queue when another one begins, which gets next to nothing.
+const FIRST_COME: &str = r#"
+[run]
+duration_s = 9
+[[path.down]]
+stage = "delay"
+delay_ms = 4.26
+[[path.up]]
+stage = "delay"
+delay_ms = 4.26
+[radio]
+preset = "lte-5"
+channel = { sinr_db = 11.3 }
+[[flow]]
+id = "first"
+congestion = "reno"
+kind = "bulk"
+[[flow]]
+id = "second"
+congestion = "cubic"
+kind = "bulk"
+start_s = 1.48
+"#;
+
+/// CUBIC and BBR share evenly. With CUBIC alone the one that comes later has a fifth of the first one's rate
+/// when the run ends.
+const EVEN: &str = r#"
+[run]
+duration_s = 8.7
+[[path.down]]
+stage = "link"
+rate_mbps = 8.25
+queue_packets = 167
+[[path.down]]
+stage = "delay"
+delay_ms = 36.83
+[[path.up]]
+stage = "delay"
+delay_ms = 36.83
+[[flow]]
+id = "flow-0"
+congestion = "cubic"
+kind = "bulk"
+[[flow]]
+id = "flow-1"
+congestion = "bbr"
+kind = "bulk"
+start_s = 1.74
+"#;
+
+/// A file takes half of the link for half of the run.
+const BESIDE_A_FILE: &str = r#"
+[run]
+duration_s = 13
+[[path.down]]
+stage = "link"
+rate_mbps = 7
+queue_packets = 60
+[[path.down]]
+stage = "delay"
+delay_ms = 20
+[[path.up]]
+stage = "delay"
+delay_ms = 20
+[[flow]]
+id = "bulk"
+kind = "bulk"
+[[flow]]
+id = "file"
+kind = "file"
+size_bytes = 3000000
+"#;
+
+fn explained(text: &str) -> Explanation {
+    let source = Source { name: "trades.toml", text, directory: None };
+    let parsed = parse(&source, &[]).expect("it is valid");
+    let budget = Budget::QUICK;
+    let seeds = budget.seeds_of(1, 1);
+    let (sets, known, threads) = (&[], &[], 2);
+    let question =
+        Question { source, sets, parsed: &parsed, seeds: &seeds, known, budget, threads };
+    explain(&question, &mut |_| true).expect("not stopped")
+}
+
+fn of<'a>(explanation: &'a Explanation, cause: &str) -> Option<&'a Finding> {
+    explanation.findings.iter().find(|finding| finding.cause == cause)
+}
+
+#[test]
+fn who_had_most_may_pay_and_the_advice_says_so() {
+    let explanation = explained(FIRST_COME);
+    let finding = of(&explanation, "bufferbloat").expect("a long queue");
+    let advice = finding.advice.as_deref().expect("advice");
+    assert!(advice.contains("It is a trade: it takes the goodput of first from"), "{advice}");
+    assert!(finding.set.is_some());
+    let is = |flow: &'static str| move |one: &&airpath_findings::Gain| one.flow == flow;
+    let paid = finding.costs.iter().find(is("first")).expect("a cost");
+    let gain = finding.gain.as_ref().filter(|gain| is("second")(gain)).expect("a gain");
+    assert_eq!((paid.metric, gain.metric), ("goodput_mbps", "goodput_mbps"));
+    assert!(gain.after > 5.0 * gain.before && paid.after > 0.9 * gain.after, "{paid:?}, {gain:?}");
+}
+
+#[test]
+fn controls_that_share_evenly_are_no_cause() {
+    let explanation = explained(EVEN);
+    assert!(of(&explanation, "congestion-control").is_none(), "{:?}", explanation.findings);
+    let tried = explanation.tried.iter().find(|one| one.cause == "congestion-control");
+    assert!(tried.is_some(), "{:?}", explanation.tried);
+}
+
+#[test]
+fn what_a_flow_gains_when_a_file_has_ended_is_no_ramp() {
+    let explanation = explained(BESIDE_A_FILE);
+    assert!(of(&explanation, "test-too-short").is_none(), "{:?}", explanation.findings);
+    let tried = explanation.tried.iter().find(|one| one.cause == "test-too-short");
+    assert!(tried.is_none(), "{tried:?}");
+    // Beside a small one, in a test of two seconds, it may be.
+    let alone = BESIDE_A_FILE.replace("size_bytes = 3000000", "size_bytes = 3000");
+    let ramp = explained(&alone.replace("duration_s = 13", "duration_s = 2"));
+    assert!(ramp.tried.iter().any(|one| one.cause == "test-too-short"), "{:?}", ramp.tried);
+}
