@@ -183,8 +183,8 @@ impl Lab<'_, '_> {
         let mut result = self.run_all(&[(&change.parsed, 0..1)])?.remove(0);
         let first = effects(&ground.runs[..1], &self.measured(&change.parsed, &result));
         let gain = first.iter().filter(same).map(Effect::mean).fold(0.0, f64::max);
-        let flows = &self.question.parsed.scenario.flows;
-        let harms = || Price::of(&first, flows, gain).harm().is_some();
+        let scenario = &self.question.parsed.scenario;
+        let harms = || Price::of(&first, scenario, gain).harm().is_some();
         if gain > LEAST && (worst_throughput(&first) >= -3.0 * HARM || !harms()) {
             result.extend(self.run_all(&[(&change.parsed, 1..ground.runs.len())])?.remove(0));
         }
@@ -241,7 +241,7 @@ impl Lab<'_, '_> {
     /// What a change takes that obtains this.
     fn price<'e>(&self, effects: &'e [Effect], obtained: &Effect) -> Price<'e> {
         let gain = obtained.metric.worth(obtained.mean());
-        Price::of(effects, &self.question.parsed.scenario.flows, gain)
+        Price::of(effects, &self.question.parsed.scenario, gain)
     }
 
     /// What a scenario came to on so many seeds, where it ran already.

@@ -37,7 +37,10 @@ impl Lab<'_, '_> {
         let Some(other) = queues.iter().find(|other| way(other) != way(first)) else {
             return Ok(());
         };
-        if queues.iter().any(|trial| trial.score > LEAST && !harms(&trial.effects)) {
+        if queues
+            .iter()
+            .any(|trial| trial.score > LEAST && !harms(&trial.effects, &parsed.scenario))
+        {
             return Ok(());
         }
         let both = first.candidate.with(&first.change.sets, &other.candidate, &other.change.sets);
@@ -47,7 +50,7 @@ impl Lab<'_, '_> {
         self.screen(&mut together, before)?;
         // Where one alone does as much, at the same cost, that is what there is to say.
         let alone = queues.iter().map(|trial| trial.score).fold(LEAST, f64::max);
-        if together[0].score > alone + MORE || !harms(&together[0].effects) {
+        if together[0].score > alone + MORE || !harms(&together[0].effects, &parsed.scenario) {
             trials.extend(together);
         } else {
             self.dismiss(&together[0]);

@@ -1,6 +1,6 @@
 //! What an advice takes from some for what it gives to others: nothing, a price, or too much.
 
-use airpath_scenario::{FlowConfig, Traffic};
+use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
 use crate::compare::{Effect, LEAST};
 use crate::measure::Metric;
@@ -27,10 +27,11 @@ pub(crate) enum Price<'e> {
 
 impl<'e> Price<'e> {
     /// Of what gains so much, by ratio.
-    pub(crate) fn of(effects: &'e [Effect], flows: &[FlowConfig], gain: f64) -> Self {
+    pub(crate) fn of(effects: &'e [Effect], scenario: &Scenario, gain: f64) -> Self {
         let lost = |effect: &Effect| -effect.mean();
-        let fallen: Vec<&Effect> = effects.iter().filter(|effect| falls(effect)).collect();
-        let unfair = |effect: &&Effect| !is_fair(effect, effects, flows);
+        let fallen: Vec<&Effect> =
+            effects.iter().filter(|effect| falls(effect, scenario)).collect();
+        let unfair = |effect: &&Effect| !is_fair(effect, effects, &scenario.flows);
         let paid: Vec<&Effect> = fallen.iter().copied().filter(unfair).collect();
         let dear = |effect: &&Effect| {
             !effect.metric.is_throughput() || lost(effect) > MOST || lost(effect) * WORTH > gain
@@ -88,19 +89,31 @@ pub(crate) fn taken(harmed: &Effect) -> String {
 }
 
 /// A throughput falls, or flows share less evenly.
-pub(crate) fn harms(effects: &[Effect]) -> bool {
-    effects.iter().any(falls)
+pub(crate) fn harms(effects: &[Effect], scenario: &Scenario) -> bool {
+    effects.iter().any(|effect| falls(effect, scenario))
 }
 
-/// Whether one request more is answered is chance: that has to be so with every seed.
-fn falls(effect: &Effect) -> bool {
+/// Whether a request or two more are answered is chance: it has to be more, and with every seed.
+fn falls(effect: &Effect, scenario: &Scenario) -> bool {
     match effect.metric {
         Metric::Fairness => effect.mean() < -LEAST,
         Metric::Answered => {
-            effect.mean() < -HARM && effect.improvements.iter().all(|&one| one < 0.0)
+            let missing = (effect.before - effect.after) * requests(&effect.subject, scenario);
+            missing > 2.5
+                && effect.mean() < -HARM
+                && effect.improvements.iter().all(|&one| one < 0.0)
         }
         metric => metric.is_throughput() && effect.mean() < -HARM,
     }
+}
+
+/// How many requests a ping sends.
+fn requests(id: &str, scenario: &Scenario) -> f64 {
+    let Some(flow) = scenario.flows.iter().find(|flow| flow.id == id) else { return 0.0 };
+    let Traffic::Ping { interval, count, .. } = flow.traffic else { return 0.0 };
+    let lasts = scenario.run.duration.as_secs_f64() - flow.start.as_secs_f64();
+    let most = count.map_or(f64::INFINITY, |count| count as f64);
+    (lasts.max(0.0) / interval.as_secs_f64().max(1e-3)).min(most)
 }
 
 /// What a flow loses is fair if it keeps its share; what all bulk flows of a direction lose together, if that
@@ -161,12 +174,12 @@ mod tests {
     use crate::measure::Measure;
 
     /// Two bulk flows and a file of 10 Mbit, all downwards.
-    fn flows() -> Vec<FlowConfig> {
+    fn scenario() -> Scenario {
         let text = "[run]\nduration_s = 2\n[[path.down]]\nstage = \"link\"\nrate_mbps = 10\n\
                     queue_packets = 50\n[[flow]]\nid = \"one\"\nkind = \"bulk\"\n[[flow]]\nid = \"other\"\n\
                     kind = \"bulk\"\nstart_s = 1\n[[flow]]\nid = \"file\"\nkind = \"file\"\nsize_bytes = 1250000\n";
         let source = Source { name: "here", text, directory: None };
-        parse(&source, &[]).expect("a scenario").scenario.flows
+        parse(&source, &[]).expect("a scenario").scenario
     }
 
     /// Goodputs of two bulk flows in Mb/s, and when the file is complete, s.
@@ -184,7 +197,7 @@ mod tests {
     /// What it takes, first the flow that loses most.
     fn taken_by(before: [f64; 3], after: [f64; 3], gain: f64) -> (&'static str, Option<String>) {
         let effects = effects(&run(before), &run(after));
-        match Price::of(&effects, &flows(), gain) {
+        match Price::of(&effects, &scenario(), gain) {
             Price::Nothing => ("nothing", None),
             Price::Trade(fallen, _) => ("trade", Some(fallen[0].subject.clone())),
             Price::Harm(harm) => ("harm", Some(harm.subject.clone())),
