@@ -107,7 +107,7 @@ pub(crate) fn cures(
         ],
         Cause::Bufferbloat => vec![
             itself(format!(
-                "Manage the queue of {subject} with CoDel (tc qdisc replace dev … root fq_codel, or \
+                "Manage the queue of {subject} with CoDel (tc qdisc replace dev … root codel, or \
                  the base station's AQM)."
             )),
             of_each(candidate, |stage| queue_for_each(observed, stage)),

@@ -69,7 +69,7 @@ pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'stati
         Cause::ApplicationLimited => "With an application that reads at once",
         Cause::ShortQueue => "With a longer queue",
         Cause::Bufferbloat => "With CoDel in this queue",
-        Cause::AckStarvation => "With ten times the rate on this link",
+        Cause::AckStarvation => "With at least ten times the rate on this link",
         Cause::AckBatching => "Without the batches",
         Cause::Drx => "Without DRX",
         Cause::UplinkAccess => "With scheduling requests every 10 ms",
@@ -115,7 +115,9 @@ pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
         Cause::RrcPromotion => "Keep the UE connected.",
         Cause::Handover => "Interrupt the flow for a shorter time.",
         Cause::RadioLinkFailure => "Improve the coverage at the edge of the cell.",
-        Cause::CongestionMix => "Give each flow a queue of its own.",
+        Cause::CongestionMix => {
+            "Let flows that share a queue run one congestion control, or have queues of their own."
+        }
         Cause::Placement => "Place the server nearer to the UE.",
         Cause::SlowStartExit | Cause::SlowStart | Cause::CongestionControl => {
             "Use another congestion control, or another kernel, at the sender."

@@ -2,6 +2,7 @@
 
 use airpath_base::{Rate, Stream};
 
+use crate::fair_link::{FairLink, FairQueues};
 use crate::fixed_link::FixedLink;
 use crate::{
     Accounts, Aqm, Batch, Delay, DelayConfig, Host, Inward, Link, LinkConfig, Loss,
@@ -97,7 +98,13 @@ fn direction<'a>(
                     let link = FixedLink::new(Wire::new(), rate, &link.queue, name, index);
                     Box::new(Delay::new(link, *base))
                 }
-                None => Box::new(Delay::new(Link::new(Wire::new(), link, name, index), *base)),
+                None => match fair(link) {
+                    Some(fair) => {
+                        let link = FairLink::new(Wire::new(), link, fair, name, index);
+                        Box::new(Delay::new(link, *base))
+                    }
+                    None => Box::new(Delay::new(Link::new(Wire::new(), link, name, index), *base)),
+                },
             });
             stages.next();
             continue;
@@ -123,6 +130,16 @@ fn fixed(link: &LinkConfig) -> Option<Rate> {
     }
 }
 
+/// What a link with a queue for each flow is made of.
+const fn fair(link: &LinkConfig) -> Option<FairQueues> {
+    match link.queue.aqm {
+        Aqm::FqCoDel { target, interval, quantum, isolation } => {
+            Some(FairQueues { target, interval, quantum, isolation })
+        }
+        Aqm::DropTail | Aqm::CoDel { .. } => None,
+    }
+}
+
 fn wrap<P: Path + 'static>(
     upstream: P,
     stage: &StageConfig,
@@ -142,7 +159,10 @@ fn wrap<P: Path + 'static>(
             Some(rate) => {
                 Box::new(FixedLink::new(upstream, rate, &config.queue, context.name, index))
             }
-            None => Box::new(Link::new(upstream, config, context.name, index)),
+            None => match fair(config) {
+                Some(fair) => Box::new(FairLink::new(upstream, config, fair, context.name, index)),
+                None => Box::new(Link::new(upstream, config, context.name, index)),
+            },
         },
         StageConfig::Loss(config) => {
             Box::new(Loss::new(upstream, config.clone(), context.stream(), index))

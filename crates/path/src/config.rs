@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use airpath_base::{Duration, Instant, Rate};
+use airpath_queue::Isolation;
 
 use crate::Trace;
 
@@ -122,6 +123,17 @@ pub enum Aqm {
         target: Duration,
         /// Time above target before the first drop.
         interval: Duration,
+    },
+    /// A queue for each flow, each with CoDel (RFC 8290).
+    FqCoDel {
+        /// CoDel's target.
+        target: Duration,
+        /// CoDel's interval.
+        interval: Duration,
+        /// Bytes that a queue may send in its turn (RFC 8290 5.2.3); at least 1.
+        quantum: u32,
+        /// Which flows share a queue.
+        isolation: Isolation,
     },
 }
 

@@ -15,6 +15,7 @@ mod branches;
 mod build;
 mod config;
 mod delay;
+mod fair_link;
 mod fixed_link;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -30,6 +31,7 @@ mod trace;
 mod tunnel;
 
 pub use accounted::Accounts;
+pub use airpath_queue::Isolation;
 pub use batch::Batch;
 pub use branches::{BranchOfFlow, Branches};
 pub use build::{append, build, build_pair, build_pair_accounted};

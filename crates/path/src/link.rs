@@ -62,7 +62,8 @@ impl<P: Path> Link<P> {
     /// A link after `upstream`, called `name` in tables, the `stage`-th of its direction.
     pub fn new(upstream: P, config: &LinkConfig, name: &str, stage: u32) -> Self {
         let codel = match config.queue.aqm {
-            Aqm::DropTail => None,
+            // A link whose flows have queues of their own is another one (`fair_link.rs`).
+            Aqm::DropTail | Aqm::FqCoDel { .. } => None,
             Aqm::CoDel { target, interval } => Some(CoDel::new(target, interval)),
         };
         Self {

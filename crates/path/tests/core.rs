@@ -6,10 +6,10 @@ use std::iter::from_fn;
 
 use airpath_base::{DropReason, Duration, Ecn, Instant, Rate};
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, LinkConfig, LossConfig,
-    LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer, OuterIp, Path,
-    PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig, TunnelEnd, build,
-    build_pair,
+    Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, Isolation, LinkConfig,
+    LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer,
+    OuterIp, Path, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig,
+    TunnelEnd, build, build_pair,
 };
 
 use common::{opaque, packet};
@@ -294,4 +294,63 @@ fn a_firewall_lets_traffic_through_one_way_only() {
     world.up(0, 0);
     assert_eq!(world.paths[1].poll(us(30_000)).map(|left| left.at), Some(us(30_000)));
     assert_eq!(world.down(30, 0), Ok(60));
+}
+
+fn fair(limit: Option<u32>) -> StageConfig {
+    let aqm = Aqm::FqCoDel {
+        target: Duration::from_millis(5),
+        interval: Duration::from_millis(100),
+        quantum: 1500,
+        isolation: Isolation::Perfect,
+    };
+    let queue = QueueConfig { packets: limit, bytes: None, aqm };
+    StageConfig::Link(LinkConfig { service: ServiceConfig::Rate(mbps(12)), queue })
+}
+
+/// Sends packets of flows: when in us, of which, how large. What left when, and what was dropped.
+fn of_flows(stage: StageConfig, arrivals: &[(u64, u32, u32)]) -> (Vec<Left>, Vec<u64>) {
+    let mut path = one_way(&[stage]);
+    for (id, &(at, flow, size)) in arrivals.iter().enumerate() {
+        path.enqueue(us(at), &packet(flow, size, Ecn::NotEct, id as u64));
+    }
+    let left = from_fn(|| path.poll(us(10_000_000)))
+        .map(|left| (opaque(&left.packet), left.at.as_nanos() / 1000))
+        .collect();
+    let dropped = from_fn(|| path.poll_drop()).map(|drop| opaque(&drop.packet)).collect();
+    (left, dropped)
+}
+
+/// RFC 8290 1: what sends little waits for the packet in service, and not for another flow's queue.
+#[test]
+fn on_a_link_with_a_queue_for_each_flow_a_sparse_flow_waits_for_one_packet() {
+    // 12 Mb/s: 1,500 bytes take 1 ms.
+    let mut arrivals = vec![(0, 0, 1500); 20];
+    arrivals.push((5500, 1, 1500));
+    let (left, _) = of_flows(fair(None), &arrivals);
+    let sparse = left.iter().find(|left| left.0 == 20).expect("it left");
+    assert_eq!(sparse.1, 7000);
+    assert_eq!(left.last().map(|left| left.1), Some(21_000));
+}
+
+#[test]
+fn two_flows_share_such_a_link_byte_by_byte() {
+    // Three packets of 500 bytes for one of 1,500.
+    let mut arrivals = vec![(0, 0, 1500); 10];
+    arrivals.extend([(0, 1, 500); 30]);
+    let (left, _) = of_flows(fair(None), &arrivals);
+    let of_first = left.iter().filter(|left| left.1 <= 10_000 && left.0 < 10).count();
+    assert!((5..=6).contains(&of_first), "{of_first}");
+    assert_eq!(left.len(), 40);
+}
+
+/// RFC 8290 4.1: half of the longest queue goes, at its head.
+#[test]
+fn over_its_limit_such_a_link_drops_of_the_longest_queue() {
+    let mut arrivals = vec![(0, 1, 100)];
+    arrivals.extend([(0, 0, 1500); 8]);
+    // The first is in service; then flow 1 has one and flow 0 eight packets, of which four go.
+    arrivals.insert(1, (0, 1, 100));
+    let (left, dropped) = of_flows(fair(Some(8)), &arrivals);
+    assert_eq!(dropped, [2, 3, 4, 5]);
+    assert_eq!(left.iter().map(|left| left.0).collect::<Vec<_>>(), [0, 1, 6, 7, 8, 9]);
 }

@@ -85,7 +85,8 @@ fn run(
             path.observe(now, &mut |_| {});
         }
         let ecn = if index % 3 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-        path.enqueue(now, &packet(0, size, ecn, index as u64));
+        // Three flows.
+        path.enqueue(now, &packet(index as u32 % 3, size, ecn, index as u64));
         entered = Load { packets: entered.packets + 1, bytes: entered.bytes + u64::from(size) };
         let when = (polls == Polls::AfterEachEnqueue).then_some(now);
         check(&mut path, &mut out, entered, when);

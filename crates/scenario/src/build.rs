@@ -5,8 +5,8 @@
 mod core_network;
 
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Jitter, LinkConfig, LossConfig, LossProcess, MiddleboxKind,
-    QueueConfig, ServiceConfig, StageConfig,
+    Aqm, DelayConfig, Distribution, Isolation, Jitter, LinkConfig, LossConfig, LossProcess,
+    MiddleboxKind, QueueConfig, ServiceConfig, StageConfig,
 };
 use airpath_tcp::{
     AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
@@ -190,8 +190,23 @@ pub(crate) fn queue(get: &Get<'_>) -> QueueConfig {
                 target: get.time("codel_target_ms"),
                 interval: get.time("codel_interval_ms"),
             },
+            LinkAqm::FqCodel => Aqm::FqCoDel {
+                target: get.time("codel_target_ms"),
+                interval: get.time("codel_interval_ms"),
+                quantum: get.narrow("fq_codel_quantum_bytes"),
+                isolation: isolation(get),
+            },
             LinkAqm::DropTail => Aqm::DropTail,
         },
+    }
+}
+
+/// Which flows share a queue of FQ-CoDel.
+pub(crate) fn isolation(get: &Get<'_>) -> Isolation {
+    match get.0.count("fq_codel_queues") {
+        // The key's range ends at 2^20.
+        Some(queues) => Isolation::Hashed { queues: queues as u32 },
+        None => Isolation::Perfect,
     }
 }
 

@@ -177,6 +177,9 @@ fn link(
         && seen.utilisation > 0.5
         && matches!(link.service, airpath_path::ServiceConfig::Rate(_))
     {
+        // Ten times the rate, or what takes a tenth of the link where that is not enough yet.
+        let enough = (10.0 * ACKNOWLEDGEMENTS * fast).max(10.0 * seen.capacity_mbps);
+        let enough = if fast < f64::MAX { enough } else { 10.0 * seen.capacity_mbps };
         all.push(Candidate {
             cause: Cause::AckStarvation,
             subject: subject.clone(),
@@ -184,10 +187,7 @@ fn link(
                 "{subject}, which carries acknowledgements, was {} busy.",
                 percent(seen.utilisation)
             ),
-            removals: vec![vec![set(
-                format!("{path}.rate_mbps"),
-                (1e4 * seen.capacity_mbps).round() / 1e3,
-            )]],
+            removals: vec![vec![set(format!("{path}.rate_mbps"), (1e3 * enough).ceil() / 1e3)]],
         });
     }
 }

@@ -11,6 +11,7 @@ use airpath_path::{
     LossProcess, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig,
     Trace, TunnelEnd,
 };
+use airpath_queue::Isolation;
 use proptest::prelude::*;
 
 pub(crate) fn packet(flow: u32, size: u32, ecn: Ecn, id: u64) -> Packet {
@@ -43,6 +44,17 @@ pub(crate) fn queue() -> impl Strategy<Value = QueueConfig> {
         (1u64..8, 5u64..60).prop_map(|(target, interval)| Aqm::CoDel {
             target: Duration::from_millis(target),
             interval: Duration::from_millis(interval),
+        }),
+        (1u64..8, 5u64..60, 1u32..4000, 0u32..4).prop_map(|(target, interval, quantum, queues)| {
+            Aqm::FqCoDel {
+                target: Duration::from_millis(target),
+                interval: Duration::from_millis(interval),
+                quantum,
+                isolation: match queues {
+                    0 => Isolation::Perfect,
+                    queues => Isolation::Hashed { queues },
+                },
+            }
         }),
     ];
     (proptest::option::of(0u32..30), proptest::option::of(0u64..40_000), aqm)

@@ -1,6 +1,7 @@
 //! What a buffer is made of, as plain data.
 
 use airpath_base::Duration;
+use airpath_queue::Isolation;
 
 /// A bearer's buffer. `None` is "no limit".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,18 +41,6 @@ pub struct CoDelConfig {
     pub target: Duration,
     /// Time above target before the first drop.
     pub interval: Duration,
-}
-
-/// How flows are given queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    /// A queue for each flow.
-    Perfect,
-    /// This many queues; flows that hash alike share one (RFC 8290 4.1.1).
-    Hashed {
-        /// Queues, at least 1 (RFC 8290 5.2.4: 1024).
-        queues: u32,
-    },
 }
 
 /// Who is marked rather than dropped.

@@ -9,7 +9,8 @@ mod sdus;
 use airpath_base::{DropReason, Duration, Instant, Packet};
 use airpath_queue::Load;
 
-pub use config::{BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig, Isolation};
+pub use airpath_queue::Isolation;
+pub use config::{BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig};
 use flow_queue::{FlowQueue, Marker};
 use fq_codel::FqCoDel;
 pub use sdus::Sojourn;

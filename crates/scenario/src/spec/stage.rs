@@ -4,8 +4,28 @@ use super::core_network;
 use super::tcp::ENDPOINT;
 use super::{
     Chosen, Default, ENABLED, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, Table, Unit,
-    count,
+    count, or,
 };
+
+pub(super) const ACTIVE: Need = Need::Not("aqm", "drop-tail");
+const FQ: Need = Need::Is("aqm", "fq_codel");
+
+/// FQ-CoDel's own keys.
+pub(super) const FQ_CODEL_QUANTUM: Key = Key::new(
+    "fq_codel_quantum_bytes",
+    count(Unit::Bytes, 1, 1 << 30),
+    Default::Value("1514"),
+    "Bytes that a queue may send in its turn (RFC 8290 5.2.3).",
+)
+.needs(FQ);
+pub(super) const FQ_CODEL_QUEUES: Key = Key::new(
+    "fq_codel_queues",
+    or("one_per_flow", &QUEUES),
+    Default::Value("1024"),
+    "Number of queues. Flows with the same hash share one (RFC 8290 4.1.1).",
+)
+.needs(FQ);
+const QUEUES: Kind = count(Unit::Plain, 1, 1 << 20);
 
 /// One stage.
 pub(crate) static STAGE: Table = Table {
@@ -78,14 +98,16 @@ pub(crate) static STAGE: Table = Table {
                     Default::Value("5"),
                     "Acceptable standing queue delay (RFC 8289 4.2).",
                 )
-                .needs(Need::Is("aqm", "codel")),
+                .needs(ACTIVE),
                 Key::new(
                     "codel_interval_ms",
                     MS_ABOVE_0,
                     Default::Value("100"),
                     "Time above the target before the first drop (RFC 8289 4.3).",
                 )
-                .needs(Need::Is("aqm", "codel")),
+                .needs(ACTIVE),
+                FQ_CODEL_QUANTUM,
+                FQ_CODEL_QUEUES,
             ],
         },
         Group {
@@ -263,6 +285,8 @@ choices! {
     LinkAqm("aqm") {
         DropTail = "drop-tail": "A packet that arrives at a full queue is dropped.",
         Codel = "codel": "CoDel (RFC 8289), in addition to the limits.",
+        FqCodel = "fq_codel":
+            "A queue for each flow, each with CoDel (RFC 8290). Over a limit the longest one loses packets.",
     }
 
     /// Values of `jitter_distribution`.

@@ -1,14 +1,13 @@
 //! `[radio.rlc]`.
 
 use airpath_radio::bearer::OneWayConfig;
-use airpath_radio::buffer::{
-    BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig, Isolation,
-};
+use airpath_radio::buffer::{BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig};
 use airpath_radio::pdcp::{PdcpConfig, Release, StatusReport};
 use airpath_radio::rlc::{
     ArqConfig, LteMode, LteUmSn, NrAmSn, NrMode, NrUmSn, RlcConfig, UmtsAm, UmtsPdu,
 };
 
+use crate::build::isolation;
 use crate::get::Get;
 use crate::spec::{AccessKind, BufferAqm, Chosen, RlcMode};
 
@@ -119,11 +118,7 @@ fn discipline(get: &Get<'_>) -> Discipline {
         BufferAqm::FqCodel => Discipline::FqCoDel {
             codel: codel(),
             quantum: get.narrow("fq_codel_quantum_bytes"),
-            isolation: match get.0.count("fq_codel_queues") {
-                // The key's range ends at 2^20.
-                Some(queues) => Isolation::Hashed { queues: queues as u32 },
-                None => Isolation::Perfect,
-            },
+            isolation: isolation(get),
         },
         BufferAqm::DropTail => Discipline::DropTail,
     }

@@ -1,5 +1,6 @@
 //! `[radio.rlc]` and `[radio.rlc_up]`.
 
+use super::super::stage::{ACTIVE, FQ_CODEL_QUANTUM, FQ_CODEL_QUEUES};
 use super::super::{
     Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
 };
@@ -82,7 +83,6 @@ const LTE_KEYS: &[Key] = &[
 const PDUS: Kind = count(Unit::Pdus, 1, 1 << 20);
 const BYTES: Kind = count(Unit::Bytes, 1, 1 << 40);
 const PACKETS: Kind = count(Unit::Packets, 1, u32::MAX as u64);
-const QUEUES: Kind = count(Unit::Plain, 1, 1 << 20);
 
 const ARQ: &[Key] = &[
     Key::new("t_poll_retransmit_ms", MS_ABOVE_0, Default::Value("45"), "t-PollRetransmit.")
@@ -193,9 +193,6 @@ const PDCP: &[Key] = &[
     ),
 ];
 
-const ACTIVE: Need = Need::Not("aqm", "drop-tail");
-const FQ: Need = Need::Is("aqm", "fq_codel");
-
 const BUFFER: &[Key] = &[
     Key::new(
         "buffer_packets",
@@ -229,20 +226,8 @@ const BUFFER: &[Key] = &[
         "Time above the target before the first drop (RFC 8289 4.3).",
     )
     .needs(ACTIVE),
-    Key::new(
-        "fq_codel_quantum_bytes",
-        count(Unit::Bytes, 1, 1 << 30),
-        Default::Value("1514"),
-        "Bytes that a queue may send in its turn (RFC 8290 5.2.3).",
-    )
-    .needs(FQ),
-    Key::new(
-        "fq_codel_queues",
-        or("one_per_flow", &QUEUES),
-        Default::Value("1024"),
-        "Number of queues. Flows with the same hash share one (RFC 8290 4.1.1).",
-    )
-    .needs(FQ),
+    FQ_CODEL_QUANTUM,
+    FQ_CODEL_QUEUES,
     Key::new(
         "ecn",
         Kind::Flag,

@@ -1,6 +1,6 @@
 //! `[radio.host_link]` and `[radio.host_link_up]`.
 
-use super::super::stage::LinkAqm;
+use super::super::stage::{ACTIVE, FQ_CODEL_QUANTUM, FQ_CODEL_QUEUES, LinkAqm};
 use super::super::{
     Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
 };
@@ -51,18 +51,19 @@ pub(super) static HOST_LINK: Table = Table {
                 Default::Value("5"),
                 "Acceptable standing queue delay (RFC 8289 4.2).",
             )
-            .needs(CODEL),
+            .needs(ACTIVE),
             Key::new(
                 "codel_interval_ms",
                 MS_ABOVE_0,
                 Default::Value("100"),
                 "Time above the target before the first drop (RFC 8289 4.3).",
             )
-            .needs(CODEL),
+            .needs(ACTIVE),
+            FQ_CODEL_QUANTUM,
+            FQ_CODEL_QUEUES,
             Key::new("delay_ms", MS_FROM_0, Default::Value("0"), "Delay of every packet."),
         ],
     )],
 };
 
 const LIMITED: Need = Need::Not("rate_mbps", "unlimited");
-const CODEL: Need = Need::Is("aqm", "codel");
