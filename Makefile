@@ -28,12 +28,13 @@
 # make hostile        runs hostile programs inside an emulation, as a table (root)
 # make cluster        runs a campaign on Dask and on a Slurm of this one node, and kills what runs it (root)
 # make which-cc       runs the campaign which-cc and writes its page
+# make wheel          builds the wheel for users, with the explorer and with a profile of runs, in dist/
 # make explorer       builds what `airpath explore` serves; needs Node and a target of Rust
 # make docs           the documentation as a site, with search and live figures
 # make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check compiled lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
+.PHONY: demo test check compiled lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity wheel bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -71,7 +72,7 @@ compiled:
 check: lint test
 
 # Python without a suffix.
-TOOLS := tools/pages tools/audit tools/calibrate tools/fuzz tools/licences tools/outcomes tools/search
+TOOLS := tools/pages tools/audit tools/calibrate tools/fuzz tools/licences tools/outcomes tools/profiled tools/search
 lint: build
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 fuzz/fuzz_targets/*.rs
@@ -231,6 +232,9 @@ which-cc: build
 
 explorer:
 	@tools/setup explorer
+
+wheel: explorer
+	@tools/setup wheel
 
 # Exit code 1: a link leads nowhere. Figures are live where `make explorer` has been.
 docs: build

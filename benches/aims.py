@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import htsim
-from common import ROOT, BenchError, Progress, Row, build, measure, peer_program, table
+from common import ROOT, BenchError, Builds, Progress, Row, measure, peer_program, table
 
 LINUX = (
     "rack-tlp", "prr", "undo", "linux-rto", "validation", "quick-acks", "window-tuning",
@@ -70,9 +70,9 @@ CELLS = {
 CELL_SECONDS = ["--seconds", "10"]
 
 
-def run(rounds: int, with_peers: bool, keep: bool, progress: Progress) -> Row:
+def run(builds: Builds, rounds: int, with_peers: bool, keep: bool, progress: Progress) -> Row:
     """Measure everything, each program once a round."""
-    bulk, cell = build("bulk"), build("radio")
+    bulk, cell = builds.program("bulk"), builds.program("radio")
     peer = htsim.find() if with_peers else None
     ns3 = peer_program("ns3_bulk") if with_peers else None
     calls: dict[str, Callable[[], Row]] = {}

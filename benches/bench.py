@@ -6,6 +6,9 @@
 Every figure is CPU time (user + system) of the simulation alone, one process at a time. airpath
 is run several times: the median counts, the range is shown. Tables are Markdown on stdout,
 progress goes to stderr.
+
+airpath's programs are built with a profile of runs, as a wheel is (tools/profiled), and the tables
+say so; `--plain` measures what `tools/setup` builds. The command `airpath` is that in .venv.
 """
 
 from __future__ import annotations
@@ -23,10 +26,11 @@ from aims import LINUX, LOSSY
 from common import (
     LOGGING,
     BenchError,
+    Builds,
     Progress,
     Row,
     about,
-    build,
+    builds,
     measure,
     middle,
     peer_program,
@@ -50,14 +54,16 @@ def main() -> int:
     machine = about()
     progress = Progress()
     document: Row = {"about": machine, "runs": arguments.runs}
+    peers = not arguments.no_peer
     try:
+        built = builds(arguments.plain)
+        document["built"] = built.said
         if arguments.only in (None, "aims"):
-            peers = not arguments.no_peer
-            document["aims"] = aims.run(arguments.runs, peers, arguments.record, progress)
+            document["aims"] = aims.run(built, arguments.runs, peers, arguments.record, progress)
         if arguments.only in (None, "wire"):
-            document |= wire(arguments, progress)
+            document |= wire(built, arguments, progress)
         if arguments.only in (None, "radio"):
-            document["radio"] = radio.run(arguments.runs, not arguments.no_peer, progress)
+            document["radio"] = radio.run(built, arguments.runs, peers, progress)
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
@@ -71,9 +77,9 @@ def main() -> int:
     return 0
 
 
-def wire(arguments: argparse.Namespace, progress: Progress) -> Row:
+def wire(built: Builds, arguments: argparse.Namespace, progress: Progress) -> Row:
     """Everything without a radio."""
-    airpath = Airpath(build("bulk"))
+    airpath = Airpath(built.program("bulk"))
     peer = None if arguments.no_peer else find_peer()
     return {
         "peer_runs": arguments.peer_runs if peer else 0,
@@ -91,6 +97,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--peer-runs", type=positive, default=1, metavar="K", help="of ns-3 (1)")
     parser.add_argument("--no-peer", action="store_true", help="airpath alone")
     parser.add_argument("--only", choices=("aims", "wire", "radio"), help="one part of it")
+    parser.add_argument("--plain", action="store_true", help="built without a profile of runs")
     parser.add_argument("--record", action="store_true", help="keep htsim's figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every measurement too")
     return parser.parse_args()
@@ -252,6 +259,7 @@ def render(document: Row) -> str:
     parts = [
         f"{machine['date']}, {machine['cpu']}, {machine['rustc']}, commit {machine['commit']}",
         f"`{machine['command']}`: airpath {document['runs']} x",
+        document["built"],
     ]
     if "aims" in document:
         parts += aims.render(document["aims"])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import importlib.machinery
+import importlib.util
 import json
+import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,7 +28,9 @@ class BenchError(Exception):
     """What a person can do something about."""
 
 
-def build(name: str, package: str = "airpath-sim") -> Path:
+def build(
+    name: str, package: str = "airpath-sim", environment: Mapping[str, str] = os.environ
+) -> Path:
     """Builds a Rust bench of a package and returns its executable."""
     command = ["cargo", "bench", "-q", "-p", package, "--bench", name, "--no-run"]
     print(f"building the bench {name}", file=sys.stderr)
@@ -32,6 +38,7 @@ def build(name: str, package: str = "airpath-sim") -> Path:
         done = subprocess.run(
             [*command, "--message-format=json"],
             cwd=ROOT,
+            env=environment,
             text=True,
             stdout=subprocess.PIPE,
             check=False,
@@ -46,6 +53,54 @@ def build(name: str, package: str = "airpath-sim") -> Path:
         if message.get("executable") and message["target"]["name"] == name:
             return Path(message["executable"])
     raise BenchError(f"`{' '.join(command)}` names no executable")
+
+
+@dataclass(frozen=True)
+class Builds:
+    """How airpath's programs are built, and how to say so."""
+
+    environment: Mapping[str, str]
+    said: str
+
+    def program(self, name: str) -> Path:
+        return build(name, environment=self.environment)
+
+
+def builds(plain: bool) -> Builds:
+    """Builds with a profile of runs, as wheels are, unless that cannot be had here."""
+    if plain:
+        return Builds(
+            os.environ, "airpath as `tools/setup` builds it, without a profile (`--plain`)"
+        )
+    tool = profiles()
+    print("making a profile of runs", file=sys.stderr)
+    try:
+        environment = tool.profiled(
+            tool.PLACE / "benches", lambda counts: build("shipped", environment=counts), train
+        )
+    except tool.MissingError as error:
+        print(f"bench: WITHOUT A PROFILE: {error}", file=sys.stderr)
+        return Builds(os.environ, f"**airpath WITHOUT a profile, slower than a wheel is: {error}**")
+    except tool.ProfileError as error:
+        raise BenchError(str(error)) from None
+    return Builds(environment, "airpath built with a profile of shipped scenarios, as wheels are")
+
+
+def train(program: Path, environment: Mapping[str, str]) -> None:
+    """Runs what `tools/profiled` trains, each in a process of its own."""
+    tool = profiles()
+    for case in tool.cases():
+        tool.call([str(program), *case], "training failed", environment)
+
+
+def profiles() -> Any:
+    """`tools/profiled` as a module: it has no suffix."""
+    loader = importlib.machinery.SourceFileLoader("profiled", str(ROOT / "tools/profiled"))
+    spec = importlib.util.spec_from_loader("profiled", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
 
 
 def peer_program(name: str) -> Path | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import LOGGING, Progress, Row, build, measure, peer_program, table
+from common import LOGGING, Builds, Progress, Row, measure, peer_program, table
 
 SECONDS = 10
 
@@ -58,8 +58,8 @@ LTE_CASES = (
 )
 
 
-def run(runs: int, with_peer: bool, progress: Progress) -> Row:
-    airpath = Airpath(build("radio"))
+def run(builds: Builds, runs: int, with_peer: bool, progress: Progress) -> Row:
+    airpath = Airpath(builds.program("radio"))
     peer = peer_program("ns3_lte") if with_peer else None
     return {
         "nr": {

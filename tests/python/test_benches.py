@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,46 @@ def test_the_table_of_aims_scales_them_by_what_htsim_takes_here(bench: Any) -> N
     # Slower than htsim is never met, however slow the machine.
     least["wire"]["ns_per_segment"] = 1.6 * aims.HTSIM_NS
     assert not aims.aims(document)[0].scaled
+
+
+def test_what_is_measured_says_how_it_was_built(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where no profile can be made, the plain build is measured, and nobody overlooks that."""
+    common, tool = bench("common"), bench("common").profiles()
+    monkeypatch.setattr(common, "profiles", lambda: tool)
+    monkeypatch.setattr(tool, "profiled", lambda *_: {"CARGO_TARGET_DIR": "there"})
+    assert "with a profile" in common.builds(plain=False).said
+    assert common.builds(plain=False).environment == {"CARGO_TARGET_DIR": "there"}
+    assert "without a profile" in common.builds(plain=True).said
+    assert common.builds(plain=True).environment is os.environ
+
+    def missing(*_: Any) -> None:
+        raise tool.MissingError("llvm-profdata is missing: do this")
+
+    monkeypatch.setattr(tool, "profiled", missing)
+    plain = common.builds(plain=False)
+    assert plain.environment is os.environ
+    assert plain.said.startswith("**airpath WITHOUT a profile")
+    assert "llvm-profdata is missing: do this" in plain.said
+    assert "WITHOUT A PROFILE: llvm-profdata is missing" in capsys.readouterr().err
+    machine = {"date": "d", "cpu": "c", "rustc": "r", "commit": "x", "command": "benches/bench.py"}
+    document = {"about": machine, "runs": 1, "built": plain.said}
+    assert plain.said in bench("bench").render(document)
+
+
+def test_what_is_measured_is_not_built_of_training_that_fails(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    common, tool = bench("common"), bench("common").profiles()
+    monkeypatch.setattr(common, "profiles", lambda: tool)
+
+    def failed(*_: Any) -> None:
+        raise tool.ProfileError("training failed (exit code 1)")
+
+    monkeypatch.setattr(tool, "profiled", failed)
+    with pytest.raises(common.BenchError, match="training failed"):
+        common.builds(plain=False)
 
 
 def test_the_sets_of_every_hashed_run_are_valid(bench: Any) -> None:
