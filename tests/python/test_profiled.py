@@ -35,6 +35,7 @@ place = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
 place.mkdir(parents=True)
 with zipfile.ZipFile(place / "airpath-0.whl", "w") as archive:
     archive.writestr("airpath/_core.abi3.so", "not a library")
+    archive.writestr("airpath/_core.pyi", "")
 """
 
 
