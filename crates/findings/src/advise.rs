@@ -7,9 +7,9 @@ use airpath_sim::Stopped;
 
 use crate::candidate::{Change, change};
 use crate::cause::Cause;
-use crate::compare::{Effect, LEAST, best, effects, losses, worst_throughput};
+use crate::compare::{Effect, LEAST, MORE, best, effects, losses, worst_throughput};
 use crate::cures::{self, Cure};
-use crate::explain::{Lab, MORE, Question};
+use crate::explain::{Lab, Question};
 use crate::finding::{Finding, Gain, Tried};
 use crate::measure::{Measure, Metric};
 use crate::observed::Observed;

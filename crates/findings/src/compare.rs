@@ -3,6 +3,10 @@
 pub use crate::measure::LEAST;
 use crate::measure::{Measure, Metric};
 
+/// By this much more has to be obtained before something counts beside, or instead of, the best so
+/// far.
+pub(crate) const MORE: f64 = 0.05;
+
 /// So many times the segments are sent again: that costs.
 const AGAIN: f64 = 1.5;
 

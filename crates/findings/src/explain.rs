@@ -9,7 +9,7 @@ use crate::batch::{self, Job};
 use crate::candidate::{Candidate, NoChange, change};
 use crate::cause::{Cause, Class};
 use crate::causes;
-use crate::compare::{Effect, LEAST, best};
+use crate::compare::{Effect, LEAST, MORE, best};
 use crate::finding::{Explanation, Finding, Gain, Tried};
 use crate::measure::{Measure, with_costs};
 use crate::observed::Observed;
@@ -80,10 +80,6 @@ pub struct Question<'a> {
     /// Threads; the answer does not depend on it.
     pub threads: usize,
 }
-
-/// By this much more has to be obtained before something counts beside, or instead of, the best so
-/// far.
-pub(crate) const MORE: f64 = 0.05;
 
 /// So many causes are confirmed at most.
 const MOST_CAUSES: usize = 4;

@@ -5,8 +5,7 @@ use airpath_scenario::{FlowConfig, Scenario, Traffic};
 
 use crate::candidate::{Candidate, Change};
 use crate::cause::{Cause, Class};
-use crate::compare::{Effect, LEAST, best, effects, score, surely};
-use crate::explain::MORE;
+use crate::compare::{Effect, LEAST, MORE, best, effects, score, surely};
 use crate::finding::{Gain, Tried};
 use crate::measure::{Measure, Metric};
 use crate::observed::{Observed, direction_name, direction_of};

@@ -28,6 +28,38 @@ kind = "bulk"
 start_s = 1.48
 "#;
 
+/// BBR leaves Reno little of a short queue.
+const STARVED: &str = r#"
+[run]
+duration_s = 9
+[[path.down]]
+stage = "link"
+rate_mbps = 28.27
+queue_packets = 41
+[[path.down]]
+stage = "delay"
+delay_ms = 6.36
+[[path.up]]
+stage = "link"
+rate_mbps = 4.17
+queue_packets = 10
+[[path.up]]
+stage = "delay"
+delay_ms = 6.36
+[[flow]]
+id = "bbr"
+kind = "bulk"
+congestion = "bbr"
+[[flow]]
+id = "reno"
+kind = "bulk"
+congestion = "reno"
+start_s = 0.13
+[[flow]]
+kind = "ping"
+interval_ms = 100
+"#;
+
 /// CUBIC and BBR share evenly. With CUBIC alone the one that comes later has a fifth of the first one's rate
 /// when the run ends.
 const EVEN: &str = r#"
@@ -104,6 +136,18 @@ fn who_had_most_may_pay_and_the_advice_says_so() {
     let gain = finding.gain.as_ref().filter(|gain| is("second")(gain)).expect("a gain");
     assert_eq!((paid.metric, gain.metric), ("goodput_mbps", "goodput_mbps"));
     assert!(gain.after > 5.0 * gain.before && paid.after > 0.9 * gain.after, "{paid:?}, {gain:?}");
+}
+
+/// Of a link as well as of a base station.
+#[test]
+fn flows_of_different_controls_may_have_queues_of_their_own() {
+    let explanation = explained(STARVED);
+    let finding = of(&explanation, "congestion-control").expect("two controls");
+    let advice = finding.advice.as_deref().expect("advice");
+    assert!(advice.starts_with("Give each flow a queue of its own at down.0.link"), "{advice}");
+    assert_eq!(finding.set.as_deref(), Some(&["path.down.0.aqm=\"fq_codel\"".to_owned()][..]));
+    let gain = finding.gain.as_ref().expect("a gain");
+    assert!(gain.flow == "reno" && gain.after > 8.0 * gain.before, "{gain:?}");
 }
 
 #[test]
