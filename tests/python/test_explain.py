@@ -11,6 +11,7 @@ import airpath
 SCENARIOS = Path(__file__).parent / "scenarios"
 BOTH_WAYS, SLOW_UPLINK = SCENARIOS / "both-ways.toml", SCENARIOS / "slow-uplink.toml"
 MIX, TWO_BUFFERS = SCENARIOS / "mix.toml", SCENARIOS / "two-buffers.toml"
+SHARED_UPLINK = SCENARIOS / "shared-uplink.toml"
 
 
 def test_a_cause_is_named_and_its_advice_comes_true_on_other_seeds() -> None:
@@ -121,8 +122,8 @@ def test_the_buffer_that_is_named_is_the_one_that_is_set() -> None:
     assert (second["advice"] or "").startswith("Raise the receive buffer of download to ")
 
 
-@pytest.mark.parametrize("name", ["asymmetric-3g", "hypervisor"])
-def test_advice_without_settings_says_why(name: str) -> None:
+@pytest.mark.parametrize("name", ["asymmetric-3g", SHARED_UPLINK])
+def test_advice_without_settings_says_why(name: str | Path) -> None:
     findings = airpath.explain(name)["findings"]
     bare = [finding for finding in findings if finding["set"] is None and finding["advice"]]
     assert bare

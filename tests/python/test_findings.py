@@ -150,36 +150,9 @@ def test_a_cause_whose_advice_has_no_settings_shows_what_its_removal_does() -> N
     ]
 
 
-SHARED_UPLINK = """
-[run]
-duration_s = 20
-[[path.down]]
-stage = "link"
-rate_mbps = 40
-queue_bytes = 60000
-[[path.down]]
-stage = "loss"
-probability = 0.003
-[[path.up]]
-stage = "link"
-rate_mbps = 0.8
-queue_bytes = 200000
-[[path.up]]
-stage = "delay"
-delay_ms = 80
-[[flow]]
-kind = "bulk"
-[[flow]]
-kind = "bulk"
-direction = "up"
-start_s = 3
-"""
-"""BBR helps the download, whose acknowledgements then take from the upload."""
-
-
-def test_where_no_setting_is_advised_what_it_would_take_is_named(cli: Any, tmp_path: Path) -> None:
-    (tmp_path / "shared.toml").write_text(SHARED_UPLINK)
-    code, out, _ = cli("run", "shared.toml", "--json", "--out", "here")
+def test_where_no_setting_is_advised_what_it_would_take_is_named(cli: Any) -> None:
+    shared = Path(__file__).parent / "scenarios/shared-uplink.toml"
+    code, out, _ = cli("run", str(shared), "--json", "--out", "here")
     assert code == 0
     (loss,) = (one for one in json.loads(out)["findings"] if one["cause"] == "random-loss")
     assert loss["set"] is None

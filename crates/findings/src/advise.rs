@@ -1,7 +1,5 @@
 //! Advice: what the user can do against a cause, tried before it is given.
 
-use std::cmp::Ordering;
-
 use airpath_scenario::Scenario;
 use airpath_sim::Stopped;
 
@@ -23,6 +21,28 @@ struct Ground {
     /// What that is, in words; empty for the scenario as it is.
     told: String,
     runs: Vec<Vec<Measure>>,
+}
+
+/// What is known of an advice beside others.
+#[derive(Clone, Copy)]
+struct Kept {
+    /// It improves what suffers most; its cause is gone with it.
+    rank: [bool; 2],
+    /// What it obtains, and what that costs.
+    mean: f64,
+    costs: f64,
+}
+
+impl Kept {
+    /// What takes nothing is kept where a trade does not obtain twice as much.
+    fn is_better(self, was: Self) -> bool {
+        let is_better = match (self.costs > 0.0, was.costs > 0.0) {
+            (false, true) => 2.0 * self.mean > was.mean,
+            (true, false) => self.mean > 2.0 * was.mean,
+            _ => self.mean - self.costs > was.mean - was.costs + MORE,
+        };
+        self.rank > was.rank || self.rank == was.rank && is_better
+    }
 }
 
 const NO_KEY: &str = "the scenario has no key for it";
@@ -66,7 +86,7 @@ impl Lab<'_, '_> {
         let mut because = NO_KEY;
         // What did harm, and least of it.
         let mut least: Option<(f64, String)> = None;
-        let mut kept: Option<([bool; 2], f64)> = None;
+        let mut kept: Option<Kept> = None;
         let removed: Option<Vec<Vec<Measure>>> = trial.runs.iter().cloned().collect();
         for cure in cures::cures(observed, &trial.candidate, trial.removal()) {
             // A higher rate is somebody else's to give: it is asked for where nothing else helps.
@@ -116,16 +136,12 @@ impl Lab<'_, '_> {
             if trial.beside.is_some() {
                 price = price.or(self.price(&all, promised.unwrap_or(obtained)));
             }
-            let rank = [preferred, gone];
-            let value = mean - price.costs();
-            let better = |(was_rank, was): ([bool; 2], f64)| match rank.cmp(&was_rank) {
-                Ordering::Equal => value > was + MORE,
-                order => order.is_gt(),
-            };
+            let now = Kept { rank: [preferred, gone], mean, costs: price.costs() };
             let sure = runs.len() == before.len() && helps(obtained) && price.harm().is_none();
-            let promised = promised.filter(|_| sure && kept.is_none_or(better));
+            let better = kept.is_none_or(|was| now.is_better(was));
+            let promised = promised.filter(|_| sure && better);
             if let Some(promised) = promised {
-                kept = Some((rank, value));
+                kept = Some(now);
                 let (told, trade) = (ground.told(obtained), price.told());
                 finding.advice = Some(format!("{}{trade}{told}", cure.advice));
                 finding.gain = Some(Gain::of(promised));
@@ -136,7 +152,7 @@ impl Lab<'_, '_> {
                 // One congestion control may do as much as another one, and give a reason to go on to that.
                 let only = trial.candidate.cause != Cause::CongestionMix;
                 let free = only && price.is_nothing();
-                if free && rank == [true; 2] && mean > 0.8 * wanted.mean() {
+                if free && now.rank == [true; 2] && mean > 0.8 * wanted.mean() {
                     break;
                 }
             } else {
