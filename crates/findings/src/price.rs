@@ -194,7 +194,7 @@ mod tests {
         ]]
     }
 
-    /// What it takes, first the flow that loses most.
+    /// What it takes, and from whom first.
     fn taken_by(before: [f64; 3], after: [f64; 3], gain: f64) -> (&'static str, Option<String>) {
         let effects = effects(&run(before), &run(after));
         match Price::of(&effects, &scenario(), gain) {
