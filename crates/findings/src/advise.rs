@@ -25,7 +25,7 @@ struct Ground {
 
 /// What is known of an advice beside others.
 #[derive(Clone, Copy)]
-struct Kept {
+struct Merit {
     /// It improves what suffers most; its cause is gone with it.
     rank: [bool; 2],
     /// What it obtains, and what that costs.
@@ -33,7 +33,7 @@ struct Kept {
     costs: f64,
 }
 
-impl Kept {
+impl Merit {
     /// What takes nothing is kept where a trade does not obtain twice as much.
     fn is_better(self, was: Self) -> bool {
         let is_better = match (self.costs > 0.0, was.costs > 0.0) {
@@ -86,7 +86,7 @@ impl Lab<'_, '_> {
         let mut because = NO_KEY;
         // What did harm, and least of it.
         let mut least: Option<(f64, String)> = None;
-        let mut kept: Option<Kept> = None;
+        let mut kept: Option<Merit> = None;
         let removed: Option<Vec<Vec<Measure>>> = trial.runs.iter().cloned().collect();
         for cure in cures::cures(observed, &trial.candidate, trial.removal()) {
             // A higher rate is somebody else's to give: it is asked for where nothing else helps.
@@ -136,7 +136,7 @@ impl Lab<'_, '_> {
             if trial.beside.is_some() {
                 price = price.or(self.price(&all, promised.unwrap_or(obtained)));
             }
-            let now = Kept { rank: [preferred, gone], mean, costs: price.costs() };
+            let now = Merit { rank: [preferred, gone], mean, costs: price.costs() };
             let sure = runs.len() == before.len() && helps(obtained) && price.harm().is_none();
             let better = kept.is_none_or(|was| now.is_better(was));
             let promised = promised.filter(|_| sure && better);
