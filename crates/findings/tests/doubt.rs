@@ -1,8 +1,10 @@
 //! What three seeds leave in doubt is seen on five before it is named.
 #![allow(clippy::disallowed_methods)]
 
-use airpath_findings::{Budget, Explanation, Question, explain};
-use airpath_scenario::{Source, parse};
+mod explained;
+
+use airpath_findings::{Budget, Explanation};
+use explained::{explained, explained_with};
 
 /// Packets overtake each other a little. In order, one flow's round trips are shorter with each of the first
 /// three seeds, and longer with both of the next two.
@@ -70,20 +72,6 @@ kind = "ping"
 interval_ms = 100
 direction = "up"
 "#;
-
-fn explained(text: &str, budget: Budget) -> Explanation {
-    explained_with(text, &[], budget)
-}
-
-fn explained_with(text: &str, sets: &[String], budget: Budget) -> Explanation {
-    let source = Source { name: "doubt.toml", text, directory: None };
-    let parsed = parse(&source, sets).expect("it is valid");
-    let seeds = budget.seeds_of(1, 1);
-    let (known, threads) = (&[], 2);
-    let question =
-        Question { source, sets, parsed: &parsed, seeds: &seeds, known, budget, threads };
-    explain(&question, &mut |_| true).expect("not stopped")
-}
 
 /// Stalls that cost something with every seed, with some much more than with others.
 const UNEVEN: &str = r#"

@@ -1,8 +1,10 @@
 //! What an advice may take from some for what it gives to others, and what is none of a cause's doing.
 #![allow(clippy::disallowed_methods)]
 
-use airpath_findings::{Budget, Explanation, Finding, Question, explain};
-use airpath_scenario::{Source, parse};
+mod explained;
+
+use airpath_findings::{Budget, Explanation, Finding};
+use explained::explained;
 
 /// One download has filled the base station's queue when another one begins, which gets next to nothing.
 const FIRST_COME: &str = r#"
@@ -109,24 +111,13 @@ kind = "file"
 size_bytes = 3000000
 "#;
 
-fn explained(text: &str) -> Explanation {
-    let source = Source { name: "trades.toml", text, directory: None };
-    let parsed = parse(&source, &[]).expect("it is valid");
-    let budget = Budget::QUICK;
-    let seeds = budget.seeds_of(1, 1);
-    let (sets, known, threads) = (&[], &[], 2);
-    let question =
-        Question { source, sets, parsed: &parsed, seeds: &seeds, known, budget, threads };
-    explain(&question, &mut |_| true).expect("not stopped")
-}
-
 fn of<'a>(explanation: &'a Explanation, cause: &str) -> Option<&'a Finding> {
     explanation.findings.iter().find(|finding| finding.cause == cause)
 }
 
 #[test]
 fn who_had_most_may_pay_and_the_advice_says_so() {
-    let explanation = explained(FIRST_COME);
+    let explanation = explained(FIRST_COME, Budget::QUICK);
     let finding = of(&explanation, "bufferbloat").expect("a long queue");
     let advice = finding.advice.as_deref().expect("advice");
     assert!(advice.contains("It is a trade: it takes the goodput of first from"), "{advice}");
@@ -141,7 +132,7 @@ fn who_had_most_may_pay_and_the_advice_says_so() {
 /// As they are in base stations.
 #[test]
 fn a_queue_for_each_flow_is_tried_on_links() {
-    let explanation = explained(STARVED);
+    let explanation = explained(STARVED, Budget::QUICK);
     let finding = of(&explanation, "bufferbloat").expect("a long queue");
     let advice = finding.advice.as_deref().expect("advice");
     assert!(advice.starts_with("Give each flow a queue of its own at down.0.link"), "{advice}");
@@ -153,7 +144,7 @@ fn a_queue_for_each_flow_is_tried_on_links() {
 
 #[test]
 fn controls_that_share_evenly_are_no_cause() {
-    let explanation = explained(EVEN);
+    let explanation = explained(EVEN, Budget::QUICK);
     assert!(of(&explanation, "congestion-control").is_none(), "{:?}", explanation.findings);
     let tried = explanation.tried.iter().find(|one| one.cause == "congestion-control");
     assert!(tried.is_some(), "{:?}", explanation.tried);
@@ -161,12 +152,12 @@ fn controls_that_share_evenly_are_no_cause() {
 
 #[test]
 fn what_a_flow_gains_when_a_file_has_ended_is_no_ramp() {
-    let explanation = explained(BESIDE_A_FILE);
+    let explanation = explained(BESIDE_A_FILE, Budget::QUICK);
     assert!(of(&explanation, "test-too-short").is_none(), "{:?}", explanation.findings);
     let tried = explanation.tried.iter().find(|one| one.cause == "test-too-short");
     assert!(tried.is_none(), "{tried:?}");
     // Beside a small one, in a test of two seconds, it may be.
     let alone = BESIDE_A_FILE.replace("size_bytes = 3000000", "size_bytes = 3000");
-    let ramp = explained(&alone.replace("duration_s = 13", "duration_s = 2"));
+    let ramp = explained(&alone.replace("duration_s = 13", "duration_s = 2"), Budget::QUICK);
     assert!(ramp.tried.iter().any(|one| one.cause == "test-too-short"), "{:?}", ramp.tried);
 }

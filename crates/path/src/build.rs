@@ -2,7 +2,7 @@
 
 use airpath_base::{Rate, Stream};
 
-use crate::fair_link::{FairLink, FairQueues};
+use crate::fair_link::FairLink;
 use crate::fixed_link::FixedLink;
 use crate::{
     Accounts, Aqm, Batch, Delay, DelayConfig, Host, Inward, Link, LinkConfig, Loss,
@@ -92,19 +92,14 @@ fn direction<'a>(
         if let (None, None, StageConfig::Link(link)) = (&path, accounts, stage)
             && let Some(&(_, (_, StageConfig::Delay(DelayConfig { base, jitter: None })))) =
                 stages.peek()
+            && !matches!(link.queue.aqm, Aqm::FqCoDel(_))
         {
             path = Some(match fixed(link) {
                 Some(rate) => {
                     let link = FixedLink::new(Wire::new(), rate, &link.queue, name, index);
                     Box::new(Delay::new(link, *base))
                 }
-                None => match fair(link) {
-                    Some(fair) => {
-                        let link = FairLink::new(Wire::new(), link, fair, name, index);
-                        Box::new(Delay::new(link, *base))
-                    }
-                    None => Box::new(Delay::new(Link::new(Wire::new(), link, name, index), *base)),
-                },
+                None => Box::new(Delay::new(Link::new(Wire::new(), link, name, index), *base)),
             });
             stages.next();
             continue;
@@ -130,16 +125,6 @@ fn fixed(link: &LinkConfig) -> Option<Rate> {
     }
 }
 
-/// What a link with a queue for each flow is made of.
-const fn fair(link: &LinkConfig) -> Option<FairQueues> {
-    match link.queue.aqm {
-        Aqm::FqCoDel { target, interval, quantum, isolation } => {
-            Some(FairQueues { target, interval, quantum, isolation })
-        }
-        Aqm::DropTail | Aqm::CoDel { .. } => None,
-    }
-}
-
 fn wrap<P: Path + 'static>(
     upstream: P,
     stage: &StageConfig,
@@ -155,14 +140,14 @@ fn wrap<P: Path + 'static>(
             Box::new(RandomDelay::new(upstream, *base, jitter, context.stream()))
         }
         StageConfig::Batch { interval } => Box::new(Batch::new(upstream, *interval)),
-        StageConfig::Link(config) => match fixed(config) {
-            Some(rate) => {
+        StageConfig::Link(config) => match (fixed(config), &config.queue.aqm) {
+            (Some(rate), _) => {
                 Box::new(FixedLink::new(upstream, rate, &config.queue, context.name, index))
             }
-            None => match fair(config) {
-                Some(fair) => Box::new(FairLink::new(upstream, config, fair, context.name, index)),
-                None => Box::new(Link::new(upstream, config, context.name, index)),
-            },
+            (None, Aqm::FqCoDel(fair)) => {
+                Box::new(FairLink::new(upstream, config, fair, context.name, index))
+            }
+            (None, _) => Box::new(Link::new(upstream, config, context.name, index)),
         },
         StageConfig::Loss(config) => {
             Box::new(Loss::new(upstream, config.clone(), context.stream(), index))

@@ -124,17 +124,21 @@ pub enum Aqm {
         /// Time above target before the first drop.
         interval: Duration,
     },
-    /// A queue for each flow, each with CoDel (RFC 8290).
-    FqCoDel {
-        /// CoDel's target.
-        target: Duration,
-        /// CoDel's interval.
-        interval: Duration,
-        /// Bytes that a queue may send in its turn (RFC 8290 5.2.3); at least 1.
-        quantum: u32,
-        /// Which flows share a queue.
-        isolation: Isolation,
-    },
+    /// A queue for each flow, each with CoDel.
+    FqCoDel(FqCoDelConfig),
+}
+
+/// FQ-CoDel (RFC 8290).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FqCoDelConfig {
+    /// CoDel's target.
+    pub target: Duration,
+    /// CoDel's interval.
+    pub interval: Duration,
+    /// Bytes that a queue may send in its turn (RFC 8290 5.2.3); at least 1.
+    pub quantum: u32,
+    /// Which flows share a queue.
+    pub isolation: Isolation,
 }
 
 /// Loss that does not depend on load.

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Drop, DropReason, Duration, Instant, Packet};
-use airpath_queue::{CoDel, Isolation, Load, RoundRobin};
+use airpath_base::{Drop, DropReason, Instant, Packet};
+use airpath_queue::{CoDel, Load, RoundRobin};
 
 use crate::service::Service;
-use crate::{Departure, LinkConfig, LinkMeter, Path};
+use crate::{Departure, FqCoDelConfig, LinkConfig, LinkMeter, Path};
 
 /// Serves flows by turns. What is being sent has left its queue; over a limit the longest queue loses packets
 /// at its head.
@@ -16,8 +16,7 @@ pub(crate) struct FairLink<P> {
     service: Service,
     packet_limit: u64,
     byte_limit: u64,
-    target: Duration,
-    interval: Duration,
+    fair: FqCoDelConfig,
     queues: RoundRobin<FlowQueue>,
     phase: Phase,
     /// What left and was not polled yet.
@@ -45,21 +44,12 @@ enum Phase {
     Serving { packet: Packet, arrived: Instant, departs: Instant },
 }
 
-/// What FQ-CoDel is made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FairQueues {
-    pub(crate) target: Duration,
-    pub(crate) interval: Duration,
-    pub(crate) quantum: u32,
-    pub(crate) isolation: Isolation,
-}
-
 impl<P: Path> FairLink<P> {
     /// A link after `upstream`, called `name` in tables, the `stage`-th of its direction.
     pub(crate) fn new(
         upstream: P,
         config: &LinkConfig,
-        fair: FairQueues,
+        fair: &FqCoDelConfig,
         name: &str,
         stage: u32,
     ) -> Self {
@@ -68,8 +58,7 @@ impl<P: Path> FairLink<P> {
             service: Service::new(&config.service),
             packet_limit: config.queue.packets.map_or(u64::MAX, u64::from),
             byte_limit: config.queue.bytes.unwrap_or(u64::MAX),
-            target: fair.target,
-            interval: fair.interval,
+            fair: *fair,
             queues: RoundRobin::new(fair.quantum, fair.isolation),
             phase: Phase::Idle,
             left: VecDeque::new(),
@@ -140,7 +129,7 @@ impl<P: Path> FairLink<P> {
     }
 
     fn admit(&mut self, at: Instant, packet: &Packet) {
-        let (target, interval) = (self.target, self.interval);
+        let FqCoDelConfig { target, interval, .. } = self.fair;
         let fresh =
             || FlowQueue { ring: VecDeque::new(), bytes: 0, codel: CoDel::new(target, interval) };
         self.queues.arrival(packet.flow, fresh).push(at, packet);

@@ -36,9 +36,10 @@ pub use batch::Batch;
 pub use branches::{BranchOfFlow, Branches};
 pub use build::{append, build, build_pair, build_pair_accounted};
 pub use config::{
-    Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, Jitter, LinkConfig, LossConfig,
-    LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer, OuterIp,
-    PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig, TunnelEnd,
+    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Jitter,
+    LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
+    MiddleboxTimer, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls,
+    TooBig, TunnelEnd,
 };
 pub use delay::{Delay, RandomDelay};
 pub use host::Host;

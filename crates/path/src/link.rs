@@ -63,7 +63,7 @@ impl<P: Path> Link<P> {
     pub fn new(upstream: P, config: &LinkConfig, name: &str, stage: u32) -> Self {
         let codel = match config.queue.aqm {
             // A link whose flows have queues of their own is another one (`fair_link.rs`).
-            Aqm::DropTail | Aqm::FqCoDel { .. } => None,
+            Aqm::DropTail | Aqm::FqCoDel(_) => None,
             Aqm::CoDel { target, interval } => Some(CoDel::new(target, interval)),
         };
         Self {

@@ -6,10 +6,10 @@ use std::iter::from_fn;
 
 use airpath_base::{DropReason, Duration, Ecn, Instant, Rate};
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, Isolation, LinkConfig,
-    LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide, MiddleboxTimer,
-    OuterIp, Path, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig,
-    TunnelEnd, build, build_pair,
+    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Isolation,
+    LinkConfig, LossConfig, LossProcess, MiddleboxConfig, MiddleboxKind, MiddleboxSide,
+    MiddleboxTimer, OuterIp, Path, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls,
+    TooBig, TunnelEnd, build, build_pair,
 };
 
 use common::{opaque, packet};
@@ -297,12 +297,12 @@ fn a_firewall_lets_traffic_through_one_way_only() {
 }
 
 fn fair(limit: Option<u32>) -> StageConfig {
-    let aqm = Aqm::FqCoDel {
+    let aqm = Aqm::FqCoDel(FqCoDelConfig {
         target: Duration::from_millis(5),
         interval: Duration::from_millis(100),
         quantum: 1500,
         isolation: Isolation::Perfect,
-    };
+    });
     let queue = QueueConfig { packets: limit, bytes: None, aqm };
     StageConfig::Link(LinkConfig { service: ServiceConfig::Rate(mbps(12)), queue })
 }

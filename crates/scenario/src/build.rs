@@ -5,8 +5,8 @@
 mod core_network;
 
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Isolation, Jitter, LinkConfig, LossConfig, LossProcess,
-    MiddleboxKind, QueueConfig, ServiceConfig, StageConfig,
+    Aqm, DelayConfig, Distribution, FqCoDelConfig, Isolation, Jitter, LinkConfig, LossConfig,
+    LossProcess, MiddleboxKind, QueueConfig, ServiceConfig, StageConfig,
 };
 use airpath_tcp::{
     AckTrain, AggregationConfig, BufferConfig, CongestionConfig, CubicArithmetic, CubicConfig,
@@ -190,12 +190,12 @@ pub(crate) fn queue(get: &Get<'_>) -> QueueConfig {
                 target: get.time("codel_target_ms"),
                 interval: get.time("codel_interval_ms"),
             },
-            LinkAqm::FqCodel => Aqm::FqCoDel {
+            LinkAqm::FqCodel => Aqm::FqCoDel(FqCoDelConfig {
                 target: get.time("codel_target_ms"),
                 interval: get.time("codel_interval_ms"),
                 quantum: get.narrow("fq_codel_quantum_bytes"),
                 isolation: isolation(get),
-            },
+            }),
             LinkAqm::DropTail => Aqm::DropTail,
         },
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use airpath_base::{Duration, Ecn, FlowId, Instant, Packet, Payload, Rate, Tunnel};
 use airpath_path::{
-    Aqm, DelayConfig, Distribution, Excess, GtpuConfig, HostConfig, Jitter, LinkConfig, LossConfig,
-    LossProcess, OuterIp, PolicerConfig, QueueConfig, ServiceConfig, StageConfig, Stalls, TooBig,
-    Trace, TunnelEnd,
+    Aqm, DelayConfig, Distribution, Excess, FqCoDelConfig, GtpuConfig, HostConfig, Jitter,
+    LinkConfig, LossConfig, LossProcess, OuterIp, PolicerConfig, QueueConfig, ServiceConfig,
+    StageConfig, Stalls, TooBig, Trace, TunnelEnd,
 };
 use airpath_queue::Isolation;
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ pub(crate) fn queue() -> impl Strategy<Value = QueueConfig> {
             interval: Duration::from_millis(interval),
         }),
         (1u64..8, 5u64..60, 1u32..4000, 0u32..4).prop_map(|(target, interval, quantum, queues)| {
-            Aqm::FqCoDel {
+            Aqm::FqCoDel(FqCoDelConfig {
                 target: Duration::from_millis(target),
                 interval: Duration::from_millis(interval),
                 quantum,
@@ -54,7 +54,7 @@ pub(crate) fn queue() -> impl Strategy<Value = QueueConfig> {
                     0 => Isolation::Perfect,
                     queues => Isolation::Hashed { queues },
                 },
-            }
+            })
         }),
     ];
     (proptest::option::of(0u32..30), proptest::option::of(0u64..40_000), aqm)
