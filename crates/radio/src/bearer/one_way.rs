@@ -9,7 +9,7 @@ use super::config::OneWayConfig;
 use crate::buffer::{Sdus, Sojourn, Waiting};
 use crate::pdcp::{Cause, PdcpOrder, PdcpReceiver, PdcpTransmitter, Release};
 use crate::rlc::{
-    Outcome, Receiver, RlcConfig, Status, Technology, Transmitter, TransportBlock, entities,
+    Outcome, Pdu, Receiver, RlcConfig, Status, Technology, Transmitter, TransportBlock, entities,
     lte_cost, nr_largest_pdu, nr_subheader, sdus_of,
 };
 use crate::wait_meter::{Wait, WaitMeter};
@@ -153,10 +153,10 @@ impl OneWay {
             }
             return;
         }
-        while let Some(sdu) = self.sdus.first_prepared().filter(|sdu| is_due(sdu.arrived)) {
-            let at = sdu.arrived;
-            self.prepared_load.remove(&sdu.packet);
-            self.source.buffer.admit_prepared(&mut self.sdus);
+        let first = self.sdus.first_prepared().map(|sdu| sdu.arrived).filter(|&at| is_due(at));
+        if let Some(at) = first {
+            let entered = self.source.buffer.admit_prepared(&mut self.sdus, is_due);
+            self.prepared_load = self.prepared_load - entered;
             self.guard(at);
         }
     }
@@ -257,16 +257,33 @@ impl OneWay {
         if self.is_accounted() {
             self.note_received(now, block);
         }
-        for pdu in &block.pdus {
-            match &mut self.receiver {
-                Receiver::NrUm(receiver) => receiver.on_pdu(now, pdu, &mut self.outcome),
-                Receiver::LteUm(receiver) => {
-                    receiver.on_pdu(now, pdu, &self.sdus, &mut self.outcome);
-                }
-                Receiver::Am(receiver) => receiver.on_pdu(now, pdu, &self.sdus, &mut self.outcome),
+        let mut left = &block.pdus[..];
+        while let Some(pdu) = left.first() {
+            if let Receiver::Am(receiver) = &mut self.receiver
+                && let Some(run) = receiver.take_run(now, left)
+            {
+                left = &left[(run.end - run.start) as usize..];
+                self.pdcp.receive_run(now, run, &mut self.sdus, deliver);
+                continue;
             }
-            self.hand_up(now, Cause::Reception, deliver);
+            left = &left[1..];
+            self.on_pdu(now, pdu, deliver);
         }
+    }
+
+    pub(crate) fn on_pdu(
+        &mut self,
+        now: Instant,
+        pdu: &Pdu,
+        deliver: &mut impl FnMut(Instant, &Packet),
+    ) {
+        let Self { receiver, sdus, outcome, .. } = self;
+        match receiver {
+            Receiver::NrUm(receiver) => receiver.on_pdu(now, pdu, outcome),
+            Receiver::LteUm(receiver) => receiver.on_pdu(now, pdu, sdus, outcome),
+            Receiver::Am(receiver) => receiver.on_pdu(now, pdu, sdus, outcome),
+        }
+        self.hand_up(now, Cause::Reception, deliver);
     }
 
     /// Packets of which a block brings bytes.

@@ -14,7 +14,7 @@ pub use config::{BufferConfig, CoDelConfig, Discipline, EcnCapable, EcnConfig};
 use flow_queue::{FlowQueue, Marker};
 use fq_codel::FqCoDel;
 pub use sdus::Sojourn;
-pub(crate) use sdus::{Fate, Sdu, Sdus, Waiting};
+pub(crate) use sdus::{Fate, Sdus, Waiting};
 
 /// A bearer's buffer.
 #[derive(Debug)]
@@ -108,16 +108,32 @@ impl Buffer {
         matches!(self.queues, Queues::BehindSdus)
     }
 
-    /// The first packet that was prepared [behind the SDUs](Self::is_behind_sdus) enters, or is dropped.
-    #[inline(always)]
-    pub(crate) fn admit_prepared(&mut self, sdus: &mut Sdus) {
-        let Some(sdu) = sdus.enter_prepared() else { return };
-        let mut after = self.load;
-        after.add(&sdu.packet);
-        if !exceeds(after, self.packet_limit, self.byte_limit) {
-            self.load = after;
-            sdus.admit_prepared();
-        } else {
+    /// Of packets that were prepared [behind the SDUs](Self::is_behind_sdus) those that are due enter, or are
+    /// dropped. Returns them.
+    #[inline]
+    pub(crate) fn admit_prepared(
+        &mut self,
+        sdus: &mut Sdus,
+        is_due: impl Fn(Instant) -> bool,
+    ) -> Load {
+        let mut all = Load::default();
+        loop {
+            let before = self.load;
+            sdus.admit_prepared(|at, packet| {
+                let mut after = self.load;
+                after.add(packet);
+                let admits = is_due(at) && !exceeds(after, self.packet_limit, self.byte_limit);
+                if admits {
+                    self.load = after;
+                }
+                admits
+            });
+            all = all + (self.load - before);
+            // One that is due and was not admitted has no room.
+            match sdus.first_prepared().filter(|sdu| is_due(sdu.arrived)) {
+                Some(sdu) => all.add(&sdu.packet),
+                None => return all,
+            }
             sdus.drop_prepared(DropReason::QueueFull);
         }
     }
@@ -155,10 +171,17 @@ impl Buffer {
         Some((count, sdu.size))
     }
 
-    /// The next packet to send, where it lies [behind the SDUs](Self::is_behind_sdus).
+    /// The same for all but the last, as long as `takes` takes them by COUNT and size with the header.
     #[inline]
-    pub(crate) fn first<'a>(&self, sdus: &'a Sdus) -> Option<&'a Sdu> {
-        if self.is_behind_sdus() { sdus.first_waiting() } else { None }
+    pub(crate) fn begin_run(
+        &mut self,
+        header_bytes: u32,
+        sdus: &mut Sdus,
+        takes: impl FnMut(u64, u32) -> bool,
+    ) {
+        if self.is_behind_sdus() {
+            self.load = self.load - sdus.begin_run(header_bytes, takes);
+        }
     }
 
     /// When a packet may have to be discarded. It may turn out to have left in time.

@@ -74,6 +74,12 @@ impl Sdu {
         let (size, fate) = (packet.size, Fate::Awaited);
         Self { packet: *packet, arrived, size, fate, confirmed: false }
     }
+
+    /// All is said about it.
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.confirmed && matches!(self.fate, Fate::Delivered | Fate::Lost)
+    }
 }
 
 /// How far the receiver is with an SDU.
@@ -136,15 +142,22 @@ impl Sdus {
         self.ring.get(self.begun + self.waiting)
     }
 
-    /// That one is inside from now on, and waits in the buffer or is taken away.
+    /// Those that are being prepared wait in the buffer from now on, one after the other, as long as it admits
+    /// them.
     #[inline]
-    pub(crate) fn enter_prepared(&mut self) -> Option<&Sdu> {
+    pub(crate) fn admit_prepared(&mut self, mut admits: impl FnMut(Instant, &Packet) -> bool) {
         let Self { ring, begun, waiting, account, .. } = self;
-        let sdu = ring.get(*begun + *waiting)?;
-        if let (Some(account), Some(id)) = (account, sdu.packet.journey) {
-            account.enter(sdu.arrived, id);
+        let mut admitted = 0;
+        for sdu in ring.range(*begun + *waiting..) {
+            if !admits(sdu.arrived, &sdu.packet) {
+                break;
+            }
+            if let (Some(account), Some(id)) = (&mut *account, sdu.packet.journey) {
+                account.enter(sdu.arrived, id);
+            }
+            admitted += 1;
         }
-        Some(sdu)
+        *waiting += admitted;
     }
 
     /// A packet is inside from now on.
@@ -155,22 +168,17 @@ impl Sdus {
         }
     }
 
-    /// It waits in the buffer.
-    #[inline]
-    pub(crate) fn admit_prepared(&mut self) {
-        self.waiting += 1;
-    }
-
-    /// It is not here any more.
+    /// The first that is being prepared is not here any more.
     pub(crate) fn take_prepared(&mut self) -> Option<Waiting> {
         let Sdu { packet, arrived, .. } = self.ring.remove(self.begun + self.waiting)?;
         Some(Waiting { packet, arrived })
     }
 
-    /// It is dropped, at the time at which it would enter.
+    /// It is dropped, at the time at which it enters.
     #[cold]
     pub(crate) fn drop_prepared(&mut self, reason: DropReason) {
         if let Some(Waiting { packet, arrived }) = self.take_prepared() {
+            self.enter(arrived, &packet);
             self.drop(arrived, packet, reason);
         }
     }
@@ -186,12 +194,6 @@ impl Sdus {
         self.waiting += 1;
     }
 
-    /// The first that waits in the buffer.
-    #[inline]
-    pub(crate) fn first_waiting(&self) -> Option<&Sdu> {
-        if self.waiting == 0 { None } else { self.ring.get(self.begun) }
-    }
-
     /// The first transmission of the first that waits begins, with a header: its COUNT, and it.
     #[inline]
     pub(crate) fn begin(&mut self, header_bytes: u32) -> Option<(u64, &Sdu)> {
@@ -204,6 +206,30 @@ impl Sdus {
         self.begun += 1;
         self.waiting -= 1;
         Some((count, sdu))
+    }
+
+    /// The same of those that wait, one after the other, as long as `takes` takes them by COUNT and size; the
+    /// last that waits stays. Returns what began, without headers.
+    #[inline]
+    pub(crate) fn begin_run(
+        &mut self,
+        header_bytes: u32,
+        mut takes: impl FnMut(u64, u32) -> bool,
+    ) -> Load {
+        let counts = self.next_count()..;
+        let behind = self.begun + self.waiting.saturating_sub(1);
+        let mut run = Load::default();
+        for (count, sdu) in counts.zip(self.ring.range_mut(self.begun..behind)) {
+            let size = sdu.size + header_bytes;
+            if !takes(count, size) {
+                break;
+            }
+            sdu.size = size;
+            run.add(&sdu.packet);
+        }
+        self.begun += run.packets as usize;
+        self.waiting -= run.packets as usize;
+        run
     }
 
     /// Drops what waits.
@@ -271,6 +297,34 @@ impl Sdus {
         self.forget();
     }
 
+    /// Hands these packets up at `at`, until one of which PDCP has heard before; returns how many.
+    #[inline]
+    pub(crate) fn deliver_run(
+        &mut self,
+        at: Instant,
+        counts: Range<u64>,
+        deliver: &mut impl FnMut(Instant, &Packet),
+    ) -> u64 {
+        let Some(first) = self.index(counts.start) else { return 0 };
+        let end = self.begun.min(first + (counts.end - counts.start) as usize);
+        let Self { ring, sojourn, account, .. } = self;
+        let mut delivered = 0;
+        for sdu in ring.range_mut(first..end) {
+            if sdu.fate != Fate::Awaited {
+                break;
+            }
+            sdu.fate = Fate::Delivered;
+            sojourn.record(&sdu.packet, at.saturating_since(sdu.arrived));
+            if let (Some(account), Some(id)) = (&mut *account, sdu.packet.journey) {
+                account.deliver(at, id);
+            }
+            deliver(at, &sdu.packet);
+            delivered += 1;
+        }
+        self.forget();
+        delivered
+    }
+
     /// It will not be delivered. Says nothing twice.
     pub(crate) fn lose(&mut self, at: Instant, count: u64, reason: DropReason) {
         let Some(sdu) = self.get_mut(count) else { return };
@@ -286,16 +340,19 @@ impl Sdus {
     /// The transmitter needs it no more.
     #[inline]
     pub(crate) fn confirm(&mut self, count: u64) {
-        self.note_confirmed(count);
-        self.forget();
-    }
-
-    /// The same, and the caller will [`forget`](Self::forget).
-    #[inline]
-    pub(crate) fn note_confirmed(&mut self, count: u64) {
         if let Some(sdu) = self.get_mut(count) {
             sdu.confirmed = true;
         }
+        self.forget();
+    }
+
+    /// The same of several, and the caller will [forget](Self::forget_run).
+    #[inline]
+    pub(crate) fn note_confirmed(&mut self, counts: Range<u64>) {
+        // What is below the base is forgotten already.
+        let index = |count: u64| count.saturating_sub(self.base) as usize;
+        let known = index(counts.start).min(self.begun)..index(counts.end).min(self.begun);
+        self.ring.range_mut(known).for_each(|sdu| sdu.confirmed = true);
     }
 
     /// The transmitter will send it again.
@@ -365,14 +422,19 @@ impl Sdus {
     /// Forgets those of which all is said.
     #[inline]
     pub(crate) fn forget(&mut self) {
-        while self
-            .ring
-            .front()
-            .is_some_and(|sdu| sdu.confirmed && matches!(sdu.fate, Fate::Delivered | Fate::Lost))
-        {
+        while self.ring.front().is_some_and(Sdu::is_over) {
             self.ring.pop_front();
             self.begun -= 1;
             self.base += 1;
         }
+    }
+
+    /// The same where there may be many.
+    #[inline]
+    pub(crate) fn forget_run(&mut self) {
+        let over = self.ring.iter().take_while(|sdu| sdu.is_over()).count();
+        self.ring.drain(..over);
+        self.begun -= over;
+        self.base += over as u64;
     }
 }

@@ -1,5 +1,7 @@
 //! PDCP's receiving side: order, and nothing twice.
 
+use std::ops::Range;
+
 use airpath_base::{DropReason, Duration, Instant, Packet};
 
 use crate::buffer::{Fate, Sdus};
@@ -91,6 +93,26 @@ impl PdcpReceiver {
             self.timer = None;
         }
         self.start_timer(now);
+    }
+
+    /// PDCP data PDUs arrived, one after the other: [`receive`](Self::receive) for each.
+    #[inline]
+    pub(crate) fn receive_run(
+        &mut self,
+        now: Instant,
+        mut counts: Range<u64>,
+        sdus: &mut Sdus,
+        deliver: &mut impl FnMut(Instant, &Packet),
+    ) {
+        let restored = matches!(self.order, PdcpOrder::Restored(_));
+        // Nothing is held, and nothing is waited for.
+        if restored && self.timer.is_none() && [self.deliv, self.next] == [counts.start; 2] {
+            counts.start += sdus.deliver_run(now, counts.clone(), deliver);
+            (self.deliv, self.next) = (counts.start, counts.start);
+        }
+        for count in counts {
+            self.receive(now, count, Cause::Reception, sdus, deliver);
+        }
     }
 
     pub(crate) fn next_timer(&self) -> Option<Instant> {

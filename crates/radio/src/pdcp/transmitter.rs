@@ -53,19 +53,13 @@ impl PdcpTransmitter {
         self.buffer.begin(now, self.header_bytes, sdus)
     }
 
-    /// The size of the next SDU, if others wait behind it and nothing will happen to it before.
+    /// What [`next`](Self::next) does, as long as `takes` takes the next SDU by COUNT and size, others wait
+    /// behind it, and nothing will happen to it before.
     #[inline]
-    pub(crate) fn next_size_of_several(&self, sdus: &Sdus) -> Option<u32> {
-        if self.buffer.load().packets < 2 || !self.recovered.is_empty() {
-            return None;
+    pub(crate) fn next_run(&mut self, sdus: &mut Sdus, takes: impl FnMut(u64, u32) -> bool) {
+        if self.recovered.is_empty() {
+            self.buffer.begin_run(self.header_bytes, sdus, takes);
         }
-        Some(self.buffer.first(sdus)?.size + self.header_bytes)
-    }
-
-    /// What [`next`](Self::next) does where there is such a size.
-    #[inline]
-    pub(crate) fn next_of_several(&mut self, sdus: &mut Sdus) -> Option<(u64, u32)> {
-        self.buffer.begin_behind_sdus(self.header_bytes, sdus)
     }
 
     /// The COUNT that [`PdcpTransmitter::next`] would return.

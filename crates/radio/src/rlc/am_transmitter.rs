@@ -133,21 +133,24 @@ impl AmTransmitter {
             return room;
         }
         let header = framing.header(0, true);
-        // The last of the window polls; so does the last of the buffer, which has no size here.
-        while self.units.len() as u64 + 1 < self.window
-            && let Some(size) = source.next_size_of_several(sdus)
-            && size + header <= nr_largest_pdu(room)
-            && self.poll.counts_before_limit(size)
-            && let Some((sdu, sdu_size)) = source.next_of_several(sdus)
-        {
-            let sn = self.next();
-            let (sdu_offset, len, sent) = (0, sdu_size, sdu_size);
-            let (retx_count, acknowledged) = (None, false);
-            let unit = SentUnit { sdu, sdu_size, sdu_offset, len, sent, retx_count, acknowledged };
-            block.pdus.push(unit.pdu(sn, 0, len));
-            self.units.push_back(unit);
-            room -= size + header + nr_subheader(size + header);
-        }
+        let Self { units, poll, next_ack, window, .. } = self;
+        // The last of the window polls; so does the last of the buffer, which is not taken here.
+        source.next_run(sdus, |sdu, sdu_size| {
+            let (known, bytes) = (units.len() as u64, sdu_size + header);
+            let takes = known + 1 < *window
+                && bytes <= nr_largest_pdu(room)
+                && poll.counts_before_limit(sdu_size);
+            if takes {
+                let (sdu_offset, len, sent) = (0, sdu_size, sdu_size);
+                let (retx_count, acknowledged) = (None, false);
+                let unit =
+                    SentUnit { sdu, sdu_size, sdu_offset, len, sent, retx_count, acknowledged };
+                block.pdus.push(unit.pdu(*next_ack + known, 0, len));
+                units.push_back(unit);
+                room -= bytes + nr_subheader(bytes);
+            }
+            takes
+        });
         room
     }
 
@@ -349,6 +352,7 @@ impl AmTransmitter {
         }
         let whole_sdus = matches!(self.format, Format::Nr(_));
         let indices = (from - self.next_ack) as usize..(to - self.next_ack) as usize;
+        let mut new = 0..0;
         for (sn, unit) in (from..).zip(self.units.range_mut(indices)) {
             if unit.acknowledged {
                 continue;
@@ -356,10 +360,15 @@ impl AmTransmitter {
             unit.acknowledged = true;
             self.pending.remove(sn);
             if whole_sdus {
-                sdus.note_confirmed(unit.sdu);
+                if unit.sdu != new.end {
+                    sdus.note_confirmed(new);
+                    new = unit.sdu..unit.sdu;
+                }
+                new.end += 1;
             }
         }
-        sdus.forget();
+        sdus.note_confirmed(new);
+        sdus.forget_run();
     }
 
     /// Negative acknowledgement: the bytes are considered for retransmission (TS 38.322 5.3.2).

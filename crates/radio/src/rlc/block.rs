@@ -87,6 +87,12 @@ impl Pdu {
     pub(crate) const fn is_whole(&self) -> bool {
         self.start == 0 && self.last
     }
+
+    /// NR: this SDU, whole, in this unit, and no poll.
+    #[inline]
+    pub(crate) const fn continues_run(&self, sn: u64, sdu: u64) -> bool {
+        self.sn == sn && self.sdu == sdu && self.is_whole() && !self.poll
+    }
 }
 
 /// A STATUS PDU (TS 38.322 6.2.2.5, TS 36.322 6.2.1.6).

@@ -103,6 +103,13 @@ impl Reassembly {
         Some(Unit { sdu, sdu_offset, sdu_size, len: Some(end) })
     }
 
+    /// Everything below `sn` has come, and nothing else is held.
+    #[inline]
+    pub(crate) fn skip_to(&mut self, sn: u64) {
+        debug_assert!(self.units.is_empty() && self.base <= sn, "units would be forgotten");
+        self.base = sn;
+    }
+
     fn state(&self, sn: u64) -> State {
         let index = sn.checked_sub(self.base).expect("units below the base are forgotten");
         self.units.get(index as usize).map_or(State::Missing, |slot| slot.state)

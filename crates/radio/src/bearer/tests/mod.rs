@@ -6,6 +6,7 @@ mod lte_am;
 mod nr_am;
 mod nr_status;
 mod pdcp;
+mod runs;
 mod um;
 mod umts;
 
@@ -93,12 +94,14 @@ impl Script {
     }
 
     fn packet(&mut self, flow: FlowId, size: u32, ecn: Ecn) {
+        let packet = self.next_packet(flow, size, ecn);
+        self.one_way.enqueue(self.now, &packet);
+    }
+
+    fn next_packet(&mut self, flow: FlowId, size: u32, ecn: Ecn) -> Packet {
         let payload = Payload::Opaque(self.sent);
         self.sent += 1;
-        self.one_way.enqueue(
-            self.now,
-            &Packet { flow, size, ecn, tunnel: Tunnel::default(), journey: None, payload },
-        );
+        Packet { flow, size, ecn, tunnel: Tunnel::default(), journey: None, payload }
     }
 
     fn block(&mut self, room: u32) -> TransportBlock {
