@@ -79,8 +79,9 @@ def test_the_command_reference_is_what_help_says(cli: Any) -> None:
 
 def test_every_command_is_in_the_reference() -> None:
     def names(group: Any, before: str) -> list[str]:
-        found = [before] if before else [""]
-        for name, command in getattr(group, "commands", {}).items():
+        found = [before]
+        for name in getattr(group, "commands", ()):
+            _, command, _ = group.resolve_command(None, [name])
             found += names(command, f"{before} {name}".strip())
         return found
 

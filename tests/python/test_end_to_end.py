@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from airpath.scenario import STUDIES
-from conftest import PATIENCE_S, Command, command_environment, start_command, until
+from conftest import DOWNLINK, PATIENCE_S, Command, command_environment, start_command, until
 
 NOISY = "random-loss"
 TABLES = {"flows", "samples", "links", "pings", "events", "rtt_histogram"}
@@ -209,16 +209,33 @@ def test_provenance(airpath_command: Command, tmp_path: Path) -> None:
     assert len(record["core_sha256"]) == 64
 
 
-def test_help_imports_nothing_heavy(core: Any, tmp_path: Path) -> None:
+HEAVY = {"polars", "altair", "numpy", "jinja2", "rich", "vl_convert"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "commands", "unused"),
+    [
+        (["--help"], set(), HEAVY | {"airpath._core"}),
+        (["doctor", "--help"], {"doctor"}, HEAVY | {"airpath._core"}),
+        (["run", DOWNLINK, "--out", "here"], {"run"}, HEAVY),
+    ],
+)
+def test_a_command_imports_what_it_needs(
+    core: Any, tmp_path: Path, arguments: list[str], commands: set[str], unused: set[str]
+) -> None:
     code = (
-        "import sys, airpath.cli; "
-        "heavy = {'polars', 'altair', 'numpy', 'jinja2', 'rich', 'vl_convert', 'airpath._core'}; "
-        "print(sorted(heavy & set(sys.modules)))"
+        "import sys; from airpath.cli import main\n"
+        "try: main()\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
+        [sys.executable, "-c", code, *arguments],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    modules = set(done.stderr.splitlines()[-1].split())
+    assert modules & unused == set()
+    known = {name.removeprefix("airpath.cli.") for name in modules if "airpath.cli." in name}
+    assert known == commands | {"console"}
 
 
 @pytest.mark.parametrize(

@@ -158,4 +158,4 @@ def test_circles_are_found() -> None:
     tcp = house.rust_graph(house.crates()["tcp"])
     assert "crates/tcp/src/sender/mod.rs" in tcp["crates/tcp/src/endpoint.rs"]
     python = house.python_graph()
-    assert "airpath.cli.run" in python["airpath.cli"]
+    assert "airpath.cli.run" in python["airpath.cli.whatif"]

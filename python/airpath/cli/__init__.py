@@ -2,60 +2,83 @@
 
 from __future__ import annotations
 
-import typer
+from importlib import import_module
+from typing import Any
 
-from airpath.cli import (
-    diagnose,
-    doctor,
-    emulate,
-    explore,
-    fit,
-    metrics,
-    plot,
-    query,
-    report,
-    reproduce,
-    run,
-    scenario,
-    subscriber,
-    sweep,
-    twin,
-    whatif,
-)
+import typer
+from typer.core import TyperGroup
+
 from airpath.cli.console import guarded, narrate_warnings, open_what_is_closed
+
+_COMMANDS = {
+    "run": ("run.command", "Simulate scenarios."),
+    "explore": ("explore.command", "Open the laboratory in a browser."),
+    "whatif": ("whatif.command", "Compare variants of a scenario on common seeds."),
+    "sweep": ("sweep.command", "Run a campaign: many runs, here or on a cluster."),
+    "query": ("query.query", "Ask campaigns, runs and captures in SQL."),
+    "plot": ("plot.command", "Draw a figure of a campaign."),
+    "compare": ("query.compare", "Compare two campaigns, or two variants of one."),
+    "sensitivity": ("query.sensitivity", "Say which varied key decides an outcome."),
+    "emulate": ("emulate.command", "Run a command inside a scenario's network."),
+    "twin": ("twin.command", "Simulate and emulate a scenario and compare both."),
+    "reproduce": ("reproduce.command", "Run published studies again and judge each figure."),
+    "diagnose": ("diagnose.command", "Say what captures and outputs of tools tell."),
+    "fit": ("fit.command", "Turn a capture into a scenario, and say what would help it."),
+    "report": ("report.command", "Write a self-contained HTML report."),
+    "doctor": ("doctor.command", "Say what this machine can do and what is missing."),
+}
+"""Where each is, below ``airpath.cli``, and its line in the list of commands."""
+
+_GROUPS = {
+    "scenario": "List, show and check scenarios; print their format.",
+    "metrics": "The metrics of `airpath emulate --metrics PORT`.",
+    "subscriber": "Edit the subscribers of an emulation's core network.",
+}
+"""Commands that have commands, each the ``app`` of its module, and their help."""
+
+
+class _Commands(TyperGroup):
+    """Knows the names and lines of all commands, and imports the one that is called.
+
+    To import and build all of them would take each command 40 ms.
+    """
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, None if listed is None else imported(str(name)), rest
+
+
+def imported(name: str) -> Any:
+    """Import a command of ``airpath`` and return it as Typer builds it."""
+    only = typer.Typer(rich_markup_mode=None)
+    if name in _GROUPS:
+        group = import_module(f"airpath.cli.{name}").app
+        only.add_typer(group, name=name, help=_GROUPS[name])
+    else:
+        module, function = _COMMANDS[name][0].split(".")
+        only.command(name)(getattr(import_module(f"airpath.cli.{module}"), function))
+    return typer.main.get_group(only).commands[name]
+
 
 app = typer.Typer(
     name="airpath",
+    cls=_Commands,
     help="A laboratory for TCP over mobile radio.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run", short_help="Simulate scenarios.")(run.command)
-app.command("explore", short_help="Open the laboratory in a browser.")(explore.command)
-app.command("whatif", short_help="Compare variants of a scenario on common seeds.")(whatif.command)
-app.command("sweep", short_help="Run a campaign: many runs, here or on a cluster.")(sweep.command)
-app.command("query", short_help="Ask campaigns, runs and captures in SQL.")(query.query)
-app.command("plot", short_help="Draw a figure of a campaign.")(plot.command)
-app.command("compare", short_help="Compare two campaigns, or two variants of one.")(query.compare)
-app.command("sensitivity", short_help="Say which varied key decides an outcome.")(query.sensitivity)
-app.command("emulate", short_help="Run a command inside a scenario's network.")(emulate.command)
-app.command("twin", short_help="Simulate and emulate a scenario and compare both.")(twin.command)
-app.command("reproduce", short_help="Run published studies again and judge each figure.")(
-    reproduce.command
-)
-app.command("diagnose", short_help="Say what captures and outputs of tools tell.")(diagnose.command)
-app.command("fit", short_help="Turn a capture into a scenario, and say what would help it.")(
-    fit.command
-)
-app.command("report", short_help="Write a self-contained HTML report.")(report.command)
-app.command("doctor", short_help="Say what this machine can do and what is missing.")(
-    doctor.command
-)
-app.add_typer(scenario.app, name="scenario")
-app.add_typer(metrics.app, name="metrics")
-app.add_typer(subscriber.app, name="subscriber")
+
+
+def _listed() -> None:
+    """Stand for a command in the list of all."""
+
+
+for _name, (_, _line) in _COMMANDS.items():
+    app.command(_name, short_help=_line)(_listed)
+for _name, _help in _GROUPS.items():
+    app.command(_name, help=_help)(_listed)
 
 
 def _version(value: bool) -> None:

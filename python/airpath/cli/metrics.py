@@ -7,7 +7,6 @@ import typer
 from airpath.cli.console import output
 
 app = typer.Typer(
-    help="The metrics of `airpath emulate --metrics PORT`.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

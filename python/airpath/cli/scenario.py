@@ -10,7 +10,6 @@ from airpath.cli.console import complain, output
 from airpath.cli.run import Scenario, Sets
 
 app = typer.Typer(
-    help="List, show and check scenarios; print their format.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

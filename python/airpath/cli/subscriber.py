@@ -10,7 +10,6 @@ import typer
 from airpath.cli.console import narrate, output
 
 app = typer.Typer(
-    help="Edit the subscribers of an emulation's core network.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
