@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import os
 import shutil
@@ -15,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from airpath.scenario import STUDIES
+from airpath.runs import provenance
+from airpath.scenario import STUDIES, load
 from conftest import DOWNLINK, PATIENCE_S, Command, command_environment, start_command, until
 
 NOISY = "random-loss"
@@ -207,17 +209,40 @@ def test_provenance(airpath_command: Command, tmp_path: Path) -> None:
     assert len(record["scenario"]["sha256"]) == 64
     assert "duration_s" in scenario
     assert len(record["core_sha256"]) == 64
+    assert record["packages"] == {
+        name: importlib.metadata.version(name) for name in ("polars", "vl-convert-python")
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "version"),
+    [
+        ("polars-9.8.dist-info/METADATA", "9.8"),
+        ("polars.egg-info/PKG-INFO", "9.7"),
+        ("polars_other-9.6.dist-info/METADATA", None),
+    ],
+)
+def test_versions_of_packages(
+    core: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, version: str | None
+) -> None:
+    (tmp_path / file).parent.mkdir()
+    (tmp_path / file).write_text(f"Name: polars\nVersion: {version}\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "no such place"), str(tmp_path)])
+    record = provenance.provenance(load("wire"), [1], None, "")
+    assert record["packages"]["polars"] == version
 
 
 HEAVY = {"polars", "altair", "numpy", "jinja2", "rich", "vl_convert"}
+SLOW = {"email", "html", "importlib.metadata", "secrets", "zipfile"}
+"""Modules of Python that take some ms, and that a run has no use for."""
 
 
 @pytest.mark.parametrize(
     ("arguments", "commands", "unused"),
     [
-        (["--help"], set(), HEAVY | {"airpath._core"}),
-        (["doctor", "--help"], {"doctor"}, HEAVY | {"airpath._core"}),
-        (["run", DOWNLINK, "--out", "here"], {"run"}, HEAVY),
+        (["--help"], set(), HEAVY | SLOW | {"airpath._core"}),
+        (["doctor", "--help"], {"doctor"}, HEAVY | SLOW | {"airpath._core"}),
+        (["run", DOWNLINK, "--out", "here"], {"run"}, HEAVY | SLOW),
     ],
 )
 def test_a_command_imports_what_it_needs(

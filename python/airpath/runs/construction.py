@@ -11,7 +11,6 @@ import fcntl
 import json
 import os
 import re
-import secrets
 import shutil
 import stat
 from contextlib import suppress
@@ -82,7 +81,7 @@ def remove_leftovers(parent: Path) -> list[Path]:
 def _new_directory(out: Path) -> Path:
     while True:
         # A name has at most 255 bytes, a character at most four.
-        path = out.with_name(f"{out.name[:48]}.partial-{secrets.token_hex(8)}")
+        path = out.with_name(f"{out.name[:48]}.partial-{os.urandom(8).hex()}")
         with suppress(FileExistsError):
             path.mkdir()
             return path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import errno
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Iterator
@@ -143,6 +142,8 @@ class PendingDirectory:
             rival = self._under_construction().rival(self.out)
             if rival is None:
                 break
+            import secrets
+
             self._remove()
             time.sleep(0.01 + secrets.randbelow(90) / 1000)
             try:
@@ -245,7 +246,7 @@ def _new_file(path: Path) -> Path:
     """Make an empty file beside ``path`` that nobody else has."""
     while True:
         # A name has at most 255 bytes, a character at most four.
-        aside = path.with_name(f"{path.name[:48]}.partial-{secrets.token_hex(8)}")
+        aside = path.with_name(f"{path.name[:48]}.partial-{os.urandom(8).hex()}")
         with suppress(FileExistsError):
             aside.open("xb").close()
             return aside

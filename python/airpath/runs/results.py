@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from pathlib import Path
@@ -227,6 +226,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what each flow got, and why."""
+        import html
+
         said = [*describe.partial(self.summary), *describe.sentences(self.summary)]
         found = [finding["evidence"] for finding in self.findings]
         lists = [
