@@ -24,7 +24,8 @@ pub(crate) struct PyRunFigures(pub(crate) RunSummary);
 #[pyclass(name = "Result", module = "airpath._core", frozen)]
 pub(crate) struct PyResultTables {
     pub(crate) figures: RunSummary,
-    pub(crate) tables: Vec<(&'static str, RecordBatch)>,
+    /// Each of one batch or more.
+    pub(crate) tables: Vec<(&'static str, Vec<RecordBatch>)>,
     /// What its capture lacks, and why.
     pub(crate) capture_lacks: Option<String>,
 }
@@ -50,11 +51,13 @@ impl PyResultTables {
 
     /// A table by name; shares its memory through the Arrow C stream interface.
     fn table(&self, name: &str) -> PyResult<PyTable> {
-        let (_, batch) = self.tables.iter().find(|(known, _)| *known == name).ok_or_else(|| {
-            let known: Vec<_> = self.tables.iter().map(|(known, _)| *known).collect();
-            PyKeyError::new_err(format!("no table {name:?}; there are {}", known.join(", ")))
-        })?;
-        PyTable::try_new(vec![batch.clone()], batch.schema())
+        let table = self.tables.iter().find(|(known, _)| *known == name);
+        let (batches, first) =
+            table.and_then(|(_, batches)| Some((batches, batches.first()?))).ok_or_else(|| {
+                let known: Vec<_> = self.tables.iter().map(|(known, _)| *known).collect();
+                PyKeyError::new_err(format!("no table {name:?}; there are {}", known.join(", ")))
+            })?;
+        PyTable::try_new(batches.clone(), first.schema())
     }
 
     /// Names of the tables, in a fixed order.
@@ -76,9 +79,9 @@ impl PyResultTables {
         }
         Ok(py.detach(|| {
             let mut failed = Vec::new();
-            for (name, batch) in &self.tables {
+            for (name, table) in &self.tables {
                 let path = directory.join(format!("{name}.parquet"));
-                if let Err(error) = airpath_record::write_parquet(&path, batch, &pairs) {
+                if let Err(error) = airpath_record::write_parquet(&path, table, &pairs) {
                     // A half of it helps nobody, and its space may help the others.
                     let _ = std::fs::remove_file(&path);
                     failed.push((*name, error.reason()));

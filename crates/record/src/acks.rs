@@ -5,6 +5,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::Names;
 use crate::column::{AboutTable, Column, Name, ROWS_AT_ONCE};
+use crate::large_pages::LargePages;
 use crate::table::table;
 
 table! {
@@ -98,20 +99,21 @@ impl From<BareAckRow> for AckRow {
 }
 
 /// The table while it is written: there may be a row for every second segment.
-#[derive(Debug)]
+///
+/// It is in blocks of [`BLOCK`] rows, or a few less. The first is in ordinary memory, so that a small run
+/// has no large page. The others share large pages: columns as long as the table would each end in one
+/// that is hardly used.
+#[derive(Debug, Default)]
 pub(crate) struct AckTable {
+    full: Vec<Acks>,
+    /// The last block.
     rows: Acks,
     /// Rows behind those, not in the columns yet.
     bare: Vec<BareAckRow>,
+    pages: LargePages,
 }
 
-impl Default for AckTable {
-    fn default() -> Self {
-        let mut rows = Acks::default();
-        rows.expect_many();
-        Self { rows, bare: Vec::new() }
-    }
-}
+const BLOCK: usize = if cfg!(test) { 300 } else { 1 << 15 };
 
 impl AckTable {
     /// For the reference of tables.
@@ -120,6 +122,7 @@ impl AckTable {
     pub(crate) fn push(&mut self, row: AckRow) {
         self.append_bare();
         self.rows.push(row);
+        self.begin_block_where_full();
     }
 
     #[inline]
@@ -135,13 +138,40 @@ impl AckTable {
         }
     }
 
-    pub(crate) fn finish(&mut self, names: &Names) -> RecordBatch {
+    /// Its blocks, at least one.
+    pub(crate) fn finish(&mut self, names: &Names) -> Vec<RecordBatch> {
         self.append_bare();
-        self.rows.finish(names)
+        self.full.push(std::mem::take(&mut self.rows));
+        self.full.drain(..).map(|mut block| block.finish(names)).collect()
+    }
+
+    /// Rows that wait fit in still.
+    #[inline]
+    fn begin_block_where_full(&mut self) {
+        if self.rows.time_ns.len() > BLOCK - 2 * ROWS_AT_ONCE {
+            self.begin_block();
+        }
+    }
+
+    #[cold]
+    fn begin_block(&mut self) {
+        let mut full = std::mem::take(&mut self.rows);
+        full.append_waiting();
+        self.full.push(full);
+        // The columns of HyStart have few values.
+        let Self { rows, pages, .. } = self;
+        rows.time_ns.lie_in(pages, BLOCK);
+        rows.flow.lie_in(pages, BLOCK);
+        rows.acked_bytes.lie_in(pages, BLOCK);
+        rows.cwnd_segments.lie_in(pages, BLOCK);
+        rows.ssthresh_segments.lie_in(pages, BLOCK);
+        rows.srtt_ms.lie_in(pages, BLOCK);
+        rows.rtt_ms.lie_in(pages, BLOCK);
+        rows.inflight_segments.lie_in(pages, BLOCK);
     }
 
     fn append_bare(&mut self) {
-        let Self { rows: acks, bare } = self;
+        let Self { rows: acks, bare, .. } = self;
         if bare.is_empty() {
             return;
         }
@@ -161,13 +191,16 @@ impl AckTable {
         acks.ack_train_limit_ms.append_nulls(bare.len());
         acks.css.append_nulls(bare.len());
         bare.clear();
+        self.begin_block_where_full();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use arrow::compute::concat_batches;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn rows() -> impl Strategy<Value = Vec<(BareAckRow, Option<u32>)>> {
         let some = |most: u64| proptest::option::of(0..most);
@@ -215,7 +248,11 @@ mod tests {
                 }
                 singly.append_alone(&row);
             }
-            prop_assert_eq!(table.finish(&names), singly.finish(&names));
+            let whole = singly.finish(&names);
+            let blocks = table.finish(&names);
+            prop_assert!(blocks.len() >= whole.num_rows().div_ceil(BLOCK).max(1));
+            prop_assert!(blocks.iter().all(|block| block.num_rows() <= BLOCK));
+            prop_assert_eq!(concat_batches(&whole.schema(), &blocks).unwrap(), whole);
         }
     }
 

@@ -37,8 +37,6 @@ pub(crate) trait Column {
     const NULLABLE: bool = false;
     /// What it is in the tables.
     const KIND: &'static str;
-    /// There may come to be millions of rows.
-    fn expect_many(_builder: &mut Self::Builder) {}
     fn append(self, builder: &mut Self::Builder);
     /// The same for this column of several rows.
     fn append_all<R>(rows: &[R], value: impl Fn(&R) -> Self, builder: &mut Self::Builder)
@@ -59,9 +57,6 @@ macro_rules! primitive {
         impl Column for $rust {
             type Builder = Values<$arrow>;
             const KIND: &'static str = stringify!($rust);
-            fn expect_many(builder: &mut Self::Builder) {
-                builder.expect_many();
-            }
             fn append(self, builder: &mut Self::Builder) {
                 builder.append(self);
             }
@@ -80,9 +75,6 @@ macro_rules! primitive {
             type Builder = Nullable<$arrow>;
             const KIND: &'static str = stringify!($rust);
             const NULLABLE: bool = true;
-            fn expect_many(builder: &mut Self::Builder) {
-                builder.expect_many();
-            }
             fn append(self, builder: &mut Self::Builder) {
                 builder.append(self);
             }
@@ -179,9 +171,6 @@ impl Column for Option<String> {
 impl Column for Name {
     type Builder = Values<Int32Type>;
     const KIND: &'static str = "name";
-    fn expect_many(builder: &mut Self::Builder) {
-        builder.expect_many();
-    }
     fn append(self, builder: &mut Self::Builder) {
         builder.append(self.0 as i32);
     }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -40,12 +41,12 @@ impl RecordError {
     }
 }
 
-/// Writes one table to a new file; `metadata` goes into the file's footer.
+/// Writes one table, of one or more batches, to a new file; `metadata` goes into the file's footer.
 ///
 /// The bytes depend on the table and the metadata alone.
 pub fn write_parquet(
     path: &Path,
-    table: &RecordBatch,
+    table: &[RecordBatch],
     metadata: &[(String, String)],
 ) -> Result<(), RecordError> {
     let io = |source| RecordError::Write { path: path.to_owned(), source };
@@ -59,9 +60,9 @@ pub fn write_parquet(
         .build();
     let file = File::create_new(path).map_err(io)?;
     let handle = file.try_clone().map_err(io)?;
-    let mut writer =
-        ArrowWriter::try_new(file, table.schema(), Some(properties)).map_err(parquet)?;
-    writer.write(table).map_err(parquet)?;
+    let schema = table.first().map_or_else(|| Schema::empty().into(), RecordBatch::schema);
+    let mut writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(parquet)?;
+    table.iter().try_for_each(|batch| writer.write(batch)).map_err(parquet)?;
     writer.close().map_err(parquet)?;
     handle.sync_all().map_err(io)
 }

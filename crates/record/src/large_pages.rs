@@ -1,50 +1,138 @@
 //! Memory in large pages, where the system has them.
 
-pub(crate) use system::LargePages;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::buffer::Buffer;
+
+use system::Mapping;
+
+/// Pieces of memory in large pages, one behind the other. They can be written until the first of them
+/// is handed out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LargePages(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+enum State {
+    /// The last mapping is not full.
+    Written(Vec<Mapping>),
+    HandedOut(Vec<Buffer>),
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Written(Vec::new())
+    }
+}
+
+/// A piece, of which so many bytes are written.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pages: LargePages,
+    mapping: usize,
+    start: usize,
+    used: usize,
+    room: usize,
+}
+
+impl LargePages {
+    /// A piece of so many bytes, aligned to eight; `None`: the system has none.
+    pub(crate) fn piece(&self, bytes: usize) -> Option<Piece> {
+        let room = bytes.next_multiple_of(8);
+        let (mapping, start) = self.with(|state| {
+            let State::Written(mappings) = state else { return None };
+            if mappings.last().is_none_or(|last| last.left() < room) {
+                mappings.push(Mapping::new()?);
+            }
+            Some((mappings.len() - 1, mappings.last_mut()?.take(room)?))
+        })?;
+        Some(Piece { pages: self.clone(), mapping, start, used: 0, room })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        // Whoever panicked left no half of a state behind.
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Piece {
+    pub(crate) const fn len(&self) -> usize {
+        self.used
+    }
+
+    /// False: they do not fit, and nothing was written.
+    #[inline]
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> bool {
+        let (place, end) = (self.start + self.used, self.used + bytes.len());
+        let fits = end <= self.room
+            && self.pages.with(|state| match state {
+                State::Written(mappings) => mappings[self.mapping].write(place, bytes),
+                State::HandedOut(_) => false,
+            });
+        if fits {
+            self.used = end;
+        }
+        fits
+    }
+
+    /// What was written, where it is. No piece can be written any more.
+    pub(crate) fn into_buffer(self) -> Buffer {
+        self.pages.with(|state| {
+            if let State::Written(mappings) = state {
+                let buffers = std::mem::take(mappings).into_iter().map(Mapping::into_buffer);
+                *state = State::HandedOut(buffers.collect());
+            }
+            match state {
+                State::HandedOut(buffers) => {
+                    buffers[self.mapping].slice_with_length(self.start, self.used)
+                }
+                State::Written(_) => unreachable!("they were handed out just now"),
+            }
+        })
+    }
+}
 
 #[cfg(target_os = "linux")]
 mod system {
     use arrow::buffer::Buffer;
     use memmap2::{Advice, MmapMut};
 
-    /// Bytes in a mapping that asks for large pages. It has a fixed size, of which what is not written takes
-    /// no memory.
+    /// A mapping that asks for large pages. What is not written takes no memory.
     #[derive(Debug)]
-    pub(crate) struct LargePages {
-        mapping: MmapMut,
-        used: usize,
+    pub(crate) struct Mapping {
+        bytes: MmapMut,
+        taken: usize,
     }
 
-    /// Eight million values of eight bytes; a column with more of them goes on without large pages.
     const ROOM: usize = 64 << 20;
 
-    impl LargePages {
-        /// A mapping that begins with these bytes; `None`: the system has none, or they do not fit.
-        pub(crate) fn with(bytes: &[u8]) -> Option<Self> {
-            let mapping = MmapMut::map_anon(ROOM).ok()?;
-            mapping.advise(Advice::HugePage).ok()?;
-            let mut pages = Self { mapping, used: 0 };
-            pages.append(bytes).then_some(pages)
+    impl Mapping {
+        pub(crate) fn new() -> Option<Self> {
+            let bytes = MmapMut::map_anon(ROOM).ok()?;
+            bytes.advise(Advice::HugePage).ok()?;
+            Some(Self { bytes, taken: 0 })
         }
 
-        pub(crate) const fn len(&self) -> usize {
-            self.used
+        pub(crate) fn left(&self) -> usize {
+            ROOM - self.taken
         }
 
-        /// False: they do not fit, and nothing was written.
+        /// Where so many bytes begin that nobody else has; `None`: there are not so many.
+        pub(crate) fn take(&mut self, bytes: usize) -> Option<usize> {
+            let start = self.taken;
+            self.taken = start.checked_add(bytes).filter(|&end| end <= ROOM)?;
+            Some(start)
+        }
+
+        /// False: it is too small.
         #[inline]
-        pub(crate) fn append(&mut self, bytes: &[u8]) -> bool {
-            let end = self.used + bytes.len();
-            let Some(place) = self.mapping.get_mut(self.used..end) else { return false };
-            place.copy_from_slice(bytes);
-            self.used = end;
+        pub(crate) fn write(&mut self, place: usize, bytes: &[u8]) -> bool {
+            let Some(to) = self.bytes.get_mut(place..place + bytes.len()) else { return false };
+            to.copy_from_slice(bytes);
             true
         }
 
-        /// What was written, where it is.
         pub(crate) fn into_buffer(self) -> Buffer {
-            let used = self.used;
-            Buffer::from(bytes::Bytes::from_owner(self.mapping)).slice_with_length(0, used)
+            Buffer::from(bytes::Bytes::from_owner(self.bytes))
         }
     }
 }
@@ -53,20 +141,24 @@ mod system {
 mod system {
     use arrow::buffer::Buffer;
 
-    /// There are none.
+    /// There is none.
     #[derive(Debug)]
-    pub(crate) enum LargePages {}
+    pub(crate) enum Mapping {}
 
-    impl LargePages {
-        pub(crate) fn with(_bytes: &[u8]) -> Option<Self> {
+    impl Mapping {
+        pub(crate) fn new() -> Option<Self> {
             None
         }
 
-        pub(crate) const fn len(&self) -> usize {
+        pub(crate) fn left(&self) -> usize {
             match *self {}
         }
 
-        pub(crate) fn append(&mut self, _bytes: &[u8]) -> bool {
+        pub(crate) fn take(&mut self, _bytes: usize) -> Option<usize> {
+            match *self {}
+        }
+
+        pub(crate) fn write(&mut self, _place: usize, _bytes: &[u8]) -> bool {
             match *self {}
         }
 

@@ -42,12 +42,6 @@ macro_rules! table {
                 }
             }
 
-            /// There may come to be millions of rows.
-            #[allow(dead_code, reason = "of interest to few tables")]
-            pub(crate) fn expect_many(&mut self) {
-                $(<$type as crate::column::Column>::expect_many(&mut self.$field);)*
-            }
-
             /// Rows wait to be put into the columns.
             #[allow(dead_code, reason = "of interest to few tables")]
             pub(crate) fn has_waiting(&self) -> bool {

@@ -446,32 +446,32 @@ impl Tables {
     }
 
     /// Ends recording: every table by name, in a fixed order; events by time. `acks` only if asked for, `groups`,
-    /// `proxies`, `radio` and `radio_log` only if they have rows.
-    pub fn finish(mut self, acks: bool) -> Vec<(&'static str, RecordBatch)> {
+    /// `proxies`, `radio` and `radio_log` only if they have rows. A table is one batch, `acks` one or more.
+    pub fn finish(mut self, acks: bool) -> Vec<(&'static str, Vec<RecordBatch>)> {
         let names = &self.names;
         let mut tables = vec![
-            ("flows", self.flows.finish(names)),
-            ("samples", self.samples.finish(names)),
-            ("links", self.links.finish(names)),
-            ("pings", self.pings.finish(names)),
-            ("events", in_order(self.events.finish(names))),
-            ("rtt_histogram", self.histograms.finish(names)),
+            ("flows", vec![self.flows.finish(names)]),
+            ("samples", vec![self.samples.finish(names)]),
+            ("links", vec![self.links.finish(names)]),
+            ("pings", vec![self.pings.finish(names)]),
+            ("events", vec![in_order(self.events.finish(names))]),
+            ("rtt_histogram", vec![self.histograms.finish(names)]),
         ];
         let groups = self.groups.finish(names);
         if groups.num_rows() > 0 {
-            tables.push(("groups", groups));
+            tables.push(("groups", vec![groups]));
         }
         let proxies = self.proxies.finish(names);
         if proxies.num_rows() > 0 {
-            tables.push(("proxies", proxies));
+            tables.push(("proxies", vec![proxies]));
         }
         let radios = self.radios.finish(names);
         if radios.num_rows() > 0 {
-            tables.push(("radio", radios));
+            tables.push(("radio", vec![radios]));
         }
         let log = self.radio_logs.finish(names);
         if log.num_rows() > 0 {
-            tables.push(("radio_log", log));
+            tables.push(("radio_log", vec![log]));
         }
         if acks {
             tables.push(("acks", self.acks.finish(names)));
@@ -515,7 +515,7 @@ mod tests {
         }
         let tables = tables.finish(false);
         let (_, events) = tables.iter().find(|(name, _)| *name == "events").unwrap();
-        let kinds = events.column_by_name("kind").unwrap();
+        let kinds = events[0].column_by_name("kind").unwrap();
         let kinds: Vec<_> = kinds.as_string::<i32>().iter().flatten().collect();
         assert_eq!(kinds, ["first", "a", "b", "c"]);
     }

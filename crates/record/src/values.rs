@@ -4,39 +4,35 @@ use arrow::array::{ArrowPrimitiveType, NullBufferBuilder, PrimitiveArray};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::ToByteSlice;
 
-use crate::large_pages::LargePages;
+use crate::large_pages::{LargePages, Piece};
 
-/// Values of a column that begins with few and may come to have millions.
+/// Values of a column, in ordinary memory or in a piece of large pages.
 ///
 /// Fresh memory costs time: each new page is a fault, and for a table with a row for each acknowledgement
-/// these faults are half of what a row costs. A column of which many are [expected](Self::expect_many) goes
-/// on in large pages when it has [`FEW`] values.
+/// these faults are half of what a row costs.
 #[derive(Debug)]
 pub(crate) struct Values<T: ArrowPrimitiveType> {
     few: Vec<T::Native>,
-    many: Option<LargePages>,
-    expects_many: bool,
+    many: Option<Piece>,
 }
-
-/// Until then a column is in ordinary memory: a small run has no large page. A larger one has at most one
-/// more for each column than it fills.
-const FEW: usize = 1 << 15;
 
 impl<T: ArrowPrimitiveType> Default for Values<T> {
     fn default() -> Self {
-        Self { few: Vec::new(), many: None, expects_many: false }
+        Self { few: Vec::new(), many: None }
     }
 }
 
 impl<T: ArrowPrimitiveType> Values<T> {
-    pub(crate) fn expect_many(&mut self) {
-        self.expects_many = true;
+    /// Room for so many values in large pages, if the system has them; before anything is appended.
+    pub(crate) fn lie_in(&mut self, pages: &LargePages, values: usize) {
+        debug_assert!(self.few.is_empty(), "it has values elsewhere");
+        self.many = pages.piece(values * size_of::<T::Native>());
     }
 
     pub(crate) fn len(&self) -> usize {
         match &self.many {
             None => self.few.len(),
-            Some(pages) => pages.len() / size_of::<T::Native>(),
+            Some(piece) => piece.len() / size_of::<T::Native>(),
         }
     }
 
@@ -58,26 +54,13 @@ impl<T: ArrowPrimitiveType> Values<T> {
 
     #[inline]
     pub(crate) fn append_slice(&mut self, values: &[T::Native]) {
-        if let Some(pages) = &mut self.many {
-            if pages.append(values.to_byte_slice()) {
+        if let Some(piece) = &mut self.many {
+            if piece.append(values.to_byte_slice()) {
                 return;
             }
             self.leave_large_pages();
         }
         self.few.extend_from_slice(values);
-        if self.expects_many && self.few.len() >= FEW {
-            self.enter_large_pages();
-        }
-    }
-
-    #[cold]
-    fn enter_large_pages(&mut self) {
-        self.many = LargePages::with(self.few.to_byte_slice());
-        // Where there are none it is not tried again.
-        self.expects_many = false;
-        if self.many.is_some() {
-            self.few = Vec::new();
-        }
     }
 
     /// There is no room for more.
@@ -120,8 +103,9 @@ impl<T: ArrowPrimitiveType> Default for Nullable<T> {
 }
 
 impl<T: ArrowPrimitiveType> Nullable<T> {
-    pub(crate) fn expect_many(&mut self) {
-        self.values.expect_many();
+    /// The same as [`Values::lie_in`].
+    pub(crate) fn lie_in(&mut self, pages: &LargePages, values: usize) {
+        self.values.lie_in(pages, values);
     }
 
     pub(crate) fn append(&mut self, value: Option<T::Native>) {
@@ -173,9 +157,15 @@ mod tests {
         #[test]
         fn values_are_the_same_in_large_pages(
             pieces in proptest::collection::vec((0usize..5_000, any::<bool>()), 0..40),
+            // There may be less room than values.
+            room in 0usize..150_000,
         ) {
-            let (mut many, mut few) = (Values::<Float64Type>::default(), Vec::new());
-            many.expect_many();
+            let pages = LargePages::default();
+            let (mut many, mut other) = (Values::<Float64Type>::default(), Values::default());
+            many.lie_in(&pages, room);
+            other.lie_in(&pages, 10);
+            other.append_slice(&[1_u32, 2, 3]);
+            let mut few = Vec::new();
             for (length, singly) in pieces {
                 let values: Vec<f64> = (0..length).map(|place| (few.len() + place) as f64).collect();
                 match singly {
@@ -187,6 +177,8 @@ mod tests {
             }
             prop_assert_eq!(&*many.finish(), &*few);
             prop_assert_eq!(many.len(), 0);
+            let neighbour: PrimitiveArray<UInt32Type> = other.finish_array(None);
+            prop_assert_eq!(&neighbour.values()[..], &[1, 2, 3]);
         }
 
         #[test]
@@ -194,7 +186,7 @@ mod tests {
             stretches in proptest::collection::vec((any::<bool>(), 0usize..30_000), 0..6),
         ) {
             let mut many = Nullable::<UInt32Type>::default();
-            many.expect_many();
+            many.lie_in(&LargePages::default(), 200_000);
             let mut whole = Vec::new();
             for (index, (is_null, length)) in (0..).zip(stretches) {
                 match is_null {
@@ -205,17 +197,5 @@ mod tests {
             }
             prop_assert_eq!(many.finish(), PrimitiveArray::<UInt32Type>::from(whole));
         }
-    }
-
-    #[test]
-    fn what_finds_no_room_in_large_pages_goes_on_without() {
-        let mut values = Values::<UInt32Type>::default();
-        values.expect_many();
-        let first: Vec<u32> = (0..FEW as u32).collect();
-        values.append_slice(&first);
-        let more: Vec<u32> = (FEW as u32..20_000_000).collect();
-        values.append_slice(&more);
-        assert!(values.many.is_none());
-        assert!(values.finish().iter().copied().eq(0..20_000_000));
     }
 }

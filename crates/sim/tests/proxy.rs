@@ -201,7 +201,7 @@ fn links_and_losses_of_both_hops_have_the_places_of_the_file() {
     }
     let rows = |wanted: &str| {
         let table = tables.iter().find(|(name, _)| *name == wanted);
-        table.map_or(0, |(_, batch)| batch.num_rows())
+        table.map_or(0, |(_, batches)| batches[0].num_rows())
     };
     assert_eq!(rows("proxies"), rows("samples"), "one row an interval");
 }

@@ -26,5 +26,5 @@ fn the_flows_of_a_group_are_summed() {
     assert_eq!(group.bytes_delivered, flows.iter().map(|flow| flow.bytes_delivered).sum::<u64>());
     let tables = outcome.tables.finish(false);
     let groups = tables.iter().find(|(name, _)| *name == "groups").expect("there is a group");
-    assert_eq!(groups.1.num_rows(), 1);
+    assert_eq!(groups.1[0].num_rows(), 1);
 }

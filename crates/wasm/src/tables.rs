@@ -12,7 +12,7 @@ pub(crate) struct Streams(Vec<u8>);
 
 impl Streams {
     /// Appends a stream for each table. Returns name, rows, offset and bytes of each.
-    pub(crate) fn write(&mut self, tables: &[(&str, RecordBatch)]) -> Result<Value, Failure> {
+    pub(crate) fn write(&mut self, tables: &[(&str, Vec<RecordBatch>)]) -> Result<Value, Failure> {
         let mut list = Vec::new();
         for (name, table) in tables {
             // Arrow for JavaScript looks at columns in place, which have to begin at multiples of 8.
@@ -20,9 +20,8 @@ impl Streams {
             let offset = self.0.len();
             self.append(table).map_err(|error| Failure::Error(format!("table {name}: {error}")))?;
             let bytes = self.0.len() - offset;
-            list.push(json!({
-                "name": name, "rows": table.num_rows(), "offset": offset, "bytes": bytes,
-            }));
+            let rows: usize = table.iter().map(RecordBatch::num_rows).sum();
+            list.push(json!({ "name": name, "rows": rows, "offset": offset, "bytes": bytes }));
         }
         Ok(Value::Array(list))
     }
@@ -32,9 +31,10 @@ impl Streams {
         self.0
     }
 
-    fn append(&mut self, table: &RecordBatch) -> Result<(), arrow::error::ArrowError> {
-        let mut writer = StreamWriter::try_new(&mut self.0, &table.schema())?;
-        writer.write(table)?;
+    fn append(&mut self, table: &[RecordBatch]) -> Result<(), arrow::error::ArrowError> {
+        let Some(first) = table.first() else { return Ok(()) };
+        let mut writer = StreamWriter::try_new(&mut self.0, &first.schema())?;
+        table.iter().try_for_each(|batch| writer.write(batch))?;
         writer.finish()
     }
 }
