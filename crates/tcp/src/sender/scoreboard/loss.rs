@@ -21,10 +21,13 @@ fn note_lost(sampler: &mut Option<RateSampler>, index: usize, segment: &Sent) {
 impl Scoreboard {
     /// Marks what is lost by RFC 6675 4, IsLost(): `DUP_THRESH` discontiguous ranges, or more
     /// than (`DUP_THRESH` - 1) segments' bytes, were SACKed above. Returns how many.
+    #[inline(always)]
     pub(crate) fn detect_loss(&mut self, mss: u32) -> u32 {
-        if self.sacked_ranges.is_empty() {
-            return 0;
-        }
+        if self.sacked_ranges.is_empty() { 0 } else { self.judge_by_ranges(mss) }
+    }
+
+    #[inline(never)]
+    fn judge_by_ranges(&mut self, mss: u32) -> u32 {
         let (mut bytes, mut ranges, mut bound) = (0, 0, None);
         for (start, end) in self.sacked_ranges.descending() {
             bytes += end - start;
