@@ -33,8 +33,9 @@ fn main() {
                 finding.score, finding.cause, finding.subject, finding.evidence
             );
             if let Some(advice) = &finding.advice {
-                let gain = finding.gain.as_ref().expect("advice has a gain");
-                println!("    -> {advice} {:?}", finding.set.as_ref().expect("as above"));
+                println!("    -> {advice} {:?}", finding.set.as_deref().unwrap_or_default());
+            }
+            if let Some(gain) = &finding.gain {
                 println!(
                     "       {} {}: {:.3} -> {:.3} {:?}; costs {:?}",
                     gain.flow,
