@@ -359,17 +359,20 @@ impl Lab<'_, '_> {
             let by_cause = || one.candidate.cause.cmp(&other.candidate.cause);
             inherent(one).cmp(&inherent(other)).then_with(by_score).then_with(by_cause)
         });
-        // Of two that are worth the same, one is what the other one comes to. A link that is given up
-        // takes all blocks of its time with it: without them there is no such time.
+        // Of two that are worth the same, one is what the other one comes to. A link that is given up takes all
+        // blocks of its time with it, and fragments multiply losses: what is left of the other one without them
+        // is what that does itself, and comes first if it is more.
         for at in 1..trials.len() {
             let this = &trials[at];
             let general = |one: &Trial| {
-                let gives_up = this.candidate.cause == Cause::RadioLinkFailure
-                    && one.candidate.cause == Cause::RadioLoss;
+                let adds = matches!(
+                    (this.candidate.cause, one.candidate.cause),
+                    (Cause::RadioLinkFailure, Cause::RadioLoss)
+                        | (Cause::Fragmentation, Cause::RandomLoss)
+                );
                 one.class() == Class::Fault
                     && !one.candidate.cause.special()
-                    && (one.score - this.score < 2.0 * MORE
-                        || gives_up && this.score > one.score / 2.0)
+                    && (one.score - this.score < 2.0 * MORE || adds && this.score > one.score / 2.0)
             };
             let first = trials[..at].iter().position(general);
             if let Some(first) = first.filter(|_| this.candidate.cause.special()) {
