@@ -150,11 +150,21 @@ fn best_by(effects: &[Effect], gain: impl Fn(&Effect) -> f64) -> Option<(&Effect
     let each = lowest(effects.iter());
     let worth = |effect: &Effect| {
         let lost = if effect.metric == Metric::Goodput { each } else { cost };
-        effect.metric.worth(gain(effect)) + lost
+        effect.metric.worth(gain(effect)) + lost + moved(effect, effects)
     };
     let sure = effects.iter().filter(|effect| effect.beyond_noise());
     let scored = sure.map(|effect| (effect, worth(effect)));
     scored.max_by(|(_, one), (_, other)| one.total_cmp(other))
+}
+
+/// A percentile of a ping's RTT may fall while its requests wait longer on the whole, which is no gain: what the
+/// mean lost, 0 or less.
+fn moved(effect: &Effect, effects: &[Effect]) -> f64 {
+    if !matches!(effect.metric, Metric::PingRtt | Metric::MedianPingRtt) {
+        return 0.0;
+    }
+    let mean = |one: &&Effect| one.subject == effect.subject && one.metric == Metric::MeanPingRtt;
+    effects.iter().find(mean).map_or(0.0, |mean| mean.mean().min(0.0))
 }
 
 /// What the throughput that lost most lost: 0 or less.
@@ -235,6 +245,19 @@ mod tests {
         };
         assert!(of([1.2, 1.25, 1.22]) > LEAST);
         assert_eq!(of([1.9, 0.8, 0.9]), 0.0);
+    }
+
+    #[test]
+    fn a_median_that_falls_while_the_mean_rises_is_no_gain() {
+        let run = |median, mean, late| {
+            let metrics = [Metric::MedianPingRtt, Metric::MeanPingRtt, Metric::PingRtt];
+            let of = |(metric, value)| Measure { subject: "ping".to_owned(), metric, value };
+            [metrics.into_iter().zip([median, mean, late]).map(of).collect::<Vec<_>>()]
+        };
+        let worth = |after: [Vec<Measure>; 1]| score(&effects(&run(136.0, 134.0, 166.0), &after));
+        assert!(worth(run(118.0, 145.0, 400.0)) < LEAST);
+        assert!(worth(run(118.0, 134.0, 400.0)) > LEAST);
+        assert!(worth(run(136.0, 140.0, 120.0)) > LEAST);
     }
 
     #[test]
