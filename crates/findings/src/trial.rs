@@ -138,18 +138,19 @@ impl Trial {
                 self.effects.clear();
             }
         }
-        // To data that go its way, the rate of a link that carries acknowledgements is capacity.
+        // To data that go its way, the rate of a link that carries acknowledgements is capacity. Where no data
+        // go its way, pings wait there for acknowledgements alone.
         if self.candidate.cause == Cause::AckStarvation {
-            let forth = if direction_of(&self.candidate.subject) == "up" { "down" } else { "up" };
+            let back = direction_of(&self.candidate.subject);
             let flows = &self.change.parsed.scenario.flows;
+            let is_ping = |flow: &FlowConfig| matches!(flow.traffic, Traffic::Ping { .. });
+            let goes_back = |flow: &FlowConfig| direction_name(flow.direction) == back;
+            let alone = flows.iter().all(|flow| is_ping(flow) || !goes_back(flow));
             let forth = |subject: &str| match flows.iter().find(|flow| flow.id == subject) {
-                Some(FlowConfig {
-                    direction,
-                    traffic: Traffic::Bulk { .. } | Traffic::File { .. },
-                    ..
-                }) => direction_name(*direction) == forth,
-                Some(_) => false,
-                None => subject == forth,
+                Some(FlowConfig { traffic: Traffic::Udp { .. }, .. }) => false,
+                Some(flow) if is_ping(flow) => alone,
+                Some(flow) => !goes_back(flow),
+                None => subject != back,
             };
             self.effects.retain(|effect| forth(&effect.subject));
         }

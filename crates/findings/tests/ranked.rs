@@ -36,6 +36,33 @@ profile = "linux-5.4"
 congestion = "reno"
 "#;
 
+/// A ping waits for the acknowledgements of a download, which fill a slow uplink.
+const BESIDE_ACKNOWLEDGEMENTS: &str = r#"
+[run]
+duration_s = 10
+[[path.down]]
+stage = "link"
+rate_mbps = 4.919
+queue_bytes = 15000
+[[path.down]]
+stage = "delay"
+delay_ms = 9.974
+[[path.up]]
+stage = "link"
+rate_mbps = 0.114
+queue_packets = 30
+[[path.up]]
+stage = "delay"
+delay_ms = 9.974
+[[flow]]
+kind = "bulk"
+profile = "rfc"
+[[flow]]
+kind = "ping"
+interval_ms = 100
+direction = "up"
+"#;
+
 fn named(text: &str) -> Vec<&'static str> {
     let findings = explained(text, Budget::QUICK).findings;
     findings
@@ -48,4 +75,17 @@ fn named(text: &str) -> Vec<&'static str> {
 #[test]
 fn fragments_come_before_the_losses_that_they_multiply() {
     assert_eq!(named(FRAGMENTS), ["fragmentation", "random-loss"]);
+}
+
+#[test]
+fn a_ping_that_waits_for_acknowledgements_alone_shows_that_they_starve() {
+    let is_of_the_ping = |text: &str| {
+        let findings = explained(text, Budget::QUICK).findings;
+        let starved = findings.iter().find(|finding| finding.cause == "ack-starvation");
+        starved.expect("it is named").evidence.contains("of ping-1 is")
+    };
+    assert!(is_of_the_ping(BESIDE_ACKNOWLEDGEMENTS));
+    // To data that go up the rate of that link is capacity, and to a ping beside them.
+    let stream = "[[flow]]\nkind = \"udp\"\nrate_mbps = 0.02\ndirection = \"up\"\n";
+    assert!(!is_of_the_ping(&format!("{BESIDE_ACKNOWLEDGEMENTS}{stream}")));
 }
