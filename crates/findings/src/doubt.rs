@@ -20,6 +20,14 @@ impl Lab<'_, '_> {
             let most = self.seeds.len();
             let in_doubt = |trial: &Trial| trial.runs.len() < most && trial.is_in_doubt();
             let mut settled = true;
+            // What another one is named in the place of has to count without doubt as well.
+            for other in refuted.iter_mut().filter(|other| in_doubt(other)) {
+                let stands = |one: &Trial| one.score <= one.least() && one.stands_for(other);
+                if kept.iter().any(stands) {
+                    settled = false;
+                    other.undecided = !self.more_seeds(other, before)?;
+                }
+            }
             let mut at = 0;
             while at < kept.len() {
                 if in_doubt(&kept[at]) {

@@ -384,12 +384,22 @@ impl Lab<'_, '_> {
             .filter(|trial| trial.score > LEAST)
             .map(|trial| (trial.candidate.cause, trial.effects.clone()))
             .collect();
+        // What explains a behaviour that counts is named in its place, also where it alone is worth less.
+        let faults: Vec<_> =
+            plainer.iter().filter(|(cause, _)| cause.class() == Class::Fault).cloned().collect();
+        let stands: Vec<bool> = (trials.iter())
+            .map(|trial| {
+                let for_it = |other: &&Trial| trial.stands_for(other) && !other.explained(&faults);
+                trials.iter().any(|other| for_it(&other))
+            })
+            .collect();
         let mut behaviours = 0;
         let (mut kept, mut refuted) = (Vec::new(), Vec::new());
-        for trial in trials {
+        for (trial, stands) in trials.into_iter().zip(stands) {
             let behaviour = trial.candidate.cause.class() == Class::Behaviour;
             let explained = behaviour && (behaviours > 0 || trial.explained(&plainer));
-            if trial.score <= trial.least() || explained || trial.runs.iter().any(Option::is_none) {
+            let counts = trial.score > trial.least() || stands;
+            if !counts || explained || trial.runs.iter().any(Option::is_none) {
                 refuted.push(trial);
                 continue;
             }

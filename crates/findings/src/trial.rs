@@ -97,6 +97,19 @@ impl Trial {
         surely(&self.effects) <= self.least()
     }
 
+    /// Slow start that ends early is what the other behaviour counts by: a test is too short for the ramp that
+    /// this leaves, and another control has no such ramp.
+    pub(crate) fn stands_for(&self, other: &Self) -> bool {
+        let own = (self.candidate.cause, self.effects.clone());
+        self.candidate.cause == Cause::SlowStartExit
+            && self.score > LEAST
+            && other.class() == Class::Behaviour
+            && other.score > other.least()
+            && other.runs.iter().all(Option::is_some)
+            && !other.undecided
+            && other.explained(&[own])
+    }
+
     /// The settings that take this cause away, and no other.
     pub(crate) fn removal(&self) -> &[String] {
         self.beside.as_ref().map_or(&self.change.sets, |beside| &beside.own)
