@@ -2,6 +2,7 @@
 
 use airpath_record::RunSummary;
 use airpath_scenario::{FlowConfig, Scenario, Traffic};
+use airpath_tcp::CongestionConfig;
 
 use crate::candidate::{Candidate, Change};
 use crate::cause::{Cause, Class};
@@ -86,10 +87,22 @@ impl Trial {
     /// From here on it is worth being named.
     pub(crate) fn least(&self) -> f64 {
         match self.candidate.cause {
-            Cause::CongestionControl => 2.0 * LEAST,
+            // Some other control does a little better nearly everywhere; a window that is fixed is too small.
+            Cause::CongestionControl if !self.is_fixed() => 2.0 * LEAST,
             _ if self.class() == Class::Behaviour => 1.3 * LEAST,
             _ => LEAST,
         }
+    }
+
+    /// It enlarges windows that no congestion control has a say in.
+    fn is_fixed(&self) -> bool {
+        let flows = &self.change.parsed.scenario.flows;
+        flows.iter().any(|flow| match &flow.traffic {
+            Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
+                matches!(tcp.sender.congestion, CongestionConfig::Fixed { .. })
+            }
+            Traffic::Ping { .. } | Traffic::Udp { .. } => false,
+        })
     }
 
     /// Other seeds may well say that it is worth too little.

@@ -92,6 +92,26 @@ interval_ms = 100
 direction = "up"
 "#;
 
+/// A window that is fixed at too little for the path, which costs a sixth of the rate.
+const FIXED: &str = r#"
+[run]
+duration_s = 10.31
+[[path.down]]
+stage = "delay"
+delay_ms = 8.65
+[[path.down]]
+stage = "link"
+rate_mbps = 3.608
+queue_packets = 50
+[[path.up]]
+stage = "delay"
+delay_ms = 8.65
+[[flow]]
+kind = "bulk"
+congestion = "fixed"
+fixed_window_segments = 6
+"#;
+
 fn named(text: &str) -> Vec<&'static str> {
     let findings = explained(text, Budget::QUICK).findings;
     findings
@@ -109,6 +129,11 @@ fn fragments_come_before_the_losses_that_they_multiply() {
 #[test]
 fn slow_start_that_ends_early_is_named_in_place_of_the_test_that_it_makes_too_short() {
     assert_eq!(named(EARLY), ["slow-start-exit"]);
+}
+
+#[test]
+fn a_fixed_window_counts_from_where_other_behaviour_does() {
+    assert_eq!(named(FIXED), ["congestion-control"]);
 }
 
 #[test]
