@@ -167,3 +167,29 @@ mod system {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_find_room_in_further_mappings() {
+        let pages = LargePages::default();
+        // Of 8 MiB each, which go beyond a mapping; what is not written takes no memory.
+        let mut pieces: Vec<Piece> =
+            (0..20).map(|_| pages.piece(8 << 20).expect("there is memory")).collect();
+        for _ in 0..3 {
+            for (number, piece) in (0_u8..).zip(&mut pieces) {
+                assert!(piece.append(&[number; 5]));
+            }
+        }
+        assert!(!pieces[0].append(&vec![0; 8 << 20]), "it would reach into the next one");
+        let last = pieces.pop().expect("one of twenty").into_buffer();
+        assert_eq!(&last[..], &[19; 15]);
+        assert!(!pieces[0].append(&[1]), "others read what is there");
+        for (number, piece) in (0_u8..).zip(pieces) {
+            assert_eq!(&piece.into_buffer()[..], &[number; 15]);
+        }
+        assert!(pages.piece(8).is_none());
+    }
+}

@@ -271,6 +271,7 @@ impl OneWay {
         }
     }
 
+    /// The same for one of its PDUs.
     pub(crate) fn on_pdu(
         &mut self,
         now: Instant,
