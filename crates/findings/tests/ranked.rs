@@ -137,6 +137,14 @@ fn a_fixed_window_counts_from_where_other_behaviour_does() {
 }
 
 #[test]
+fn it_is_the_fixed_window_of_the_flow_that_has_it() {
+    let small = "[[flow]]\nid = \"first\"\nkind = \"file\"\nsize_bytes = 20000\n";
+    let tried = explained(&format!("{small}{FIXED}"), Budget::QUICK).tried;
+    let found = tried.iter().find(|one| one.cause == "congestion-control");
+    assert_eq!(found.expect("it was tried").subject, "bulk-1");
+}
+
+#[test]
 fn a_ping_that_waits_for_acknowledgements_alone_shows_that_they_starve() {
     let is_of_the_ping = |text: &str| {
         let findings = explained(text, Budget::QUICK).findings;

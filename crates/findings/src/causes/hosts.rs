@@ -330,9 +330,10 @@ fn congestion(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         let segments = (1.25 * bdp / f64::from(tcp.sender.mss)).ceil().max(10.0);
         control.then(|| set(format!("flow.{}.fixed_window_segments", config.index), segments))
     };
-    let windows: Vec<String> = flows.iter().filter_map(fixed).collect();
-    let (cause, evidence, removals) = if !windows.is_empty() {
-        let evidence = format!("{} has a fixed window and no congestion control.", first.id);
+    let (held, windows): (Vec<_>, Vec<_>) =
+        flows.iter().filter_map(|flow| Some((flow.0, fixed(flow)?))).unzip();
+    let (cause, evidence, removals) = if let Some(held) = held.first() {
+        let evidence = format!("{} has a fixed window and no congestion control.", held.id);
         (Cause::CongestionControl, evidence, windows)
     } else if mixed {
         let runs = |(config, tcp): &(&FlowConfig, &TcpConfig)| (used(tcp), config.id.clone());
@@ -343,7 +344,8 @@ fn congestion(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         let evidence = format!("{} runs {}.", first.id, used(tcp));
         (Cause::CongestionControl, evidence, with(other))
     };
-    all.push(Candidate { cause, subject: first.id.clone(), evidence, removals: vec![removals] });
+    let subject = held.first().unwrap_or(first).id.clone();
+    all.push(Candidate { cause, subject, evidence, removals: vec![removals] });
 }
 
 /// Each congestion control with the flows that run it, in the order in which they come.
