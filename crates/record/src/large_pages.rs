@@ -11,17 +11,12 @@ use system::Mapping;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LargePages(Arc<Mutex<State>>);
 
-#[derive(Debug)]
-enum State {
-    /// The last mapping is not full.
-    Written(Vec<Mapping>),
-    HandedOut(Vec<Buffer>),
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self::Written(Vec::new())
-    }
+#[derive(Debug, Default)]
+struct State {
+    /// What is written; the last one is not full.
+    mappings: Vec<Mapping>,
+    /// The same once it is handed out.
+    buffers: Vec<Buffer>,
 }
 
 /// A piece, of which so many bytes are written.
@@ -38,8 +33,10 @@ impl LargePages {
     /// A piece of so many bytes, aligned to eight; `None`: the system has none.
     pub(crate) fn piece(&self, bytes: usize) -> Option<Piece> {
         let room = bytes.next_multiple_of(8);
-        let (mapping, start) = self.with(|state| {
-            let State::Written(mappings) = state else { return None };
+        let (mapping, start) = self.with(|State { mappings, buffers }| {
+            if !buffers.is_empty() {
+                return None;
+            }
             if mappings.last().is_none_or(|last| last.left() < room) {
                 mappings.push(Mapping::new()?);
             }
@@ -64,9 +61,9 @@ impl Piece {
     pub(crate) fn append(&mut self, bytes: &[u8]) -> bool {
         let (place, end) = (self.start + self.used, self.used + bytes.len());
         let fits = end <= self.room
-            && self.pages.with(|state| match state {
-                State::Written(mappings) => mappings[self.mapping].write(place, bytes),
-                State::HandedOut(_) => false,
+            && self.pages.with(|state| match state.mappings.get_mut(self.mapping) {
+                Some(mapping) => mapping.write(place, bytes),
+                None => false,
             });
         if fits {
             self.used = end;
@@ -76,17 +73,9 @@ impl Piece {
 
     /// What was written, where it is. No piece can be written any more.
     pub(crate) fn into_buffer(self) -> Buffer {
-        self.pages.with(|state| {
-            if let State::Written(mappings) = state {
-                let buffers = std::mem::take(mappings).into_iter().map(Mapping::into_buffer);
-                *state = State::HandedOut(buffers.collect());
-            }
-            match state {
-                State::HandedOut(buffers) => {
-                    buffers[self.mapping].slice_with_length(self.start, self.used)
-                }
-                State::Written(_) => unreachable!("they were handed out just now"),
-            }
+        self.pages.with(|State { mappings, buffers }| {
+            buffers.extend(mappings.drain(..).map(Mapping::into_buffer));
+            buffers[self.mapping].slice_with_length(self.start, self.used)
         })
     }
 }
