@@ -129,13 +129,13 @@ def test_instructions_are_those_of_the_difference(bench: Any) -> None:
         instructions.collected("==77== Killed")
 
 
-# A processor that is shared takes longer for the same work.
+# A processor that is shared takes longer for the same work, a slower one for all of it.
 @pytest.mark.real_clock
 @pytest.mark.parametrize("scenario", ["nsa", "two-flows", "lte-20"])
-def test_a_report_costs_less_than_a_second(bench: Any, scenario: str) -> None:
+def test_a_report_costs_little_beside_its_libraries(bench: Any, scenario: str) -> None:
     """The three that cost most while Vega's compiler ran for each of them; all: `make bench`."""
-    cpu_s, _ = bench("report").cost(scenario)
-    assert cpu_s < bench("report").LIMIT_S
+    report = bench("report")
+    assert report.cost(scenario).ratio < report.LIMIT
 
 
 def test_the_table_of_aims_marks_what_was_not_measured_now(bench: Any) -> None:

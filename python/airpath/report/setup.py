@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ def parameters(toml: str, short: str) -> list[tuple[str, list[str]]]:
     return [(name, items or ["an ideal wire"]) for name, items in rows]
 
 
+@functools.cache
 def given(toml: str) -> str:
     """What of a scenario is not a default: without the rest it means the same.
 
@@ -70,6 +72,8 @@ def given(toml: str) -> str:
 
 def differences(runs: Sequence[Run]) -> list[list[str]]:
     """Keys that are not the same in every run, nor a default in all, with the value in each."""
+    if len(runs) < 2:
+        return []
     flat = [_flat(parse_toml(run.scenario_toml)) for run in runs]
     keys = dict.fromkeys(key for run in runs for key in _flat(parse_toml(given(run.scenario_toml))))
     return [
