@@ -59,6 +59,26 @@ impl Histogram {
         self.record_all(std::iter::once(sample));
     }
 
+    /// Adds a sample so many times.
+    #[inline]
+    pub fn record_times(&mut self, sample: Duration, times: u64) {
+        if times == 0 {
+            return;
+        }
+        let nanos = sample.as_nanos();
+        let bucket = index(nanos);
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
+            Some(count) => *count += times,
+            None => *self.bucket(bucket) += times,
+        }
+        self.count += times;
+        self.sum = self.sum.saturating_add(nanos.saturating_mul(times));
+        let float = to_f64(nanos);
+        self.sum_of_squares += float * float * to_f64(times);
+        self.min = self.min.min(nanos);
+        self.max = self.max.max(nanos);
+    }
+
     /// Adds samples, in their order.
     #[inline]
     pub fn record_all(&mut self, samples: impl Iterator<Item = Duration>) {
@@ -230,6 +250,20 @@ mod tests {
             assert_eq!(folded.quantile(quantile), whole.quantile(quantile));
         }
         assert_eq!((folded.mean(), folded.deviation()), (whole.mean(), whole.deviation()));
+    }
+
+    #[test]
+    fn a_sample_of_many_times_is_that_many_samples() {
+        let (mut one_by_one, mut at_once) = (Histogram::new(), Histogram::new());
+        for (micros, times) in [(17, 3), (4_000, 0), (90_000, 40), (5, 1)] {
+            let sample = Duration::from_micros(micros);
+            one_by_one.record_all(std::iter::repeat_n(sample, times as usize));
+            at_once.record_times(sample, times);
+        }
+        assert_eq!(at_once.count(), 44);
+        assert!(at_once.buckets().eq(one_by_one.buckets()));
+        let told = |of: &Histogram| (of.min(), of.max(), of.mean(), of.deviation());
+        assert_eq!(told(&at_once), told(&one_by_one));
     }
 
     #[test]

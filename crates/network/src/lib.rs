@@ -44,6 +44,7 @@ mod radio;
 mod snapshot;
 mod ue_hosts;
 
+pub use airpath_radio::cell::CellDeparture;
 pub use capacity::Capacity;
 pub use groups::summarise_groups;
 pub use hop::{Destination, Hop, HopDeparture, HopSet};

@@ -1,6 +1,6 @@
 //! Both directions of the path and the cell, as one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use airpath_base::{Direction, Drop, DropReason, Instant, Journey, Journeys, Packet, Site};
 use airpath_path::{Departure, LinkMeter};
@@ -280,18 +280,27 @@ impl Network {
         self.paths[path.index()].poll(now)
     }
 
-    /// The next packet that has left a path by `now` goes on into the radio; false: there is none.
+    /// The packets that have left a path by `now` go on into the radio; false: there are none.
     #[inline]
     pub fn pass_to_radio(&mut self, path: Hop, direction: Direction, now: Instant) -> bool {
         let Self { paths, radio: Some(radio), .. } = self else { return false };
         paths[path.index()]
-            .poll_with(now, &mut |packet: &Packet| radio.enqueue(now, direction, packet))
+            .poll_all(now, &mut |packet: &Packet| radio.enqueue(now, direction, packet))
     }
 
     /// The next packet that has left the radio by `now`; see [`after_radio`](Self::after_radio).
     #[inline]
     pub fn poll_radio(&mut self, now: Instant) -> Option<CellDeparture> {
         self.radio.as_deref_mut()?.poll(now)
+    }
+
+    /// All packets that have left the radio by `now`, as [`poll_radio`](Self::poll_radio) has them one by
+    /// one. `departed` is empty.
+    #[inline]
+    pub fn take_departed(&mut self, now: Instant, departed: &mut VecDeque<CellDeparture>) {
+        if let Some(radio) = self.radio.as_deref_mut() {
+            radio.take_departed(now, departed);
+        }
     }
 
     /// Where packets go that leave a path.

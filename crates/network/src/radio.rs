@@ -1,6 +1,7 @@
 //! The cells at the UEs' end of the path: which flow belongs to which UE, and what goes into
 //! tables.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use airpath_base::{Direction, Drop, DropReason, Duration, Instant, Journeys, Packet, Site};
@@ -168,6 +169,11 @@ impl Radio {
     #[inline]
     pub(crate) fn poll(&mut self, now: Instant) -> Option<CellDeparture> {
         self.ran.poll(now)
+    }
+
+    #[inline]
+    pub(crate) fn take_departed(&mut self, now: Instant, departed: &mut VecDeque<CellDeparture>) {
+        self.ran.take_departed(now, departed);
     }
 
     #[inline]

@@ -46,8 +46,8 @@ impl<P: Path> Path for Delay<P> {
     }
 
     #[inline]
-    fn poll_with(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
-        now.checked_sub(self.delay).is_some_and(|earlier| self.upstream.poll_with(earlier, take))
+    fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
+        now.checked_sub(self.delay).is_some_and(|earlier| self.upstream.poll_all(earlier, take))
     }
 
     fn poll_drop(&mut self) -> Option<Drop> {
@@ -268,12 +268,15 @@ mod tests {
             shown.enqueue(at(ms), &packet);
         }
         for ms in [0, 19, 20, 21, 30] {
-            while let Some(departure) = handed_out.poll(at(ms)) {
-                let mut seen = None;
-                assert!(shown.poll_with(at(ms), &mut |packet| seen = Some(*packet)));
-                assert_eq!(seen, Some(departure.packet));
-            }
-            assert!(!shown.poll_with(at(ms), &mut |_| unreachable!("nothing is left at {ms} ms")));
+            let polled: Vec<Packet> = std::iter::from_fn(|| handed_out.poll(at(ms)))
+                .map(|departure| departure.packet)
+                .collect();
+            let mut seen = Vec::new();
+            assert_eq!(
+                shown.poll_all(at(ms), &mut |packet| seen.push(*packet)),
+                !polled.is_empty()
+            );
+            assert_eq!(seen, polled);
             assert_eq!(shown.next_event(), handed_out.next_event());
         }
         assert_eq!(shown.next_event(), None);

@@ -60,13 +60,16 @@ pub trait Path {
     /// The next packet that has left by `now`, in order of leaving.
     fn poll(&mut self, now: Instant) -> Option<Departure>;
 
-    /// Like `poll`, and shows the packet instead of handing it out: where it lies in the stage until then it need
-    /// not be copied. False: none has left by `now`.
+    /// Like `poll` until there is none, and shows the packets instead of handing them out: where they lie in the
+    /// stage until then they need not be copied. False: none has left by `now`.
     #[inline]
-    fn poll_with(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
-        let departure = self.poll(now);
-        departure.iter().for_each(|departure| take(&departure.packet));
-        departure.is_some()
+    fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
+        let mut any = false;
+        while let Some(departure) = self.poll(now) {
+            take(&departure.packet);
+            any = true;
+        }
+        any
     }
 
     /// The next packet that was dropped, stage by stage, not in order of time.
@@ -102,8 +105,8 @@ impl Path for Box<dyn Path> {
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         (**self).poll(now)
     }
-    fn poll_with(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
-        (**self).poll_with(now, take)
+    fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
+        (**self).poll_all(now, take)
     }
     fn poll_drop(&mut self) -> Option<Drop> {
         (**self).poll_drop()
@@ -158,13 +161,11 @@ impl Path for Wire {
     }
 
     #[inline]
-    fn poll_with(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
-        let Some(departure) = self.inside.front().filter(|departure| departure.at <= now) else {
-            return false;
-        };
-        take(&departure.packet);
-        self.inside.pop_front();
-        true
+    fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
+        let due = self.inside.iter().take_while(|departure| departure.at <= now).count();
+        self.inside.range(..due).for_each(|departure| take(&departure.packet));
+        self.inside.drain(..due);
+        due > 0
     }
 
     fn poll_drop(&mut self) -> Option<Drop> {

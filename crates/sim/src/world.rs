@@ -2,11 +2,11 @@
 //!
 //! At a proxy TCP ends; everything else goes on at the same instant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use airpath_base::{Direction, DropReason, Duration, Instant, Packet};
 use airpath_metrics::fairness;
-use airpath_network::{Destination, Hop, HopSet, Network};
+use airpath_network::{CellDeparture, Destination, Hop, HopSet, Network};
 use airpath_record::{DropSummary, Name, RunSummary, Tables};
 use airpath_scenario::Scenario;
 
@@ -34,6 +34,8 @@ pub(crate) struct World<'a> {
     tables: Tables,
     /// Packets lost, by place, reason and flow.
     drops: BTreeMap<(Name, DropReason, Name), u64>,
+    /// Room for packets that leave the radio together.
+    departed: VecDeque<CellDeparture>,
     sampled_at: Instant,
     events: u64,
     seed: u64,
@@ -92,6 +94,7 @@ impl<'a> World<'a> {
             flows,
             tables,
             drops: BTreeMap::new(),
+            departed: VecDeque::new(),
             sampled_at: Instant::ZERO,
             events: 0,
             seed,
@@ -143,7 +146,7 @@ impl<'a> World<'a> {
         if let (Destination::Radio(direction), None) =
             (self.network.after_path(path), &self.observers)
         {
-            while self.network.pass_to_radio(path, direction, self.now) {
+            if self.network.pass_to_radio(path, direction, self.now) {
                 sent.add(Hop::Radio);
             }
             return self.rearm(path, self.network.next_of(path), sent);
@@ -162,16 +165,25 @@ impl<'a> World<'a> {
     }
 
     /// Something leaves the radio, or happens in it.
+    #[inline(never)]
     fn run_radio(&mut self) {
         let mut sent = HopSet::default();
-        while let Some(ref departure) = self.network.poll_radio(self.now) {
-            let to = self.network.after_radio(departure.direction);
-            if let (Direction::Uplink, Some(observers)) = (departure.direction, &mut self.observers)
-            {
-                observers.at_base_station(self.now, Direction::Uplink, &departure.packet);
+        let mut departed = std::mem::take(&mut self.departed);
+        loop {
+            self.network.take_departed(self.now, &mut departed);
+            if departed.is_empty() {
+                break;
             }
-            self.go_on(to, &departure.packet, &mut sent);
+            for departure in &departed {
+                let (direction, packet) = (departure.direction, &departure.packet);
+                if let (Direction::Uplink, Some(observers)) = (direction, &mut self.observers) {
+                    observers.at_base_station(self.now, Direction::Uplink, packet);
+                }
+                self.go_on(self.network.after_radio(direction), packet, &mut sent);
+            }
+            departed.clear();
         }
+        self.departed = departed;
         self.rearm(Hop::Radio, self.network.next_of(Hop::Radio), sent);
     }
 
@@ -223,7 +235,7 @@ impl<'a> World<'a> {
     }
 
     /// A hop is done for now, and others have something new.
-    #[inline]
+    #[inline(always)]
     fn rearm(&mut self, hop: Hop, next: Option<Instant>, sent: HopSet) {
         self.queue.rearm(hop.index(), next.unwrap_or(Instant::MAX));
         for other in sent.iter().filter(|&other| other != hop) {

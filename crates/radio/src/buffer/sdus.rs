@@ -46,6 +46,17 @@ impl Sojourn {
         self.sum += time;
         self.histogram.get_or_insert_with(Histogram::new).record(time);
     }
+
+    /// All of these took `time`.
+    #[inline(never)]
+    fn record_alike(&mut self, packets: Load, time: Duration) {
+        if packets.packets == 0 {
+            return;
+        }
+        self.delivered = self.delivered + packets;
+        self.sum += time * packets.packets;
+        self.histogram.get_or_insert_with(Histogram::new).record_times(time, packets.packets);
+    }
 }
 
 /// A packet, and when it entered the buffer.
@@ -309,18 +320,25 @@ impl Sdus {
         let end = self.begun.min(first + (counts.end - counts.start) as usize);
         let Self { ring, sojourn, account, .. } = self;
         let mut delivered = 0;
+        // Those that entered together took as long.
+        let (mut entered, mut alike) = (at, Load::default());
         for sdu in ring.range_mut(first..end) {
             if sdu.fate != Fate::Awaited {
                 break;
             }
             sdu.fate = Fate::Delivered;
-            sojourn.record(&sdu.packet, at.saturating_since(sdu.arrived));
+            if sdu.arrived != entered {
+                sojourn.record_alike(alike, at.saturating_since(entered));
+                (entered, alike) = (sdu.arrived, Load::default());
+            }
+            alike.add(&sdu.packet);
             if let (Some(account), Some(id)) = (&mut *account, sdu.packet.journey) {
                 account.deliver(at, id);
             }
             deliver(at, &sdu.packet);
             delivered += 1;
         }
+        sojourn.record_alike(alike, at.saturating_since(entered));
         self.forget();
         delivered
     }

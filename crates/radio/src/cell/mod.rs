@@ -224,6 +224,18 @@ impl Cell {
         self.out.departures.pop_front()
     }
 
+    /// All packets that have left by `now`, as [`poll`](Self::poll) has them one by one. `departed` is empty.
+    pub fn take_departed(&mut self, now: Instant, departed: &mut VecDeque<CellDeparture>) {
+        self.advance(now);
+        let waiting = &mut self.out.departures;
+        let due = waiting.iter().take_while(|departure| departure.at <= now).count();
+        match due == waiting.len() {
+            // Two rings by turns: nothing is copied.
+            true => std::mem::swap(waiting, departed),
+            false => departed.extend(waiting.drain(..due)),
+        }
+    }
+
     /// The next packet that was dropped, UE by UE, not in order of time. Stage 0 is the downlink,
     /// 1 the uplink.
     pub fn poll_drop(&mut self) -> Option<Drop> {

@@ -215,6 +215,15 @@ impl Ran {
         }
     }
 
+    /// All packets that have left by `now`, as [`poll`](Self::poll) has them one by one. `departed` is empty.
+    #[inline]
+    pub fn take_departed(&mut self, now: Instant, departed: &mut VecDeque<CellDeparture>) {
+        match (&mut *self.cells, self.due, self.departures.is_empty()) {
+            ([cell], None, true) => cell.take_departed(now, departed),
+            _ => departed.extend(std::iter::from_fn(|| self.poll(now))),
+        }
+    }
+
     #[inline(never)]
     fn poll_one_of_many(&mut self, now: Instant) -> Option<CellDeparture> {
         self.advance(now);
