@@ -140,18 +140,20 @@ impl OneWay {
         }
     }
 
-    /// Those that are due enter.
+    /// Those that are due enter; whether there was one.
     #[inline]
-    pub(crate) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
+    pub(crate) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) -> bool {
         if !self.source.buffer.is_behind_sdus() {
+            let mut any = false;
             while let Some(&Waiting { packet, arrived }) =
                 self.prepared.front().filter(|waiting| is_due(waiting.arrived))
             {
                 self.prepared.pop_front();
                 self.prepared_load.remove(&packet);
                 self.enqueue(arrived, &packet);
+                any = true;
             }
-            return;
+            return any;
         }
         let first = self.sdus.first_prepared().map(|sdu| sdu.arrived).filter(|&at| is_due(at));
         if let Some(at) = first {
@@ -159,6 +161,7 @@ impl OneWay {
             self.prepared_load = self.prepared_load - entered;
             self.guard(at);
         }
+        first.is_some()
     }
 
     /// Hands out what is being prepared; none is left.

@@ -125,6 +125,7 @@ impl Cell {
         let ue = &mut self.ues[index as usize];
         ue.presence.arrive(now, self.events.next_number(), &mut ue.access);
         ue.bearer = context.bearer;
+        ue.quiet_until = Instant::ZERO;
         ue.bearer.change_to(&config.downlink.bearer, &config.uplink.bearer);
         // Their processing is over, or goes on here.
         ue.bearer.down.prepare_anew(now);

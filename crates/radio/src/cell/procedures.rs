@@ -270,6 +270,7 @@ const MSG3_BYTES: u32 = 4;
 impl Ue {
     /// When the UE next has something to do of its own accord.
     pub(super) fn next_wake(&mut self, now: Instant, carrier: &Carrier) -> Option<Instant> {
+        let timer = self.look_at_timers();
         let access = &mut self.access;
         // Behind packets that wait already, new ones change nothing: they are taken in when the
         // buffer is next looked at.
@@ -285,7 +286,7 @@ impl Ue {
         let times = [
             downlink,
             uplink,
-            self.bearer.next_timer(),
+            timer,
             bsr,
             access.sr.next_event(),
             access.rach.as_ref().and_then(|rach| rach.next_event()),

@@ -32,6 +32,8 @@ pub(super) struct Ue {
     pub(super) access: UplinkAccess,
     /// From the end of a slot to RLC, in the UE.
     pub(super) processing: Duration,
+    /// Before then no timer of the bearer ends.
+    pub(super) quiet_until: Instant,
     /// The earliest wake-up in the event queue.
     pub(super) armed: Option<Instant>,
     /// The earliest change of DRX in the event queue; only while there is a log.
@@ -132,6 +134,7 @@ impl Ue {
             up,
             access: UplinkAccess::new(config, &stream),
             processing: config.processing.downlink,
+            quiet_until: Instant::ZERO,
             armed: None,
             drx_log_due: None,
         }
@@ -148,16 +151,27 @@ impl Ue {
     /// own time: a timer before an arrival of the same time. Whether there was one.
     pub(super) fn settle(&mut self, now: Instant, out: &mut Output) -> bool {
         let mut timers = false;
-        while let Some(at) = self.bearer.next_timer().filter(|&at| at <= now) {
-            self.admit(|arrival| arrival < at);
-            let ue = self.index;
-            self.bearer.on_timer(at, &mut |direction, at, packet| {
-                out.depart(direction, ue, at, packet);
-            });
-            timers = true;
+        if now >= self.quiet_until {
+            while let Some(at) = self.look_at_timers().filter(|&at| at <= now) {
+                self.admit(|arrival| arrival < at);
+                let ue = self.index;
+                self.bearer.on_timer(at, &mut |direction, at, packet| {
+                    out.depart(direction, ue, at, packet);
+                });
+                timers = true;
+            }
         }
+        debug_assert!(self.bearer.next_timer().is_none_or(|at| at > now), "UE {}", self.index);
         self.admit(|arrival| arrival <= now);
         timers
+    }
+
+    /// When the bearer's next timer ends.
+    #[inline]
+    pub(super) fn look_at_timers(&mut self) -> Option<Instant> {
+        let next = self.bearer.next_timer();
+        self.quiet_until = next.unwrap_or(Instant::MAX);
+        next
     }
 
     /// What is in its bearer or prepared for it, drops included that were not collected yet.
@@ -224,8 +238,10 @@ impl Ue {
     /// Takes in the arrivals that are due.
     #[inline]
     pub(super) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) {
-        self.bearer.down.admit(&is_due);
-        self.bearer.up.admit(&is_due);
+        // What enters may have to be discarded after a time.
+        if self.bearer.down.admit(&is_due) | self.bearer.up.admit(&is_due) {
+            self.quiet_until = Instant::ZERO;
+        }
     }
 }
 
