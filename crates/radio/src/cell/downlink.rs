@@ -66,6 +66,7 @@ impl Cell {
 
     /// Makes an active UE a candidate for the slot at `now`, or lets go of it. Nothing is worked
     /// out again for a UE to which nothing has happened: of many busy ones that is most.
+    #[inline]
     fn is_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
         let known = self.recall_candidate(index, class, now);
         if let (Some(known), false) = (known, cfg!(debug_assertions)) {
@@ -83,13 +84,21 @@ impl Cell {
     #[inline]
     fn recall_candidate(&mut self, index: u32, class: usize, now: Instant) -> Option<Candidate> {
         let known = self.downlink.recall(index, now)?;
+        if now < known.reported && usize::from(known.class) == class {
+            return Some(known.candidate(UeId(index)));
+        }
+        self.renew_candidate(index, class, now)
+    }
+
+    /// Another report counts, or it is a slot of another class.
+    #[inline(never)]
+    fn renew_candidate(&mut self, index: u32, class: usize, now: Instant) -> Option<Candidate> {
+        let known = self.downlink.recall(index, now)?;
         let carrier = &self.carrier.downlink;
         if now >= known.reported {
             let ue = &mut self.ues[index as usize];
             known.mcs = ue.down.choose_mcs(now, carrier, self.carrier.slot());
             known.reported = ue.down.next_report(now);
-        } else if usize::from(known.class) == class {
-            return Some(known.candidate(UeId(index)));
         }
         // Of a handful.
         known.class = class as u8;
@@ -97,6 +106,7 @@ impl Cell {
         Some(known.candidate(UeId(index)))
     }
 
+    #[inline(never)]
     fn update_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
         let eligible = self.downlink.eligible_at(index, now);
         let ue = &mut self.ues[index as usize];
