@@ -270,7 +270,7 @@ const MSG3_BYTES: u32 = 4;
 impl Ue {
     /// When the UE next has something to do of its own accord.
     pub(super) fn next_wake(&mut self, now: Instant, carrier: &Carrier) -> Option<Instant> {
-        let timer = self.look_at_timers();
+        let timer = self.next_bearer_timer();
         let access = &mut self.access;
         // Behind packets that wait already, new ones change nothing: they are taken in when the
         // buffer is next looked at.

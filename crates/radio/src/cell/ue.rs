@@ -152,7 +152,7 @@ impl Ue {
     pub(super) fn settle(&mut self, now: Instant, out: &mut Output) -> bool {
         let mut timers = false;
         if now >= self.quiet_until {
-            while let Some(at) = self.look_at_timers().filter(|&at| at <= now) {
+            while let Some(at) = self.next_bearer_timer().filter(|&at| at <= now) {
                 self.admit(|arrival| arrival < at);
                 let ue = self.index;
                 self.bearer.on_timer(at, &mut |direction, at, packet| {
@@ -168,7 +168,7 @@ impl Ue {
 
     /// When the bearer's next timer ends.
     #[inline]
-    pub(super) fn look_at_timers(&mut self) -> Option<Instant> {
+    pub(super) fn next_bearer_timer(&mut self) -> Option<Instant> {
         let next = self.bearer.next_timer();
         self.quiet_until = next.unwrap_or(Instant::MAX);
         next
