@@ -174,8 +174,10 @@ impl Receiver {
         }
         self.full = self.full.max(segment.len.min(self.mss));
         let arrival = self.reassembly.accept(start, end);
-        if arrival != Arrival::Duplicate {
+        if matches!(arrival, Arrival::InOrder | Arrival::FillsGap) {
             self.delay.note_arrival(now, self.room(), rtt);
+        }
+        if arrival != Arrival::Duplicate {
             self.note_congestion(segment, ecn);
         }
         if arrival == Arrival::Duplicate {
