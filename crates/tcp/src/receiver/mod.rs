@@ -197,7 +197,7 @@ impl Receiver {
             self.note_above(now, segment);
         } else {
             if arrival == Arrival::FillsGap {
-                self.window.note_above(self.reassembly.above());
+                self.window.note_above(self.reassembly.above(), self.reassembly.reach());
             }
             self.read(now, segment);
         }
@@ -281,7 +281,7 @@ impl Receiver {
         if grows && self.window.on_segment_above(now, segment, self.reassembly.nxt) {
             self.delay.quicken_once();
         }
-        self.window.note_above(self.reassembly.above());
+        self.window.note_above(self.reassembly.above(), self.reassembly.reach());
     }
 
     /// An acknowledgement may have been lost: so many are not delayed, as Linux has it.
