@@ -39,9 +39,9 @@ a slot would be in time for a slot that no real one reaches. In captures of 6.18
 us, as the kernel's clock of timestamps tells."""
 
 PING_MS = 0.03
-"""From the time of a ping to its packet: nobody connects first. In eight emulated runs the median was 16
-to 111 us, in five of them 16 to 27. A SYN that was due together with a ping left 13 us behind it, and
-over a thin link so did all of its flow."""
+"""From the time of a ping to its packet: nobody connects first. In eight emulated runs the median
+was 16 to 108 us, in five of them 16 to 27. A SYN that was due together with a ping left 13 us
+behind it, and over a thin link so did all of its flow."""
 
 WAKE_MS = 0.07
 """From a handshake's end to the first data: the program is woken. So the first round trip over a
