@@ -174,10 +174,8 @@ impl Receiver {
         }
         self.full = self.full.max(segment.len.min(self.mss));
         let arrival = self.reassembly.accept(start, end);
-        if matches!(arrival, Arrival::InOrder | Arrival::FillsGap) {
-            self.delay.note_arrival(now, self.room(), rtt);
-        }
         if arrival != Arrival::Duplicate {
+            self.delay.note_arrival(now, self.room(), rtt);
             self.note_congestion(segment, ecn);
         }
         if arrival == Arrival::Duplicate {
@@ -196,7 +194,10 @@ impl Receiver {
         if arrival == Arrival::OutOfOrder {
             self.note_above(now, segment);
         } else {
-            self.read(now, segment, arrival == Arrival::FillsGap);
+            if arrival == Arrival::FillsGap {
+                self.window.note_above(self.reassembly.above());
+            }
+            self.read(now, segment);
         }
         if arrival == Arrival::FillsGap || self.is_closed() {
             // What waited above the gap has been handed up before.
@@ -259,12 +260,11 @@ impl Receiver {
         }
     }
 
-    /// The window's part in what arrived in order, and may fill a gap.
+    /// The window's part in what arrived in order.
     #[inline(always)]
-    fn read(&mut self, now: Instant, segment: &Segment, fills: bool) {
+    fn read(&mut self, now: Instant, segment: &Segment) {
         let full = segment.len >= self.full;
-        let left = fills.then(|| (self.reassembly.above(), self.reassembly.reach()));
-        if self.window.on_segment(now, segment, full, self.reassembly.nxt, left) {
+        if self.window.on_segment(now, segment, full, self.reassembly.nxt) {
             // Seen with Linux 6.18: every segment is acknowledged as long as the window grows, and the
             // quick acknowledgements of the start come after that.
             self.delay.quicken_once();
@@ -279,7 +279,7 @@ impl Receiver {
         if grows && self.window.on_segment_above(now, segment, self.reassembly.nxt) {
             self.delay.quicken_once();
         }
-        self.window.note_above(self.reassembly.above(), self.reassembly.reach());
+        self.window.note_above(self.reassembly.above());
     }
 
     /// An acknowledgement may have been lost: so many are not delayed, as Linux has it.
