@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 _ISO = re.compile(r"^\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d{4}|Z)?)\] ?")
 _EPOCH = re.compile(r"^\[(\d{9,10}\.\d{1,9})\] ?")
@@ -17,8 +17,7 @@ _MOST_CHARACTERS = 1000
 _TITLE = re.compile(r"^(\S+):  ")
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line, its number from 1 and the time (seconds since 1970) that was printed before it."""
 
     number: int
