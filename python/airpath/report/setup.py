@@ -37,7 +37,7 @@ def parameters(toml: str, short: str) -> list[tuple[str, list[str]]]:
     return [(name, items or ["an ideal wire"]) for name, items in rows]
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)
 def given(toml: str) -> str:
     """What of a scenario is not a default: without the rest it means the same.
 

@@ -226,6 +226,7 @@ impl Cell {
 
     /// All packets that have left by `now`, as [`poll`](Self::poll) has them one by one. `departed` is empty.
     pub fn take_departed(&mut self, now: Instant, departed: &mut VecDeque<CellDeparture>) {
+        debug_assert!(departed.is_empty(), "what was taken before has been handed on");
         self.advance(now);
         let waiting = &mut self.out.departures;
         let due = waiting.iter().take_while(|departure| departure.at <= now).count();
