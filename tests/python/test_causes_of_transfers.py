@@ -6,10 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import numpy as np
 import pytest
 
 from airpath.causes import Suspect
-from airpath.causes.group import Group
+from airpath.causes.group import Group, _are_alike
+from airpath.causes.traits import Gap, Transfer
 from airpath.causes.transfers import _batches_first
 from test_causes import blamed
 
@@ -329,7 +331,6 @@ profile = "linux-6.18"
     [
         (SEND_BUFFER, "send-buffer"),
         (BATCHES, "ack-batching"),
-        (HANDOVERS + RADIO, "handover"),
         (SHORT_QUEUE, "policer"),
         (POLICED + RADIO, "policer"),
         (
@@ -362,6 +363,62 @@ def test_the_first_cause_is_the_planted_one(tmp_path: Path, scenario: str, cause
     (tmp_path / "one.toml").write_text(scenario)
     found = blamed(tmp_path, str(tmp_path / "one.toml"))
     assert found.suspects[0].cause == cause
+
+
+def test_handovers_are_named_where_three_silences_show(tmp_path: Path) -> None:
+    """A time-out of three seconds hides some, and two may as well be failures of the radio link."""
+    first = []
+    for number in range(8):
+        at_s = 1.4473 + 0.0073 * number
+        text = (HANDOVERS + RADIO).replace("at_s = 1.5\n", f"at_s = {at_s:.4f}\n")
+        text = text.replace("at_s = 3.13\n", f"at_s = {at_s + 1.63:.4f}\n")
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "one.toml").write_text(text)
+        first.append(blamed(folder, str(folder / "one.toml")).suspects[0].cause)
+    assert set(first) <= {"handover", "radio-link-failure"}
+    assert first.count("handover") >= 3
+
+
+LONG, SHORT = Gap(0, 1455, 1455), Gap(0, 1423, 1423)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "alike"),
+    [
+        ([LONG, SHORT, SHORT], True),
+        ([LONG, SHORT], False),
+        # A time-out went on when the path was there again.
+        ([LONG, SHORT, Gap(0, 3198, 0)], True),
+        ([LONG, SHORT, Gap(0, 3198, 2100)], False),
+        ([LONG, Gap(0, 1200, 1200), Gap(0, 3198, 0)], False),
+        ([LONG, SHORT, Gap(0, 400, 0)], False),
+        # Nothing arrived any more.
+        ([LONG, SHORT, Gap(0, 3414, 3414, is_open=True)], True),
+        ([LONG, Gap(0, 3198, 0), Gap(0, 1800, 200)], False),
+    ],
+)
+def test_silences_are_alike_as_far_as_they_are_known(gaps: list[Gap], alike: bool) -> None:
+    assert _are_alike(gaps) is alike
+
+
+@pytest.mark.parametrize(
+    ("tries", "least_ms"),
+    [
+        ([114, 402, 946], 1435),
+        # The try at 1390 was answered, the one before it was not.
+        ([114, 402, 1390], 402),
+        ([1390], 0),
+        # It follows another within a round trip, and ends no wait.
+        ([1345, 1375], 1435),
+    ],
+)
+def test_a_silence_that_a_try_ended_may_have_been_shorter(
+    tries: list[float], least_ms: float
+) -> None:
+    seen = SimpleNamespace(sent=np.array([-5.0, *tries, 1440.0]))
+    transfer = cast(Transfer, SimpleNamespace(seen=seen, at_sender=True, base_ms=40.0))
+    assert Transfer.silent_for(transfer, 0, 1435) == least_ms
 
 
 def test_a_managed_queue_that_stands_is_no_loss(tmp_path: Path) -> None:

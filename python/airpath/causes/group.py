@@ -29,6 +29,8 @@ _LEAST_APART_MS = 0.125
 _WINDOWS = 400
 _SMOOTH = 0.16
 _LONG_SHARE = 0.5
+_ALIKE = 0.2
+_MOST = 0.75
 _BEGINNING = 0.3
 _MOST_OF_ALL = 1 / 6
 _LEAST_SILENCE_MS = 150.0
@@ -46,6 +48,7 @@ _SPREAD_OF_RANKS = 0.29
 """Standard deviation of a number that is anything from 0 to 1."""
 GRANT_MS = 10.0
 """What a radio's grants and slots make packets wait on top of others, without a queue."""
+LONG_SILENCE_MS = 500.0
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost by chance."""
 LEAST_OVERFLOWS = 3
@@ -195,8 +198,18 @@ class Group:
             if any(low <= end and begin <= high for low, high in pauses):
                 continue
             if waited - trip > least:
-                found.append(Gap(begin, end - begin))
-        return found
+                silent = min(one.silent_for(begin, end) for one in self.transfers)
+                found.append(Gap(begin, end - begin, silent))
+        return [*found, *self._unanswered(float(at[-1]), least)]
+
+    def _unanswered(self, begin: float, least: float) -> list[Gap]:
+        """The silence at the end, in which the sender tried again and got no answer any more."""
+        last = max(float(one.seen.sent.max()) for one in self.transfers)
+        if not self.at_sender or last - begin <= least:
+            return []
+        waited = max(one.waited_ms(begin, last) for one in self.transfers)
+        silent = last - begin
+        return [Gap(begin, silent, silent, is_open=True)] if waited > 0.5 * silent else []
 
     @cached_property
     def loss_share(self) -> float:
@@ -252,6 +265,12 @@ class Group:
         return _are_alike(self.silences)
 
     @cached_property
+    def has_long_silence(self) -> bool:
+        """A long silence did not end with the answer to a try: it was no time-out's."""
+        known = [one for one in self.silences if self.at_sender and one.is_known]
+        return any(one.length_ms >= LONG_SILENCE_MS for one in known)
+
+    @cached_property
     def silences(self) -> list[Gap]:
         """The long ones of the gaps, unless these are nearly all of the time, as with batches."""
         gaps = self.gaps
@@ -260,9 +279,15 @@ class Group:
         longest = max(one.length_ms for one in gaps)
         # After a loss a sender pauses, too: next to the receiver that is a silence.
         trips = 2.5 if self.at_sender else 4.0
-        if longest < max(_LEAST_SILENCE_MS, trips * self.base_ms):
+        least = max(_LEAST_SILENCE_MS, trips * self.base_ms)
+        if longest < least:
             return []
-        found = [one for one in gaps if one.length_ms >= 0.5 * longest]
+        # A time-out after a silence, or after losses, may last much longer.
+        known = [one.length_ms for one in gaps if one.is_known and one.length_ms >= least]
+        found = [one for one in gaps if one.length_ms >= 0.5 * max(known, default=longest)]
+        if not _are_alike(found):
+            every = [one for one in gaps if one.length_ms >= least]
+            found = every if _are_alike(every) else found
         # Now and then one follows the other at once.
         held = _are_alike(found) and np.median([one.length_ms for one in found])
         return [] if held and held < _LEAST_SILENCE_MS else found
@@ -446,11 +471,22 @@ class Group:
 
 
 def _are_alike(gaps: Sequence[Gap]) -> bool:
-    """Three or more, each about as long."""
-    lengths = np.array([one.length_ms for one in gaps])
-    if len(lengths) < 3:
+    """Three or more, each about as long, as far as that is known."""
+    if len(gaps) < 3:
         return False
-    return bool((np.abs(lengths / np.median(lengths) - 1) < 0.2).mean() >= 0.75)
+    lengths = np.array([one.length_ms for one in gaps])
+    if (np.abs(lengths / np.median(lengths) - 1) < _ALIKE).mean() >= _MOST:
+        return True
+    known = [one.length_ms for one in gaps if one.is_known]
+    if len(known) < 2:
+        return False
+    middle = float(np.median(known))
+    # Two are soon alike by chance.
+    near = _ALIKE if len(known) > 2 else _ALIKE / 4
+    low, high = middle * (1 - near), middle * (1 + near)
+    fits = [one.is_open or (one.length_ms > low and one.least_ms < high) for one in gaps]
+    alike = sum(low < length < high for length in known)
+    return alike >= max(2.0, _MOST * len(known)) and sum(fits) >= _MOST * len(fits)
 
 
 def _in_slots(apart: Floats, slot_ms: float) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from airpath.base.text import short
+from airpath.causes.bucket import Bucket
 from airpath.causes.costs import (
     LEAST_COST,
     LEAST_LOSS,
@@ -17,7 +18,7 @@ from airpath.causes.costs import (
     is_free,
     kilobytes,
 )
-from airpath.causes.group import LEAST_EPISODES, Group, LossWait
+from airpath.causes.group import GRANT_MS, LEAST_EPISODES, Group, LossWait
 from airpath.causes.suspect import Suspect
 
 _LEAST_OVERFLOW = 0.001
@@ -26,6 +27,8 @@ _LEAST_STILLNESS = 0.6
 _LEAST_MATCH = 0.9
 _LEAST_MATCH_OF_MANY = 0.8
 _DEEP = 0.9
+_MANY_EPISODES = 20
+"""Of so many the mean rank of a wait that says nothing of them is below 0.65 (2 deviations)."""
 _LEAST_RANK = 0.9
 _LEAST_CUT = 1300
 _CUT = (
@@ -103,15 +106,7 @@ def losses(group: Group) -> Iterator[Suspect]:
         return
     # A queue of a path's length, or one that is managed, overflows too; it costs next to nothing.
     level = 0.0 if overflows else bucket.level_bytes / max(1.0, group.bdp_bytes)
-    shallow = share >= 0.015 and level < 0.8 and group.queue_ms < group.short_wait_ms
-    shallow = shallow or (share >= 0.03 and group.is_starved)
-    # Where nobody waits until that much has drained, it is no queue, however much it is.
-    drains_ms = bucket.level_bytes * 0.008 / bucket.rate_mbps
-    back_ms = main.back_ms[2] if main.back_ms else 0.0
-    short_wait = group.queue_ms < 0.3 * drains_ms and back_ms < drains_ms
-    least = _LEAST_MATCH_OF_MANY if share >= 0.03 else _LEAST_MATCH
-    polices = bucket.match >= least and short_wait
-    shallow = shallow or (share >= 0.015 and polices)
+    shallow = _is_shallow(group, bucket, waiting, level)
     # A managed queue drops so few that they cost nothing; one that holds as much as the path is not
     # short, and where packets wait a round trip in the median twice that is under way.
     long = group.queue_ms > group.base_ms + (40 if group.is_slotted else 0)
@@ -141,11 +136,32 @@ def losses(group: Group) -> Iterator[Suspect]:
         )
 
 
+def _is_shallow(group: Group, bucket: Bucket, waiting: LossWait | None, level: float) -> bool:
+    """What loses packets lets hardly anything wait; ``level`` is over what the path holds."""
+    share, main = group.loss_share, group.main
+    is_short = level < 0.8 and group.queue_ms < group.short_wait_ms
+    # Where nobody waits until that much has drained, it is no queue, however much it is.
+    drains_ms = bucket.level_bytes * 0.008 / bucket.rate_mbps
+    back_ms = main.back_ms[2] if main.back_ms else 0.0
+    short_wait = group.queue_ms < 0.3 * drains_ms and back_ms < drains_ms
+    least = _LEAST_MATCH_OF_MANY if share >= 0.03 else _LEAST_MATCH
+    polices = bucket.match >= least and short_wait
+    # What loses many packets whether they wait or not is no queue either; but in one that is
+    # always full all packets wait.
+    unmoved = waiting is not None and waiting.rank < LEAST_RANK_OF_A_QUEUE
+    hardly = group.typical_wait_ms < 0.4 * group.base_ms + GRANT_MS
+    unmoved &= hardly and bucket.episodes >= _MANY_EPISODES
+    return (share >= 0.015 and (is_short or polices)) or (
+        share >= 0.03 and (group.is_starved or unmoved)
+    )
+
+
 def _stands(group: Group, waiting: LossWait) -> bool:
     """So many are lost at a time as when a host stands still, and no handover tells why."""
     # A radio's block has several packets, which are lost together.
     is_many = waiting.lost_each >= (2.5 if group.is_slotted else 2.0)
-    # Of silences that are alike and take most of what was not used, losses are a consequence.
+    # Of silences that are alike, or long, and take most of what was not used, losses follow.
     unused = 1 - group.busy
     takes = max(group.losses_at_silences, group.silent_share / max(1e-3, unused))
-    return is_many and unused >= 0.08 and not (group.is_regular and takes >= 0.5)
+    is_silent = group.is_regular or group.has_long_silence
+    return is_many and unused >= 0.08 and not (is_silent and takes >= 0.5)

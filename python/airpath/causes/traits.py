@@ -15,6 +15,8 @@ from airpath.fitting.observed import Bools, Floats, Ints, Observed
 
 BIN_MS = 200.0
 _LEAST_PAUSE_MS = 150.0
+_ANSWER = 2.0
+"""Round trips within which an answer comes, on a path that was silent."""
 _TOGETHER_MS = 0.5
 """Timestamps have milliseconds: the same one, for a slow link takes longer for each."""
 _LEAST_STAMPS = 20
@@ -26,10 +28,22 @@ _MOST_REQUESTS = 8
 
 @dataclass(frozen=True)
 class Gap:
-    """Nothing arrived for a while, although data was under way. Milliseconds."""
+    """Nothing arrived for a while, although data was under way. Milliseconds.
+
+    ``least_ms``: until the last packet that got no answer. Where the answer to a packet ended it
+    after which the sender had waited, the path may have been there again at any time since. Where
+    nothing arrived any more, ``length_ms`` is the same, and the silence may have gone on.
+    """
 
     at_ms: float
     length_ms: float
+    least_ms: float
+    is_open: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """The path was silent for as long as nothing arrived."""
+        return self.least_ms == self.length_ms and not self.is_open
 
 
 class Transfer:
@@ -341,6 +355,24 @@ class Transfer:
         if first >= len(highest):
             return 0.0
         return until - max(at, float(seen.sent[first]))
+
+    def silent_for(self, begin: float, end: float) -> float:
+        """Milliseconds from the begin of a silence until the path may have been there again.
+
+        A sender that hears nothing tries again ever more rarely (RFC 6298 5.5). If the answer to
+        such a try ended the silence, the path was there again at any time since the one before.
+        """
+        sent = self.seen.sent
+        if not self.at_sender:
+            return end - begin
+        tries = sent[(sent > begin) & (sent < end)]
+        wait = (end - tries) / self.base_ms
+        answered = np.flatnonzero((wait >= 0.9) & (wait <= _ANSWER))
+        if not len(answered):
+            return end - begin
+        before = float(tries[answered[0] - 1]) if answered[0] else begin
+        rested = float(tries[answered[0]]) - before > self.base_ms
+        return before - begin if rested else end - begin
 
     @cached_property
     def pauses(self) -> list[tuple[float, float]]:

@@ -7,7 +7,7 @@ cause is known (``make findings-captures`` draws others), and the comments say w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,9 +24,10 @@ from airpath.causes.costs import (
     is_free,
     kilobytes,
 )
-from airpath.causes.group import Group
+from airpath.causes.group import LONG_SILENCE_MS, Group
 from airpath.causes.losses import losses
 from airpath.causes.suspect import Suspect
+from airpath.causes.traits import Gap
 
 _LEAST_TOGETHER = 1.5
 _MANY_TOGETHER = 4.0
@@ -270,7 +271,8 @@ def _silences(group: Group) -> Iterator[Suspect]:
     share = group.silent_share
     episodes = sum(len(one.episodes) for one in group.transfers)
     # Losses in a row end in time-outs, which are silent too.
-    if group.loss_share >= 0.02 and not group.is_regular and episodes >= 2 * len(long):
+    may_follow = group.loss_share >= 0.02 and episodes >= 2 * len(long)
+    if may_follow and not group.is_regular and not group.has_long_silence:
         return
     if not long or share < 0.04:
         return
@@ -283,26 +285,21 @@ def _silences(group: Group) -> Iterator[Suspect]:
         return
     lengths = np.array([one.length_ms for one in long])
     at_s = tuple(one.at_ms / 1000 for one in long[:MOST_FRAMES])
-    often = "once" if len(long) == 1 else f"{len(long)} times"
-    median = " (the median)" if len(long) > 1 else ""
-    told = (
-        f"Nothing arrived for {np.median(lengths):.0f} ms{median}, {often}, while data was under "
-        "way"
-    )
     if group.is_regular:
         yield Suspect(
             "handover",
             cost,
-            f"{told}; each time for about as long.",
+            f"Nothing arrived for {np.median(lengths):.0f} ms (the median), {len(long)} times, "
+            "while data was under way; each time for about as long.",
             flow_numbers(group),
             at_s=at_s,
             advice="Compare the times with the cell's log of handovers.",
         )
-    elif len(long) == 1 or (len(long) == 2 and longest >= 500):
+    elif len(long) == 1 or (len(long) == 2 and longest >= LONG_SILENCE_MS):
         yield Suspect(
             "radio-link-failure",
             cost,
-            f"{told}.",
+            f"Nothing arrived for {_and_then(long)}, while data was under way.",
             flow_numbers(group),
             at_s=at_s,
             advice="Compare the times with the UE's log: T310, re-establishment.",
@@ -311,8 +308,17 @@ def _silences(group: Group) -> Iterator[Suspect]:
         yield Suspect(
             "stalling-host",
             cost,
-            f"{told}, for different times ({lengths.min():.0f} to {longest:.0f} ms).",
+            f"Nothing arrived for a while, {len(long)} times, while data was under way: for "
+            f"{lengths.min():.0f} to {longest:.0f} ms.",
             flow_numbers(group),
             at_s=at_s,
             advice="Look at a forwarding host: steal time, interrupts, power saving.",
         )
+
+
+def _and_then(silences: Sequence[Gap]) -> str:
+    """Their lengths as text."""
+    return ", and for ".join(
+        f"{one.length_ms:.0f} ms{' or longer, at the end' if one.is_open else ''}"
+        for one in silences
+    )
