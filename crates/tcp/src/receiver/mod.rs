@@ -174,8 +174,10 @@ impl Receiver {
         }
         self.full = self.full.max(segment.len.min(self.mss));
         let arrival = self.reassembly.accept(start, end);
-        if arrival != Arrival::Duplicate {
+        if matches!(arrival, Arrival::InOrder | Arrival::FillsGap) {
             self.delay.note_arrival(now, self.room(), rtt);
+        }
+        if arrival != Arrival::Duplicate {
             self.note_congestion(segment, ecn);
         }
         if arrival == Arrival::Duplicate {
@@ -194,10 +196,7 @@ impl Receiver {
         if arrival == Arrival::OutOfOrder {
             self.note_above(now, segment);
         } else {
-            if arrival == Arrival::FillsGap {
-                self.window.note_above(self.reassembly.above());
-            }
-            self.read(now, segment);
+            self.read(now, segment, arrival == Arrival::FillsGap);
         }
         if arrival == Arrival::FillsGap || self.is_closed() {
             // What waited above the gap has been handed up before.
@@ -260,11 +259,12 @@ impl Receiver {
         }
     }
 
-    /// The window's part in what arrived in order.
+    /// The window's part in what arrived in order, and may fill a gap.
     #[inline(always)]
-    fn read(&mut self, now: Instant, segment: &Segment) {
+    fn read(&mut self, now: Instant, segment: &Segment, fills: bool) {
         let full = segment.len >= self.full;
-        if self.window.on_segment(now, segment, full, self.reassembly.nxt) {
+        let left = fills.then(|| (self.reassembly.above(), self.reassembly.reach()));
+        if self.window.on_segment(now, segment, full, self.reassembly.nxt, left) {
             // Seen with Linux 6.18: every segment is acknowledged as long as the window grows, and the
             // quick acknowledgements of the start come after that.
             self.delay.quicken_once();
@@ -279,7 +279,7 @@ impl Receiver {
         if grows && self.window.on_segment_above(now, segment, self.reassembly.nxt) {
             self.delay.quicken_once();
         }
-        self.window.note_above(self.reassembly.above());
+        self.window.note_above(self.reassembly.above(), self.reassembly.reach());
     }
 
     /// An acknowledgement may have been lost: so many are not delayed, as Linux has it.

@@ -161,6 +161,12 @@ impl Reassembly {
         self.above
     }
 
+    /// From the next byte expected to the end of what waits above a gap; 0: nothing does.
+    #[inline]
+    pub(super) fn reach(&self) -> u64 {
+        self.out_of_order.descending().next().map_or(0, |(_, end)| end - self.nxt)
+    }
+
     /// There is something to say in blocks.
     #[inline]
     pub(super) fn has_blocks(&self) -> bool {

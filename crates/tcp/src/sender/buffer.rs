@@ -58,8 +58,10 @@ pub(super) struct Writing {
     pub(super) stream: Stream,
     /// Largest window of the peer so far, in bytes.
     pub(super) peer_window: u64,
-    /// What leaves as soon as it is written, if nothing waits.
+    /// What leaves as soon as it is written, if nothing waits, and in bursts of how much; `None`: each
+    /// leaves as a whole.
     pub(super) leaves: u64,
+    pub(super) burst: Option<u64>,
 }
 
 /// What an application did that came to write.
@@ -165,7 +167,7 @@ impl Memory {
     }
 
     fn write(&mut self, writing: &Writing, mss: u64) -> Write {
-        let Writing { stream, peer_window, leaves } = *writing;
+        let Writing { stream, peer_window, leaves, burst } = *writing;
         let overhead = u64::from(self.config.burst_overhead);
         // Seen with Linux 6.18: half of the largest window at most, in whole segments.
         let piece = (LARGEST.min(peer_window / 2) / mss).max(1) * mss;
@@ -180,12 +182,15 @@ impl Memory {
             return Write::None;
         }
         // Seen with Linux 6.18: room is looked for before each piece, not for each byte of it, and what
-        // has left of the last piece is filled up again.
-        let refilled = match unsent {
-            0 => leaves.min(piece),
-            unsent => piece.saturating_sub(unsent),
+        // has left of the last piece is filled up again. As long as bursts leave that are smaller than
+        // a piece there is always such a rest, so all that the windows let out is written.
+        let burst = burst.filter(|&burst| burst < piece);
+        let (refilled, own) = match (unsent, burst) {
+            (0, Some(burst)) => (leaves, overhead * (leaves / burst.max(1))),
+            (0, None) => (leaves.min(piece), 0),
+            (unsent, _) => (piece.saturating_sub(unsent), 0),
         };
-        let pieces = match free.saturating_sub(refilled).div_ceil(piece + overhead) {
+        let pieces = match free.saturating_sub(refilled + own).div_ceil(piece + overhead) {
             0 => u64::from(unsent == 0),
             pieces => pieces,
         };

@@ -231,6 +231,12 @@ impl Sender {
         self.bursts.limit(room)
     }
 
+    /// Payload of a full burst at this rate; `None` without segmentation offload.
+    pub(super) fn burst_bytes(&mut self) -> Option<u64> {
+        let offload = self.bursts.offload?;
+        Some(u64::from(self.burst_goal(&offload)) * u64::from(self.mss))
+    }
+
     /// Segments of a full burst at this rate.
     fn burst_goal(&mut self, offload: &OffloadConfig) -> u32 {
         let most = (offload.max_bytes / self.mss).max(1);

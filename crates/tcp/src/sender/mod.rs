@@ -272,10 +272,12 @@ impl Sender {
         if !self.buffer.is_memory() || self.max_peer_window == 0 {
             return false;
         }
+        let burst = self.burst_bytes();
         let wrote = self.buffer.fill(&buffer::Writing {
             stream: self.stream(),
             peer_window: self.max_peer_window,
             leaves: u64::from(self.leaves_at_once()) * u64::from(self.mss),
+            burst,
         });
         // draft-cardwell-iccrg-bbr-congestion-control-02 4.1.2.4: less than a segment was waiting to be
         // sent, cwnd was not full and what was lost had been sent again. Seen with Linux 6.18: that is

@@ -592,4 +592,48 @@ mod tests {
         // SACKed segments are looked at in their order, whichever block is told first.
         assert_eq!(lost_of(0, &[(0, 400, 500), (1, 200, 300)]), (3, None));
     }
+
+    #[test]
+    fn who_waits_for_reordering_waits_until_the_last_segment_is_overdue() {
+        // RFC 8985 6.2 step 5: timeout = max(remaining, timeout). Linux 6.18, a BBR upload at 0.8 Mb/s
+        // and 125 ms: with four segments missing below the latest that had arrived the timer did not run
+        // out when the first of them was overdue, 0.1 ms later.
+        let at = |nanos| Arrival { now: Instant::from_nanos(nanos), ..ARRIVAL };
+        let wait_of = |blocks: &[(u64, u64)], nanos, window| {
+            let mut scoreboard = scoreboard(9);
+            for &(start, end) in blocks {
+                scoreboard.sack((0, start, end), &at(nanos), &mut Acked::default());
+            }
+            let window = Duration::from_nanos(window);
+            scoreboard.detect_loss_by_time(Instant::from_nanos(nanos), window)
+        };
+        // The latest that arrived was sent at 7, the first missing ones at 0 to 2.
+        assert_eq!(wait_of(&[(300, 800)], 100, 10), (0, Some(Duration::from_nanos(5))));
+        // Holes at 0 to 2, 4 and 6.
+        let blocks = [(300, 400), (500, 600), (700, 800)];
+        assert_eq!(wait_of(&blocks, 100, 10), (0, Some(Duration::from_nanos(9))));
+        assert_eq!(wait_of(&blocks, 100, 6), (2, Some(Duration::from_nanos(5))));
+        assert_eq!(wait_of(&blocks, 100, 0), (5, None));
+    }
+
+    #[test]
+    fn who_waits_for_retransmissions_waits_for_the_last_of_them() {
+        let mut scoreboard = scoreboard(9);
+        sack(&mut scoreboard, 300, 900);
+        assert_eq!(scoreboard.detect_loss(100), 3);
+        for nanos in [50, 53, 57] {
+            assert!(scoreboard.resend(Instant::from_nanos(nanos)).is_some());
+        }
+        // The last of the three arrives: the two before it are 7 ns and 4 ns older.
+        let now = Instant::from_nanos(100);
+        let arrival = Arrival { now, ..ARRIVAL };
+        let mut acked = scoreboard.acknowledge(0, &arrival);
+        scoreboard.sack((0, 200, 300), &arrival, &mut acked);
+        let judged = |scoreboard: &mut Scoreboard, window| {
+            scoreboard.detect_loss_by_time(now, Duration::from_nanos(window))
+        };
+        assert_eq!(judged(&mut scoreboard, 10), (0, Some(Duration::from_nanos(6))));
+        assert_eq!(judged(&mut scoreboard, 5), (1, Some(Duration::from_nanos(1))));
+        assert_eq!(judged(&mut scoreboard, 4), (1, None));
+    }
 }

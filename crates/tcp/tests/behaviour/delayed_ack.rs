@@ -363,3 +363,28 @@ fn what_fills_a_part_of_the_gaps_is_one_of_the_three() {
     end.tick(ms(1));
     assert_eq!(end.recv_ack(at(45)).ack, at(45));
 }
+
+#[test]
+fn what_lies_above_a_gap_does_not_interrupt_a_silence() {
+    // Seen with Linux 6.18, 0.8 Mb/s and 107 ms: the first segment in order for 375 ms, though one above
+    // the gap had come each 14 ms, and then sixteen acknowledgements that nothing kept back: the second
+    // gap was filled with the fifteenth, and the next segment was acknowledged at once, then each second.
+    let above = 43..51;
+    for (between, quick) in [(ms(50), 15), (ms(20), 0)] {
+        let mut end = rested(40);
+        for segment in above.clone() {
+            end.tick(between);
+            end.send(data(segment));
+        }
+        end.tick(ms(2));
+        end.recv_count();
+        end.send(data(42));
+        end.recv_ack(at(above.end));
+        for segment in above.end..above.end + quick {
+            end.send(data(segment));
+            end.recv_ack(at(segment + 1));
+        }
+        end.send(data(above.end + quick));
+        end.recv_nothing();
+    }
+}

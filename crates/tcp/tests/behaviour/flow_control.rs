@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use airpath_base::{Duration, Flags, Instant, Segment};
-use airpath_tcp::{Endpoint, LimitTimes, SendMemoryConfig};
+use airpath_tcp::{CongestionConfig, Endpoint, LimitTimes, OffloadConfig, SendMemoryConfig};
 
 use crate::script::*;
 
@@ -40,6 +40,37 @@ fn a_writer_that_waits_is_woken_when_a_third_is_free() {
     end.send(ack(125));
     end.recv_segments(325..455);
     assert_eq!(end.written(), 455 * FULL);
+}
+
+#[test]
+fn a_writer_goes_on_as_long_as_bursts_leave() {
+    // Linux 6.18, a Reno upload over LTE: 4.49 MB under way out of a buffer of 4 MiB, as many segments as
+    // cwnd has. What a burst leaves free of the last piece is filled up again, and nobody looks for room.
+    let mut config = config();
+    config.send_buffer = 300 * FULL;
+    config.send_memory =
+        Some(SendMemoryConfig { burst_overhead: 0, segment: MSS, wake_divisor: 3 });
+    config.congestion = CongestionConfig::Fixed { segments: 400 };
+    config.offload = Some(OffloadConfig {
+        max_bytes: 65_000,
+        time: ms(1),
+        min_segments: 2,
+        window_divisor: 0,
+        ack_within: Duration::ZERO,
+        push: false,
+    });
+    let mut end = Script::bulk(&config);
+    end.recv_segments(0..400);
+    assert_eq!(end.written(), (400 + 65) * FULL, "a piece of 65 waits");
+    end.tick(RTT);
+    end.send(ack(65));
+    end.recv_segments(400..465);
+    end.send(ack(264));
+    end.recv_nothing();
+    // A third is free.
+    end.send(ack(265));
+    end.recv_segments(465..665);
+    assert_eq!(end.written(), (665 + 65) * FULL);
 }
 
 #[test]

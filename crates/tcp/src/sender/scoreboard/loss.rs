@@ -1,6 +1,8 @@
 //! What of the scoreboard is lost: by what was SACKed above it (RFC 6675 4), by what was sent after it and
 //! has arrived (RFC 8985), by the retransmission timer.
 
+use std::ops::Range;
+
 use airpath_base::{Duration, Instant};
 
 use super::{Scoreboard, Sent, position};
@@ -77,16 +79,16 @@ impl Scoreboard {
     }
 
     /// Marks lost, by RFC 8985 6.2 step 5, what was sent before a segment that has arrived and
-    /// is overdue by `reordering_window`. Returns how many segments, and how long to wait for the
-    /// next. The order of transmission counts, not that of sequence numbers: a retransmission that
-    /// has arrived judges the tail that was sent before it.
+    /// is overdue by `reordering_window`. Returns how many segments, and how long until all others
+    /// are overdue: a timer looks once, at the end. The order of transmission counts, not that of
+    /// sequence numbers: a retransmission that has arrived judges the tail that was sent before it.
     pub(crate) fn detect_loss_by_time(
         &mut self,
         now: Instant,
         reordering_window: Duration,
     ) -> (u32, Option<Duration>) {
-        let (patience, mut wait) = (self.latest.rtt + reordering_window, None);
-        let mut marked = 0;
+        let patience = self.latest.rtt + reordering_window;
+        let (mut marked, mut waiting_from) = (0, None);
         // Without SACKed segments there is nothing to judge.
         self.judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
         // What was sent once was sent in the order of its numbers.
@@ -98,7 +100,7 @@ impl Scoreboard {
                         break;
                     }
                     if segment.sent_at + patience > now {
-                        wait = Some(segment.sent_at + patience - now);
+                        waiting_from = Some(index);
                         break;
                     }
                     segment.lost = true;
@@ -111,24 +113,65 @@ impl Scoreboard {
             }
         }
         self.lose(marked);
+        let mut waits_again = false;
         while let Some(&(seq, order)) = self.under_way.front() {
             if order > self.latest.order {
                 break;
             }
-            let index = position(&self.segments, seq);
-            if let Some(segment) = self.segments.get(index)
-                && segment.order == order
-                && segment.resent
-                && segment.sent_at + patience > now
-            {
-                let left = segment.sent_at + patience - now;
-                wait = Some(wait.map_or(left, |wait: Duration| wait.min(left)));
+            if self.retransmission(seq, order).is_some_and(|sent| sent.sent_at + patience > now) {
+                waits_again = true;
                 break;
             }
             self.under_way.pop_front();
             marked += self.lose_retransmission(seq, order);
         }
-        (marked, wait)
+        let once = waiting_from.and_then(|first| self.last_sent_once(first));
+        let again = if waits_again { self.last_sent_again() } else { None };
+        let last = once.max(again);
+        (marked, last.map(|sent_at| (sent_at + patience).saturating_since(now)))
+    }
+
+    /// When the last segment was sent that was sent once, before the latest that has arrived, and is
+    /// under way; the segment at `first` is one.
+    fn last_sent_once(&self, first: usize) -> Option<Instant> {
+        let last_of = |range: Range<usize>| {
+            let mut late = self.segments.range(range.start.max(first)..range.end.max(first)).rev();
+            let found = late.find(|sent| {
+                !sent.sacked && !sent.lost && !sent.resent && sent.order <= self.latest.order
+            });
+            found.map(|sent| sent.sent_at)
+        };
+        let mut end = position(&self.segments, self.fack);
+        if self.latest.again
+            && let Some(found) = last_of(end..self.segments.len())
+        {
+            return Some(found);
+        }
+        // What was SACKed is skipped as a whole.
+        for (sacked_from, sacked_to) in self.sacked_ranges.descending() {
+            if end <= first {
+                return None;
+            }
+            if let Some(found) = last_of(position(&self.segments, sacked_to)..end) {
+                return Some(found);
+            }
+            end = position(&self.segments, sacked_from);
+        }
+        last_of(first..end)
+    }
+
+    /// When the last retransmission was sent that was sent before the latest segment that has arrived,
+    /// and is under way.
+    fn last_sent_again(&self) -> Option<Instant> {
+        let before = self.under_way.partition_point(|&(_, order)| order <= self.latest.order);
+        let mut late = self.under_way.range(..before).rev();
+        late.find_map(|&(seq, order)| self.retransmission(seq, order)).map(|sent| sent.sent_at)
+    }
+
+    /// The segment whose retransmission of this order is under way.
+    fn retransmission(&self, seq: u64, order: u64) -> Option<&Sent> {
+        let found = self.segments.get(position(&self.segments, seq));
+        found.filter(|sent| sent.order == order && sent.resent)
     }
 
     fn lose_retransmission(&mut self, seq: u64, order: u64) -> u32 {
