@@ -279,7 +279,8 @@ def _silences(group: Group) -> Iterator[Suspect]:
     longest = max(one.length_ms for one in long)
     # What is lost or sent again around a silence is its work too.
     cost = 1 - group.busy
-    least = 0.09 if group.is_regular and share >= 0.08 else LEAST_COST
+    is_clear = group.is_regular or group.has_long_silence
+    least = 0.09 if is_clear and share >= 0.08 else LEAST_COST
     at_losses = group.losses_at_silences >= (0.5 if group.is_regular else 0.6)
     if cost < least or (share < 0.3 * cost and not at_losses):
         return
