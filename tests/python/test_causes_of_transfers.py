@@ -325,6 +325,26 @@ kind = "bulk"
 profile = "linux-6.18"
 """
 
+DOWN = """
+[run]
+duration_s = 9
+[[path.down]]
+stage = "delay"
+delay_ms = {delay}
+[[path.up]]
+stage = "delay"
+delay_ms = {delay}
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "{control}"
+send_buffer_bytes = {bytes}
+buffer.send_factor = 0
+[radio]
+preset = "{radio}"
+"""
+"""Each time it is nearly empty the kernel fills it with a piece of many segments."""
+
 
 @pytest.mark.parametrize(
     ("scenario", "cause"),
@@ -346,6 +366,9 @@ profile = "linux-6.18"
             + PING,
             "handover",
         ),
+        (DOWN.format(delay=5, control="reno", bytes=5000, radio="lte-20"), "send-buffer"),
+        (DOWN.format(delay=16, control="cubic", bytes=25_435, radio="nr-fdd-20"), "send-buffer"),
+        (DOWN.format(delay=17, control="cubic", bytes=73_102, radio="lte-20"), "send-buffer"),
         (SHAPED, "shaper"),
         (STALLS, "stalling-host"),
         (

@@ -20,6 +20,12 @@ _ANSWER = 2.0
 _TOGETHER_MS = 0.5
 """Timestamps have milliseconds: the same one, for a slow link takes longer for each."""
 _LEAST_STAMPS = 20
+_LEAST_SPAN_MS = 20.0
+_MOST_SPANS = 400
+_LEAST_SPANS = 16
+_LEAST_EVENTS = 10
+_RECOVERY_MS = 200.0
+_LITTLE = 0.1
 _FALL = 0.3
 _LEAST_BURST = 8
 _MOST_REQUESTS = 8
@@ -123,6 +129,41 @@ class Transfer:
         delivered = np.concatenate(([0], np.maximum.accumulate(seen.delivered)))
         flight: Ints = np.maximum(highest - delivered[known + 1], 0)
         return flight
+
+    @cached_property
+    def trough(self) -> float | None:
+        """What is under way when it is little (10 % of the time), over the most in two round trips.
+
+        The median of those in which nothing was lost, nor shortly before; None with too few. Whom
+        a window limits sends on with each acknowledgement, so that about as much stays under way.
+        Who fills a small buffer when it is nearly empty sends all of it, and then waits.
+        """
+        seen = self.seen
+        if not self.at_sender or not len(seen.ack):
+            return None
+        at = np.concatenate([seen.sent, seen.ack])
+        order = np.argsort(at, kind="stable")
+        highest = np.maximum.accumulate(seen.offset + seen.payload)
+        new = np.concatenate([np.diff(highest, prepend=0), np.zeros(len(seen.ack), dtype=np.int64)])
+        done = np.diff(np.maximum.accumulate(seen.delivered), prepend=0)
+        new[len(seen.sent) :] -= done
+        at, under_way = at[order], np.maximum(np.cumsum(new[order]), 0)
+        lasted = np.diff(at, append=at[-1])
+        span = max(2 * self.typical_rtt_ms, _LEAST_SPAN_MS)
+        lost = np.sort(self.sent_ms[self.loss_at])
+        count = min(_MOST_SPANS, int((at[-1] - at[0]) / span))
+        found = []
+        for begin in np.linspace(at[0], at[-1] - span, count):
+            since = begin - 1.5 * span - _RECOVERY_MS
+            if np.searchsorted(lost, since) < np.searchsorted(lost, begin + span):
+                continue
+            first, last = np.searchsorted(at, [begin, begin + span])
+            if last - first >= _LEAST_EVENTS:
+                rank = np.argsort(under_way[first:last], kind="stable")
+                passed = np.cumsum(lasted[first:last][rank])
+                low = rank[np.searchsorted(passed, _LITTLE * passed[-1])]
+                found.append(under_way[first + low] / max(1, under_way[first:last].max()))
+        return float(np.median(found)) if len(found) >= _LEAST_SPANS else None
 
     @cached_property
     def waits(self) -> Floats:

@@ -38,7 +38,11 @@ _LEAST_SECONDS = 3.2
 _OFTEN_FALLS = 0.1
 _LONG_BATCH = 0.5
 _FEW_LOST = 0.01
+_LOW_TROUGH, _LOW_TROUGH_OF_FEW = 0.45, 0.6
+"""Acknowledgements in long batches reach 0.5, a reader that is slow 0.59, other causes 0.6."""
+_SEND_BUFFER = "Let the send buffer grow: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w."
 _USUAL_GRANT_MS = 20.0
+_LEAST_OF_WINDOW = 0.4
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
@@ -96,7 +100,7 @@ def _windows(group: Group) -> Iterator[Suspect]:
                 at,
                 advice="Look at what the receiver's application does with the data.",
             )
-        elif share >= 0.4:
+        elif share >= _LEAST_OF_WINDOW:
             yield Suspect(
                 "receive-window",
                 share * 0.9,
@@ -108,18 +112,31 @@ def _windows(group: Group) -> Iterator[Suspect]:
                 advice="Let the receive buffer grow: net.ipv4.tcp_rmem, SO_RCVBUF, iperf3 -w.",
             )
         return
+    if share < _LEAST_OF_WINDOW:
+        yield from _send_buffers(group, share, lossless)
+
+
+def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspect]:
+    """What the sender may have under way holds it back.
+
+    ``share``: of the time, in which the receive window had no room.
+    """
+    main = group.main
+    flows = flow_numbers(group)
     # A buffer may hold more than the path has room for at first, or now and then: that what is in
     # flight stays the same and the path is often not used tells that losses are no matter.
     may_lose = main.at_sender and main.is_flat
     later = group.busy < _OFTEN_UNUSED
     later &= group.late_loss_share < (_FEW_LOST if may_lose else 1e-9)
-    if not (lossless or later) or share >= 0.25 or main.grows or main.idle_share >= 0.1:
-        return
+    is_used = main.grows or share >= 0.25 or not (lossless or later)
+    empties = is_free(main) or _empties(group)
     # Without a loss every control lets more and more be in flight, if the path is not full.
     stays = main.is_flat and group.busy < 0.9
-    most = float(np.quantile(main.flight, 0.99))
     held = main.ceiling_share >= 0.25 or (stays and (later or not main.episodes))
-    if main.at_sender and held and (is_free(main) or _empties(group)):
+    if main.idle_share >= 0.1:
+        return
+    if main.at_sender and held and empties and not is_used:
+        most = float(np.quantile(main.flight, 0.99))
         yield Suspect(
             "send-buffer",
             max(idle_cost(group), 0.5 * main.ceiling_share),
@@ -128,18 +145,39 @@ def _windows(group: Group) -> Iterator[Suspect]:
             "lost, packets hardly waited, and the receive window had room.",
             flows,
             main.ceiling_frames,
-            advice="Let the send buffer grow: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w.",
+            advice=_SEND_BUFFER,
         )
-    elif not main.at_sender and (is_free(main) or _empties(group)) and _idles(group):
+    elif _runs_dry(group):
+        yield Suspect(
+            "send-buffer",
+            max(idle_cost(group), hollow if (hollow := group.hollow_share) >= _LEAST_HOLLOW else 0),
+            f"Within two round trips what was in flight fell to {main.trough:.0%} of the most (the "
+            "median where nothing was lost), although the receive window had room: the sender "
+            "waits until its buffer is nearly empty.",
+            flows,
+            advice=_SEND_BUFFER,
+        )
+    elif not main.at_sender and empties and not is_used and _idles(group):
         yield Suspect(
             "send-buffer",
             _unused(group),
             f"For {_unused(group):.0%} of the time the path was not used, nothing was lost, the "
             "receive window had room, and the rate did not grow: the sender did not send more.",
             flows,
-            advice="Capture at the sender. Let the send buffer grow: net.ipv4.tcp_wmem, "
-            "SO_SNDBUF, iperf3 -w.",
+            advice=f"Capture at the sender. {_SEND_BUFFER}",
         )
+
+
+def _runs_dry(group: Group) -> bool:
+    """What is in flight falls low again and again, and losses are not why."""
+    main = group.main
+    if main.trough is None or group.late_loss_share >= _FEW_LOST:
+        return False
+    back_ms = main.back_ms[2] if main.back_ms else 0.0
+    batched = back_ms >= max(0.5 * main.base_ms, _USUAL_GRANT_MS + 1)
+    # Of a buffer of few segments the least is half of the most, and that stays the same.
+    few = main.is_flat and is_free(main) and not main.episodes and not batched
+    return main.trough < (_LOW_TROUGH_OF_FEW if few else _LOW_TROUGH)
 
 
 def _empties(group: Group) -> bool:
