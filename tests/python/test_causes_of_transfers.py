@@ -455,3 +455,31 @@ def test_losses_after_long_batches_follow_from_them() -> None:
     for back_ms, first in (((5.0, 55.0, 100.0), "ack-batching"), ((5.0, 15.0, 20.0), "policer")):
         group = cast(Group, SimpleNamespace(base_ms=100.0, main=SimpleNamespace(back_ms=back_ms)))
         assert max(_batches_first(group, found), key=lambda one: one.cost).cause == first
+
+
+MISSED = """
+[run]
+duration_s = 10
+seed = {seed}
+[[path.down]]
+stage = "delay"
+delay_ms = 20
+[[path.up]]
+stage = "delay"
+delay_ms = 20
+[radio]
+preset = "lte-tdd-20"
+[radio.sr]
+miss_probability = 0.87
+[[flow]]
+kind = "ping"
+direction = "up"
+interval_ms = 210
+"""
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_pings_wait_for_scheduling_requests_that_are_missed(tmp_path: Path, seed: int) -> None:
+    (tmp_path / "one.toml").write_text(MISSED.format(seed=seed) + RADIO)
+    found = blamed(tmp_path, str(tmp_path / "one.toml"))
+    assert "uplink-access" in found.suspects[0].causes

@@ -67,9 +67,10 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
         what = "Requests of pings, which leave at regular times,"
     low, middle, high = (float(one) for one in np.quantile(values, [0.1, 0.5, 0.9]))
     base = max(float(values.min()), 1.0)
-    # One that waits for a cycle waits any part of it: evenly, and not a few of them alone.
+    # Who waits for a cycle waits any part of it, and whose scheduling requests are missed waits
+    # several: not a few of them alone.
     half = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
-    evenly = 0.15 <= (middle - low) / max(high - low, 1e-9) <= 0.85 and half >= 0.35 * (high - low)
+    evenly = 0.15 <= (middle - low) / max(high - low, 1e-9) <= 0.85 and half >= 0.3 * (high - low)
     if high - low >= _SPREAD_MS and (evenly or cycle):
         about = cycle or 1.25 * (high - low)
         how = "evenly" if evenly else "in step with it"
