@@ -345,10 +345,62 @@ preset = "{radio}"
 """
 """Each time it is nearly empty the kernel fills it with a piece of many segments."""
 
+TWICE = """[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "cubic"
+"""
+LATE_OVERFLOW = """
+[run]
+duration_s = 5
+[[path.down]]
+stage = "link"
+rate_mbps = 12.39
+queue_bytes = 143_020
+[[path.down]]
+stage = "delay"
+delay_ms = 53.81
+[[path.down]]
+stage = "delay"
+delay_ms = 0
+jitter_ms = 48.19
+[[path.up]]
+stage = "delay"
+delay_ms = 53.81
+[[flow]]
+kind = "bulk"
+profile = "linux-6.18"
+congestion = "cubic"
+slow_start = "hystart-6.14"
+"""
+"""The queue overflows when the rate is reached at last, and not in slow start."""
+UNACKNOWLEDGED = """preset = "nr-n78"
+[radio.cell]
+bandwidth_mhz = 10
+layers_down = 2
+layers_up = 1
+[radio.channel]
+sinr_db = 11.55
+[radio.harq]
+max_transmissions = 1
+[radio.link_adaptation]
+outer_loop_step_db = 0
+fixed_bler = 0.09885
+"""
+"""Packets wait, but for those that are lost: the path is hardly used."""
+
 
 @pytest.mark.parametrize(
     ("scenario", "cause"),
     [
+        (LATE_OVERFLOW, "slow-start-exit"),
+        (
+            ON_RADIO.format(
+                seconds=11.54, delay=12.5, stage="", control="cubic", radio=UNACKNOWLEDGED
+            ).replace("[radio]", TWICE + "[radio]", 1)
+            + RADIO.replace("[radio.rlc]", '[radio.rlc]\nmode = "um"'),
+            "random-loss",
+        ),
         (SEND_BUFFER, "send-buffer"),
         (BATCHES, "ack-batching"),
         (SHORT_QUEUE, "policer"),
@@ -483,3 +535,32 @@ def test_pings_wait_for_scheduling_requests_that_are_missed(tmp_path: Path, seed
     (tmp_path / "one.toml").write_text(MISSED.format(seed=seed) + RADIO)
     found = blamed(tmp_path, str(tmp_path / "one.toml"))
     assert "uplink-access" in found.suspects[0].causes
+
+
+PIECES = """
+[run]
+duration_s = 8.18
+[[path.down]]
+stage = "delay"
+delay_ms = 14.69
+[[path.down]]
+stage = "link"
+rate_mbps = 14.1
+queue_bytes = 51_184
+[[path.up]]
+stage = "delay"
+delay_ms = 14.69
+[[flow]]
+kind = "file"
+profile = "linux-6.18"
+size_bytes = 4_133_704
+start_s = 0.5
+write_times_s = "0, 1.628"
+"""
+
+
+def test_a_sender_that_waits_is_no_failure_of_the_radio_link(tmp_path: Path) -> None:
+    """Its time-out, and nothing else, tells that nothing arrived for 0.3 s."""
+    (tmp_path / "one.toml").write_text(PIECES)
+    found = blamed(tmp_path, str(tmp_path / "one.toml"))
+    assert "radio-link-failure" not in [one.cause for one in found.suspects]

@@ -146,8 +146,10 @@ def beginnings(group: Group) -> Iterator[Suspect]:
             advice="Measure for longer: iperf3 -t 30, and leave out the beginning (-O 5).",
         )
         return
-    lossless = main.loss_share < 0.002
     ramp_s = early * group.seconds
+    # A queue that overflows when the rate is reached is another matter.
+    lost = main.sent_ms[main.loss_at] < main.begin_ms + 1000 * ramp_s
+    lossless = lost.sum() < 0.002 * len(main.seen.sent)
     if lossless and ramp_s >= max(1.2, 15e-3 * main.base_ms) and main.exits_early:
         yield Suspect(
             "slow-start-exit",

@@ -33,7 +33,7 @@ _ALIKE = 0.2
 _MOST = 0.75
 _BEGINNING = 0.3
 _MOST_OF_ALL = 1 / 6
-_LEAST_SILENCE_MS = 150.0
+LEAST_SILENCE_MS = 150.0
 """RLC holds back what is behind a missing block for 85 to 130 ms (t-Reassembly and its like)."""
 _EARLY = (
     (40, (8.0, 16.0, 32.0), 1.0, 0.99, 1.12),
@@ -279,7 +279,7 @@ class Group:
         longest = max(one.length_ms for one in gaps)
         # After a loss a sender pauses, too: next to the receiver that is a silence.
         trips = 2.5 if self.at_sender else 4.0
-        least = max(_LEAST_SILENCE_MS, trips * self.base_ms)
+        least = max(LEAST_SILENCE_MS, trips * self.base_ms)
         if longest < least:
             return []
         # A time-out after a silence, or after losses, may last much longer.
@@ -290,7 +290,7 @@ class Group:
             found = every if _are_alike(every) else found
         # Now and then one follows the other at once.
         held = _are_alike(found) and np.median([one.length_ms for one in found])
-        return [] if held and held < _LEAST_SILENCE_MS else found
+        return [] if held and held < LEAST_SILENCE_MS else found
 
     @cached_property
     def silent_share(self) -> float:

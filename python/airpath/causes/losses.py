@@ -27,6 +27,8 @@ _LEAST_STILLNESS = 0.6
 _LEAST_MATCH = 0.9
 _LEAST_MATCH_OF_MANY = 0.8
 _DEEP = 0.9
+_MANY_LOST = 0.06
+_OFTEN_UNUSED = 0.6
 _MANY_EPISODES = 20
 """Of so many the mean rank of a wait that says nothing of them is below 0.65 (2 deviations)."""
 _LEAST_RANK = 0.9
@@ -86,8 +88,10 @@ def losses(group: Group) -> Iterator[Suspect]:
         # If a path is not used although such losses leave room, packets wait for something else.
         unused = group.busy < 0.8 and group.queue_ms < 0.3 * group.base_ms
         harmless = share < 0.01 and group.loss_window > _MOST_WINDOW and not unused
-        # Who has twice what the path holds under way in the median is not held back by losses.
-        if full or harmless or group.typical_wait_ms >= group.base_ms:
+        # Who has twice what the path holds under way in the median is not held back by losses,
+        # unless many are lost and it waits for them.
+        held = share >= _MANY_LOST and group.busy < _OFTEN_UNUSED
+        if full or harmless or (group.typical_wait_ms >= group.base_ms and not held):
             return
         # Of what BBR sends, losses take little of the rate, but all of what was lost.
         cost = max(cost, share if share >= 0.03 and group.queue_ms < 0.3 * group.base_ms else 0.0)

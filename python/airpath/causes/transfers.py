@@ -24,7 +24,7 @@ from airpath.causes.costs import (
     is_free,
     kilobytes,
 )
-from airpath.causes.group import LONG_SILENCE_MS, Group
+from airpath.causes.group import LEAST_SILENCE_MS, LONG_SILENCE_MS, Group
 from airpath.causes.losses import losses
 from airpath.causes.suspect import Suspect
 from airpath.causes.traits import Gap
@@ -312,7 +312,7 @@ def _silences(group: Group) -> Iterator[Suspect]:
     may_follow = group.loss_share >= 0.02 and episodes >= 2 * len(long)
     if may_follow and not group.is_regular and not group.has_long_silence:
         return
-    if not long or share < 0.04:
+    if not long or share < 0.04 or not (group.is_regular or _is_the_paths(group)):
         return
     longest = max(one.length_ms for one in long)
     # What is lost or sent again around a silence is its work too.
@@ -353,6 +353,11 @@ def _silences(group: Group) -> Iterator[Suspect]:
             at_s=at_s,
             advice="Look at a forwarding host: steal time, interrupts, power saving.",
         )
+
+
+def _is_the_paths(group: Group) -> bool:
+    """Some silence is known to be the path's: the sender alone may have waited, too."""
+    return any(one.is_open or one.least_ms >= LEAST_SILENCE_MS for one in group.silences)
 
 
 def _and_then(silences: Sequence[Gap]) -> str:
