@@ -48,7 +48,7 @@ _SPREAD_OF_RANKS = 0.29
 """Standard deviation of a number that is anything from 0 to 1."""
 GRANT_MS = 10.0
 """What a radio's grants and slots make packets wait on top of others, without a queue."""
-LONG_SILENCE_MS = 500.0
+LONG_SILENCE_MS = 400.0
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost by chance."""
 LEAST_OVERFLOWS = 3

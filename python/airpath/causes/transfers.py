@@ -309,7 +309,8 @@ def _silences(group: Group) -> Iterator[Suspect]:
     share = group.silent_share
     episodes = sum(len(one.episodes) for one in group.transfers)
     # Losses in a row end in time-outs, which are silent too.
-    may_follow = group.loss_share >= 0.02 and episodes >= 2 * len(long)
+    loses = group.loss_share >= 0.02
+    may_follow = loses and episodes >= 2 * len(long)
     if may_follow and not group.is_regular and not group.has_long_silence:
         return
     if not long or share < 0.04 or not (group.is_regular or _is_the_paths(group)):
@@ -320,7 +321,8 @@ def _silences(group: Group) -> Iterator[Suspect]:
     is_clear = group.is_regular or group.has_long_silence
     least = 0.09 if is_clear and share >= 0.08 else LEAST_COST
     at_losses = group.losses_at_silences >= (0.5 if group.is_regular else 0.6)
-    if cost < least or (share < 0.3 * cost and not at_losses):
+    explains = share >= 0.3 * cost or at_losses or (group.has_long_silence and not loses)
+    if cost < least or not explains:
         return
     lengths = np.array([one.length_ms for one in long])
     at_s = tuple(one.at_ms / 1000 for one in long[:MOST_FRAMES])
