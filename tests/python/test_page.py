@@ -189,10 +189,13 @@ def test_silent_connections_take_no_more_room_than_there_is(
     monkeypatch.setattr(page._Handler, "timeout", 3.0)
     # Closed whatever happens: a test that is tried again must not meet them.
     with contextlib.ExitStack() as silent:
+        most = 0
         for _ in range(4 * page.MOST_CONNECTIONS):
             silent.enter_context(socket.create_connection((there.host, there.port)))
-        assert until(lambda: _page_threads() >= page.MOST_CONNECTIONS // 2, 10)
-        assert _page_threads() <= page.MOST_CONNECTIONS
+            # Before the last is made, which the kernel may try again, the first may be closed.
+            most = max(most, _page_threads())
+        assert until(lambda: max(most, _page_threads()) >= page.MOST_CONNECTIONS // 2, 10)
+        assert max(most, _page_threads()) <= page.MOST_CONNECTIONS
         # They are closed after a while, and others are answered again.
         assert until(lambda: _answers(there), 30)
 
