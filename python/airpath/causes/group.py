@@ -49,6 +49,7 @@ _SPREAD_OF_RANKS = 0.29
 GRANT_MS = 10.0
 """What a radio's grants and slots make packets wait on top of others, without a queue."""
 LONG_SILENCE_MS = 400.0
+"""A path that is known to have been silent for so long was away: stalls of a host are shorter."""
 LEAST_EPISODES = 4
 """Round trips with losses below which nothing is said of why packets are lost by chance."""
 LEAST_OVERFLOWS = 3

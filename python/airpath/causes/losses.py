@@ -28,7 +28,7 @@ _LEAST_MATCH = 0.9
 _LEAST_MATCH_OF_MANY = 0.8
 _DEEP = 0.9
 _MANY_LOST = 0.06
-_OFTEN_UNUSED = 0.6
+_HARDLY_USED = 0.6
 _MANY_EPISODES = 20
 """Of so many the mean rank of a wait that says nothing of them is below 0.65 (2 deviations)."""
 _LEAST_RANK = 0.9
@@ -90,7 +90,7 @@ def losses(group: Group) -> Iterator[Suspect]:
         harmless = share < 0.01 and group.loss_window > _MOST_WINDOW and not unused
         # Who has twice what the path holds under way in the median is not held back by losses,
         # unless many are lost and it waits for them.
-        held = share >= _MANY_LOST and group.busy < _OFTEN_UNUSED
+        held = share >= _MANY_LOST and group.busy < _HARDLY_USED
         if full or harmless or (group.typical_wait_ms >= group.base_ms and not held):
             return
         # Of what BBR sends, losses take little of the rate, but all of what was lost.
