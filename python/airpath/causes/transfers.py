@@ -43,6 +43,7 @@ _LOW_TROUGH, _LOW_TROUGH_OF_FEW = 0.45, 0.6
 _SEND_BUFFER = "Let the send buffer grow: net.ipv4.tcp_wmem, SO_SNDBUF, iperf3 -w."
 _USUAL_GRANT_MS = 20.0
 _LEAST_OF_WINDOW = 0.4
+_NEARLY_ALL = 0.95
 
 
 def suspects(group: Group) -> Iterator[Suspect]:
@@ -150,7 +151,7 @@ def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspec
     elif _runs_dry(group):
         yield Suspect(
             "send-buffer",
-            max(idle_cost(group), hollow if (hollow := group.hollow_share) >= _LEAST_HOLLOW else 0),
+            _unshown(group),
             f"Within two round trips what was in flight fell to {main.trough:.0%} of the most (the "
             "median where nothing was lost), although the receive window had room: the sender "
             "waits until its buffer is nearly empty.",
@@ -166,6 +167,12 @@ def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspec
             flows,
             advice=f"Capture at the sender. {_SEND_BUFFER}",
         )
+
+
+def _unshown(group: Group) -> float:
+    """The idle cost; of a path that never shows what it carries, the time without an arrival."""
+    shows = group.busy < _NEARLY_ALL
+    return idle_cost(group) if shows else max(idle_cost(group), group.hollow_share)
 
 
 def _runs_dry(group: Group) -> bool:
