@@ -13,6 +13,7 @@ from airpath.causes import Suspect
 from airpath.causes.group import Group, _are_alike
 from airpath.causes.traits import Gap, Transfer
 from airpath.causes.transfers import _batches_first
+from emulated import stages
 from test_causes import blamed
 
 RADIO = """
@@ -325,15 +326,9 @@ kind = "bulk"
 profile = "linux-6.18"
 """
 
-DOWN = """
+SMALL_BUFFER = """
 [run]
 duration_s = 9
-[[path.down]]
-stage = "delay"
-delay_ms = {delay}
-[[path.up]]
-stage = "delay"
-delay_ms = {delay}
 [[flow]]
 kind = "bulk"
 profile = "linux-6.18"
@@ -344,33 +339,24 @@ buffer.send_factor = 0
 preset = "{radio}"
 """
 """Each time it is nearly empty the kernel fills it with a piece of many segments."""
-
-TWICE = """[[flow]]
+BULK = """[[flow]]
 kind = "bulk"
 profile = "linux-6.18"
 congestion = "cubic"
 """
-LATE_OVERFLOW = """
+LATE_OVERFLOW = f"""
 [run]
 duration_s = 5
 [[path.down]]
 stage = "link"
 rate_mbps = 12.39
 queue_bytes = 143_020
-[[path.down]]
-stage = "delay"
-delay_ms = 53.81
+{stages(53.81, 53.81)}\
 [[path.down]]
 stage = "delay"
 delay_ms = 0
 jitter_ms = 48.19
-[[path.up]]
-stage = "delay"
-delay_ms = 53.81
-[[flow]]
-kind = "bulk"
-profile = "linux-6.18"
-congestion = "cubic"
+{BULK}\
 slow_start = "hystart-6.14"
 """
 """The queue overflows when the rate is reached at last, and not in slow start."""
@@ -397,7 +383,7 @@ fixed_bler = 0.09885
         (
             ON_RADIO.format(
                 seconds=11.54, delay=12.5, stage="", control="cubic", radio=UNACKNOWLEDGED
-            ).replace("[radio]", TWICE + "[radio]", 1)
+            ).replace("[radio]", BULK + "[radio]", 1)
             + RADIO.replace("[radio.rlc]", '[radio.rlc]\nmode = "um"'),
             "random-loss",
         ),
@@ -418,9 +404,18 @@ fixed_bler = 0.09885
             + PING,
             "handover",
         ),
-        (DOWN.format(delay=5, control="reno", bytes=5000, radio="lte-20"), "send-buffer"),
-        (DOWN.format(delay=16, control="cubic", bytes=25_435, radio="nr-fdd-20"), "send-buffer"),
-        (DOWN.format(delay=17, control="cubic", bytes=73_102, radio="lte-20"), "send-buffer"),
+        (
+            SMALL_BUFFER.format(control="reno", bytes=5000, radio="lte-20") + stages(5, 5),
+            "send-buffer",
+        ),
+        (
+            SMALL_BUFFER.format(control="cubic", bytes=25_435, radio="nr-fdd-20") + stages(16, 16),
+            "send-buffer",
+        ),
+        (
+            SMALL_BUFFER.format(control="cubic", bytes=73_102, radio="lte-20") + stages(17, 17),
+            "send-buffer",
+        ),
         (SHAPED, "shaper"),
         (STALLS, "stalling-host"),
         (
@@ -513,12 +508,6 @@ MISSED = """
 [run]
 duration_s = 10
 seed = {seed}
-[[path.down]]
-stage = "delay"
-delay_ms = 20
-[[path.up]]
-stage = "delay"
-delay_ms = 20
 [radio]
 preset = "lte-tdd-20"
 [radio.sr]
@@ -532,24 +521,19 @@ interval_ms = 210
 
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_pings_wait_for_scheduling_requests_that_are_missed(tmp_path: Path, seed: int) -> None:
-    (tmp_path / "one.toml").write_text(MISSED.format(seed=seed) + RADIO)
+    (tmp_path / "one.toml").write_text(MISSED.format(seed=seed) + stages(20, 20) + RADIO)
     found = blamed(tmp_path, str(tmp_path / "one.toml"))
     assert "uplink-access" in found.suspects[0].causes
 
 
-PIECES = """
+PIECES = f"""
 [run]
 duration_s = 8.18
-[[path.down]]
-stage = "delay"
-delay_ms = 14.69
+{stages(14.69, 14.69)}\
 [[path.down]]
 stage = "link"
 rate_mbps = 14.1
 queue_bytes = 51_184
-[[path.up]]
-stage = "delay"
-delay_ms = 14.69
 [[flow]]
 kind = "file"
 profile = "linux-6.18"
