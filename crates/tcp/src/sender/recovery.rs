@@ -141,6 +141,10 @@ impl Sender {
             _ => LEAST_REORDERING_WAIT,
         };
         self.rack.due = wait.map(|wait| self.after_ticks(now, wait + more));
+        debug_assert!(
+            self.rack.due.is_none_or(|at| at > now),
+            "a timer for now would come for ever"
+        );
         lost
     }
 

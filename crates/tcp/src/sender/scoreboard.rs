@@ -636,4 +636,25 @@ mod tests {
         assert_eq!(judged(&mut scoreboard, 5), (1, Some(Duration::from_nanos(1))));
         assert_eq!(judged(&mut scoreboard, 4), (1, None));
     }
+
+    #[test]
+    fn after_an_undo_the_wait_ends_later_than_now_although_the_last_segment_is_overdue() {
+        let mut scoreboard = scoreboard(6);
+        sack(&mut scoreboard, 500, 600);
+        let at = |nanos| Instant::from_nanos(nanos);
+        let judged = |scoreboard: &mut Scoreboard, now, window| {
+            scoreboard.detect_loss_by_time(at(now), Duration::from_nanos(window))
+        };
+        assert_eq!(judged(&mut scoreboard, 100, 0), (5, None));
+        // All but the fifth are sent again; of these the fourth arrives, and the others are lost again.
+        for nanos in [200, 201, 202, 203] {
+            assert!(scoreboard.resend(at(nanos)).is_some());
+        }
+        let arrival = Arrival { now: at(210), ..ARRIVAL };
+        scoreboard.sack((0, 300, 400), &arrival, &mut Acked::default());
+        assert_eq!(judged(&mut scoreboard, 300, 0), (3, None));
+        // Nothing is lost after all: the first was sent last, and the fifth is overdue for long.
+        scoreboard.unmark_lost();
+        assert_eq!(judged(&mut scoreboard, 300, 200), (0, Some(Duration::from_nanos(100))));
+    }
 }

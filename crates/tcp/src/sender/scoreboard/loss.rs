@@ -100,7 +100,7 @@ impl Scoreboard {
                         break;
                     }
                     if segment.sent_at + patience > now {
-                        waiting_from = Some(index);
+                        waiting_from = Some((index, segment.sent_at));
                         break;
                     }
                     segment.lost = true;
@@ -113,20 +113,22 @@ impl Scoreboard {
             }
         }
         self.lose(marked);
-        let mut waits_again = false;
+        let mut waits_again = None;
         while let Some(&(seq, order)) = self.under_way.front() {
             if order > self.latest.order {
                 break;
             }
-            if self.retransmission(seq, order).is_some_and(|sent| sent.sent_at + patience > now) {
-                waits_again = true;
+            let sent_at = self.retransmission(seq, order).map(|sent| sent.sent_at);
+            if sent_at.is_some_and(|at| at + patience > now) {
+                waits_again = sent_at;
                 break;
             }
             self.under_way.pop_front();
             marked += self.lose_retransmission(seq, order);
         }
-        let once = waiting_from.and_then(|first| self.last_sent_once(first));
-        let again = if waits_again { self.last_sent_again() } else { None };
+        // After an undo, what was sent again counts as sent once: the first may be later than the last.
+        let once = waiting_from.map(|(first, at)| self.last_sent_once(first).unwrap_or(at).max(at));
+        let again = waits_again.map(|at| self.last_sent_again().unwrap_or(at).max(at));
         let last = once.max(again);
         (marked, last.map(|sent_at| (sent_at + patience).saturating_since(now)))
     }
