@@ -71,7 +71,7 @@ pub(super) struct ReceivedBlock {
     pub(super) report: Option<BsrReport>,
     /// It was granted by a PDCCH, or in advance.
     pub(super) granted: bool,
-    /// No room was left in it.
+    /// No room was left in it for a report.
     pub(super) full: bool,
 }
 

@@ -16,8 +16,8 @@
 //! - answers a scheduling request by a grant of a configured size, and ignores requests while a
 //!   grant is on its way;
 //! - adds room for headers to what was reported;
-//! - assumes that a full block without a report, or one that HARQ lost, hides more: a UE whose
-//!   grant was just too small would otherwise be silent until retxBSR-Timer.
+//! - assumes that a block without a report and without room for one, or one that HARQ lost, hides
+//!   more: a UE whose grant was just too small would otherwise be silent until retxBSR-Timer.
 //!
 //! Not here: several bearers of a UE, signalling bearers, PDCCH load and errors, PUCCH errors but
 //! missed requests, semi-persistent downlink, radio link failure (RLC goes on after

@@ -10,6 +10,7 @@ use super::event_queue::EventKind;
 use super::grant::Grant;
 use super::ue::{MacPdu, Ue};
 use crate::harq::ProcessId;
+use crate::mac::bsr::BsrKind;
 use crate::mac::drx::{Transmission, TransmissionKind};
 
 const UP: Direction = Direction::Uplink;
@@ -161,7 +162,8 @@ impl Cell {
         let &MacPdu { size, used, report, assembled, granted, .. } = ue.up.harq.payload(process);
         ue.access.align(now);
         ue.up.receive(process, now, end);
-        let full = used >= size;
+        // Room for a report, had there been any, is what padding is used for (TS 38.321 5.4.5).
+        let full = size - used < ue.access.bsr_format().bytes(BsrKind::Short, 1);
         ue.access.received.push_back(ReceivedBlock { size, assembled, report, granted, full });
         let times = self.config.base_station;
         self.events.add(end + times.uplink, index, EventKind::Block(UP));
