@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use airpath_path::{StageConfig, TunnelEnd};
+use airpath_radio::Generation;
 use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
 use airpath_tcp::CongestionConfig;
 
@@ -10,7 +11,7 @@ use crate::candidate::Candidate;
 use crate::cause::Cause;
 use crate::causes::{count, everywhere, listed, managed, set};
 use crate::observed::{Observed, direction_name, path_of};
-use crate::words::Buffers;
+use crate::words::{Buffers, about_reports};
 
 /// Something to try against a cause.
 pub(crate) struct Cure {
@@ -121,18 +122,32 @@ pub(crate) fn cures(
         }
         Cause::AckBatching => vec![bbr(), itself(format!("Do not batch at {subject}."))],
         Cause::Drx => drx(observed, removal),
-        Cause::UplinkAccess => vec![
-            at_the_cell(
+        Cause::UplinkAccess => {
+            let unasked = at_the_cell(
                 observed,
                 "Grant uplink unasked at the base station (proactive or configured grants).",
                 &[("grants.proactive_period_ms", "1"), ("grants.proactive_bytes", "200")],
-            ),
-            itself(
-                "Shorten the period of scheduling requests at the base station \
-                 (SchedulingRequestResourceConfig)."
-                    .to_owned(),
-            ),
-        ],
+            );
+            match about_reports(removal) {
+                true => vec![
+                    itself(
+                        "Let the base station's scheduler grant again after a block that had no room for a \
+                         report."
+                            .to_owned(),
+                    ),
+                    shortest_retx_bsr_timer(observed),
+                    unasked,
+                ],
+                false => vec![
+                    unasked,
+                    itself(
+                        "Shorten the period of scheduling requests at the base station \
+                         (SchedulingRequestResourceConfig)."
+                            .to_owned(),
+                    ),
+                ],
+            }
+        }
         Cause::RadioLoss => radio_loss(observed).into_iter().chain([bbr()]).collect(),
         Cause::RrcPromotion => vec![itself(
             "Keep the UE connected: an RRC inactivity timer that is longer than its pauses, or \
@@ -226,6 +241,18 @@ pub(crate) fn of_streams(observed: &Observed<'_>, sets: &Option<Vec<String>>) ->
 fn at_the_cell(observed: &Observed<'_>, advice: &str, sets: &[(&str, &str)]) -> Cure {
     let sets: Vec<_> = sets.iter().map(|&(key, value)| (key, value.to_owned())).collect();
     Cure { advice: advice.to_owned(), alternatives: everywhere(observed, &sets) }
+}
+
+/// retxBSR-Timer at its shortest: sf10 in NR (TS 38.331 BSR-Config), sf320 in LTE (TS 36.331
+/// MAC-MainConfig).
+fn shortest_retx_bsr_timer(observed: &Observed<'_>) -> Cure {
+    let mut ues = observed.scenario.radio.iter().flat_map(|radio| radio.ran.ues.iter());
+    let is_lte =
+        ues.any(|ue| ue.in_cell.iter().any(|ue| ue.bsr.format.generation == Generation::Lte));
+    let shortest = if is_lte { "320" } else { "10" };
+    let advice =
+        format!("Shorten retxBSR-Timer at the base station (BSR-Config) to {shortest} ms.");
+    at_the_cell(observed, &advice, &[("bsr.retx_timer_ms", shortest)])
 }
 
 /// The gentler ones first: a UE that sleeps less needs more power.

@@ -199,10 +199,14 @@ fn entry(cause: Cause) -> Entry {
             "Shorten drx-LongCycle, lengthen drx-InactivityTimer, or release DRX for such UEs.",
         ),
         Cause::UplinkAccess => of(
-            "The UE may ask for uplink only now and then: its scheduling requests have a long period.",
-            "Requests become as usual: every 10 ms (`radio.sr.period_ms`), without a prohibit timer, and always heard.",
-            "Pings are late by half the period, and a download's acknowledgements come in batches.",
-            "Grant uplink unasked (proactive or configured grants), or shorten the period.",
+            "The UE may ask for uplink only now and then: its scheduling requests have a long period. Or it has more \
+             to send than it reported, and the base station goes by reports alone.",
+            "Requests become as usual: every 10 ms (`radio.sr.period_ms`), without a prohibit timer, and always heard. \
+             Or the base station grants again after a block that had no room for a report (`radio.grants.assume_more`).",
+            "Pings are late by half the period, and a download's acknowledgements come in batches. Without reports \
+             acknowledgements stand still for retxBSR-Timer, now and then, and nothing is lost.",
+            "Grant uplink unasked (proactive or configured grants), shorten the period, or let the scheduler grant \
+             again; retxBSR-Timer can be as short as 10 ms in NR.",
         ),
         Cause::RadioLoss => of(
             "Blocks fail on the radio and are sent again by HARQ or RLC, or are given up.",

@@ -72,6 +72,7 @@ pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'stati
         Cause::AckStarvation => "With at least ten times the rate on this link",
         Cause::AckBatching => "Without the batches",
         Cause::Drx => "Without DRX",
+        Cause::UplinkAccess if about_reports(sets) => "With a grant for what was not reported",
         Cause::UplinkAccess => "With scheduling requests every 10 ms",
         Cause::RadioLoss => "Without failed blocks",
         Cause::RrcPromotion => "With a UE that is always connected",
@@ -86,6 +87,11 @@ pub(crate) fn without(cause: Cause, subjects: usize, sets: &[String]) -> &'stati
         Cause::TestTooShort => "With a longer test",
         Cause::LinkCapacity | Cause::RadioCapacity => "With more capacity",
     }
+}
+
+/// Whether settings against uplink access are about what UEs report, not about their requests.
+pub(crate) fn about_reports(sets: &[String]) -> bool {
+    sets.iter().any(|set| set.contains(".grants.assume_more="))
 }
 
 /// What to do in the world where no setting of the scenario does it.

@@ -112,6 +112,26 @@ congestion = "fixed"
 fixed_window_segments = 6
 "#;
 
+/// A download whose acknowledgements wait for retxBSR-Timer where more of them come than were reported.
+const REPORTS_ALONE: &str = r#"
+[run]
+duration_s = 10
+[[path.down]]
+stage = "delay"
+delay_ms = 12
+[[path.up]]
+stage = "delay"
+delay_ms = 12
+[radio]
+preset = "nr-fdd-20"
+channel = { sinr_db = 14 }
+rlc = { aqm = "codel" }
+grants = { assume_more = false }
+bsr = { retx_timer_ms = 320 }
+[[flow]]
+kind = "bulk"
+"#;
+
 fn named(text: &str) -> Vec<&'static str> {
     let findings = explained(text, Budget::QUICK).findings;
     findings
@@ -155,4 +175,17 @@ fn a_ping_that_waits_for_acknowledgements_alone_shows_that_they_starve() {
     // To data that go up the rate of that link is capacity, and to a ping beside them.
     let stream = "[[flow]]\nkind = \"udp\"\nrate_mbps = 0.02\ndirection = \"up\"\n";
     assert!(!is_of_the_ping(&format!("{BESIDE_ACKNOWLEDGEMENTS}{stream}")));
+}
+
+#[test]
+fn a_base_station_that_goes_by_reports_alone_is_named_with_what_it_may_do() {
+    let findings = explained(REPORTS_ALONE, Budget::QUICK).findings;
+    let first = &findings[0];
+    assert_eq!((first.cause, first.subject.as_str()), ("uplink-access", "radio.bsr"));
+    assert!(first.evidence.contains("retxBSR-Timer, 320 ms"), "{}", first.evidence);
+    let sets = first.set.as_ref().expect("there is something to set");
+    assert_eq!(sets, &["radio.grants.assume_more=true"]);
+    // And where it grants again there is nothing to say.
+    let grants_again = REPORTS_ALONE.replace("assume_more = false", "assume_more = true");
+    assert_eq!(named(&grants_again), [""; 0]);
 }

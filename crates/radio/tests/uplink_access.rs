@@ -73,7 +73,7 @@ impl Ue {
             sr: SchedulingRequest::new(&sr, Stream::new(1, "sr")),
             bsr: BufferStatus::new(&bsr),
             estimate: BufferEstimate::new(
-                EstimateConfig { request_grant: 102, forget_after: None },
+                EstimateConfig { request_grant: 102, forget_after: None, assume_more: true },
                 FORMAT,
             ),
         }

@@ -72,7 +72,7 @@ impl Configuration {
 impl Cell {
     fn new(configuration: &Configuration, arrivals: VecDeque<(Instant, u64)>) -> Self {
         let stream = |name| Stream::new(configuration.seed, name);
-        let estimate = EstimateConfig { request_grant: 40, forget_after: None };
+        let estimate = EstimateConfig { request_grant: 40, forget_after: None, assume_more: true };
         Self {
             drx: Drx::new(&configuration.drx),
             sr: SchedulingRequest::new(&configuration.sr, stream("sr")),

@@ -33,6 +33,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
         let removals = usual_requests(observed);
         let subject = "radio.grants".to_owned();
         all.push(Candidate { cause: Cause::UplinkAccess, subject, evidence, removals });
+        unreported(observed, radio, all);
     }
     rate_caps(observed, all);
     blocks(observed, all);
@@ -82,6 +83,22 @@ fn usual_requests(observed: &Observed<'_>) -> Vec<Vec<String>> {
         everywhere(observed, &sets)
     };
     prohibit.into_iter().flat_map(with).collect()
+}
+
+/// Data that came after the report of a buffer that was not empty triggers none (TS 38.321 5.4.5). Where the
+/// base station goes by reports alone, the UE is silent then until retxBSR-Timer expires.
+fn unreported(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) {
+    let ues = || radio.ran.ues.iter().flat_map(|ue| &ue.in_cell);
+    let trusting = ues().filter(|ue| !ue.estimate.assume_more);
+    let Some(longest) = trusting.map(|ue| ue.bsr.retransmission).max() else { return };
+    let evidence = format!(
+        "The base station goes by reports alone: a UE that has more to send than it reported waits for \
+         retxBSR-Timer, {}.",
+        ms(longest.as_millis_f64())
+    );
+    let removals = everywhere(observed, &[("grants.assume_more", "true".to_owned())]);
+    let (cause, subject) = (Cause::UplinkAccess, "radio.bsr".to_owned());
+    all.push(Candidate { cause, subject, evidence, removals });
 }
 
 /// Changes of cell that interrupt nothing, lose nothing and come in time.

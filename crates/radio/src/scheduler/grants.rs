@@ -13,6 +13,8 @@ pub struct EstimateConfig {
     /// After this long without a word from the UE what it had reported no longer counts. `None`:
     /// it always does.
     pub forget_after: Option<Duration>,
+    /// A block without a report that had no room for one hides more.
+    pub assume_more: bool,
 }
 
 /// The base station's estimate of one UE's uplink buffer.
@@ -88,9 +90,12 @@ impl BufferEstimate {
         self.reduce(self.outstanding);
     }
 
-    /// A block of `bytes` bytes came full, without a report: what would have been padding would
-    /// have held one. So there may be more, and while nothing better is known, as much again.
+    /// A block of `bytes` bytes came without a report and without room for one, which would have
+    /// been in padding. So there may be more, and while nothing better is known, as much again.
     pub fn on_full_block(&mut self, now: Instant, bytes: u32) {
+        if !self.config.assume_more {
+            return;
+        }
         self.on_request(now);
         if self.bytes() == 0 {
             self.groups[0] = u64::from(bytes).saturating_sub(self.outstanding);
@@ -171,7 +176,8 @@ mod tests {
 
     fn estimate() -> BufferEstimate {
         let forget_after = Some(Duration::from_millis(200));
-        BufferEstimate::new(EstimateConfig { request_grant: 60, forget_after }, FORMAT)
+        let config = EstimateConfig { request_grant: 60, forget_after, assume_more: true };
+        BufferEstimate::new(config, FORMAT)
     }
 
     fn report(kind: BsrKind, levels: &[(usize, u8)]) -> BsrReport {
@@ -242,6 +248,16 @@ mod tests {
         estimate.on_report(at(10), 0, at(10), &report(BsrKind::Short, &[(0, 1)]));
         estimate.on_full_block(at(11), 800);
         assert_eq!(estimate.wanted(at(11)), 100);
+    }
+
+    #[test]
+    fn who_goes_by_reports_alone_grants_nothing_after_a_full_block() {
+        let config = EstimateConfig { request_grant: 60, forget_after: None, assume_more: false };
+        let mut estimate = BufferEstimate::new(config, FORMAT);
+        estimate.on_grant(at(0), 800);
+        estimate.on_transport_block(at(4), 800);
+        estimate.on_full_block(at(4), 800);
+        assert_eq!(estimate.wanted(at(4)), 0);
     }
 
     #[test]

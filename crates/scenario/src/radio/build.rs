@@ -110,6 +110,7 @@ fn ue(ue: &Tables, cell: &Fields, config: &CellConfig) -> UeConfig {
         estimate: EstimateConfig {
             request_grant: grants.narrow("request_grant_bytes"),
             forget_after: grants.0.time("forget_after_ms"),
+            assume_more: grants.flag("assume_more"),
         },
         proactive: procedures::periodic_grant(&grants, "proactive"),
         configured: procedures::periodic_grant(&grants, "configured"),

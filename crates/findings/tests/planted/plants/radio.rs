@@ -64,6 +64,20 @@ pub(crate) const CELLS: &[Plant] = &[
         },
     },
     Plant {
+        cause: "uplink-access",
+        into: CELLULAR,
+        flows: 1,
+        up: DOWN,
+        brings: None,
+        edit: |random, severity, _, _| {
+            let timer = if severity > 0.5 { 640 } else { random.one_of(&[160, 320]) };
+            Box::new(move |draft| {
+                draft.radio("grants").set("assume_more", false);
+                draft.radio("bsr").set("retx_timer_ms", timer);
+            })
+        },
+    },
+    Plant {
         cause: "radio-loss",
         into: CELLULAR,
         flows: 2,

@@ -163,6 +163,14 @@ pub(super) static GRANTS: Table = Table {
                      counts.",
                 ),
                 Key::new(
+                    "assume_more",
+                    Kind::Flag,
+                    Default::Value("true"),
+                    "Whether the base station takes a block without a report, and without room for one, for a \
+                     sign of more data, and grants as much again. If not, a UE that has more than it reported \
+                     is silent until retxBSR-Timer expires.",
+                ),
+                Key::new(
                     "proactive_period_ms",
                     or("none", &MS_ABOVE_0),
                     Default::Value("\"none\""),
