@@ -117,7 +117,7 @@ impl Endpoint {
     }
 
     /// A segment arrived in a packet with this ECN codepoint.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         let opens = self.state != State::Established;
         if opens {

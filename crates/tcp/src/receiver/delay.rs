@@ -98,6 +98,11 @@ impl Delay {
         }
     }
 
+    /// Segments are neither put together nor is anything learned from when they come.
+    pub(super) const fn is_plain(&self) -> bool {
+        self.aggregation.is_none() && self.adaptive.is_none() && !self.config.pushed_at_once
+    }
+
     /// New data arrived in order. Seen with Linux 6.18: what lies above a gap is no arrival here. So after
     /// a recovery longer than an RTO the acknowledgements are quick again.
     #[inline]
@@ -181,7 +186,7 @@ impl Delay {
 
     /// Something was handed up. RFC 5681 4.2: an acknowledgement for at least every second full-sized
     /// segment, now or when the application has read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn decide(&mut self, now: Instant, waiting: Waiting, rtt: &RttEstimator) {
         let quick = self.is_quick();
         let most = u64::from(self.config.segments.saturating_sub(1)) * u64::from(waiting.full);

@@ -26,6 +26,8 @@ pub(crate) struct Receiver {
     full: u32,
     sack: bool,
     timestamps: bool,
+    /// What arrives in order is read at once and changes nothing but what is acknowledged, and when.
+    plain: bool,
     reassembly: Reassembly,
     delay: Delay,
     compression: Compression,
@@ -71,6 +73,7 @@ impl Receiver {
             full: config.mss.min(SMALLEST_FULL),
             sack: config.sack,
             timestamps: config.timestamps,
+            plain: false,
             reassembly: Reassembly::new(),
             delay: Delay::new(config),
             compression: Compression::new(config.sack_compression),
@@ -92,7 +95,9 @@ impl Receiver {
         self.timestamps = agreed.timestamps;
         self.reassembly.dsack = agreed.sack && agreed.dsack;
         self.window.establish(agreed);
-        self.echo.enable(agreed.ecn == EcnConfig::Classic);
+        let echoes = agreed.ecn == EcnConfig::Classic;
+        self.echo.enable(echoes);
+        self.plain = self.delay.is_plain() && self.window.is_fixed() && !echoes;
     }
 
     /// The SYN arrived.
@@ -144,7 +149,7 @@ impl Receiver {
     }
 
     /// A segment that takes sequence space arrived in a packet with this codepoint.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_data(
         &mut self,
         now: Instant,
@@ -152,6 +157,33 @@ impl Receiver {
         ecn: Ecn,
         rtt: &RttEstimator,
     ) {
+        if self.plain && self.expects(segment, ecn) {
+            // What all the rules come to.
+            self.settled = None;
+            self.note_timestamp(now, segment);
+            self.reassembly.nxt = segment.end();
+            self.window.read_at_once(segment.end());
+            self.delay.decide(now, Waiting { unread: false, ..self.waiting() }, rtt);
+        } else {
+            self.on_any_data(now, segment, ecn, rtt);
+        }
+    }
+
+    /// The segment is the next full-sized one of a stream without a gap, and nothing else.
+    #[inline(always)]
+    fn expects(&self, segment: &Segment, ecn: Ecn) -> bool {
+        let bare = !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::FIN);
+        bare && segment.seq == self.reassembly.nxt
+            && segment.len == self.full
+            && segment.end() <= self.window.edge()
+            && ecn != Ecn::Ce
+            && self.reassembly.is_whole()
+            && self.fin_at.is_none()
+    }
+
+    /// Any segment that takes sequence space, by all the rules.
+    #[inline(never)]
+    fn on_any_data(&mut self, now: Instant, segment: &Segment, ecn: Ecn, rtt: &RttEstimator) {
         self.settled = None;
         let nxt = self.reassembly.nxt;
         if self.window.advance(now, nxt) {
@@ -301,7 +333,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn waiting(&self) -> Waiting {
         let nxt = self.reassembly.nxt;
         Waiting {
@@ -325,7 +357,7 @@ impl Receiver {
 
     /// RFC 7323 4.3 (2), of every segment, with data or without; the comparison is modulo 2^32. 5.5:
     /// not with what the clock has outrun.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note_timestamp(&mut self, now: Instant, segment: &Segment) {
         let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps) else { return };
         if segment.seq > self.last_ack_sent {
@@ -465,3 +497,73 @@ impl Receiver {
 
 /// Half of the range of a timestamp in microseconds: older ones compare the wrong way.
 const TIMESTAMP_HORIZON: Duration = Duration::from_micros(1 << 31);
+
+#[cfg(test)]
+mod tests {
+    use airpath_base::Timestamps;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What arrives: how far from where the stream goes on, how long, with which flags and codepoint,
+    /// after how many milliseconds; and whether what is to be acknowledged is.
+    type Arriving = (i64, u32, Flags, Ecn, u64, bool);
+
+    fn arriving() -> impl Strategy<Value = Arriving> {
+        let offset = prop_oneof![8 => Just(0i64), 1 => Just(1000), 1 => -1500i64..3000];
+        let len = prop_oneof![8 => Just(1000u32), 1 => Just(536), 1 => 1u32..1000];
+        let end = prop_oneof![
+            8 => Just(Flags::NONE),
+            2 => Just(Flags::PSH),
+            1 => Just(Flags::FIN),
+        ];
+        let ecn = prop_oneof![8 => Just(Ecn::NotEct), 1 => Just(Ecn::Ce)];
+        (offset, len, end, ecn, 0u64..60, any::<bool>())
+    }
+
+    proptest! {
+        /// The short way of a segment that is expected is that of all others.
+        #[test]
+        fn what_is_expected_is_nothing_special(
+            arrivals in proptest::collection::vec(arriving(), 1..80),
+            (segments, room) in (1u32..4, prop_oneof![Just(1u64 << 30), Just(4000)]),
+        ) {
+            let mut config = EndpointConfig {
+                mss: 1000,
+                receive_buffer: crate::BufferConfig::fixed(room),
+                dsack: true,
+                ..EndpointConfig::default()
+            };
+            config.delayed_ack.segments = segments;
+            let rtt = RttEstimator::new(config.rto);
+            let mut ways = [true, false].map(|plain| {
+                let mut receiver = Receiver::new(&config);
+                receiver.establish(&config);
+                receiver.on_syn(Instant::ZERO, &Segment { flags: Flags::SYN, ..Segment::BLANK });
+                assert!(std::mem::replace(&mut receiver.plain, plain));
+                receiver
+            });
+            let mut now = Instant::ZERO;
+            for (offset, len, flags, ecn, pause, takes_ack) in arrivals {
+                now += Duration::from_millis(pause);
+                let seen = ways.each_mut().map(|receiver| {
+                    if receiver.timer().is_some_and(|at| at <= now) {
+                        receiver.on_timer(now, &rtt);
+                    }
+                    let seq = receiver.reassembly.nxt.saturating_add_signed(offset);
+                    let value = (now.as_nanos() / 1000) as u32;
+                    let timestamps = Some(Timestamps { value, echo: Some(0) });
+                    let flags = flags.with(Flags::ACK);
+                    let segment = Segment { seq, len, flags, timestamps, ..Segment::BLANK };
+                    receiver.on_data(now, &segment, ecn, &rtt);
+                    let wanted = receiver.wants_ack();
+                    let told = (wanted && takes_ack)
+                        .then(|| (receiver.acknowledge(now), receiver.take_blocks()));
+                    let state = format!("{receiver:?}").replace("plain: true", "plain: false");
+                    (wanted, format!("{told:?}"), receiver.timer(), state)
+                });
+                prop_assert_eq!(&seen[0], &seen[1]);
+            }
+        }
+    }
+}

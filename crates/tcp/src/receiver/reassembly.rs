@@ -155,6 +155,12 @@ impl Reassembly {
         self.recent = recent;
     }
 
+    /// Nothing waits above a gap.
+    #[inline]
+    pub(super) fn is_whole(&self) -> bool {
+        self.out_of_order.is_empty()
+    }
+
     /// Bytes that wait above a gap.
     #[inline]
     pub(super) const fn above(&self) -> u64 {

@@ -94,6 +94,12 @@ impl ReceiveWindow {
         self.tuning = (self.size < self.max).then(|| Tuning::new(self.size, agreed));
     }
 
+    /// All of the buffer is offered, it does not grow, and what arrives is read at once.
+    pub(super) fn is_fixed(&self) -> bool {
+        let whole = self.tuning.is_none() && self.offered >= self.size;
+        whole && matches!(self.reader, Reader::AtOnce)
+    }
+
     /// The round trip as right-sizing knows it.
     pub(super) fn rtt(&self) -> Option<Duration> {
         self.tuning.as_ref()?.rtt
@@ -303,6 +309,12 @@ impl ReceiveWindow {
         self.resize(now, self.read, 0);
     }
 
+    /// All up to `nxt` has arrived in order and is read, from a buffer that [is fixed](Self::is_fixed).
+    #[inline]
+    pub(super) fn read_at_once(&mut self, nxt: u64) {
+        self.read = nxt;
+    }
+
     /// The application has read up to `read`, and so many bytes more are there.
     #[inline]
     fn resize(&mut self, now: Instant, read: u64, unread: u64) {
@@ -338,7 +350,7 @@ impl ReceiveWindow {
     }
 
     /// The peer knows of no room for a full segment, but there is some.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_starving(&self, nxt: u64, full: u32) -> bool {
         self.edge < nxt + u64::from(full) && self.target(nxt) >= self.edge + self.step()
     }

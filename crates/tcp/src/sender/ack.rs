@@ -12,19 +12,23 @@ use crate::timestamp::timestamp;
 
 impl Sender {
     /// Takes the acknowledgement in `segment`; `peer_window` is its window field, scaled.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
-        let ack = segment.ack;
         self.bursts.resume();
-        if ack < self.una {
-            self.on_old_ack(segment);
-            return;
-        }
         if self.silent && self.is_news_of_window_only(segment) {
             self.take_window(segment, peer_window);
             self.buffer.note_acknowledgement();
-            return;
+        } else if segment.ack < self.una {
+            self.on_old_ack(segment);
+        } else {
+            self.on_recent_ack(now, segment, peer_window);
         }
+    }
+
+    /// It acknowledges something new, or again what was acknowledged last.
+    #[inline(never)]
+    fn on_recent_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
+        let ack = segment.ack;
         let duplicate = ack == self.una
             && segment.sequence_len() == 0
             && peer_window == self.peer_window
