@@ -28,6 +28,44 @@ impl Sender {
     /// It acknowledges something new, or again what was acknowledged last.
     #[inline(never)]
     fn on_recent_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
+        let bare = segment.sack.is_empty() && !self.has_ecn_echo(segment);
+        if bare && segment.ack > self.una && self.is_undisturbed() {
+            self.on_progress(now, segment, peer_window);
+        } else {
+            self.on_any_ack(now, segment, peer_window);
+        }
+    }
+
+    /// Everything outstanding was sent once, nothing of it was SACKed or is lost, and no probe is under way.
+    #[inline]
+    fn is_undisturbed(&self) -> bool {
+        self.phase == Phase::Open
+            && !self.model_based
+            && !self.zero_window.is_persisting()
+            && self.tail_probe.is_quiet()
+            && self.scoreboard.is_undisturbed(self.una)
+    }
+
+    /// An acknowledgement of new data while [nothing disturbs](Self::is_undisturbed), which says nothing
+    /// else: what [`on_any_ack`](Self::on_any_ack) comes to.
+    #[inline]
+    fn on_progress(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
+        self.take_window(segment, peer_window);
+        let prior_in_flight = self.scoreboard.flight();
+        let acked = self.scoreboard.acknowledge_undisturbed(segment.ack, now);
+        let newest = acked.last_sent.map(|sent| now - sent);
+        let newest = self.measure(now, segment, &acked, newest);
+        self.advance(now, segment.ack);
+        self.rack.due = None;
+        self.follow_recovery(now, segment, &acked);
+        let (phase, newly_lost, ecn_echo) = (Phase::Open, 0, false);
+        self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight });
+        self.end_ack(now, acked.segments > 0);
+    }
+
+    /// Any acknowledgement that is not old, by all the rules.
+    #[inline(never)]
+    fn on_any_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         let ack = segment.ack;
         let duplicate = ack == self.una
             && segment.sequence_len() == 0
@@ -56,13 +94,7 @@ impl Sender {
         let newest = self.measure(now, segment, &acked, newest.map(|sent| now - sent));
 
         if advanced {
-            self.una = ack;
-            self.progress_at = now;
-            // RFC 6298 (5.2), (5.3)
-            self.timer = None;
-            if !self.scoreboard.is_empty() {
-                self.arm_timer(now);
-            }
+            self.advance(now, ack);
         } else if self.timer.is_some() && self.overtakes_first(&acked) {
             self.arm_timer(now);
         }
@@ -86,6 +118,24 @@ impl Sender {
         }
         self.reduce_proportionally(acked.delivered, newly_lost, advanced);
         self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight });
+        self.end_ack(now, progress);
+    }
+
+    /// SND.UNA moves.
+    #[inline(always)]
+    fn advance(&mut self, now: Instant, ack: u64) {
+        self.una = ack;
+        self.progress_at = now;
+        // RFC 6298 (5.2), (5.3)
+        self.timer = None;
+        if !self.scoreboard.is_empty() {
+            self.arm_timer(now);
+        }
+    }
+
+    /// What follows from cwnd and from what is acknowledged; `progress`: a segment is.
+    #[inline(always)]
+    fn end_ack(&mut self, now: Instant, progress: bool) {
         if self.window.cwnd > self.largest_window {
             self.largest_window = self.window.cwnd;
             self.buffer.note_window(self.window.cwnd);
@@ -187,7 +237,7 @@ impl Sender {
     }
 
     /// Tells the congestion control.
-    #[inline]
+    #[inline(always)]
     fn grow(&mut self, now: Instant, growth: &Growth) {
         let Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight } = *growth;
         // What came during fast recovery does not grow cwnd, nor does its last acknowledgement.
@@ -286,4 +336,119 @@ fn dsack_of(segment: &Segment) -> Option<(u64, u64)> {
     let (start, end) = blocks.next()?;
     let within = |(other_start, other_end)| start >= other_start && end <= other_end;
     (start < segment.ack || blocks.next().is_some_and(within)).then_some((start, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        EndpointConfig, IdleRestart, LossDetection, OffloadConfig, RecoveryConfig, Reduction,
+        ValidationConfig,
+    };
+
+    const MSS: u32 = 1000;
+
+    /// What the peer says: how far its acknowledgement is behind what was sent, in bytes, from where to
+    /// where above it something has arrived, in segments, whether it echoes congestion, its window and how many
+    /// microseconds after what came before.
+    type Heard = (u64, Option<(u64, u64)>, bool, u64, u64);
+
+    fn heard() -> impl Strategy<Value = Heard> {
+        let behind = prop_oneof![4 => (0u64..8).prop_map(|n| n * 1000), 1 => 0u64..9000];
+        let block = prop_oneof![4 => Just(None), 1 => (1u64..4, 1u64..4).prop_map(Some)];
+        let window = prop_oneof![8 => Just(1u64 << 20), 1 => Just(0), 1 => 0u64..9000];
+        let pause = prop_oneof![8 => 0u64..20_000, 1 => 0u64..1_000_000];
+        (behind, block, prop_oneof![9 => Just(false), 1 => Just(true)], window, pause)
+    }
+
+    /// A sender by the RFCs, and one with what Linux has besides.
+    fn config(linux: bool, sack: bool) -> EndpointConfig {
+        let plain = EndpointConfig { mss: MSS, sack, ..EndpointConfig::default() };
+        if !linux {
+            return plain;
+        }
+        EndpointConfig {
+            rto: crate::RtoConfig { estimator: RtoEstimator::Linux, ..plain.rto },
+            recovery: RecoveryConfig {
+                detection: LossDetection::Rack,
+                tail_loss_probe: true,
+                timer_tick: Duration::from_millis(4),
+                reduction: Reduction::Prr,
+                frto: true,
+                undo_by_timestamps: true,
+                undo_by_dsack: true,
+            },
+            validation: ValidationConfig {
+                half_used_grows: true,
+                delivered_grows: true,
+                decays: true,
+                idle: IdleRestart::Decay,
+            },
+            offload: Some(OffloadConfig {
+                max_bytes: 16_000,
+                time: Duration::from_millis(1),
+                min_segments: 2,
+                window_divisor: 3,
+                ack_within: Duration::ZERO,
+                push: true,
+            }),
+            ..plain
+        }
+    }
+
+    /// Does what is due and sends all that may be sent.
+    fn drive(sender: &mut Sender, now: Instant) {
+        if sender.timer().is_some_and(|at| at <= now) {
+            sender.on_timer(now);
+        }
+        while sender.poll(now).is_some() {}
+    }
+
+    proptest! {
+        /// The short way of an acknowledgement while nothing disturbs is that of all others.
+        #[test]
+        fn progress_is_nothing_special(
+            (linux, sack, ecn) in any::<(bool, bool, bool)>(),
+            bytes in prop_oneof![Just(u64::MAX), 1u64..60_000],
+            all in proptest::collection::vec(heard(), 1..120),
+        ) {
+            let config = config(linux, sack);
+            let mut now = Instant::ZERO;
+            let mut ways = [true, false].map(|short| {
+                let mut sender = Sender::new(&config);
+                sender.establish(&config, 1 << 20);
+                sender.on_established();
+                sender.ecn = if ecn { super::super::Ecn::Negotiated } else { sender.ecn };
+                sender.account_limit(now, Some(now));
+                sender.offer(bytes);
+                sender.close_when_written();
+                drive(&mut sender, now);
+                (short, sender)
+            });
+            for (behind, block, echoes, window, pause) in all {
+                now += Duration::from_micros(pause);
+                let told = ways.each_mut().map(|(short, sender)| {
+                    let ack = (sender.nxt - sender.nxt.min(behind)).max(sender.una);
+                    let mut segment = Segment { ack, flags: Flags::ACK, ..Segment::BLANK };
+                    if let Some((gap, len)) = block.filter(|_| sack) {
+                        let start = ack + gap * u64::from(MSS);
+                        segment.sack.push(ack, start, start + len * u64::from(MSS));
+                    }
+                    if echoes {
+                        segment.flags = segment.flags.with(Flags::ECE);
+                    }
+                    sender.bursts.resume();
+                    match short {
+                        true => sender.on_recent_ack(now, &segment, window),
+                        false => sender.on_any_ack(now, &segment, window),
+                    }
+                    drive(sender, now);
+                    format!("{sender:?}")
+                });
+                prop_assert_eq!(&told[0], &told[1]);
+            }
+        }
+    }
 }

@@ -26,6 +26,14 @@ struct Outstanding {
     is_retransmission: bool,
 }
 
+impl TailProbe {
+    /// No probe waits for its acknowledgement.
+    #[inline]
+    pub(super) const fn is_quiet(&self) -> bool {
+        self.outstanding.is_none()
+    }
+}
+
 impl Sender {
     /// RFC 8985 7.2, TLP_calc_PTO(): after sending, and after progress.
     pub(super) fn schedule_probe(&mut self, now: Instant) {

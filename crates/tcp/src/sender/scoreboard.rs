@@ -55,6 +55,8 @@ pub(crate) struct Scoreboard {
     sacked: u32,
     lost: u32,
     resent: u32,
+    /// Outstanding that were ever sent again.
+    ambiguous: u32,
     /// Lost, and no retransmission under way.
     waiting: Waiting,
     /// Bursts of which something is outstanding.
@@ -234,6 +236,7 @@ impl Scoreboard {
             let mut waits = false;
             if segment.is_marked() {
                 ambiguous |= segment.ambiguous;
+                self.ambiguous -= u32::from(segment.ambiguous);
                 self.sacked -= u32::from(segment.sacked);
                 self.lost -= u32::from(segment.lost);
                 self.resent -= u32::from(segment.resent);
@@ -269,6 +272,45 @@ impl Scoreboard {
         if !self.sacked_ranges.is_empty() {
             self.sacked_ranges.remove_below(ack);
         }
+        acked
+    }
+
+    /// Of what is outstanding above `una` nothing was ever sent again, SACKed or marked lost, and nothing above
+    /// it has arrived.
+    #[inline]
+    pub(crate) fn is_undisturbed(&self, una: u64) -> bool {
+        (self.sacked | self.lost | self.ambiguous | self.duplicates) == 0
+            && self.fack <= una
+            && !self.latest.again
+            && self.under_way.is_empty()
+            && self.sacked_ranges.is_empty()
+    }
+
+    /// What [`acknowledge`](Self::acknowledge) comes to while [nothing disturbs](Self::is_undisturbed).
+    #[inline]
+    pub(crate) fn acknowledge_undisturbed(&mut self, ack: u64, now: Instant) -> Acked {
+        self.prior_fack = self.fack;
+        self.latest.sacked = 0;
+        let mut acked = Acked::default();
+        while let Some(segment) = self.segments.front_mut() {
+            if segment.end > ack {
+                segment.seq = segment.seq.max(ack);
+                break;
+            }
+            acked.segments += 1;
+            acked.first_sent.get_or_insert(segment.sent_at);
+            acked.last_sent = Some(segment.sent_at);
+            // They were sent in the order of their numbers.
+            self.latest.order = self.latest.order.max(segment.order);
+            self.bursts -= u32::from(segment.begins_burst);
+            self.segments.pop_front();
+        }
+        if let Some(sent) = acked.last_sent {
+            self.latest.rtt = now.saturating_since(sent);
+        }
+        (acked.fresh, acked.delivered) = (acked.segments, acked.segments);
+        self.waiting.pop_idle(acked.segments);
+        self.fack = ack;
         acked
     }
 
@@ -379,7 +421,7 @@ impl Scoreboard {
         self.resent += 1;
         let segment = &mut self.segments[index];
         segment.resent = true;
-        segment.ambiguous = true;
+        self.ambiguous += u32::from(!std::mem::replace(&mut segment.ambiguous, true));
         self.bursts += u32::from(!std::mem::replace(&mut segment.begins_burst, true));
         segment.sent_at = now;
         segment.order = self.transmissions;
@@ -390,7 +432,7 @@ impl Scoreboard {
     /// Sends the first outstanding segment again, which is no sign of its loss: a window probe.
     pub(crate) fn repeat_first(&mut self, now: Instant) -> Option<Sent> {
         let segment = self.segments.front_mut()?;
-        segment.ambiguous = true;
+        self.ambiguous += u32::from(!std::mem::replace(&mut segment.ambiguous, true));
         segment.sent_at = now;
         self.transmissions += 1;
         segment.order = self.transmissions;

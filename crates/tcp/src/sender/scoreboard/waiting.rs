@@ -28,6 +28,17 @@ impl Waiting {
         }
     }
 
+    /// So many segments leave the scoreboard, of which none waits, nor any of the others.
+    #[inline]
+    pub(super) fn pop_idle(&mut self, segments: u32) {
+        debug_assert!(self.count == 0, "{} wait", self.count);
+        let word = self.gone / BITS;
+        self.gone += u64::from(segments);
+        for _ in word..self.gone / BITS {
+            self.words.pop_front();
+        }
+    }
+
     /// The segment at `index` waits from now on.
     pub(super) fn set(&mut self, index: usize) {
         let (word, bit) = self.place(index);
