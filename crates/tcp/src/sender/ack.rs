@@ -6,7 +6,9 @@ use super::Sender;
 use super::recovery::Phase;
 use super::scoreboard::{Acked, Arrival};
 use crate::RtoEstimator;
-use crate::congestion::{AckSample, HystartSnapshot, SenderSnapshot, SlowStartExit, State};
+use crate::congestion::{
+    AckSample, HystartSnapshot, RateSample, SenderSnapshot, SlowStartExit, State,
+};
 use crate::event::{Event, EventKind, SlowStartExitReason};
 use crate::timestamp::timestamp;
 
@@ -51,15 +53,14 @@ impl Sender {
     #[inline]
     fn on_progress(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         self.take_window(segment, peer_window);
-        let prior_in_flight = self.scoreboard.flight();
         let acked = self.scoreboard.acknowledge_undisturbed(segment.ack, now);
         let newest = acked.last_sent.map(|sent| now - sent);
         let newest = self.measure(now, segment, &acked, newest);
         self.advance(now, segment.ack);
         self.rack.due = None;
         self.follow_recovery(now, segment, &acked);
-        let (phase, newly_lost, ecn_echo) = (Phase::Open, 0, false);
-        self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight });
+        let (phase, newly_lost, ecn_echo, rate) = (Phase::Open, 0, false, None);
+        self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, rate });
         self.end_ack(now, acked.segments > 0);
     }
 
@@ -117,7 +118,9 @@ impl Sender {
             self.on_ecn_echo(now);
         }
         self.reduce_proportionally(acked.delivered, newly_lost, advanced);
-        self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight });
+        let min_rtt = self.rtt.min().unwrap_or_default();
+        let rate = self.scoreboard.rate_sample(prior_in_flight, min_rtt);
+        self.grow(now, &Growth { phase, acked, newest, newly_lost, ecn_echo, rate });
         self.end_ack(now, progress);
     }
 
@@ -239,7 +242,7 @@ impl Sender {
     /// Tells the congestion control.
     #[inline(always)]
     fn grow(&mut self, now: Instant, growth: &Growth) {
-        let Growth { phase, acked, newest, newly_lost, ecn_echo, prior_in_flight } = *growth;
+        let Growth { phase, acked, newest, newly_lost, ecn_echo, rate } = *growth;
         // What came during fast recovery does not grow cwnd, nor does its last acknowledgement.
         let grown_by = match phase {
             _ if self.validation.delivered_grows => {
@@ -285,7 +288,7 @@ impl Sender {
                 Phase::Recovery(_) | Phase::Reduced(_) => State::Recovery,
                 Phase::Loss(_) => State::Loss,
             },
-            rate: self.scoreboard.rate_sample(prior_in_flight, min_rtt),
+            rate,
         };
         if let Some(exit) = self.congestion.on_ack(&sample, &mut self.window) {
             self.leave_slow_start(now, exit);
@@ -326,7 +329,8 @@ struct Growth {
     newest: Option<Duration>,
     newly_lost: u32,
     ecn_echo: bool,
-    prior_in_flight: u32,
+    /// For model-based congestion control.
+    rate: Option<RateSample>,
 }
 
 /// The first block, if it reports a duplicate (RFC 2883 4): below the acknowledgement, or within
