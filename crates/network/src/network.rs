@@ -22,8 +22,8 @@ type Drops = BTreeMap<(Hop, u32, DropReason), u64>;
 
 /// Everything between the endpoints.
 ///
-/// Hop by hop, as a driver with an event queue uses it: [`enter`](Self::enter) says which hop has
-/// something new, [`poll_path`](Self::poll_path) and [`poll_radio`](Self::poll_radio) what leaves
+/// Hop by hop, as a driver with an event queue uses it: [`enter`](Self::enter) says which hop may be due
+/// at another time, [`poll_path`](Self::poll_path) and [`poll_radio`](Self::poll_radio) what leaves
 /// one, and [`forward`](Self::forward) takes it on. All at once, as a
 /// [`Path`](airpath_path::Path): `enter`, [`next_event`](Self::next_event), [`poll`](Self::poll).
 /// Times never decrease; both ways give the same departures, because no part depends on when it is
@@ -217,9 +217,9 @@ impl Network {
     }
 
     /// An endpoint's packet enters the path that begins there, or what is before it: the UE's host,
-    /// the radio. Returns the hop.
+    /// the radio. Returns the hop; `None`: it is due when it was before.
     #[inline(always)]
-    pub fn enter(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Hop {
+    pub fn enter(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Option<Hop> {
         if self.observed.is_some() {
             return self.enter_observed(now, hop, *packet);
         }
@@ -227,7 +227,7 @@ impl Network {
     }
 
     #[cold]
-    fn enter_observed(&mut self, now: Instant, hop: Hop, mut packet: Packet) -> Hop {
+    fn enter_observed(&mut self, now: Instant, hop: Hop, mut packet: Packet) -> Option<Hop> {
         if let Some(observed) = &mut self.observed {
             observed.on_entered(now, hop, &mut packet);
         }
@@ -235,21 +235,16 @@ impl Network {
     }
 
     #[inline(always)]
-    fn enter_unobserved(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Hop {
-        match &mut self.radio {
-            Some(_) if hop == Hop::FromUe && self.hosted[Direction::Uplink] => {
-                self.paths[Hop::FromUeHost.index()].enqueue(now, packet);
-                Hop::FromUeHost
-            }
+    fn enter_unobserved(&mut self, now: Instant, hop: Hop, packet: &Packet) -> Option<Hop> {
+        let first = match &mut self.radio {
+            Some(_) if hop == Hop::FromUe && self.hosted[Direction::Uplink] => Hop::FromUeHost,
             Some(radio) if hop == Hop::FromUe => {
                 radio.enqueue(now, Direction::Uplink, packet);
-                Hop::Radio
+                return Some(Hop::Radio);
             }
-            _ => {
-                self.paths[hop.index()].enqueue(now, packet);
-                hop
-            }
-        }
+            _ => hop,
+        };
+        self.paths[first.index()].enter(now, packet).then_some(first)
     }
 
     /// A packet that left a hop goes on. At an endpoint it has arrived.

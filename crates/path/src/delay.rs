@@ -31,6 +31,11 @@ impl<P: Path> Path for Delay<P> {
     }
 
     #[inline]
+    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
+        self.upstream.enter(now, packet)
+    }
+
+    #[inline]
     fn next_event(&self) -> Option<Instant> {
         Some(self.upstream.next_event()? + self.delay)
     }

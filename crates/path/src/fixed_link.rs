@@ -154,11 +154,19 @@ impl<P: Path> FixedLink<P> {
 impl<P: Path> Path for FixedLink<P> {
     #[inline(always)]
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
+        self.enter(now, packet);
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
         if self.upstream.transit(now, packet) {
+            let first = self.ring.is_empty();
             self.known = self.known.max(now);
             self.admit(now, packet);
+            first
         } else {
             self.advance(now);
+            true
         }
     }
 
@@ -258,7 +266,8 @@ mod tests {
             match operation {
                 Operation::Enqueue(size, header_bytes) => {
                     let packet = packet(id, size, header_bytes);
-                    fixed.enqueue(now, &packet);
+                    let before = fixed.next_event();
+                    assert!(fixed.enter(now, &packet) || fixed.next_event() == before);
                     link.enqueue(now, &packet);
                 }
                 Operation::Poll => loop {

@@ -46,6 +46,13 @@ pub trait Path {
     /// A packet enters.
     fn enqueue(&mut self, now: Instant, packet: &Packet);
 
+    /// Like `enqueue`. False: [`next_event`](Path::next_event) is what it was before.
+    #[inline]
+    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
+        self.enqueue(now, packet);
+        true
+    }
+
     /// Like `enqueue`, for a stage that polls this one at once. True: it would leave at `now` as it is,
     /// nothing else is due, and it has not entered.
     #[inline]
@@ -96,6 +103,9 @@ impl Path for Box<dyn Path> {
     fn transit(&mut self, now: Instant, packet: &Packet) -> bool {
         (**self).transit(now, packet)
     }
+    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
+        (**self).enter(now, packet)
+    }
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
         (**self).enqueue(now, packet);
     }
@@ -145,6 +155,12 @@ impl Path for Wire {
     #[inline]
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
         self.inside.push_back(Departure { at: now, packet: *packet });
+    }
+
+    #[inline]
+    fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
+        self.enqueue(now, packet);
+        self.inside.len() == 1
     }
 
     #[inline]

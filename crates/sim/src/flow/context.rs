@@ -24,7 +24,7 @@ pub(crate) struct Context<'a> {
     pub(crate) network: &'a mut Network,
     pub(crate) tables: &'a mut Tables,
     pub(crate) ack_table: bool,
-    /// Hops into which a packet was sent.
+    /// Hops that may be due at another time, because a packet was sent into them.
     pub(crate) sent: HopSet,
 }
 
@@ -32,7 +32,9 @@ impl Context<'_> {
     /// Sends a packet into the path that begins here.
     #[inline]
     pub(crate) fn send(&mut self, hop: Hop, packet: &Packet) {
-        self.sent.add(self.network.enter(self.now, hop, packet));
+        if let Some(hop) = self.network.enter(self.now, hop, packet) {
+            self.sent.add(hop);
+        }
     }
 
     /// Where a packet that has arrived spent its time; `None`: nobody accounts for it.
