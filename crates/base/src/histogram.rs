@@ -127,6 +127,11 @@ impl Histogram {
         self.count
     }
 
+    /// Sum of all samples.
+    pub fn sum(&self) -> Duration {
+        Duration::from_nanos(self.sum)
+    }
+
     /// Smallest sample, exact; `None` without samples.
     pub fn min(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.min))

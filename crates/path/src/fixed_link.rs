@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Drop, DropReason, Duration, Instant, Packet, Rate};
+use airpath_base::{Drop, DropReason, Instant, Packet, Rate};
 use airpath_queue::Load;
 
 use crate::service::{RateService, fixed_capacity_bytes};
@@ -68,6 +68,7 @@ impl<P: Path> FixedLink<P> {
     }
 
     /// Does everything that is due until `now`, arrivals from upstream included.
+    #[inline(never)]
     fn advance(&mut self, now: Instant) {
         while let Some(at) = self.upstream.next_event() {
             if at > now {
@@ -82,7 +83,7 @@ impl<P: Path> FixedLink<P> {
     }
 
     /// A packet arrives at `at`, to which everything before it has been done.
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, at: Instant, packet: &Packet) {
         let size = packet.wire_size();
         let start = if self.busy_until <= self.known {
@@ -125,18 +126,22 @@ impl<P: Path> FixedLink<P> {
     #[inline(never)]
     fn meter_departed(&mut self) {
         let Self { ring, meter, metered, unmetered_bytes, known, .. } = self;
-        let (mut departed, mut sojourn_sum) = (Load::default(), Duration::ZERO);
-        let has_left = ring.range(*metered..).take_while(|entry| entry.departs <= *known);
-        meter.sojourn.record_all(has_left.map(|entry| {
-            let sojourn = entry.departs.saturating_since(entry.arrived);
-            departed.add_bytes(entry.packet.wire_size());
-            sojourn_sum += sojourn;
-            sojourn
-        }));
-        *metered += departed.packets as usize;
-        *unmetered_bytes -= departed.bytes;
-        meter.departed = meter.departed + departed;
-        meter.sojourn_sum += sojourn_sum;
+        let (front, back) = ring.as_slices();
+        let skipped = (*metered).min(front.len());
+        let known = *known;
+        // One slice after the other, or each step would ask which of them it is in.
+        for entries in [&front[skipped..], &back[*metered - skipped..]] {
+            let mut departed = Load::default();
+            let has_left = entries.iter().take_while(|entry| entry.departs <= known);
+            meter.sojourn.record_all(has_left.map(|entry| {
+                departed.add_bytes(entry.packet.wire_size());
+                entry.departs.saturating_since(entry.arrived)
+            }));
+            *metered += departed.packets as usize;
+            *unmetered_bytes -= departed.bytes;
+            meter.departed = meter.departed + departed;
+        }
+        meter.sojourn_sum = meter.sojourn.sum();
     }
 
     /// What waits, the packet in service not included, after [`Self::meter_departed`].
@@ -220,7 +225,7 @@ impl<P: Path> Path for FixedLink<P> {
 
 #[cfg(test)]
 mod tests {
-    use airpath_base::{Ecn, FlowId, Payload, Tunnel};
+    use airpath_base::{Duration, Ecn, FlowId, Payload, Tunnel};
     use proptest::prelude::*;
 
     use super::*;
