@@ -17,6 +17,7 @@ impl Sender {
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
         self.bursts.resume();
+        self.run = None;
         if self.silent && self.is_news_of_window_only(segment) {
             self.take_window(segment, peer_window);
             self.buffer.note_acknowledgement();

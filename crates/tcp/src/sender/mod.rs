@@ -76,6 +76,9 @@ pub(crate) struct Sender {
     closed: bool,
     /// Nothing was ever offered, and that was noted: an end that only receives.
     silent: bool,
+    /// So many full segments may follow, and then cwnd is full; `None`: that is not known, as when anything
+    /// but sending happened.
+    run: Option<u32>,
     /// The peer's window, in bytes (SND.WND), and the largest seen.
     peer_window: u64,
     max_peer_window: u64,
@@ -224,6 +227,7 @@ impl Sender {
             offered: 1,
             closed: false,
             silent: false,
+            run: None,
             peer_window: 0,
             max_peer_window: 0,
             window_seq: 0,
@@ -260,6 +264,7 @@ impl Sender {
     /// The application offers `bytes` more.
     pub(crate) fn offer(&mut self, bytes: u64) {
         debug_assert!(!self.closed, "offered after close");
+        self.run = None;
         self.offered = self.offered.saturating_add(bytes);
         self.silent = false;
         self.bursts.resume();
@@ -295,6 +300,7 @@ impl Sender {
     /// send buffer writes.
     #[inline]
     fn stop(&mut self, now: Instant, mut limit: SendLimit) -> Option<Piece> {
+        self.run = None;
         if self.buffer.takes_freed() {
             let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
             // Seen with Linux 6.18: a buffer that fills cwnd is large enough.
@@ -348,6 +354,7 @@ impl Sender {
     fn end_stream(&mut self) {
         self.closed = true;
         self.silent = false;
+        self.run = None;
     }
 
     /// End of what the send buffer holds.
@@ -465,6 +472,7 @@ impl Sender {
 
     /// Time has come to `now`.
     pub(crate) fn on_timer(&mut self, now: Instant) {
+        self.run = None;
         if self.timer().is_some_and(|at| at <= now) {
             self.bursts.resume();
         }

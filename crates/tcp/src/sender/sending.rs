@@ -14,6 +14,25 @@ impl Sender {
         if self.silent {
             return None;
         }
+        debug_assert!(self.run.is_none_or(|left| {
+            let bytes = u64::from(left) * u64::from(self.mss);
+            self.scoreboard.pipe() + left == self.window.segments()
+                && self.written() - self.nxt > bytes
+                && self.una + self.peer_window - self.nxt >= bytes
+        }));
+        match self.run {
+            None => self.poll_anew(now),
+            Some(0) => self.stop(now, SendLimit::Cwnd),
+            Some(left) => {
+                self.run = Some(left - 1);
+                Some(self.send_new(now, Piece::new(self.nxt, self.mss, false)))
+            }
+        }
+    }
+
+    /// The same where nothing is known of what follows.
+    #[inline(always)]
+    fn poll_anew(&mut self, now: Instant) -> Option<Piece> {
         let special = self.zero_window.is_due()
             | self.tail_probe.pending
             | (self.frto == Frto::NewFirst)
@@ -25,7 +44,8 @@ impl Sender {
         let (cwnd, pipe) = (self.window.segments(), self.scoreboard.pipe());
         // Most of the time more than a segment waits: no FIN and no Nagle's algorithm.
         let mss = u64::from(self.mss);
-        if self.written().saturating_sub(self.nxt) <= mss {
+        let unsent = self.written().saturating_sub(self.nxt);
+        if unsent <= mss {
             return self.poll_new(now, cwnd, pipe);
         }
         if pipe >= cwnd {
@@ -35,6 +55,14 @@ impl Sender {
         let in_burst = self.bursts.offload.is_none() || self.bursts.in_burst();
         if window < mss || !in_burst || self.bursts.waits(now) {
             return self.poll_new(now, cwnd, pipe);
+        }
+        // Without bursts what is left of cwnd may follow, if the peer's window and the buffer have it, too.
+        let more = cwnd - pipe - 1;
+        let bytes = u64::from(more) * mss;
+        let plain = self.bursts.offload.is_none() && !self.bursts.is_paced();
+        // With nothing under way cwnd may change (RFC 5681 4.1).
+        if plain && !self.scoreboard.is_empty() && window - mss >= bytes && unsent - mss > bytes {
+            self.run = Some(more);
         }
         let piece = Piece::new(self.nxt, self.mss, false);
         Some(self.send_new(now, piece))
