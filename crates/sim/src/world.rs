@@ -220,16 +220,19 @@ impl<'a> World<'a> {
                     ack_table: self.ack_table,
                     sent: *sent,
                 };
-                if at_proxy {
-                    flow.on_packet_at_proxy(direction, packet, &mut context);
-                } else {
-                    flow.on_packet(direction, packet, &mut context);
-                }
+                let due = match at_proxy {
+                    true => flow.on_packet_at_proxy(direction, packet, &mut context),
+                    false => flow.on_packet(direction, packet, &mut context),
+                };
                 *sent = context.sent;
                 if let Some(observers) = &mut self.observers {
                     observers.follow(self.now, index, flow.is_measured(), &mut self.network);
                 }
-                arm_earlier(&mut self.queue, FIRST_FLOW + index, flow.next_wake());
+                arm_earlier(&mut self.queue, FIRST_FLOW + index, due);
+                debug_assert!(
+                    flow.next_wake().is_none_or(|at| at >= self.queue.due(FIRST_FLOW + index)),
+                    "a time of flow {index} is missing"
+                );
             }
         }
     }
@@ -351,10 +354,8 @@ impl<'a> World<'a> {
 
 /// A timer may be re-armed to an earlier time only: a later one is noticed when it fires.
 #[inline]
-fn arm_earlier(queue: &mut EventQueue, source: usize, at: Option<Instant>) {
-    if let Some(at) = at
-        && at < queue.due(source)
-    {
+fn arm_earlier(queue: &mut EventQueue, source: usize, at: Instant) {
+    if at < queue.due(source) {
         queue.arm(source, Some(at));
     }
 }

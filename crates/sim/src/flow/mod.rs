@@ -79,26 +79,29 @@ impl Flow {
         }
     }
 
-    /// A packet of this flow that goes in `direction` reached the proxy.
+    /// A packet of this flow that goes in `direction` reached the proxy. Returns when it wants
+    /// [`Flow::on_wake`], [`Instant::MAX`] if never.
     pub(crate) fn on_packet_at_proxy(
         &mut self,
         direction: Direction,
         packet: &Packet,
         context: &mut Context<'_>,
-    ) {
+    ) -> Instant {
         if let Self::Split(flow) = self {
             flow.on_packet_at_proxy(direction, packet, context);
         }
+        self.next_wake().unwrap_or(Instant::MAX)
     }
 
-    /// A packet of this flow reached the endpoint to which `direction` leads.
+    /// A packet of this flow reached the endpoint to which `direction` leads. Returns the same, but for times
+    /// that were known before.
     #[inline]
     pub(crate) fn on_packet(
         &mut self,
         direction: Direction,
         packet: &Packet,
         context: &mut Context<'_>,
-    ) {
+    ) -> Instant {
         // Its own way: what a rarer flow needs is not set up for most packets.
         match self {
             Self::Tcp(flow) => flow.on_packet(direction, packet, context),
@@ -112,13 +115,14 @@ impl Flow {
         direction: Direction,
         packet: &Packet,
         context: &mut Context<'_>,
-    ) {
+    ) -> Instant {
         match self {
-            Self::Tcp(flow) => flow.on_packet(direction, packet, context),
+            Self::Tcp(flow) => return flow.on_packet(direction, packet, context),
             Self::Split(flow) => flow.on_packet(direction, packet, context),
             Self::Ping(flow) => flow.on_packet(direction, packet, context),
             Self::Udp(flow) => flow.on_packet(packet, context),
         }
+        self.next_wake().unwrap_or(Instant::MAX)
     }
 
     /// Its packets go through a proxy as if it were not there.
@@ -147,16 +151,7 @@ impl Flow {
     }
 
     /// When it wants [`Flow::on_wake`].
-    #[inline]
     pub(crate) fn next_wake(&self) -> Option<Instant> {
-        match self {
-            Self::Tcp(flow) => flow.next_wake(),
-            _ => self.other_next_wake(),
-        }
-    }
-
-    #[inline(never)]
-    fn other_next_wake(&self) -> Option<Instant> {
         match self {
             Self::Tcp(flow) => flow.next_wake(),
             Self::Split(flow) => flow.next_wake(),

@@ -157,25 +157,36 @@ impl TcpFlow {
         ends.transmit(&self.identity, context);
     }
 
+    /// Returns when it is due, but for times that were known before.
     #[inline]
     pub(crate) fn on_packet(
         &mut self,
         direction: Direction,
         packet: &Packet,
         context: &mut Context<'_>,
-    ) {
+    ) -> Instant {
         if let (Some(hosts), Payload::Tcp(segment)) = (&mut self.hand_ups, &packet.payload)
             && !hosts[direction].admits(context.now, packet, segment)
         {
-            return;
+            return self.next_wake().unwrap_or(Instant::MAX);
         }
-        self.on_handed_up(direction, packet, context);
+        let due = self.on_handed_up(direction, packet, context);
+        match self.hand_ups {
+            None => due,
+            Some(_) => self.next_wake().unwrap_or(Instant::MAX),
+        }
     }
 
+    /// Returns the next timer of the end at which it is.
     #[inline(always)]
-    fn on_handed_up(&mut self, direction: Direction, packet: &Packet, context: &mut Context<'_>) {
+    fn on_handed_up(
+        &mut self,
+        direction: Direction,
+        packet: &Packet,
+        context: &mut Context<'_>,
+    ) -> Instant {
         let (Payload::Tcp(segment), Some(ends)) = (&packet.payload, &mut self.ends) else {
-            return;
+            return Instant::MAX;
         };
         let back = Hop::from_endpoint(direction.reverse());
         if direction == self.identity.direction {
@@ -185,7 +196,7 @@ impl TcpFlow {
             ends.receiver.on_segment(context.now, segment, packet.ecn);
             ends.receiver_due = transmit(&mut ends.receiver, &self.identity, back, context);
             self.meter.on_delivered(context.now, ends.receiver.delivered());
-            return;
+            return ends.receiver_due;
         }
         ends.sender.on_segment(context.now, segment, packet.ecn);
         let rtt = ends.sender.take_rtt_sample();
@@ -197,12 +208,14 @@ impl TcpFlow {
         {
             self.round_trips.get_or_insert_default().on_ack(segment, &journey, rtt);
         }
-        ends.sender_due = transmit(&mut ends.sender, &self.identity, back, context);
+        let due = transmit(&mut ends.sender, &self.identity, back, context);
+        ends.sender_due = due;
         if context.ack_table {
             self.record_ack(rtt, context);
         }
         self.record_events(context);
         self.note_activity(context.now);
+        due
     }
 
     /// Where the flow is accounted for: notes what its sender does.
