@@ -285,14 +285,20 @@ impl Delay {
         self.state = State::Now;
     }
 
-    /// An acknowledgement goes out.
+    /// An acknowledgement goes out, and none waits any more.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.state = State::None;
+        self.pushed = false;
+    }
+
+    /// The same, with what is learned from it, where it [is not plain](Self::is_plain).
     #[inline]
     pub(super) fn on_sent(&mut self) {
-        self.state = State::None;
+        self.end();
         if self.is_aggregating() {
             self.aggregate = None;
         }
-        self.pushed = false;
         if let Some(adaptive) = &mut self.adaptive
             && adaptive.quick > 0
         {

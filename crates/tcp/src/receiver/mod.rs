@@ -458,15 +458,19 @@ impl Receiver {
     #[inline]
     fn settle(&mut self, now: Instant) -> Settled {
         let nxt = self.reassembly.nxt;
-        self.window.advance(now, nxt);
-        if self.delay.is_aggregating() {
-            self.window.hand_up(now, nxt);
+        if self.plain {
+            self.delay.end();
+        } else {
+            self.window.advance(now, nxt);
+            if self.delay.is_aggregating() {
+                self.window.hand_up(now, nxt);
+            }
+            self.delay.on_sent();
         }
-        self.delay.on_sent();
         self.compression.on_sent();
         self.last_ack_sent = nxt;
         let settled = Settled { window: self.window.advertise(nxt), flags: self.echo.flags() };
-        let rests = self.delay.rests() && self.window.rests();
+        let rests = self.plain || self.delay.rests() && self.window.rests();
         self.settled = rests.then_some(settled);
         settled
     }
