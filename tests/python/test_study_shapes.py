@@ -30,11 +30,11 @@ def verdict(
 
 def without_faults(shape: dict[str, Any]) -> dict[str, Any]:
     """Only the variant that sets nothing is left."""
+    if "variants" in shape:
+        return {**shape, "variants": [each for each in shape["variants"] if not each["set"]]}
     if "of" in shape:
         return {**shape, "of": [without_faults(part) for part in shape["of"]]}
-    if "variants" not in shape:
-        return shape
-    return {**shape, "variants": [each for each in shape["variants"] if not each["set"]]}
+    return shape
 
 
 def harmed(shape: dict[str, Any]) -> dict[str, Any]:
@@ -43,10 +43,27 @@ def harmed(shape: dict[str, Any]) -> dict[str, Any]:
     return {**shape, "of": [{**first, "this": {"set": ["radio.channel.sinr_db=11"]}}, *rest]}
 
 
-def test_without_a_ramp_short_tests_do_not_read_low() -> None:
+def test_short_tests_read_low_only_with_a_ramp() -> None:
+    """Which takes what the source leaves open; that acts by way of HyStart, or without it."""
     figure = "5g-drx/short-tests-read-low"
-    assert verdict(figure) == "holds"
-    assert verdict(figure, ["flow.0.slow_start=none"]) == "refuted"
+    varying, reports_alone = "path.up.1.jitter_ms=40", "radio.grants.assume_more=false"
+    without_hystart = "flow.0.slow_start=none"
+    assert verdict(figure) == "refuted"
+    assert verdict(figure, [varying]) == "holds"
+    assert verdict(figure, [varying, without_hystart]) == "refuted"
+    assert verdict(figure, [reports_alone]) == "holds"
+    assert verdict(figure, [reports_alone, without_hystart]) == "holds"
+
+
+def test_a_relation_that_a_choice_makes_hold_is_under_specified() -> None:
+    whole = load_study("5g-drx")
+    (figure,) = (each for each in whole.figures if each.id == "5g-drx/short-tests-read-low")
+    open_choices = tuple(each for each in whole.assumptions if each.id == "reports")
+    study = replace(whole, figures=(figure,), assumptions=open_choices, parameters=())
+    (outcome,) = reproduce(study, repeat=1)
+    assert outcome.verdict == "under-specified"
+    assert "beyond reports: nothing" in outcome.note
+    assert "1 of 1 figures inside" in outcome.note
 
 
 def test_two_nats_are_judged_beside_the_upf_and_outside() -> None:

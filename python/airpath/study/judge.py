@@ -71,9 +71,8 @@ class Judge:
     def findings(self, progress: Progress | None = None) -> list[Finding]:
         """The verdict on each of ``study.leaves``."""
         judged = [figure for figure in self.study.leaves if not figure.left_out]
-        values = [figure for figure in judged if figure.kind == "value"]
         wanted = [request for figure in judged for request in self._requests(figure)]
-        for figure in values:
+        for figure in judged:
             for choice in self._choices(figure):
                 wanted += self._requests(figure, choice)
         self.bench.obtain(wanted, progress)
@@ -119,10 +118,37 @@ class Judge:
     def _shape(self, figure: Figure) -> tuple[str, str]:
         judged = self._relation(figure)
         if not judged.holds:
-            return verdicts.REFUTED, judged.note
+            return self._made_to_hold(figure, judged.note)
         if judged.explained_by:
             return verdicts.EXPLAINED_BY, f"{judged.explained_by}. {judged.note}"
         return verdicts.HOLDS, judged.note
+
+    def _made_to_hold(self, figure: Figure, note: str) -> tuple[str, str]:
+        """Whether a choice makes a relation hold that does not, and what it does to the others."""
+        reached: list[tuple[int, str]] = []
+        moved: list[str] = []
+        for choice in self._choices(figure):
+            judged = self._relation(figure, choice)
+            if not judged.holds:
+                continue
+            within, others = self._inside(figure, choice)
+            told = f"{choice.assumption.name}: {choice.label} ({judged.note})"
+            if others:
+                moved.append(f"{told} moves {', '.join(others)} out")
+            else:
+                reached.append((within, told))
+        if reached:
+            return verdicts.UNDER_SPECIFIED, f"{note}; {self._depends(reached)}"
+        return verdicts.REFUTED, "; ".join([note, *moved])
+
+    def _depends(self, reached: Sequence[tuple[int, str]]) -> str:
+        """The choices that reach a figure, the one with which most figures are inside first."""
+        of_all = len(self._judged())
+        told = "; ".join(
+            f"{told}, {within} of {of_all} figures inside"
+            for within, told in sorted(reached, key=lambda each: -each[0])
+        )
+        return f"depends on what the source leaves out: {told}"
 
     def _reached(self, figure: Figure, base: Value, choices: Sequence[Choice]) -> tuple[str, str]:
         """Whether a choice reaches a figure that is out, and what it does to the others."""
@@ -143,13 +169,7 @@ class Judge:
                 else:
                     reached.append((within, told))
         if reached:
-            # The best first: the one with which most figures of the study are inside.
-            of_all = len(self._judged())
-            told = "; ".join(
-                f"{told}, {within} of {of_all} figures inside"
-                for within, told in sorted(reached, key=lambda each: -each[0])
-            )
-            return verdicts.UNDER_SPECIFIED, f"depends on what the source leaves out: {told}"
+            return verdicts.UNDER_SPECIFIED, self._depends(reached)
         values = [base, *(self.obtained(figure, choice).value for choice in choices)]
         note = f"the assumptions move it only from {_span(figure, values)}" if choices else ""
         return verdicts.NOT_REPRODUCED, "; ".join(moved) or note
@@ -223,10 +243,15 @@ class Judge:
         return Obtained(interval.mean, interval.bounds)
 
     def _choices(self, figure: Figure) -> list[Choice]:
+        """What moves a figure; of a relation, what names it.
+
+        Anything tells two rates apart that are nearly alike.
+        """
+        shape = figure.kind == "shape"
         return [
             Choice(assumption, each.label, each.sets, each.metric)
             for assumption in self.study.assumptions
-            if assumption.concerns(figure.id)
+            if assumption.concerns(figure.id) and (assumption.figures or not shape)
             for each in assumption.alternatives
         ]
 

@@ -22,7 +22,7 @@ class Verdict(NamedTuple):
 
     name: str
     about: str
-    """``value`` or ``shape``: which kind of figure has it."""
+    """``value``, ``shape`` or both: which kind of figure has it."""
     meaning: str
 
 
@@ -36,9 +36,9 @@ VERDICTS = (
     ),
     Verdict(
         UNDER_SPECIFIED,
-        "value",
-        "It is not, but a choice that the source leaves open moves this figure inside and no other "
-        "figure of the study out. The note names the choice and the range.",
+        "value or shape",
+        "It is not, but a choice that the source leaves open moves this figure inside, or makes "
+        "the relation hold, and moves no other figure of the study out. The note names the choice.",
     ),
     Verdict(NOT_REPRODUCED, "value", "It is not, and no listed choice moves it there."),
     Verdict(NOT_EXPRESSIBLE, "value", "The model cannot express what was measured."),

@@ -358,9 +358,9 @@ mod tests {
     /// What the peer says: how far its acknowledgement is behind what was sent, in bytes, from where to
     /// where above it something has arrived, in segments, whether it echoes congestion, its window and how many
     /// microseconds after what came before.
-    type Heard = (u64, Option<(u64, u64)>, bool, u64, u64);
+    type Received = (u64, Option<(u64, u64)>, bool, u64, u64);
 
-    fn heard() -> impl Strategy<Value = Heard> {
+    fn received() -> impl Strategy<Value = Received> {
         let behind = prop_oneof![4 => (0u64..8).prop_map(|n| n * 1000), 1 => 0u64..9000];
         let block = prop_oneof![4 => Just(None), 1 => (1u64..4, 1u64..4).prop_map(Some)];
         let window = prop_oneof![8 => Just(1u64 << 20), 1 => Just(0), 1 => 0u64..9000];
@@ -417,7 +417,7 @@ mod tests {
         fn progress_is_nothing_special(
             (linux, sack, ecn) in any::<(bool, bool, bool)>(),
             bytes in prop_oneof![Just(u64::MAX), 1u64..60_000],
-            all in proptest::collection::vec(heard(), 1..120),
+            all in proptest::collection::vec(received(), 1..120),
         ) {
             let config = config(linux, sack);
             let mut now = Instant::ZERO;
