@@ -98,9 +98,14 @@ impl Delay {
         }
     }
 
-    /// Segments are neither put together nor is anything learned from when they come.
+    /// Segments are not put together, and a full one is like another.
+    pub(super) const fn hands_up_alone(&self) -> bool {
+        self.aggregation.is_none() && !self.config.pushed_at_once
+    }
+
+    /// [Neither](Self::hands_up_alone) is anything learned from when they come.
     pub(super) const fn is_plain(&self) -> bool {
-        self.aggregation.is_none() && self.adaptive.is_none() && !self.config.pushed_at_once
+        self.hands_up_alone() && self.adaptive.is_none()
     }
 
     /// New data arrived in order. Seen with Linux 6.18: what lies above a gap is no arrival here. So after

@@ -28,6 +28,8 @@ pub(crate) struct Receiver {
     timestamps: bool,
     /// What arrives in order is read at once and changes nothing but what is acknowledged, and when.
     plain: bool,
+    /// What arrives in order is handed up alone and read at once, and no congestion is echoed.
+    alone: bool,
     reassembly: Reassembly,
     delay: Delay,
     compression: Compression,
@@ -74,6 +76,7 @@ impl Receiver {
             sack: config.sack,
             timestamps: config.timestamps,
             plain: false,
+            alone: false,
             reassembly: Reassembly::new(),
             delay: Delay::new(config),
             compression: Compression::new(config.sack_compression),
@@ -97,7 +100,8 @@ impl Receiver {
         self.window.establish(agreed);
         let echoes = agreed.ecn == EcnConfig::Classic;
         self.echo.enable(echoes);
-        self.plain = self.delay.is_plain() && self.window.is_fixed() && !echoes;
+        self.alone = self.delay.hands_up_alone() && self.window.is_read_at_once() && !echoes;
+        self.plain = self.alone && self.delay.is_plain() && self.window.is_fixed();
     }
 
     /// The SYN arrived.
@@ -157,13 +161,17 @@ impl Receiver {
         ecn: Ecn,
         rtt: &RttEstimator,
     ) {
-        if self.plain && self.expects(segment, ecn) {
+        if self.alone && self.expects(segment, ecn) {
             // What all the rules come to.
             self.settled = None;
             self.note_timestamp(now, segment);
             self.reassembly.nxt = segment.end();
-            self.window.read_at_once(segment.end());
-            self.delay.decide(now, Waiting { unread: false, ..self.waiting() }, rtt);
+            if self.plain {
+                self.window.read_at_once(segment.end());
+                self.delay.decide(now, Waiting { unread: false, ..self.waiting() }, rtt);
+            } else {
+                self.learn_from_expected(now, segment, rtt);
+            }
         } else {
             self.on_any_data(now, segment, ecn, rtt);
         }
@@ -179,6 +187,16 @@ impl Receiver {
             && ecn != Ecn::Ce
             && self.reassembly.is_whole()
             && self.fin_at.is_none()
+    }
+
+    /// The short way goes on where something is learned from the segment, which was the next one expected.
+    #[inline(never)]
+    fn learn_from_expected(&mut self, now: Instant, segment: &Segment, rtt: &RttEstimator) {
+        self.delay.note_arrival(now, self.room(), rtt);
+        if self.window.read_next(now, segment) {
+            self.delay.quicken_once();
+        }
+        self.delay.decide(now, Waiting { unread: false, ..self.waiting() }, rtt);
     }
 
     /// Any segment that takes sequence space, by all the rules.
@@ -508,6 +526,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::RightSizing;
 
     /// What arrives: how far from where the stream goes on, how long, with which flags and codepoint,
     /// after how many milliseconds; and whether what is to be acknowledged is.
@@ -525,26 +544,48 @@ mod tests {
         (offset, len, end, ecn, 0u64..60, any::<bool>())
     }
 
+    /// Plain ends, and ends that learn from what arrives as Linux does.
+    fn config() -> impl Strategy<Value = EndpointConfig> {
+        let room = prop_oneof![Just(1u64 << 30), Just(4000)];
+        let tuned = prop_oneof![Just(None), (2000u64..80_000).prop_map(Some)];
+        let flags = any::<(bool, bool, bool)>();
+        (1u32..4, room, tuned, flags).prop_map(|(segments, room, tuned, flags)| {
+            let (adaptive, timestamps, recent) = flags;
+            let mut config = EndpointConfig {
+                mss: 1000,
+                receive_buffer: crate::BufferConfig::fixed(room),
+                dsack: true,
+                timestamps,
+                right_sizing: if recent { RightSizing::Linux6_16 } else { RightSizing::Linux4_19 },
+                ..EndpointConfig::default()
+            };
+            if let Some(initial) = tuned {
+                config.receive_buffer = crate::BufferConfig { initial, max: 1 << 20, tuned: true };
+            }
+            config.delayed_ack.segments = segments;
+            if adaptive {
+                config.delayed_ack.quick_segments = 4;
+                config.delayed_ack.max_timeout = Duration::from_millis(200);
+            }
+            config
+        })
+    }
+
     proptest! {
         /// The short way of a segment that is expected is that of all others.
         #[test]
         fn what_is_expected_is_nothing_special(
             arrivals in proptest::collection::vec(arriving(), 1..80),
-            (segments, room) in (1u32..4, prop_oneof![Just(1u64 << 30), Just(4000)]),
+            config in config(),
         ) {
-            let mut config = EndpointConfig {
-                mss: 1000,
-                receive_buffer: crate::BufferConfig::fixed(room),
-                dsack: true,
-                ..EndpointConfig::default()
-            };
-            config.delayed_ack.segments = segments;
             let rtt = RttEstimator::new(config.rto);
-            let mut ways = [true, false].map(|plain| {
+            let mut ways = [true, false].map(|short| {
                 let mut receiver = Receiver::new(&config);
                 receiver.establish(&config);
                 receiver.on_syn(Instant::ZERO, &Segment { flags: Flags::SYN, ..Segment::BLANK });
-                assert!(std::mem::replace(&mut receiver.plain, plain));
+                receiver.on_established(Instant::ZERO);
+                assert!(receiver.alone);
+                (receiver.alone, receiver.plain) = (short, short && receiver.plain);
                 receiver
             });
             let mut now = Instant::ZERO;
@@ -556,14 +597,18 @@ mod tests {
                     }
                     let seq = receiver.reassembly.nxt.saturating_add_signed(offset);
                     let value = (now.as_nanos() / 1000) as u32;
-                    let timestamps = Some(Timestamps { value, echo: Some(0) });
+                    let echo = Some(value.saturating_sub(20_000));
+                    let timestamps = config.timestamps.then_some(Timestamps { value, echo });
                     let flags = flags.with(Flags::ACK);
                     let segment = Segment { seq, len, flags, timestamps, ..Segment::BLANK };
                     receiver.on_data(now, &segment, ecn, &rtt);
                     let wanted = receiver.wants_ack();
                     let told = (wanted && takes_ack)
                         .then(|| (receiver.acknowledge(now), receiver.take_blocks()));
-                    let state = format!("{receiver:?}").replace("plain: true", "plain: false");
+                    let mut state = format!("{receiver:?}");
+                    for way in ["plain", "alone"] {
+                        state = state.replace(&format!("{way}: true"), &format!("{way}: false"));
+                    }
                     (wanted, format!("{told:?}"), receiver.timer(), state)
                 });
                 prop_assert_eq!(&seen[0], &seen[1]);

@@ -96,8 +96,12 @@ impl ReceiveWindow {
 
     /// All of the buffer is offered, it does not grow, and what arrives is read at once.
     pub(super) fn is_fixed(&self) -> bool {
-        let whole = self.tuning.is_none() && self.offered >= self.size;
-        whole && matches!(self.reader, Reader::AtOnce)
+        self.tuning.is_none() && self.offered >= self.size && self.is_read_at_once()
+    }
+
+    /// What arrives in order is read at once.
+    pub(super) const fn is_read_at_once(&self) -> bool {
+        matches!(self.reader, Reader::AtOnce)
     }
 
     /// The round trip as right-sizing knows it.
@@ -315,11 +319,28 @@ impl ReceiveWindow {
         self.read = nxt;
     }
 
+    /// A full segment, the next one of a stream without a gap, arrived and is
+    /// [read at once](Self::is_read_at_once). Returns whether the offered window grew.
+    #[inline]
+    pub(super) fn read_next(&mut self, now: Instant, segment: &Segment) -> bool {
+        let nxt = segment.seq + u64::from(segment.len);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.measure(now, segment, true, (nxt, self.edge), true);
+        }
+        let grew = self.grow(segment.len, u64::from(segment.len));
+        self.read = nxt;
+        self.resize(now, nxt, 0);
+        grew
+    }
+
     /// The application has read up to `read`, and so many bytes more are there.
     #[inline]
     fn resize(&mut self, now: Instant, read: u64, unread: u64) {
         if let Some(tuning) = &mut self.tuning {
-            self.size = tuning.size(now, read, unread, self.mss).clamp(self.size, self.max);
+            let size = tuning.size(now, read, unread, self.mss);
+            if size > self.size {
+                self.size = size.min(self.max);
+            }
         }
     }
 

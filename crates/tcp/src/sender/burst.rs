@@ -13,6 +13,9 @@ const UNPACED: u64 = 10;
 /// more than this apart, as at 20 Mb/s, nothing waits; where they come closer, single segments do.
 const RECENT: Duration = Duration::from_millis(1);
 
+/// Seconds of a nanosecond.
+const SECONDS_OF_NANOSECOND: f64 = 1e-9;
+
 #[derive(Debug)]
 pub(super) struct Bursts {
     pacing: Option<PacingConfig>,
@@ -207,14 +210,19 @@ impl Sender {
         if self.bursts.deferred {
             return false;
         }
-        let goal = self.burst_goal(&offload);
         let once = offload.ack_within.as_nanos() == 0;
         let recent = self.bursts.recent.filter(|_| once).unwrap_or_else(|| {
             let last = self.last_sent_at.max(self.bursts.next_at);
             now.saturating_since(last) <= RECENT
         });
         self.bursts.recent = Some(recent);
-        if room < goal && !whole && recent && self.defers(now, &offload, room) {
+        let may_wait = !whole && recent && self.defers(now, &offload, room);
+        if may_wait && self.is_surely_small(&offload, room) {
+            self.bursts.deferred = true;
+            return false;
+        }
+        let goal = self.burst_goal(&offload);
+        if may_wait && room < goal {
             self.bursts.deferred = true;
             return false;
         }
@@ -235,6 +243,17 @@ impl Sender {
     pub(super) fn burst_bytes(&mut self) -> Option<u64> {
         let offload = self.bursts.offload?;
         Some(u64::from(self.burst_goal(&offload)) * u64::from(self.mss))
+    }
+
+    /// So many segments are less than a full burst by a segment at least, which can be told without a
+    /// division.
+    fn is_surely_small(&self, offload: &OffloadConfig, room: u32) -> bool {
+        let Rate::Of { bytes, srtt, ratio } = self.bursts.rate else { return false };
+        let ahead = (u64::from(room) + 2) * u64::from(self.mss);
+        let in_time = bytes * ratio * self.bursts.offload_s;
+        ahead <= u64::from(offload.max_bytes)
+            && in_time > ahead as f64 * srtt.as_nanos() as f64 * SECONDS_OF_NANOSECOND
+            && self.congestion.burst().is_none()
     }
 
     /// Segments of a full burst at this rate.
