@@ -101,6 +101,12 @@ impl Bursts {
         self.left > 0
     }
 
+    /// Segments that are left in this burst.
+    #[inline]
+    pub(super) fn left(&self) -> u32 {
+        self.left
+    }
+
     #[inline]
     pub(super) fn is_paced(&self) -> bool {
         self.paced
@@ -293,4 +299,38 @@ impl Sender {
 impl PacingConfig {
     /// net.ipv4.tcp_pacing_ss_ratio and tcp_pacing_ca_ratio (ip-sysctl).
     pub const LINUX: Self = Self { slow_start_ratio: 2.0, congestion_avoidance_ratio: 1.2 };
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// What can be told without a division is true.
+        #[test]
+        fn what_is_surely_small_is_smaller_than_a_full_burst(
+            (bytes, rtt_us, ratio) in (1e3f64..1e9, 1u64..1_000_000, 0.5f64..3.0),
+            (room, mss, max_bytes) in (0u32..60, 500u32..1500, 1000u32..200_000),
+        ) {
+            let offload = OffloadConfig {
+                max_bytes,
+                time: Duration::from_nanos(976_562),
+                min_segments: 2,
+                window_divisor: 3,
+                ack_within: Duration::ZERO,
+                push: true,
+            };
+            let config =
+                EndpointConfig { mss, offload: Some(offload), ..EndpointConfig::default() };
+            let mut sender = Sender::new(&config);
+            sender.bursts.rate = Rate::Of { bytes, srtt: Duration::from_micros(rtt_us), ratio };
+            let surely_small = sender.is_surely_small(&offload, room);
+            let goal = sender.burst_goal(&offload);
+            prop_assert!(!surely_small || room < goal);
+            // It is told of all but the nearly full ones.
+            prop_assert!(surely_small || room + 2 >= goal.saturating_sub(1));
+        }
+    }
 }

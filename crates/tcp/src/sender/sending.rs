@@ -54,7 +54,7 @@ impl Sender {
         let window = (self.una + self.peer_window).saturating_sub(self.nxt);
         let in_burst = self.bursts.offload.is_none() || self.bursts.in_burst();
         if window < mss || !in_burst || self.bursts.waits(now) {
-            return self.poll_new(now, cwnd, pipe);
+            return self.poll_burst(now, (cwnd, pipe), window, unsent);
         }
         // Without bursts what is left of cwnd may follow, if the peer's window and the buffer have it, too.
         let more = cwnd - pipe - 1;
@@ -66,6 +66,33 @@ impl Sender {
         }
         let piece = Piece::new(self.nxt, self.mss, false);
         Some(self.send_new(now, piece))
+    }
+
+    /// The first full segment of a burst, or whatever else there is where none may begin.
+    #[inline(never)]
+    fn poll_burst(
+        &mut self,
+        now: Instant,
+        (cwnd, pipe): (u32, u32),
+        window: u64,
+        unsent: u64,
+    ) -> Option<Piece> {
+        let mss = u64::from(self.mss);
+        let begins = self.bursts.offload.is_some() && !self.bursts.in_burst();
+        if !begins || window < mss || self.bursts.waits(now) {
+            return self.poll_new(now, cwnd, pipe);
+        }
+        if let Err(limit) = self.open_burst(now, cwnd - pipe, window, unsent) {
+            return self.stop(now, limit);
+        }
+        // A burst that fills cwnd is sent as a run, if the peer's window and the buffer have it, too.
+        let more = cwnd - pipe - 1;
+        let bytes = u64::from(more) * mss;
+        let fills = self.bursts.left() == cwnd - pipe && !self.scoreboard.is_empty();
+        if fills && window - mss >= bytes && unsent - mss > bytes {
+            self.run = Some(more);
+        }
+        Some(self.send_new(now, Piece::new(self.nxt, self.mss, false)))
     }
 
     /// New data that is not a full segment in the middle of a burst, or the reason why none is sent.
@@ -175,17 +202,31 @@ impl Sender {
             return Err(SendLimit::Pacing);
         }
         if self.bursts.offload.is_some() && !self.bursts.in_burst() {
-            let (by_cwnd, mss) = (u64::from(cwnd - pipe), u64::from(self.mss));
-            let peer_limits = window < by_cwnd * mss;
-            let room = if peer_limits { window / mss } else { by_cwnd } as u32;
-            let whole = self.buffer.first_piece(self.nxt, in_buffer) <= u64::from(room) * mss;
-            if !self.begin_burst(now, room, whole) {
-                // The smaller of the two windows is why it is small.
-                let cwnd_limits = (by_cwnd + 1) * mss <= window;
-                return Err(if cwnd_limits { SendLimit::Cwnd } else { SendLimit::ReceiveWindow });
-            }
+            self.open_burst(now, cwnd - pipe, window, in_buffer)?;
         }
         Ok(Piece::new(self.nxt, len as u32, fin))
+    }
+
+    /// A burst begins, of as many segments as cwnd has room for, the peer's window and what waits in the
+    /// buffer; or it waits to become larger for this reason.
+    #[inline]
+    fn open_burst(
+        &mut self,
+        now: Instant,
+        by_cwnd: u32,
+        window: u64,
+        in_buffer: u64,
+    ) -> Result<(), SendLimit> {
+        let mss = u64::from(self.mss);
+        let peer_limits = window < u64::from(by_cwnd) * mss;
+        let room = if peer_limits { (window / mss) as u32 } else { by_cwnd };
+        let whole = self.buffer.first_piece(self.nxt, in_buffer) <= u64::from(room) * mss;
+        if self.begin_burst(now, room, whole) {
+            return Ok(());
+        }
+        // The smaller of the two windows is why it is small.
+        let cwnd_limits = (u64::from(by_cwnd) + 1) * mss <= window;
+        Err(if cwnd_limits { SendLimit::Cwnd } else { SendLimit::ReceiveWindow })
     }
 
     #[inline(always)]
