@@ -282,8 +282,8 @@ def _acknowledgements(group: Group) -> Iterator[Suspect]:
             f"{told} waited {short(middle)} ms in the median and {short(high)} ms in 5 %, by their "
             f"timestamps; the path's shortest round trip is {short(main.base_ms)} ms.",
             flow_numbers(group),
-            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests. "
-            + advice,
+            advice="A UE's timers tell which it is: DRX cycle, period of scheduling requests, "
+            "retxBSR-Timer. " + advice,
         )
     elif middle >= max(20.0, 0.3 * main.base_ms) or _only_back(group, per_batch):
         yield Suspect(
