@@ -131,15 +131,26 @@ class Judge:
             judged = self._relation(figure, choice)
             if not judged.holds:
                 continue
-            within, others = self._inside(figure, choice)
-            told = f"{choice.assumption.name}: {choice.label} ({judged.note})"
-            if others:
-                moved.append(f"{told} moves {', '.join(others)} out")
-            else:
-                reached.append((within, told))
+            self._note(figure, choice, judged.note, reached, moved)
         if reached:
             return verdicts.UNDER_SPECIFIED, f"{note}; {self._depends(reached)}"
         return verdicts.REFUTED, "; ".join([note, *moved])
+
+    def _note(
+        self,
+        figure: Figure,
+        choice: Choice,
+        obtained: str,
+        reached: list[tuple[int, str]],
+        moved: list[str],
+    ) -> None:
+        """Note a choice that reaches a figure, among those that move another one out or not."""
+        within, others = self._inside(figure, choice)
+        told = f"{choice.assumption.name}: {choice.label} ({obtained})"
+        if others:
+            moved.append(f"{told} moves {', '.join(others)} out")
+        else:
+            reached.append((within, told))
 
     def _depends(self, reached: Sequence[tuple[int, str]]) -> str:
         """The choices that reach a figure, the one with which most figures are inside first."""
@@ -162,12 +173,7 @@ class Judge:
                 between = self._between(figure, assumption, own)
                 inside = [between] if between is not None else []
             for choice in inside:
-                within, others = self._inside(figure, choice)
-                told = f"{assumption.name}: {choice.label} ({_span(figure, values)})"
-                if others:
-                    moved.append(f"{told} moves {', '.join(others)} out")
-                else:
-                    reached.append((within, told))
+                self._note(figure, choice, _span(figure, values), reached, moved)
         if reached:
             return verdicts.UNDER_SPECIFIED, self._depends(reached)
         values = [base, *(self.obtained(figure, choice).value for choice in choices)]
