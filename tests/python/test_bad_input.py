@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import airpath
+from airpath.base.numbers import LARGEST_SEED
 from airpath.drivers.simulate import MOST_SEEDS
 from airpath.errors import AirpathError, InputError
 from airpath.scenario import shipped_scenarios
@@ -40,6 +41,7 @@ file = "{}"
 [[flow]]
 kind = "bulk"
 """
+HUGE = str(1 << 64)
 AIRPATH = f"{sys.executable} -m airpath"
 
 
@@ -95,6 +97,12 @@ def test_a_closed_output_is_one_line(tmp_path: Path) -> None:
         (("run", b"\xff"), r"'\udcff' is not the name of a scenario: it is not UTF-8 text"),
         (("run", "wire", "--set", b"\xff=1"), r"'\udcff=1' is not UTF-8 text"),
         (("reproduce", "3g-latency", "--repeat", "1000000000000"), "repeat must be from 1 to"),
+        (("run", "wire", "--workers", HUGE), "workers must be from 1 to 10000"),
+        (("whatif", "wire", "--try", "run.seed=1", "--workers", HUGE), "workers must be from 1 to"),
+        (("reproduce", "3g-latency", "--workers", HUGE), "workers must be from 1 to 10000"),
+        (("run", "wire", "--seed", HUGE), f"a seed is a whole number from 0 to {LARGEST_SEED}"),
+        (("whatif", "wire", "--try", "run.seed=1", "--seed", HUGE), "a seed is a whole number"),
+        (("emulate", "wire", "--seed", HUGE, "--", "true"), "a seed is a whole number from 0 to"),
     ],
 )  # fmt: skip
 def test_it_is_one_message(
@@ -259,6 +267,9 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     ),
     "twin": ("--set", "--seeds", "--own-profiles", "--out", "--report", "--json"),
     "reproduce": ("--set", "--repeat", "--workers", "--report", "--json"),
+    "whatif": ("--set", "--try", "--seed", "--seeds", "--workers", "--json"),
+    "sweep": ("--out", "--workers", "--max-seeds", "--until", "--resume", "--json"),
+    "fit": ("--flow", "--workers", "--json"),
     "report": ("--output", "-o", "--figures", "--format", "--title"),
     "scenario show": ("--resolved", "--set"),
     "scenario check": ("--set",),
@@ -335,9 +346,9 @@ def test_random_command_lines(cli: Any) -> None:
             words.append(option)
             if option in FLAGS:
                 continue
-            if option == "--set":
+            if option in ("--set", "--try"):
                 words.append(f"{draw.choice(KEYS)}={draw.choice(NUMBERS + TEXTS)}")
-            elif option == "--repeat":
+            elif option in ("--repeat", "--seeds"):
                 words.append(draw.choice((*NUMBERS, "2")))
             else:
                 words.append(draw.choice(NUMBERS + TEXTS))

@@ -157,8 +157,8 @@ def test_an_error_in_progress_comes_out() -> None:
     ("arguments", "message"),
     [
         ({"budget": "much"}, "budget is 'much', but must be one of quick, full"),
-        ({"workers": 0}, "workers is 0, but must be at least 1"),
-        ({"seed": -1}, "seed is -1"),
+        ({"workers": 0}, "workers must be from 1 to 10000"),
+        ({"seed": -1}, "a seed is a whole number from 0 to"),
         ({"set": "flow.0.windw_bytes=1"}, "did you mean `window_bytes`"),
     ],
 )

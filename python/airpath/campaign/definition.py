@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from airpath import scenario as scenarios
+from airpath.base.numbers import LARGEST_SEED
 from airpath.base.toml import parse_toml
 from airpath.campaign.checked import Checked, is_number, is_whole, shown
 from airpath.campaign.key_lines import Path as Where
@@ -57,7 +58,6 @@ MOST_SEEDS = 1_000_000
 MOST_CELLS = 10_000_000
 RESERVED = ("run", "key", "cell", "scenario", "seed", "status", "error", "explained")
 """Columns that every table has, or that ``runs`` has."""
-_LARGEST_SEED = (1 << 64) - 1
 
 Scalar = bool | int | float | str
 
@@ -245,14 +245,14 @@ class _Reader(Checked):
         return tuple(bases)
 
     def _seeds(self) -> tuple[int, ...]:
-        first = self.whole(self.data, "first_seed", (), 1, 0, _LARGEST_SEED)
+        first = self.whole(self.data, "first_seed", (), 1, 0, LARGEST_SEED)
         seeds = self.data.get("seeds", 1)
         if is_whole(seeds) and 1 <= seeds <= MOST_SEEDS:
-            if first + seeds - 1 > _LARGEST_SEED:
-                self.wrong(("first_seed",), "the last seed is too large", f"to {_LARGEST_SEED}")
+            if first + seeds - 1 > LARGEST_SEED:
+                self.wrong(("first_seed",), "the last seed is too large", f"to {LARGEST_SEED}")
             return tuple(range(first, first + seeds))
         if isinstance(seeds, list) and seeds:
-            right = all(is_whole(seed) and 0 <= seed <= _LARGEST_SEED for seed in seeds)
+            right = all(is_whole(seed) and 0 <= seed <= LARGEST_SEED for seed in seeds)
             if right and len(set(seeds)) == len(seeds):
                 if "first_seed" in self.data:
                     self.wrong(("first_seed",), "`first_seed` is for a number of seeds, not a list")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from airpath.base.numbers import number_of
 from airpath.campaign import definition as definitions
 from airpath.campaign import plan as plans
 from airpath.campaign import rounds, work
@@ -182,7 +183,7 @@ def estimate(campaign: Definition, workers: int | None = None) -> Estimate:
     """Check a campaign and estimate it from a sample of its runs; nothing is written."""
     rounds.check(campaign.until)
     plan = plans.make(campaign, os.cpu_count() or 1)
-    number = workers or os.cpu_count() or 1
+    number = number_of(workers)
     engine = LocalEngine(min(number, _SAMPLE))
     try:
         batches = Batches(plan, "off")
@@ -204,17 +205,14 @@ def estimate(campaign: Definition, workers: int | None = None) -> Estimate:
 
 def check_engine(workers: int | None, scheduler: Any, cluster: str | None) -> int:
     """How many workers are wanted. Raises ``InputError`` for what does not go together."""
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int)):
-        raise InputError(f"workers is a whole number, not {workers!r}")
-    if workers is not None and workers < 1:
-        raise InputError("workers must be at least 1")
+    number = number_of(workers)
     if scheduler is not None and cluster is not None:
         raise InputError("either a scheduler or a cluster: a cluster brings its own scheduler")
     if scheduler is not None and workers is not None:
         raise InputError("the scheduler knows its workers: their number is not given")
     if cluster is not None and workers is None:
         raise InputError("how many workers is the cluster to have? --workers says so")
-    return workers or os.cpu_count() or 1
+    return number
 
 
 def begin(workers: int, scheduler: Any, cluster: str | None) -> Engine:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from airpath import scenario as scenarios
+from airpath.base.numbers import number_of, seeds_from
 from airpath.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,9 +51,7 @@ def explain(
     if budget not in BUDGETS:
         raise InputError(f"budget is {budget!r}, but must be one of {', '.join(BUDGETS)}")
     scenario = scenarios.load(name_or_path, set)
-    first = scenario.seed if seed is None else seed
-    if not 0 <= first < 1 << 64:
-        raise InputError(f"seed is {first}, but must be from 0 to 2^64 - 1")
+    [first] = seeds_from(scenario.seed if seed is None else seed)
     return explain_loaded(scenario, first, 1, budget, workers, [], progress)
 
 
@@ -115,7 +114,5 @@ def explain_loaded(
     """``_core.explain`` of a loaded scenario; ``known`` are the figures of its first seeds."""
     from airpath import _core
 
-    if workers is not None and workers < 1:
-        raise InputError(f"workers is {workers}, but must be at least 1")
-    threads = workers or len(os.sched_getaffinity(0))
+    threads = number_of(workers)
     return _core.explain(scenario, first, repeat, budget, threads, known, progress)

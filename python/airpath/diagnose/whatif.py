@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from airpath import scenario as scenarios
+from airpath.base.numbers import number_of, seeds_from
 from airpath.diagnose.explain import Progress
 from airpath.errors import InputError
 
@@ -50,15 +51,10 @@ def whatif(
         raise InputError("there is nothing to try: give at least one variant")
     if not 1 <= seeds <= _MOST_SEEDS:
         raise InputError(f"seeds is {seeds}, but must be from 1 to {_MOST_SEEDS}")
-    if workers is not None and workers < 1:
-        raise InputError(f"workers is {workers}, but must be at least 1")
+    threads = number_of(workers)
     loaded = scenarios.load(scenario, set)
-    first = loaded.seed if seed is None else seed
-    if first < 0 or first + seeds - 1 >= 1 << 64:
-        raise InputError(f"seed is {first}, but must be from 0 to 2^64 - 1")
+    used = seeds_from(loaded.seed if seed is None else seed, seeds)
     tried = [scenarios.set_list(variant) for variant in variants]
-    used = list(range(first, first + seeds))
-    threads = workers or len(os.sched_getaffinity(0))
     try:
         rows = _core.compare(loaded, tried, used, threads, progress)
     except ValueError as error:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from airpath import scenario as scenarios
+from airpath.base.numbers import seeds_from
 from airpath.drivers.simulate import Progress, kept_failed, write_tables
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.emulation import attach, identity, printed, rootless
@@ -92,7 +93,7 @@ def emulate(
     if not (command or flows or scenario.programs):
         raise InputError("there is no command to run, and the scenario has no [[program]]")
     who = identity.announced(user, scenario.program_lines)
-    chosen = scenario.seed if seed is None else seed
+    [chosen] = seeds_from(scenario.seed if seed is None else seed)
     sessions = _attached(scenario, attached)
     started, began = time.time_ns(), time.monotonic()
     # The kernel's packets are not the same twice: neither are two runs.

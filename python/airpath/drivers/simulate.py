@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airpath import diagnose
 from airpath import scenario as scenarios
 from airpath.base import forked
+from airpath.base.numbers import number_of, seeds_from
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError, InputError, InputTypeError, reason
 from airpath.runs import provenance as prov
@@ -83,7 +84,7 @@ def run(
         raise InputTypeError("a loaded scenario takes no set: give it to airpath.load()")
     else:
         loaded = scenario
-    for name, number in (("seed", seed), ("repeat", repeat), ("workers", workers)):
+    for name, number in (("seed", seed), ("repeat", repeat)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
             raise InputTypeError(f"{name} is a whole number, not {number!r}")
     diagnose.check(explain)
@@ -111,13 +112,11 @@ def execute(
 ) -> Run:
     """Do what ``run`` says; ``default_parent`` writes to a directory of its own in there."""
     forked.check()
+    number_of(workers)
     if not 1 <= repeat <= MOST_SEEDS:
         raise InputError(f"repeat must be from 1 to {MOST_SEEDS}")
-    first = scenario.seed if seed is None else seed
-    if first < 0 or first + repeat - 1 >= 1 << 64:
-        raise InputError("a seed is a whole number from 0 to 18446744073709551615")
-    seeds = list(range(first, first + repeat))
-    identifier = prov.run_id(scenario, first, repeat)
+    seeds = seeds_from(scenario.seed if seed is None else seed, repeat)
+    identifier = prov.run_id(scenario, seeds[0], repeat)
     record = prov.provenance(scenario, seeds, command, identifier)
     started = time.monotonic()
     numbered = out is None and default_parent is not None
@@ -293,8 +292,7 @@ def in_threads(
     ``tick(simulated seconds)`` returns False when the work should stop. The first failure, or
     Ctrl-C, stops everything that still runs before it is raised.
     """
-    if workers is not None and workers < 1:
-        raise InputError("workers must be at least 1")
+    threads = number_of(workers)
     stop = threading.Event()
     done = [0.0] * len(jobs)
 
@@ -309,7 +307,7 @@ def in_threads(
         done[index] = 1.0
         return outcome
 
-    pool = ThreadPoolExecutor(min(workers or os.cpu_count() or 1, max(1, len(jobs))))
+    pool = ThreadPoolExecutor(min(threads, max(1, len(jobs))))
     futures: list[Future[Outcome]] = []
     # Not concurrent.futures.wait: Ctrl-C in the middle of it leaves futures locked for ever.
     ended: SimpleQueue[Future[Outcome]] = SimpleQueue()
