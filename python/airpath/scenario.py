@@ -15,13 +15,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from airpath.base.files import read_within
 from airpath.errors import InputError, InputTypeError, OldSpellingWarning, reason
 
 if TYPE_CHECKING:
     from airpath import _core
-
-MOST_BYTES = 4 << 20
-"""Of a scenario's text."""
 
 STUDIES = Path(__file__).parent / "studies"
 """Published experiments; see ``airpath.study``."""
@@ -149,12 +147,7 @@ def _looks_like_a_path(given: str) -> bool:
 
 def _read_file(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            # A device may have no end; a pipe is read once.
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise InputError(f"{path} is not a scenario: it is larger than {MOST_BYTES >> 20} MiB")
-        return data.decode()
+        return read_within(path, f"{path} is not a scenario: it").decode()
     except FileNotFoundError:
         name = path.name.removesuffix(".toml")
         hint = _suggestion(name, shipped_scenarios(), listing=False)

@@ -93,6 +93,8 @@ def test_a_closed_output_is_one_line(tmp_path: Path) -> None:
         (("run", DOWNLINK, "--out", ".."), "'..' cannot become a run directory"),
         (("run", DOWNLINK, "--repeat", "1000000000000"), f"repeat must be from 1 to {MOST_SEEDS}"),
         (("run", "/dev/zero"), "/dev/zero is not a scenario: it is larger than 4 MiB"),
+        (("sweep", "/dev/zero"), "/dev/zero is larger than 4 MiB"),
+        (("diagnose", DOWNLINK, "--anonymise-key", "/dev/zero"), "/dev/zero is larger than 4 MiB"),
         (("run", "/dev/null"), "needs at least one [[flow]]"),
         (("run", b"\xff"), r"'\udcff' is not the name of a scenario: it is not UTF-8 text"),
         (("run", "wire", "--set", b"\xff=1"), r"'\udcff=1' is not UTF-8 text"),

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from airpath.base.files import read_within
 from airpath.errors import InputError, reason
 
 if sys.version_info >= (3, 11):
@@ -23,7 +24,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file. Raises ``InputError`` with file and place of the fault."""
     try:
-        return parse_toml(path.read_text(encoding="utf-8"))
+        return parse_toml(read_within(path).decode())
     except OSError as error:
         raise InputError(f"cannot read {path}: {reason(error)}") from None
     except ValueError as error:

@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from airpath import scenario as scenarios
+from airpath.base.files import read_within
 from airpath.base.numbers import LARGEST_SEED
 from airpath.base.toml import parse_toml
 from airpath.campaign.checked import Checked, is_number, is_whole, shown
@@ -158,7 +159,7 @@ def load(given: str | os.PathLike[str] | Mapping[str, Any]) -> Definition:
             )
         path = shipped[str(given)]
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_within(path).decode()
     except FileNotFoundError:
         raise InputError(f"no campaign file {path}") from None
     except UnicodeDecodeError as error:

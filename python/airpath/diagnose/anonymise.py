@@ -19,6 +19,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from airpath.base.files import read_within
 from airpath.errors import InputError, reason
 
 KEY_BYTES = 32
@@ -35,7 +36,7 @@ def key_of(file: Path) -> bytes:
     Raises ``InputError`` for a file that cannot be read or is shorter than 16 bytes.
     """
     try:
-        content = file.read_bytes()
+        content = read_within(file)
     except OSError as error:
         raise InputError(f"cannot read {file}: {reason(error)}") from None
     if len(content) < 16:

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from airpath.base.files import read_within
 from airpath.errors import InputError, reason
 
-MOST_BYTES = 4 << 20
 STANDARD_INPUT = "-"
 _HASH = "sha256:"
 _NAMES = {"key": "key (K)", "opc": "OPc"}
@@ -83,15 +83,9 @@ def completed(core: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _lines(file: str) -> list[str]:
     try:
-        if file == STANDARD_INPUT:
-            data = sys.stdin.buffer.read(MOST_BYTES + 1)
-        else:
-            with Path(file).open("rb") as opened:
-                data = opened.read(MOST_BYTES + 1)
+        data = read_within(sys.stdin.buffer if file == STANDARD_INPUT else Path(file), _name(file))
     except OSError as error:
         raise InputError(f"cannot read {_name(file)}: {reason(error)}") from None
-    if len(data) > MOST_BYTES:
-        raise InputError(f"{_name(file)} is larger than {MOST_BYTES >> 20} MiB")
     try:
         return data.decode().splitlines()
     except UnicodeDecodeError:

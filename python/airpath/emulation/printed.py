@@ -92,7 +92,8 @@ def add(document: dict[str, Any], directory: Path) -> None:
         path = program["stdout"] and directory / program["stdout"]
         if not path or not path.is_file():
             continue
-        text = path.read_bytes()[:_MOST_BYTES].decode(errors="replace")
+        with path.open("rb") as printed:
+            text = printed.read(_MOST_BYTES).decode(errors="replace")
         read = recognised(text, program["name"])
         if isinstance(read, ping.PingOutput):
             row = {"id": f"programs/{program['name']}", **read.document()}

@@ -1,0 +1,26 @@
+"""Files of users, read up to a size: a device may have no end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+from airpath.errors import InputError
+
+MOST_TEXT_BYTES = 4 << 20
+"""A scenario, a campaign, a study and a list of subscribers are shorter."""
+
+
+def read_within(file: Path | BinaryIO, name: str | None = None) -> bytes:
+    """What is in a file, which is read once: it may be a pipe.
+
+    Raises ``InputError`` if that is more than ``MOST_TEXT_BYTES``, where the file is called
+    ``name``, and ``OSError`` if it cannot be read.
+    """
+    if isinstance(file, Path):
+        with file.open("rb") as opened:
+            return read_within(opened, name or str(file))
+    data = file.read(MOST_TEXT_BYTES + 1)
+    if len(data) > MOST_TEXT_BYTES:
+        raise InputError(f"{name} is larger than {MOST_TEXT_BYTES >> 20} MiB")
+    return data
