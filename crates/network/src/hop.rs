@@ -151,6 +151,12 @@ impl HopSet {
         self.0 |= 1 << hop.index();
     }
 
+    /// It is in.
+    #[inline]
+    pub const fn has(self, hop: Hop) -> bool {
+        self.0 & (1 << hop.index()) != 0
+    }
+
     /// In the order of [`Hop::ALL`].
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = Hop> {

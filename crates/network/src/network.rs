@@ -269,10 +269,11 @@ impl Network {
         }
     }
 
-    /// The next packet that has left a path by `now`; see [`after_path`](Self::after_path).
+    /// The next packet that has left a path by `now`; see [`after_path`](Self::after_path). Into `next` goes
+    /// when that path can yield something afterwards, [`Instant::MAX`] if never.
     #[inline]
-    pub fn poll_path(&mut self, path: Hop, now: Instant) -> Option<Departure> {
-        self.paths[path.index()].poll(now)
+    pub fn poll_path(&mut self, path: Hop, now: Instant, next: &mut Instant) -> Option<Packet> {
+        self.paths[path.index()].poll_next(now, next)
     }
 
     /// The packets that have left a path by `now` go on into the radio; false: there are none.
@@ -320,7 +321,7 @@ impl Network {
             let CellDeparture { direction, at, packet, .. } = self.poll_radio(now)?;
             return Some(HopDeparture { at, packet, to: self.after_radio(direction) });
         }
-        let Departure { at, packet } = self.poll_path(hop, now)?;
+        let Departure { at, packet } = self.paths[hop.index()].poll(now)?;
         Some(HopDeparture { at, packet, to: self.after_path(hop) })
     }
 

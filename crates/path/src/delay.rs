@@ -50,6 +50,17 @@ impl<P: Path> Path for Delay<P> {
         departure
     }
 
+    #[inline(always)]
+    fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
+        let Some(earlier) = now.checked_sub(self.delay) else {
+            *next = self.next_event().unwrap_or(Instant::MAX);
+            return None;
+        };
+        let packet = self.upstream.poll_next(earlier, next);
+        *next += self.delay;
+        packet
+    }
+
     #[inline]
     fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
         now.checked_sub(self.delay).is_some_and(|earlier| self.upstream.poll_all(earlier, take))
@@ -258,7 +269,7 @@ mod tests {
     #[test]
     fn what_is_shown_is_what_would_leave() {
         let new = || Delay::new(Wire::new(), Duration::from_millis(20));
-        let (mut handed_out, mut shown) = (new(), new());
+        let (mut handed_out, mut shown, mut briefly) = (new(), new(), new());
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         for (number, ms) in [0, 0, 1, 5].into_iter().enumerate() {
             let packet = Packet {
@@ -271,6 +282,7 @@ mod tests {
             };
             handed_out.enqueue(at(ms), &packet);
             shown.enqueue(at(ms), &packet);
+            briefly.enqueue(at(ms), &packet);
         }
         for ms in [0, 19, 20, 21, 30] {
             let polled: Vec<Packet> = std::iter::from_fn(|| handed_out.poll(at(ms)))
@@ -283,6 +295,11 @@ mod tests {
             );
             assert_eq!(seen, polled);
             assert_eq!(shown.next_event(), handed_out.next_event());
+            let mut next = Instant::ZERO;
+            let polled_next: Vec<Packet> =
+                std::iter::from_fn(|| briefly.poll_next(at(ms), &mut next)).collect();
+            assert_eq!(polled_next, polled);
+            assert_eq!(next, handed_out.next_event().unwrap_or(Instant::MAX));
         }
         assert_eq!(shown.next_event(), None);
     }

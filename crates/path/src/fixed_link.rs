@@ -83,22 +83,42 @@ impl<P: Path> FixedLink<P> {
     }
 
     /// A packet arrives at `at`, to which everything before it has been done.
-    #[inline(always)]
+    #[inline(never)]
     fn admit(&mut self, at: Instant, packet: &Packet) {
         let size = packet.wire_size();
         let start = if self.busy_until <= self.known {
             self.service.begin_anew();
             at
+        } else if self.may_be_full(size) && self.is_full(size) {
+            self.drop_at_tail(at, packet);
+            return;
         } else {
-            // No more than this can be in the way.
-            let packets = (self.ring.len() - self.metered) as u64;
-            let bytes = self.unmetered_bytes + u64::from(size);
-            if (packets > self.packet_limit || bytes > self.byte_limit) && self.is_full(size) {
-                self.drop_at_tail(at, packet);
-                return;
-            }
             self.busy_until
         };
+        self.push(at, start, packet);
+    }
+
+    /// There is room for a packet of so many bytes for sure, which is served after others and takes as long as
+    /// the one before: it is [pushed](Self::push) without anything else to be done.
+    #[inline(always)]
+    fn is_steady(&self, size: u32) -> bool {
+        self.busy_until > self.known
+            && !self.may_be_full(size)
+            && self.service.served_last(size)
+            && self.ring.len() < self.ring.capacity()
+    }
+
+    /// What is in the ring could fill the queue, were it all waiting.
+    #[inline(always)]
+    fn may_be_full(&self, size: u32) -> bool {
+        let packets = (self.ring.len() - self.metered) as u64;
+        packets > self.packet_limit || self.unmetered_bytes + u64::from(size) > self.byte_limit
+    }
+
+    /// A packet that arrived at `at` is served from `start` on.
+    #[inline(always)]
+    fn push(&mut self, at: Instant, start: Instant, packet: &Packet) {
+        let size = packet.wire_size();
         let departs = start + self.service.serve(size);
         self.busy_until = departs;
         self.unmetered_bytes += u64::from(size);
@@ -144,6 +164,16 @@ impl<P: Path> FixedLink<P> {
         meter.sojourn_sum = meter.sojourn.sum();
     }
 
+    /// When something can leave, [`Instant::MAX`] if never.
+    #[inline(always)]
+    fn next(&self) -> Instant {
+        // What has left does not depend on what comes.
+        if self.first <= self.known {
+            return self.first;
+        }
+        self.upstream.next_event().map_or(self.first, |at| at.min(self.first))
+    }
+
     /// What waits, the packet in service not included, after [`Self::meter_departed`].
     fn waiting(&self) -> Load {
         match self.ring.get(self.metered) {
@@ -164,26 +194,23 @@ impl<P: Path> Path for FixedLink<P> {
 
     #[inline(always)]
     fn enter(&mut self, now: Instant, packet: &Packet) -> bool {
-        if self.upstream.transit(now, packet) {
-            let first = self.ring.is_empty();
-            self.known = self.known.max(now);
-            self.admit(now, packet);
-            first
-        } else {
+        if !self.upstream.transit(now, packet) {
             self.advance(now);
-            true
+            return true;
         }
+        self.known = self.known.max(now);
+        let first = self.ring.is_empty();
+        match self.is_steady(packet.wire_size()) {
+            true => self.push(now, self.busy_until, packet),
+            false => self.admit(now, packet),
+        }
+        first
     }
 
     #[inline(always)]
     fn next_event(&self) -> Option<Instant> {
-        // What has left does not depend on what comes.
-        let upstream = match self.first <= self.known {
-            true => None,
-            false => self.upstream.next_event(),
-        };
-        let first = upstream.map_or(self.first, |at| at.min(self.first));
-        (first < Instant::MAX).then_some(first)
+        let next = self.next();
+        (next < Instant::MAX).then_some(next)
     }
 
     #[inline(always)]
@@ -191,7 +218,18 @@ impl<P: Path> Path for FixedLink<P> {
         if self.first > self.known {
             self.advance(now);
         }
+        let at = self.first;
+        let packet = self.poll_next(now, &mut { Instant::MAX })?;
+        Some(Departure { at, packet })
+    }
+
+    #[inline(always)]
+    fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
+        if self.first > self.known {
+            self.advance(now);
+        }
         if self.first > now {
+            *next = self.next();
             return None;
         }
         if self.metered == 0 {
@@ -200,7 +238,8 @@ impl<P: Path> Path for FixedLink<P> {
         let entry = self.ring.pop_front()?;
         self.metered -= 1;
         self.first = self.ring.front().map_or(Instant::MAX, |entry| entry.departs);
-        Some(Departure { at: entry.departs, packet: entry.packet })
+        *next = self.next();
+        Some(entry.packet)
     }
 
     fn poll_drop(&mut self) -> Option<Drop> {
@@ -236,13 +275,15 @@ mod tests {
     enum Operation {
         Enqueue(u32, u16),
         Poll,
+        PollNext,
         Observe,
     }
 
     fn operation() -> impl Strategy<Value = (u64, Operation)> {
         let operation = prop_oneof![
             4 => (40u32..3000, 0u16..3).prop_map(|(size, header)| Operation::Enqueue(size, header)),
-            3 => Just(Operation::Poll),
+            2 => Just(Operation::Poll),
+            2 => Just(Operation::PollNext),
             1 => Just(Operation::Observe),
         ];
         // Packets of 1,000 bytes take a whole number of microseconds: what comes as another leaves, too.
@@ -279,6 +320,15 @@ mod tests {
                     let departure = fixed.poll(now);
                     assert_eq!(departure, link.poll(now));
                     if departure.is_none() {
+                        break;
+                    }
+                },
+                Operation::PollNext => loop {
+                    let mut next = Instant::ZERO;
+                    let packet = fixed.poll_next(now, &mut next);
+                    assert_eq!(packet, link.poll(now).map(|departure| departure.packet));
+                    assert_eq!(next, link.next_event().unwrap_or(Instant::MAX));
+                    if packet.is_none() {
                         break;
                     }
                 },

@@ -117,6 +117,12 @@ impl RateService {
         self.carried = 0;
     }
 
+    /// The last that it sent had so many bytes.
+    #[inline]
+    pub(crate) const fn served_last(&self, size: u32) -> bool {
+        size == self.size
+    }
+
     /// How long it sends so many bytes.
     #[inline]
     pub(crate) fn serve(&mut self, size: u32) -> Duration {

@@ -67,6 +67,15 @@ pub trait Path {
     /// The next packet that has left by `now`, in order of leaving.
     fn poll(&mut self, now: Instant) -> Option<Departure>;
 
+    /// Like `poll`, for a caller that comes when something is due and need not be told when it left. Writes into
+    /// `next` what [`next_event`](Path::next_event) is afterwards, [`Instant::MAX`] for `None`.
+    #[inline(always)]
+    fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
+        let departure = self.poll(now);
+        *next = self.next_event().unwrap_or(Instant::MAX);
+        departure.map(|departure| departure.packet)
+    }
+
     /// Like `poll` until there is none, and shows the packets instead of handing them out: where they lie in the
     /// stage until then they need not be copied. False: none has left by `now`.
     #[inline]
@@ -114,6 +123,9 @@ impl Path for Box<dyn Path> {
     }
     fn poll(&mut self, now: Instant) -> Option<Departure> {
         (**self).poll(now)
+    }
+    fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
+        (**self).poll_next(now, next)
     }
     fn poll_all(&mut self, now: Instant, take: &mut dyn FnMut(&Packet)) -> bool {
         (**self).poll_all(now, take)
@@ -174,6 +186,18 @@ impl Path for Wire {
             return None;
         }
         self.inside.pop_front()
+    }
+
+    #[inline(always)]
+    fn poll_next(&mut self, now: Instant, next: &mut Instant) -> Option<Packet> {
+        let first = self.inside.front().map_or(Instant::MAX, |departure| departure.at);
+        if first > now {
+            *next = first;
+            return None;
+        }
+        let second = self.inside.get(1);
+        *next = second.map_or(Instant::MAX, |departure| departure.at);
+        self.inside.pop_front().map(|departure| departure.packet)
     }
 
     #[inline]

@@ -149,18 +149,19 @@ impl<'a> World<'a> {
             if self.network.pass_to_radio(path, direction, self.now) {
                 sent.add(Hop::Radio);
             }
-            return self.rearm(path, self.network.next_of(path), sent);
+            return self.rearm(path, self.next_of(path), sent);
         }
-        let next = loop {
-            let Some(ref departure) = self.network.poll_path(path, self.now) else {
-                break self.network.next_of(path);
-            };
-            self.go_on(self.network.after_path(path), &departure.packet, &mut sent);
-            let next = self.network.next_of(path);
-            if next.is_none_or(|at| at > self.now) {
-                break next;
+        let mut next = Instant::MAX;
+        while let Some(ref packet) = self.network.poll_path(path, self.now, &mut next) {
+            self.go_on(self.network.after_path(path), packet, &mut sent);
+            if sent.has(path) {
+                next = self.next_of(path);
             }
-        };
+            debug_assert_eq!(next, self.next_of(path), "of what has not entered it, a path knows");
+            if next > self.now {
+                break;
+            }
+        }
         self.rearm(path, next, sent);
     }
 
@@ -184,7 +185,7 @@ impl<'a> World<'a> {
             departed.clear();
         }
         self.departed = departed;
-        self.rearm(Hop::Radio, self.network.next_of(Hop::Radio), sent);
+        self.rearm(Hop::Radio, self.next_of(Hop::Radio), sent);
     }
 
     /// A packet that left a hop goes on.
@@ -237,10 +238,16 @@ impl<'a> World<'a> {
         }
     }
 
+    /// When a hop can next yield something, [`Instant::MAX`] if never.
+    #[inline]
+    fn next_of(&self, hop: Hop) -> Instant {
+        self.network.next_of(hop).unwrap_or(Instant::MAX)
+    }
+
     /// A hop is done for now, and others have something new.
     #[inline(always)]
-    fn rearm(&mut self, hop: Hop, next: Option<Instant>, sent: HopSet) {
-        self.queue.rearm(hop.index(), next.unwrap_or(Instant::MAX));
+    fn rearm(&mut self, hop: Hop, next: Instant, sent: HopSet) {
+        self.queue.rearm(hop.index(), next);
         for other in sent.iter().filter(|&other| other != hop) {
             self.queue.arm(other.index(), self.network.next_of(other));
         }
