@@ -13,10 +13,11 @@ use airpath_base::Instant;
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     /// Those of the busy ones that are armed, in order; the rest is empty.
-    busy: [Entry; BUSY],
-    /// When each source is due, [`Instant::MAX`] if never.
-    due: Vec<Instant>,
+    busy: [Busy; BUSY],
     busy_len: usize,
+    /// When each source is due, [`Instant::MAX`] if never.
+    busy_due: [Instant; BUSY],
+    other_due: Vec<Instant>,
     heap: Vec<Entry>,
     /// Where a source is in the heap; `ABSENT`: nowhere.
     position: Vec<u32>,
@@ -41,15 +42,23 @@ struct Entry {
     source: u32,
 }
 
-const EMPTY: Entry = Entry { turn: Turn { at: Instant::MAX, armed: 0 }, source: 0 };
+/// In the list the place says which of those that are due at the same time was armed first.
+#[derive(Clone, Copy, Debug)]
+struct Busy {
+    at: Instant,
+    source: u32,
+}
+
+const EMPTY: Busy = Busy { at: Instant::MAX, source: 0 };
 
 impl EventQueue {
     pub(crate) fn new(sources: usize) -> Self {
         let others = sources.saturating_sub(BUSY);
         Self {
             busy: [EMPTY; BUSY],
-            due: vec![Instant::MAX; BUSY + others],
             busy_len: 0,
+            busy_due: [Instant::MAX; BUSY],
+            other_due: vec![Instant::MAX; others],
             heap: Vec::with_capacity(others),
             position: vec![ABSENT; others],
             armed: 0,
@@ -59,17 +68,20 @@ impl EventQueue {
     /// The next source and its time.
     #[inline]
     pub(crate) fn first(&self) -> Option<(usize, Instant)> {
-        let Entry { turn, source } = self.busy[0];
+        let Busy { at, source } = self.busy[0];
         match self.heap.first() {
-            Some(top) if top.turn.at < turn.at => Some((BUSY + top.source as usize, top.turn.at)),
-            _ => (turn.at < Instant::MAX).then_some((source as usize, turn.at)),
+            Some(top) if top.turn.at < at => Some((BUSY + top.source as usize, top.turn.at)),
+            _ => (at < Instant::MAX).then_some((source as usize, at)),
         }
     }
 
     /// When `source` is due, [`Instant::MAX`] if never.
     #[inline]
     pub(crate) fn due(&self, source: usize) -> Instant {
-        self.due[source]
+        match self.busy_due.get(source) {
+            Some(&due) => due,
+            None => self.other_due[source - BUSY],
+        }
     }
 
     /// Arms `source` for `at`, or disarms it. Armed for the same time again, it keeps its turn.
@@ -84,8 +96,8 @@ impl EventQueue {
     /// Arms `source` after it ran: it takes the last turn among equals.
     #[inline(always)]
     pub(crate) fn rearm(&mut self, source: usize, at: Instant) {
-        let Entry { turn, source: first } = self.busy[0];
-        if first == source as u32 && turn.at.max(at) < Instant::MAX {
+        let first = self.busy[0];
+        if first.source == source as u32 && first.at.max(at) < Instant::MAX {
             self.rearm_first(source, at);
         } else {
             self.rearm_any(source, at);
@@ -95,59 +107,50 @@ impl EventQueue {
     /// The first of the busy ones stays in the list, in most cases near its beginning.
     #[inline(always)]
     fn rearm_first(&mut self, source: usize, at: Instant) {
-        let turn = self.turn(source, at);
+        self.busy_due[source] = at;
         let mut place = 0;
         // Behind the last one nothing is ever due.
         while let Some(&next) = self.busy.get(place + 1)
-            && next.turn.at <= at
+            && next.at <= at
         {
             self.busy[place] = next;
             place += 1;
         }
-        self.busy[place] = Entry { turn, source: source as u32 };
+        self.busy[place] = Busy { at, source: source as u32 };
     }
 
     #[inline(never)]
     fn rearm_any(&mut self, source: usize, at: Instant) {
-        let was_armed = self.due[source] < Instant::MAX;
-        let turn = self.turn(source, at);
         match source < BUSY {
-            true => self.rearm_busy(source, turn, was_armed),
-            false => self.rearm_other(source - BUSY, turn),
+            true => self.rearm_busy(source, at),
+            false => self.rearm_other(source - BUSY, at),
         }
     }
 
-    /// The turn that `source` takes, which is due at `at` from now on.
-    #[inline(always)]
-    fn turn(&mut self, source: usize, at: Instant) -> Turn {
-        self.due[source] = at;
-        self.armed += 1;
-        Turn { at, armed: self.armed - 1 }
-    }
-
-    fn rearm_busy(&mut self, source: usize, turn: Turn, was_armed: bool) {
+    fn rearm_busy(&mut self, source: usize, at: Instant) {
+        let before = std::mem::replace(&mut self.busy_due[source], at);
         let mut place = 0;
-        if was_armed {
+        if before < Instant::MAX {
             while place + 1 < self.busy_len && self.busy[place].source != source as u32 {
                 place += 1;
             }
-        } else if turn.at < Instant::MAX {
+        } else if at < Instant::MAX {
             place = self.busy_len;
             self.busy_len += 1;
         } else {
             return;
         }
         // It has the last turn among equals.
-        while place > 0 && self.busy[place - 1].turn.at > turn.at {
+        while place > 0 && self.busy[place - 1].at > at {
             self.busy[place] = self.busy[place - 1];
             place -= 1;
         }
-        while place + 1 < self.busy_len && self.busy[place + 1].turn.at <= turn.at {
+        while place + 1 < self.busy_len && self.busy[place + 1].at <= at {
             self.busy[place] = self.busy[place + 1];
             place += 1;
         }
-        if turn.at < Instant::MAX {
-            self.busy[place] = Entry { turn, source: source as u32 };
+        if at < Instant::MAX {
+            self.busy[place] = Busy { at, source: source as u32 };
         } else {
             // Nothing is later: it is at the end.
             self.busy[place] = EMPTY;
@@ -155,7 +158,10 @@ impl EventQueue {
         }
     }
 
-    fn rearm_other(&mut self, source: usize, turn: Turn) {
+    fn rearm_other(&mut self, source: usize, at: Instant) {
+        self.other_due[source] = at;
+        let turn = Turn { at, armed: self.armed };
+        self.armed += 1;
         let index = self.position[source];
         match (index, turn.at) {
             (ABSENT, Instant::MAX) => {}
