@@ -250,7 +250,13 @@ impl Endpoint {
     /// acknowledgement is due.
     #[inline(always)]
     pub fn rests(&self) -> bool {
-        self.state == State::Established && self.sender.is_silent() && !self.receiver.wants_ack()
+        self.only_acknowledges() && !self.receiver.wants_ack()
+    }
+
+    /// Nothing was ever offered here: all that may be sent are acknowledgements.
+    #[inline(always)]
+    pub fn only_acknowledges(&self) -> bool {
+        self.state == State::Established && self.sender.is_silent()
     }
 
     /// The next segment to send at `now`; call until `None`.
@@ -275,6 +281,29 @@ impl Endpoint {
             None if self.receiver.wants_ack() => (self.sender.next(), 0, Flags::NONE, false),
             None => return false,
         };
+        self.fill(now, segment, (seq, len, flags, retransmission));
+        true
+    }
+
+    /// The same at an end that only [acknowledges](Self::only_acknowledges).
+    #[inline(always)]
+    pub fn fill_acknowledgement(&mut self, now: Instant, segment: &mut Segment) -> bool {
+        debug_assert!(self.only_acknowledges());
+        let wanted = self.receiver.wants_ack();
+        if wanted {
+            self.fill(now, segment, (self.sender.next(), 0, Flags::NONE, false));
+        }
+        wanted
+    }
+
+    /// Writes a segment with this place in the stream, length and flags, and whether it was sent before.
+    #[inline(always)]
+    fn fill(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment,
+        (seq, len, flags, retransmission): (u64, u32, Flags, bool),
+    ) {
         let ack = self.receiver.acknowledge(now);
         let stamps = Timestamps { value: timestamp(now), echo: Some(ack.ts_ecr) };
         segment.seq = seq;
@@ -291,6 +320,21 @@ impl Endpoint {
         } else if !segment.sack.is_empty() {
             segment.sack = SackBlocks::NONE;
         }
+    }
+
+    /// The same where the next segment differs from `segment`, which was filled in here at `now`, in its place in
+    /// the stream and in its flags only: neither its size nor its codepoint is another one. False: that is not
+    /// known.
+    #[inline(always)]
+    pub fn fill_following(&mut self, now: Instant, segment: &mut Segment) -> bool {
+        if !segment.sack.is_empty() || self.receiver.has_blocks() {
+            return false;
+        }
+        let Some(flags) = self.receiver.settled_flags() else { return false };
+        let Some(piece) = self.sender.poll_run(now) else { return false };
+        self.receiver.acks_sent += 1;
+        segment.seq = piece.seq;
+        segment.flags = piece.flags().with(flags);
         true
     }
 
@@ -502,5 +546,98 @@ impl Endpoint {
     /// How long each limit held the sender back, until `now`.
     pub fn limit_times(&self, now: Instant) -> LimitTimes {
         self.sender.limit_times(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::OffloadConfig;
+
+    /// What the peer says: how far its acknowledgement is behind what was sent, how much data comes with it
+    /// and how far above what is expected, flags, and how many microseconds after what came before.
+    type Received = (u64, u32, u64, Flags, u64);
+
+    fn received() -> impl Strategy<Value = Received> {
+        let behind = prop_oneof![4 => (0u64..8).prop_map(|n| n * 1000), 1 => 0u64..9000];
+        let len = prop_oneof![3 => Just(0u32), 1 => 1u32..1000];
+        let above = prop_oneof![3 => Just(0u64), 1 => 0u64..3000];
+        let flags =
+            prop_oneof![6 => Just(Flags::NONE), 1 => Just(Flags::ECE), 1 => Just(Flags::PSH)];
+        (behind, len, above, flags, 0u64..20_000)
+    }
+
+    /// An end that has opened a connection, and has more to send than it ever may or nothing.
+    fn opened(config: &EndpointConfig, offers: bool) -> Endpoint {
+        let now = Instant::ZERO;
+        let mut end = Endpoint::connect(now, config);
+        let syn = end.poll_transmit(now).expect("it opens the connection");
+        let flags = Flags::SYN.with(Flags::ACK).with(Flags::ECE);
+        end.on_segment(now, &Segment { flags, ack: 1, window_scale: None, ..syn }, Ecn::NotEct);
+        if offers {
+            end.offer(u64::MAX);
+        }
+        end
+    }
+
+    proptest! {
+        /// Segments that follow one another are written as all others are, and acknowledgements of an end that has
+        /// nothing else to say.
+        #[test]
+        fn what_follows_is_nothing_special(
+            (bursts, dsack, timestamps, ecn) in any::<(bool, bool, bool, bool)>(),
+            offers in any::<bool>(),
+            all in proptest::collection::vec(received(), 1..80),
+        ) {
+            let mut config = EndpointConfig { mss: 1000, dsack, timestamps, ..EndpointConfig::default() };
+            config.ecn = if ecn { EcnConfig::Classic } else { EcnConfig::Off };
+            config.offload = bursts.then_some(OffloadConfig {
+                max_bytes: 16_000,
+                time: Duration::from_millis(1),
+                min_segments: 2,
+                window_divisor: 3,
+                ack_within: Duration::ZERO,
+                push: true,
+            });
+            let (mut now, mut followed) = (Instant::ZERO, 0u32);
+            let mut ways = [true, false].map(|short| (short, opened(&config, offers)));
+            // At first nothing is in the way of a run.
+            let all = std::iter::once((0, 0, 0, Flags::NONE, 0)).chain(all);
+            for (behind, len, above, flags, pause) in all {
+                now += Duration::from_micros(pause);
+                let mut told = ways.each_mut().map(|(short, end)| {
+                    if end.next_timer().is_some_and(|at| at <= now) {
+                        end.on_timer(now);
+                    }
+                    let ack = end.sender.next() - behind.min(end.sender.next() - 1);
+                    let seq = end.delivered() + 1 + above;
+                    let value = timestamp(now);
+                    let stamps = timestamps.then_some(Timestamps { value, echo: Some(value) });
+                    let flags = flags.with(Flags::ACK);
+                    let window = 60_000;
+                    let told =
+                        Segment { seq, ack, len, flags, window, timestamps: stamps, ..Segment::BLANK };
+                    end.on_segment(now, &told, Ecn::NotEct);
+                    let (mut sent, mut segment) = (Vec::new(), Segment::BLANK);
+                    while match *short && end.only_acknowledges() {
+                        true => end.fill_acknowledgement(now, &mut segment),
+                        false => end.fill_transmit(now, &mut segment),
+                    } {
+                        let (size, codepoint) = (end.wire_size(&segment), end.ecn_codepoint(&segment));
+                        sent.push((segment, size, codepoint));
+                        while *short && end.fill_following(now, &mut segment) {
+                            sent.push((segment, size, codepoint));
+                            followed += 1;
+                        }
+                    }
+                    (sent, end.next_timer(), format!("{end:?}"))
+                });
+                let [one, other] = &mut told;
+                prop_assert_eq!(one, other);
+            }
+            prop_assert_eq!(followed > 0, offers, "a run was not taken for one");
+        }
     }
 }

@@ -125,8 +125,10 @@ pub(super) fn transmit(
     path: Hop,
     context: &mut Context<'_>,
 ) -> Instant {
-    if !endpoint.rests() {
+    if !endpoint.only_acknowledges() {
         transmit_all(endpoint, identity, path, context);
+    } else if !endpoint.rests() {
+        acknowledge_all(endpoint, identity, path, context);
     }
     endpoint.next_timer().unwrap_or(Instant::MAX)
 }
@@ -137,21 +139,48 @@ fn transmit_all(
     path: Hop,
     context: &mut Context<'_>,
 ) {
-    // Each segment is written in its packet: what is copied while it is new makes the processor wait.
-    let mut packet = Packet {
-        flow: identity.flow,
-        size: 0,
-        ecn: Ecn::NotEct,
-        tunnel: Tunnel::default(),
-        journey: None,
-        payload: Payload::Tcp(Segment::BLANK),
-    };
+    let mut packet = blank(identity);
     while let Payload::Tcp(segment) = &mut packet.payload
         && endpoint.fill_transmit(context.now, segment)
     {
         packet.size = endpoint.wire_size(segment);
         packet.ecn = endpoint.ecn_codepoint(segment);
         context.send(path, &packet);
+        while let Payload::Tcp(segment) = &mut packet.payload
+            && endpoint.fill_following(context.now, segment)
+        {
+            context.send(path, &packet);
+        }
+    }
+}
+
+/// The same at an end that only acknowledges.
+#[inline(never)]
+fn acknowledge_all(
+    endpoint: &mut Endpoint,
+    identity: &Identity,
+    path: Hop,
+    context: &mut Context<'_>,
+) {
+    let mut packet = blank(identity);
+    while let Payload::Tcp(segment) = &mut packet.payload
+        && endpoint.fill_acknowledgement(context.now, segment)
+    {
+        packet.size = endpoint.wire_size(segment);
+        context.send(path, &packet);
+    }
+}
+
+/// Segments are written in their packet: what is copied while it is new makes the processor wait.
+#[inline(always)]
+fn blank(identity: &Identity) -> Packet {
+    Packet {
+        flow: identity.flow,
+        size: 0,
+        ecn: Ecn::NotEct,
+        tunnel: Tunnel::default(),
+        journey: None,
+        payload: Payload::Tcp(Segment::BLANK),
     }
 }
 

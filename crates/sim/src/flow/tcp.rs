@@ -165,9 +165,7 @@ impl TcpFlow {
         packet: &Packet,
         context: &mut Context<'_>,
     ) -> Instant {
-        if let (Some(hosts), Payload::Tcp(segment)) = (&mut self.hand_ups, &packet.payload)
-            && !hosts[direction].admits(context.now, packet, segment)
-        {
+        if self.hand_ups.is_some() && !self.is_handed_up(direction, packet, context.now) {
             return self.next_wake().unwrap_or(Instant::MAX);
         }
         let due = self.on_handed_up(direction, packet, context);
@@ -175,6 +173,15 @@ impl TcpFlow {
             None => due,
             Some(_) => self.next_wake().unwrap_or(Instant::MAX),
         }
+    }
+
+    /// At a host that takes time, it is handed up now and not later.
+    #[inline(never)]
+    fn is_handed_up(&mut self, direction: Direction, packet: &Packet, now: Instant) -> bool {
+        let (Some(hosts), Payload::Tcp(segment)) = (&mut self.hand_ups, &packet.payload) else {
+            return true;
+        };
+        hosts[direction].admits(now, packet, segment)
     }
 
     /// Returns the next timer of the end at which it is.

@@ -472,6 +472,12 @@ impl Receiver {
         Acknowledgement { ack: self.reassembly.nxt, ts_ecr: self.ts_recent, window, flags }
     }
 
+    /// Flags of the next acknowledgement, if it says again what the last one did.
+    #[inline(always)]
+    pub(crate) fn settled_flags(&self) -> Option<Flags> {
+        self.settled.map(|settled| settled.flags)
+    }
+
     /// What has arrived is acknowledged now.
     #[inline]
     fn settle(&mut self, now: Instant) -> Settled {

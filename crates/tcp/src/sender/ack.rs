@@ -16,12 +16,14 @@ impl Sender {
     /// Takes the acknowledgement in `segment`; `peer_window` is its window field, scaled.
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, now: Instant, segment: &Segment, peer_window: u64) {
-        self.bursts.resume();
-        self.run = None;
         if self.silent && self.is_news_of_window_only(segment) {
             self.take_window(segment, peer_window);
             self.buffer.note_acknowledgement();
-        } else if segment.ack < self.una {
+            return;
+        }
+        self.bursts.resume();
+        self.run = None;
+        if segment.ack < self.una {
             self.on_old_ack(segment);
         } else {
             self.on_recent_ack(now, segment, peer_window);
@@ -180,6 +182,8 @@ impl Sender {
     /// to measure, to be found lost or to grow by.
     #[inline]
     fn is_news_of_window_only(&self, segment: &Segment) -> bool {
+        debug_assert!(self.run.is_none() && !self.bursts.is_deferred(), "nothing is sent");
+        // Also of what was never sent a peer may say that it met congestion.
         let quiet = self.phase == Phase::Open && self.undo.is_none() && !self.model_based;
         quiet
             && segment.ack == self.una

@@ -142,6 +142,11 @@ impl Bursts {
         self.deferred = false;
     }
 
+    /// A small burst waits for something to happen.
+    pub(super) fn is_deferred(&self) -> bool {
+        self.deferred
+    }
+
     /// Payload bytes per second, once it is known.
     #[inline]
     fn rate(&mut self) -> Option<f64> {
@@ -162,9 +167,14 @@ impl Bursts {
         self.segments += 1;
         let alone = self.left == 0;
         self.left = self.left.saturating_sub(1);
-        if !self.paced {
-            return;
+        if self.paced {
+            self.make_next_wait(now, bytes, alone);
         }
+    }
+
+    /// A segment of so many bytes leaves by the pace; `alone`: it is no part of a burst.
+    #[inline(never)]
+    fn make_next_wait(&mut self, now: Instant, bytes: u32, alone: bool) {
         if self.next_at < now {
             self.credit = now - self.next_at;
             self.next_at = now;

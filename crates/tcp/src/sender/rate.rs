@@ -37,6 +37,7 @@ struct Snapshot {
 
 impl RateSampler {
     /// A segment is sent for the first time; `in_flight` are those before it.
+    #[inline(never)]
     pub(crate) fn push(&mut self, now: Instant, in_flight: u32) {
         // Seen with Linux 6.18: only where all is acknowledged. What is lost was sent before.
         if self.sent.is_empty() {

@@ -14,20 +14,25 @@ impl Sender {
         if self.silent {
             return None;
         }
+        match self.run {
+            None => self.poll_anew(now),
+            Some(0) => self.stop(now, SendLimit::Cwnd),
+            Some(_) => self.poll_run(now),
+        }
+    }
+
+    /// The next piece of a [run](Self::run): a full segment of new data that follows one.
+    #[inline(always)]
+    pub(crate) fn poll_run(&mut self, now: Instant) -> Option<Piece> {
         debug_assert!(self.run.is_none_or(|left| {
             let bytes = u64::from(left) * u64::from(self.mss);
             self.scoreboard.pipe() + left == self.window.segments()
                 && self.written() - self.nxt > bytes
                 && self.una + self.peer_window - self.nxt >= bytes
         }));
-        match self.run {
-            None => self.poll_anew(now),
-            Some(0) => self.stop(now, SendLimit::Cwnd),
-            Some(left) => {
-                self.run = Some(left - 1);
-                Some(self.send_new(now, Piece::new(self.nxt, self.mss, false)))
-            }
-        }
+        let left = self.run.filter(|&left| left > 0)?;
+        self.run = Some(left - 1);
+        Some(self.send_new(now, Piece::new(self.nxt, self.mss, false)))
     }
 
     /// The same where nothing is known of what follows.
