@@ -12,76 +12,102 @@ pub(super) struct DirectionScheduler {
     pub(super) scheduler: Scheduler,
     /// UEs that it looks at in every slot, in order.
     pub(super) active: Vec<u32>,
-    /// Scratch.
+    /// What each of them wants, in the same order. Downlink: kept from slot to slot.
     pub(super) candidates: Vec<Candidate>,
+    /// Scratch.
     pub(super) allocations: Vec<Allocation>,
-    /// By UE: what it wanted the last time, if nothing has happened to it since. Downlink only.
-    known: Vec<Option<Known>>,
+    /// Of the slots for which the candidates were worked out.
+    class: usize,
+    /// By UE: its candidate is what it was before then, in slots of the same class. Apart from the rest of what
+    /// is known, because each slot looks at all of them. Downlink only.
+    same_until: Vec<Instant>,
+    known: Vec<Known>,
 }
 
-/// What a UE wants, and will want while nothing happens to it.
+/// What is known of a UE's downlink, and holds while nothing happens to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     /// Until then at most.
     pub(super) until: Instant,
     /// When another report counts for the MCS.
     pub(super) reported: Instant,
-    pub(super) backlog: u64,
-    /// What a PRB carries, which is the same in all slots of a class.
-    pub(super) bits_per_prb: u32,
-    pub(super) class: u8,
     pub(super) mcs: u8,
 }
 
 impl Known {
-    pub(super) const fn candidate(&self, ue: UeId) -> Candidate {
-        let Self { backlog, bits_per_prb, .. } = *self;
-        Candidate { ue, backlog, bits_per_prb, retransmission: None }
-    }
+    const NOTHING: Self = Self { until: Instant::ZERO, reported: Instant::ZERO, mcs: 0 };
 }
 
 impl DirectionScheduler {
     pub(super) fn new(scheduler: Scheduler) -> Self {
         let (active, candidates, allocations) = (Vec::new(), Vec::new(), Vec::new());
-        Self { scheduler, active, candidates, allocations, known: Vec::new() }
+        let (same_until, known) = (Vec::new(), Vec::new());
+        Self { scheduler, active, candidates, allocations, class: 0, same_until, known }
     }
 
-    /// What a UE wants at `now`, if it is what it wanted before.
+    /// A slot of `class` is next; whether the candidates are those of another one.
+    pub(super) const fn changes_class(&mut self, class: usize) -> bool {
+        let changes = self.class != class;
+        self.class = class;
+        changes
+    }
+
+    /// A UE wants at `now` what it wanted before, in slots of this class.
     #[inline]
-    pub(super) fn recall(&mut self, ue: u32, now: Instant) -> Option<&mut Known> {
-        self.known.get_mut(ue as usize)?.as_mut().filter(|known| now < known.until)
+    pub(super) fn is_same(&self, ue: u32, now: Instant) -> bool {
+        self.same_until.get(ue as usize).is_some_and(|&until| now < until)
     }
 
-    /// A UE wants this, until it is [forgotten](Self::forget).
+    /// What is known of a UE at `now`.
+    #[inline]
+    pub(super) fn recall(&self, ue: u32, now: Instant) -> Option<Known> {
+        self.known.get(ue as usize).copied().filter(|known| now < known.until)
+    }
+
+    /// This is known of a UE, until it is [forgotten](Self::forget).
     pub(super) fn remember(&mut self, ue: u32, known: Known) {
         let place = ue as usize;
         if self.known.len() <= place {
-            self.known.resize(place + 1, None);
+            self.known.resize(place + 1, Known::NOTHING);
+            self.same_until.resize(place + 1, Instant::ZERO);
         }
-        self.known[place] = Some(known);
+        self.known[place] = known;
+        self.same_until[place] = known.until.min(known.reported);
     }
 
     /// Something will happen to a UE at `at`.
     #[inline]
     pub(super) fn keep_until(&mut self, ue: u32, at: Instant) {
-        if let Some(Some(known)) = self.known.get_mut(ue as usize) {
-            known.until = known.until.min(at);
+        if let Some(known) = self.known.get_mut(ue as usize) {
+            let same = &mut self.same_until[ue as usize];
+            (known.until, *same) = (known.until.min(at), at.min(*same));
         }
     }
 
     /// Something has happened to a UE that may change what it wants.
     #[inline]
     pub(super) fn forget(&mut self, ue: u32) {
-        if let Some(known) = self.known.get_mut(ue as usize) {
-            *known = None;
-        }
+        self.keep_until(ue, Instant::ZERO);
     }
 
     /// The scheduler looks at a UE from now on.
     pub(super) fn activate(&mut self, ue: u32) {
         if let Err(place) = self.active.binary_search(&ue) {
+            let unknown =
+                Candidate { ue: UeId(ue), backlog: 0, bits_per_prb: 0, retransmission: None };
             self.active.insert(place, ue);
+            self.candidates.insert(place, unknown);
+            self.forget(ue);
         }
+    }
+
+    /// It does not any more.
+    pub(super) fn deactivate(&mut self, ue: u32) {
+        if let Ok(place) = self.active.binary_search(&ue) {
+            self.active.remove(place);
+            self.candidates.remove(place);
+        }
+        self.forget(ue);
     }
 
     /// When the UE's rate cap lets it send.

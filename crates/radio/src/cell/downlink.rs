@@ -25,11 +25,7 @@ impl Cell {
             return;
         };
         let now = self.carrier.start(slot);
-        let mut active = core::mem::take(&mut self.downlink.active);
-        self.downlink.candidates.clear();
-        active.retain(|&index| self.is_candidate(index, class, now));
-        debug_assert!(self.downlink.active.is_empty(), "nobody is activated meanwhile");
-        self.downlink.active = active;
+        self.find_candidates(class, now);
         let sizes = SlotSizes { ues: &self.ues, carrier: &self.carrier, direction: DOWN, class };
         let side = &mut self.downlink;
         let prbs = self.carrier.downlink.room();
@@ -64,90 +60,104 @@ impl Cell {
         }
     }
 
-    /// Makes an active UE a candidate for the slot at `now`, or lets go of it. Nothing is worked
-    /// out again for a UE to which nothing has happened: of many busy ones that is most.
-    #[inline]
-    fn is_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
-        let known = self.recall_candidate(index, class, now);
-        if let (Some(known), false) = (known, cfg!(debug_assertions)) {
-            self.downlink.candidates.push(known);
-            return true;
+    /// Finds out what each active UE wants in a slot of `class` at `now`, and lets go of those that want nothing.
+    /// Nothing is worked out again for a UE to which nothing has happened: of many busy ones that is most.
+    fn find_candidates(&mut self, class: usize, now: Instant) {
+        let is_another = self.downlink.changes_class(class);
+        let mut active = core::mem::take(&mut self.downlink.active);
+        let mut candidates = core::mem::take(&mut self.downlink.candidates);
+        let mut stay = 0;
+        for at in 0..active.len() {
+            let index = active[at];
+            if is_another || !self.downlink.is_same(index, now) {
+                match self.candidate(index, class, now, &candidates[at]) {
+                    Some(candidate) => candidates[at] = candidate,
+                    None => continue,
+                }
+            } else if cfg!(debug_assertions) {
+                let anew = self.update_candidate(index, class, now);
+                debug_assert_eq!(anew, Some(candidates[at]), "UE {index} at {now:?}");
+            }
+            if stay < at {
+                (active[stay], candidates[stay]) = (index, candidates[at]);
+            }
+            stay += 1;
         }
-        let stays = self.update_candidate(index, class, now);
-        debug_assert!(
-            known.is_none() || known.as_ref() == self.downlink.candidates.last(),
-            "UE {index} at {now:?}: {known:?}"
-        );
-        stays
+        active.truncate(stay);
+        candidates.truncate(stay);
+        debug_assert!(self.downlink.active.is_empty(), "nobody is activated meanwhile");
+        (self.downlink.active, self.downlink.candidates) = (active, candidates);
     }
 
-    #[inline]
-    fn recall_candidate(&mut self, index: u32, class: usize, now: Instant) -> Option<Candidate> {
-        let known = self.downlink.recall(index, now)?;
-        if now < known.reported && usize::from(known.class) == class {
-            return Some(known.candidate(UeId(index)));
-        }
-        self.renew_candidate(index, class, now)
-    }
-
-    /// Another report counts, or it is a slot of another class.
+    /// What an active UE wants, if it does, where the last time it was `before`.
     #[inline(never)]
-    fn renew_candidate(&mut self, index: u32, class: usize, now: Instant) -> Option<Candidate> {
-        let known = self.downlink.recall(index, now)?;
+    fn candidate(
+        &mut self,
+        index: u32,
+        class: usize,
+        now: Instant,
+        before: &Candidate,
+    ) -> Option<Candidate> {
+        let renewed = self.downlink.recall(index, now).map(|known| {
+            let bits_per_prb = self.renew(index, class, now, known);
+            Candidate { bits_per_prb, ..*before }
+        });
+        if renewed.is_some() && !cfg!(debug_assertions) {
+            return renewed;
+        }
+        let anew = self.update_candidate(index, class, now);
+        debug_assert!(renewed.is_none() || renewed == anew, "UE {index} at {now:?}: {renewed:?}");
+        anew
+    }
+
+    /// Another report counts, or it is a slot of another class, and all else is as it was: what a PRB carries.
+    fn renew(&mut self, index: u32, class: usize, now: Instant, mut known: Known) -> u32 {
         let carrier = &self.carrier.downlink;
         if now >= known.reported {
             let ue = &mut self.ues[index as usize];
             known.mcs = ue.down.choose_mcs(now, carrier, self.carrier.slot());
             known.reported = ue.down.next_report(now);
+            self.downlink.remember(index, known);
         }
-        // Of a handful.
-        known.class = class as u8;
-        known.bits_per_prb = carrier.bits_per_prb(class, known.mcs);
-        Some(known.candidate(UeId(index)))
+        carrier.bits_per_prb(class, known.mcs)
     }
 
     #[inline(never)]
-    fn update_candidate(&mut self, index: u32, class: usize, now: Instant) -> bool {
+    fn update_candidate(&mut self, index: u32, class: usize, now: Instant) -> Option<Candidate> {
         let eligible = self.downlink.eligible_at(index, now);
         let ue = &mut self.ues[index as usize];
         // Timers that end by now were in the event queue, and are done.
         ue.admit(|arrival| arrival <= now);
         let readiness = ue.downlink_readiness(now, eligible);
-        let stays = ue.down.note(readiness);
-        if stays {
-            let carrier = &self.carrier.downlink;
-            let fach = ue.access.fach(now);
-            let mcs = match fach {
-                None => ue.down.choose_mcs(now, carrier, self.carrier.slot()),
-                Some(fach) => ue.down.common_mcs(&fach, carrier),
-            };
-            let retransmission = ue.down.harq.retransmission(now);
-            let retransmission = retransmission.map(|process| Retransmission {
-                prbs: ue.down.harq.payload(process).prbs,
-                since: ue.down.harq.payload(process).failed,
-            });
-            let new = ue.down.harq.free(now).is_some() && eligible <= now;
-            let candidate = Candidate {
-                ue: UeId(index),
-                backlog: if new { ue.needed(DOWN, now) } else { 0 },
-                bits_per_prb: carrier.bits_per_prb(class, mcs),
-                retransmission,
-            };
-            self.downlink.candidates.push(candidate);
-            if let Some(until) = ue.same_until(now)
-                && !self.downlink.scheduler.is_capped(UeId(index))
-            {
-                let Candidate { backlog, bits_per_prb, .. } = candidate;
-                let reported = ue.down.next_report(now);
-                let class = class as u8;
-                let known = Known { until, reported, backlog, bits_per_prb, class, mcs };
-                self.downlink.remember(index, known);
-            }
-        } else {
+        if !ue.down.note(readiness) {
             self.collect_drops(index);
             self.arm(index, now);
+            return None;
         }
-        stays
+        let carrier = &self.carrier.downlink;
+        let fach = ue.access.fach(now);
+        let mcs = match fach {
+            None => ue.down.choose_mcs(now, carrier, self.carrier.slot()),
+            Some(fach) => ue.down.common_mcs(&fach, carrier),
+        };
+        let retransmission = ue.down.harq.retransmission(now);
+        let retransmission = retransmission.map(|process| Retransmission {
+            prbs: ue.down.harq.payload(process).prbs,
+            since: ue.down.harq.payload(process).failed,
+        });
+        let new = ue.down.harq.free(now).is_some() && eligible <= now;
+        if let Some(until) = ue.same_until(now)
+            && !self.downlink.scheduler.is_capped(UeId(index))
+        {
+            let known = Known { until, reported: ue.down.next_report(now), mcs };
+            self.downlink.remember(index, known);
+        }
+        Some(Candidate {
+            ue: UeId(index),
+            backlog: if new { ue.needed(DOWN, now) } else { 0 },
+            bits_per_prb: carrier.bits_per_prb(class, mcs),
+            retransmission,
+        })
     }
 
     fn send_new(&mut self, index: u32, slot: u64, class: usize, prbs: u32) {

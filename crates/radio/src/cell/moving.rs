@@ -100,8 +100,7 @@ impl Cell {
         self.grants.retain(|grant| grant.ue != index);
         self.configured.retain(|&other| other != index);
         for side in [&mut self.downlink, &mut self.uplink] {
-            side.forget(index);
-            side.active.retain(|&other| other != index);
+            side.deactivate(index);
         }
         let absent = self.fresh(index, now);
         let left = core::mem::replace(&mut self.ues[index as usize], absent);

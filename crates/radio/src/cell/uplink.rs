@@ -30,9 +30,14 @@ impl Cell {
     fn grant_slot(&mut self, slot: u64, pusch: u64, class: usize) {
         let now = self.carrier.start(slot);
         let mut active = core::mem::take(&mut self.uplink.active);
-        self.uplink.candidates.clear();
-        active.retain(|&index| self.is_uplink_candidate(index, class, slot, pusch));
-        self.uplink.active = active;
+        let mut candidates = core::mem::take(&mut self.uplink.candidates);
+        candidates.clear();
+        active.retain(|&index| {
+            let candidate = self.uplink_candidate(index, class, slot, pusch);
+            candidates.extend(candidate);
+            candidate.is_some()
+        });
+        (self.uplink.active, self.uplink.candidates) = (active, candidates);
         let prbs = self.carrier.uplink.room() - self.configured_prbs(pusch, class);
         let sizes = SlotSizes { ues: &self.ues, carrier: &self.carrier, direction: UP, class };
         let side = &mut self.uplink;
@@ -58,7 +63,14 @@ impl Cell {
         }
     }
 
-    fn is_uplink_candidate(&mut self, index: u32, class: usize, slot: u64, pusch: u64) -> bool {
+    /// What an active UE wants, or lets go of it.
+    fn uplink_candidate(
+        &mut self,
+        index: u32,
+        class: usize,
+        slot: u64,
+        pusch: u64,
+    ) -> Option<Candidate> {
         let now = self.carrier.start(slot);
         let eligible = self.uplink.eligible_at(index, now);
         let ue = &mut self.ues[index as usize];
@@ -66,7 +78,7 @@ impl Cell {
         let stays = ue.up.note(readiness);
         if !stays {
             self.arm(index, now);
-            return false;
+            return None;
         }
         let sent = self.carrier.start(pusch);
         let carrier = &self.carrier.uplink;
@@ -84,13 +96,12 @@ impl Cell {
             Some(_) if hears && eligible <= now => ue.access.bytes_to_grant(now, pusch),
             _ => 0,
         };
-        self.uplink.candidates.push(Candidate {
+        Some(Candidate {
             ue: UeId(index),
             backlog,
             bits_per_prb: carrier.bits_per_prb(class, mcs),
             retransmission,
-        });
-        true
+        })
     }
 
     fn grant(

@@ -134,15 +134,18 @@ impl Scheduler {
         slot.prbs_left = prbs;
         slot.ues_left = self.config.ues_per_slot.unwrap_or(u32::MAX);
         slot.allocations.clear();
-        slot.ready.clear();
         slot.again.clear();
-        for candidate in candidates {
-            slot.admit(candidate, &mut self.ues[candidate.ue.0 as usize]);
-        }
-        slot.retransmissions(prbs);
         match &mut self.order {
-            Order::RoundRobin(order) => order.allocate(slot, &mut self.ues, sizes),
-            Order::Ranked(order) => order.allocate(slot, &mut self.ues, sizes),
+            Order::RoundRobin(order) => {
+                order.admit(slot, &mut self.ues, candidates);
+                slot.retransmissions(prbs);
+                order.allocate(slot, &mut self.ues, sizes);
+            }
+            Order::Ranked(order) => {
+                order.rank(slot, &mut self.ues, candidates);
+                slot.retransmissions(prbs);
+                order.allocate(slot, &mut self.ues, candidates, sizes);
+            }
         }
         &self.slot.allocations
     }

@@ -5,14 +5,15 @@ use std::collections::BinaryHeap;
 
 use airpath_base::{Duration, Instant};
 
-use super::slot::{BlockSizes, Ready, Slot, Ue};
+use super::slot::{BlockSizes, Candidate, Slot, Ue};
 
 /// Serves UEs one after another, each with all it needs, the best first: a UE's PRBs are equally
 /// good, so that who is best for one of a slot is best for all.
 #[derive(Debug)]
 pub(super) struct Ranked {
     average: Option<Average>,
-    /// Rate, over the average if there is one, of each UE in the slot's list; [`TAKEN`]: it has its turn.
+    /// Rate, over the average if there is one, of each candidate of the slot; [`TAKEN`]: it wants or may send
+    /// nothing new, or has its turn.
     metrics: Vec<f64>,
     heap: BinaryHeap<Rank>,
 }
@@ -38,7 +39,7 @@ struct Rank {
     metric: f64,
     /// Smaller: waited longer.
     turn: u64,
-    /// In the slot's list; in order of UE, so that no two ranks are equal.
+    /// Among the candidates; in order of UE, so that no two ranks are equal.
     index: usize,
 }
 
@@ -53,43 +54,54 @@ impl Ranked {
         Self { average: Some(average), metrics: Vec::new(), heap: BinaryHeap::new() }
     }
 
-    pub(super) fn allocate(&mut self, slot: &mut Slot, ues: &mut [Ue], sizes: &impl BlockSizes) {
-        let ready = core::mem::take(&mut slot.ready);
+    /// Finds out who wants what, and how good each is.
+    pub(super) fn rank(&mut self, slot: &mut Slot, ues: &mut [Ue], candidates: &[Candidate]) {
         let average = &mut self.average;
         self.metrics.clear();
-        self.metrics.extend(ready.iter().map(|ready| {
-            let rate = f64::from(ready.bits_per_prb);
-            average
-                .as_mut()
-                .map_or(rate, |average| rate / average.of(&mut ues[ready.ue.0 as usize], slot.now))
+        self.metrics.extend(candidates.iter().map(|candidate| {
+            let ue = &mut ues[candidate.ue.0 as usize];
+            if slot.admit(candidate, ue) == 0 {
+                return TAKEN;
+            }
+            let rate = f64::from(candidate.bits_per_prb);
+            average.as_mut().map_or(rate, |average| rate / average.of(ue, slot.now))
         }));
+    }
+
+    /// Shares out what is left of the slot among those who were [ranked](Self::rank).
+    pub(super) fn allocate(
+        &mut self,
+        slot: &mut Slot,
+        ues: &mut [Ue],
+        candidates: &[Candidate],
+        sizes: &impl BlockSizes,
+    ) {
         let mut searches = 0;
         while slot.prbs_left > 0 && slot.ues_left > 0 {
             let best = if searches < SEARCHES {
-                self.search(&ready, ues)
+                self.search(candidates, ues)
             } else {
                 if searches == SEARCHES {
-                    self.build_heap(&ready, ues);
+                    self.build_heap(candidates, ues);
                 }
                 self.heap.pop().map(|rank| rank.index)
             };
             searches += 1;
             let Some(index) = best else { break };
             self.metrics[index] = TAKEN;
-            let ready = &ready[index];
-            let need = sizes.prbs_for(ready.ue, ready.eligible).max(1);
+            let Candidate { ue: id, backlog, .. } = candidates[index];
+            let ue = &mut ues[id.0 as usize];
+            let need = sizes.prbs_for(id, ue.eligible(backlog, slot.now)).max(1);
             let prbs = need.min(slot.prbs_left);
             slot.prbs_left -= prbs;
             slot.ues_left -= 1;
-            let ue = &mut ues[ready.ue.0 as usize];
-            ue.served += slot.give(ready, prbs, ue, sizes) as f64;
+            ue.served += slot.give((id, backlog), prbs, ue, sizes) as f64;
         }
-        slot.ready = ready;
     }
 
     /// The best of those that are left, as the heap would have it.
-    fn search(&self, ready: &[Ready], ues: &[Ue]) -> Option<usize> {
-        let turn = |index: usize| ues[ready[index].ue.0 as usize].turn;
+    fn search(&self, candidates: &[Candidate], ues: &[Ue]) -> Option<usize> {
+        let turn = |index: usize| ues[candidates[index].ue.0 as usize].turn;
         let (mut best, mut most) = (None, 0.0);
         for (index, &metric) in self.metrics.iter().enumerate() {
             if metric < most {
@@ -104,12 +116,12 @@ impl Ranked {
         best
     }
 
-    fn build_heap(&mut self, ready: &[Ready], ues: &[Ue]) {
+    fn build_heap(&mut self, candidates: &[Candidate], ues: &[Ue]) {
         self.heap.clear();
         // Linear: the heap is built at once.
         let left = self.metrics.iter().enumerate().filter(|&(_, &metric)| metric != TAKEN);
         self.heap.extend(left.map(|(index, &metric)| {
-            let turn = ues[ready[index].ue.0 as usize].turn;
+            let turn = ues[candidates[index].ue.0 as usize].turn;
             Rank { metric, turn, index }
         }));
     }
@@ -164,27 +176,25 @@ mod tests {
     proptest! {
         #[test]
         fn a_search_finds_what_the_heap_would(ues in proptest::collection::vec((0u8..4, 0u64..3), 0..40)) {
-            let ready: Vec<Ready> = (0..ues.len() as u32)
-                .map(|ue| Ready {
+            let candidates: Vec<Candidate> = (0..ues.len() as u32)
+                .map(|ue| Candidate {
                     ue: UeId(ue),
-                    bits_per_prb: 1,
                     backlog: 1,
-                    eligible: 1,
-                    need: 0,
-                    given: 0,
+                    bits_per_prb: 1,
+                    retransmission: None,
                 })
                 .collect();
             let turns: Vec<Ue> =
                 ues.iter().map(|&(_, turn)| Ue { turn, ..Ue::default() }).collect();
             let mut ranked = Ranked::max_rate();
             ranked.metrics = ues.iter().map(|&(metric, _)| f64::from(metric)).collect();
-            ranked.build_heap(&ready, &turns);
+            ranked.build_heap(&candidates, &turns);
             while let Some(expected) = ranked.heap.pop() {
-                let found = ranked.search(&ready, &turns);
+                let found = ranked.search(&candidates, &turns);
                 prop_assert_eq!(found, Some(expected.index));
                 ranked.metrics[expected.index] = TAKEN;
             }
-            prop_assert_eq!(ranked.search(&ready, &turns), None);
+            prop_assert_eq!(ranked.search(&candidates, &turns), None);
         }
     }
 }

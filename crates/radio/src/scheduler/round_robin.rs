@@ -1,22 +1,50 @@
 //! Equal PRBs for all.
 
-use super::slot::{BlockSizes, Ready, Slot, Ue, UeId};
+use super::slot::{BlockSizes, Candidate, Slot, Ue, UeId};
 
 /// Where the round stands.
 #[derive(Debug, Default)]
 pub(super) struct RoundRobin {
     /// The first UE of the next slot, when not all fit into one.
     next: Option<UeId>,
+    /// Scratch: who wants and may send new data.
+    ready: Vec<Ready>,
     /// Scratch: who would take another PRB, with what it is owed.
     hungry: Vec<(i64, usize)>,
+}
+
+/// A UE that wants new data.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    ue: UeId,
+    /// Bytes to send.
+    backlog: u64,
+    /// Bytes that its rate cap lets pass.
+    eligible: u64,
+    /// PRBs that it needs for them, and has.
+    need: u32,
+    given: u32,
 }
 
 /// One PRB in units of [`Ue::owed`].
 const PRB: i64 = 1 << 32;
 
 impl RoundRobin {
+    /// Finds out who wants what.
+    pub(super) fn admit(&mut self, slot: &mut Slot, ues: &mut [Ue], candidates: &[Candidate]) {
+        self.ready.clear();
+        for candidate in candidates {
+            let Candidate { ue, backlog, .. } = *candidate;
+            let eligible = slot.admit(candidate, &mut ues[ue.0 as usize]);
+            if eligible > 0 {
+                self.ready.push(Ready { ue, backlog, eligible, need: 0, given: 0 });
+            }
+        }
+    }
+
+    /// Shares out what is left of the slot among those who were [admitted](Self::admit).
     pub(super) fn allocate(&mut self, slot: &mut Slot, ues: &mut [Ue], sizes: &impl BlockSizes) {
-        let mut ready = core::mem::take(&mut slot.ready);
+        let mut ready = core::mem::take(&mut self.ready);
         // Nobody gets less than a PRB.
         let turns = ready.len().min(slot.prbs_left as usize).min(slot.ues_left as usize);
         if turns < ready.len() {
@@ -29,9 +57,10 @@ impl RoundRobin {
         self.fill(slot.prbs_left, chosen, ues);
         for ready in chosen.iter().filter(|ready| ready.given > 0) {
             slot.prbs_left -= ready.given;
-            slot.give(ready, ready.given, &mut ues[ready.ue.0 as usize], sizes);
+            let Ready { ue, backlog, given, .. } = *ready;
+            slot.give((ue, backlog), given, &mut ues[ue.0 as usize], sizes);
         }
-        slot.ready = ready;
+        self.ready = ready;
     }
 
     /// Brings those whose turn it is to the front.

@@ -80,40 +80,26 @@ pub(super) struct Slot {
     pub(super) ues_left: u32,
     pub(super) turns: u64,
     pub(super) allocations: Vec<Allocation>,
-    /// Who wants and may send new data.
-    pub(super) ready: Vec<Ready>,
     pub(super) again: Vec<(Instant, UeId, u32)>,
 }
 
-/// A UE that wants new data.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ready {
-    pub(super) ue: UeId,
-    pub(super) bits_per_prb: u32,
-    /// Bytes to send.
-    pub(super) backlog: u64,
-    /// Bytes that its rate cap lets pass.
-    pub(super) eligible: u64,
-    /// PRBs that it needs for them, and has; round robin only.
-    pub(super) need: u32,
-    pub(super) given: u32,
+impl Ue {
+    /// Bytes of `backlog` that its rate cap lets pass.
+    #[inline]
+    pub(super) fn eligible(&mut self, backlog: u64, now: Instant) -> u64 {
+        self.bucket.as_mut().map_or(backlog, |bucket| bucket.available(now).min(backlog))
+    }
 }
 
 impl Slot {
+    /// Notes a block to send again, or returns the new bytes that a UE may send now.
     #[inline]
-    pub(super) fn admit(&mut self, candidate: &Candidate, ue: &mut Ue) {
-        let Candidate { ue: id, backlog, bits_per_prb, retransmission } = *candidate;
-        if let Some(Retransmission { prbs, since }) = retransmission {
-            self.again.push((since, id, prbs));
-            return;
+    pub(super) fn admit(&mut self, candidate: &Candidate, ue: &mut Ue) -> u64 {
+        if let Some(Retransmission { prbs, since }) = candidate.retransmission {
+            self.again.push((since, candidate.ue, prbs));
+            return 0;
         }
-        let now = self.now;
-        let eligible =
-            ue.bucket.as_mut().map_or(backlog, |bucket| bucket.available(now).min(backlog));
-        if eligible > 0 {
-            let (need, given) = (0, 0);
-            self.ready.push(Ready { ue: id, bits_per_prb, backlog, eligible, need, given });
-        }
+        ue.eligible(candidate.backlog, self.now)
     }
 
     pub(super) fn retransmissions(&mut self, all: u32) {
@@ -132,14 +118,14 @@ impl Slot {
     /// Gives `prbs` to a UE for new data; how many bytes that serves.
     pub(super) fn give(
         &mut self,
-        ready: &Ready,
+        (id, backlog): (UeId, u64),
         prbs: u32,
         ue: &mut Ue,
         sizes: &impl BlockSizes,
     ) -> u64 {
-        self.allocations.push(Allocation { ue: ready.ue, prbs, kind: AllocationKind::New });
+        self.allocations.push(Allocation { ue: id, prbs, kind: AllocationKind::New });
         // The block may hold more than the cap lets pass: it is filled, and the debt waited out.
-        let bytes = u64::from(sizes.bytes(ready.ue, prbs)).min(ready.backlog);
+        let bytes = u64::from(sizes.bytes(id, prbs)).min(backlog);
         if let Some(bucket) = &mut ue.bucket {
             bucket.spend(bytes);
         }
