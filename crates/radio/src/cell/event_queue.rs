@@ -1,36 +1,45 @@
 //! What happens when, apart from slots.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use airpath_base::{Direction, Instant};
 
 /// Events of all UEs in order of time, equals in the order in which they were added.
-#[derive(Debug, Default)]
+///
+/// Most happen within a few slots. They wait in turns of a fraction of a slot each, so that there are few to pass;
+/// only what comes later needs a heap.
+#[derive(Debug)]
 pub(super) struct EventQueue {
-    heap: BinaryHeap<Reverse<Entry>>,
+    /// By number modulo [`TURNS`], those from the current one on; each in order.
+    turns: [VecDeque<Entry>; TURNS as usize],
+    /// A bit for each that is not empty.
+    filled: u64,
+    /// The number of the turn of what was due last: everything is in this one, or in a later one.
+    current: u64,
+    /// What was in none of the turns when it was added.
+    later: BinaryHeap<Reverse<Entry>>,
     added: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// As many as a word has bits.
+const TURNS: u64 = u64::BITS as u64;
+
+/// Binary digits of the nanoseconds of a turn, 0.26 ms: all of them together are 16 ms.
+const TURN_BITS: u32 = 18;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
-    /// When, in nanoseconds, above the number of the entry.
-    key: u128,
+    at: Instant,
+    number: u64,
     ue: u32,
     kind: EventKind,
-}
-
-impl Entry {
-    fn at(&self) -> Instant {
-        // The upper half has 64 bits.
-        Instant::from_nanos((self.key >> 64) as u64)
-    }
 }
 
 impl Ord for Entry {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.key.cmp(&other.key)
+        (self.at, self.number).cmp(&(other.at, other.number))
     }
 }
 
@@ -40,14 +49,6 @@ impl PartialOrd for Entry {
         Some(self.cmp(other))
     }
 }
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl Eq for Entry {}
 
 /// What happens to a UE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +85,18 @@ pub(super) struct Due {
     pub(super) kind: EventKind,
 }
 
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self {
+            turns: [const { VecDeque::new() }; TURNS as usize],
+            filled: 0,
+            current: 0,
+            later: BinaryHeap::new(),
+            added: 0,
+        }
+    }
+}
+
 impl EventQueue {
     /// The number of the next event that is added.
     pub(super) const fn next_number(&self) -> u64 {
@@ -92,21 +105,108 @@ impl EventQueue {
 
     #[inline]
     pub(super) fn add(&mut self, at: Instant, ue: u32, kind: EventKind) {
-        let key = u128::from(at.as_nanos()) << 64 | u128::from(self.added);
-        self.heap.push(Reverse(Entry { key, ue, kind }));
+        let entry = Entry { at, number: self.added, ue, kind };
         self.added += 1;
+        let turn = turn_of(at).max(self.current);
+        if turn - self.current >= TURNS {
+            self.later.push(Reverse(entry));
+            return;
+        }
+        let place = turn % TURNS;
+        self.filled |= 1 << place;
+        let entries = &mut self.turns[place as usize];
+        // Its number is the highest.
+        let later = entries.iter().rev().take_while(|other| other.at > at).count();
+        match later {
+            0 => entries.push_back(entry),
+            _ => entries.insert(entries.len() - later, entry),
+        }
     }
 
     #[inline]
     pub(super) fn next(&self) -> Option<Instant> {
-        self.heap.peek().map(|entry| entry.0.at())
+        let later = self.later.peek().map(|Reverse(entry)| entry.at);
+        let first = self.first_turn().and_then(|place| self.turns[place].front());
+        match (first.map(|entry| entry.at), later) {
+            (Some(first), Some(later)) => Some(first.min(later)),
+            (first, later) => first.or(later),
+        }
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Due> {
-        self.heap.pop().map(|Reverse(entry)| {
-            let number = entry.key as u64;
-            Due { at: entry.at(), number, ue: entry.ue, kind: entry.kind }
-        })
+        let entry = self.take_first()?;
+        self.current = self.current.max(turn_of(entry.at));
+        let Entry { at, number, ue, kind } = entry;
+        Some(Due { at, number, ue, kind })
+    }
+
+    #[inline]
+    fn take_first(&mut self) -> Option<Entry> {
+        let Some(place) = self.first_turn() else {
+            return self.later.pop().map(|Reverse(entry)| entry);
+        };
+        let entries = &mut self.turns[place];
+        if let (Some(first), Some(Reverse(later))) = (entries.front(), self.later.peek())
+            && later < first
+        {
+            return self.later.pop().map(|Reverse(entry)| entry);
+        }
+        let first = entries.pop_front();
+        if entries.is_empty() {
+            self.filled &= !(1 << place);
+        }
+        first
+    }
+
+    /// Where the first turn is that is not empty.
+    #[inline]
+    fn first_turn(&self) -> Option<usize> {
+        let current = self.current % TURNS;
+        // Fewer than 64, and the sum too.
+        let ahead = u64::from(self.filled.rotate_right(current as u32).trailing_zeros());
+        (self.filled != 0).then_some(((current + ahead) % TURNS) as usize)
+    }
+}
+
+const fn turn_of(at: Instant) -> u64 {
+    at.as_nanos() >> TURN_BITS
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn events_come_in_order_of_time_and_then_as_they_were_added(
+            steps in proptest::collection::vec((0u64..3, 0u64..40, any::<bool>()), 0..400),
+        ) {
+            let (mut queue, mut all) = (EventQueue::default(), Vec::new());
+            let (mut now, mut number) = (0, 0);
+            let take = |queue: &mut EventQueue, all: &mut Vec<(u64, u64)>| {
+                let first = all.iter().copied().min();
+                all.retain(|&event| Some(event) != first);
+                prop_assert_eq!(queue.next().map(Instant::as_nanos), first.map(|(at, _)| at));
+                let due = queue.pop().map(|due| (due.at.as_nanos(), due.number));
+                prop_assert_eq!(due, first);
+                Ok(first)
+            };
+            for (scale, steps, takes) in steps {
+                // At once, within the turns, beyond them.
+                let at = now + steps * [1, 1 << 17, 1 << 21][scale as usize];
+                prop_assert_eq!(queue.next_number(), number);
+                queue.add(Instant::from_nanos(at), 0, EventKind::Wake);
+                all.push((at, number));
+                number += 1;
+                if takes && let Some((at, _)) = take(&mut queue, &mut all)? {
+                    // What was due a moment ago can be added, too.
+                    now = at.saturating_sub(1 << 18);
+                }
+            }
+            while take(&mut queue, &mut all)?.is_some() {}
+        }
     }
 }
