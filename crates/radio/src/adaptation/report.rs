@@ -64,8 +64,11 @@ impl CqiReporter {
         self.last
     }
 
-    /// When [`report`](Self::report) can next give another one.
+    /// When [`report`](Self::report) can next say something else.
     pub fn next_report(&self, now: Instant) -> Instant {
+        if self.channel.is_constant() && self.last.is_some() {
+            return Instant::MAX;
+        }
         let ReportConfig { period, offset, delay } = self.config;
         match self.measured(now) {
             Some(measured) => measured + period.max(Duration::from_nanos(1)) + delay,

@@ -126,6 +126,12 @@ impl UplinkAccess {
         self.estimate_config.1
     }
 
+    /// It is connected, in time and awake at all times.
+    #[inline]
+    pub(super) const fn is_always_on(&self) -> bool {
+        self.rrc.is_none() && self.drx.is_none() && self.alignment.is_none()
+    }
+
     pub(super) fn is_aligned(&self, now: Instant) -> bool {
         self.alignment.as_ref().is_none_or(|alignment| alignment.timer.is_aligned(now))
     }

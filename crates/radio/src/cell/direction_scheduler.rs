@@ -90,6 +90,11 @@ impl DirectionScheduler {
         self.keep_until(ue, Instant::ZERO);
     }
 
+    /// The scheduler looks at a UE.
+    pub(super) fn is_active(&self, ue: u32) -> bool {
+        self.active.binary_search(&ue).is_ok()
+    }
+
     /// The scheduler looks at a UE from now on.
     pub(super) fn activate(&mut self, ue: u32) {
         if let Err(place) = self.active.binary_search(&ue) {

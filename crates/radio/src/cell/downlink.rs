@@ -2,7 +2,6 @@
 
 use airpath_base::{Direction, Instant};
 
-use super::access::UplinkAccess;
 use super::direction_scheduler::Known;
 use super::event::{BlockEvent, RadioEventKind};
 use super::event_queue::EventKind;
@@ -55,9 +54,11 @@ impl Cell {
         let eligible = self.downlink.eligible_at(index, now);
         let ue = &mut self.ues[index as usize];
         let readiness = ue.downlink_readiness(now, eligible);
-        if ue.down.note(readiness) {
+        let was_active = ue.down.active;
+        if ue.down.note(readiness) && !was_active {
             self.downlink.activate(index);
         }
+        debug_assert!(!ue.down.active || self.downlink.is_active(index), "UE {index} is looked at");
     }
 
     /// Finds out what each active UE wants in a slot of `class` at `now`, and lets go of those that want nothing.
@@ -116,7 +117,7 @@ impl Cell {
         if now >= known.reported {
             let ue = &mut self.ues[index as usize];
             known.mcs = ue.down.choose_mcs(now, carrier, self.carrier.slot());
-            known.reported = ue.down.next_report(now);
+            known.reported = ue.down.next_report();
             self.downlink.remember(index, known);
         }
         carrier.bits_per_prb(class, known.mcs)
@@ -149,7 +150,7 @@ impl Cell {
         if let Some(until) = ue.same_until(now)
             && !self.downlink.scheduler.is_capped(UeId(index))
         {
-            let known = Known { until, reported: ue.down.next_report(now), mcs };
+            let known = Known { until, reported: ue.down.next_report(), mcs };
             self.downlink.remember(index, known);
         }
         Some(Candidate {
@@ -235,8 +236,9 @@ impl Cell {
         self.consider_downlink(index, now);
     }
 
-    /// HARQ feedback of either direction has arrived.
-    pub(super) fn on_feedback(&mut self, index: u32, direction: Direction, now: Instant) {
+    /// HARQ feedback of either direction has arrived; whether a block was lost.
+    pub(super) fn on_feedback(&mut self, index: u32, direction: Direction, now: Instant) -> bool {
+        let mut lost = false;
         let answered = self.carrier.answers_uplink();
         self.settle(index, now);
         let ue = &mut self.ues[index as usize];
@@ -247,7 +249,7 @@ impl Cell {
                 false => feedback.transmissions == 1,
             };
             if counts {
-                link.adaptation.on_feedback(feedback.outcome.is_ack());
+                link.adapt(feedback.outcome.is_ack());
             }
             let process = feedback.process;
             match feedback.outcome {
@@ -266,6 +268,7 @@ impl Cell {
                     link.harq.payload_mut(process).failed = now;
                 }
                 Outcome::Lost | Outcome::FalselyAcknowledged => {
+                    lost = true;
                     link.counters.lost_blocks += 1;
                     let bytes = link.harq.payload(process).size;
                     let spare = core::mem::take(&mut link.harq.payload_mut(process).block);
@@ -287,6 +290,7 @@ impl Cell {
             DOWN => self.consider_downlink(index, now),
             Direction::Uplink => self.consider_uplink(index, now),
         }
+        lost
     }
 }
 
@@ -294,8 +298,7 @@ impl Ue {
     /// Until when the scheduler finds the downlink as it is, but for the MCS, if nothing happens to
     /// the UE before; timers are something that happens. `None`: not for sure.
     fn same_until(&self, now: Instant) -> Option<Instant> {
-        let UplinkAccess { rrc, drx, alignment, .. } = &self.access;
-        if rrc.is_some() || drx.is_some() || alignment.is_some() || self.down.synchronous {
+        if !self.access.is_always_on() || self.down.synchronous {
             return None;
         }
         if self.down.harq.next_retransmission(now).is_some() {

@@ -360,9 +360,19 @@ impl Cell {
         }
         match due.kind {
             EventKind::Block(direction) => self.on_block(due.ue, direction, due.at),
-            EventKind::Feedback(direction) => self.on_feedback(due.ue, direction, due.at),
-            EventKind::Received => self.on_received(due.ue, due.at),
-            EventKind::Request => self.on_request(due.ue, due.at),
+            EventKind::Feedback(direction) => {
+                if !self.on_feedback(due.ue, direction, due.at) {
+                    return self.arm_waits(due.ue, due.at);
+                }
+            }
+            EventKind::Received => {
+                self.on_received(due.ue, due.at);
+                return self.arm_waits(due.ue, due.at);
+            }
+            EventKind::Request => {
+                self.on_request(due.ue, due.at);
+                return self.arm_waits(due.ue, due.at);
+            }
             EventKind::Wake => {
                 let armed = &mut self.ues[due.ue as usize].armed;
                 if *armed != Some(due.at) {
@@ -383,6 +393,19 @@ impl Cell {
         if self.ues[index as usize].settle(now, &mut self.out) {
             self.downlink.forget(index);
         }
+    }
+
+    /// Something has happened to a UE that can only have changed what the scheduler waits for.
+    #[inline]
+    fn arm_waits(&mut self, index: u32, now: Instant) {
+        let ue = &mut self.ues[index as usize];
+        if !ue.is_armed() || ue.is_accounted() {
+            return self.arm(index, now);
+        }
+        debug_assert!(
+            ue.next_wake(now, &self.carrier).is_none_or(|at| ue.armed.is_some_and(|due| due <= at)),
+            "UE {index} at {now:?}"
+        );
     }
 
     /// Something has happened to a UE: puts the next time at which it has something to do in the

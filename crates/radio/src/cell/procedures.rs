@@ -271,11 +271,8 @@ impl Ue {
     /// When the UE next has something to do of its own accord.
     pub(super) fn next_wake(&mut self, now: Instant, carrier: &Carrier) -> Option<Instant> {
         let timer = self.next_bearer_timer();
+        let downlink = self.next_downlink();
         let access = &mut self.access;
-        // Behind packets that wait already, new ones change nothing: they are taken in when the
-        // buffer is next looked at.
-        let idle = !self.down.active && self.bearer.down.queued().packets == 0;
-        let downlink = self.bearer.down.next_prepared().filter(|_| idle);
         let idle = self.bearer.up.queued().packets == 0;
         let reported = access.bsr.available() > 0;
         let uplink = self.bearer.up.next_prepared().filter(|_| idle || !reported);

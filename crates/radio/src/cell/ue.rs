@@ -32,7 +32,7 @@ pub(super) struct Ue {
     pub(super) access: UplinkAccess,
     /// From the end of a slot to RLC, in the UE.
     pub(super) processing: Duration,
-    /// Before then no timer of the bearer ends.
+    /// Before then no timer of the bearer ends; zero: one may have started since it was last asked.
     pub(super) quiet_until: Instant,
     /// The earliest wake-up in the event queue.
     pub(super) armed: Option<Instant>,
@@ -51,7 +51,7 @@ pub(super) struct Link {
     reporter: CqiReporter,
     /// What is known before the first report: the UE was there before the run began.
     initial: CqiReport,
-    pub(super) adaptation: LinkAdaptation,
+    adaptation: LinkAdaptation,
     pub(super) harq: Harq<MacPdu>,
     pub(super) synchronous: bool,
     /// Blocks that will be decoded, or are and on their way through the receiver's processing, and
@@ -72,6 +72,8 @@ pub(super) struct Link {
     lowest_mcs: u8,
     /// MCS of a new block in the slot at hand.
     pub(super) mcs: u8,
+    /// It is the same before then: there is neither another report nor feedback.
+    mcs_until: Instant,
     pub(super) counters: RadioCounters,
     pub(super) capacity: Capacity,
     capacity_mcs: Option<u8>,
@@ -161,9 +163,30 @@ impl Ue {
                 timers = true;
             }
         }
+        if timers {
+            // They may have started others.
+            self.quiet_until = Instant::ZERO;
+        }
         debug_assert!(self.bearer.next_timer().is_none_or(|at| at > now), "UE {}", self.index);
         self.admit(|arrival| arrival <= now);
         timers
+    }
+
+    /// The wake-up in the event queue is the earliest, if nothing has happened since that was found but to what the
+    /// scheduler looks at.
+    #[inline]
+    pub(super) fn is_armed(&self) -> bool {
+        let waits = self.down.wait.is_some() || self.up.wait.is_some();
+        let same = !waits && self.next_downlink().is_none();
+        same && self.access.is_always_on() && self.quiet_until > Instant::ZERO
+    }
+
+    /// When a packet enters the downlink's buffer that the scheduler would not find there. Behind packets that wait
+    /// already, new ones change nothing: they are taken in when the buffer is next looked at.
+    #[inline]
+    pub(super) fn next_downlink(&self) -> Option<Instant> {
+        let idle = !self.down.active && self.bearer.down.queued().packets == 0;
+        self.bearer.down.next_prepared().filter(|_| idle)
     }
 
     /// When the bearer's next timer ends.
@@ -292,6 +315,7 @@ impl Link {
             least_block,
             lowest_mcs: lowest_mcs.unwrap_or(carrier.link(direction).highest_mcs()),
             mcs: 0,
+            mcs_until: Instant::ZERO,
             counters: RadioCounters::default(),
             capacity: Capacity::default(),
             capacity_mcs: None,
@@ -304,7 +328,19 @@ impl Link {
     }
 
     /// The MCS of a new block at `now`.
+    #[inline]
     pub(super) fn choose_mcs(&mut self, now: Instant, carrier: &CarrierLink, slot: Duration) -> u8 {
+        let kept = (now < self.mcs_until).then_some(self.mcs);
+        if let (Some(mcs), false) = (kept, cfg!(debug_assertions)) {
+            return mcs;
+        }
+        let mcs = self.choose_mcs_anew(now, carrier, slot);
+        debug_assert!(kept.is_none_or(|kept| kept == mcs), "at {now:?}: {kept:?}, not {mcs}");
+        mcs
+    }
+
+    #[inline(never)]
+    fn choose_mcs_anew(&mut self, now: Instant, carrier: &CarrierLink, slot: Duration) -> u8 {
         let report = self.reporter.report(now, &carrier.tables).unwrap_or(self.initial);
         let mcs = self.adaptation.mcs(&carrier.tables, report).min(carrier.highest_mcs());
         self.mcs = mcs.max(self.lowest_mcs);
@@ -316,18 +352,26 @@ impl Link {
             });
             self.capacity.set(now, most * part.min(1.0), slot);
         }
+        self.mcs_until = self.reporter.next_report(now);
         self.mcs
     }
 
-    /// When another report counts for the MCS.
-    pub(super) fn next_report(&self, now: Instant) -> Instant {
-        self.reporter.next_report(now)
+    /// Feedback of a first transmission counts for the MCS.
+    pub(super) fn adapt(&mut self, acknowledged: bool) {
+        self.adaptation.on_feedback(acknowledged);
+        self.mcs_until = Instant::ZERO;
+    }
+
+    /// When another report counts for the MCS that was chosen last.
+    pub(super) const fn next_report(&self) -> Instant {
+        self.mcs_until
     }
 
     /// The MCS of a block on a common channel: the first that can hold it.
     pub(super) fn common_mcs(&mut self, fach: &Fach, carrier: &CarrierLink) -> u8 {
         let holds = |mcs: &u8| carrier.most_bytes(*mcs) >= fach.bytes;
         let mcs = (self.lowest_mcs..carrier.highest_mcs()).find(holds);
+        self.mcs_until = Instant::ZERO;
         self.mcs = mcs.unwrap_or(carrier.highest_mcs());
         self.mcs
     }

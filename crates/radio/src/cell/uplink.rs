@@ -47,7 +47,7 @@ impl Cell {
         for at in 0..self.uplink.allocations.len() {
             let Allocation { ue, prbs, kind } = self.uplink.allocations[at];
             self.grant(ue.0, (slot, pusch), class, prbs, kind);
-            self.arm(ue.0, now);
+            self.arm_waits(ue.0, now);
         }
         for at in 0..self.uplink.candidates.len() {
             let index = self.uplink.candidates[at].ue.0;

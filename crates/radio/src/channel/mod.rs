@@ -85,6 +85,11 @@ impl Channel {
         })
     }
 
+    /// Its quality never changes.
+    pub const fn is_constant(&self) -> bool {
+        matches!(self.0, Source::Constant(_))
+    }
+
     /// Its quality at `now`, which never decreases from one call to the next.
     pub fn quality(&mut self, now: Instant) -> Quality {
         match &mut self.0 {

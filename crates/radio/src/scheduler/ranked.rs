@@ -139,7 +139,8 @@ impl Average {
         }
         ue.served *= self.factor;
         ue.served_at = now;
-        ue.served.max(1.0)
+        // Not `max`, which asks whether it is a number.
+        if ue.served > 1.0 { ue.served } else { 1.0 }
     }
 }
 
