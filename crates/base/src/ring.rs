@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// Appends to a ring that grows by a quarter where there is no room, instead of doubling.
+/// Appends to a ring that grows by a half where there is no room, instead of doubling.
 ///
 /// A queue goes round in all of its memory, however little is in it, and many queues that are half empty
-/// do not fit into the caches that all of them together would.
+/// do not fit into the caches that all of them together would. One that grows by less is copied more often.
 #[inline]
 pub fn push_tightly<T>(ring: &mut VecDeque<T>, item: T) {
     if ring.len() == ring.capacity() {
@@ -17,7 +17,7 @@ pub fn push_tightly<T>(ring: &mut VecDeque<T>, item: T) {
 #[cold]
 #[inline(never)]
 fn grow<T>(ring: &mut VecDeque<T>) {
-    ring.reserve_exact((ring.len() / 4).max(4));
+    ring.reserve_exact((ring.len() / 2).max(4));
 }
 
 #[cfg(test)]
@@ -25,11 +25,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ring_has_a_quarter_to_spare_at_most() {
+    fn a_ring_has_half_of_it_to_spare_at_most() {
         let mut ring = VecDeque::new();
         for item in 0..10_000 {
             push_tightly(&mut ring, item);
-            assert!(ring.capacity() <= ring.len() + (ring.len() / 4).max(4));
+            assert!(ring.capacity() <= ring.len() + (ring.len() / 2).max(4));
         }
         assert!(ring.iter().copied().eq(0..10_000));
     }
