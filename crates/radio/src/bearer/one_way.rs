@@ -36,8 +36,9 @@ pub struct OneWay {
     sdus: Sdus,
     /// Packets that will enter the buffer, where they do not lie behind the SDUs.
     prepared: VecDeque<Waiting>,
-    /// Of all that will.
+    /// Of all that will, and when the first of them will, if there is one.
     prepared_load: Load,
+    prepared_at: Instant,
     outcome: Outcome,
     technology: Technology,
     /// Of the other direction, whose blocks carry this one's STATUS.
@@ -74,6 +75,7 @@ impl OneWay {
             sdus: Sdus::new(stage),
             prepared: VecDeque::new(),
             prepared_load: Load::default(),
+            prepared_at: Instant::ZERO,
             outcome: Outcome::default(),
             technology,
             status_technology: technology,
@@ -118,6 +120,9 @@ impl OneWay {
     /// A packet will enter the buffer at `at`, not before those that were prepared earlier.
     #[inline]
     pub(crate) fn prepare(&mut self, at: Instant, packet: &Packet) {
+        if self.prepared_load.packets == 0 {
+            self.prepared_at = at;
+        }
         self.prepared_load.add(packet);
         match self.source.buffer.is_behind_sdus() {
             true => self.sdus.prepare(at, packet),
@@ -134,6 +139,13 @@ impl OneWay {
     /// When the first of them will.
     #[inline]
     pub(crate) fn next_prepared(&self) -> Option<Instant> {
+        let kept = (self.prepared_load.packets > 0).then_some(self.prepared_at);
+        debug_assert_eq!(kept, self.first_prepared());
+        kept
+    }
+
+    /// The same from where they lie.
+    fn first_prepared(&self) -> Option<Instant> {
         match self.source.buffer.is_behind_sdus() {
             true => self.sdus.first_prepared().map(|sdu| sdu.arrived),
             false => self.prepared.front().map(|waiting| waiting.arrived),
@@ -143,25 +155,30 @@ impl OneWay {
     /// Those that are due enter; whether there was one.
     #[inline]
     pub(crate) fn admit(&mut self, is_due: impl Fn(Instant) -> bool) -> bool {
-        if !self.source.buffer.is_behind_sdus() {
-            let mut any = false;
+        let any = self.next_prepared().is_some_and(&is_due);
+        if any {
+            self.admit_first(is_due);
+        }
+        any
+    }
+
+    /// The first is due.
+    #[inline(never)]
+    fn admit_first(&mut self, is_due: impl Fn(Instant) -> bool) {
+        if self.source.buffer.is_behind_sdus() {
+            let entered = self.source.buffer.admit_prepared(&mut self.sdus, is_due);
+            self.prepared_load = self.prepared_load - entered;
+            self.guard(self.prepared_at);
+        } else {
             while let Some(&Waiting { packet, arrived }) =
                 self.prepared.front().filter(|waiting| is_due(waiting.arrived))
             {
                 self.prepared.pop_front();
                 self.prepared_load.remove(&packet);
                 self.enqueue(arrived, &packet);
-                any = true;
             }
-            return any;
         }
-        let first = self.sdus.first_prepared().map(|sdu| sdu.arrived).filter(|&at| is_due(at));
-        if let Some(at) = first {
-            let entered = self.source.buffer.admit_prepared(&mut self.sdus, is_due);
-            self.prepared_load = self.prepared_load - entered;
-            self.guard(at);
-        }
-        first.is_some()
+        self.prepared_at = self.first_prepared().unwrap_or(self.prepared_at);
     }
 
     /// Hands out what is being prepared; none is left.
@@ -188,6 +205,7 @@ impl OneWay {
         if self.source.buffer.is_behind_sdus() {
             self.sdus.prepared_mut().for_each(|(at, packet)| delay(at, packet));
         }
+        self.prepared_at = self.first_prepared().unwrap_or(self.prepared_at);
         journeys.into_iter().for_each(|id| self.arrive(now, id, false));
     }
 
