@@ -284,7 +284,7 @@ impl OneWay {
                 && let Some(run) = receiver.take_run(now, left)
             {
                 left = &left[(run.end - run.start) as usize..];
-                self.pdcp.receive_run(now, run, &mut self.sdus, deliver);
+                self.pdcp.receive_run(now, run, Cause::Reception, &mut self.sdus, deliver);
                 continue;
             }
             left = &left[1..];
@@ -508,8 +508,13 @@ impl OneWay {
     /// PDCP takes what RLC delivered or gave up.
     #[inline]
     fn hand_up(&mut self, now: Instant, cause: Cause, deliver: &mut impl FnMut(Instant, &Packet)) {
-        for &count in &self.outcome.complete {
-            self.pdcp.receive(now, count, cause, &mut self.sdus, deliver);
+        let mut complete = &self.outcome.complete[..];
+        while let Some(&first) = complete.first() {
+            let follows = |&(count, &next): &(u64, &u64)| count == next;
+            let run = (first..).zip(complete).take_while(follows).count();
+            let counts = first..first + run as u64;
+            self.pdcp.receive_run(now, counts, cause, &mut self.sdus, deliver);
+            complete = &complete[run..];
         }
         self.outcome.complete.clear();
         self.drop_lost(now);

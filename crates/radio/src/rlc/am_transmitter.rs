@@ -413,5 +413,6 @@ impl AmTransmitter {
             self.next_ack += 1;
             unit.confirm(sdus);
         }
+        sdus.forget_run();
     }
 }

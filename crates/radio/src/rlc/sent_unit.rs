@@ -49,19 +49,18 @@ impl SentUnit {
         packing
     }
 
-    /// LTE: every SDU that ends in this unit has arrived.
+    /// LTE: every SDU that ends in this unit has arrived. The caller will [forget](Sdus::forget_run).
     pub(crate) fn confirm(&self, sdus: &mut Sdus) {
-        let (mut count, mut left) = (self.sdu, self.len);
+        let (mut end, mut left) = (self.sdu, self.len);
         let mut rest = self.sdu_size - self.sdu_offset;
         while left >= rest {
             left -= rest;
-            let following = sdus.size(count + 1);
-            sdus.confirm(count);
-            count += 1;
-            match following {
+            end += 1;
+            match sdus.size(end) {
                 Some(size) if left > 0 => rest = size,
                 _ => break,
             }
         }
+        sdus.note_confirmed(self.sdu..end);
     }
 }
