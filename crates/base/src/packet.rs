@@ -116,61 +116,71 @@ impl Flags {
 /// SACK blocks that fit beside the timestamps option (RFC 2018 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-/// One received range `[start, end)`, in bytes above the cumulative acknowledgement.
+/// One received range `[start, end)`, in bytes above the cumulative acknowledgement: one word, with the start
+/// in its lower half.
 ///
 /// A D-SACK block (RFC 2883) below it has a wrapped, hence huge, start.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct SackBlock {
-    start: u32,
-    end: u32,
+pub struct SackBlock(u64);
+
+impl SackBlock {
+    const EMPTY: Self = Self(0);
+
+    /// Of stream offsets: differences modulo 2^32, as on the wire.
+    const fn new(ack: u64, start: u64, end: u64) -> Self {
+        Self(start.wrapping_sub(ack) & 0xffff_ffff | end.wrapping_sub(ack) << 32)
+    }
+
+    const fn range(self, ack: u64) -> (u64, u64) {
+        let start = ack.wrapping_add(self.0 as i32 as i64 as u64);
+        (start, ack.wrapping_add((self.0 as i64 >> 32) as u64))
+    }
 }
 
 /// Up to [`MAX_SACK_BLOCKS`] blocks, most recently received first (RFC 2018 4).
 ///
-/// Aligned so that a copy is made of the same words that were written: the processor then need not
+/// What is behind the last one is empty, `[0, 0)`: a count of its own would make every packet larger by a word.
+///
+/// In words, so that a copy is made of the same ones that were written: the processor then need not
 /// wait for them to reach the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[repr(align(8))]
 pub struct SackBlocks {
     blocks: [SackBlock; MAX_SACK_BLOCKS],
-    len: u8,
 }
 
 impl SackBlocks {
     /// No blocks.
-    pub const NONE: Self =
-        Self { blocks: [SackBlock { start: 0, end: 0 }; MAX_SACK_BLOCKS], len: 0 };
+    pub const NONE: Self = Self { blocks: [SackBlock::EMPTY; MAX_SACK_BLOCKS] };
 
-    /// Adds `[start, end)`, stream offsets, for a segment that acknowledges `ack`.
+    /// Adds `[start, end)`, stream offsets, for a segment that acknowledges `ack`; an empty range is no block.
     ///
     /// Returns false when the option is full.
     pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
-        let Some(slot) = self.blocks.get_mut(self.len as usize) else {
+        let len = self.len();
+        let Some(slot) = self.blocks.get_mut(len) else {
             return false;
         };
-        // Differences modulo 2^32, as on the wire.
-        *slot =
-            SackBlock { start: start.wrapping_sub(ack) as u32, end: end.wrapping_sub(ack) as u32 };
-        self.len += 1;
+        if start != end {
+            *slot = SackBlock::new(ack, start, end);
+        }
         true
     }
 
     /// Number of blocks.
-    pub const fn len(&self) -> usize {
-        self.len as usize
+    pub fn len(&self) -> usize {
+        self.blocks.iter().take_while(|&&block| block != SackBlock::EMPTY).count()
     }
 
     /// No blocks.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.blocks[0] == SackBlock::EMPTY
     }
 
     /// The blocks as stream offsets, for a segment that acknowledges `ack`.
     pub fn iter(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.blocks[..self.len as usize].iter().map(move |block| {
-            let absolute = |offset: u32| ack.wrapping_add(offset as i32 as i64 as u64);
-            (absolute(block.start), absolute(block.end))
-        })
+        let told = self.blocks.iter().take_while(|&&block| block != SackBlock::EMPTY);
+        told.map(move |block| block.range(ack))
     }
 }
 
@@ -310,7 +320,7 @@ mod tests {
     #[test]
     fn a_packet_is_small() {
         // Rings hold packets by value: growth here is paid for on every hop.
-        assert!(size_of::<Packet>() <= 88, "{} bytes", size_of::<Packet>());
+        assert!(size_of::<Packet>() <= 80, "{} bytes", size_of::<Packet>());
     }
 
     #[test]
@@ -318,6 +328,8 @@ mod tests {
         let mut sack = SackBlocks::NONE;
         assert!(sack.push(5_000_000_000, 5_000_001_448, 5_000_002_896));
         assert!(sack.push(5_000_000_000, 4_999_998_552, 5_000_000_000));
+        assert!(sack.push(5_000_000_000, 6_000_000_000, 6_000_000_000), "nothing is no block");
+        assert_eq!((sack.len(), sack.is_empty(), SackBlocks::NONE.is_empty()), (2, false, true));
         let blocks: Vec<_> = sack.iter(5_000_000_000).collect();
         assert_eq!(blocks, [(5_000_001_448, 5_000_002_896), (4_999_998_552, 5_000_000_000)]);
     }
