@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use airpath_base::{Drop, DropReason, Instant, Packet, Rate};
+use airpath_base::{Drop, DropReason, Instant, Packet, Rate, push_tightly};
 use airpath_queue::Load;
 
 use crate::service::{RateService, fixed_capacity_bytes};
@@ -125,7 +125,7 @@ impl<P: Path> FixedLink<P> {
         if self.ring.is_empty() {
             self.first = departs;
         }
-        self.ring.push_back(Entry { departs, arrived: at, packet: *packet });
+        push_tightly(&mut self.ring, Entry { departs, arrived: at, packet: *packet });
     }
 
     #[cold]
