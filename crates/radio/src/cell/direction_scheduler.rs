@@ -52,10 +52,12 @@ impl DirectionScheduler {
         changes
     }
 
-    /// A UE wants at `now` what it wanted before, in slots of this class.
+    /// How many of these UEs, one after the other, want at `now` what they wanted before, in slots of this class.
     #[inline]
-    pub(super) fn is_same(&self, ue: u32, now: Instant) -> bool {
-        self.same_until.get(ue as usize).is_some_and(|&until| now < until)
+    pub(super) fn count_same(&self, ues: &[u32], now: Instant) -> usize {
+        let is_same =
+            |&ue: &u32| self.same_until.get(ue as usize).is_some_and(|&until| now < until);
+        ues.iter().position(|ue| !is_same(ue)).unwrap_or(ues.len())
     }
 
     /// What is known of a UE at `now`.

@@ -15,6 +15,9 @@ use crate::scheduler::{AllocationKind, Candidate, Retransmission, UeId};
 
 const DOWN: Direction = Direction::Downlink;
 
+/// In place of a UE that is not active any more.
+const GONE: u32 = u32::MAX;
+
 impl Cell {
     /// Schedules and sends the PDSCH of `slot`.
     pub(super) fn downlink_slot(&mut self, slot: u64) {
@@ -67,25 +70,35 @@ impl Cell {
         let is_another = self.downlink.changes_class(class);
         let mut active = core::mem::take(&mut self.downlink.active);
         let mut candidates = core::mem::take(&mut self.downlink.candidates);
-        let mut stay = 0;
-        for at in 0..active.len() {
-            let index = active[at];
-            if is_another || !self.downlink.is_same(index, now) {
-                match self.candidate(index, class, now, &candidates[at]) {
-                    Some(candidate) => candidates[at] = candidate,
-                    None => continue,
+        let (mut at, mut gone) = (0, 0);
+        while at < active.len() {
+            if !is_another {
+                let same = self.downlink.count_same(&active[at..], now);
+                if cfg!(debug_assertions) {
+                    for (&index, &kept) in active[at..].iter().zip(&candidates[at..]).take(same) {
+                        let anew = self.update_candidate(index, class, now);
+                        debug_assert_eq!(anew, Some(kept), "UE {index} at {now:?}");
+                    }
                 }
-            } else if cfg!(debug_assertions) {
-                let anew = self.update_candidate(index, class, now);
-                debug_assert_eq!(anew, Some(candidates[at]), "UE {index} at {now:?}");
+                at += same;
             }
-            if stay < at {
-                (active[stay], candidates[stay]) = (index, candidates[at]);
+            let (Some(&index), Some(before)) = (active.get(at), candidates.get_mut(at)) else {
+                break;
+            };
+            match self.candidate(index, class, now, before) {
+                Some(candidate) => *before = candidate,
+                None => {
+                    active[at] = GONE;
+                    gone += 1;
+                }
             }
-            stay += 1;
+            at += 1;
         }
-        active.truncate(stay);
-        candidates.truncate(stay);
+        if gone > 0 {
+            let mut stays = active.iter().map(|&index| index != GONE);
+            candidates.retain(|_| stays.next() == Some(true));
+            active.retain(|&index| index != GONE);
+        }
         debug_assert!(self.downlink.active.is_empty(), "nobody is activated meanwhile");
         (self.downlink.active, self.downlink.candidates) = (active, candidates);
     }
