@@ -102,6 +102,14 @@ impl Cutter {
             if follows.is_some_and(|count| count != source.next_count(sdus)) {
                 break;
             }
+            if self.open.is_none() {
+                let whole = Self::lte_whole(&mut packing, source, sdus, &mut cut);
+                if whole > 0 {
+                    // What is next follows those, if it is not something else.
+                    follows = Some(sdus.next_count());
+                    continue;
+                }
+            }
             let Some(open) = self.next(now, source, sdus) else { break };
             follows = Some(open.count + 1);
             let len = (open.size - open.cut).min(packing.room());
@@ -121,6 +129,30 @@ impl Cutter {
         cut.len = packing.len;
         cut.pdu_bytes = packing.bytes();
         Some(cut)
+    }
+
+    /// What [`lte`](Self::lte) does as long as there is nothing but whole SDUs, as most are; returns how many.
+    #[inline]
+    fn lte_whole(
+        packing: &mut LtePacking,
+        source: &mut PdcpTransmitter,
+        sdus: &mut Sdus,
+        cut: &mut Option<Cut>,
+    ) -> u64 {
+        let mut taken = 0;
+        source.next_run(sdus, |sdu, sdu_size| {
+            let room = packing.room();
+            let takes = room > 0 && sdu_size <= room;
+            if takes {
+                packing.add(sdu_size);
+                let (offset, len, pdu_bytes) = (0, 0, 0);
+                let first = Cut { sdu, sdu_size, offset, len, ends_sdu: true, pdu_bytes };
+                cut.get_or_insert(first).ends_sdu = true;
+                taken += 1;
+            }
+            takes
+        });
+        taken
     }
 
     /// RLC is re-established: what was begun is somebody else's.
