@@ -156,6 +156,12 @@ impl Bearer {
         self.direction(direction).on_block(now, block, deliver);
     }
 
+    /// A direction has a drop that was not polled yet.
+    #[inline]
+    pub(crate) fn has_drops(&self) -> bool {
+        self.down.has_drops() || self.up.has_drops()
+    }
+
     /// HARQ gave up a block of this direction.
     pub fn on_loss(&mut self, direction: Direction, now: Instant, block: &TransportBlock) {
         self.direction(direction).on_loss(now, block);

@@ -345,6 +345,7 @@ impl OneWay {
 
     /// Length of the STATUS PDU that this direction's receiver wants to send in the other one, in
     /// bytes; `None` if it does not.
+    #[inline]
     pub fn status_bytes(&self, now: Instant) -> Option<u32> {
         match &self.receiver {
             Receiver::Am(receiver) => receiver.status_bytes(now),
@@ -422,6 +423,12 @@ impl OneWay {
     /// The next packet that was dropped.
     pub fn poll_drop(&mut self) -> Option<Drop> {
         self.sdus.poll_drop()
+    }
+
+    /// There is one.
+    #[inline]
+    pub(crate) fn has_drops(&self) -> bool {
+        self.sdus.has_drops()
     }
 
     /// What was dropped and not [polled](Self::poll_drop) yet.

@@ -433,6 +433,11 @@ impl Sdus {
         load
     }
 
+    #[inline]
+    pub(crate) fn has_drops(&self) -> bool {
+        !self.drops.is_empty()
+    }
+
     pub(crate) fn poll_drop(&mut self) -> Option<Drop> {
         self.drops.pop_front()
     }

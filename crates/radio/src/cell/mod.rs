@@ -464,6 +464,9 @@ impl Cell {
     /// Moves what a UE's buffers have dropped to the cell's list.
     fn collect_drops(&mut self, index: u32) {
         let Self { ues, out, .. } = self;
+        if !ues[index as usize].bearer.has_drops() {
+            return;
+        }
         collect_drops(&mut ues[index as usize].bearer, |drop| out.drops.push_back(drop));
     }
 }

@@ -203,6 +203,24 @@ impl Cell {
 }
 
 impl UplinkAccess {
+    /// Nothing is due of its own accord but what [`next_wake`](Ue::next_wake) asks for itself.
+    #[inline]
+    const fn is_plain(&self) -> bool {
+        self.is_always_on() && self.rach.is_none() && self.configured.is_none()
+    }
+
+    /// When something else is due than buffer status and requests, where there may be anything.
+    #[inline(never)]
+    fn next_rare(&self, carrier: &Carrier) -> Option<Instant> {
+        Instant::earliest([
+            self.rach.as_ref().and_then(|rach| rach.next_event()),
+            self.alignment.as_ref().and_then(|alignment| alignment.timer.next_event()),
+            self.rrc.as_ref().and_then(|rrc| rrc.next_event()),
+            self.request_wait,
+            self.configured_next.map(|slot| carrier.start(slot)),
+        ])
+    }
+
     /// Triggers a scheduling request if one is wanted and may be sent.
     pub(super) fn request_uplink(&mut self, now: Instant) {
         let resource = if self.grants > 0 {
@@ -286,15 +304,16 @@ impl Ue {
             timer,
             bsr,
             access.sr.next_event(),
-            access.rach.as_ref().and_then(|rach| rach.next_event()),
-            access.alignment.as_ref().and_then(|alignment| alignment.timer.next_event()),
-            access.rrc.as_ref().and_then(|rrc| rrc.next_event()),
             self.down.wait,
             self.up.wait,
-            access.request_wait,
-            access.configured_next.map(|slot| carrier.start(slot)),
+            if access.is_plain() { None } else { access.next_rare(carrier) },
         ];
         let next = Instant::earliest(times);
+        debug_assert!(
+            !self.access.is_plain() || self.access.next_rare(carrier).is_none(),
+            "UE {} at {now:?} has nothing rare",
+            self.index
+        );
         debug_assert!(
             next.is_none_or(|next| next >= now),
             "UE {} at {now:?}: {times:?}",

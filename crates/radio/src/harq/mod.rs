@@ -291,10 +291,13 @@ impl<T> Harq<T> {
     }
 
     /// When a failed block may be sent, at `now` or later; `None`: there is none.
+    #[inline]
     pub fn next_retransmission(&self, now: Instant) -> Option<Instant> {
-        if self.failed == 0 {
-            return None;
-        }
+        if self.failed == 0 { None } else { self.next_of_failed(now) }
+    }
+
+    #[inline(never)]
+    fn next_of_failed(&self, now: Instant) -> Option<Instant> {
         let earliest = |state: &State| match *state {
             State::Failed { from } if from >= now => Some(from),
             State::Failed { from } => Some(match self.config.timing {

@@ -160,8 +160,14 @@ impl AmReceiver {
     }
 
     /// Bytes of the STATUS PDU that the next opportunity would carry; `None`: none is due.
+    #[inline]
     pub(crate) fn status_bytes(&self, now: Instant) -> Option<u32> {
-        self.status_due(now).then(|| self.report(u32::MAX, |_| {}).1.div_ceil(8))
+        if self.status_due(now) { Some(self.report_bytes()) } else { None }
+    }
+
+    #[inline(never)]
+    fn report_bytes(&self) -> u32 {
+        self.report(u32::MAX, |_| {}).1.div_ceil(8)
     }
 
     /// Writes the STATUS that is due, no longer than `room` bytes; returns its length, or 0.
@@ -256,6 +262,7 @@ impl AmReceiver {
         self.triggered |= self.delayed_polls.len() < waiting;
     }
 
+    #[inline]
     fn status_due(&self, now: Instant) -> bool {
         self.triggered && self.prohibited_until.is_none_or(|until| until <= now)
     }
