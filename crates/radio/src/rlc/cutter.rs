@@ -21,7 +21,7 @@ struct Open {
 }
 
 /// A data field, cut off.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cut {
     /// COUNT of the SDU with the first byte.
     pub(crate) sdu: u64,
@@ -180,5 +180,51 @@ impl Cutter {
         let ends = open.cut == open.size;
         self.open = (!ends).then_some(open);
         ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airpath_base::{Duration, Ecn, FlowId, Packet, Payload, Tunnel};
+    use proptest::prelude::*;
+
+    use super::super::framing::LTE_AM_FIXED;
+    use super::*;
+    use crate::buffer::{BufferConfig, Discipline, EcnConfig};
+    use crate::pdcp::{PdcpConfig, StatusReport};
+
+    /// What waits elsewhere than behind the SDUs, as it does with a discard timer, is cut one by one.
+    fn source(discard: Option<Duration>) -> (PdcpTransmitter, Sdus, Cutter) {
+        let (discipline, ecn) = (Discipline::DropTail, EcnConfig::default());
+        let buffer = BufferConfig { packets: None, bytes: None, discipline, ecn };
+        let pdcp = PdcpConfig { header_bytes: 2, discard, status_report: StatusReport::Required };
+        (PdcpTransmitter::new(&buffer, &pdcp), Sdus::new(0), Cutter::default())
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_is_cut_as_one_by_one(
+            steps in proptest::collection::vec(
+                (proptest::collection::vec(prop_oneof![1u32..60, 1_400u32..2_200], 0..6), 3u32..9_000),
+                1..40,
+            ),
+        ) {
+            let mut both = [None, Some(Duration::from_millis(100_000))].map(source);
+            let now = Instant::ZERO;
+            for (sizes, largest) in steps {
+                let [run, single] = both.each_mut().map(|(source, sdus, cutter)| {
+                    for &size in &sizes {
+                        let (flow, ecn, tunnel) = (FlowId(0), Ecn::NotEct, Tunnel::default());
+                        let payload = Payload::Opaque(1);
+                        let packet = Packet { flow, size, ecn, tunnel, journey: None, payload };
+                        source.buffer.push(now, &packet, sdus);
+                    }
+                    let packing = LtePacking::new(LTE_AM_FIXED, largest);
+                    let cut = cutter.lte(now, packing, source, sdus);
+                    (cut, cutter.open_count(), cutter.bytes(source), sdus.next_count())
+                });
+                prop_assert_eq!(run, single);
+            }
+        }
     }
 }
