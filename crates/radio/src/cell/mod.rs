@@ -194,16 +194,36 @@ impl Cell {
         let processing = link.processing;
         one_way.prepare(now + processing, packet);
         if one_way.prepared().packets == 1 && presence.is_here {
-            self.expect_first(ue.0, now, now + processing);
+            self.expect_first(ue.0, direction, now, now + processing);
         }
     }
 
-    /// The first packet of a UE is being prepared until `at`.
+    /// The first packet of a UE in this direction is being prepared until `at`.
     #[inline(never)]
-    fn expect_first(&mut self, index: u32, now: Instant, at: Instant) {
+    fn expect_first(&mut self, index: u32, direction: Direction, now: Instant, at: Instant) {
         self.downlink.keep_until(index, at);
-        self.arm(index, now);
-        self.find_due();
+        let ue = &mut self.ues[index as usize];
+        let (down, up) = (ue.next_downlink(), ue.next_uplink(now));
+        let (expected, other) = match direction {
+            Direction::Downlink => (down, up),
+            Direction::Uplink => (up, down),
+        };
+        if !ue.is_quiet() || other.is_some() || ue.is_accounted() {
+            self.arm(index, now);
+            return self.find_due();
+        }
+        // All else was asked when the UE was armed, and is as it was.
+        let expected = expected.filter(|&at| ue.armed.is_none_or(|armed| at < armed));
+        debug_assert_eq!(
+            expected.or(ue.armed),
+            Instant::earliest([ue.armed, ue.next_wake(now, &self.carrier)]),
+            "UE {index} at {now:?}"
+        );
+        if let Some(at) = expected {
+            ue.armed = Some(at);
+            self.events.add(at, index, EventKind::Wake);
+            self.due = Some(self.due.map_or(at, |due| due.min(at)));
+        }
     }
 
     /// When polling can next yield something or has internal work; `None`: not before an enqueue.
@@ -312,9 +332,14 @@ impl Cell {
 
     /// Slots that have begun are over.
     fn skip_done(&mut self) {
-        if let Some(done) = self.done {
-            self.cursor = self.cursor.max(self.carrier.containing(done) + 1);
+        if let Some(done) = self.done.filter(|&done| done >= self.carrier.start(self.cursor)) {
+            self.cursor = self.carrier.containing(done) + 1;
         }
+        debug_assert!(
+            self.done.is_none_or(|done| self.cursor > self.carrier.containing(done)),
+            "the cursor at {:?}",
+            self.done
+        );
     }
 
     /// Finds out when there is work next.
@@ -350,7 +375,14 @@ impl Cell {
     fn do_event(&mut self) {
         let Some(due) = self.events.pop() else { return };
         // Slots before had nothing to do.
-        self.cursor = self.cursor.max(self.carrier.at_or_after(due.at));
+        if due.at > self.carrier.start(self.cursor) {
+            self.cursor = self.carrier.at_or_after(due.at);
+        }
+        debug_assert!(
+            self.cursor >= self.carrier.at_or_after(due.at),
+            "the cursor at {:?}",
+            due.at
+        );
         if !self.ues[due.ue as usize].presence.concerns(due.number) {
             // It has left since.
             return;
@@ -462,11 +494,16 @@ impl Cell {
     }
 
     /// Moves what a UE's buffers have dropped to the cell's list.
+    #[inline]
     fn collect_drops(&mut self, index: u32) {
-        let Self { ues, out, .. } = self;
-        if !ues[index as usize].bearer.has_drops() {
-            return;
+        if self.ues[index as usize].bearer.has_drops() {
+            self.collect_some_drops(index);
         }
+    }
+
+    #[inline(never)]
+    fn collect_some_drops(&mut self, index: u32) {
+        let Self { ues, out, .. } = self;
         collect_drops(&mut ues[index as usize].bearer, |drop| out.drops.push_back(drop));
     }
 }

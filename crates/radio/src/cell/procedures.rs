@@ -286,16 +286,22 @@ impl UplinkAccess {
 const MSG3_BYTES: u32 = 4;
 
 impl Ue {
+    /// When a packet that is being prepared for the uplink is something to report, or to ask for a grant for.
+    #[inline]
+    pub(super) fn next_uplink(&self, now: Instant) -> Option<Instant> {
+        let idle = self.bearer.up.queued().packets == 0;
+        let reported = self.access.bsr.available() > 0;
+        let uplink = self.bearer.up.next_prepared().filter(|_| idle || !reported);
+        // A request need not wait until the packet is prepared.
+        uplink.map(|at| if reported { at } else { now })
+    }
+
     /// When the UE next has something to do of its own accord.
     pub(super) fn next_wake(&mut self, now: Instant, carrier: &Carrier) -> Option<Instant> {
         let timer = self.next_bearer_timer();
         let downlink = self.next_downlink();
+        let uplink = self.next_uplink(now);
         let access = &mut self.access;
-        let idle = self.bearer.up.queued().packets == 0;
-        let reported = access.bsr.available() > 0;
-        let uplink = self.bearer.up.next_prepared().filter(|_| idle || !reported);
-        // A request need not wait until the packet is prepared.
-        let uplink = uplink.map(|at| if reported { at } else { now });
         let connected = access.is_connected(now);
         let bsr = access.bsr.next_event().filter(|_| connected);
         let times = [

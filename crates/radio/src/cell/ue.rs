@@ -176,9 +176,14 @@ impl Ue {
     /// scheduler looks at.
     #[inline]
     pub(super) fn is_armed(&self) -> bool {
+        self.is_quiet() && self.next_downlink().is_none()
+    }
+
+    /// The same but for a packet that is being prepared for the downlink.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
         let waits = self.down.wait.is_some() || self.up.wait.is_some();
-        let same = !waits && self.next_downlink().is_none();
-        same && self.access.is_always_on() && self.quiet_until > Instant::ZERO
+        !waits && self.access.is_always_on() && self.quiet_until > Instant::ZERO
     }
 
     /// When a packet enters the downlink's buffer that the scheduler would not find there. Behind packets that wait
