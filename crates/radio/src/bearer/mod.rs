@@ -170,7 +170,8 @@ impl Bearer {
     /// When [`on_timer`](Bearer::on_timer) has something to do.
     #[inline]
     pub fn next_timer(&self) -> Option<Instant> {
-        Instant::earliest([self.down.next_timer(), self.up.next_timer()])
+        let ([a, b, c, d], [e, f, g, h]) = (self.down.timers(), self.up.timers());
+        Instant::earliest([a, b, c, d, e, f, g, h])
     }
 
     /// Does what the timers that ended by `now` ask for.

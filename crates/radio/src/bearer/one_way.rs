@@ -384,16 +384,22 @@ impl OneWay {
     /// When [`on_timer`](OneWay::on_timer) has something to do.
     #[inline]
     pub fn next_timer(&self) -> Option<Instant> {
+        Instant::earliest(self.timers())
+    }
+
+    /// Of the buffer, of RLC at both ends, and of PDCP.
+    #[inline]
+    pub(super) fn timers(&self) -> [Option<Instant>; 4] {
         let transmitter = match &self.transmitter {
             Transmitter::Um(_) => None,
             Transmitter::Am(transmitter) => transmitter.next_timer(),
         };
-        Instant::earliest([
+        [
             self.source.buffer.next_discard(),
             transmitter,
             self.receiver.next_timer(),
             self.pdcp.next_timer(),
-        ])
+        ]
     }
 
     /// Does what the timers that ended by `now` ask for, at their own time and in their order.

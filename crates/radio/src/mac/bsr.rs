@@ -114,6 +114,8 @@ pub struct BufferStatus {
     config: BsrConfig,
     /// Bytes of each channel.
     available: Vec<u64>,
+    /// Of all of them.
+    total: u64,
     /// A Regular BSR was triggered for this channel and is not cancelled.
     regular: Option<usize>,
     delayed_until: Option<Instant>,
@@ -126,6 +128,7 @@ impl BufferStatus {
     pub fn new(config: &BsrConfig) -> Self {
         Self {
             available: vec![0; config.channels.len()],
+            total: 0,
             config: config.clone(),
             regular: None,
             delayed_until: None,
@@ -143,6 +146,7 @@ impl BufferStatus {
             self.trigger_regular(now, channel);
         }
         self.available[channel] = bytes;
+        self.total = self.total - before + bytes;
     }
 
     /// A grant for new data has been received.
@@ -233,8 +237,10 @@ impl BufferStatus {
     }
 
     /// Bytes that wait in all channels.
+    #[inline]
     pub fn available(&self) -> u64 {
-        self.available.iter().sum()
+        debug_assert_eq!(self.total, self.available.iter().sum::<u64>());
+        self.total
     }
 
     /// Timers that expired by `now`.
@@ -300,7 +306,7 @@ impl BufferStatus {
     }
 
     fn has_data(&self) -> bool {
-        self.available.iter().any(|&bytes| bytes > 0)
+        self.available() > 0
     }
 
     /// The highest priority channel that has data; the first of equals.
