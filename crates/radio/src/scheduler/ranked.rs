@@ -29,6 +29,8 @@ const TAKEN: f64 = -1.0;
 #[derive(Debug)]
 struct Average {
     time_constant_s: f64,
+    /// UEs whose averages are of this time have the factor below; [`Instant::MAX`]: none has, yet.
+    since: Instant,
     /// The last factor worked out; most UEs are asked about once per slot.
     elapsed: Duration,
     factor: f64,
@@ -50,13 +52,17 @@ impl Ranked {
 
     pub(super) fn proportional_fair(time_constant: Duration) -> Self {
         let time_constant_s = time_constant.as_secs_f64();
-        let average = Average { time_constant_s, elapsed: Duration::ZERO, factor: 1.0 };
+        let average =
+            Average { time_constant_s, since: Instant::MAX, elapsed: Duration::ZERO, factor: 1.0 };
         Self { average: Some(average), metrics: Vec::new(), heap: BinaryHeap::new() }
     }
 
     /// Finds out who wants what, and how good each is.
     pub(super) fn rank(&mut self, slot: &mut Slot, ues: &mut [Ue], candidates: &[Candidate]) {
         let average = &mut self.average;
+        if let Some(average) = average {
+            average.since = Instant::MAX;
+        }
         self.metrics.clear();
         self.metrics.extend(candidates.iter().map(|candidate| {
             let ue = &mut ues[candidate.ue.0 as usize];
@@ -132,15 +138,23 @@ impl Average {
     /// had nothing for long are compared by rate.
     #[inline]
     fn of(&mut self, ue: &mut Ue, now: Instant) -> f64 {
-        let elapsed = now.saturating_since(ue.served_at);
-        if elapsed != self.elapsed {
-            self.elapsed = elapsed;
-            self.factor = libm::exp(-elapsed.as_secs_f64() / self.time_constant_s);
+        if ue.served_at != self.since {
+            self.since = ue.served_at;
+            self.find_factor(now.saturating_since(ue.served_at));
         }
+        debug_assert_eq!(self.elapsed, now.saturating_since(ue.served_at));
         ue.served *= self.factor;
         ue.served_at = now;
         // Not `max`, which asks whether it is a number.
         if ue.served > 1.0 { ue.served } else { 1.0 }
+    }
+
+    #[inline(never)]
+    fn find_factor(&mut self, elapsed: Duration) {
+        if elapsed != self.elapsed {
+            self.elapsed = elapsed;
+            self.factor = libm::exp(-elapsed.as_secs_f64() / self.time_constant_s);
+        }
     }
 }
 

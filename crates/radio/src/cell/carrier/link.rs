@@ -28,8 +28,17 @@ struct Class {
     shape: Shape,
     /// Slots of a period that are like this.
     slots: u64,
-    /// Bytes by MCS, then by PRBs from 1 on; a row is worked out when it is first needed.
-    rows: Vec<OnceCell<Box<[u32]>>>,
+    /// By MCS; a row is worked out when it is first needed.
+    rows: Vec<OnceCell<Row>>,
+}
+
+/// What blocks of an MCS hold.
+#[derive(Debug)]
+struct Row {
+    /// Bytes by PRBs, from 1 on.
+    bytes: Box<[u32]>,
+    /// What one of all PRBs carries, in the mean of the slots that a block is meant to take.
+    bits_per_prb: u32,
 }
 
 /// How much a PRB of a slot holds.
@@ -73,7 +82,7 @@ impl CarrierLink {
     /// Bytes of a block of `prbs`, as `mcs` has it.
     #[inline]
     pub(crate) fn bytes(&self, class: usize, mcs: u8, prbs: u32) -> u32 {
-        let row = self.row(class, mcs);
+        let row = &self.row(class, mcs).bytes;
         prbs.checked_sub(1).and_then(|index| row.get(index as usize)).copied().unwrap_or(0)
     }
 
@@ -83,7 +92,7 @@ impl CarrierLink {
         if self.is_dedicated() {
             return 1;
         }
-        let row = self.row(class, mcs);
+        let row = &self.row(class, mcs).bytes;
         row.partition_point(|&size| u64::from(size) < bytes) as u32 + 1
     }
 
@@ -98,8 +107,9 @@ impl CarrierLink {
     }
 
     /// What a PRB of a slot carries, in the mean of those that a block is meant to take.
+    #[inline]
     pub(crate) fn bits_per_prb(&self, class: usize, mcs: u8) -> u32 {
-        8 * self.bytes(class, mcs, self.prbs) / (self.prbs.max(1) * self.slots_of(mcs))
+        self.row(class, mcs).bits_per_prb
     }
 
     fn slots_of(&self, mcs: u8) -> u32 {
@@ -132,12 +142,20 @@ impl CarrierLink {
         self.classes.iter().enumerate().map(bytes).sum::<u64>() as f64 / period as f64
     }
 
-    fn row(&self, class: usize, mcs: u8) -> &[u32] {
+    #[inline]
+    fn row(&self, class: usize, mcs: u8) -> &Row {
         let mcs = mcs.min(self.highest_mcs());
         let class = &self.classes[class];
-        class.rows[usize::from(mcs)].get_or_init(|| {
-            (1..=self.prbs).map(|prbs| self.sizes.bits(class.shape, mcs, prbs) / 8).collect()
-        })
+        class.rows[usize::from(mcs)].get_or_init(|| self.work_out(class.shape, mcs))
+    }
+
+    #[cold]
+    fn work_out(&self, shape: Shape, mcs: u8) -> Row {
+        let bytes: Box<[u32]> =
+            (1..=self.prbs).map(|prbs| self.sizes.bits(shape, mcs, prbs) / 8).collect();
+        let all = bytes.last().copied().unwrap_or(0);
+        let bits_per_prb = 8 * all / (self.prbs.max(1) * self.slots_of(mcs));
+        Row { bytes, bits_per_prb }
     }
 }
 
