@@ -151,7 +151,7 @@ impl HopSet {
         self.0 |= 1 << hop.index();
     }
 
-    /// It is in.
+    /// Whether a hop was put into the set.
     #[inline]
     pub const fn has(self, hop: Hop) -> bool {
         self.0 & (1 << hop.index()) != 0
