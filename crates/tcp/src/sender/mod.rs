@@ -541,7 +541,7 @@ impl Piece {
 
 impl Sent {
     fn piece(&self) -> Piece {
-        let (seq, fin) = (self.seq(), self.fin);
-        Piece::new(seq, (self.end - seq) as u32 - u32::from(fin), fin)
+        let len = self.end - self.seq - u64::from(self.fin);
+        Piece::new(self.seq, len as u32, self.fin)
     }
 }

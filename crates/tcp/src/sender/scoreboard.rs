@@ -17,17 +17,16 @@ use waiting::Waiting;
 /// One transmitted segment, `[seq, end)` of sequence space.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
+    pub(crate) seq: u64,
     pub(crate) end: u64,
     /// Last transmission.
     pub(crate) sent_at: Instant,
     /// Counts transmissions; of the last one.
-    order: u64,
-    /// Sequence space that it takes: a packet has no more.
-    bytes: u16,
+    pub(crate) order: u64,
     /// The last byte of sequence space is a FIN.
     pub(crate) fin: bool,
     /// It is the first of a burst, or was sent again by itself.
-    begins_burst: bool,
+    pub(crate) begins_burst: bool,
     pub(crate) sacked: bool,
     pub(crate) lost: bool,
     /// A retransmission is under way.
@@ -37,44 +36,6 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Sent for the first time at `sent_at`: so many bytes, and a FIN or not, up to `end`. `begins_burst`: it is the
-    /// first of one.
-    #[inline(always)]
-    pub(crate) fn new(
-        sent_at: Instant,
-        end: u64,
-        (len, fin): (u32, bool),
-        begins_burst: bool,
-    ) -> Self {
-        let bytes = len + u32::from(fin);
-        debug_assert!(bytes <= u32::from(u16::MAX), "a segment of {len} bytes");
-        let bytes = bytes as u16;
-        let (sacked, lost, resent, ambiguous) = (false, false, false, false);
-        Self { end, sent_at, order: 0, bytes, fin, begins_burst, sacked, lost, resent, ambiguous }
-    }
-
-    /// Its first byte.
-    #[inline]
-    pub(crate) fn seq(&self) -> u64 {
-        self.end - u64::from(self.bytes)
-    }
-
-    /// What is below `ack`, which is before its end, has arrived: the rest is kept.
-    #[inline]
-    fn cut(&mut self, ack: u64) {
-        let left = self.end - ack;
-        if left < u64::from(self.bytes) {
-            self.keep(left);
-        }
-    }
-
-    /// Only the last bytes are left.
-    #[cold]
-    #[inline(never)]
-    fn keep(&mut self, left: u64) {
-        self.bytes = left as u16;
-    }
-
     /// It was not only sent once and is under way.
     #[inline]
     fn is_marked(&self) -> bool {
@@ -267,7 +228,7 @@ impl Scoreboard {
         while let Some(segment) = self.segments.front_mut() {
             if segment.end > ack {
                 // Part of a segment: keep the rest.
-                segment.cut(ack);
+                segment.seq = segment.seq.max(ack);
                 break;
             }
             acked.segments += 1;
@@ -290,7 +251,7 @@ impl Scoreboard {
                     acked.original |= arrival.is_older(segment);
                     if segment.end < self.prior_fack {
                         self.reordering_seen = true;
-                        self.reordering = self.reordering.max(self.prior_fack - segment.seq());
+                        self.reordering = self.reordering.max(self.prior_fack - segment.seq);
                     }
                 }
             }
@@ -331,21 +292,19 @@ impl Scoreboard {
         self.prior_fack = self.fack;
         self.latest.sacked = 0;
         let mut acked = Acked::default();
-        let mut order = self.latest.order;
         while let Some(segment) = self.segments.front_mut() {
             if segment.end > ack {
-                segment.cut(ack);
+                segment.seq = segment.seq.max(ack);
                 break;
             }
             acked.segments += 1;
             acked.first_sent.get_or_insert(segment.sent_at);
             acked.last_sent = Some(segment.sent_at);
-            order = segment.order;
+            // They were sent in the order of their numbers.
+            self.latest.order = self.latest.order.max(segment.order);
             self.bursts -= u32::from(segment.begins_burst);
             self.segments.pop_front();
         }
-        // They were sent in the order of their numbers.
-        self.latest.order = self.latest.order.max(order);
         if let Some(sent) = acked.last_sent {
             self.latest.rtt = now.saturating_since(sent);
         }
@@ -371,7 +330,7 @@ impl Scoreboard {
         if self.segments.back().is_some_and(|segment| end <= segment.end) {
             self.told[place] = (start, end);
         }
-        let start = start.max(self.segments.front().map_or(u64::MAX, |segment| segment.seq()));
+        let start = start.max(self.segments.front().map_or(u64::MAX, |segment| segment.seq));
         let end = end.min(self.segments.back().map_or(0, |segment| segment.end));
         if start >= end {
             return;
@@ -405,7 +364,7 @@ impl Scoreboard {
                     acked.sacked_sent = Some((low.min(at), high.max(at)));
                     acked.original |= arrival.is_older(segment);
                     if segment.end < *prior_fack {
-                        lowest.get_or_insert(segment.seq());
+                        lowest.get_or_insert(segment.seq);
                     }
                 }
                 if segment.lost && !segment.resent {
@@ -466,7 +425,7 @@ impl Scoreboard {
         self.bursts += u32::from(!std::mem::replace(&mut segment.begins_burst, true));
         segment.sent_at = now;
         segment.order = self.transmissions;
-        self.under_way.push_back((segment.seq(), segment.order));
+        self.under_way.push_back((segment.seq, segment.order));
         *segment
     }
 
@@ -478,7 +437,7 @@ impl Scoreboard {
         self.transmissions += 1;
         segment.order = self.transmissions;
         if segment.resent {
-            self.under_way.push_back((segment.seq(), segment.order));
+            self.under_way.push_back((segment.seq, segment.order));
         }
         Some(*segment)
     }
@@ -520,15 +479,15 @@ impl Scoreboard {
 /// search goes through memory that nobody else needs.
 fn position(segments: &VecDeque<Sent>, offset: u64) -> usize {
     let [Some(first), Some(second)] = [segments.front(), segments.get(1)] else {
-        return segments.partition_point(|segment| segment.seq() < offset);
+        return segments.partition_point(|segment| segment.seq < offset);
     };
     if offset <= first.end {
-        return usize::from(offset > first.seq());
+        return usize::from(offset > first.seq);
     }
-    let guess = 1 + (offset - first.end).div_ceil((second.end - second.seq()).max(1)) as usize;
-    let fits = segments.get(guess).is_some_and(|segment| segment.seq() >= offset)
-        && segments.get(guess - 1).is_some_and(|segment| segment.seq() < offset);
-    if fits { guess } else { segments.partition_point(|segment| segment.seq() < offset) }
+    let guess = 1 + (offset - first.end).div_ceil((second.end - second.seq).max(1)) as usize;
+    let fits = segments.get(guess).is_some_and(|segment| segment.seq >= offset)
+        && segments.get(guess - 1).is_some_and(|segment| segment.seq < offset);
+    if fits { guess } else { segments.partition_point(|segment| segment.seq < offset) }
 }
 
 impl Latest {
@@ -557,22 +516,20 @@ mod tests {
     fn scoreboard(segments: u64) -> Scoreboard {
         let mut scoreboard = Scoreboard::default();
         for index in 0..segments {
-            let (at, end) = (Instant::from_nanos(index), (index + 1) * MSS);
-            scoreboard.push(Sent::new(at, end, (MSS as u32, false), true));
+            scoreboard.push(Sent {
+                seq: index * MSS,
+                end: (index + 1) * MSS,
+                sent_at: Instant::from_nanos(index),
+                order: 0,
+                fin: false,
+                begins_burst: true,
+                sacked: false,
+                lost: false,
+                resent: false,
+                ambiguous: false,
+            });
         }
         scoreboard
-    }
-
-    #[test]
-    fn an_entry_is_small() {
-        // As many as are outstanding lie in the caches, or not.
-        assert!(size_of::<Sent>() <= 32, "{} bytes", size_of::<Sent>());
-        let mut sent = Sent::new(Instant::ZERO, 1001, (1000, true), false);
-        assert_eq!((sent.seq(), sent.fin), (0, true));
-        sent.cut(400);
-        assert_eq!((sent.seq(), sent.end, sent.fin), (400, 1001, true));
-        sent.cut(300);
-        assert_eq!(sent.seq(), 400);
     }
 
     const ARRIVAL: Arrival =
@@ -583,9 +540,7 @@ mod tests {
     }
 
     fn resent(scoreboard: &mut Scoreboard) -> Vec<u64> {
-        std::iter::from_fn(|| scoreboard.resend(Instant::ZERO))
-            .map(|sent| sent.seq() / MSS)
-            .collect()
+        std::iter::from_fn(|| scoreboard.resend(Instant::ZERO)).map(|sent| sent.seq / MSS).collect()
     }
 
     #[test]
@@ -642,7 +597,8 @@ mod tests {
         assert_eq!(resent(&mut scoreboard), [0]); // the ninth transmission
         for (index, again) in [(8, 0), (9, 0), (10, 1)] {
             let seq = index * MSS;
-            scoreboard.push(Sent { end: seq + MSS, sacked: false, ..scoreboard.segments[7] });
+            let sent = Sent { seq, end: seq + MSS, sacked: false, ..scoreboard.segments[7] };
+            scoreboard.push(sent);
             sack(&mut scoreboard, seq, seq + MSS);
             scoreboard.detect_lost_retransmissions();
             assert_eq!(resent(&mut scoreboard).len(), again, "after segment {index}");

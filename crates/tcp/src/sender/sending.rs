@@ -155,15 +155,15 @@ impl Sender {
         self.last_sent_at = now;
         self.prr.sent += 1;
         if let Some(undo) = &mut self.undo {
-            undo.note_retransmission(now, sent.seq());
+            undo.note_retransmission(now, sent.seq);
         }
-        if sent.seq() == self.una && self.rtt.estimator() == RtoEstimator::Linux {
+        if sent.seq == self.una && self.rtt.estimator() == RtoEstimator::Linux {
             // Seen with Linux 6.18: the first outstanding segment has its whole time again.
             self.arm_timer(now);
         } else {
             self.start_timer(now);
         }
-        self.bursts.sent(now, u32::try_from(sent.end - sent.seq()).unwrap_or(u32::MAX));
+        self.bursts.sent(now, u32::try_from(sent.end - sent.seq).unwrap_or(u32::MAX));
         Piece { again: true, ..sent.piece() }
     }
 
@@ -242,8 +242,18 @@ impl Sender {
         let end = piece.seq + u64::from(piece.len) + u64::from(piece.fin);
         self.nxt = end;
         self.counters.segments += 1;
-        let begins_burst = self.bursts.begins();
-        self.scoreboard.push(Sent::new(now, end, (piece.len, piece.fin), begins_burst));
+        self.scoreboard.push(Sent {
+            seq: piece.seq,
+            end,
+            sent_at: now,
+            order: 0,
+            fin: piece.fin,
+            begins_burst: self.bursts.begins(),
+            sacked: false,
+            lost: false,
+            resent: false,
+            ambiguous: false,
+        });
         self.last_sent_at = now;
         self.prr.sent += 1;
         self.start_timer(now);

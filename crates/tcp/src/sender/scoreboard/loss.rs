@@ -16,7 +16,7 @@ pub(crate) const DUP_THRESH: u32 = 3;
 /// Tells the sampler, which only model-based congestion control has, of a loss.
 fn note_lost(sampler: &mut Option<RateSampler>, index: usize, segment: &Sent) {
     if let Some(sampler) = sampler {
-        sampler.lose(index, (segment.seq(), segment.end));
+        sampler.lose(index, (segment.seq, segment.end));
     }
 }
 
@@ -46,7 +46,7 @@ impl Scoreboard {
         self.judged = bound;
         let mut marked = 0;
         for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
-            if segment.seq() >= bound {
+            if segment.seq >= bound {
                 break;
             }
             if !segment.sacked && !segment.lost && !segment.resent {
@@ -74,7 +74,7 @@ impl Scoreboard {
     /// would find nothing, and nothing to wait for.
     #[inline]
     pub(crate) fn is_in_order(&self) -> bool {
-        let judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq()));
+        let judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
         judged >= self.fack && !self.latest.again && self.under_way.is_empty()
     }
 
@@ -90,7 +90,7 @@ impl Scoreboard {
         let patience = self.latest.rtt + reordering_window;
         let (mut marked, mut waiting_from) = (0, None);
         // Without SACKed segments there is nothing to judge.
-        self.judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq()));
+        self.judged = self.judged.max(self.segments.front().map_or(self.fack, |first| first.seq));
         // What was sent once was sent in the order of its numbers.
         if self.judged < self.fack || self.latest.again {
             let first = position(&self.segments, self.judged);
@@ -107,7 +107,7 @@ impl Scoreboard {
                     marked += 1;
                     self.waiting.set(index);
                     note_lost(&mut self.sampler, index, segment);
-                    self.resend_from = self.resend_from.min(segment.seq());
+                    self.resend_from = self.resend_from.min(segment.seq);
                 }
                 self.judged = segment.end;
             }
