@@ -147,7 +147,7 @@ def _looks_like_a_path(given: str) -> bool:
 
 def _read_file(path: Path) -> str:
     try:
-        return read_within(path, f"{path} is not a scenario: it").decode()
+        return read_within(path).decode()
     except FileNotFoundError:
         name = path.name.removesuffix(".toml")
         hint = _suggestion(name, shipped_scenarios(), listing=False)

@@ -92,7 +92,7 @@ def test_a_closed_output_is_one_line(tmp_path: Path) -> None:
         (("run", DOWNLINK, "--out", "/"), "'/' cannot become a run directory"),
         (("run", DOWNLINK, "--out", ".."), "'..' cannot become a run directory"),
         (("run", DOWNLINK, "--repeat", "1000000000000"), f"repeat must be from 1 to {MOST_SEEDS}"),
-        (("run", "/dev/zero"), "/dev/zero is not a scenario: it is larger than 4 MiB"),
+        (("run", "/dev/zero"), "/dev/zero is larger than 4 MiB"),
         (("sweep", "/dev/zero"), "/dev/zero is larger than 4 MiB"),
         (("diagnose", DOWNLINK, "--anonymise-key", "/dev/zero"), "/dev/zero is larger than 4 MiB"),
         (("run", "/dev/null"), "needs at least one [[flow]]"),

@@ -593,14 +593,7 @@ mod tests {
         ) {
             let mut config = EndpointConfig { mss: 1000, dsack, timestamps, ..EndpointConfig::default() };
             config.ecn = if ecn { EcnConfig::Classic } else { EcnConfig::Off };
-            config.offload = bursts.then_some(OffloadConfig {
-                max_bytes: 16_000,
-                time: Duration::from_millis(1),
-                min_segments: 2,
-                window_divisor: 3,
-                ack_within: Duration::ZERO,
-                push: true,
-            });
+            config.offload = bursts.then_some(OffloadConfig::SMALL);
             let (mut now, mut followed) = (Instant::ZERO, 0u32);
             let mut ways = [true, false].map(|short| (short, opened(&config, offers)));
             // At first nothing is in the way of a run.

@@ -10,7 +10,7 @@ MOST_WORKERS = 10_000
 LARGEST_SEED = (1 << 64) - 1
 
 
-def number_of(workers: int | None) -> int:
+def worker_count(workers: int | None) -> int:
     """How many workers are asked for; with None the cores that this process may use.
 
     Raises ``InputError`` for a number out of 1 to ``MOST_WORKERS``.

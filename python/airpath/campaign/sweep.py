@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from airpath.base.numbers import number_of
+from airpath.base.numbers import worker_count
 from airpath.campaign import definition as definitions
 from airpath.campaign import plan as plans
 from airpath.campaign import rounds, work
@@ -183,7 +183,7 @@ def estimate(campaign: Definition, workers: int | None = None) -> Estimate:
     """Check a campaign and estimate it from a sample of its runs; nothing is written."""
     rounds.check(campaign.until)
     plan = plans.make(campaign, os.cpu_count() or 1)
-    number = number_of(workers)
+    number = worker_count(workers)
     engine = LocalEngine(min(number, _SAMPLE))
     try:
         batches = Batches(plan, "off")
@@ -205,7 +205,7 @@ def estimate(campaign: Definition, workers: int | None = None) -> Estimate:
 
 def check_engine(workers: int | None, scheduler: Any, cluster: str | None) -> int:
     """How many workers are wanted. Raises ``InputError`` for what does not go together."""
-    number = number_of(workers)
+    number = worker_count(workers)
     if scheduler is not None and cluster is not None:
         raise InputError("either a scheduler or a cluster: a cluster brings its own scheduler")
     if scheduler is not None and workers is not None:

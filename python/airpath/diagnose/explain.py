@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from airpath import scenario as scenarios
-from airpath.base.numbers import number_of, seeds_from
+from airpath.base.numbers import seeds_from, worker_count
 from airpath.errors import InputError
 
 if TYPE_CHECKING:
@@ -114,5 +114,5 @@ def explain_loaded(
     """``_core.explain`` of a loaded scenario; ``known`` are the figures of its first seeds."""
     from airpath import _core
 
-    threads = number_of(workers)
+    threads = worker_count(workers)
     return _core.explain(scenario, first, repeat, budget, threads, known, progress)

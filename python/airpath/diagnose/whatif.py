@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from airpath import scenario as scenarios
-from airpath.base.numbers import number_of, seeds_from
+from airpath.base.numbers import seeds_from, worker_count
 from airpath.diagnose.explain import Progress
 from airpath.errors import InputError
 
@@ -51,7 +51,7 @@ def whatif(
         raise InputError("there is nothing to try: give at least one variant")
     if not 1 <= seeds <= _MOST_SEEDS:
         raise InputError(f"seeds is {seeds}, but must be from 1 to {_MOST_SEEDS}")
-    threads = number_of(workers)
+    threads = worker_count(workers)
     loaded = scenarios.load(scenario, set)
     used = seeds_from(loaded.seed if seed is None else seed, seeds)
     tried = [scenarios.set_list(variant) for variant in variants]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airpath import diagnose
 from airpath import scenario as scenarios
 from airpath.base import forked
-from airpath.base.numbers import number_of, seeds_from
+from airpath.base.numbers import seeds_from, worker_count
 from airpath.drivers.stopping import StoppedError, deferred
 from airpath.errors import AirpathError, InputError, InputTypeError, reason
 from airpath.runs import provenance as prov
@@ -112,7 +112,7 @@ def execute(
 ) -> Run:
     """Do what ``run`` says; ``default_parent`` writes to a directory of its own in there."""
     forked.check()
-    number_of(workers)
+    worker_count(workers)  # A wrong number is refused before anything runs.
     if not 1 <= repeat <= MOST_SEEDS:
         raise InputError(f"repeat must be from 1 to {MOST_SEEDS}")
     seeds = seeds_from(scenario.seed if seed is None else seed, repeat)
@@ -292,7 +292,7 @@ def in_threads(
     ``tick(simulated seconds)`` returns False when the work should stop. The first failure, or
     Ctrl-C, stops everything that still runs before it is raised.
     """
-    threads = number_of(workers)
+    threads = worker_count(workers)
     stop = threading.Event()
     done = [0.0] * len(jobs)
 

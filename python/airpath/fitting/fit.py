@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airpath.base.numbers import number_of
+from airpath.base.numbers import worker_count
 from airpath.base.text import short
 from airpath.fitting import candidate as candidates
 from airpath.fitting import endpoints, path
@@ -121,7 +121,7 @@ def fit(
     from airpath.diagnose import explain as explaining
 
     explaining.check(explain)
-    threads = number_of(workers)
+    threads = worker_count(workers)
     told = progress or (lambda _: None)
     seen = observe(os.fspath(file), flow)
     first = _candidate(seen)

@@ -219,6 +219,19 @@ pub struct OffloadConfig {
     pub push: bool,
 }
 
+#[cfg(test)]
+impl OffloadConfig {
+    /// Bursts of up to 16 kB, which small ones wait for.
+    pub(crate) const SMALL: Self = Self {
+        max_bytes: 16_000,
+        time: Duration::from_millis(1),
+        min_segments: 2,
+        window_divisor: 3,
+        ack_within: Duration::ZERO,
+        push: true,
+    };
+}
+
 /// What a window that was not used may become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValidationConfig {

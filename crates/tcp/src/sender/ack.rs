@@ -395,14 +395,7 @@ mod tests {
                 decays: true,
                 idle: IdleRestart::Decay,
             },
-            offload: Some(OffloadConfig {
-                max_bytes: 16_000,
-                time: Duration::from_millis(1),
-                min_segments: 2,
-                window_divisor: 3,
-                ack_within: Duration::ZERO,
-                push: true,
-            }),
+            offload: Some(OffloadConfig::SMALL),
             ..plain
         }
     }
