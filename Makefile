@@ -8,6 +8,7 @@
 # make fuzz-coverage  fuzzes by coverage: each target for ten minutes of processor time, or SECONDS=60
 # make fuzz-corpus    puts the fewest files that cover what it found into fuzz/corpus
 # make fuzz-importers  damages outputs of iperf3, ping, ss, nuttcp and flent and has them read, for ten minutes
+# make lock           renews requirements.lock: the newest packages that pyproject.toml allows; needs a network
 # make audit          asks for known vulnerabilities of what airpath depends on; needs a network
 # make findings       plants causes at random: are they named, and does the advice hold on other seeds?
 # make findings-captures  plants causes at random and captures at the server: are they blamed? (root)
@@ -34,7 +35,7 @@
 # make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check compiled lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity wheel bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
+.PHONY: demo test check compiled lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers lock audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity wheel bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -141,6 +142,12 @@ fuzz-importers: build
 
 fuzz-corpus:
 	python3 tools/fuzz corpus $(TARGETS)
+
+# Cargo.lock is renewed by `cargo update`.
+lock: build
+	$(VENV)/python -m pip install --quiet uv
+	$(VENV)/uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --extra dev \
+	  --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
 
 # Exit code 3: not checked.
 audit: build
