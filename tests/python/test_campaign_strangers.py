@@ -64,7 +64,8 @@ def private():
 
 
 if __name__ == "__main__":
-    airpath.sweep(json.loads(campaign), out=out, cluster=kind, workers=1, progress=once)
+    done = airpath.sweep(json.loads(campaign), out=out, cluster=kind, workers=1, progress=once)
+    assert done.complete and done.document["workers"] == 1
     print(json.dumps(told))
 """
 

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -157,24 +158,22 @@ NAMES = (
 )  # fmt: skip
 
 
-def laid(runs: Path, folder: Path, name: str) -> Path:
-    """The run of two flows by this name, among runs that a pattern would find."""
+def laid(runs: Path, folder: Path, names: Iterable[str]) -> None:
+    """The run of two flows by each name, among runs that a pattern would find."""
     for other in ("a1", "a[1]x", "b", "ab"):
         shutil.copytree(runs / "one", folder / other)
-    return Path(shutil.copytree(runs / "two", folder / name))
+    for name in names:
+        shutil.copytree(runs / "two", folder / name)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_names_are_no_patterns(
-    runs: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = laid(runs, tmp_path, name)
+def test_names_are_no_patterns(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    laid(runs, tmp_path, NAMES)
     monkeypatch.chdir(tmp_path)
-    assert len(Run.open(name).flows) == 2
-    for path in (name, place):
-        assert query("select count(*) from flows", path).item() == 2
-    both = query("select source, count(*) as n from flows group by 1 order by n", "a1", name)
-    assert both.rows() == [("a1", 1), (name, 2)]
+    found = {name: len(Run.open(name).flows) for name in NAMES}
+    assert found == dict.fromkeys(NAMES, 2)
+    sql = "select source, count(*) as n from flows group by source"
+    for paths in (NAMES, [str(tmp_path / name) for name in NAMES]):
+        assert dict(query(sql, "a1", *paths).rows()) == {"a1": 1, **dict.fromkeys(paths, 2)}
 
 
 CAMPAIGN = {
@@ -187,7 +186,7 @@ CAMPAIGN = {
 def test_every_command_takes_such_a_name(
     runs: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, cli: Any
 ) -> None:
-    laid(runs, tmp_path, name)
+    laid(runs, tmp_path, [name])
     monkeypatch.chdir(tmp_path)
     done = airpath.sweep(CAMPAIGN, out=f"{name}c", workers=1)
     assert len(done.flows) == 4

@@ -182,7 +182,10 @@ class Partitions:
         data = self.store.read(name) or b""
         if _digest(data)[:16] != name.rpartition("-")[2].removesuffix(".zip"):
             raise DamagedError("its bytes are not those that its name tells")
-        frames = unpack(data)
+        try:
+            frames = unpack(data)
+        except ValueError as error:
+            raise DamagedError(str(error)) from None
         for table, rows in frames.items():
             if rows.schema != self._raw[table].schema:
                 raise DamagedError(f"its table {table} has other columns")

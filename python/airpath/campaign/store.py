@@ -87,6 +87,8 @@ class _Folder:
     def write(self, name: str, data: bytes) -> None:
         path = self._own(name)
         try:
+            if os.path.lexists(path):
+                self.path(name)
             if not path.parent.is_dir():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 sync(path.parent.parent)

@@ -159,10 +159,8 @@ def pack(frames: dict[str, pl.DataFrame]) -> bytes:
 
 
 def unpack(packed: bytes) -> dict[str, pl.DataFrame]:
-    """Read what ``pack`` wrote. Raises ``DamagedError`` if it is damaged."""
+    """Read what ``pack`` wrote. Raises ``ValueError`` if it is damaged."""
     import polars as pl
-
-    from airpath.campaign.files import DamagedError
 
     frames = {}
     try:
@@ -171,13 +169,13 @@ def unpack(packed: bytes) -> dict[str, pl.DataFrame]:
                 table = member.filename.removesuffix(".arrow")
                 # What is not compressed is not larger than the file.
                 if table not in TABLES or member.compress_type != zipfile.ZIP_STORED:
-                    raise DamagedError(f"it has no table {table[:40]!r}")
+                    raise ValueError(f"no campaign has a table {table[:40]!r}")
                 frames[table] = pl.read_ipc(io.BytesIO(file.read(member)))
     except (
         zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError,
         pl.exceptions.PolarsError, pl.exceptions.PanicException,
     ) as error:  # fmt: skip
-        raise DamagedError(str(error)) from None
+        raise ValueError(str(error)) from None
     return frames
 
 
