@@ -269,7 +269,7 @@ def test_each_type_is_valid_json_and_csv(run: Path, cli: Any) -> None:
 def test_every_type_of_duckdb_is_written_or_refused(run: Path, cli: Any) -> None:
     import duckdb
 
-    types = duckdb.sql("describe select * from test_all_types()").fetchall()
+    types = duckdb.connect().execute("describe select * from test_all_types()").fetchall()
     # As many values as this has no enum that anybody writes.
     names = [name for name, *_ in types if name != "large_enum"]
     beyond = [

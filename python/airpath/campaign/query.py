@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _ROWS = "a campaign, a run directory or a capture"
 _SEED = re.compile(r"seed-(\d+)")
 
-_SETTINGS = {
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     # Otherwise a name in SQL may be that of a variable in Python.
