@@ -7,6 +7,7 @@
 # make fuzz           runs the property tests with other cases, and with many
 # make fuzz-coverage  fuzzes by coverage: each target for ten minutes of processor time, or SECONDS=60
 # make fuzz-corpus    puts the fewest files that cover what it found into fuzz/corpus
+# make fuzz-campaigns  damages campaign files and the folders of campaigns and has them read, for ten minutes
 # make fuzz-importers  damages outputs of iperf3, ping, ss, nuttcp and flent and has them read, for ten minutes
 # make lock           renews requirements.lock: the newest packages that pyproject.toml allows; needs a network
 # make audit          asks for known vulnerabilities of what airpath depends on; needs a network
@@ -35,7 +36,8 @@
 # make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check compiled lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers lock audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity wheel bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
+# No target is a file.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -139,6 +141,9 @@ fuzz-coverage:
 # Exit code 1: a file was neither read nor refused in a line, or took more than a second.
 fuzz-importers: build
 	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed $(SECONDS) $(FUZZ_SEED)
+
+fuzz-campaigns: build
+	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed.campaigns $(SECONDS) $(FUZZ_SEED)
 
 fuzz-corpus:
 	python3 tools/fuzz corpus $(TARGETS)

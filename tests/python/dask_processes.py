@@ -19,8 +19,9 @@ class Processes:
         self.folder = folder
         self.all: list[subprocess.Popen[Any]] = []
         self.scheduler = self._start(
-            "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", "scheduler.json"
-        )
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+            "--scheduler-file", "scheduler.json",
+        )  # fmt: skip
         file = folder / "scheduler.json"
         while not file.exists() or not file.read_text().strip().endswith("}"):
             assert self.scheduler.poll() is None, "the scheduler did not start"
@@ -29,8 +30,8 @@ class Processes:
 
     def worker(self) -> subprocess.Popen[Any]:
         return self._start(
-            "worker", self.address, "--nthreads", "1", "--no-dashboard", "--no-nanny",
-            "--death-timeout", "60",
+            "worker", self.address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard",
+            "--no-nanny", "--death-timeout", "60",
         )  # fmt: skip
 
     def _start(self, kind: str, *words: str) -> subprocess.Popen[Any]:

@@ -139,3 +139,9 @@ def test_figures_are_live_where_a_server_answers(
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def test_a_folder_of_something_else_is_not_removed(website: Any, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    assert website.build(tmp_path) == [f"{tmp_path} has files and is no site: name a new folder"]
+    assert (tmp_path / "notes.txt").read_text() == "mine"

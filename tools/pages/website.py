@@ -80,6 +80,8 @@ def build(out: Path) -> list[str]:
     by_source = {page.source: page for page in pages}
     complaints: list[str] = []
     if out.exists():
+        if any(out.iterdir()) and not (out / "search.js").is_file():
+            return [f"{out} has files and is no site: name a new folder"]
         shutil.rmtree(out)
     out.mkdir(parents=True)
     if (ASSETS / "main.js").is_file():

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from typing import Any, TypeGuard
 
 from airpath.campaign.key_lines import Path as Where
 from airpath.campaign.key_lines import place
+
+_LARGEST = sys.float_info.max
 
 
 class Checked:
@@ -76,8 +79,8 @@ def is_whole(value: Any) -> TypeGuard[int]:
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Whether it is a number; true and false are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether it is a number that a double can have; true and false, NaN and infinity are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def shown(value: Any) -> str:

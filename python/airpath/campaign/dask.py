@@ -2,17 +2,24 @@
 
 A worker that dies takes its batches with it; the scheduler hands them to another one. The scheduler
 sees a batch of some seconds, never a run.
+
+Whoever can talk to a scheduler or a worker can make it run code. A cluster that is begun here
+therefore speaks TLS alone, with a certificate that exists only for this campaign and that both ends
+must show (docs/adr/0065-sparing-cluster.md).
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -21,6 +28,7 @@ from airpath.campaign.local import Outcome
 from airpath.campaign.sampling import missing
 from airpath.campaign.work import Batch
 from airpath.errors import AirpathError, InputError
+from airpath.runs.directories import cannot_write
 
 CLUSTERS = ("local", "slurm")
 _GONE_AFTER_S = 10.0
@@ -43,14 +51,20 @@ SPARING: dict[str, Any] = {
 """What a cluster that is begun for a campaign does less of: Dask profiles its workers 100 times a
 second and looks at its loops 50 times, which together takes 3 % of a core with a worker on it."""
 _WARM = {"distributed.worker.preload": ["airpath.campaign.dask_worker"]}
+NO_PAGES: dict[str, Any] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+"""Dask's web servers, which ask nobody who they are, serve nothing."""
 
 
 class DaskEngine:
     """Runs batches on the workers of a scheduler."""
 
-    def __init__(self, client: Any, closes: tuple[Any, ...] = ()) -> None:
+    def __init__(self, client: Any, closes: ExitStack, *, owns_cluster: bool = False) -> None:
+        """``closes`` is closed with the engine."""
         self._client = client
-        self._closes = closes
+        self._closes, self._owns_cluster = closes, owns_cluster
         self._ended: SimpleQueue[tuple[Batch, Any]] = SimpleQueue()
         self._futures: set[Any] = set()
         self._lost_at: float | None = None
@@ -93,13 +107,12 @@ class DaskEngine:
         """Cancel what is at work, and end a cluster that this process began."""
         if self._client.status == "running":
             self._client.cancel(list(self._futures), force=True)
-            if len(self._closes) > 1:
+            if self._owns_cluster:
                 with suppress(OSError, TimeoutError):
                     self._client.run(
                         dask_worker.part, on_error="ignore", callback_timeout=_ANSWER_S
                     )
-        for one in self._closes:
-            one.close()
+        self._closes.close()
 
     def _outcome(self, batch: Batch, future: Any) -> Outcome:
         from distributed.comm import CommClosedError
@@ -163,17 +176,22 @@ class DaskEngine:
 
 
 def at(address: Any) -> DaskEngine:
-    """Open a scheduler by its address; a cluster or a client of Dask will do too."""
+    """Open a scheduler by its address; a cluster or a client of Dask will do too.
+
+    Dask's own configuration (``distributed.comm.tls``) has the certificates for ``tls://``.
+    """
     distributed = _distributed("--scheduler")
     if isinstance(address, distributed.Client):
-        return DaskEngine(address)
+        return DaskEngine(address, ExitStack())
     try:
         client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError) as error:
         raise AirpathError(f"no scheduler at {address}: {error}") from None
     except ValueError as error:
         raise InputError(f"{address} is no address of a scheduler: {error}") from None
-    return DaskEngine(client, (client,))
+    closes = ExitStack()
+    closes.callback(client.close)
+    return _engine(client, closes)
 
 
 def cluster(kind: str, workers: int) -> DaskEngine:
@@ -182,24 +200,67 @@ def cluster(kind: str, workers: int) -> DaskEngine:
     What a job of Slurm asks for is in Dask's own configuration (``jobqueue.slurm``).
     """
     distributed = _distributed(f"--cluster {kind}")
-    import dask
-
-    if kind == "local":
-        with dask.config.set(_unless_chosen({**SPARING, **_WARM})), _spared_interrupts():
-            # No dashboard; and a free port for the rest of its pages, as another may have 8787.
-            made = distributed.LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                dashboard_address="127.0.0.1:0",
-                scheduler_kwargs={"dashboard": False},
-            )
-    elif kind == "slurm":
-        with dask.config.set(_unless_chosen(SPARING)):
-            made = _slurm(workers)
-    else:
+    begin = {"local": _local, "slurm": _slurm}.get(kind)
+    if begin is None:
         raise InputError(f"no cluster '{kind}'; there are {', '.join(CLUSTERS)}")
-    client = distributed.Client(made, set_as_default=False)
-    return DaskEngine(client, (client, made))
+    try:
+        security = distributed.Security.temporary()
+    except ImportError:
+        raise missing("cryptography", f"--cluster {kind}") from None
+    closes = ExitStack()
+    try:
+        made = begin(workers, security, closes)
+        closes.callback(made.close)
+        client = distributed.Client(made, set_as_default=False)
+        closes.callback(client.close)
+    except BaseException:
+        closes.close()
+        raise
+    return _engine(client, closes, owns_cluster=True)
+
+
+def _engine(client: Any, closes: ExitStack, *, owns_cluster: bool = False) -> DaskEngine:
+    """Make an engine; if that fails, nothing of it stays."""
+    try:
+        return DaskEngine(client, closes, owns_cluster=owns_cluster)
+    except BaseException:
+        closes.close()
+        raise
+
+
+def _local(workers: int, security: Any, closes: ExitStack) -> Any:
+    """Begin workers that are processes of this machine."""
+    import dask
+    import distributed
+
+    folder = _own_folder(dask.config.get("temporary-directory"), closes)
+    settings = {**_unless_chosen({**SPARING, **NO_PAGES, **_WARM}), "temporary-directory": folder}
+    with dask.config.set(settings), _spared_interrupts():
+        # A free port of loopback for Dask's pages, as another cluster may have 8787.
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            protocol="tls://",
+            security=security,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+        )
+
+
+def _own_folder(parent: str | None, closes: ExitStack) -> str:
+    """Make a directory that is nobody else's, until the engine is closed.
+
+    Dask imports modules from where its processes keep their files: by default that is a name in
+    ``/tmp`` which anybody may have made before.
+    """
+    place = None if parent is None else os.path.expandvars(os.path.expanduser(parent))  # noqa: PTH111
+    try:
+        return closes.enter_context(
+            tempfile.TemporaryDirectory(prefix=".airpath-", dir=place, ignore_cleanup_errors=True)
+        )
+    except OSError as error:
+        raise cannot_write(Path(place or tempfile.gettempdir()), error) from None
 
 
 @contextmanager
@@ -229,7 +290,8 @@ def _unless_chosen(settings: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _slurm(workers: int) -> Any:
+def _slurm(workers: int, security: Any, closes: ExitStack) -> Any:
+    """Begin workers that are jobs of Slurm; they find their certificate in files of the user."""
     import dask
 
     try:
@@ -241,12 +303,47 @@ def _slurm(workers: int) -> Any:
         key: value for key, value in ours.items()
         if dask.config.get(f"jobqueue.slurm.{key}", None) is None
     }  # fmt: skip
-    try:
-        made = SLURMCluster(**wanted, job_script_prologue=_prologue())
-        made.scale(jobs=workers)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise AirpathError(f"cannot begin workers by Slurm: {error}") from None
+    shared = dask.config.get("jobqueue.slurm.shared-temp-directory", None)
+    folder = _own_folder(shared or "~", closes)
+    _keep_certificate(security, Path(folder))
+    options = {
+        "dashboard": False,
+        "dashboard_address": "127.0.0.1:0",
+        **(dask.config.get("jobqueue.slurm.scheduler-options", None) or {}),
+    }
+    words = dask.config.get("jobqueue.slurm.worker-extra-args", None) or []
+    settings = {**_unless_chosen({**SPARING, **NO_PAGES}), "temporary-directory": folder}
+    with dask.config.set(settings):
+        try:
+            made = SLURMCluster(
+                **wanted,
+                job_script_prologue=_prologue(),
+                protocol="tls://",
+                security=security,
+                scheduler_options=options,
+                worker_extra_args=["--dashboard-address", "127.0.0.1:0", *words],
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            raise _no_slurm(error) from None
+        try:
+            made.scale(jobs=workers)
+        except (OSError, RuntimeError, ValueError) as error:
+            made.close()
+            raise _no_slurm(error) from None
     return made
+
+
+def _keep_certificate(security: Any, folder: Path) -> None:
+    """Put what a worker shows and checks into files, whose names its command line has."""
+    for field in ("tls_ca_file", "tls_worker_cert", "tls_worker_key"):
+        file = folder / f"{field}.pem"
+        file.touch(mode=0o600, exist_ok=False)
+        file.write_text(getattr(security, field), encoding="ascii")
+        setattr(security, field, str(file))
+
+
+def _no_slurm(error: Exception) -> AirpathError:
+    return AirpathError(f"cannot begin workers by Slurm: {error}")
 
 
 def _prologue() -> list[str]:
@@ -258,8 +355,14 @@ def _prologue() -> list[str]:
 
     prologue = [
         f"export {name}=${{{name}:-{dask.config.get(key)}}}"
-        for key in SPARING
+        for key in (*SPARING, *NO_PAGES)
         for name in [f"DASK_{key.replace('.', '__').replace('-', '_').upper()}"]
+    ]
+    # On the job's machine, and nobody else's there: see `_own_folder`.
+    prologue += [
+        "export DASK_TEMPORARY_DIRECTORY=$(mktemp -d) || exit 1",
+        "trap 'rm -rf \"$DASK_TEMPORARY_DIRECTORY\"' EXIT",
+        "trap 'exit 143' TERM",
     ]
     for key in ("job-script-prologue", "env-extra"):
         chosen = dask.config.get(f"jobqueue.slurm.{key}", None)

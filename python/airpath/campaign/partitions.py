@@ -21,6 +21,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airpath.campaign.files import (
+    FAILED,
+    MANIFEST,
+    PARTS,
+    PIECES,
+    DamagedError,
+    check_columns,
+    part_document,
+    read_rows,
+)
 from airpath.campaign.plan import Numbered, Plan
 from airpath.campaign.store import Store
 from airpath.campaign.work import TABLES, empty_frames, pack, unpack
@@ -30,9 +40,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 Frames = dict[str, "pl.DataFrame"]
-
-_PART = "parts/"
-_PIECE = "pieces/"
 
 
 @dataclass(frozen=True)
@@ -74,20 +81,23 @@ class Partitions:
     def recover(self, *, retry_failed: bool = False) -> list[str]:
         """Find what an earlier, perhaps killed, process left. Returns what was damaged."""
         damaged: list[str] = []
-        for name in self.store.names(_PART):
-            part = read_part(self.store, name)
-            if part is None:
+        for name in self.store.names(PARTS):
+            try:
+                part = read_part(self.store, name)
+                runs = self._read(part, "runs")
+            except DamagedError:
                 damaged.append(name)
                 continue
             self._parts[part["partition"]] = part
-            self._add_source(_Source(part, None), self._read(part, "runs"), retry_failed)
-        for name in self.store.names(_PIECE):
-            frames = self._read_piece(name)
-            if frames is None:
+            self._add_source(_Source(part, None), runs, retry_failed)
+        for name in self.store.names(PIECES):
+            try:
+                frames = self._read_piece(name)
+            except DamagedError:
                 damaged.append(name)
                 self.store.remove(name)
-            else:
-                self._add_source(_Source(None, name), frames["runs"], retry_failed)
+                continue
+            self._add_source(_Source(None, name), frames["runs"], retry_failed)
         return damaged
 
     def _add_source(self, source: _Source, runs: pl.DataFrame, retry_failed: bool) -> None:
@@ -125,7 +135,7 @@ class Partitions:
             if self._sources[source].part is not None:
                 # The partition that takes its place would take its other rows away.
                 packed = pack(frames)
-                self.store.write(f"{_PIECE}{source:05}-moved-{_digest(packed)[:16]}.zip", packed)
+                self.store.write(f"{PIECES}{source:05}-moved-{_digest(packed)[:16]}.zip", packed)
             found.append(frames)
         for frames in found:
             self._add(frames)
@@ -137,6 +147,8 @@ class Partitions:
         if part is None or not self._full(partition, len(runs)):
             return False
         if part["keys_sha256"] != _digest_of([self.plan.key(run) for run in runs]):
+            return False
+        if self._read(part, "runs")["run"].to_list() != [run.number for run in runs]:
             return False
         if any(self._known.get(self.plan.key(run)) is None for run in runs):
             return False
@@ -156,7 +168,7 @@ class Partitions:
         if source.part is not None:
             frames = {name: self._read(source.part, name) for name in source.part["files"]}
         else:
-            frames = self._read_piece(source.piece or "") or {}
+            frames = self._read_piece(source.piece or "")
         numbers = pl.DataFrame(renumber, schema={"run": pl.UInt64, "new": pl.UInt64}, orient="row")
         return {
             name: table.select(self._raw[name].columns)
@@ -166,16 +178,24 @@ class Partitions:
             for name, table in frames.items()
         }
 
-    def _read_piece(self, name: str) -> Frames | None:
-        data = self.store.read(name)
-        if data is None or _digest(data)[:16] != name.rpartition("-")[2].removesuffix(".zip"):
-            return None
+    def _read_piece(self, name: str) -> Frames:
+        data = self.store.read(name) or b""
+        if _digest(data)[:16] != name.rpartition("-")[2].removesuffix(".zip"):
+            raise DamagedError("its bytes are not those that its name tells")
         try:
-            return unpack(data)
-        except ValueError:
-            return None
+            frames = unpack(data)
+        except ValueError as error:
+            raise DamagedError(str(error)) from None
+        for table, rows in frames.items():
+            if rows.schema != self._raw[table].schema:
+                raise DamagedError(f"its table {table} has other columns")
+            check_columns(rows, table)
+        if "runs" not in frames:
+            raise DamagedError("it has no runs")
+        return frames
 
     def _read(self, part: dict[str, Any], table: str) -> pl.DataFrame:
+        """Rows of a whole partition. Raises ``DamagedError`` if they are not as they should be."""
         import polars as pl
 
         if table not in part["files"]:
@@ -183,7 +203,14 @@ class Partitions:
         data = self.store.read(part["files"][table]["name"])
         if data is None:
             raise AirpathError(f"{self.store.place}/{part['files'][table]['name']} is gone")
-        return pl.read_parquet(io.BytesIO(data))
+        rows = read_rows(data, table)
+        raw = self._raw[table].schema
+        if any(rows.schema.get(name) != kind for name, kind in raw.items()):
+            raise DamagedError(f"its table {table} has other columns")
+        first, last = part["first"], part["first"] + part["runs"] - 1
+        if not rows.select(pl.col("run").is_between(first, last).all()).item():
+            raise DamagedError(f"its table {table} has runs of other partitions")
+        return rows
 
     # --- What comes -------------------------------------------------------------------------
 
@@ -193,7 +220,7 @@ class Partitions:
         numbers = frames["runs"]["run"]
         first = int(numbers[0])
         partition = first // self.plan.definition.partition_runs
-        name = f"{_PIECE}{partition:05}-{first}-{_digest(packed)[:16]}.zip"
+        name = f"{PIECES}{partition:05}-{first}-{_digest(packed)[:16]}.zip"
         self.store.write(name, packed)
         self._pieces[partition].append(name)
         self._add(frames)
@@ -228,10 +255,10 @@ class Partitions:
         numbers = sorted(self._written)
         if sum(self._written[number]["runs"] for number in numbers) != self.plan.runs:
             raise RuntimeError("a run is missing")
-        for name in self.store.names(_PIECE):
+        for name in self.store.names(PIECES):
             self.store.remove(name)
-        for name in self.store.names(_PART):
-            if int(name[len(_PART) :].partition(".")[0]) not in self._written:
+        for name in self.store.names(PARTS):
+            if int(name[len(PARTS) :].partition(".")[0]) not in self._written:
                 self.store.remove(name)
         files = [
             {"table": table, **self._written[number]["files"][table]}
@@ -243,7 +270,7 @@ class Partitions:
         manifest = {
             "complete": True, "runs": self.plan.runs, "failed": len(self.failed), "files": files,
         }  # fmt: skip
-        self.store.write("manifest.json", _json(manifest))
+        self.store.write(MANIFEST, _json(manifest))
         return manifest
 
     def _remove_others(self, named: set[str]) -> None:
@@ -291,7 +318,7 @@ class Partitions:
             "partition": partition, "first": expected[0], "runs": len(expected),
             "keys_sha256": _digest_of([self.plan.key(run) for run in runs]), "files": files,
         }  # fmt: skip
-        self.store.write(f"{_PART}{partition:05}.json", _json(part))
+        self.store.write(f"{PARTS}{partition:05}.json", _json(part))
         self._written[partition] = part
         for name in self._pieces.pop(partition, []):
             self.store.remove(name)
@@ -310,23 +337,19 @@ class Partitions:
             f"# Run {run.number} of the campaign failed, with seed {run.seed}:\n{told}\n# Alone: "
             f"airpath run THIS-FILE --seed {run.seed}{sets}\n\n{base.text}"
         )
-        self.store.write(f"failed/run-{run.number}.toml", text.encode())
+        self.store.write(f"{FAILED}run-{run.number}.toml", text.encode())
 
 
-def read_part(store: Store, name: str, *, check: bool = True) -> dict[str, Any] | None:
-    """Read what is said of a partition; None if that, or one of its files, is not whole."""
-    data = store.read(name)
-    try:
-        part: dict[str, Any] = json.loads(data or b"")
-        files = [(str(file["name"]), str(file["sha256"])) for file in part["files"].values()]
-        part["keys_sha256"], part["partition"], part["runs"]
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
-    if check:
-        for path, sha256 in files:
-            found = store.read(path)
-            if found is None or _digest(found) != sha256:
-                return None
+def read_part(store: Store, name: str, *, check: bool = True) -> dict[str, Any]:
+    """Read what is said of a partition.
+
+    Raises ``DamagedError`` if that, or with ``check`` one of its files, is not whole.
+    """
+    part = part_document(store.read(name) or b"", name)
+    for file in part["files"].values() if check else ():
+        data = store.read(file["name"])
+        if data is None or _digest(data) != file["sha256"] or len(data) != file["bytes"]:
+            raise DamagedError(f"{file['name']} is not whole")
     return part
 
 

@@ -2,23 +2,61 @@
 
 Each source has its tables as views; of several sources the rows of tables of one name stand
 together, and the column ``source`` says which they are of.
+
+A source may come from anybody, and so may a query. Tables have the names that airpath gives them.
+Their files are reached by links with plain names, because DuckDB would take ``a[1]`` for a pattern.
+A query reads these files and nothing else: it is one statement that selects, and DuckDB may neither
+open other files, nor load extensions, nor change these settings.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import stat
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath.campaign.files import MOST_ROWS_A_BYTE
 from airpath.campaign.results import Campaign, is_campaign, newest_campaign, open_campaign
 from airpath.campaign.sampling import missing
 from airpath.campaign.work import TABLES, empty_frames
-from airpath.errors import InputError
+from airpath.errors import InputError, reason
+from airpath.runs import tables as of_runs
 
 if TYPE_CHECKING:
     import polars as pl
 
 _ROWS = "a campaign, a run directory or a capture"
+_SEED = re.compile(r"seed-(\d+)")
+
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    # Otherwise a name in SQL may be that of a variable in Python.
+    "python_enable_replacements": "false",
+}
+
+_AS_IT_IS = frozenset((
+    "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger",
+    "ubigint", "float", "double", "varchar", "decimal", "blob",
+))  # fmt: skip
+"""Types of DuckDB that polars has too, alone and inside of others."""
+_DATES = frozenset((
+    "date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp with time zone",
+))  # fmt: skip
+"""Polars has these too, but Python only until the year 9999."""
+
+_CAPTURE_FLOW = {
+    "id": int, "protocol": str, "client": str, "client_port": int, "server": str,
+    "server_port": int, "interface": int, "tunnel": str, "teids": str, "same_as": str,
+    "start_s": float, "duration_s": float, "from_client_packets": int, "from_client_bytes": int,
+    "from_server_packets": int, "from_server_bytes": int,
+}  # fmt: skip
+"""Columns of every flow of a capture; those of a protocol are there if a flow has it."""
 
 
 def query(sql: str, *sources: Campaign | str | os.PathLike[str]) -> pl.DataFrame:
@@ -27,89 +65,152 @@ def query(sql: str, *sources: Campaign | str | os.PathLike[str]) -> pl.DataFrame
     Without a source it is the newest campaign in ``campaigns``. Tables of a campaign: ``runs``,
     ``flows``, ``groups``, ``pings``, ``links``, ``findings``; of a run those of its directory; of a
     capture ``flows``. Raises ``InputError`` with what DuckDB says of the query.
-    """
-    import polars as pl
 
+    The answer has the types of DuckDB where polars has them. Whole numbers beyond 64 bits are
+    ``Int128``; intervals, bit strings, enums, unions, times with a zone, and dates within lists or
+    structs are texts.
+    """
     try:
         import duckdb
     except ModuleNotFoundError:
         raise missing("duckdb", "a query") from None
     given = list(sources) or [newest_campaign(Path("campaigns"))]
-    with duckdb.connect() as database:
+    with ExitStack() as stack:
+        files = _Files(stack)
         views: dict[str, list[str]] = {}
-        for number, source in enumerate(given):
-            for table, relation in _relations(database, source, number).items():
+        for source in given:
+            for table, names in _tables(source, files).items():
+                listed = ", ".join(map(_text, names))
+                rows = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
                 label = os.fspath(source.place if isinstance(source, Campaign) else source)
-                told = f"select {_text(label)} as source, * from {relation}"  # noqa: S608 - quoted
-                plain = f"select * from {relation}"  # noqa: S608 - made above
-                views.setdefault(table, []).append(plain if len(given) == 1 else told)
-        for table, selects in views.items():
-            database.execute(f'create view "{table}" as {" union all by name ".join(selects)}')
+                told = f"{_text(label)} as source, " if len(given) > 1 else ""
+                views.setdefault(table, []).append(f"select {told}* from {rows}")  # noqa: S608
+        database = stack.enter_context(duckdb.connect(config=_SETTINGS))
         try:
-            answer = database.execute(sql)
-            if answer is None:
-                raise InputError("the query is empty\n  for example: select * from flows")
-            names = [column[0] for column in answer.description]
-            # Not arrow: that would want another package.
-            columns = answer.fetchnumpy() if _simple(answer.description) else None
-            if columns is not None:
-                return pl.DataFrame({name: _series(columns[name]) for name in names})
-            return pl.DataFrame(
-                answer.fetchall(), schema=names, orient="row", infer_schema_length=None
-            )
-        except duckdb.Error as error:
+            for table, selects in views.items():
+                database.execute(f'create view "{table}" as {" union all by name ".join(selects)}')
+            files.check_sizes(database)
+            files.lock(database)
+            return _answer(database, sql)
+        except (duckdb.Error, _polars_errors()) as error:
             tables = ", ".join(sorted(views))
             raise InputError(f"{str(error).strip()}\n  tables: {tables}") from None
+        except RuntimeError as error:
+            # Of Ctrl-C DuckDB tells in this way.
+            if "interrupted" in str(error):
+                raise KeyboardInterrupt from None
+            raise
 
 
-def _relations(
-    database: Any, source: Campaign | str | os.PathLike[str], number: int
-) -> dict[str, str]:
-    """Names of the tables of a source, each with what to select from."""
+class _Files:
+    """Parquet files under plain names, in a directory of this process."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        folder = tempfile.gettempdir()
+        # For DuckDB these make a name a pattern.
+        parent = "/tmp" if re.search(r"[*?\[\]{}\\]", folder) else folder  # noqa: S108 - private
+        self._folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="airpath-", dir=parent))
+        )
+        self._names: list[str] = []
+        self._real: list[str] = []
+        self._bytes = 0
+
+    def link(self, path: Path) -> str:
+        """Return another name of a file. Raises ``InputError`` for what is none."""
+        try:
+            about = path.lstat()
+            real = path.resolve()
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {reason(error)}") from None
+        if not stat.S_ISREG(about.st_mode):
+            raise InputError(f"{path} is no file; a source is {_ROWS}")
+        name = self._new()
+        name.symlink_to(real)
+        self._real.append(str(real))
+        self._bytes += about.st_size
+        return str(name)
+
+    def keep(self, data: bytes) -> str:
+        """Keep what is elsewhere, and return its name."""
+        name = self._new()
+        name.write_bytes(data)
+        self._bytes += len(data)
+        return str(name)
+
+    def check_sizes(self, database: Any) -> None:
+        """Refuse files that were made to fill memory."""
+        listed = ", ".join(map(_text, self._names))
+        rows = f"select sum(num_rows) from parquet_file_metadata([{listed}])"  # noqa: S608
+        (count,) = database.execute(rows).fetchone()
+        if (count or 0) > MOST_ROWS_A_BYTE * self._bytes:
+            raise InputError("the tables have more rows than fit into files of their size")
+
+    def lock(self, database: Any) -> None:
+        """Let a query reach these files and no others."""
+        # Of a link DuckDB 1 checks its name, DuckDB 2 where it leads to.
+        allowed = ", ".join(map(_text, (*self._names, *self._real)))
+        database.execute(f"set temp_directory = {_text(str(self._folder / 'spill'))}")
+        database.execute(f"set allowed_paths = [{allowed}]")
+        database.execute("set enable_external_access = false")
+        database.execute("set lock_configuration = true")
+
+    def _new(self) -> Path:
+        name = self._folder / f"{len(self._names) + 1}.parquet"
+        self._names.append(str(name))
+        return name
+
+
+def _tables(source: Campaign | str | os.PathLike[str], files: _Files) -> dict[str, list[str]]:
+    """Names of the tables of a source, each with its files."""
     if isinstance(source, Campaign):
-        return _of_campaign(database, source, number)
+        return _of_campaign(source, files)
     text = os.fspath(source)
     if is_campaign(text):
-        return _of_campaign(database, open_campaign(text), number)
+        return _of_campaign(open_campaign(text), files)
     path = Path(text)
     if path.is_dir():
-        return _of_run(path)
+        return _of_run(path, files)
     if path.is_file():
-        return _of_capture(database, path, number)
+        return _of_capture(path, files)
     raise InputError(f"there is no {text}; a source is {_ROWS}")
 
 
-def _of_campaign(database: Any, campaign: Campaign, number: int) -> dict[str, str]:
-    relations = {}
-    local = "://" not in campaign.place
+def _of_campaign(campaign: Campaign, files: _Files) -> dict[str, list[str]]:
+    found = {}
     for table in TABLES:
-        files = campaign.files.get(table, [])
-        if files and local:
-            place = Path(campaign.place.removeprefix("file://"))
-            listed = ", ".join(_text(str(place / file)) for file in files)
-            relations[table] = f"read_parquet([{listed}])"
-            continue
-        frame = campaign.table(table) if files else empty_frames()[table]
-        relations[table] = _registered(database, frame, f"source_{number}_{table}")
-    return relations
+        names = []
+        for file in campaign.files.get(table, []):
+            path = campaign.store.path(file)
+            names.append(
+                files.keep(campaign.store.read(file) or b"") if path is None else files.link(path)
+            )
+        found[table] = names or [_kept(empty_frames()[table], files)]
+    return found
 
 
-def _of_run(path: Path) -> dict[str, str]:
-    found: dict[str, list[Path]] = {}
-    for file in sorted(path.glob("*.parquet")) + sorted(path.glob("seed-*/*.parquet")):
-        found.setdefault(file.stem, []).append(file)
+def _of_run(path: Path, files: _Files) -> dict[str, list[str]]:
+    try:
+        seeds = [
+            (int(seed[1]), entry)
+            for entry in path.iterdir()
+            if (seed := _SEED.fullmatch(entry.name)) and entry.is_dir() and not entry.is_symlink()
+        ]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {reason(error)}") from None
+    places = [path, *(place for _, place in sorted(seeds))]
+    found = {}
+    for table in of_runs.TABLES:
+        there = [place / f"{table}.parquet" for place in places]
+        names = [files.link(file) for file in there if os.path.lexists(file)]
+        if names:
+            found[table] = names
     if not found:
         raise InputError(f"{path} has no tables; a source is {_ROWS}")
-    return {
-        table: f"read_parquet([{', '.join(_text(str(file)) for file in files)}], "
-        "union_by_name = true)"
-        for table, files in found.items()
-    }
+    return found
 
 
-def _of_capture(database: Any, path: Path, number: int) -> dict[str, str]:
-    import json
-
+def _of_capture(path: Path, files: _Files) -> dict[str, list[str]]:
     import polars as pl
 
     from airpath import _core
@@ -130,42 +231,98 @@ def _of_capture(database: Any, path: Path, number: int) -> dict[str, str]:
         rows.append(
             {k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in plain.items()}
         )
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    return {"flows": _registered(database, frame, f"source_{number}_flows")}
+    kinds = {int: pl.Int64, float: pl.Float64, str: pl.String}
+    schema = {name: kinds[kind] for name, kind in _CAPTURE_FLOW.items()}
+    every = pl.DataFrame(schema=schema)
+    told = pl.DataFrame(rows, schema_overrides=schema, infer_schema_length=None)
+    return {"flows": [_kept(pl.concat([every, told], how="diagonal"), files)]}
 
 
-def _registered(database: Any, frame: pl.DataFrame, name: str) -> str:
-    """Put a frame into the database by a Parquet file: DuckDB would take it by pyarrow."""
-    import tempfile
+def _kept(frame: pl.DataFrame, files: _Files) -> str:
+    import io
 
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "table.parquet"
-        frame.write_parquet(file)
-        rows = f"select * from read_parquet({_text(str(file))})"  # noqa: S608 - quoted
-        database.execute(f'create table "{name}" as {rows}')
-    return f'"{name}"'
+    written = io.BytesIO()
+    frame.write_parquet(written)
+    return files.keep(written.getvalue())
 
 
-def _simple(description: Any) -> bool:
-    """Whether all columns are numbers or texts."""
-    plain = {"NUMBER", "STRING", "Bool"}
-    kinds = {str(column[1]) for column in description}
-    return all(
-        kind in plain or kind.startswith(("BIGINT", "UBIGINT", "INTEGER", "UINTEGER", "DOUBLE",
-                                          "VARCHAR", "BOOLEAN", "FLOAT", "HUGEINT"))
-        for kind in kinds
-    )  # fmt: skip
-
-
-def _series(column: Any) -> Any:
-    import numpy as np
+def _answer(database: Any, sql: str) -> pl.DataFrame:
+    """What a query comes to, as polars has it."""
+    import duckdb
     import polars as pl
 
-    if isinstance(column, np.ma.MaskedArray):
-        values = column.data.tolist()
-        masks = np.ma.getmaskarray(column)
-        return pl.Series([None if gone else v for v, gone in zip(values, masks, strict=True)])
-    return pl.Series(column.tolist() if column.dtype == object else column)
+    statements = database.extract_statements(sql)
+    if not statements:
+        raise InputError("the query is empty\n  for example: select * from flows")
+    if len(statements) > 1:
+        raise InputError(f"these are {len(statements)} statements\n  allowed: one query")
+    if statements[0].type != duckdb.StatementType.SELECT:
+        kind = str(statements[0].type).rpartition(".")[2]
+        raise InputError(
+            f"{kind} is no query; a query only reads\n"
+            "  allowed: SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW and SUMMARIZE"
+        )
+    asked = database.sql(sql)
+    # Two columns may have one name, so that each is told by its place.
+    columns = [
+        f"{_column(f'#{place}', kind)} as c{place}"
+        for place, kind in enumerate(asked.types, start=1)
+    ]
+    found = pl.DataFrame(asked.project(", ".join(columns)))
+    large = [f"c{place}" for place, kind in enumerate(asked.types, start=1) if kind.id == "hugeint"]
+    names = _different(asked.columns)
+    return found.with_columns(pl.col(large).cast(pl.Int128)).rename(
+        dict(zip(found.columns, names, strict=True))
+    )
+
+
+def _different(names: list[str]) -> list[str]:
+    """Names of columns, where a name that was there before gets a number."""
+    found: list[str] = []
+    for name in names:
+        number, other = 1, name
+        while other in found:
+            number, other = number + 1, f"{name}_{number}"
+        found.append(other)
+    return found
+
+
+def _column(column: str, kind: Any) -> str:
+    """SQL of a column as polars can have it."""
+    name = str(kind)
+    if kind.id in _DATES or name.lower() in _DATES:
+        beyond = "error('a date beyond the year 9999: cast it to varchar')"
+        bounds = f"cast('0001-01-02' as {name}) and cast('9999-12-30' as {name})"
+        return f"case when {column} not between {bounds} then {beyond} else {column} end"
+    if kind.id in ("time", "timestamp_ns", '"null"', "null", "sqlnull"):
+        return column
+    wanted = _type(kind)
+    return column if wanted == name else f"cast({column} as {wanted})"
+
+
+def _type(kind: Any) -> str:
+    """SQL of a type with texts for what polars, or JSON, has not."""
+    if kind.id in _AS_IT_IS:
+        return str(kind)
+    if kind.id in ("list", "array"):
+        return f"{_type(kind.children[0][1])}[]"
+    if kind.id == "struct" and kind.children:
+        fields = (f"{_name(name)} {_type(child)}" for name, child in kind.children)
+        return f"struct({', '.join(fields)})"
+    if kind.id == "map":
+        return f"map(varchar, {_type(kind.children[1][1])})"
+    return "varchar"
+
+
+def _polars_errors() -> type[Exception]:
+    import polars as pl
+
+    return pl.exceptions.PolarsError
+
+
+def _name(name: str) -> str:
+    """A name of SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _text(text: str) -> str:

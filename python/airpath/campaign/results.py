@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath.campaign.files import (
+    DOCUMENT,
+    MANIFEST,
+    PARTS,
+    DamagedError,
+    campaign_document,
+    read_rows,
+)
 from airpath.campaign.partitions import read_part
 from airpath.campaign.store import Store, open_store
 from airpath.campaign.work import TABLES
@@ -22,21 +28,28 @@ def is_campaign(place: str | os.PathLike[str]) -> bool:
     """Whether a folder or a URL has a campaign."""
     text = os.fspath(place)
     if "://" in text:
-        return open_store(text).read("campaign.json") is not None
-    return (Path(text) / "campaign.json").is_file()
+        return open_store(text).read(DOCUMENT) is not None
+    return (Path(text) / DOCUMENT).is_file()
 
 
 def open_campaign(place: str | os.PathLike[str]) -> Campaign:
     """Open a campaign, complete or not. Raises ``InputError`` if there is none."""
     store = open_store(place)
-    data = store.read("campaign.json")
-    try:
-        document = json.loads(data or b"")
-        document["axes"], document["runs"]
-    except (ValueError, KeyError, TypeError):
-        told = "is no campaign" if data is None else "has a damaged campaign.json"
-        raise InputError(f"{os.fspath(place)} {told}; `airpath sweep CAMPAIGN` makes one") from None
+    document = read_document(store)
+    if document is None:
+        raise InputError(f"{os.fspath(place)} is no campaign; `airpath sweep CAMPAIGN` makes one")
     return Campaign(os.fspath(place), store, document)
+
+
+def read_document(store: Store) -> dict[str, Any] | None:
+    """What ``campaign.json`` says; None if there is none. Raises ``InputError``."""
+    data = store.read(DOCUMENT)
+    try:
+        return None if data is None else campaign_document(data)
+    except DamagedError as error:
+        raise InputError(
+            f"{store.place} has a damaged {DOCUMENT}: {error}; `airpath sweep CAMPAIGN` makes one"
+        ) from None
 
 
 def newest_campaign(parent: Path) -> Path:
@@ -76,15 +89,20 @@ class Campaign:
     @property
     def complete(self) -> bool:
         """Whether every run is there."""
-        return self.store.read("manifest.json") is not None and bool(self.document["complete"])
+        return self.store.read(MANIFEST) is not None and bool(self.document["complete"])
 
     @cached_property
     def files(self) -> dict[str, list[str]]:
         """Names of the Parquet files of each table, in the campaign's order, without pieces."""
         found: dict[str, list[str]] = {}
-        for name in self.store.names("parts/"):
-            part = read_part(self.store, name, check=False)
-            for table, file in part["files"].items() if part is not None else ():
+        for name in self.store.names(PARTS):
+            try:
+                part = read_part(self.store, name, check=False)
+            except DamagedError as error:
+                raise InputError(
+                    f"{self.store.place}/{name} is damaged: {error}; --resume makes it again"
+                ) from None
+            for table, file in part["files"].items():
                 found.setdefault(table, []).append(file["name"])
         return found
 
@@ -104,14 +122,21 @@ class Campaign:
             raise MissingTableError(
                 f"the campaign has no table '{name}'; there are: {', '.join(self.tables())}"
             )
-        folder = "://" not in self.place
         frames = []
         for file in self.files[name]:
-            if folder:
-                frames.append(pl.read_parquet(Path(self.place.removeprefix("file://")) / file))
-            else:
-                frames.append(pl.read_parquet(io.BytesIO(self.store.read(file) or b"")))
-        return pl.concat(frames, rechunk=True)
+            data = self.store.read(file)
+            if data is None:
+                raise InputError(f"{self.store.place}/{file} is gone; --resume makes it again")
+            try:
+                frames.append(read_rows(data, name, self.axes))
+            except DamagedError as error:
+                raise InputError(f"{self.store.place}/{file} is damaged: {error}") from None
+        try:
+            return pl.concat(frames, rechunk=True)
+        except pl.exceptions.PolarsError:
+            raise InputError(
+                f"{self.store.place} is damaged: not all files of {name} have the same columns"
+            ) from None
 
     def __getattr__(self, name: str) -> pl.DataFrame:
         if name in TABLES:

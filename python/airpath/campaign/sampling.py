@@ -99,7 +99,13 @@ def problem(dimensions: int) -> dict[str, object]:
 
 def missing(package: str, what: str) -> AirpathError:
     """An optional package that is wanted and not there."""
-    extras = {"distributed": "cluster", "dask_jobqueue": "slurm", "s3fs": "s3", "fsspec": "s3"}
+    extras = {
+        "distributed": "cluster",
+        "cryptography": "cluster",
+        "dask_jobqueue": "slurm",
+        "s3fs": "s3",
+        "fsspec": "s3",
+    }
     extra = extras.get(package, "campaign")
     return InputError(
         f"{what} needs {package}, which is not installed: pip install 'airpath[{extra}]'"

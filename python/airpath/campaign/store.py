@@ -1,7 +1,7 @@
 """Where the results of a campaign are: a folder, or an object store by its URL (fsspec).
 
 What exists under its name is complete: a file is written aside, brought to the disk and renamed; an
-object appears when it is whole.
+object appears when it is whole. A store has files of a campaign (``is_own``) and knows no others.
 """
 
 from __future__ import annotations
@@ -10,17 +10,22 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from airpath.campaign.files import DOCUMENT, FOLDERS, is_aside, is_own
 from airpath.campaign.sampling import missing
-from airpath.errors import AirpathError, InputError
+from airpath.errors import AirpathError, InputError, reason
 from airpath.runs.directories import cannot_write, replaced_file
 from airpath.runs.durable import sync
 
-ASIDE = ".partial-"
-"""In the name of a file that is not whole yet."""
+MOST_DOCUMENT_BYTES = 64 << 20
+"""Of a document of JSON."""
+MOST_BYTES = 4 << 30
+"""Of any file."""
+_LOCK = ".airpath-lock"
 
 
 class Store(Protocol):
@@ -39,8 +44,14 @@ class Store(Protocol):
     def names(self, prefix: str) -> list[str]:
         """Names under a prefix that ends in a slash, sorted."""
 
+    def path(self, name: str) -> Path | None:
+        """Where a file is on this machine; None if it is elsewhere. Raises ``InputError``."""
+
     def remove(self, name: str) -> None:
         """Remove a file if it is there."""
+
+    def others(self) -> list[str]:
+        """Names beside ``campaign.json`` that a campaign does not have before that."""
 
     def free_bytes(self) -> int | None:
         """Space that is left; None where it has no bound that can be known."""
@@ -63,19 +74,21 @@ def open_store(place: str | os.PathLike[str]) -> Store:
 class _Folder:
     """A folder of this machine."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._lock: int | None = None
-        if path.exists() and not path.is_dir():
-            raise InputError(f"{path} exists and is not a directory")
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} exists and is not a directory")
 
     @property
     def place(self) -> str:
-        return str(self.path)
+        return str(self.folder)
 
     def write(self, name: str, data: bytes) -> None:
-        path = self.path / name
+        path = self._own(name)
         try:
+            if os.path.lexists(path):
+                self.path(name)
             if not path.parent.is_dir():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 sync(path.parent.parent)
@@ -85,56 +98,118 @@ class _Folder:
             aside.write_bytes(data)
 
     def read(self, name: str) -> bytes | None:
+        path = self._own(name)
+        most = MOST_DOCUMENT_BYTES if name.endswith(".json") else MOST_BYTES
         try:
-            return (self.path / name).read_bytes()
+            # What is no regular file may have no end, or wait for somebody.
+            with open(path, "rb", opener=_plainly) as file:
+                about = os.fstat(file.fileno())
+                if not stat.S_ISREG(about.st_mode):
+                    raise InputError(f"{path} is no file")
+                if about.st_size > most:
+                    raise InputError(f"{path} is larger than {most >> 20} MiB")
+                return file.read(about.st_size)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise AirpathError(f"cannot read {self.path / name}: {error.strerror}") from None
+            if error.errno == errno.ELOOP:
+                raise InputError(f"{path} is a link; allowed: a file") from None
+            raise AirpathError(f"cannot read {path}: {reason(error)}") from None
+        except MemoryError:
+            raise AirpathError(f"cannot read {path}: there is no memory for it") from None
+
+    def path(self, name: str) -> Path | None:
+        path = self._own(name)
+        try:
+            if not stat.S_ISREG(path.lstat().st_mode):
+                raise InputError(f"{path} is no file")
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {reason(error)}") from None
+        return path
 
     def names(self, prefix: str) -> list[str]:
+        return [name for name in self._names(prefix) if is_own(name)]
+
+    def remove(self, name: str) -> None:
+        path = self._own(name)
         try:
-            with os.scandir(self.path / prefix) as entries:
+            path.unlink(missing_ok=True)
+        except NotADirectoryError:
+            pass
+        except OSError as error:
+            raise cannot_write(path, error) from None
+
+    def others(self) -> list[str]:
+        try:
+            names = [entry.name for entry in self.folder.iterdir()]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise AirpathError(f"cannot read {self.folder}: {reason(error)}") from None
+        return sorted(
+            name
+            for name in names
+            if name not in (DOCUMENT, _LOCK) and not (is_aside(name) and name.startswith(DOCUMENT))
+        )
+
+    def _own(self, name: str) -> Path:
+        """Where a file of the campaign is, in a folder that is its own."""
+        if not is_own(name):
+            raise InputError(f"{name!r} is no file of a campaign")
+        self._check_folder(name.rpartition("/")[0])
+        return self.folder / name
+
+    def _check_folder(self, name: str) -> None:
+        if name and (self.folder / name).is_symlink():
+            raise InputError(f"{self.folder / name} is a link; allowed: a folder of the campaign")
+
+    def _names(self, prefix: str) -> list[str]:
+        """Names of all files under a prefix, whosever they are; without links."""
+        self._check_folder(prefix.rstrip("/"))
+        try:
+            with os.scandir(self.folder / prefix) as entries:
                 return sorted(
                     f"{prefix}{entry.name}"
                     for entry in entries
-                    if entry.is_file() and ASIDE not in entry.name
+                    if entry.is_file(follow_symlinks=False)
                 )
         except (FileNotFoundError, NotADirectoryError):
             return []
-
-    def remove(self, name: str) -> None:
-        with suppress(FileNotFoundError):
-            (self.path / name).unlink()
+        except OSError as error:
+            raise AirpathError(f"cannot read {self.folder / prefix}: {reason(error)}") from None
 
     def free_bytes(self) -> int | None:
-        place = self.path.absolute()
+        place = self.folder.absolute()
         while not place.exists():
             place = place.parent
         return shutil.disk_usage(place).free
 
     def lock(self) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(
-                self.path / ".airpath-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
-            )
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.folder / _LOCK, flags, 0o644)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Nobody else is at work: what is not whole was left by one that was killed.
-            for left in self.path.glob(f"**/*{ASIDE}*"):
-                left.unlink(missing_ok=True)
+            for name in (name for folder in FOLDERS for name in self._names(folder)):
+                if is_aside(name):
+                    (self.folder / name).unlink(missing_ok=True)
         except BlockingIOError:
-            raise AirpathError(f"another campaign is at work in {self.path}") from None
+            raise AirpathError(f"another campaign is at work in {self.folder}") from None
         except OSError as error:
             # A file system without locks keeps nobody out.
             if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
-                raise cannot_write(self.path, error) from None
+                raise cannot_write(self.folder, error) from None
 
     def unlock(self) -> None:
         """Let others in."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def _plainly(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 class _Objects:
@@ -159,13 +234,11 @@ class _Objects:
         return self._url
 
     def write(self, name: str, data: bytes) -> None:
-        self._call(lambda: self._files.pipe_file(f"{self._root}/{name}", data), "write", name)
+        self._call(lambda: self._files.pipe_file(self._own(name), data), "write", name)
 
     def read(self, name: str) -> bytes | None:
         try:
-            return bytes(
-                self._call(lambda: self._files.cat_file(f"{self._root}/{name}"), "read", name)
-            )
+            return bytes(self._call(lambda: self._files.cat_file(self._own(name)), "read", name))
         except FileNotFoundError:
             return None
 
@@ -180,11 +253,18 @@ class _Objects:
         except FileNotFoundError:
             return []
         ends = (str(one).rstrip("/").rpartition("/")[2] for one in found)
-        return sorted(f"{prefix}{end}" for end in ends if end)
+        return sorted(name for end in ends if is_own(name := f"{prefix}{end}"))
+
+    def path(self, name: str) -> Path | None:  # noqa: ARG002
+        return None
+
+    def others(self) -> list[str]:
+        # A prefix is no folder: what else begins with it may be anything.
+        return []
 
     def remove(self, name: str) -> None:
         with suppress(FileNotFoundError):
-            self._call(lambda: self._files.rm_file(f"{self._root}/{name}"), "remove", name)
+            self._call(lambda: self._files.rm_file(self._own(name)), "remove", name)
 
     def free_bytes(self) -> int | None:
         return None
@@ -194,6 +274,11 @@ class _Objects:
 
     def unlock(self) -> None:
         """Object stores have no locks."""
+
+    def _own(self, name: str) -> str:
+        if not is_own(name):
+            raise InputError(f"{name!r} is no file of a campaign")
+        return f"{self._root}/{name}"
 
     def _call(self, call: Any, what: str, name: str) -> Any:
         try:

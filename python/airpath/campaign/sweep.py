@@ -18,10 +18,11 @@ from airpath.campaign import plan as plans
 from airpath.campaign import rounds, work
 from airpath.campaign.batches import Batches
 from airpath.campaign.definition import EXPLAIN, Definition, Until
+from airpath.campaign.files import DOCUMENT
 from airpath.campaign.local import LocalEngine, Outcome
 from airpath.campaign.partitions import Frames, Partitions
 from airpath.campaign.plan import Plan
-from airpath.campaign.results import Campaign, open_campaign
+from airpath.campaign.results import Campaign, open_campaign, read_document
 from airpath.campaign.rounds import Figures
 from airpath.campaign.store import Store, open_store
 from airpath.campaign.work import Batch, Done, OtherCoreError
@@ -424,25 +425,22 @@ class _Sweep:
             "wall_s": round(self.tally.wall_s, 3),
             "overhead": self.tally.overhead,
         }
-        self.store.write("campaign.json", (json.dumps(document, indent=1) + "\n").encode())
+        self.store.write(DOCUMENT, (json.dumps(document, indent=1) + "\n").encode())
 
 
 def _refuse(store: Store, resume: bool) -> None:
     """Neither write over a campaign nor into a folder of something else."""
-    about = store.read("campaign.json")
-    if about is not None and not resume:
-        try:
-            document = json.loads(about)
-            told = f"{document['done']} of {document['runs']} runs"
-        except (ValueError, KeyError, TypeError):
-            told = "a campaign"
+    document = read_document(store)
+    if document is not None and not resume:
         raise InputError(
-            f"{store.place} has {told} already\n  --resume goes on with it; --out names another"
+            f"{store.place} has {document['done']} of {document['runs']} runs already\n"
+            "  --resume goes on with it; --out names another"
         )
-    if about is None and not resume and isinstance(store.place, str) and "://" not in store.place:
-        folder = Path(store.place)
-        if folder.is_dir() and any(entry.name != ".airpath-lock" for entry in folder.iterdir()):
-            raise InputError(f"{folder} exists and is not empty; name another --out or remove it")
+    if document is None and store.others():
+        told = " and is no campaign to go on with" if resume else ""
+        raise InputError(
+            f"{store.place} exists and is not empty{told}; name another --out or remove it"
+        )
 
 
 def _spread(numbers: list[int]) -> list[int]:

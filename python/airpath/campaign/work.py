@@ -162,14 +162,21 @@ def unpack(packed: bytes) -> dict[str, pl.DataFrame]:
     """Read what ``pack`` wrote. Raises ``ValueError`` if it is damaged."""
     import polars as pl
 
+    frames = {}
     try:
         with zipfile.ZipFile(io.BytesIO(packed)) as file:
-            return {
-                name.removesuffix(".arrow"): pl.read_ipc(io.BytesIO(file.read(name)))
-                for name in file.namelist()
-            }
-    except (zipfile.BadZipFile, OSError, pl.exceptions.PolarsError) as error:
+            for member in file.infolist():
+                table = member.filename.removesuffix(".arrow")
+                # What is not compressed is not larger than the file.
+                if table not in TABLES or member.compress_type != zipfile.ZIP_STORED:
+                    raise ValueError(f"no campaign has a table {table[:40]!r}")
+                frames[table] = pl.read_ipc(io.BytesIO(file.read(member)))
+    except (
+        zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError,
+        pl.exceptions.PolarsError, pl.exceptions.PanicException,
+    ) as error:  # fmt: skip
         raise ValueError(str(error)) from None
+    return frames
 
 
 def _findings(ready: list[tuple[int, _core.Scenario, int]], budget: str) -> pl.DataFrame:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -139,11 +141,11 @@ def show(frame: pl.DataFrame, form: Form) -> None:
     import polars as pl
 
     if form is Form.csv:
-        output(frame.write_csv())
+        output(_texts(frame, nested=True).write_csv())
     elif form is Form.json:
         from airpath.runs.summary import to_json
 
-        output(to_json(frame.to_dicts()))
+        output(to_json([_plain(row) for row in _texts(frame).to_dicts()]))
     else:
         with pl.Config(
             tbl_rows=_ROWS, tbl_cols=-1, tbl_formatting="NOTHING", tbl_hide_column_data_types=True,
@@ -153,6 +155,44 @@ def show(frame: pl.DataFrame, form: Form) -> None:
             output("\n".join(line.rstrip() for line in str(_rounded(frame)).splitlines()))
         if len(frame) > _ROWS:
             narrate(f"{_ROWS} of {len(frame)} rows; --format csv prints all")
+
+
+def _texts(frame: pl.DataFrame, *, nested: bool = False) -> pl.DataFrame:
+    """Dates and bytes as texts; with ``nested`` lists and structs as JSON too."""
+    import json
+
+    import polars as pl
+    import polars.selectors as cs
+
+    frame = frame.with_columns(
+        (cs.date() | cs.datetime() | cs.time()).dt.to_string("iso:strict"),
+        cs.binary().bin.encode("hex"),
+    )
+    columns = [name for name, kind in frame.schema.items() if nested and kind.is_nested()]
+    return frame.with_columns(
+        pl.Series(
+            name,
+            [
+                None if value is None else json.dumps(_plain(value), ensure_ascii=False)
+                for value in frame[name].to_list()
+            ],
+            dtype=pl.String,
+        )
+        for name in columns
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: what is not a number is null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Decimal):
+        return float(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _rounded(frame: pl.DataFrame) -> pl.DataFrame:

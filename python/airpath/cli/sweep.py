@@ -48,7 +48,8 @@ def command(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Run on the workers of this Dask scheduler: tcp://HOST:8786.",
+            help="Run on the workers of this Dask scheduler, which you must trust: "
+            "tcp://HOST:8786.",
             show_default=False,
         ),
     ] = None,

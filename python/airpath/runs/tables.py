@@ -33,7 +33,9 @@ def read_table(directory: Path, name: str) -> pl.DataFrame | None:
     if not path.exists():
         return None
     try:
-        return pl.read_parquet(path)
+        # By its name polars would take `a[1]` for a pattern and `~` for a home directory.
+        with path.open("rb") as file:
+            return pl.read_parquet(file)
     except OSError as error:
         raise InputError(f"cannot read {path}: {reason(error)}") from None
     except pl.exceptions.PolarsError as error:

@@ -1,0 +1,169 @@
+"""What the files of a campaign are named, and what is in them.
+
+A campaign may come from anybody. What is named otherwise is not the campaign's: it is neither read
+nor removed. What has other contents is damaged.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airpath.campaign.figures import NAMED
+from airpath.campaign.work import TABLES
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DOCUMENT = "campaign.json"
+MANIFEST = "manifest.json"
+PARTS = "parts/"
+PIECES = "pieces/"
+FAILED = "failed/"
+
+_NUMBER = r"\d{5,18}"
+_HASH = "[0-9a-f]{16}"
+_NAMES = {
+    "": r"campaign\.json|manifest\.json",
+    PARTS: rf"{_NUMBER}\.json",
+    PIECES: rf"{_NUMBER}-(?:\d{{1,18}}|moved)-{_HASH}\.zip",
+    FAILED: r"run-\d{1,18}\.toml",
+    **{f"{table}/": rf"part-{_NUMBER}-{_HASH}\.parquet" for table in TABLES},
+}
+FOLDERS = tuple(_NAMES)
+"""Each with its slash; the campaign's own is empty."""
+_OWN = re.compile("|".join(f"{folder}(?:{names})" for folder, names in _NAMES.items()))
+_ASIDE = re.compile(rf"(?:{_OWN.pattern})\.partial-{_HASH}")
+
+MOST_ROWS_A_BYTE = 4
+"""A table has at least ten bytes a row, so that more rows than this were made to fill memory."""
+
+_DOCUMENT: dict[str, Any] = {
+    "name": str, "title": str, "text": str, "scenarios": [str], "axes": [str], "sampling": str,
+    "samples": int, "explain": str, "cells": int, "runs": int, "done": int, "failed": int,
+    "complete": bool, "version": str, "core_sha256": str, "started": str,
+}  # fmt: skip
+_PART: dict[str, Any] = {
+    "partition": int, "first": int, "runs": int, "keys_sha256": str, "files": dict,
+}  # fmt: skip
+_FILE: dict[str, Any] = {"name": str, "sha256": str, "bytes": int, "rows": int}
+_SAID = {str: "a text", int: "a whole number from 0 on", bool: "true or false", dict: "an object"}
+_LARGEST = 2**63 - 1
+
+
+class DamagedError(ValueError):
+    """A file that is not as airpath writes it; the text says in which way."""
+
+
+def is_own(name: str) -> bool:
+    """Whether a campaign has a file of this name, from its folder on."""
+    return _OWN.fullmatch(name) is not None
+
+
+def is_aside(name: str) -> bool:
+    """Whether this is such a file under construction, as one that was killed leaves it."""
+    return _ASIDE.fullmatch(name) is not None
+
+
+def campaign_document(data: bytes) -> dict[str, Any]:
+    """Read ``campaign.json``. Raises ``DamagedError``."""
+    document = _object(data, _DOCUMENT)
+    if len(set(document["axes"])) < len(document["axes"]):
+        raise DamagedError("`axes` has a name twice")
+    return document
+
+
+def part_document(data: bytes, name: str) -> dict[str, Any]:
+    """Read ``parts/NUMBER.json``, of which this is the name. Raises ``DamagedError``."""
+    part = _object(data, _PART)
+    if name != f"{PARTS}{part['partition']:05}.json":
+        raise DamagedError(f"`partition` is {part['partition']}")
+    for table, file in part["files"].items():
+        if table not in TABLES:
+            raise DamagedError("`files` has a table that no campaign has")
+        _check(file, _FILE, f"files.{table}.")
+        expected = f"{table}/part-{part['partition']:05}-{file['sha256'][:16]}.parquet"
+        if file["name"] != expected or not is_own(expected):
+            raise DamagedError(f"`files.{table}.name` is not {expected}")
+    return part
+
+
+def read_rows(data: bytes, table: str, axes: Sequence[str] | None = None) -> pl.DataFrame:
+    """Read a table from Parquet, with the columns of what was varied.
+
+    Raises ``DamagedError``.
+    """
+    import polars as pl
+
+    try:
+        rows = pl.scan_parquet(io.BytesIO(data), hive_partitioning=False)
+        if rows.select(pl.len()).collect().item() > MOST_ROWS_A_BYTE * len(data):
+            raise DamagedError("it has more rows than fit into a file of this size")
+        found = rows.collect()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise DamagedError(_first_line(error)) from None
+    check_columns(found, table, axes)
+    return found
+
+
+def check_columns(found: pl.DataFrame, table: str, axes: Sequence[str] | None = None) -> None:
+    """Refuse rows that do not say which run they are of; with ``axes`` which cell too.
+
+    Raises ``DamagedError``.
+    """
+    import polars as pl
+
+    needed: dict[str, tuple[Any, ...]] = {"run": (pl.UInt64,)}
+    if axes is not None:
+        needed |= {"cell": (pl.UInt32,), "scenario": (pl.String,), "seed": (pl.UInt64,)}
+        needed |= dict.fromkeys(axes, (pl.Int64, pl.Float64, pl.Boolean, pl.String))
+    if table == "runs":
+        needed |= dict.fromkeys(("key", "status", "explained"), (pl.String,))
+    elif owner := NAMED.get(table):
+        needed[owner] = (pl.String,)
+    for name, kinds in needed.items():
+        if name not in found.columns:
+            raise DamagedError(f"it has no column `{name}`")
+        if found.schema[name] not in kinds:
+            raise DamagedError(f"its column `{name}` is of the type {found.schema[name]}")
+        if found[name].null_count():
+            raise DamagedError(f"its column `{name}` has gaps")
+    if table == "runs" and found["run"].n_unique() < len(found):
+        raise DamagedError("it has a run twice")
+
+
+def _object(data: bytes, shape: dict[str, Any]) -> dict[str, Any]:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        raise DamagedError("it is no JSON") from None
+    _check(document, shape)
+    return dict(document)
+
+
+def _check(value: Any, shape: dict[str, Any], at: str = "") -> None:
+    if not isinstance(value, dict):
+        raise DamagedError(f"`{at.rstrip('.')}` is not an object" if at else "it is not an object")
+    for key, kind in shape.items():
+        if key not in value:
+            raise DamagedError(f"`{at}{key}` is missing")
+        if isinstance(kind, list):
+            right = isinstance(value[key], list) and all(_is(one, kind[0]) for one in value[key])
+            said = "a list of texts"
+        else:
+            right, said = _is(value[key], kind), _SAID[kind]
+        if not right:
+            raise DamagedError(f"`{at}{key}` is not {said}")
+
+
+def _is(value: Any, kind: type) -> bool:
+    if kind is int:
+        return type(value) is int and 0 <= value <= _LARGEST
+    return isinstance(value, kind)
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

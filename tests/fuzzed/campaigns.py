@@ -1,0 +1,406 @@
+"""Damages campaigns at random and has them read: `make fuzz-campaigns SECONDS=600`.
+
+    python -m fuzzed.campaigns SECONDS [SEED]
+
+For so many seconds of processor time: campaign files, and the folders that campaigns leave, with
+other bytes, other values, other names, links, pipes and tables of another make. Exit codes: 0, each
+was read or refused; 1, one was not: it is in target/fuzz/campaigns; 2, bad use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from types import FrameType
+from typing import Any
+
+import polars as pl
+
+import airpath
+from airpath.campaign import definition, plan, sampling
+from airpath.campaign.files import FOLDERS
+from airpath.campaign.summaries import summarise
+from airpath.errors import AirpathError
+
+from .check import SlowError, scratch
+from .mutate import damaged
+
+KEPT = Path("target/fuzz/campaigns")
+MOST_S = 20
+"""Of wall time; what waits for a pipe takes no processor time."""
+_MOST_MEMORY = 4 << 30
+_MOST_CELLS = 500
+_MOST_WORDS = 20_000
+_CAMPAIGN = {
+    "scenario": "random-loss", "set": ["run.duration_s=0.2"], "seeds": 3, "partition_runs": 4,
+    "vary": [{"key": "flow.0.congestion", "name": "cc", "values": ["reno", "cubic"]}],
+}  # fmt: skip
+_LONGER = {**_CAMPAIGN, "seeds": 6, "partition_runs": 12}
+FILE = """\
+title = "Short"
+scenario = ["wire", "random-loss"]
+set = ["run.duration_s=0.2"]
+seeds = 10
+sampling = "latin-hypercube"
+samples = 8
+[[vary]]
+key = ["path.down.0.rate_mbps"]
+name = "rate"
+low = 1
+high = 10
+scale = "log"
+[[vary]]
+name = "cc"
+choices = [{ label = "r", set = ["flow.0.congestion=reno"] }, { label = "c", set = [] }]
+[until]
+ci = 0.1
+figure = "flows.goodput_mbps@download"
+max_seeds = 20
+"""
+_NAMES = (
+    "../x", "/etc/passwd", "flows/../../x", "", ".", "flows", "a\nb", "\x1b[31m", "x" * 300,
+    "part-00000-0123456789abcdef.parquet", "parts/00000.json", "seed", "\u202e", "run",
+)  # fmt: skip
+
+
+class Drawn:
+    """Campaigns to begin with: a file, a folder that is complete and one that was stopped."""
+
+    def __init__(self, place: Path) -> None:
+        self.texts = [FILE.encode()]
+        self.texts += [path.read_bytes() for path in definition.shipped_campaigns().values()]
+        self.folders = [place / "complete", place / "stopped"]
+        airpath.sweep(_CAMPAIGN, out=self.folders[0], workers=1)
+
+        calls = iter(range(1_000_000))
+
+        def stop(_: float) -> None:
+            if next(calls) == 1:
+                raise KeyboardInterrupt
+
+        # Eight runs are at work when it is stopped.
+        with suppress(AirpathError):
+            airpath.sweep(_LONGER, out=self.folders[1], workers=1, progress=stop)
+
+
+def check_file(data: bytes, place: Path) -> str:
+    """Read a campaign file; ``read`` or ``refused``. Raises what is a fault."""
+    file = place / "c.toml"
+    file.write_bytes(data)
+
+    def read() -> None:
+        made = definition.load(file)
+        if sampling.size(made) * len(made.bases) <= _MOST_CELLS:
+            plan.make(made)
+
+    return _attempt(read)
+
+
+def check_folder(pick: Random, drawn: Drawn, place: Path) -> tuple[str, list[str]]:
+    """Tamper with a campaign's folder and read it; what was done to it, and what came of each way.
+
+    Raises what is a fault; the folder is ``place / "out"`` then.
+    """
+    out = place / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    (place / "x").write_text("mine")
+    shutil.copytree(pick.choice(drawn.folders), out)
+    done = []
+    for _ in range(pick.choice((1, 1, 2, 3))):
+        how = pick.choice(_TAMPERINGS)
+        how(pick, out)
+        done.append(how.__name__.strip("_"))
+    ways: list[Callable[[], Any]] = [lambda: _tables(out), lambda: _sql(out)]
+    if pick.random() < 0.3:
+        ways.append(lambda: _page(out))
+    if pick.random() < 0.4:
+        ways.append(lambda: airpath.sweep(_CAMPAIGN, out=out, workers=1, resume=True))
+    answers = [_attempt(way) for way in ways]
+    if (place / "x").read_text() != "mine":
+        raise AssertionError("a file outside of the campaign was changed")
+    return " ".join(done), answers
+
+
+def _tables(out: Path) -> None:
+    campaign = airpath.open_campaign(out)
+    repr(campaign)
+    assert isinstance(campaign.complete, bool)
+    for table in campaign.tables():
+        campaign.table(table)
+    for figure in ("flows.goodput_mbps", "links.utilisation_fraction"):
+        summarise(campaign, figure)
+    airpath.compare(campaign, campaign, axis="cc", values_of_axis=("reno", "cubic"))
+
+
+def _sql(out: Path) -> None:
+    for sql in ("select count(*) from runs join flows using (run)", "from flows", "from links"):
+        airpath.query(sql, out)
+
+
+def _page(out: Path) -> None:
+    from airpath.report.campaign import context
+
+    context(airpath.open_campaign(out))
+
+
+def _attempt(way: Callable[[], object]) -> str:
+    before = signal.signal(signal.SIGALRM, _slow)
+    signal.setitimer(signal.ITIMER_REAL, MOST_S)
+    try:
+        way()
+        answer = "read"
+    except AirpathError as refused:
+        answer = str(refused)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert answer.partition("\n")[0], "refused without a word"
+    assert len(answer) < _MOST_WORDS, "refused with too many words"
+    return "read" if answer == "read" else "refused"
+
+
+def _slow(_: int, __: FrameType | None) -> None:
+    raise SlowError(f"more than {MOST_S} s")
+
+
+# --- What is done to a folder ---------------------------------------------------------------------
+
+
+def _any(pick: Random, out: Path) -> Path:
+    files = sorted(path for path in out.rglob("*") if path.is_file() and not path.is_symlink())
+    return pick.choice(files) if files else out / "campaign.json"
+
+
+def _of(pick: Random, out: Path, pattern: str) -> Path | None:
+    found = [path for path in sorted(out.glob(pattern)) if path.is_file()]
+    return pick.choice(found) if found else None
+
+
+def _bytes(pick: Random, out: Path) -> None:
+    """Other bytes in any file."""
+    path = _any(pick, out)
+    if path.is_file():
+        path.write_bytes(damaged(pick, [path.read_bytes()]))
+
+
+def _value(pick: Random, out: Path) -> None:
+    """Another value in a document."""
+    path = _of(pick, out, pick.choice(("campaign.json", "parts/*.json", "manifest.json")))
+    if path is None:
+        return
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return
+    place, key = document, None
+    while isinstance(place, dict) and place:
+        key = pick.choice(sorted(place))
+        if not isinstance(place[key], dict) or pick.random() < 0.2:
+            break
+        place = place[key]
+    if key is not None and isinstance(place, dict):
+        values: tuple[Any, ...] = (
+            *_NAMES, None, True, -1, 0, 7, 2**70, 0.5, float("nan"), [], {}, ["cc"], ["cc", "cc"],
+            ["x"], {"x": 1}, {"flows": {}}, "saltelli", "random",
+        )  # fmt: skip
+        if pick.random() < 0.3:
+            del place[key]
+        else:
+            place[key] = pick.choice(values)
+        path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def _deep(pick: Random, out: Path) -> None:
+    """A document with very many levels."""
+    path = _of(pick, out, pick.choice(("campaign.json", "parts/*.json")))
+    if path is not None:
+        path.write_text("[" * 100_000)
+
+
+def _rehashed(pick: Random, out: Path) -> None:
+    """Other bytes in a table, with the hash of these in its document."""
+    _replace(pick, out, lambda data: damaged(pick, [data]))
+
+
+def _remade(pick: Random, out: Path) -> None:
+    """A table with other columns or rows, with its hash."""
+
+    def other(data: bytes) -> bytes:
+        try:
+            table = pl.read_parquet(io.BytesIO(data))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return data
+        column = pick.choice(table.columns)
+        changes: list[Callable[[], pl.DataFrame]] = [
+            lambda: table.drop(column),
+            lambda: table.rename({column: "other"}),
+            lambda: table.with_columns(pl.lit(None).alias(column)),
+            lambda: table.with_columns(pl.lit("x").alias(column)),
+            lambda: table.with_columns(pl.lit(float("nan")).alias(column)),
+            lambda: table.with_columns(pl.lit([1, 2]).alias(column)),
+            lambda: table.with_columns(pl.lit(2**63, dtype=pl.UInt64).alias(column)),
+            lambda: pl.concat([table, table]),
+            table.clear,
+            lambda: table.select(pl.repeat(0, 30_000_000, dtype=pl.UInt8).alias("run")),
+            lambda: table.sample(fraction=1, shuffle=True, seed=pick.randrange(1000)),
+        ]
+        written = io.BytesIO()
+        pick.choice(changes)().write_parquet(written)
+        return written.getvalue()
+
+    _replace(pick, out, other)
+
+
+def _replace(pick: Random, out: Path, change: Callable[[bytes], bytes]) -> None:
+    part = _of(pick, out, "parts/*.json")
+    if part is None:
+        return
+    try:
+        said = json.loads(part.read_text(encoding="utf-8"))
+        table = pick.choice(sorted(said["files"]))
+        about = said["files"][table]
+        old = out / about["name"]
+        # What was tampered with before may lead anywhere.
+        if not old.is_file() or old.is_symlink() or out not in old.resolve().parents:
+            return
+        data = change(old.read_bytes())
+        digest = hashlib.sha256(data).hexdigest()
+        name = f"{table}/part-{said['partition']:05}-{digest[:16]}.parquet"
+        (out / name).write_bytes(data)
+        said["files"][table] |= {"name": name, "sha256": digest, "bytes": len(data)}
+    except (ValueError, LookupError, TypeError, AttributeError, OSError):
+        return
+    part.write_text(json.dumps(said), encoding="utf-8")
+
+
+def _piece(pick: Random, out: Path) -> None:
+    """Other bytes in a piece, with the hash of these in its name."""
+    piece = _of(pick, out, "pieces/*.zip")
+    if piece is None:
+        return
+    data = damaged(pick, [piece.read_bytes()])
+    name, _, _ = piece.name.rpartition("-")
+    piece.with_name(f"{name}-{hashlib.sha256(data).hexdigest()[:16]}.zip").write_bytes(data)
+    if pick.random() < 0.5:
+        piece.unlink()
+
+
+def _name(pick: Random, out: Path) -> None:
+    """Another name for a file."""
+    path = _any(pick, out)
+    if path.is_file():
+        with suppress(OSError, ValueError):
+            path.rename(path.with_name(pick.choice(_NAMES).replace("/", "_")))
+
+
+def _gone(pick: Random, out: Path) -> None:
+    """No file."""
+    _any(pick, out).unlink(missing_ok=True)
+
+
+def _special(pick: Random, out: Path) -> None:
+    """A link, a pipe, a folder or nothing where a file was."""
+    path = _any(pick, out)
+    path.unlink(missing_ok=True)
+    kind = pick.randrange(6)
+    if kind == 0:
+        os.mkfifo(path)
+    elif kind == 1:
+        path.mkdir()
+    elif kind == 2:
+        path.write_bytes(b"")
+    else:
+        path.symlink_to(("/dev/zero", "/nowhere", out.parent / "x")[kind - 3])
+
+
+def _folder(pick: Random, out: Path) -> None:
+    """A link or a file where a folder was."""
+    path = out / pick.choice(FOLDERS[1:])
+    if path.is_symlink() or path.is_file():
+        return
+    shutil.rmtree(path, ignore_errors=True)
+    if pick.random() < 0.5:
+        path.symlink_to(out.parent)
+    else:
+        path.write_text("x")
+
+
+_TAMPERINGS: tuple[Callable[[Random, Path], None], ...] = (
+    _bytes, _value, _value, _value, _deep, _rehashed, _remade, _remade, _piece, _name, _gone,
+    _special, _folder,
+)  # fmt: skip
+
+
+def main(words: Sequence[str]) -> int:
+    """Do as the words say."""
+    if len(words) not in (1, 2) or not all(word.isdigit() for word in words) or words[0] == "0":
+        print(__doc__, file=sys.stderr)
+        return 2
+    seconds, seed = float(words[0]), words[1] if len(words) == 2 else str(int(time.time()))
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+    print(f"The seed is {seed}.")
+    pick = Random(f"airpath campaigns {seed}")
+    counts: Counter[str] = Counter()
+    faults: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(dir=scratch()) as name:
+        place = Path(name)
+        drawn = Drawn(place / "drawn")
+        while time.process_time() < seconds:
+            counts["folders"] += 1
+            try:
+                _, answers = check_folder(pick, drawn, place)
+                counts.update(f"folders {answer}" for answer in answers)
+            except Exception as error:
+                _keep(place / "out", error, faults)
+            for _ in range(10):
+                data = damaged(pick, drawn.texts)
+                try:
+                    counts[f"files {check_file(data, place)}"] += 1
+                except Exception as error:
+                    _keep(place / "c.toml", error, faults)
+    for kind, count in sorted(counts.items()):
+        print(f"{kind:16} {count:10,}")
+    print(f"{time.process_time():.0f} s of processor time, "
+          f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB.")  # fmt: skip
+    for text in faults.values():
+        print(text)
+    return 1 if faults else 0
+
+
+def _keep(what: Path, error: Exception, faults: dict[str, str]) -> None:
+    """Keep the first campaign of each place that fails."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = next((one for one in reversed(frames) if "/airpath/" in one.filename), frames[-1])
+    where = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
+    if where in faults:
+        return
+    kept = KEPT / f"fault-{hashlib.sha256(where.encode()).hexdigest()[:12]}"
+    KEPT.mkdir(parents=True, exist_ok=True)
+    if what.is_dir():
+        shutil.rmtree(kept, ignore_errors=True)
+        # A pipe cannot be copied, and does not have to be.
+        pipes = [path for path in what.rglob("*") if path.is_fifo()]
+        shutil.copytree(what, kept, symlinks=True, ignore=lambda place, names: {
+            name for name in names if Path(place, name) in pipes
+        })  # fmt: skip
+    else:
+        shutil.copy(what, kept)
+    faults[where] = f"{where}: {str(error)[:200]} ({kept})"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
