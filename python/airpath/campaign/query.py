@@ -14,6 +14,7 @@ from airpath.campaign.results import Campaign, is_campaign, newest_campaign, ope
 from airpath.campaign.sampling import missing
 from airpath.campaign.work import TABLES, empty_frames
 from airpath.errors import InputError
+from airpath.runs.results import RunDirectory
 
 if TYPE_CHECKING:
     import polars as pl
@@ -95,9 +96,7 @@ def _of_campaign(database: Any, campaign: Campaign, number: int) -> dict[str, st
 
 
 def _of_run(path: Path) -> dict[str, str]:
-    found: dict[str, list[Path]] = {}
-    for file in sorted(path.glob("*.parquet")) + sorted(path.glob("seed-*/*.parquet")):
-        found.setdefault(file.stem, []).append(file)
+    found = RunDirectory(path).table_files()
     if not found:
         raise InputError(f"{path} has no tables; a source is {_ROWS}")
     return {
