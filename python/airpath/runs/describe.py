@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from airpath.base.text import count, digits, milliseconds, percent, plural, rate, size
@@ -39,14 +39,19 @@ def partial(summary: RunDocument) -> list[str]:
 def sentences(summary: RunDocument) -> list[str]:
     """One sentence a flow, how fairly they share, pings last; of very many flows the largest."""
     flows = [flow for flow in summary["flows"] if flow["kind"] != "ping"]
-    by_bytes = sorted(flows, key=lambda flow: -(flow.get("bytes_delivered") or 0))
-    least = by_bytes[_MOST_FLOWS:]
-    said = [flow_sentence(flow) for flow in flows if flow not in least]
-    if least:
-        said.append(f"and {count(len(least))} flows that carried less")
+    shown = largest(flows, _MOST_FLOWS)
+    said = [flow_sentence(flow) for flow in shown]
+    if len(flows) > len(shown):
+        said.append(f"and {plural(len(flows) - len(shown), 'flow')} that carried less")
     said += [group_sentence(group) for group in summary.get("groups", [])]
     said += [fairness_sentence(shared) for shared in summary.get("fairness", [])]
     return said + [ping_sentence(ping) for ping in summary["pings"]]
+
+
+def largest(flows: Sequence[FlowFigures], most: int) -> list[FlowFigures]:
+    """The flows that carried most, in the order in which they are listed."""
+    by_bytes = sorted(range(len(flows)), key=lambda at: -(flows[at].get("bytes_delivered") or 0))
+    return [flows[at] for at in sorted(by_bytes[:most])]
 
 
 def flow_sentence(flow: FlowFigures) -> str:
@@ -141,7 +146,7 @@ def breakdowns(summary: RunDocument) -> list[str]:
 def breakdown_parts(flow: Breakdown) -> list[tuple[str, str, list[tuple[str, float, str]]]]:
     """What was broken down, its whole, and its parts: name, share of the whole and text."""
     made = []
-    if goodput := flow["goodput_mbps"]:
+    if (goodput := flow["goodput_mbps"]) and goodput["capacity"] > 0:
         parts = [("goodput", goodput["goodput"] / goodput["capacity"], rate(goodput["goodput"]))]
         parts += [
             (part["part"].replace("_", " "), part["share"], rate(part["mbps"]))
