@@ -115,7 +115,8 @@ def _first_segment(runs: Comparison) -> tuple[pl.DataFrame, str, float, float] |
     flow, way = flows[0]["id"], flows[0]["direction"]
     back = "up" if way == "down" else "down"
     log = runs.table(0, "radio_log").with_columns(
-        (pl.col("time_ns") / 1e6).alias("from"), (pl.col("until_ns") / 1e6).alias("to")
+        (pl.col("time_ns") / 1e6).alias("from"),
+        (pl.coalesce("until_ns", "time_ns") / 1e6).alias("to"),
     )
     packets = log.filter(pl.col("flow") == flow)
 
@@ -178,7 +179,7 @@ def _rows(log: pl.DataFrame, way: str, entered: float, until: float) -> list[dic
         elif event == "drx":
             if state is not None:
                 _add_sleep(add, state, start)
-            state = (row["state"], start)
+            state = (row["state"] or "", start)
     if state is not None:
         _add_sleep(add, state, until + _MARGIN_MS)
     left = near.filter(
@@ -186,15 +187,18 @@ def _rows(log: pl.DataFrame, way: str, entered: float, until: float) -> list[dic
         & (pl.col("direction") == way)
         & (pl.col("bytes") >= _SMALL)
         & (pl.col("from") >= entered)
-    )["from"][0]
+    )["from"].first()
+    if left is None:
+        return rows
     add(lanes[0], "packet", entered, left, "the segment")
     back = "up" if way == "down" else "down"
     asked = near.filter(
         (pl.col("event") == "packet_enters")
         & (pl.col("direction") == back)
         & (pl.col("from") >= left)
-    )["from"][0]
-    add(lanes[5], "packet", asked, until, "its acknowledgement")
+    )["from"].first()
+    if asked is not None:
+        add(lanes[5], "packet", asked, until, "its acknowledgement")
     return rows
 
 
