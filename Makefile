@@ -8,6 +8,8 @@
 # make fuzz-coverage  fuzzes by coverage: each target for ten minutes of processor time, or SECONDS=60
 # make fuzz-corpus    puts the fewest files that cover what it found into fuzz/corpus
 # make fuzz-importers  damages outputs of iperf3, ping, ss, nuttcp and flent and has them read, for ten minutes
+# make fuzz-runs      damages run directories and gives them to every command that takes one, for ten minutes
+# make fuzz-diagnose  damages captures and outputs of tools and gives them to `airpath diagnose`, for ten minutes
 # make audit          asks for known vulnerabilities of what airpath depends on; needs a network
 # make findings       plants causes at random: are they named, and does the advice hold on other seeds?
 # make findings-captures  plants causes at random and captures at the server: are they blamed? (root)
@@ -34,7 +36,7 @@
 # make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check compiled lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity wheel bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
+.PHONY: demo test check compiled lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers fuzz-runs fuzz-diagnose audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity wheel bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -138,6 +140,13 @@ fuzz-coverage:
 # Exit code 1: a file was neither read nor refused in a line, or took more than a second.
 fuzz-importers: build
 	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed $(SECONDS) $(FUZZ_SEED)
+
+# Exit code 1: a directory, or a file, was neither read nor refused in a line, or took too long or too much memory.
+fuzz-runs: build
+	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed.runs $(SECONDS) $(FUZZ_SEED)
+
+fuzz-diagnose: build
+	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed.diagnosed $(SECONDS) $(FUZZ_SEED)
 
 fuzz-corpus:
 	python3 tools/fuzz corpus $(TARGETS)

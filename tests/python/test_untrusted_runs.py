@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -21,6 +22,7 @@ from airpath.errors import InputError
 from airpath.runs import parquet
 from airpath.runs.results import Run, RunDirectory
 from airpath.runs.tables import TABLES, read_table
+from airpath.twin import runs as twins
 from fuzzed import runs as fuzzed
 
 _COUNT = 60
@@ -304,6 +306,25 @@ def test_the_check_can_fail(known: list[Path], monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("airpath.runs.results.RunDirectory.open", broken)
     with pytest.raises(KeyError):
         fuzzed.use(known[0], [])
+
+
+def test_a_twin_takes_no_other_run_for_one_that_it_kept(known: list[Path], tmp_path: Path) -> None:
+    assert twins._emulated(known[-1]).summary["emulation"]["parity"]["same"]
+    with pytest.raises(InputError, match="two-flows is no emulated run of a twin: its summary"):
+        twins._emulated(known[0])
+    wire: Any = SimpleNamespace(scenario=airpath.load("wire"), kernel="6.1", profile=None)
+    for target, said in (("/dev/zero", "it is a link"), ("missing", "it is a link")):
+        place = tmp_path / target.strip("/").replace("/", "-")
+        place.mkdir()
+        (place / twins.PLAN).symlink_to(target)
+        with fuzzed.bounded(), pytest.raises(InputError, match=said):
+            twins._claim(place, wire)
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    for text in (b"[" * 20_000, b"\xff", b"{"):
+        (damaged / twins.PLAN).write_bytes(text)
+        with pytest.raises(InputError, match=r"twin\.json is damaged"):
+            twins._claim(damaged, wire)
 
 
 def test_old_summaries_are_still_read(run: Path) -> None:

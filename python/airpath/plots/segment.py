@@ -35,6 +35,8 @@ def radio_segment(runs: Comparison) -> Figure | None:
         return None
     log, way, entered, until = found
     rows = _rows(log, way, entered, until)
+    if not rows:
+        return None
     lanes = [lane for lane in _lanes(way) if any(row["lane"] == lane for row in rows)]
     present = [kind for kind in _KINDS if any(row["kind"] == kind for row in rows)]
     y = {"field": "lane", "type": "nominal", "title": None, "scale": {"domain": lanes}}

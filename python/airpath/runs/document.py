@@ -392,29 +392,6 @@ class Explained(TypedDict):
     """Why nothing could be tried; null: something could."""
 
 
-class EmulationSection(TypedDict):
-    """What is read again of an emulated run; ``drivers/emulate.py`` writes more."""
-
-    valid: bool
-    invalid_because: str | None
-    directions: dict[str, EmulatedDirection]
-    parity: EmulatedParity | None
-    ack_gaps: dict[str, Quantiles | None] | None
-
-
-class EmulatedDirection(TypedDict):
-    """What the forwarder counted in one direction."""
-
-    lateness_us: dict[str, float] | None
-
-
-class EmulatedParity(TypedDict):
-    """What a replay on the virtual clock came to."""
-
-    same: bool
-    first_difference: str | None
-
-
 class _Emulated(TypedDict, total=False):
     emulation: dict[str, Any]
     """Of an emulated run alone."""

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from airpath.base.files import read_regular
 from airpath.base.shapes import MisfitError, fitted
 from airpath.base.text import plural
+from airpath.emulation.document import StoredEmulation
 from airpath.errors import InputError, MissingTableError
 from airpath.runs import describe, summary
 from airpath.runs.directories import cannot_write, replaced_file
-from airpath.runs.document import EmulationSection, Provenance, RunDocument
+from airpath.runs.document import Provenance, RunDocument
 from airpath.runs.tables import TABLES, read_table, result_table, table_file
 
 if TYPE_CHECKING:
@@ -318,7 +319,7 @@ class RunDirectory:
         document = self._fitted("summary.json", summary.modern(written), RunDocument)
         if "emulation" in document:
             section = {"emulation": document["emulation"]}
-            self._fitted("summary.json", section, dict[str, EmulationSection])
+            self._fitted("summary.json", section, dict[str, StoredEmulation])
         provenance = self._fitted("provenance.json", provenance, Provenance)
         seeds = provenance["seeds"]
         if len(set(seeds)) < len(seeds):
