@@ -46,6 +46,8 @@ _MOST_CPU_S = 20.0
 """For one command; more is a fault."""
 _MOST_WAIT_S = 120.0
 """By the clock: who waits for a pipe uses no processor."""
+_DRAWN = 0.01
+"""Share of the reports whose charts are also drawn."""
 MOST_MEMORY = 1 << 30
 """Of the whole program at its peak."""
 
@@ -135,14 +137,14 @@ def use(directory: Path, commands: Sequence[Sequence[str]]) -> Counter[str]:
     return ended
 
 
-def commands(directory: Path, place: Path) -> list[list[str]]:
-    """Every command line that takes a run directory."""
+def commands(pick: Random, directory: Path, place: Path) -> list[list[str]]:
+    """Every command that takes a run directory; `explore` does in `use`."""
     run, page, scenario = str(directory), str(place / "page.html"), directory / "scenario.toml"
+    # It starts a JavaScript engine.
+    drawn = ["--figures", str(place / "figures")] if pick.random() < _DRAWN else []
     words = [
-        ["report", run, "-o", page],
-        ["report", run, run, "-o", page],
-        ["query", "select * from samples limit 3", run, "--format", "json"],
-        ["query", "select count(*) as n from flows", run],
+        ["report", *pick.choice(([run], [run], [run, run])), "-o", page, *drawn],
+        ["query", f"select * from {pick.choice(TABLES)} limit 3", run, "--format", "json"],
         ["plot", run, "-o", str(place / "a.svg")],
         ["compare", run, run],
         ["diagnose", run, "--json"],
@@ -454,7 +456,7 @@ def main(words: Sequence[str]) -> int:
             count += 1
             directory = tampered(pick, known, place)
             try:
-                ended += use(directory, commands(directory, place))
+                ended += use(directory, commands(pick, directory, place))
             except (Exception, pl.exceptions.PanicException) as error:
                 ended["fault"] += 1
                 _keep(directory, error, faults)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import pytest
 
@@ -10,7 +10,8 @@ from airpath import _core, scenario
 from airpath.base.shapes import Length, MisfitError, Range, fitted
 from airpath.emulation import document
 from airpath.emulation.config import EmulationConfig
-from airpath.runs.document import CoreSummary, Explanation, VariantRow
+from airpath.runs import describe
+from airpath.runs.document import CoreSummary, Explanation, Metric, VariantRow
 from emulated import needs_root
 
 RADIO = "lte-20"
@@ -110,3 +111,8 @@ def test_what_an_emulation_leaves_and_shows() -> None:
     assert misfit(monitor.snapshot(), document.Snapshot) is None
     assert left.sockets
     assert left.environment["tunnel"] is not None
+
+
+def test_every_metric_has_a_name_and_a_unit() -> None:
+    """What is read of a directory has no other."""
+    assert set(get_args(Metric)) == describe._NAMES.keys() == describe._UNITS.keys()

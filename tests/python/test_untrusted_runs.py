@@ -247,7 +247,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(
         raise AssertionError("it is unpacked")
 
     monkeypatch.setattr(pl, "read_parquet", unpacked)
-    with pytest.raises(InputError, match="bytes would take .* in memory; allowed are"):
+    with pytest.raises(InputError, match=r"bytes would take .* in memory; allowed are"):
         read_table(run, "samples")
 
 
@@ -278,7 +278,7 @@ def test_damaged_directories_are_read_or_refused(known: list[Path], tmp_path: Pa
     ended: dict[str, int] = {}
     for number in range(_COUNT):
         directory = fuzzed.tampered(pick, known, tmp_path)
-        every = fuzzed.commands(directory, tmp_path)
+        every = fuzzed.commands(pick, directory, tmp_path)
         words = [pick.choice(every)] if number % _WITH_A_COMMAND == 0 else []
         for how, times in fuzzed.use(directory, words).items():
             ended[how] = ended.get(how, 0) + times

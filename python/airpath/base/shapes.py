@@ -102,7 +102,7 @@ def _check(kind: Any, exact: bool) -> _Check:
 def _plain(kind: type) -> _Check:
     name = _NAMES[kind]
     number = kind in (int, float)
-    allowed = (int, float) if kind is float else kind
+    allowed: Any = (int, float) if kind is float else kind
 
     def check(value: Any) -> Any:
         if not isinstance(value, allowed) or (number and isinstance(value, bool)):

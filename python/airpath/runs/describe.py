@@ -298,7 +298,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
 def _goodput(flow: FlowFigures | GroupFigures) -> str:
     text = rate(flow["goodput_mbps"] or 0.0)
     bounds = (flow.get("ci95") or {}).get("goodput_mbps")
-    if not bounds:
+    if not isinstance(bounds, list):
         return text
     return f"{text} ± {rate((bounds[1] - bounds[0]) / 2)}"
 
