@@ -53,7 +53,7 @@ def known(place: Path) -> list[bytes]:
     return found
 
 
-def packets(pick: Random, data: bytes, _: Sequence[bytes]) -> bytes:
+def packets(pick: Random, data: bytes) -> bytes:
     """Little that is wrong far inside: a time, a length, a flag of some packet."""
     changed = bytearray(data)
     for _ in range(pick.choice((1, 1, 4, 30))):
@@ -74,7 +74,7 @@ def files(pick: Random, begin: Sequence[bytes], place: Path) -> list[Path]:
         data = pick.choice(begin)
         how = pick.randrange(8)
         if how < 3:
-            data = packets(pick, data, begin)
+            data = packets(pick, data)
         elif how < 7:
             data = damaged(pick, begin)
         file = place / f"{number}{pick.choice(('', '.pcap', '.txt', '.json'))}"

@@ -21,6 +21,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from types import FrameType, SimpleNamespace
@@ -58,7 +59,7 @@ SCENARIOS: tuple[tuple[str, dict[str, Any], int], ...] = (
     ("proxy", {"run.duration_s": 1}, 1),
     ("udp", {"run.duration_s": 1, "run.ack_table": True}, 2),
 )
-_EMULATED = {
+_EMULATED: dict[str, Any] = {
     "valid": True, "invalid_because": None, "directions": {"down": {"lateness_us": {
         "p50": 1.0, "p99": 2.0, "p99_9": 3.0, "max": 4.0}}, "up": {"lateness_us": None}},
     "parity": {"left": 5, "dropped": 0, "same": True, "first_difference": None},
@@ -128,7 +129,7 @@ def use(directory: Path, commands: Sequence[Sequence[str]]) -> Counter[str]:
     for words in commands:
         said, errors = io.StringIO(), io.StringIO()
         with bounded(), contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
-            code = guarded(lambda w=words: app([*w], prog_name="airpath", standalone_mode=False))
+            code = guarded(partial(app, [*words], prog_name="airpath", standalone_mode=False))
         text = errors.getvalue()
         assert code in (0, 1, 2), f"{words[0]} ended with {code}"
         assert "Traceback" not in text, text

@@ -114,7 +114,7 @@ def test_sentences_compare_no_flow_with_every_other(runs: tuple[Run, Run]) -> No
             Counted.compared += 1
             return super().__eq__(other)
 
-        __hash__ = None  # type: ignore[assignment]
+        __hash__ = None
 
     summary = copy.copy(runs[1].summary)
     summary["flows"] = [Counted(flow) for flow in summary["flows"]]  # type: ignore[misc]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-_LARGEST = 2**64
+LARGEST = 2**64
 """No figure is larger than what a 64-bit counter can hold."""
 
 _Check = Callable[[Any], Any]
@@ -35,7 +35,7 @@ class Range:
     """Between which numbers a number is."""
 
     least: float
-    most: float = _LARGEST
+    most: float = LARGEST
 
 
 class MisfitError(Exception):
@@ -107,7 +107,7 @@ def _plain(kind: type) -> _Check:
     def check(value: Any) -> Any:
         if not isinstance(value, allowed) or (number and isinstance(value, bool)):
             raise _misfit(value, name)
-        if number and not -_LARGEST <= value <= _LARGEST:
+        if number and not -LARGEST <= value <= LARGEST:
             raise _misfit(value, f"{name} up to 2^64")
         if kind is str and not value.isascii():
             try:

@@ -184,7 +184,7 @@ def _rows(log: pl.DataFrame, way: str, entered: float, until: float) -> list[dic
             state = (row["state"] or "", start)
     if state is not None:
         _add_sleep(add, state, until + _MARGIN_MS)
-    left = near.filter(
+    left: Any = near.filter(
         (pl.col("event") == "packet_leaves")
         & (pl.col("direction") == way)
         & (pl.col("bytes") >= _SMALL)
@@ -192,15 +192,15 @@ def _rows(log: pl.DataFrame, way: str, entered: float, until: float) -> list[dic
     )["from"].first()
     if left is None:
         return rows
-    add(lanes[0], "packet", entered, left, "the segment")
+    add(lanes[0], "packet", entered, float(left), "the segment")
     back = "up" if way == "down" else "down"
-    asked = near.filter(
+    asked: Any = near.filter(
         (pl.col("event") == "packet_enters")
         & (pl.col("direction") == back)
         & (pl.col("from") >= left)
     )["from"].first()
     if asked is not None:
-        add(lanes[5], "packet", asked, until, "its acknowledgement")
+        add(lanes[5], "packet", float(asked), until, "its acknowledgement")
     return rows
 
 

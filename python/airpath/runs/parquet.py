@@ -118,7 +118,7 @@ def check(file: BinaryIO) -> None:
         reader = _Reader(data, start, size - _TAIL)
         try:
             unpacked = _unpacked_bytes(reader, start)
-        except (KeyError, TypeError, IndexError, AttributeError):
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
             raise DamagedError("its headers lack something") from None
     most = FREE_BYTES + BYTES_PER_BYTE * size
     if unpacked > most:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from airpath.base import forked
 from airpath.base.files import open_regular
+from airpath.base.shapes import LARGEST
 from airpath.errors import InputError
 from airpath.runs import parquet
 
@@ -98,8 +99,8 @@ def _frame(file: BinaryIO, name: str) -> pl.DataFrame:
             continue
         if not nullable and frame[column].null_count():
             raise parquet.DamagedError(f"the column {column} has nulls, which it never has")
-        if kind == "f64" and not frame[column].is_finite().all():
-            raise parquet.DamagedError(f"the column {column} has values that are no numbers")
+        if kind == "f64" and not frame[column].is_between(-LARGEST, LARGEST).all():
+            raise parquet.DamagedError(f"the column {column} has values that are no figures")
     return frame.select(
         pl.col(column) if column in schema else pl.lit(None, types[kind]).alias(column)
         for column, kind, _ in columns
