@@ -123,6 +123,17 @@ def test_sentences_compare_no_flow_with_every_other(runs: tuple[Run, Run]) -> No
     assert Counted.compared <= MANY
 
 
+def test_of_many_pings_the_first_are_told_of(runs: tuple[Run, Run]) -> None:
+    summary = copy.copy(runs[0].summary)
+    summary["pings"] = [
+        {"id": f"p{at}", "sent": 1, "lost": 1, "rtt_ms": None, "ci95": {}, "values": {}}
+        for at in range(MANY)
+    ]
+    said = describe.sentences(summary)
+    assert said[-1] == "and 370 more pings"
+    assert len(said) < 40
+
+
 def test_a_long_scenario_is_parsed_a_bounded_number_of_times(
     runs: tuple[Run, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:

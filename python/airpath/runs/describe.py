@@ -45,7 +45,10 @@ def sentences(summary: RunDocument) -> list[str]:
         said.append(f"and {plural(len(flows) - len(shown), 'flow')} that carried less")
     said += [group_sentence(group) for group in summary.get("groups", [])]
     said += [fairness_sentence(shared) for shared in summary.get("fairness", [])]
-    return said + [ping_sentence(ping) for ping in summary["pings"]]
+    pings = summary["pings"]
+    said += [ping_sentence(ping) for ping in pings[:_MOST_FLOWS]]
+    more = len(pings) - _MOST_FLOWS
+    return [*said, f"and {plural(more, 'more ping')}"] if more > 0 else said
 
 
 def largest(flows: Sequence[FlowFigures], most: int) -> list[FlowFigures]:
