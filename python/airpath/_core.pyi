@@ -195,6 +195,12 @@ def compare(
 ) -> list[VariantRow]:
     """Run a scenario and its variants on common seeds; one entry a figure."""
 
+def table_columns() -> dict[str, list[tuple[str, str, bool]]]:
+    """Every table that a run can have, each with its columns: name, type, whether it may be null.
+
+    A type is one of Rust's, ``text``, or ``name`` for text with a dictionary.
+    """
+
 def simulate(
     scenario: Scenario,
     seed: int,

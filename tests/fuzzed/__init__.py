@@ -1,1 +1,1 @@
-"""Importers of what tools print, given files that are damaged: `make fuzz-importers`."""
+"""Damaged files and directories, given to what reads them: `make fuzz-importers`, `fuzz-runs`."""

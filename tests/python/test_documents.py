@@ -2,91 +2,96 @@
 
 from __future__ import annotations
 
-import types
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args
 
 import pytest
 
 from airpath import _core, scenario
+from airpath.base.shapes import Length, MisfitError, Range, fitted
 from airpath.emulation import document
 from airpath.emulation.config import EmulationConfig
-from airpath.runs.document import CoreSummary, Explanation, VariantRow
+from airpath.runs import describe
+from airpath.runs.document import CoreSummary, Explanation, Metric, VariantRow
 from emulated import needs_root
 
 RADIO = "lte-20"
 
 
-def misfits(value: Any, kind: Any, here: str = "it") -> list[str]:
-    """What of a value is not as its type says."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        each = [misfits(value, one, here) for one in inner]
-        return [] if [] in each else each[0]
-    if hasattr(kind, "__required_keys__"):
-        hints = get_type_hints(kind)
-        if not isinstance(value, dict):
-            return [f"{here} is no {kind.__name__}: {value!r}"]
-        missing = sorted(kind.__required_keys__ - set(value))
-        unknown = sorted(set(value) - set(hints))
-        found = [f"{here} lacks {key}" for key in missing]
-        found += [f"{here}.{key} is not in {kind.__name__}" for key in unknown]
-        for key in value.keys() & hints.keys():
-            found += misfits(value[key], hints[key], f"{here}.{key}")
-        return found
-    if origin is list:
-        whole = isinstance(value, list)
-        each = [misfits(one, inner[0], f"{here}[]") for one in value] if whole else []
-        return [one for found in each for one in found] if whole else [f"{here} is no list"]
-    if origin is tuple:
-        whole = isinstance(value, list | tuple) and len(value) == len(inner)
-        each = [misfits(*pair, here) for pair in zip(value, inner, strict=True)] if whole else []
-        return [one for found in each for one in found] if whole else [f"{here} is no {kind}"]
-    if origin is dict:
-        whole = isinstance(value, dict)
-        each = [misfits(one, inner[1], f"{here}[]") for one in value.values()] if whole else []
-        return [one for found in each for one in found] if whole else [f"{here} is no dict"]
-    if kind is object:
-        return []
-    allowed = (int, float) if kind is float else kind
-    return [] if isinstance(value, allowed) else [f"{here} is {value!r}, not {kind}"]
+def misfit(value: Any, kind: Any) -> str | None:
+    """The first thing in a value that is not as its type says, or that the type does not have."""
+    try:
+        fitted(value, kind, exact=True)
+    except MisfitError as fault:
+        return str(fault)
+    return None
 
 
 @pytest.mark.parametrize(
     ("value", "kind", "found"),
     [
-        ({"min": 1.0}, document.Lateness, 5),
-        ({"p50": 1, "p99": 1.5, "p99_9": 2.0, "max": 3.0}, document.Lateness, 0),
-        ({"p50": "1", "p99": 1.5, "p99_9": 2.0, "max": 3.0}, document.Lateness, 1),
-        (None, document.Lateness | None, 0),
-        ([["a", 1], ["b", "c"]], list[tuple[str, int]], 1),
-        ({"a": [1, None]}, dict[str, list[int]], 1),
+        ({"min": 1.0}, document.Lateness, "p50 is missing"),
+        ({"p50": 1, "p99": 1.5, "p99_9": 2.0, "max": 3.0}, document.Lateness, None),
+        (
+            {"p50": 1, "p99": 1.5, "p99_9": 2.0, "max": 3.0, "min": 0.0},
+            document.Lateness,
+            "min is not in Lateness",
+        ),
+        (
+            {"p50": "1", "p99": 1.5, "p99_9": 2.0, "max": 3.0},
+            document.Lateness,
+            "p50 is '1'; allowed is a number",
+        ),
+        (None, document.Lateness | None, None),
+        (
+            [["a", 1], ["b", "c"]],
+            list[tuple[str, int]],
+            "[1][1] is 'c'; allowed is a whole number",
+        ),
+        ({"a": [1, None]}, dict[str, list[int]], "a[1] is null; allowed is a whole number"),
+        (True, float, "the document is true; allowed is a number"),
+        (float("nan"), float, "the document is nan; allowed is a number up to 2^64"),
+        (10**50, int, "the document is larger than 2^70; allowed is a whole number up to 2^64"),
+        ("\ud800", str, "the document is '\\ud800'; allowed is text in UTF-8"),
+        ("left", Literal["up", "down"], "the document is 'left'; allowed is up, down"),
+        ([1.0], Annotated[list[float], Length(2, 2)], "the document has 1 items; allowed are 2"),
+        (-1, Annotated[float, Range(0)] | None, "the document is -1; allowed is a number from 0 to "
+         "1.84467e+19, or null"),
     ],
-)
-def test_misfits_are_found(value: Any, kind: Any, found: int) -> None:
-    assert len(misfits(value, kind)) == found
+)  # fmt: skip
+def test_misfits_are_found(value: Any, kind: Any, found: str | None) -> None:
+    assert misfit(value, kind) == found
+
+
+def test_what_may_be_null_may_be_missing_in_what_is_read() -> None:
+    """An older version did not write it."""
+    assert fitted({"id": "a"}, document.AckGaps) == {"id": "a", "gap_ms": None}
+    assert fitted({"id": "a", "new": 1}, document.AckGaps)["new"] == 1
+    assert misfit({"id": "a"}, document.AckGaps) == "gap_ms is missing"
+    with pytest.raises(MisfitError, match="id is missing"):
+        fitted({"gap_ms": None}, document.AckGaps)
 
 
 @pytest.mark.parametrize("name", ["two-flows", "proxy", RADIO, "handover", "udp"])
 def test_figures_of_a_run(name: str) -> None:
     loaded = scenario.load(name, ["run.duration_s=3"])
-    assert misfits(_core.simulate(loaded, 1).summary, CoreSummary) == []
+    assert misfit(_core.simulate(loaded, 1).summary, CoreSummary) is None
 
 
 def test_flows_of_several_streams() -> None:
     loaded = scenario.load("wire", ["run.duration_s=1", "flow.0.streams=2"])
     summary = _core.simulate(loaded, 1).summary
     assert [group["streams"] for group in summary.get("groups", [])] == [2]
-    assert misfits(summary, CoreSummary) == []
+    assert misfit(summary, CoreSummary) is None
 
 
 def test_findings_and_variants() -> None:
     loaded = scenario.load("random-loss", ["run.duration_s=5"])
     found = _core.explain(loaded, 1, 1, "quick", 2, [])
     assert found["findings"]
-    assert misfits(found, Explanation) == []
+    assert misfit(found, Explanation) is None
     rows = _core.compare(loaded, [["path.down.1.probability=0"]], [1, 2], 2)
     assert rows
-    assert misfits(rows, list[VariantRow]) == []
+    assert misfit(rows, list[VariantRow]) is None
 
 
 @needs_root
@@ -96,13 +101,18 @@ def test_what_an_emulation_leaves_and_shows() -> None:
     monitor = _core.Monitor()
     config = EmulationConfig(flows=True, parity=True, monitor=monitor, servers=["sleep 1"])
     left = _core.emulate(loaded, 1, config)
-    assert misfits(left.report, document.Report, "report") == []
-    assert misfits(left.environment, document.Environment, "environment") == []
-    assert misfits(left.failed, list[document.FailedFlow], "failed") == []
-    assert misfits(left.sockets, list[document.FlowSockets], "sockets") == []
-    assert misfits(left.parity, document.Parity, "parity") == []
-    assert misfits(left.programs, list[document.ProgramReport], "programs") == []
-    assert misfits(left.result.summary, CoreSummary, "summary") == []
-    assert misfits(monitor.snapshot(), document.Snapshot, "snapshot") == []
+    assert misfit(left.report, document.Report) is None
+    assert misfit(left.environment, document.Environment) is None
+    assert misfit(left.failed, list[document.FailedFlow]) is None
+    assert misfit(left.sockets, list[document.FlowSockets]) is None
+    assert misfit(left.parity, document.Parity) is None
+    assert misfit(left.programs, list[document.ProgramReport]) is None
+    assert misfit(left.result.summary, CoreSummary) is None
+    assert misfit(monitor.snapshot(), document.Snapshot) is None
     assert left.sockets
     assert left.environment["tunnel"] is not None
+
+
+def test_every_metric_has_a_name_and_a_unit() -> None:
+    """What is read of a directory has no other."""
+    assert set(get_args(Metric)) == describe._NAMES.keys() == describe._UNITS.keys()

@@ -15,6 +15,7 @@ import pytest
 
 import airpath
 from airpath.base.text import digits
+from airpath.base.toml import parse_toml
 from airpath.errors import AirpathError
 from airpath.plots import figures
 from airpath.plots.theme import DARK, LIGHT, coloured
@@ -328,7 +329,7 @@ def test_samples_of_one_value_are_one_step() -> None:
 
 def test_what_was_run_names_cells_and_how_ues_move() -> None:
     def items(toml: str) -> list[str]:
-        return dict(parameters(toml, toml)).get("radio", [])
+        return dict(parameters(parse_toml(toml), parse_toml(toml))).get("radio", [])
 
     alone = '[radio]\nname = "west"\npreset = "lte-20"\n[[radio.ue]]\nname = "phone"\n'
     more = "[[radio.ue]]\ncount = 3\n[radio.ue.drx]\nenabled = true\n"
@@ -346,7 +347,7 @@ def test_what_was_run_is_what_is_no_default() -> None:
 
     def rows_of(scenario: str, sets: Mapping[str, object] | None = None) -> dict[str, list[str]]:
         toml = airpath.load(scenario, sets).resolved_toml
-        return dict(parameters(toml, given(toml)))
+        return dict(parameters(parse_toml(toml), parse_toml(given(toml))))
 
     rows = rows_of("bufferbloat")
     assert rows["down"] == ["link: rate 2 Mb/s, queue 500 packets", "delay: 25 ms"]

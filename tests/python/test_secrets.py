@@ -44,7 +44,7 @@ def test_no_result_has_a_secret(airpath_command: Command, tmp_path: Path) -> Non
     assert "sha256:" in (tmp_path / "run/scenario.toml").read_text()
     assert "sha256:" in (tmp_path / "r.html").read_text()
     metadata = pl.read_parquet_metadata(tmp_path / "run/seed-1/flows.parquet")
-    assert "sha256:" in metadata["airpath.scenario"]
+    assert metadata["airpath.scenario_sha256"]
     assert not [value for value in metadata.values() if OTHER in value.lower() or KEY in value]
     assert "radio.ue.0.opc=…" in (tmp_path / "run/provenance.json").read_text()
     shown = airpath_command("scenario", "show", "lte-private", "--resolved").stdout

@@ -24,7 +24,7 @@ use scenario::{
     PyScenario, ScenarioError, parse, profiles, radio_presets, reference, schema, secret_hash,
     secret_keys, shipped,
 };
-use simulation::{PyResultTables, PyRunFigures, simulate};
+use simulation::{PyResultTables, PyRunFigures, simulate, table_columns};
 
 /// The module.
 #[pymodule]
@@ -35,7 +35,7 @@ mod core {
         PyBatch, PyEmulated, PyMonitor, PyResultTables, PyRunFigures, PyScenario, ScenarioError,
         check_variants, compare, emulate, enter_user_namespace, explain, parse, profiles,
         radio_presets, read_capture, read_flows, read_segments, reference, schema, secret_hash,
-        secret_keys, shipped, simulate, simulate_batch, view_flows,
+        secret_keys, shipped, simulate, simulate_batch, table_columns, view_flows,
     };
 
     use pyo3::prelude::*;

@@ -1,5 +1,6 @@
 //! Simulation, and the result tables of either clock.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use airpath_base::Instant;
@@ -90,6 +91,17 @@ impl PyResultTables {
             failed
         }))
     }
+}
+
+/// Every table that a run can have, each with its columns: name, type, and whether it may be null.
+#[pyfunction]
+pub(crate) fn table_columns() -> BTreeMap<&'static str, Vec<(&'static str, &'static str, bool)>> {
+    airpath_record::columns()
+        .map(|(table, columns)| {
+            let each = columns.iter().map(|column| (column.name, column.kind, column.nullable));
+            (table, each.collect())
+        })
+        .collect()
 }
 
 /// Runs a scenario on the virtual clock, without the GIL. `accounted`: its summary also says where

@@ -213,13 +213,17 @@ pub(crate) struct AboutTable {
     pub(crate) columns: &'static [AboutColumn],
 }
 
-/// What is said of one of its columns.
-pub(crate) struct AboutColumn {
-    pub(crate) name: &'static str,
+/// A column of a table as it is declared.
+#[derive(Debug)]
+pub struct AboutColumn {
+    /// Its name.
+    pub name: &'static str,
     /// What it is; of one that may be null "Null: …" ends it.
     pub(crate) text: &'static str,
-    pub(crate) kind: &'static str,
-    pub(crate) nullable: bool,
+    /// Type of its values: a Rust type, `text`, or `name` for text with a dictionary.
+    pub kind: &'static str,
+    /// Whether it may be null.
+    pub nullable: bool,
 }
 
 #[cfg(test)]

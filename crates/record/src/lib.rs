@@ -21,7 +21,7 @@ mod values;
 
 pub use acks::{AckRow, BareAckRow};
 pub use breakdown::{Breakdown, DelayBreakdown, DelayPart, GoodputBreakdown, GoodputPart};
-pub use column::{Name, Names};
+pub use column::{AboutColumn, Name, Names};
 #[cfg(feature = "parquet")]
 pub use file::{RecordError, write_parquet};
 pub use reference::tables_markdown;
@@ -32,5 +32,5 @@ pub use summary::{
 };
 pub use tables::{
     EventRow, FlowRow, GroupRow, HistogramRow, LinkRow, PingRow, ProxyRow, RadioLogRow, RadioRow,
-    SampleRow, Tables,
+    SampleRow, Tables, columns,
 };

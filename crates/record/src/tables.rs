@@ -6,7 +6,7 @@ use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 
 use crate::acks::{AckRow, AckTable, BareAckRow};
-use crate::column::{AboutTable, Name, Names};
+use crate::column::{AboutColumn, AboutTable, Name, Names};
 use crate::table::table;
 
 table! {
@@ -386,6 +386,11 @@ pub(crate) const ABOUT: [(&str, AboutTable); 11] = [
     ("radio_log", RadioLogs::ABOUT),
     ("acks", AckTable::ABOUT),
 ];
+
+/// Every table that a run can have, with its columns.
+pub fn columns() -> impl Iterator<Item = (&'static str, &'static [AboutColumn])> {
+    ABOUT.into_iter().map(|(name, about)| (name, about.columns))
+}
 
 /// All tables of a run, as columnar buffers.
 #[derive(Default, Debug)]

@@ -1,6 +1,22 @@
-"""Quantities as people write them: three significant digits and a unit."""
+"""Quantities as people write them: three significant digits and a unit; and text on a terminal."""
 
 from __future__ import annotations
+
+import re
+
+_CONTROLS = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)"
+)
+"""Controls of C0 and C1 but tabs and ends of lines, and those of bidirectional text (UAX #9)."""
+
+
+def printable(text: str) -> str:
+    """Text that a terminal shows as it is: what would control the terminal is escaped, as in JSON.
+
+    So are the bytes of a file's name that are no text.
+    """
+    shown = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return shown.encode(errors="backslashreplace").decode()
 
 
 def digits(value: float) -> str:

@@ -17,7 +17,10 @@ else:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML that is known to be sound; raises ``ValueError`` if it is not."""
-    data: dict[str, Any] = tomllib.loads(text)
+    try:
+        data: dict[str, Any] = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     return data
 
 

@@ -25,13 +25,12 @@ from airpath.campaign.results import Campaign, is_campaign, newest_campaign, ope
 from airpath.campaign.sampling import missing
 from airpath.campaign.work import TABLES, empty_frames
 from airpath.errors import InputError, reason
-from airpath.runs import tables as of_runs
+from airpath.runs.results import RunDirectory
 
 if TYPE_CHECKING:
     import polars as pl
 
 _ROWS = "a campaign, a run directory or a capture"
-_SEED = re.compile(r"seed-(\d+)")
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
@@ -190,21 +189,10 @@ def _of_campaign(campaign: Campaign, files: _Files) -> dict[str, list[str]]:
 
 
 def _of_run(path: Path, files: _Files) -> dict[str, list[str]]:
-    try:
-        seeds = [
-            (int(seed[1]), entry)
-            for entry in path.iterdir()
-            if (seed := _SEED.fullmatch(entry.name)) and entry.is_dir() and not entry.is_symlink()
-        ]
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {reason(error)}") from None
-    places = [path, *(place for _, place in sorted(seeds))]
-    found = {}
-    for table in of_runs.TABLES:
-        there = [place / f"{table}.parquet" for place in places]
-        names = [files.link(file) for file in there if os.path.lexists(file)]
-        if names:
-            found[table] = names
+    found = {
+        table: [files.link(file) for file in there]
+        for table, there in RunDirectory(path).table_files().items()
+    }
     if not found:
         raise InputError(f"{path} has no tables; a source is {_ROWS}")
     return found

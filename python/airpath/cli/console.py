@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from airpath.base.text import printable
 from airpath.errors import AirpathError, OldSpellingWarning, reason
 
 if TYPE_CHECKING:
@@ -93,18 +94,13 @@ def complain(message: str, code: int) -> int:
 
 def narrate(text: str) -> None:
     """Print a line on stderr."""
-    sys.stderr.write(_printable(f"{text}\n"))
+    sys.stderr.write(printable(f"{text}\n"))
     sys.stderr.flush()
 
 
 def output(text: str) -> None:
     """Print a line, or lines, on stdout."""
-    sys.stdout.write(_printable(text if text.endswith("\n") else f"{text}\n"))
-
-
-def _printable(text: str) -> str:
-    # A file's name may hold bytes that are no text.
-    return text.encode(errors="backslashreplace").decode()
+    sys.stdout.write(printable(text if text.endswith("\n") else f"{text}\n"))
 
 
 @contextmanager

@@ -221,6 +221,22 @@ class Parity(TypedDict):
     first_difference: str | None
 
 
+class StoredDirection(TypedDict):
+    """What is read again of a direction's report."""
+
+    lateness_us: Lateness | None
+
+
+class StoredEmulation(TypedDict):
+    """What is read again of the section ``emulation`` of a summary; it has more."""
+
+    valid: bool
+    invalid_because: str | None
+    directions: dict[str, StoredDirection]
+    parity: Parity | None
+    ack_gaps: dict[str, Quantiles | None] | None
+
+
 class Written(TypedDict):
     """What a program wrote to one of its streams."""
 

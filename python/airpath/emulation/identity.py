@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from airpath.base.text import printable
 from airpath.emulation.machine import Machine
 from airpath.errors import InputError
 
@@ -38,7 +39,7 @@ class Identity:
         rights = "without its capabilities" if self.limited else "with all its rights"
         for name, place, line in programs if self.uid == 0 else []:
             said = f"program {name} runs at {place} as root, {rights}: {line}"
-            sys.stderr.write(said + "\n")
+            sys.stderr.write(printable(said) + "\n")
         sys.stderr.flush()
 
 

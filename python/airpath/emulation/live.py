@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airpath.base.text import printable
+
 if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.live import Live
@@ -79,7 +81,7 @@ def view(before: Snapshot | None, now: Snapshot, title: str, bound_us: float) ->
 
     then = before or _nothing()
     seconds = now["time_s"] - then["time_s"]
-    head = Text(f"{title}  {now['time_s']:.0f} s", style="bold")
+    head = Text(f"{printable(title)}  {now['time_s']:.0f} s", style="bold")
     parts: list[Any] = [head, _directions(then, now, seconds, bound_us)]
     if now["ues"]:
         parts += [_cells(then, now, seconds), _ues(then, now, seconds)]

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from airpath import scenario as scenarios
+from airpath.base.toml import parse_toml
 from airpath.errors import InputError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from airpath.runs.results import Run
@@ -73,7 +68,11 @@ def begin_run(run: Run) -> Begin:
 
 def check_files(resolved: str) -> None:
     """Raise ``InputError`` if a scenario, with all its keys, names a file of its own."""
-    for file in _files(tomllib.loads(resolved)):
+    try:
+        tables = parse_toml(resolved)
+    except ValueError as error:
+        raise InputError(f"the scenario is no TOML: {error}") from None
+    for file in _files(tables):
         if not file.startswith(scenarios.BUILT_IN):
             raise InputError(
                 f"the scenario needs the file {file}, and the explorer, a page in a browser, "

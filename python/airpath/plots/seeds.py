@@ -15,13 +15,15 @@ def seeds(runs: Comparison) -> Figure | None:
     for series in runs.of_kind("bulk", "file", "udp"):
         flows = runs.runs[series.run].summary["flows"]
         flow = next(flow for flow in flows if flow["id"] == series.flow)
-        values = (flow.get("values") or {}).get("goodput_mbps") or []
+        values = (flow.get("values") or {}).get("goodput_mbps")
+        values = values if isinstance(values, list) else []
         by_seed = zip(runs.runs[series.run].seeds, values, strict=False)
         present = {seed: value for seed, value in by_seed if value is not None}
         if len(present) < 2:
             continue
         dots.append({"s": series.label, "v": list(present.values()), "seed": list(present)})
-        low, high = (flow.get("ci95") or {}).get("goodput_mbps") or [None, None]
+        bounds = (flow.get("ci95") or {}).get("goodput_mbps")
+        low, high = bounds if isinstance(bounds, list) else (None, None)
         means.append({"s": series.label, "v": [flow["goodput_mbps"]], "low": [low], "high": [high]})
     if not dots:
         return None

@@ -35,6 +35,8 @@ def radio_segment(runs: Comparison) -> Figure | None:
         return None
     log, way, entered, until = found
     rows = _rows(log, way, entered, until)
+    if not rows:
+        return None
     lanes = [lane for lane in _lanes(way) if any(row["lane"] == lane for row in rows)]
     present = [kind for kind in _KINDS if any(row["kind"] == kind for row in rows)]
     y = {"field": "lane", "type": "nominal", "title": None, "scale": {"domain": lanes}}
@@ -115,7 +117,8 @@ def _first_segment(runs: Comparison) -> tuple[pl.DataFrame, str, float, float] |
     flow, way = flows[0]["id"], flows[0]["direction"]
     back = "up" if way == "down" else "down"
     log = runs.table(0, "radio_log").with_columns(
-        (pl.col("time_ns") / 1e6).alias("from"), (pl.col("until_ns") / 1e6).alias("to")
+        (pl.col("time_ns") / 1e6).alias("from"),
+        (pl.coalesce("until_ns", "time_ns") / 1e6).alias("to"),
     )
     packets = log.filter(pl.col("flow") == flow)
 
@@ -178,23 +181,26 @@ def _rows(log: pl.DataFrame, way: str, entered: float, until: float) -> list[dic
         elif event == "drx":
             if state is not None:
                 _add_sleep(add, state, start)
-            state = (row["state"], start)
+            state = (row["state"] or "", start)
     if state is not None:
         _add_sleep(add, state, until + _MARGIN_MS)
-    left = near.filter(
+    left: Any = near.filter(
         (pl.col("event") == "packet_leaves")
         & (pl.col("direction") == way)
         & (pl.col("bytes") >= _SMALL)
         & (pl.col("from") >= entered)
-    )["from"][0]
-    add(lanes[0], "packet", entered, left, "the segment")
+    )["from"].first()
+    if left is None:
+        return rows
+    add(lanes[0], "packet", entered, float(left), "the segment")
     back = "up" if way == "down" else "down"
-    asked = near.filter(
+    asked: Any = near.filter(
         (pl.col("event") == "packet_enters")
         & (pl.col("direction") == back)
         & (pl.col("from") >= left)
-    )["from"][0]
-    add(lanes[5], "packet", asked, until, "its acknowledgement")
+    )["from"].first()
+    if asked is not None:
+        add(lanes[5], "packet", float(asked), until, "its acknowledgement")
     return rows
 
 

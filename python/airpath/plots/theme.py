@@ -116,6 +116,6 @@ def style() -> str:
 
 def coloured(spec: dict[str, Any], theme: dict[str, str]) -> dict[str, Any]:
     """Put a theme's colours in the place of the variables."""
-    text = re.sub(r"var\(--(\w+)\)", lambda name: theme[name[1]], json.dumps(spec))
+    text = re.sub(r"var\(--(\w+)\)", lambda name: theme.get(name[1], name[0]), json.dumps(spec))
     result: dict[str, Any] = json.loads(text)
     return result

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 Entry = Mapping[str, Any]
 _WIDEST = 4
 """More entries than this are rows instead of columns."""
+MOST_ENTRIES = 50
+"""Of a section. Those with the largest figures are listed, and the others are one entry."""
+_BY = ("bytes_delivered", "throughput_mbps", "sent")
+_SUMS = (
+    "bytes_delivered", "goodput_mbps", "packets_lost", "retransmitted_segments", "rto_count",
+    "streams", "sent", "lost", "throughput_mbps", "prbs_per_s", "harq_retransmissions",
+    "lost_blocks", "rlc_retransmissions", "grants", "scheduling_requests", "buffer_status_reports",
+)  # fmt: skip
+"""Figures of which a sum says something."""
 
 
 def _exit(value: Entry) -> str:
@@ -96,6 +105,7 @@ def tables(run: Run) -> list[Table]:
     made = []
     for section in ("flows", "groups", "pings", "links", "radio"):
         entries = [e for e in entries_of(run.summary, section) if section != "flows" or _carries(e)]
+        entries = _largest(entries)
         if entries:
             heads = [str(entry["id"]) for entry in entries]
             made.append(_table(section, heads, _rows(section, [*entries])))
@@ -107,13 +117,34 @@ def compared(runs: Sequence[Run], labels: Sequence[str]) -> Table:
     rows = []
     for section, wanted in _COMPARED.items():
         by_run = [{str(e["id"]): e for e in entries_of(run.summary, section)} for run in runs]
-        for name in dict.fromkeys(name for entries in by_run for name in entries):
+        listed = (_largest(entries_of(run.summary, section)) for run in runs)
+        for name in dict.fromkeys(str(e["id"]) for entries in listed for e in entries):
             same = [entries.get(name) for entries in by_run]
             if section == "flows" and not any(map(_carries, same)):
                 continue
             named = _rows(section, same)
             rows += [[f"{name}: {row[0]}", *row[1:]] for row in named if row[0] in wanted]
     return Table(["", *labels], rows)
+
+
+def _largest(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What is listed of a section; of very many entries the largest, and one for the others."""
+    if len(entries) <= MOST_ENTRIES:
+        return entries
+    by = next((key for key in _BY if key in entries[0]), "id")
+    ranked = sorted(range(len(entries)), key=lambda at: -_number(entries[at].get(by)))
+    others = [entries[at] for at in ranked[MOST_ENTRIES:]]
+    total: dict[str, Any] = {
+        key: sum(_number(entry.get(key)) for entry in others)
+        for key in _SUMS
+        if any(entry.get(key) is not None for entry in others)
+    }
+    total |= {"id": f"{count(len(others))} others, in sum", "kind": "others"}
+    return [*(entries[at] for at in sorted(ranked[:MOST_ENTRIES])), total]
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, int | float) else 0.0
 
 
 def _carries(entry: Entry | None) -> bool:

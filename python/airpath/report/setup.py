@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
+from airpath.base.shapes import MisfitError, fitted
 from airpath.base.text import count, digits, exact_size, plural
 from airpath.base.toml import parse_toml
+from airpath.errors import InputError
 
 if TYPE_CHECKING:
     from airpath.runs.results import Run
@@ -16,14 +20,113 @@ _UNITS = {
     "mbps": "Mb/s", "ms": "ms", "s": "s", "packets": "packets", "segments": "segments",
 }  # fmt: skip
 _NAMED = ("id", "kind", "stage", "ue")
+_LONG = 1 << 15
+"""Characters of a scenario that is shown whole."""
+_MOST_TABLES = 10
+"""Of a longer one, flows and other tables of a kind that are shown."""
+_LONGEST = 1 << 20
+_MOST_PARSED = 1 << 24
+"""Characters that are parsed to find out what is a default: what is left then counts as none."""
+_LARGEST = 2**64
+"""Larger numbers are shown as they are written."""
+_TABLE = re.compile(r"^\[\[?([^\[\]\n]+)\]\]?$", re.MULTILINE)
 
 
-def parameters(toml: str, short: str) -> list[tuple[str, list[str]]]:
+class _Stage(TypedDict):
+    stage: str
+
+
+class _Path(TypedDict, total=False):
+    down: list[_Stage]
+    up: list[_Stage]
+
+
+class _Flow(TypedDict):
+    kind: str
+
+
+class _Drx(TypedDict, total=False):
+    enabled: bool
+
+
+class _Ue(TypedDict, total=False):
+    count: int
+    drx: _Drx
+
+
+class _Radio(TypedDict, total=False):
+    neighbour: list[dict[str, Any]]
+    ue: list[_Ue]
+    mobility: dict[str, Any]
+    handover: list[dict[str, Any]]
+
+
+class _Scenario(TypedDict, total=False):
+    """What is read here of a scenario, which may come from anybody."""
+
+    path: _Path
+    radio: _Radio
+    flow: list[_Flow]
+
+
+class Setup(NamedTuple):
+    """A run's scenario as a page shows it."""
+
+    toml: str
+    """With every default."""
+    given: str
+    """Without."""
+    left_out: str
+    """What a long scenario has besides, in words; empty: nothing."""
+    tables: dict[str, Any]
+    """What ``toml`` says."""
+    given_tables: dict[str, Any]
+
+
+def setup(run: Run) -> Setup:
+    """Return what was run; of very many flows, UEs or stages the first.
+
+    Raises ``InputError`` for what is no scenario.
+    """
+    toml, left_out = _shortened(run.scenario_toml)
+    place = f"{run.directory / 'scenario.toml'}" if run.directory else f"the scenario of {run.id}"
+    if len(toml) > _LONGEST:
+        raise InputError(f"{place} is no scenario: it has {len(toml)} characters")
+    try:
+        tables = fitted(parse_toml(toml), _Scenario)
+        short = given(toml)
+        return Setup(toml, short, left_out, tables, parse_toml(short))
+    except (ValueError, MisfitError) as error:
+        raise InputError(f"{place} is no scenario: {error}") from None
+
+
+def _shortened(toml: str) -> tuple[str, str]:
+    """A scenario of a length to show, and what was left out of it."""
+    if len(toml) <= _LONG:
+        return toml, ""
+    starts = [(found.start(), found[0], found[1]) for found in _TABLE.finditer(toml)]
+    if not starts:
+        return toml, ""
+    ends = [start for start, _, _ in starts[1:]] + [len(toml)]
+    kept, seen = [toml[: starts[0][0]]], Counter[str]()
+    dropped: str | None = None
+    for (start, head, name), end in zip(starts, ends, strict=True):
+        if head.startswith("[["):
+            seen[name] += 1
+            dropped = name if seen[name] > _MOST_TABLES else None
+        elif dropped is not None and not name.startswith(f"{dropped}."):
+            dropped = None
+        if dropped is None:
+            kept.append(toml[start:end])
+    more = [f"{count(n - _MOST_TABLES)} [[{name}]]" for name, n in seen.items() if n > _MOST_TABLES]
+    return "".join(kept), ", ".join(more)
+
+
+def parameters(whole: dict[str, Any], scenario: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """Name and items of each row: the path both ways, the radio, and the flows.
 
-    Of stages and flows only what is no default, hence in ``short``.
+    Of stages and flows only what is no default, hence in the second.
     """
-    whole, scenario = parse_toml(toml), parse_toml(short)
     path = scenario.get("path", {})
     rows = [
         (way, [_words(str(stage["stage"]), stage) for stage in path.get(way, [])])
@@ -45,9 +148,16 @@ def given(toml: str) -> str:
     """
     from airpath import _core
 
+    left = _MOST_PARSED
+
     def meaning(lines: list[str]) -> str | None:
+        nonlocal left
+        text = "\n".join(lines)
+        left -= len(text)
+        if left < 0:
+            return None
         try:
-            return _core.parse("\n".join(lines), "scenario", None, []).resolved_toml
+            return _core.parse(text, "scenario", None, []).resolved_toml
         except _core.ScenarioError:
             return None
 
@@ -70,12 +180,12 @@ def given(toml: str) -> str:
     return "\n".join(f"\n{line}" if line.startswith("[") else line for line in kept).strip()
 
 
-def differences(runs: Sequence[Run]) -> list[list[str]]:
+def differences(runs: Sequence[Setup]) -> list[list[str]]:
     """Keys that are not the same in every run, nor a default in all, with the value in each."""
     if len(runs) < 2:
         return []
-    flat = [_flat(parse_toml(run.scenario_toml)) for run in runs]
-    keys = dict.fromkeys(key for run in runs for key in _flat(parse_toml(given(run.scenario_toml))))
+    flat = [_flat(run.tables) for run in runs]
+    keys = dict.fromkeys(key for run in runs for key in _flat(run.given_tables))
     return [
         [key, *(_value(one.get(key, "not set")) for one in flat)]
         for key in keys
@@ -109,7 +219,7 @@ def _words(name: str, table: dict[str, Any]) -> str:
         if key in _NAMED:
             continue
         what = "" if what == name else f"{what} "
-        if unit == "bytes" and isinstance(value, int):
+        if unit == "bytes" and isinstance(value, int) and abs(value) < _LARGEST:
             words.append(f"{what}{exact_size(value)}")
         elif unit in _UNITS:
             words.append(f"{what}{_value(value)} {_UNITS[unit]}")
@@ -119,7 +229,7 @@ def _words(name: str, table: dict[str, Any]) -> str:
 
 
 def _value(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= _LARGEST:
         return str(value).lower() if isinstance(value, bool) else str(value)
     return count(value) if isinstance(value, int) else digits(value)
 

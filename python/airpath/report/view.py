@@ -11,7 +11,7 @@ from airpath.plots.data import run_labels
 from airpath.plots.figure import Table
 from airpath.report.entries import compared, tables
 from airpath.report.render import charts_json
-from airpath.report.setup import differences, given, parameters
+from airpath.report.setup import Setup, differences, parameters, setup
 from airpath.runs import describe
 from airpath.runs.tables import NS_PER_S
 
@@ -25,6 +25,7 @@ MOST_EVENTS = 100
 
 def context(runs: Sequence[Run]) -> dict[str, Any]:
     """Everything that the template shows."""
+    setups = [setup(run) for run in runs]
     drawn = figures(runs)
     labels = run_labels(runs)
     several = len(runs) > 1
@@ -32,17 +33,17 @@ def context(runs: Sequence[Run]) -> dict[str, Any]:
     return {
         "title": titles[0] if len(titles) == 1 else f"{len(runs)} runs side by side",
         "several": several,
-        "runs": [_run(run, label) for run, label in zip(runs, labels, strict=True)],
+        "runs": [_run(*each) for each in zip(runs, setups, labels, strict=True)],
         "results": compared(runs, labels),
-        "differences": Table(["scenario key", *labels], differences(runs)),
+        "differences": Table(["scenario key", *labels], differences(setups)),
         "figures": drawn,
         "charts": charts_json(drawn),
     }
 
 
-def _run(run: Run, label: str) -> dict[str, Any]:
+def _run(run: Run, scenario: Setup, label: str) -> dict[str, Any]:
     summary, record = run.summary, run.provenance
-    seeds, short = run.seeds, given(run.scenario_toml)
+    seeds = run.seeds
     return {
         "label": label,
         "title": run.title,
@@ -69,12 +70,13 @@ def _run(run: Run, label: str) -> dict[str, Any]:
         ],
         "explained": summary.get("explained"),
         "tried": _tried(summary),
-        "parameters": parameters(run.scenario_toml, short),
+        "parameters": parameters(scenario.tables, scenario.given_tables),
         "tables": tables(run),
         **_events(run),
         "provenance": _provenance(run),
-        "given_toml": short,
-        "scenario_toml": run.scenario_toml,
+        "given_toml": scenario.given,
+        "scenario_toml": scenario.toml,
+        "scenario_left_out": scenario.left_out,
     }
 
 

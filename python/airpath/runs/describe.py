@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from airpath.base.text import count, digits, milliseconds, percent, plural, rate, size
@@ -39,14 +39,22 @@ def partial(summary: RunDocument) -> list[str]:
 def sentences(summary: RunDocument) -> list[str]:
     """One sentence a flow, how fairly they share, pings last; of very many flows the largest."""
     flows = [flow for flow in summary["flows"] if flow["kind"] != "ping"]
-    by_bytes = sorted(flows, key=lambda flow: -(flow.get("bytes_delivered") or 0))
-    least = by_bytes[_MOST_FLOWS:]
-    said = [flow_sentence(flow) for flow in flows if flow not in least]
-    if least:
-        said.append(f"and {count(len(least))} flows that carried less")
+    shown = largest(flows, _MOST_FLOWS)
+    said = [flow_sentence(flow) for flow in shown]
+    if len(flows) > len(shown):
+        said.append(f"and {plural(len(flows) - len(shown), 'flow')} that carried less")
     said += [group_sentence(group) for group in summary.get("groups", [])]
     said += [fairness_sentence(shared) for shared in summary.get("fairness", [])]
-    return said + [ping_sentence(ping) for ping in summary["pings"]]
+    pings = summary["pings"]
+    said += [ping_sentence(ping) for ping in pings[:_MOST_FLOWS]]
+    more = len(pings) - _MOST_FLOWS
+    return [*said, f"and {plural(more, 'more ping')}"] if more > 0 else said
+
+
+def largest(flows: Sequence[FlowFigures], most: int) -> list[FlowFigures]:
+    """The flows that carried most, in the order in which they are listed."""
+    by_bytes = sorted(range(len(flows)), key=lambda at: -(flows[at].get("bytes_delivered") or 0))
+    return [flows[at] for at in sorted(by_bytes[:most])]
 
 
 def flow_sentence(flow: FlowFigures) -> str:
@@ -141,7 +149,7 @@ def breakdowns(summary: RunDocument) -> list[str]:
 def breakdown_parts(flow: Breakdown) -> list[tuple[str, str, list[tuple[str, float, str]]]]:
     """What was broken down, its whole, and its parts: name, share of the whole and text."""
     made = []
-    if goodput := flow["goodput_mbps"]:
+    if (goodput := flow["goodput_mbps"]) and goodput["capacity"] > 0:
         parts = [("goodput", goodput["goodput"] / goodput["capacity"], rate(goodput["goodput"]))]
         parts += [
             (part["part"].replace("_", " "), part["share"], rate(part["mbps"]))
@@ -293,7 +301,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
 def _goodput(flow: FlowFigures | GroupFigures) -> str:
     text = rate(flow["goodput_mbps"] or 0.0)
     bounds = (flow.get("ci95") or {}).get("goodput_mbps")
-    if not bounds:
+    if not isinstance(bounds, list):
         return text
     return f"{text} ± {rate((bounds[1] - bounds[0]) / 2)}"
 

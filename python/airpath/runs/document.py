@@ -2,11 +2,26 @@
 
 The document of a run (``summary.py``) has the same sections. Of several seeds every figure in it is
 a mean, hence what is counted is a ``float`` here too.
+
+What is read from a run directory is checked against these types (``base/shapes.py``).
 """
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
+
+from airpath.base.shapes import Length, Range
+
+Positive: TypeAlias = Annotated[float, Range(0.0)]
+"""At least 0."""
+Interval: TypeAlias = Annotated[list[float], Length(2, 2)]
+"""Lower and upper end."""
+Direction: TypeAlias = Literal["down", "up"]
+Metric: TypeAlias = Literal[
+    "goodput_mbps", "completed_s", "rtt_ms.p95", "rtt_ms.p50", "rtt_ms.mean", "answered_share",
+    "delay_ms.p95", "jain_index", "retransmitted_share",
+]  # fmt: skip
+"""A figure that a change is judged by."""
 
 
 class Quantiles(TypedDict):
@@ -47,9 +62,9 @@ class LimitSeconds(TypedDict):
 
 
 class _Spread(TypedDict, total=False):
-    ci95: dict[str, Any]
-    """Of several seeds: the figures again, each an interval."""
-    values: dict[str, Any]
+    ci95: dict[str, Interval | dict[str, Interval | None] | None]
+    """Of several seeds: the figures again, each an interval; null below two values."""
+    values: dict[str, list[float | None] | dict[str, list[float | None]]]
     """And each a list, by seed."""
 
 
@@ -114,7 +129,7 @@ class FairnessFigures(_Spread):
 
     id: str
     """``down`` or ``up``."""
-    flows: float
+    flows: Annotated[float, Range(1.0)]
     jain_index: float
 
 
@@ -261,12 +276,12 @@ class CoreSummary(Figures):
 class Gain(TypedDict):
     """A figure before and after a change, of all seeds that were paired."""
 
-    metric: str
+    metric: Metric
     """As in the document: ``goodput_mbps``, ``rtt_ms.p95``."""
     flow: str
     before: float
     after: float
-    ci95: list[float]
+    ci95: Interval
     """Of ``after``: lower and upper end."""
     seeds: int
 
@@ -345,9 +360,12 @@ class Variants(TypedDict):
     rows: list[VariantRow]
 
 
+Seed: TypeAlias = Annotated[int, Range(0, 2**64 - 1)]
+
+
 class _Seeds(TypedDict, total=False):
     repeat: int
-    seeds: list[int]
+    seeds: list[Seed]
 
 
 class RunHead(_Seeds):
@@ -357,8 +375,8 @@ class RunHead(_Seeds):
     version: str
     seed: int
     scenario_sha256: str
-    wall_s: float
-    duration_s: float
+    wall_s: Positive
+    duration_s: Positive
     events: int
     partial: list[str]
 
@@ -386,3 +404,28 @@ class RunDocument(Figures, _Emulated):
     findings: list[Finding]
     tried: list[Tried]
     explained: Explained | None
+
+
+class ScenarioRecord(TypedDict):
+    """Which scenario was run."""
+
+    name: str
+    title: str | None
+    sha256: str
+
+
+class Provenance(TypedDict):
+    """What ``provenance.json`` holds, as far as it is read again."""
+
+    id: str
+    driver: str | None
+    """``simulate`` or ``emulate``."""
+    version: str
+    core_sha256: str | None
+    scenario: ScenarioRecord
+    seeds: Annotated[list[Seed], Length(1, 100_000)]
+    command: list[str] | None
+    started: str | None
+    """ISO 8601, UTC."""
+    python: str | None
+    platform: dict[str, str | None] | None

@@ -50,14 +50,16 @@ def provenance(
 
 
 def table_metadata(scenario: _core.Scenario, seed: int) -> dict[str, str]:
-    """Key-value metadata of each Parquet file: only what decides its contents."""
+    """Key-value metadata of each Parquet file: what decides its contents.
+
+    The scenario itself, which may be long, is beside the tables in ``scenario.toml``.
+    """
     from airpath import _core
 
     return {
         "airpath.version": _core.__version__,
         "airpath.seed": str(seed),
         "airpath.scenario_sha256": scenario.sha256,
-        "airpath.scenario": scenario.resolved_toml,
     }
 
 

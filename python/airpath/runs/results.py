@@ -15,17 +15,25 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from airpath.base.files import read_regular
+from airpath.base.shapes import MisfitError, fitted
 from airpath.base.text import plural
-from airpath.errors import InputError, MissingTableError, reason
+from airpath.emulation.document import StoredEmulation
+from airpath.errors import InputError, MissingTableError
 from airpath.runs import describe, summary
 from airpath.runs.directories import cannot_write, replaced_file
-from airpath.runs.tables import TABLES, read_table, result_table
+from airpath.runs.document import Provenance, RunDocument
+from airpath.runs.tables import TABLES, read_table, result_table, table_file
 
 if TYPE_CHECKING:
     import polars as pl
 
     from airpath import _core
-    from airpath.runs.document import Finding, RunDocument
+    from airpath.runs.document import Finding
+
+_MOST_NAMES = 20
+MOST_BYTES = 128 << 20
+"""The summary, the provenance and the scenario of a run are shorter, with 100,000 flows too."""
 
 
 class Tables(Protocol):
@@ -239,7 +247,10 @@ class Run:
         return f"<p><b>{html.escape(self.title)}</b> ({about})</p>{''.join(lists)}"
 
     def __repr__(self) -> str:
-        flows = ", ".join(str(flow["id"]) for flow in self.summary["flows"])
+        flows = ", ".join(flow["id"] for flow in self.summary["flows"][:_MOST_NAMES])
+        more = len(self.summary["flows"]) - _MOST_NAMES
+        if more > 0:
+            flows += f" and {more} more"
         return f"<Run {self.id}: {self.title}; {len(self.seeds)} seed(s); flows {flows}>"
 
 
@@ -267,42 +278,74 @@ class RunDirectory:
             raise cannot_write(self.path, error) from None
 
     def tables(self, seeds: list[int]) -> DirectoryTables:
-        """Return the tables of these seeds."""
-        return DirectoryTables({seed: self._place(seed) for seed in seeds})
+        """Return the tables of these seeds. Raises ``InputError`` for a seed that is not there."""
+        return DirectoryTables({seed: self._place(seed, len(seeds)) for seed in seeds})
 
-    def _place(self, seed: int) -> Path:
+    def table_files(self) -> dict[str, list[Path]]:
+        """Files of each table, by seed; checked, so that anything may read them.
+
+        Raises ``InputError`` if this is no run directory or one of its tables is damaged.
+        """
+        seeds = self.open().seeds
+        found: dict[str, list[Path]] = {}
+        for name in TABLES:
+            for seed in seeds:
+                place = self._place(seed, len(seeds))
+                if (file := table_file(place, name)) is not None:
+                    found.setdefault(name, []).append(file)
+        return found
+
+    def _place(self, seed: int, of: int) -> Path:
         place = self.path / f"seed-{seed}"
-        return place if place.is_dir() else self.path
+        if place.is_dir() and not place.is_symlink():
+            return place
+        if of > 1 or place.is_symlink() or place.exists():
+            raise InputError(f"{self.path} is damaged: it has no directory {place.name}")
+        return self.path
 
     def open(self) -> Run:
-        """Read the run. Raises ``InputError`` if this is no run directory."""
+        """Read the run, of which anybody may have made the files. Raises ``InputError``.
+
+        Everything in it is a regular file, within a size, and as airpath writes it.
+        """
         if not self.path.is_dir():
             what = "is not a directory" if self.path.exists() else "does not exist"
             raise InputError(f"run directory {self.path} {what}")
-        document = self._json("summary.json")
+        written = self._json("summary.json")
         provenance = self._json("provenance.json")
         toml = self._text("scenario.toml")
-        if not {"run", "flows", "findings"} <= document.keys() or "seeds" not in provenance:
+        if not {"run", "flows", "findings"} <= written.keys() or "seeds" not in provenance:
             raise InputError(f"{self.path} is not an airpath run directory")
-        seeds = [int(seed) for seed in provenance["seeds"]]
-        return Run(summary.modern(document), provenance, toml, self.tables(seeds), self.path)
+        document = self._fitted("summary.json", summary.modern(written), RunDocument)
+        if "emulation" in document:
+            section = {"emulation": document["emulation"]}
+            self._fitted("summary.json", section, dict[str, StoredEmulation])
+        provenance = self._fitted("provenance.json", provenance, Provenance)
+        seeds = provenance["seeds"]
+        if len(set(seeds)) < len(seeds):
+            raise InputError(f"{self.path / 'provenance.json'} is damaged: seeds has one twice")
+        return Run(document, provenance, toml, self.tables(seeds), self.path)
 
     def _text(self, name: str) -> str:
         path = self.path / name
         try:
-            return path.read_text(encoding="utf-8")
+            return read_regular(path, MOST_BYTES).decode()
         except FileNotFoundError:
             raise InputError(f"{self.path} is not a run directory: it has no {name}") from None
         except UnicodeDecodeError:
             raise InputError(f"{path} is damaged: it is not text") from None
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {reason(error)}") from None
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
             value = json.loads(self._text(name))
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{self.path / name} is damaged: {error}") from None
         if not isinstance(value, dict):
             raise InputError(f"{self.path / name} is damaged: it is not an object")
         return value
+
+    def _fitted(self, name: str, value: Any, kind: Any) -> Any:
+        try:
+            return fitted(value, kind)
+        except MisfitError as error:
+            raise InputError(f"{self.path / name} is damaged: {error}") from None

@@ -76,6 +76,8 @@ Document: TypeAlias = "RunDocument"
 NOT_EXPLAINED: dict[str, Any] = {"findings": [], "tried": [], "breakdowns": [], "explained": None}
 """What the document of a run says that nobody asked to explain."""
 _SECTIONS = ("flows", "groups", "pings", "links", "fairness", "proxies", "radio")
+_LATER = ("groups", "pings", "links", "fairness", "proxies", "radio")
+"""Sections that the first versions did not write."""
 
 
 def of_result(
@@ -130,13 +132,17 @@ def combine(documents: list[Document], identifier: str, wall_s: float) -> Docume
     return cast("Document", {**combined, **NOT_EXPLAINED})
 
 
-def modern(document: dict[str, Any]) -> Document:
-    """Return a document with today's names: ``duration_s`` was once called ``simulated_s``."""
-    run = document["run"]
-    if "duration_s" in run or "simulated_s" not in run:
-        return cast("Document", document)
+def modern(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with today's names and sections.
+
+    ``duration_s`` was once called ``simulated_s``, and sections came one after the other.
+    """
+    document = {**{section: [] for section in (*_LATER, "tried")}, **document}
+    run = document.get("run")
+    if not isinstance(run, dict):
+        return document
     named = {{"simulated_s": "duration_s"}.get(key, key): value for key, value in run.items()}
-    return cast("Document", {**document, "run": named})
+    return {**document, "run": {"partial": [], **(run if "duration_s" in run else named)}}
 
 
 def lookup(summary: Mapping[str, Any], path: str) -> Any:

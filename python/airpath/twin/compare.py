@@ -198,7 +198,7 @@ def _slow_start(pairs: Sequence[Counted], flow: str) -> list[Figure]:
         return [Figure(flow, EXIT, "s", simulated, emulated, None, 1.0, DIFFERS, text)]
     base_rtts = [pair[0]["min_rtt_ms"] / 1e3 for pair in exits if pair[0] is not None]
     apart = statistics.fmean(
-        (theirs - ours) / base_rtt
+        (theirs - ours) / base_rtt if base_rtt else 0.0
         for base_rtt, (ours, theirs) in zip(base_rtts, times, strict=True)
     )
     verdict = AGREES if abs(apart) <= EXIT_BASE_RTTS else DIFFERS
@@ -220,7 +220,8 @@ def window_error(simulated: Run, emulated: Run, flow: str) -> Value:
     if ours is None or theirs is None:
         return None
     there = np.interp(ours[0], *theirs)
-    return float(np.abs(there - ours[1]).mean() / ours[1].mean())
+    mean = ours[1].mean()
+    return float(np.abs(there - ours[1]).mean() / mean) if mean else None
 
 
 def _windows(pair: Counted, flow: str) -> tuple[Value, Value]:
@@ -253,7 +254,7 @@ def _ack_gaps(run: Run, flow: str) -> dict[str, float] | None:
 
 
 def _kernel_gaps(run: Run, flow: str) -> dict[str, float] | None:
-    found: dict[str, float] | None = run.summary["emulation"]["ack_gaps"].get(flow)
+    found: dict[str, float] | None = (run.summary["emulation"]["ack_gaps"] or {}).get(flow)
     return found
 
 

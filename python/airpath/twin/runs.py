@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airpath import scenario as scenarios
+from airpath.base.files import read_regular
 from airpath.drivers import emulate, simulate
 from airpath.drivers.emulate import CAPTURE
 from airpath.errors import InputError
@@ -27,6 +29,7 @@ ATTEMPTS = 3
 """An emulated run that was too late is done again, up to this often."""
 
 PLAN = "twin.json"
+_MOST_PLAN_BYTES = 1 << 16
 
 Judge = Callable[[Run], str | None]
 """Says why an emulated run does not count; None: it does."""
@@ -151,8 +154,16 @@ def _pair(
             say(f"seed {seed}: a run does not count: {why}")
             reasons.append(why)
     tick(1.0)
-    counted = Run.open(emulated) if emulated.exists() else None
+    counted = _emulated(emulated) if emulated.exists() else None
     return Pair(seed, Run.open(simulated), counted, reasons)
+
+
+def _emulated(directory: Path) -> Run:
+    """Read an emulated run that a twin has kept."""
+    run = Run.open(directory)
+    if (run.summary.get("emulation") or {}).get("parity") is None:
+        raise InputError(f"{directory} is no emulated run of a twin: its summary has no parity")
+    return run
 
 
 def _keep(place: Path, final: Path) -> None:
@@ -180,8 +191,8 @@ def _claim(out: Path, comparable: Comparable) -> None:
     }
     file = out / PLAN
     try:
-        if file.is_file():
-            found = json.loads(file.read_text(encoding="utf-8"))
+        if os.path.lexists(file):
+            found = json.loads(read_regular(file, _MOST_PLAN_BYTES))
             if not isinstance(found, dict) or found.get("id") != plan["id"]:
                 raise InputError(f"{out} holds another twin; name another --out or remove it")
             return
@@ -190,7 +201,7 @@ def _claim(out: Path, comparable: Comparable) -> None:
         out.mkdir(parents=True, exist_ok=True)
         with replaced_file(file) as aside:
             aside.write_text(to_json(plan), encoding="utf-8")
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is damaged: {error}") from None
     except OSError as error:
         raise cannot_write(out, error) from None

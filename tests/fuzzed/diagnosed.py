@@ -1,0 +1,168 @@
+"""Damages captures and outputs of tools at random, and gives them to `airpath diagnose`.
+
+    python -m fuzzed.diagnosed SECONDS [SEED]
+
+For so many seconds of processor time. It begins with what the fuzz targets and the importers begin
+with, and with captures of its own; several files are told of together. Exit codes: 0, each was told
+of or refused in a line; 1, one was not: it is in target/fuzz/diagnosed; 2, bad use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import airpath
+from airpath.cli import app
+from airpath.cli.console import guarded
+from airpath.drivers.simulate import CAPTURE
+
+from .check import scratch, seeds
+from .mutate import damaged
+from .runs import bounded
+
+_KEPT = Path("target/fuzz/diagnosed")
+_CORPORA = Path(__file__).parents[2] / "fuzz/corpus"
+_READ = ("capture", "segments", "second_reading", "record")
+"""Targets whose inputs are files, or parts of any."""
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_MOST_FILES = 4
+
+
+def known(place: Path) -> list[bytes]:
+    """Files to begin with: outputs of tools, inputs of the fuzz targets, simulated captures."""
+    found = list(seeds().values())
+    for name in _READ:
+        corpus = _CORPORA / name
+        found += [file.read_bytes() for file in sorted(corpus.iterdir())] if corpus.is_dir() else []
+    for name, sets in (("two-flows", {"run.duration_s": 0.3}), ("udp", {"run.duration_s": 0.2})):
+        airpath.run(name, sets, out=place / name, capture=True)
+        found.append((place / name / CAPTURE).read_bytes())
+    return found
+
+
+def packets(pick: Random, data: bytes) -> bytes:
+    """Little that is wrong far inside: a time, a length, a flag of some packet."""
+    changed = bytearray(data)
+    for _ in range(pick.choice((1, 1, 4, 30))):
+        if len(changed) > 8:
+            at = pick.randrange(len(changed) - 4)
+            width = pick.choice((1, 1, 2, 4))
+            odd = pick.choice((b"\xff" * 4, bytes(4), pick.randbytes(4)))
+            changed[at : at + width] = odd[:width]
+    return bytes(changed)
+
+
+def files(pick: Random, begin: Sequence[bytes], place: Path) -> list[Path]:
+    """One to a few files, most of them damaged."""
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    made = []
+    for number in range(pick.choice((1, 1, 1, 2, _MOST_FILES))):
+        data = pick.choice(begin)
+        how = pick.randrange(8)
+        if how < 3:
+            data = packets(pick, data)
+        elif how < 7:
+            data = damaged(pick, begin)
+        file = place / f"{number}{pick.choice(('', '.pcap', '.txt', '.json'))}"
+        file.write_bytes(data)
+        made.append(file)
+    return made
+
+
+def diagnose(given: Sequence[Path], page: Path) -> str:
+    """Give files to the command; how it went. Raises what is a fault."""
+    words = ["diagnose", *map(str, given)]
+    _, text, _ = _called([*words, "--anonymise"] if len(given) % 2 else words)
+    assert not _CONTROLS.search(text), "a control character reaches the terminal"
+    page.unlink(missing_ok=True)
+    more = ["--report", str(page)] if len(given) == 1 else []
+    code, text, errors = _called([*words, "--json", *more])
+    document = json.loads(text, parse_constant=_no_number)
+    told, refused = document["files"], document["refused"]
+    assert len(told) + len(refused) == len(given)
+    assert (code == 0) or errors.startswith("error: "), errors
+    for one in told:
+        _check(one)
+    return "told" if not refused else "some refused" if told else "refused"
+
+
+def _called(words: list[str]) -> tuple[int, str, str]:
+    said, errors = io.StringIO(), io.StringIO()
+    with bounded(), contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
+        code = guarded(lambda: app(words, prog_name="airpath", standalone_mode=False))
+    assert code in (0, 1, 2), f"it ended with {code}: {errors.getvalue()[:300]}"
+    assert "Traceback" not in errors.getvalue()
+    return code, said.getvalue(), errors.getvalue()
+
+
+def _check(document: dict[str, Any]) -> None:
+    for one in document.get("statements", []):
+        assert one["text"], "a statement without a word"
+    for cause in document.get("causes", {}).get("causes", []):
+        assert 0 <= cause["cost"] <= 1, f"a cause costs {cause['cost']:.0%}"
+        assert cause["confidence"] is None or 0 <= cause["confidence"] <= 1
+
+
+def _no_number(name: str) -> None:
+    raise AssertionError(f"{name} is no number of JSON")
+
+
+def main(words: Sequence[str]) -> int:
+    """Do as the words say."""
+    if len(words) not in (1, 2) or not all(word.isdigit() for word in words) or words[0] == "0":
+        print(__doc__, file=sys.stderr)
+        return 2
+    seconds, seed = float(words[0]), words[1] if len(words) == 2 else str(int(time.time()))
+    pick = Random(f"airpath diagnosed {seed}")
+    ended: Counter[str] = Counter()
+    faults: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        place = Path(folder)
+        begin = known(place)
+        print(f"{len(begin)} files to begin with; the seed is {seed}.")
+        while time.process_time() < seconds:
+            given = files(pick, begin, place / "given")
+            try:
+                ended[diagnose(given, place / "page.html")] += 1
+            # A panic of the core is no Exception.
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                ended["fault"] += 1
+                _keep(given, error, faults)
+    for kind, count in sorted(ended.items()):
+        print(f"{kind:14} {count:10,}")
+    print(f"{sum(ended.values()):,} calls in {time.process_time():.0f} s of processor time.")
+    for text in faults.values():
+        print(text)
+    return 1 if faults else 0
+
+
+def _keep(given: Sequence[Path], error: BaseException, faults: dict[str, str]) -> None:
+    """Keep the first files of each place that fails."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = next((one for one in reversed(frames) if "/airpath/" in one.filename), frames[-1])
+    where = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
+    if where not in faults:
+        kept = _KEPT / f"fault-{len(faults)}"
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(given[0].parent, kept)
+        faults[where] = f"{where}: {str(error)[:300]} ({kept})"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
