@@ -121,8 +121,9 @@ def set_list(sets: Sets) -> list[str]:
     entries = list(sets) if isinstance(sets, Iterable) else [sets]
     for entry in entries:
         if not isinstance(entry, str):
-            told = redacted(repr(entry))
-            raise InputTypeError(f"set takes KEY=VALUE texts or a dictionary, not {told}")
+            raise InputTypeError(
+                f"set takes KEY=VALUE texts or a dictionary, not {redacted(repr(entry))}"
+            )
     return entries
 
 

@@ -238,7 +238,7 @@ def test_a_failed_run_of_a_campaign_leaves_no_key_and_can_be_run_again(
 
     def breaking(batch: work.Batch, keep_on: Any = None) -> work.Done:
         if 3 in batch.numbers:
-            raise RuntimeError(f"broke with {batch}")
+            raise RuntimeError(f"broke with {batch}, {batch.jobs[0].sets}")
         return simulate(batch, keep_on)
 
     monkeypatch.setattr(work, "simulate", breaking)

@@ -73,9 +73,7 @@ fn assigned(names: &[&str], before: &str, rest: &str) -> Option<(usize, usize)> 
     if before.ends_with(is_bare) {
         return None;
     }
-    let begins =
-        |name: &&&str| rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-    let name = names.iter().find(begins)?;
+    let name = names.iter().find(|name| rest.starts_with(**name))?;
     let value = rest[name.len()..]
         .trim_start_matches(['"', '\'', '\\'])
         .trim_start()
@@ -134,7 +132,10 @@ fn digits(before: &str, rest: &str) -> Option<(usize, usize)> {
     let length = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
     let after = &rest[length..];
     let has_ending = after.strip_prefix('.').is_some_and(|end| end.starts_with(of_a_file));
-    (length >= LEAST_DIGITS && !has_ending && !after.starts_with(of_a_file)).then_some((0, length))
+    // In a message ten kinds of digits are a number.
+    let is_number = rest[..length].bytes().all(|digit| digit.is_ascii_digit());
+    let hide = length >= LEAST_DIGITS && !is_number && !has_ending;
+    (hide && !after.starts_with(of_a_file)).then_some((0, length))
 }
 
 /// The text with letters and digits for their escapes, and without escaped ends of lines.
@@ -213,6 +214,8 @@ mod tests {
             "/data/465b5ce8b199b49faa5f0a2ee238a6bc/run",
             "465b5ce8b199b49faa5f0a2ee238a6bc.down",
             "the run 465b5ce8b199",
+            "--set x: expects KEY=VALUE",
+            "`bytes` is 999999999999999999999999999999",
         ] {
             assert_eq!(redacted(text), text);
         }

@@ -371,7 +371,7 @@ class _Sweep:
             self.batches.suspect(batch)
             return
         number = batch.numbers[0]
-        told = f"{type(error).__name__}: {error}".strip()
+        told = redacted(f"{type(error).__name__}: {error}".strip())
         rows = work.with_keys(work.failed_rows({number: told}), batch)
         self.kept.accept(work.pack({"runs": rows}))
 

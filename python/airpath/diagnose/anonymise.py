@@ -167,7 +167,7 @@ class Anonymiser:
 
     def _numbers(self, shown: str, *, in_word: bool) -> str:
         """Each IPv4 address among numbers between signs."""
-        sign = re.findall("[^0-9]", shown)[0]
+        sign = shown.lstrip("0123456789")[0]
         numbers = shown.split(sign)
         # In eth0.10.45.0.2 the first number belongs to the name.
         at = 1 if in_word and len(numbers) > 4 else 0
