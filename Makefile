@@ -146,6 +146,7 @@ fuzz-importers: build
 
 fuzz-campaigns: build
 	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed.campaigns $(SECONDS) $(FUZZ_SEED)
+
 # Exit code 1: a directory, or a file, was neither read nor refused in a line, or took too long or too much memory.
 fuzz-runs: build
 	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed.runs $(SECONDS) $(FUZZ_SEED)

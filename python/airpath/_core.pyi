@@ -126,8 +126,8 @@ def radio_presets() -> list[tuple[str, str]]:
 def shipped() -> list[tuple[str, str]]:
     """Names and TOML texts of the scenarios that come with airpath."""
 
-def secret_keys() -> list[str]:
-    """Names of the keys of ``[[radio.ue]]`` that are secret."""
+def redacted(text: str) -> str:
+    """Return a text with ``…`` for each secret, in whatever spelling."""
 
 def secret_hash(key: str, imsi: str, value: str) -> str:
     """Return what stands for a secret in what a run writes; a hash stands for itself."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from airpath.base.files import read_within
+from airpath.base.secrets import redacted
 from airpath.errors import InputError, InputTypeError, OldSpellingWarning, reason
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def parse(text: str, name: str, directory: str | None = None, sets: Sets = None)
     entries = set_list(sets)
     for each in (name, text, directory or "", *entries):
         if not _is_text(each):
-            raise InputError(f"{each[:80]!r} is not UTF-8 text")
+            raise InputError(f"{redacted(repr(each))[:82]} is not UTF-8 text")
     try:
         parsed = _core.parse(text, name, directory, entries)
     except _core.ScenarioError as error:
@@ -120,7 +121,9 @@ def set_list(sets: Sets) -> list[str]:
     entries = list(sets) if isinstance(sets, Iterable) else [sets]
     for entry in entries:
         if not isinstance(entry, str):
-            raise InputTypeError(f"set takes KEY=VALUE texts or a dictionary, not {entry!r}")
+            raise InputTypeError(
+                f"set takes KEY=VALUE texts or a dictionary, not {redacted(repr(entry))}"
+            )
     return entries
 
 
@@ -170,4 +173,5 @@ def _toml_value(value: object) -> str:
         return json.dumps(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml_value(item) for item in value) + "]"
-    raise InputTypeError(f"a scenario key takes a number, text, boolean or list, not {value!r}")
+    told = redacted(repr(value))
+    raise InputTypeError(f"a scenario key takes a number, text, boolean or list, not {told}")

@@ -14,9 +14,10 @@ import polars as pl
 import pytest
 
 import airpath
+from airpath.diagnose.anonymise import key_of
 from airpath.emulation import attach, keys, subscribers
 from airpath.emulation.subscribers import Subscriber
-from airpath.errors import InputError
+from airpath.errors import AirpathError, InputError
 from conftest import PATIENCE_S, Command, command_environment
 
 IMSI = "001010000000001"
@@ -202,3 +203,42 @@ def test_a_device_is_no_database(tmp_path: Path) -> None:
 def test_a_file_of_keys_has_a_limit() -> None:
     with pytest.raises(InputError, match="/dev/zero is larger than 4 MiB"):
         keys.read("/dev/zero")
+
+
+def test_a_database_that_others_could_read_is_its_owners_before_a_key_is_in_it(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "subscribers.db"
+    subscribers.add(file, Subscriber(IMSI, KEY, OPC))
+    file.chmod(0o644)
+    link = tmp_path / "link.db"
+    link.symlink_to(file)
+    subscribers.add(link, Subscriber("001010000000002", OTHER, OPC))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert len(subscribers.read(file)) == 2
+
+
+def test_a_link_does_not_say_where_a_database_is_made(tmp_path: Path) -> None:
+    link = tmp_path / "subscribers.db"
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(AirpathError, match=r"subscribers\.db: No such file"):
+        subscribers.add(link, Subscriber(IMSI, KEY, OPC))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_file_of_keys_that_others_can_read_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "usims"
+    file.write_text(f"{IMSI} {KEY} {OPC}\n")
+    for mode, said in (
+        (0o600, ""), (0o400, ""), (0o640, "warning: other users can read"),
+        (0o604, f"can read {file}: chmod 600 {file}"),
+    ):  # fmt: skip
+        file.chmod(mode)
+        assert keys.read(str(file)) == {IMSI: (KEY, OPC)}
+        err = capsys.readouterr().err
+        assert said in err
+        assert bool(said) == bool(err)
+        assert key_of(file)
+        assert bool(said) == bool(capsys.readouterr().err)

@@ -31,6 +31,26 @@ pub fn unpacked(stored: Vec<u8>) -> Result<Vec<u8>> {
     limited(flate2::read::MultiGzDecoder::new(&stored[..]), "it unpacks to more than")
 }
 
+/// What an error may quote of a file: a number, a date or a time of up to 20 characters. Of anything
+/// else it says `this`, because a file may be named by somebody who must not read it.
+///
+/// ```
+/// use airpath_base::recording::quoted;
+///
+/// assert_eq!(quoted("-1.5e3"), "\"-1.5e3\"");
+/// assert_eq!(quoted("root:$y$j9T"), "this");
+/// ```
+pub fn quoted(text: &str) -> String {
+    const MOST: usize = 20;
+    let of_a_date = |byte: u8| byte.is_ascii_digit() || b"-.:_".contains(&byte);
+    let is_number = text.parse::<f64>().is_ok();
+    if text.len() <= MOST && (is_number || text.bytes().all(of_a_date)) {
+        format!("\"{text}\"")
+    } else {
+        "this".to_owned()
+    }
+}
+
 fn limited(source: impl Read, too_large: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;

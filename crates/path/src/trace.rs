@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use airpath_base::Duration;
-use airpath_base::recording::{read_stored, unpacked};
+use airpath_base::recording::{quoted, read_stored, unpacked};
 
 /// Bytes that one opportunity delivers.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
@@ -36,13 +36,13 @@ pub enum TraceError {
         path: PathBuf,
     },
     /// A line that is not a whole number.
-    #[error("trace {path}, line {line}: {text:?} is not a time stamp; a whole number of ms from 0 to 1e12 is allowed", path = path.display())]
+    #[error("trace {path}, line {line}: {text} is not a time stamp; a whole number of ms from 0 to 1e12 is allowed", path = path.display())]
     NotANumber {
         /// The file.
         path: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// What stands there.
+        /// What stands there, as far as it may be quoted.
         text: String,
     },
     /// A stamp smaller than the one before it.
@@ -91,7 +91,7 @@ impl Trace {
                 .ok_or_else(|| TraceError::NotANumber {
                     path: path.to_owned(),
                     line: index + 1,
-                    text: String::from_utf8_lossy(&line_text[..line_text.len().min(40)]).into(),
+                    text: quoted(&String::from_utf8_lossy(line_text)),
                 })?;
             if stamp < previous {
                 return Err(TraceError::Backwards {
@@ -158,7 +158,10 @@ mod tests {
     #[test]
     fn bad_traces_are_refused_with_their_line() {
         assert!(parse("\n\n").unwrap_err().contains("is empty"));
-        assert!(parse("1\n2\n3\n4\n5\n6\nseven\n").unwrap_err().contains("line 7: \"seven\""));
+        assert!(parse("1\n2\n3\n4\n5\n6\nseven\n").unwrap_err().contains("line 7: this is not"));
+        let secret = parse("root:$y$j9T$0123456789:20089:0:99999:7:::\n").unwrap_err();
+        assert!(secret.contains("line 1: this is not a time stamp"), "{secret}");
+        assert!(parse("1\n2.5\n").unwrap_err().contains("line 2: \"2.5\" is not"));
         assert!(parse("5\n4\n").unwrap_err().contains("line 2: time stamp 4 ms is before"));
         assert!(parse("0\n0\n").unwrap_err().contains("after 0"));
         assert!(parse("-1\n").unwrap_err().contains("line 1"));

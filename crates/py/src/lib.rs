@@ -21,8 +21,8 @@ use capture::{read_capture, read_flows, read_segments, view_flows};
 use emulation::{PyEmulated, PyMonitor, emulate, enter_user_namespace};
 use findings::{compare, explain};
 use scenario::{
-    PyScenario, ScenarioError, parse, profiles, radio_presets, reference, schema, secret_hash,
-    secret_keys, shipped,
+    PyScenario, ScenarioError, parse, profiles, radio_presets, redacted, reference, schema,
+    secret_hash, shipped,
 };
 use simulation::{PyResultTables, PyRunFigures, simulate, table_columns};
 
@@ -34,8 +34,8 @@ mod core {
     use super::{
         PyBatch, PyEmulated, PyMonitor, PyResultTables, PyRunFigures, PyScenario, ScenarioError,
         check_variants, compare, emulate, enter_user_namespace, explain, parse, profiles,
-        radio_presets, read_capture, read_flows, read_segments, reference, schema, secret_hash,
-        secret_keys, shipped, simulate, simulate_batch, table_columns, view_flows,
+        radio_presets, read_capture, read_flows, read_segments, redacted, reference, schema,
+        secret_hash, shipped, simulate, simulate_batch, table_columns, view_flows,
     };
 
     use pyo3::prelude::*;

@@ -239,10 +239,10 @@ pub(crate) fn radio_presets() -> Vec<(&'static str, &'static str)> {
     airpath_scenario::radio_presets().collect()
 }
 
-/// Names of the keys of a UE that are secret.
+/// A text with `…` for each secret.
 #[pyfunction]
-pub(crate) fn secret_keys() -> Vec<&'static str> {
-    airpath_scenario::secret_keys().collect()
+pub(crate) fn redacted(text: &str) -> String {
+    airpath_scenario::redacted(text)
 }
 
 /// What stands for a secret in what a run writes.

@@ -74,7 +74,7 @@ pub use profiles::profiles;
 pub use radio::presets::radio_presets;
 pub use reference::reference_markdown;
 pub use schema::json_schema;
-pub use secret::{secret_hash, secret_keys};
+pub use secret::{redacted, secret_hash};
 pub use shipped::shipped;
 pub use source::Source;
 pub use spelling::Warning;

@@ -6,6 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::Origin;
 use crate::problem::Problems;
+use crate::secret::redacted;
 
 /// A value and where it came from.
 #[derive(Clone, Debug)]
@@ -112,6 +113,8 @@ impl Value {
 /// A string in quotes, cut where it gets too long for a message.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
+    // First, because a part of a secret is not told from other text.
+    let text = &redacted(text);
     if text.chars().count() <= LONGEST {
         format!("{text:?}")
     } else {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::secret::redacted;
+
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
@@ -109,6 +111,8 @@ impl Problems {
         help: Option<String>,
         allowed: Option<String>,
     ) {
+        // A message may quote what was given.
+        let (message, help) = (redacted(&message), help.map(|help| redacted(&help)));
         let problem = Problem { origin: origin.clone(), message, help, allowed };
         if self.found.len() >= KEPT {
             self.more += 1;

@@ -3,7 +3,7 @@
 use crate::Origin;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
-use crate::secret::secret_keys;
+use crate::secret::redacted;
 use crate::spec::{PATH, ROOT, Table};
 use crate::spelling::{Warnings, renew_path, table_of};
 use crate::suggest::unknown_key;
@@ -15,7 +15,7 @@ pub(crate) fn apply(
     warnings: &mut Warnings,
     problems: &mut Problems,
 ) {
-    let origin = Origin::Set { text: without_secret(argument).into() };
+    let origin = Origin::Set { text: redacted(argument).into() };
     let Some((key, value)) = split(argument) else {
         problems.add_with_help(
             &origin,
@@ -117,16 +117,6 @@ fn list_at<'a>(root: &'a Node, path: &[String]) -> &'a [Node] {
     match node.map(|node| &node.value) {
         Some(Value::List(items)) => items,
         _ => &[],
-    }
-}
-
-/// The argument as messages show it.
-fn without_secret(argument: &str) -> String {
-    match split(argument) {
-        Some((key, _)) if secret_keys().any(|secret| key.rsplit('.').next() == Some(secret)) => {
-            format!("{key}=…")
-        }
-        _ => argument.to_owned(),
     }
 }
 

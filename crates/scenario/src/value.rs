@@ -4,7 +4,7 @@ use airpath_base::{Duration, Rate};
 
 use crate::decimal::{Misfit, scaled, unscaled};
 use crate::node::{Node, Value, quoted};
-use crate::spec::{FASTEST_BPS, Key, Kind, TimeUnit, Unit};
+use crate::spec::{FASTEST_BPS, Key, Kind, Privacy, TimeUnit, Unit};
 use crate::suggest::{list, nearest};
 
 /// A value of the right kind, in range.
@@ -49,8 +49,12 @@ pub(crate) fn decode(key: &Key, node: &Node) -> Result<Setting, Refusal> {
     }
     let name = key.name;
     let mismatch = || {
-        let (expects, found) = (key.kind.expects(), node.value.describe());
-        (format!("`{name}` expects {expects}, not {found}"), None)
+        let expects = key.kind.expects();
+        let found = match key.privacy {
+            Privacy::Secret => String::new(),
+            _ => format!(", not {}", node.value.describe()),
+        };
+        (format!("`{name}` expects {expects}{found}"), None)
     };
     let out_of_range =
         |found: &str| (format!("`{name}` is {found}, but must be {}", key.kind.range()), None);

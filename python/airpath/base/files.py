@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,6 +12,18 @@ from airpath.errors import InputError, reason
 
 MOST_TEXT_BYTES = 4 << 20
 """A scenario, a campaign, a study and a list of subscribers are shorter."""
+
+
+def read_private(file: Path) -> bytes:
+    """What is in a file that others must not read; if they can, that is said on standard error.
+
+    Raises what ``read_within`` raises.
+    """
+    with file.open("rb") as opened:
+        mode = os.fstat(opened.fileno()).st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:
+            sys.stderr.write(f"warning: other users can read {file}: chmod 600 {file}\n")
+        return read_within(opened, str(file))
 
 
 def read_within(file: Path | BinaryIO, name: str | None = None) -> bytes:

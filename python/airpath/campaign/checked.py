@@ -6,6 +6,7 @@ import difflib
 import sys
 from typing import Any, TypeGuard
 
+from airpath.base.secrets import redacted
 from airpath.campaign.key_lines import Path as Where
 from airpath.campaign.key_lines import place
 
@@ -84,6 +85,6 @@ def is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def shown(value: Any) -> str:
-    """Return a value as messages have it, cut off if it is long."""
-    text = repr(value)
+    """Return a value as messages have it, without secrets, cut off if it is long."""
+    text = redacted(repr(value))
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -45,6 +45,7 @@ from typing import Any
 from airpath import scenario as scenarios
 from airpath.base.files import read_within
 from airpath.base.numbers import LARGEST_SEED
+from airpath.base.secrets import redacted
 from airpath.base.toml import parse_toml
 from airpath.campaign.checked import Checked, is_number, is_whole, shown
 from airpath.campaign.key_lines import Path as Where
@@ -371,7 +372,14 @@ class _Reader(Checked):
             if not isinstance(value, bool | int | float | str):
                 self.wrong(where, f"`values` has {shown(value)}", "numbers, texts, true and false")
                 return ()
-            choices.append(Choice(value, tuple(set_texts(keys, value))))
+            sets = tuple(set_texts(keys, value))
+            if any(redacted(text) != text for text in sets):
+                told = "`choices`, each with a `label` that every table may have"
+                self.wrong(
+                    where, f"{', '.join(keys)} is secret, and `values` are in every table", told
+                )
+                return ()
+            choices.append(Choice(value, sets))
         if len({(type(each.label), each.label) for each in choices}) < len(choices):
             self.wrong(where, "`values` has a value twice", "each once")
         return tuple(choices)
@@ -386,6 +394,9 @@ class _Reader(Checked):
                 self.wrong(
                     where, f"a choice is {shown(table)}", '{ label = "…", set = ["KEY=VALUE"] }'
                 )
+                return ()
+            if redacted(table["label"]) != table["label"]:
+                self.wrong(where, "a `label` has a key of a subscriber", "another `label`")
                 return ()
             self.known(table, ("label", "set"), where, f'in the choice "{table["label"]}"')
             choices.append(Choice(table["label"], self._sets(table.get("set", []), where)))

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airpath.base.secrets import redacted
 from airpath.campaign.files import (
     FAILED,
     MANIFEST,
@@ -329,13 +330,23 @@ class Partitions:
                     self.store.remove(file["name"])
 
     def _keep_failed(self, run: Numbered, error: str) -> None:
-        """Write the scenario of a run that failed, so that it can be run alone."""
+        """Write the scenario of a run that failed, so that it can be run alone: as it was resolved.
+
+        There it has hashes for secrets.
+        """
+        from airpath import _core
+
         base, cell = self.plan.base(run.cell), self.plan.cells[run.cell]
-        told = "\n".join(f"# {line}" for line in error.splitlines())
-        sets = "".join(f" --set '{text}'" for text in cell.sets)
+        told = "\n".join(f"# {line}" for line in redacted(error).splitlines())
+        try:
+            scenario = _core.parse(base.text, base.name, base.directory, list(cell.sets))
+            resolved = scenario.resolved_toml
+        except _core.ScenarioError:
+            # A file that it names has gone since.
+            resolved = redacted(base.text)
         text = (
             f"# Run {run.number} of the campaign failed, with seed {run.seed}:\n{told}\n# Alone: "
-            f"airpath run THIS-FILE --seed {run.seed}{sets}\n\n{base.text}"
+            f"airpath run THIS-FILE --seed {run.seed}\n\n{resolved}"
         )
         self.store.write(f"{FAILED}run-{run.number}.toml", text.encode())
 

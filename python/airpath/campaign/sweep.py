@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from airpath.base.numbers import worker_count
+from airpath.base.secrets import redacted
 from airpath.campaign import definition as definitions
 from airpath.campaign import plan as plans
 from airpath.campaign import rounds, work
@@ -371,7 +372,7 @@ class _Sweep:
             self.batches.suspect(batch)
             return
         number = batch.numbers[0]
-        told = f"{type(error).__name__}: {error}".strip()
+        told = redacted(f"{type(error).__name__}: {error}".strip())
         rows = work.with_keys(work.failed_rows({number: told}), batch)
         self.kept.accept(work.pack({"runs": rows}))
 
@@ -398,9 +399,9 @@ class _Sweep:
         until = about.until
         document = {
             "name": about.name,
-            "title": about.title,
+            "title": redacted(about.title),
             "file": about.file,
-            "text": about.text,
+            "text": redacted(about.text),
             "scenarios": [base.name for base in about.bases],
             "axes": self.plan.axes,
             "sampling": about.sampling,

@@ -6,7 +6,7 @@ import io
 import time
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airpath.campaign.keys import key_of
@@ -27,7 +27,8 @@ class Job:
 
     base: int
     """Which of the batch's scenarios."""
-    sets: tuple[str, ...]
+    sets: tuple[str, ...] = field(repr=False)
+    """Maybe with secrets, which a log must not show."""
     sha256: str
     """Of the scenario, as the client has it."""
     runs: tuple[tuple[int, int], ...]
@@ -38,8 +39,8 @@ class Job:
 class Batch:
     """What a worker is sent."""
 
-    bases: tuple[tuple[str, str, str | None], ...]
-    """Text, name and directory of each scenario."""
+    bases: tuple[tuple[str, str, str | None], ...] = field(repr=False)
+    """Text, name and directory of each scenario; the text maybe with secrets."""
     jobs: tuple[Job, ...]
     explain: str
     version: str

@@ -93,8 +93,10 @@ def complain(message: str, code: int) -> int:
 
 
 def narrate(text: str) -> None:
-    """Print a line on stderr."""
-    sys.stderr.write(printable(f"{text}\n"))
+    """Print a line on stderr, without secrets: an error may quote what was given."""
+    from airpath.base.secrets import redacted
+
+    sys.stderr.write(printable(redacted(f"{text}\n")))
     sys.stderr.flush()
 
 

@@ -69,11 +69,8 @@ def command(
     that have absolute times are joined: round trips under load and without. A file that is refused
     has a line on standard error, and the others are read all the same.
     """
-    from airpath.diagnose import files as diagnosis
     from airpath.diagnose.anonymise import Anonymiser, key_of
-    from airpath.diagnose.together import together
-    from airpath.readers.recognise import STDIN, Recognised, recognise
-    from airpath.runs import summary
+    from airpath.readers.recognise import STDIN
     from airpath.runs.directories import check_file_target
 
     if report is not None:
@@ -83,6 +80,22 @@ def command(
     hide: Callable[[Any], Any] = lambda told: told  # noqa: E731
     if anonymise or anonymise_key is not None:
         hide = Anonymiser(None if anonymise_key is None else key_of(anonymise_key)).document
+    try:
+        code = _diagnose(files, hide, report, identify=identify, json=json)
+    except AirpathError as error:
+        raise type(error)(hide(str(error))) from None
+    raise typer.Exit(code)
+
+
+def _diagnose(
+    files: list[str], hide: Callable[[Any], Any], report: Path | None, *, identify: bool, json: bool
+) -> int:
+    """Print what the files tell, as ``hide`` shows it; the exit code."""
+    from airpath.diagnose import files as diagnosis
+    from airpath.diagnose.together import together
+    from airpath.readers.recognise import Recognised, recognise
+    from airpath.runs import summary
+
     documents: list[dict[str, Any]] = []
     outputs: list[Recognised] = []
     refused: list[dict[str, str]] = []
@@ -102,7 +115,7 @@ def command(
         documents.append(document)
         outputs.append(found)
     if report is not None:
-        code = max(code, _write_report(report, files, documents))
+        code = max(code, _write_report(report, files[0], documents, hide))
     joined = None if identify else hide(together(outputs))
     if json:
         output(summary.to_json({"files": documents, "refused": refused, "together": joined}))
@@ -110,22 +123,24 @@ def command(
         output("\ntogether")
         for statement in joined["statements"]:
             output(f"  {statement['text']}")
-    raise typer.Exit(code)
+    return code
 
 
-def _write_report(report: Path, files: list[str], documents: list[dict[str, Any]]) -> int:
+def _write_report(
+    report: Path, file: str, documents: list[dict[str, Any]], hide: Callable[[Any], Any]
+) -> int:
     """The page of the only capture; the exit code."""
     if not documents:
         return 0
     if "capture" not in documents[0]:
-        return complain(f"--report is of a capture, but {files[0]} is {documents[0]['kind']}", 2)
+        return complain(hide(f"--report is of a capture, but {file} is {documents[0]['kind']}"), 2)
     from airpath.report.capture import write_capture_report
 
     try:
-        write_capture_report(files[0], documents[0], report)
+        write_capture_report(file, documents[0], report)
     except AirpathError as error:
-        return complain(str(error), error.exit_code)
-    narrate(f"report: {report}")
+        return complain(hide(str(error)), error.exit_code)
+    narrate(hide(f"report: {report}"))
     return 0
 
 

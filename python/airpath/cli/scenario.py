@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from airpath.cli.console import complain, output
+from airpath.cli.console import complain, narrate, output
 from airpath.cli.run import Scenario, Sets
 
 app = typer.Typer(
@@ -43,11 +43,16 @@ def show(
 ) -> None:
     """Print a scenario as TOML."""
     from airpath import scenario as scenarios
+    from airpath.base.secrets import redacted
 
-    if resolved or sets:
-        output(scenarios.load(scenario, sets).resolved_toml)
-    else:
-        output(scenarios.read(scenario)[0])
+    # What is no scenario is not shown: it may be a file that others must not read.
+    text, name, directory = scenarios.read(scenario)
+    loaded = scenarios.parse(text, name, directory, sets)
+    shipped = text in scenarios.shipped_scenarios().values()
+    secret = not shipped and redacted(text) != text
+    if secret and not resolved:
+        narrate("the scenario has keys of subscribers: it is shown resolved, with their hashes")
+    output(loaded.resolved_toml if resolved or sets or secret else text)
 
 
 @app.command()

@@ -74,7 +74,7 @@ def command(
         answer = whatif(
             scenario, variants, set=sets, seed=seed, seeds=seeds, workers=workers, progress=told
         )
-    labels = [_AS_IT_IS, *(" ".join(one) for one in variants)]
+    labels = [_AS_IT_IS, *(" ".join(one) for one in answer["variants"][1:])]
     if json:
         output(summary.to_json(answer))
     else:

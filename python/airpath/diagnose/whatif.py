@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from airpath import scenario as scenarios
 from airpath.base.numbers import seeds_from, worker_count
+from airpath.base.secrets import redacted
 from airpath.diagnose.explain import Progress
 from airpath.errors import InputError
 
@@ -36,12 +37,12 @@ def whatif(
 ) -> Variants:
     """Run a scenario as it is and with each variant's settings, all with the same seeds.
 
-    ``variants`` has the settings of each; the scenario as it is comes first and has none. ``rows``
-    has one entry a figure: ``flow``, ``metric`` (as in ``--json``), ``more_is_better``, ``cells``
-    by variant (null: it has no such figure) with ``mean``, ``ci95``, ``values`` by seed, and
-    ``change`` against the scenario as it is (a share of it) with ``change_ci95`` from paired seeds;
-    and ``winner``, the index of the variant that is better than every other one by more than noise,
-    or null.
+    ``variants`` has the settings of each, without secrets; the scenario as it is comes first and
+    has none. ``rows`` has one entry a figure: ``flow``, ``metric`` (as in ``--json``),
+    ``more_is_better``, ``cells`` by variant (null: it has no such figure) with ``mean``, ``ci95``,
+    ``values`` by seed, and ``change`` against the scenario as it is (a share of it) with
+    ``change_ci95`` from paired seeds; and ``winner``, the index of the variant that is better than
+    every other one by more than noise, or null.
 
     Raises ``InputError`` if there is no such scenario, or a variant is faulty.
     """
@@ -63,6 +64,6 @@ def whatif(
         "scenario": loaded.name,
         "version": _core.__version__,
         "seeds": used,
-        "variants": [[], *tried],
+        "variants": [[], *([redacted(text) for text in variant] for variant in tried)],
         "rows": rows,
     }

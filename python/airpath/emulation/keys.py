@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from airpath.base.files import read_within
+from airpath.base.files import read_private, read_within
 from airpath.errors import InputError, reason
 
 STANDARD_INPUT = "-"
@@ -83,7 +83,10 @@ def completed(core: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _lines(file: str) -> list[str]:
     try:
-        data = read_within(sys.stdin.buffer if file == STANDARD_INPUT else Path(file), _name(file))
+        if file == STANDARD_INPUT:
+            data = read_within(sys.stdin.buffer, _name(file))
+        else:
+            data = read_private(Path(file))
     except OSError as error:
         raise InputError(f"cannot read {_name(file)}: {reason(error)}") from None
     try:

@@ -125,17 +125,24 @@ def _open(file: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
 
 
 def _make(file: Path) -> None:
-    """Make an empty file that only its owner reads, before there is a secret in it."""
+    """Make a file that only its owner reads, before there is a secret in it."""
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            # A link that leads nowhere must not say where the file is made.
+            descriptor = os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            descriptor = os.open(file, flags)
     except OSError as error:
         raise cannot_write(file, error) from None
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise InputError(f"{file} is not a regular file")
-        if found.st_size == 0:
+        if found.st_mode & 0o077:
             os.fchmod(descriptor, 0o600)
+    except PermissionError:
+        raise InputError(f"{file} belongs to another user, and others can read it") from None
     finally:
         os.close(descriptor)
 

@@ -65,17 +65,9 @@ def table_metadata(scenario: _core.Scenario, seed: int) -> dict[str, str]:
 
 def command_line() -> list[str]:
     """Return the command line as typed, the program by its name, secrets left out."""
-    return [Path(sys.argv[0]).name, *map(_without_secret, sys.argv[1:])]
+    from airpath.base.secrets import redacted
 
-
-def _without_secret(word: str) -> str:
-    """``--set radio.ue.0.key=…``; of its value only that there is one."""
-    from airpath import _core
-
-    path, equals, _ = word.partition("=")
-    if equals and path.strip().rpartition(".")[2].strip("\"' ") in _core.secret_keys():
-        return f"{path}=…"
-    return word
+    return [Path(sys.argv[0]).name, *map(redacted, sys.argv[1:])]
 
 
 @lru_cache(maxsize=1)

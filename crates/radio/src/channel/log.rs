@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use airpath_base::Duration;
 
 use super::{ChannelTrace, Quality};
-use airpath_base::recording::{read_stored, unpacked};
+use airpath_base::recording::{quoted, read_stored, unpacked};
 
 /// Which column of a G-NetTrack Pro log is the quality.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ pub enum ChannelTraceError {
         column: &'static str,
     },
     /// A field that is not what its column needs.
-    #[error("channel trace {path}, line {line}: {text:?} is not a {column}: {allowed}", path = path.display())]
+    #[error("channel trace {path}, line {line}: {text} is not a {column}: {allowed}", path = path.display())]
     BadField {
         /// The file.
         path: PathBuf,
@@ -55,7 +55,7 @@ pub enum ChannelTraceError {
         line: usize,
         /// The column's name.
         column: &'static str,
-        /// What stands there.
+        /// What stands there, as far as it may be quoted.
         text: String,
         /// What is allowed there.
         allowed: &'static str,
@@ -269,7 +269,7 @@ impl Row<'_> {
             path: self.path.to_owned(),
             line: self.line,
             column,
-            text: self.field(index).unwrap_or("").chars().take(40).collect(),
+            text: quoted(self.field(index).unwrap_or("")),
             allowed,
         }
     }

@@ -69,6 +69,8 @@ fn bad_recordings_are_refused_with_their_line() {
     assert!(error("time_s,cqi\n-1,3\n").contains("line 2: \"-1\" is not a time_s"));
     let stamp = error("Timestamp,CQI\n2020.00.01_00.00.00,3\n");
     assert!(stamp.contains("line 2: \"2020.00.01_00.00.00\" is not a Timestamp"), "{stamp}");
+    let secret = error("time_s,cqi\n1,hunter2-is-my-password\n");
+    assert!(secret.contains("line 2: this is not a cqi") && !secret.contains("hunter"), "{secret}");
     let empty = error("Timestamp,CQI\n2020.01.01_00.00.00,-\n");
     assert!(empty.contains("no value in column \"CQI\""), "{empty}");
 }
