@@ -116,9 +116,9 @@ class _Folder:
     def lock(self) -> None:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(
-                self.path / ".airpath-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
-            )
+            # Who may write here may have put a link, or a pipe, where the lock is to be.
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            self._lock = os.open(self.path / ".airpath-lock", flags, 0o644)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Nobody else is at work: what is not whole was left by one that was killed.
             for left in self.path.glob(f"**/*{ASIDE}*"):
