@@ -78,17 +78,16 @@ def _signalled() -> list[int]:
 
 
 def _terminals() -> list[str]:
-    """Terminals that it has or can open, beside its own."""
+    """Terminals that it has or can open."""
     found = set()
     for number in (0, 1, 2):
         with suppress(OSError):
             found.add(os.ttyname(number))
-    own = set(found)
     for place in Path("/dev/pts").iterdir():
         with suppress(OSError):
             os.close(os.open(place, os.O_RDWR | os.O_NOCTTY))
             found.add(str(place))
-    return sorted(found - own)
+    return sorted(found)
 
 
 def _typed(mark: str) -> list[int]:
