@@ -8,9 +8,14 @@
 Everything is imported when first used, so that ``import airpath`` costs nothing.
 """
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+# As typing has it, which takes a while to import: a command that is interrupted meanwhile shows a
+# traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from airpath._core import __version__
     from airpath.campaign.compare import compare
     from airpath.campaign.query import query

@@ -1,5 +1,15 @@
-"""``python -m airpath``."""
+"""``python -m airpath``, and the command ``airpath``."""
 
-from airpath.cli import main
+from airpath.base.signals import end_at_once
 
-main()
+
+def main() -> None:
+    """Import the command line and run it; SIGINT may come meanwhile."""
+    end_at_once()
+    from airpath.cli import main as command_line
+
+    command_line()
+
+
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -76,7 +77,9 @@ impl Writer {
     ///
     /// When the file or its thread cannot be made.
     pub fn create(file: &Path, places: &[String]) -> io::Result<Self> {
-        let file = File::create(file)?;
+        // It has what others sent: nobody else may read it.
+        let file =
+            File::options().write(true).create(true).truncate(true).mode(0o600).open(file)?;
         let (to, chunks) = sync_channel(WAITING);
         let (back, empty) = channel();
         let writer = thread::Builder::new().spawn(move || {

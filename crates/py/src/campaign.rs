@@ -1,6 +1,6 @@
 //! Campaigns: many variants checked, many runs simulated.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,6 +12,7 @@ use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
 
+use crate::interruptible::{interruptible, unasked};
 use crate::scenario::PyScenario;
 
 /// The rows of a batch of runs.
@@ -47,39 +48,25 @@ impl PyBatch {
 #[pyfunction]
 pub(crate) fn simulate_batch(
     py: Python<'_>,
-    jobs: Vec<(u64, PyRef<'_, PyScenario>, u64)>,
+    jobs: Vec<(u64, Py<PyScenario>, u64)>,
     threads: usize,
     keep_on: Option<Py<PyAny>>,
 ) -> PyResult<PyBatch> {
     let numbers: Vec<u64> = jobs.iter().map(|&(number, _, _)| number).collect();
-    let jobs: Vec<Job<'_>> = jobs
-        .iter()
-        .map(|(_, scenario, seed)| {
-            let scenario: &PyScenario = scenario;
-            Job { scenario: &scenario.0.scenario, seed: *seed, accounted: false }
-        })
-        .collect();
-    let mut raised = None;
-    let outcomes = {
-        let raised = &mut raised;
-        py.detach(move || {
-            let mut told = |_| {
-                let Some(keep_on) = &keep_on else { return true };
-                Python::attach(|py| -> PyResult<bool> {
-                    py.check_signals()?;
-                    keep_on.call0(py)?.extract(py)
-                })
-                .unwrap_or_else(|error| {
-                    *raised = Some(error);
-                    false
-                })
-            };
-            batch::outcomes(&jobs, threads, &mut told)
-        })
+    let asked = move |py: Python<'_>, _| match &keep_on {
+        Some(keep_on) => keep_on.call0(py)?.extract(py),
+        None => Ok(true),
     };
-    if let Some(error) = raised {
-        return Err(error);
-    }
+    let outcomes = interruptible(py, asked, move |control| {
+        let jobs: Vec<Job<'_>> = jobs
+            .iter()
+            .map(|(_, scenario, seed)| {
+                let scenario = &scenario.get().0.scenario;
+                Job { scenario, seed: *seed, accounted: false }
+            })
+            .collect();
+        batch::outcomes(&jobs, threads, &mut |ended| control.goes_on(ended as u64))
+    })?;
     let outcomes = outcomes.map_err(|_| PyKeyboardInterrupt::new_err("stopped"))?;
     Ok(py.detach(|| {
         let (mut tables, mut events) = (RunTables::default(), Vec::with_capacity(outcomes.len()));
@@ -104,20 +91,23 @@ pub(crate) fn simulate_batch(
 #[pyfunction]
 pub(crate) fn check_variants(
     py: Python<'_>,
-    text: &str,
-    name: &str,
-    directory: Option<&str>,
+    text: String,
+    name: String,
+    directory: Option<PathBuf>,
     variants: Vec<Vec<String>>,
     threads: usize,
-) -> Vec<(Option<String>, Option<String>)> {
-    py.detach(|| {
-        let source = Source { name, text, directory: directory.map(Path::new) };
+) -> PyResult<Vec<(Option<String>, Option<String>)>> {
+    interruptible(py, unasked, move |control| {
+        let source = Source { name: &name, text: &text, directory: directory.as_deref() };
         let next = AtomicUsize::new(0);
         let found: Mutex<Vec<_>> = Mutex::new(vec![(None, None); variants.len()]);
         let work = || {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(sets) = variants.get(index) else { return };
+                if !control.goes_on(index as u64) {
+                    return;
+                }
                 let checked = match parse(&source, sets) {
                     Ok(parsed) => (Some(parsed.sha256), None),
                     Err(error) => (None, Some(error.to_string())),

@@ -9,6 +9,7 @@ use airpath_capture::{
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::interruptible::{interruptible, unasked};
 use crate::object::object;
 
 /// What a capture holds: a document. Without a path it comes from standard input, of which `head` was
@@ -20,8 +21,7 @@ pub(crate) fn read_capture<'py>(
     path: Option<PathBuf>,
     head: Option<Vec<u8>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut raised = None;
-    let report = py.detach(|| {
+    let report = interruptible(py, unasked, move |control| {
         let reader = match path {
             Some(path) => Reader::open(&path),
             None => {
@@ -29,16 +29,8 @@ pub(crate) fn read_capture<'py>(
                 Reader::new(source, "standard input".to_owned())
             }
         };
-        // Ctrl-C ends it.
-        let keep_on = || {
-            raised = Python::attach(|py| py.check_signals()).err();
-            raised.is_none()
-        };
-        reader.and_then(|reader| analyse_while(reader, keep_on))
-    });
-    if let Some(raised) = raised {
-        return Err(raised);
-    }
+        reader.and_then(|reader| analyse_while(reader, || control.goes_on(0)))
+    })?;
     match report {
         Ok(report) => object(py, &report),
         Err(error @ CaptureError::Read { .. }) => Err(PyOSError::new_err(error.to_string())),
@@ -54,11 +46,11 @@ pub(crate) fn read_segments<'py>(
     flow: u64,
     from_client: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let found = py.detach(|| {
+    let found = interruptible(py, unasked, move |_| {
         let report = analyse(Reader::open(&path)?)?;
         let flow = report.flows.into_iter().find(|one| one.id == flow && one.tcp.is_some());
         flow.map(|flow| segments(&path, &flow, from_client)).transpose()
-    });
+    })?;
     match found {
         Ok(Some(found)) => object(py, &found),
         Ok(None) => {
@@ -78,7 +70,7 @@ pub(crate) fn read_flows<'py>(
     wanted: Vec<(u64, Option<bool>)>,
     most: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let found = py.detach(|| {
+    let found = interruptible(py, unasked, move |_| {
         let report = analyse(Reader::open(&path)?)?;
         let flows = wanted.iter().map(|&(id, from_client)| {
             let flow = report.flows.iter().find(|one| one.id == id)?;
@@ -90,7 +82,7 @@ pub(crate) fn read_flows<'py>(
         });
         let flows: Option<Vec<_>> = flows.collect();
         flows.map(|flows| collect(&path, &flows, most)).transpose()
-    });
+    })?;
     match found {
         Ok(Some(found)) => object(py, &found),
         Ok(None) => Err(PyValueError::new_err("a flow that is wanted is not in the capture")),
@@ -108,7 +100,7 @@ pub(crate) fn view_flows<'py>(
     bins: usize,
     packets: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let found = py.detach(|| {
+    let found = interruptible(py, unasked, move |_| {
         let report = analyse(Reader::open(&path)?)?;
         let flows = wanted.iter().map(|&(id, from_client)| {
             let flow = report.flows.iter().find(|one| one.id == id && one.tcp.is_some())?;
@@ -128,7 +120,7 @@ pub(crate) fn view_flows<'py>(
             },
         );
         Ok(Some(views.collect::<Vec<_>>()))
-    });
+    })?;
     match found {
         Ok(Some(found)) => object(py, &found),
         Ok(None) => {

@@ -1,6 +1,7 @@
 //! Emulation: what it is told in one object, and what it leaves.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use airpath_emu::{
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::interruptible::{interruptible, unasked};
 use crate::object::object;
 use crate::scenario::PyScenario;
 use crate::simulation::PyResultTables;
@@ -152,7 +154,7 @@ struct PyIdentity {
     #[pyo3(attribute("become"))]
     user: Option<(u32, u32, Vec<u32>)>,
     limited: bool,
-    environment: BTreeMap<String, String>,
+    environment: Option<BTreeMap<OsString, OsString>>,
 }
 
 /// Where no subscription says another, and in LTE.
@@ -180,7 +182,8 @@ impl PySession {
 impl From<PyIdentity> for Identity {
     fn from(identity: PyIdentity) -> Self {
         let PyIdentity { user, limited, environment } = identity;
-        Self { user, limited, environment: environment.into_iter().collect() }
+        let environment = environment.map(|variables| variables.into_iter().collect());
+        Self { user, limited, environment }
     }
 }
 
@@ -231,8 +234,13 @@ pub(crate) fn emulate(
         error => PyOSError::new_err(error.to_string()),
     })?;
     airpath_network::summarise_groups(scenario, &mut ended.summary, &mut ended.tables);
-    let replayed = ended.journal.as_ref();
-    let replayed = py.detach(|| replayed.map(|journal| journal.parity(&ended.model, seed)));
+    let replayed = match ended.journal.take() {
+        Some(journal) => {
+            let model = ended.model.clone();
+            Some(interruptible(py, unasked, move |_| journal.parity(&model, seed))?)
+        }
+        None => None,
+    };
     let invalid = ended.invalid(&scenario.emulation);
     let observed = ended.environment.observer.by != "none";
     let tables = ended.tables.finish(scenario.run.ack_table && observed);

@@ -6,24 +6,10 @@ use airpath_record::RunSummary;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 
+use crate::interruptible::{asking, interruptible};
 use crate::object::object;
 use crate::scenario::PyScenario;
 use crate::simulation::PyRunFigures;
-
-/// Tells Python how many simulations have ended; false to stop, also where Python raised something.
-fn told(progress: Option<&Py<PyAny>>, ended: usize, raised: &mut Option<PyErr>) -> bool {
-    Python::attach(|py| -> PyResult<bool> {
-        py.check_signals()?;
-        match progress {
-            Some(callback) => callback.call1(py, (ended,))?.extract(py),
-            None => Ok(true),
-        }
-    })
-    .unwrap_or_else(|error| {
-        *raised = Some(error);
-        false
-    })
-}
 
 /// Explains a scenario from a first seed on, without the GIL. `known` has the figures of its first
 /// seeds, where they ran already; `repeat` is how many seeds it is about. `progress` is told how many
@@ -33,7 +19,7 @@ fn told(progress: Option<&Py<PyAny>>, ended: usize, raised: &mut Option<PyErr>) 
 #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
 pub(crate) fn explain<'py>(
     py: Python<'py>,
-    scenario: &PyScenario,
+    scenario: Py<PyScenario>,
     seed: u64,
     repeat: usize,
     budget: &str,
@@ -47,10 +33,8 @@ pub(crate) fn explain<'py>(
         _ => return Err(PyValueError::new_err("the budget is quick or full")),
     };
     let known: Vec<RunSummary> = known.iter().map(|figures| figures.0.clone()).collect();
-    let mut raised = None;
-    let answer = {
-        let raised = &mut raised;
-        let PyScenario(parsed, given) = scenario;
+    let answer = interruptible(py, asking(progress, |ended| ended), move |control| {
+        let PyScenario(parsed, given) = scenario.get();
         let question = Question {
             source: given.source(),
             sets: &given.sets,
@@ -60,14 +44,8 @@ pub(crate) fn explain<'py>(
             budget,
             threads,
         };
-        py.detach(move || {
-            let mut report = |ended| told(progress.as_ref(), ended, raised);
-            airpath_findings::explain(&question, &mut report)
-        })
-    };
-    if let Some(error) = raised {
-        return Err(error);
-    }
+        airpath_findings::explain(&question, &mut |ended| control.goes_on(ended as u64))
+    })?;
     let answer = answer.map_err(|_| PyKeyboardInterrupt::new_err("stopped"))?;
     object(py, &answer)
 }
@@ -77,16 +55,14 @@ pub(crate) fn explain<'py>(
 #[pyo3(signature = (scenario, variants, seeds, threads, progress=None))]
 pub(crate) fn compare<'py>(
     py: Python<'py>,
-    scenario: &PyScenario,
+    scenario: Py<PyScenario>,
     variants: Vec<Vec<String>>,
     seeds: Vec<u64>,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut raised = None;
-    let rows = {
-        let raised = &mut raised;
-        let PyScenario(parsed, given) = scenario;
+    let rows = interruptible(py, asking(progress, |ended| ended), move |control| {
+        let PyScenario(parsed, given) = scenario.get();
         let comparison = Comparison {
             source: given.source(),
             sets: &given.sets,
@@ -95,14 +71,8 @@ pub(crate) fn compare<'py>(
             seeds: &seeds,
             threads,
         };
-        py.detach(move || {
-            let mut report = |ended| told(progress.as_ref(), ended, raised);
-            variants::compare(&comparison, &mut report)
-        })
-    };
-    if let Some(error) = raised {
-        return Err(error);
-    }
+        variants::compare(&comparison, &mut |ended| control.goes_on(ended as u64))
+    })?;
     let rows = rows.map_err(|error| match error {
         NotCompared::Invalid(message) => PyValueError::new_err(message),
         NotCompared::Stopped => PyKeyboardInterrupt::new_err("stopped"),

@@ -10,6 +10,7 @@ mod campaign;
 mod capture;
 mod emulation;
 mod findings;
+mod interruptible;
 mod object;
 mod scenario;
 mod simulation;

@@ -1,11 +1,13 @@
 //! Scenarios: parsed and checked, and what the file can hold.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use airpath_scenario::{Origin, Parsed, Problem, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+
+use crate::interruptible::{interruptible, unasked};
 
 pyo3::create_exception!(
     airpath._core,
@@ -181,18 +183,17 @@ impl PyScenario {
 #[pyfunction]
 pub(crate) fn parse(
     py: Python<'_>,
-    text: &str,
-    name: &str,
-    directory: Option<&str>,
+    text: String,
+    name: String,
+    directory: Option<PathBuf>,
     sets: Vec<String>,
 ) -> PyResult<PyScenario> {
-    let source = Source { name, text, directory: directory.map(Path::new) };
-    match py.detach(|| airpath_scenario::parse(&source, &sets)) {
-        Ok(parsed) => {
-            let (text, name) = (text.to_owned(), name.to_owned());
-            let directory = directory.map(PathBuf::from);
-            Ok(PyScenario(parsed, Given { text, name, directory, sets }))
-        }
+    let given = Given { text, name, directory, sets };
+    let (parsed, given) = interruptible(py, unasked, move |_| {
+        (airpath_scenario::parse(&given.source(), &given.sets), given)
+    })?;
+    match parsed {
+        Ok(parsed) => Ok(PyScenario(parsed, given)),
         Err(error) => {
             let raised = ScenarioError::new_err(error.to_string());
             let problems = PyList::empty(py);

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::PyTable;
 
+use crate::interruptible::{asking, interruptible, unasked};
 use crate::object::object;
 use crate::scenario::PyScenario;
 
@@ -78,9 +79,11 @@ impl PyResultTables {
         for (key, value) in metadata {
             pairs.push((key.extract::<String>()?, value.extract::<String>()?));
         }
-        Ok(py.detach(|| {
+        // The batches are shared, not copied.
+        let tables = self.tables.clone();
+        interruptible(py, unasked, move |_| {
             let mut failed = Vec::new();
-            for (name, table) in &self.tables {
+            for (name, table) in &tables {
                 let path = directory.join(format!("{name}.parquet"));
                 if let Err(error) = airpath_record::write_parquet(&path, table, &pairs) {
                     // A half of it helps nobody, and its space may help the others.
@@ -89,7 +92,7 @@ impl PyResultTables {
                 }
             }
             failed
-        }))
+        })
     }
 }
 
@@ -104,67 +107,40 @@ pub(crate) fn table_columns() -> BTreeMap<&'static str, Vec<(&'static str, &'sta
         .collect()
 }
 
-/// Runs a scenario on the virtual clock, without the GIL. `accounted`: its summary also says where
-/// the time of each flow went. `capture`: writes what passes the ends to this pcapng file.
+/// Runs a scenario on the virtual clock, without the GIL. `progress` is told the simulated seconds now and
+/// then, and stops the run by returning false. `accounted`: its summary also says where the time of each
+/// flow went. `capture`: writes what passes the ends to this pcapng file.
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, progress=None, accounted=false, capture=None))]
 pub(crate) fn simulate(
     py: Python<'_>,
-    scenario: &PyScenario,
+    scenario: Py<PyScenario>,
     seed: u64,
     progress: Option<Py<PyAny>>,
     accounted: bool,
     capture: Option<PathBuf>,
 ) -> PyResult<PyResultTables> {
-    let mut raised = None;
-    let mut writer = capture.map(|file| capture_of(&scenario.0.scenario, &file)).transpose()?;
-    let outcome = {
-        let (raised, writer) = (&mut raised, &mut writer);
-        py.detach(move || {
-            let (mut told, mut calls) = (Instant::ZERO, 0u64);
-            let mut report = |now: Instant| match &progress {
-                // Once per simulated second, and now and then where that is long: a call into
-                // Python costs more than a second's work.
-                Some(callback)
-                    if {
-                        calls += 1;
-                        now.as_secs_f64() - told.as_secs_f64() >= 1.0 || calls.is_multiple_of(16)
-                    } =>
-                {
-                    told = now;
-                    Python::attach(|py| -> PyResult<bool> {
-                        py.check_signals()?;
-                        callback.call1(py, (now.as_secs_f64(),))?.extract(py)
-                    })
-                    .unwrap_or_else(|error| {
-                        *raised = Some(error);
-                        false
-                    })
-                }
-                _ => true,
-            };
-            let scenario = &scenario.0.scenario;
-            if accounted {
-                airpath_sim::simulate_accounted(scenario, seed, &mut report)
-            } else if let Some(writer) = writer {
-                airpath_sim::simulate_seen(scenario, seed, &mut report, &mut |seen| {
-                    if seen.place != SeenAt::BaseStation {
-                        let at_server = seen.place == SeenAt::Server;
-                        writer.packet(seen.at, at_server, seen.direction, &seen.packet);
-                    }
-                })
-            } else {
-                airpath_sim::simulate(scenario, seed, &mut report)
+    let acks = scenario.get().0.scenario.run.ack_table;
+    let writer = capture.map(|file| capture_of(&scenario.get().0.scenario, &file)).transpose()?;
+    let seconds = |nanos| Instant::from_nanos(nanos).as_secs_f64();
+    let (outcome, capture_lacks) = interruptible(py, asking(progress, seconds), move |control| {
+        let scenario = &scenario.get().0.scenario;
+        let mut report = |now: Instant| control.goes_on(now.as_nanos());
+        let Some(mut writer) = writer else {
+            let simulate =
+                if accounted { airpath_sim::simulate_accounted } else { airpath_sim::simulate };
+            return (simulate(scenario, seed, &mut report), None);
+        };
+        let outcome = airpath_sim::simulate_seen(scenario, seed, &mut report, &mut |seen| {
+            if seen.place != SeenAt::BaseStation {
+                let at_server = seen.place == SeenAt::Server;
+                writer.packet(seen.at, at_server, seen.direction, &seen.packet);
             }
-        })
-    };
-    if let Some(error) = raised {
-        return Err(error);
-    }
-    let capture_lacks = py.detach(|| writer.map(ModelWriter::finish).as_ref().and_then(lacks));
+        });
+        (outcome, lacks(&writer.finish()))
+    })?;
     let outcome = outcome.map_err(|_| PyKeyboardInterrupt::new_err("stopped"))?;
     let figures = outcome.summary;
-    let acks = scenario.0.scenario.run.ack_table;
     Ok(PyResultTables { figures, tables: outcome.tables.finish(acks), capture_lacks })
 }
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ipaddress
 import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,10 +21,13 @@ from airpath.errors import AirpathError, reason
 
 LOOPBACK = "127.0.0.1"
 MOST_CONNECTIONS = 16
-"""At a time; the others are closed at once."""
+"""At a time. For another one, one that has asked nothing yet makes room."""
 
 PATIENCE_S = 5.0
 """How long a connection may say nothing."""
+
+ANSWERED_S = 1.0
+"""Whoever takes longer to read an answer may have to make room too."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Address:
 class Handler(BaseHTTPRequestHandler):
     """Answers one connection; a page's own handler says what there is by ``answer``."""
 
+    server: Server
     timeout = PATIENCE_S
     server_version = "airpath"
     sys_version = ""
@@ -64,6 +69,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer, if it is for us."""
+        self.server.has_asked(self.connection)
         if self._is_for_us():
             return self.answer()
         # A name that leads here is somebody else's: a page of theirs could read ours.
@@ -117,16 +123,25 @@ class Handler(BaseHTTPRequestHandler):
         self.say(HTTPStatus.METHOD_NOT_ALLOWED, "this page can only be read\n", Allow="GET, HEAD")
 
 
+@dataclass
+class _Connection:
+    since: float
+    asked: bool = False
+
+
 class Server(ThreadingHTTPServer):
     """Listens on an address of loopback, and answers by a handler."""
 
     daemon_threads = True
     # A connection that hangs must not keep airpath from ending.
     block_on_close = False
-    request_queue_size = MOST_CONNECTIONS
+    # Those that nobody has looked at yet: room is made faster than a client tries again.
+    request_queue_size = 128
 
     def __init__(self, address: Address, handler: type[Handler]) -> None:
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._connections: dict[socket.socket, _Connection] = {}
+        self._lock = threading.Lock()
         if ":" in address.host:
             self.address_family = socket.AF_INET6
         try:
@@ -158,18 +173,39 @@ class Server(ThreadingHTTPServer):
             thread.join()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, if there is room for one."""
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        """Answer in a thread, if there is room for one or can be made."""
+        if not (self._room.acquire(blocking=False) or self._make_room()):
+            return self.shutdown_request(request)
+        with self._lock:
+            self._connections[request] = _Connection(time.monotonic())
+        return super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer, and make room."""
         try:
             super().process_request_thread(request, client_address)
         finally:
+            with self._lock:
+                del self._connections[request]
             self._room.release()
+
+    def has_asked(self, request: socket.socket) -> None:
+        """Note that a connection's request is here."""
+        with self._lock:
+            self._connections[request].asked = True
+
+    def _make_room(self) -> bool:
+        """End the connection that has been silent for longest; whether there is room now."""
+        with self._lock:
+            # In the order in which they came.
+            late = time.monotonic() - ANSWERED_S
+            silent = [one for one, known in self._connections.items() if not known.asked]
+            slow = [one for one, known in self._connections.items() if known.since < late]
+            for one in (silent or slow)[:1]:
+                # Its thread reads the end, and closes it.
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+        return bool(silent or slow) and self._room.acquire(timeout=ANSWERED_S)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of browsers that went away."""

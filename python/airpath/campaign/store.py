@@ -185,7 +185,8 @@ class _Folder:
         return shutil.disk_usage(place).free
 
     def lock(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        # Who may write here may have put a link, or a pipe, where the lock is to be.
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.folder / _LOCK, flags, 0o644)

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from airpath.base.signals import end_at_once
 from airpath.cli.console import guarded, narrate_warnings, open_what_is_closed
 
 _COMMANDS = {
@@ -113,6 +114,7 @@ def main() -> None:
     open_what_is_closed()
     narrate_warnings()
     code = guarded(lambda: app(prog_name="airpath", standalone_mode=False))
+    end_at_once()
     # At its end Python would look for cycles in all that was imported, which takes 15 ms.
     gc.freeze()
     raise SystemExit(code)

@@ -9,9 +9,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from airpath.base.signals import INTERRUPTED, raise_in_work
 from airpath.base.text import printable
 from airpath.errors import AirpathError, OldSpellingWarning, reason
 
@@ -19,21 +19,20 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _BAR_AFTER_S = 0.7
-_INTERRUPTED = 128 + signal.SIGINT
 
 
 def guarded(call: Callable[[], object]) -> int:
     """Call and turn what it raises into a line on stderr and an exit code."""
-    signal.signal(signal.SIGTERM, _terminate)
     try:
+        raise_in_work()
         code = call()
-        if code == _INTERRUPTED:  # Typer turns Ctrl-C into a code of its own accord.
+        if code == INTERRUPTED:  # Typer turns Ctrl-C into a code of its own accord.
             raise KeyboardInterrupt
         sys.stdout.flush()
     except AirpathError as error:
         return complain(str(error), error.exit_code)
     except KeyboardInterrupt:
-        return complain("interrupted, nothing kept", _INTERRUPTED)
+        return complain("interrupted, nothing kept", INTERRUPTED)
     except BrokenPipeError:
         # The reader has gone, as with `| head`: leave without a word, as SIGPIPE would.
         _forget_stdout()
@@ -147,10 +146,6 @@ def _usage(error: Exception, message: str) -> str:
     path = getattr(getattr(error, "ctx", None), "command_path", "airpath")
     first = message[:1].lower() + message[1:]
     return f"{first.rstrip('.')}; see {path} --help"
-
-
-def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + signal.SIGTERM)
 
 
 def _forget_stdout() -> None:

@@ -65,6 +65,17 @@ def command(
             show_default=False,
         ),
     ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--env",
+            metavar="NAME",
+            help="A variable of the environment that programs get besides TERM, LANG, LC_*, PATH, "
+            "HOME, USER, LOGNAME, SHELL and TZ. With --user root, or without root, they get all. "
+            "Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -178,6 +189,7 @@ def command(
                 flows=flows,
                 progress=progress,
                 user=user,
+                variables=env or (),
                 command_line=provenance.command_line(),
             )
         if explain is not Explain.off:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -69,14 +70,14 @@ def command(
     from airpath.errors import AirpathError, InputError
     from airpath.fitting.fit import fit, trace_name
     from airpath.runs import summary
-    from airpath.runs.directories import cannot_write, check_file_target
+    from airpath.runs.directories import check_file_target
 
     if out is not None:
         if len(files) > 1:
             raise InputError("-o is for one capture; print those of several with --json")
         check_file_target(out)
         for place in (out, trace_name(out)):
-            if place.exists():
+            if os.path.lexists(place):
                 raise InputError(f"{place} exists already: name a file that does not")
     documents, code = [], 0
     for file in files:
@@ -89,10 +90,7 @@ def command(
         if fitted.trace is not None and out is None and not json:
             narrate("the capacity varies: its trace is only written with -o, or printed by --json")
         if out is not None:
-            try:
-                fitted.write(out)
-            except OSError as error:
-                raise cannot_write(out, error) from None
+            fitted.write(out)
         documents.append(fitted.document())
         if json:
             continue

@@ -71,6 +71,7 @@ def emulate(
     parity: bool = False,
     progress: Progress | None = None,
     user: str | None = None,
+    variables: Sequence[str] = (),
     command_line: list[str] | None = None,
 ) -> Run:
     """Run ``command`` at the end ``place`` (default: the first UE) until it ends.
@@ -82,7 +83,8 @@ def emulate(
     sessions the UEs get. ``output`` and ``error`` are descriptors for what the command writes;
     ``written`` has what went to ``output``, if that is to be kept. ``user`` is as whom programs
     run: a name, a number, or ``root`` for all its rights; None: who called sudo, else root without
-    its capabilities.
+    its capabilities. ``variables`` names those of this process's environment that they get besides
+    the usual ones.
 
     With ``flows`` the kernel's sockets run the scenario's flows: beside the command or the programs
     until those end, or without any until the scenario's end. ``parity`` plays the packets again on
@@ -92,7 +94,7 @@ def emulate(
 
     if not (command or flows or scenario.programs):
         raise InputError("there is no command to run, and the scenario has no [[program]]")
-    who = identity.announced(user, scenario.program_lines)
+    who = identity.announced(user, scenario.program_lines, variables)
     [chosen] = seeds_from(scenario.seed if seed is None else seed)
     sessions = _attached(scenario, attached)
     started, began = time.time_ns(), time.monotonic()
@@ -186,6 +188,7 @@ def _read_printed(
             while (directory / name).exists():
                 # A program of the scenario has that name.
                 name = name.replace(printed.COMMAND, f"{printed.COMMAND}-of-user", 1)
+            (directory / name).touch(0o600, exist_ok=False)
             (directory / name).write_bytes(written.bytes())
             program["stdout"] = name
     # It adds to a flow what its program printed.

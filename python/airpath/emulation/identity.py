@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from airpath.base.text import printable
 from airpath.emulation.machine import Machine
 from airpath.errors import InputError
 
 ROOT = "root"
+
+PASSED = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
+"""Variables that programs get from who calls airpath, besides ``LC_*`` and those of ``--env``."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class Identity:
     limited: bool
     become: tuple[int, int, list[int]] | None = None
     """User, group and other groups; None: as this process."""
-    environment: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] | None = None
+    """Their variables; None: all of this process."""
 
     def document(self) -> dict[str, object]:
         """Return what the summary says."""
@@ -43,9 +47,11 @@ class Identity:
         sys.stderr.flush()
 
 
-def announced(user: str | None, programs: list[tuple[str, str, str]]) -> Identity:
+def announced(
+    user: str | None, programs: list[tuple[str, str, str]], variables: Sequence[str] = ()
+) -> Identity:
     """Return as whom programs run here, and name those that will run as root."""
-    who = of(user, is_alone=Machine().has_one_user())
+    who = of(user, is_alone=Machine().has_one_user(), variables=variables)
     who.announce(programs)
     return who
 
@@ -56,14 +62,34 @@ def of(
     environment: Mapping[str, str] | None = None,
     uid: int | None = None,
     is_alone: bool = False,
+    variables: Sequence[str] = (),
 ) -> Identity:
     """Return as whom programs run where ``--user`` says ``user``.
 
     None: who called sudo, else root without capabilities. ``is_alone``: in a user namespace of one
     user, where everything is the caller's anyway. ``environment`` and ``uid`` are this process's
-    unless given.
+    unless given. Programs with fewer rights than this process get few of its variables:
+    ``PASSED``, ``LC_*``, and ``variables``.
     """
     environment = os.environ if environment is None else environment
+    for name in variables:
+        if name not in environment:
+            raise InputError(f"--env {name}: there is no variable of that name; export it first")
+    who = _who(user, environment, uid, is_alone)
+    if not who.limited:
+        return who
+    passed = {
+        name: value
+        for name, value in environment.items()
+        if name in PASSED or name.startswith("LC_") or name in variables
+    }
+    return replace(who, environment={**passed, **(who.environment or {})})
+
+
+def _who(
+    user: str | None, environment: Mapping[str, str], uid: int | None, is_alone: bool
+) -> Identity:
+    """As whom; of the variables only those that follow from it."""
     uid = os.geteuid() if uid is None else uid
     if is_alone:
         if user not in (None, ROOT):

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from airpath.base.text import printable
 
@@ -41,6 +41,22 @@ class Streams:
     error: int | None = None
 
 
+class _Returning:
+    """A text stream that begins each line at the left, also on a terminal that is raw.
+
+    It is raw while a command has the keyboard.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(text.replace("\n", "\r\n"))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 @contextmanager
 def shown(
     monitor: _core.Monitor, title: str, bound_us: float, *, redirect: bool, quiet: bool
@@ -53,7 +69,7 @@ def shown(
     from rich.console import Console
     from rich.live import Live
 
-    console = Console(stderr=True)
+    console = Console(file=cast("IO[str]", _Returning(sys.stderr)))
     with Live(console=console, auto_refresh=False, transient=True) as live:
         stop = threading.Event()
         refresher = threading.Thread(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from airpath.base.loopback import LOOPBACK, Address, Handler, Server
 from airpath.emulation.alarms import DIRECTIONS, KINDS, Alarms
-from airpath.errors import AirpathError, reason
+from airpath.errors import AirpathError
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
 Source = Callable[[], "Snapshot | None"]
 
-ADDRESS = "127.0.0.1"
 RRC_STATES = ("idle", "inactive", "cell_pch", "cell_fach", "cell_dch", "connected", "handover")
 CONNECTED = ("cell_fach", "cell_dch", "connected")
 """States in which data is carried."""
@@ -128,26 +129,27 @@ class Collector:
 
 
 @contextmanager
-def served(port: int, collector: Collector) -> Iterator[None]:
-    """Answer Prometheus at ``http://127.0.0.1:PORT/metrics`` as long as the context lasts."""
+def served(port: int, collector: Collector) -> Iterator[Address]:
+    """Answer Prometheus at ``http://127.0.0.1:PORT/metrics`` as long as the context lasts.
+
+    Its value is where; port 0: any that is free.
+    """
     try:
-        from prometheus_client import CollectorRegistry, start_http_server
+        from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
     except ImportError:
         raise AirpathError(
             "--metrics needs prometheus-client: pip install 'airpath[metrics]'"
         ) from None
     registry = CollectorRegistry()
     registry.register(collector)
-    try:
-        server, thread = start_http_server(port, addr=ADDRESS, registry=registry)
-    except OSError as error:
-        raise AirpathError(f"cannot listen on {ADDRESS}:{port}: {reason(error)}") from None
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+
+    class Metrics(Handler):
+        def answer(self) -> None:
+            """Send them, whatever the path."""
+            self.send(HTTPStatus.OK, CONTENT_TYPE_LATEST, generate_latest(registry))
+
+    with Server(Address(LOOPBACK, port), Metrics).running("metrics") as there:
+        yield there
 
 
 def _links(snapshot: Snapshot) -> Iterator[Metric]:

@@ -24,6 +24,7 @@ from airpath.fitting.candidate import Candidate
 from airpath.fitting.observed import Observed, observe
 from airpath.fitting.path import Unknown
 from airpath.fitting.rerun import Score, compare, figures, mean, rerun
+from airpath.runs.directories import replaced_file
 
 if TYPE_CHECKING:
     from airpath.runs.document import Explanation
@@ -93,10 +94,16 @@ class Fit:
         if self.trace is not None:
             beside = trace_name(file)
             text = text.replace(f'"{TRACE}"', f'"{beside.name}"')
-            beside.write_text(self.trace)
+            _write(beside, self.trace)
             written.append(beside)
-        file.write_text(text)
+        _write(file, text)
         return written
+
+
+def _write(file: Path, text: str) -> None:
+    """Write or replace a file; a link of that name is replaced as well, not followed."""
+    with replaced_file(file) as aside:
+        aside.write_text(text, encoding="utf-8")
 
 
 def trace_name(file: Path) -> Path:

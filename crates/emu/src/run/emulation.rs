@@ -24,6 +24,7 @@ use crate::host::session::UeSession;
 use crate::host::tunnel::TunnelSetup;
 use crate::observation::observer::{Keep, Run, SenderObserver, Shown};
 use crate::run::programs::{ProgramReport, Session};
+use crate::run::terminal::{Relay, Terminal};
 use crate::sys::{Child, Container, Failed, RUNNING, Signals, spawn_contained};
 use crate::traffic::{Running, Traffic};
 use crate::{
@@ -268,8 +269,9 @@ impl Emulation {
     fn run_programs(&mut self, plan: &Plan) -> Result<(i32, Vec<ProgramReport>), EmuError> {
         let topology = &self.topology;
         let command_at = topology.command_at(plan.place.as_deref())?;
-        let mut session =
-            Session::new(plan, &self.programs, command_at, |place| topology.program_at(place))?;
+        let terminal = Terminal::of_programs(plan)?;
+        let at = |place| topology.program_at(place);
+        let mut session = Session::new(plan, &self.programs, terminal.as_ref(), command_at, at)?;
         let (names, hosts) = (topology.files()?, topology.hosts());
         let origin_ns = self.forwarder.clock.origin_nanos();
         let mut outputs = std::mem::take(&mut session.outputs);
@@ -287,7 +289,9 @@ impl Emulation {
         let mut child = spawn_contained(&container)
             .map_err(|error| start("clone (root, or CAP_SYS_ADMIN)", error))?;
         let mut reading = outputs.start()?;
-        self.wait(&child, &mut signals)?;
+        // When this is dropped, the terminal has all that was written, and is as it was.
+        let relayed = terminal.map(Terminal::relay).transpose()?;
+        self.wait(&child, &mut signals, relayed.as_ref())?;
         let (code, told) = child.wait().map_err(|Failed { step, program, error }| match step {
             RUNNING => start(&format!("running {}", session.command_of(program)), error),
             step => start(step, error),
@@ -296,7 +300,12 @@ impl Emulation {
     }
 
     /// Until the first process has ended. Signals are passed on.
-    fn wait(&self, child: &Child, signals: &mut Signals) -> Result<(), EmuError> {
+    fn wait(
+        &self,
+        child: &Child,
+        signals: &mut Signals,
+        terminal: Option<&Relay>,
+    ) -> Result<(), EmuError> {
         loop {
             let [ended, forwarder, signal] = {
                 let mut wanted = [
@@ -318,7 +327,12 @@ impl Emulation {
                 return Err(EmuError::Forwarder);
             }
             if signal && let Some(signal) = signals.next() {
-                child.signal(signal);
+                match (signal, terminal) {
+                    (Signals::RESIZED | Signals::CONTINUED, None) => {}
+                    (Signals::RESIZED, Some(terminal)) => terminal.resize(),
+                    (Signals::CONTINUED, Some(terminal)) => terminal.resume(),
+                    _ => child.signal(signal),
+                }
             }
         }
     }

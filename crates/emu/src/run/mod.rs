@@ -6,4 +6,5 @@ mod forwarder_thread;
 pub(crate) mod output;
 pub(crate) mod programs;
 pub(crate) mod report;
+pub(crate) mod terminal;
 mod topology;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::fchown;
+use std::os::unix::fs::{OpenOptionsExt, fchown};
 use std::path::Path;
 use std::thread::{self, JoinHandle};
 
@@ -73,7 +73,8 @@ impl Outputs {
     ) -> Result<RawFd, EmuError> {
         let mut open = || {
             path.parent().map_or(Ok(()), fs::create_dir_all)?;
-            let file = File::create(path)?;
+            // A directory of this run's own; what programs print is for nobody else.
+            let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
             let (pipe, writer) = io::pipe()?;
             // What it may not have more of, it does without.
             let _ = enlarge_pipe(&writer, PIPE_BYTES);

@@ -1,6 +1,5 @@
 //! What runs inside: the command, services before it, and the scenario's programs.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{CString, OsString};
 use std::os::fd::RawFd;
@@ -12,6 +11,7 @@ use serde::Serialize;
 
 use crate::EmuError;
 use crate::run::output::{Outputs, Written};
+use crate::run::terminal::Terminal;
 use crate::sys::{Credentials, Program, ProgramEvent, ProgramEventKind, Streams};
 
 /// What is to run, besides the scenario's programs.
@@ -42,15 +42,13 @@ pub struct Identity {
     pub user: Option<(u32, u32, Vec<u32>)>,
     /// They have no capabilities but CAP_NET_RAW; those of root may also give up being root.
     pub limited: bool,
-    /// Variables that they have otherwise than this process.
-    pub environment: Vec<(String, String)>,
+    /// Their variables; `None`: those of this process.
+    pub environment: Option<Vec<(OsString, OsString)>>,
 }
 
 impl Identity {
     fn credentials(&self) -> Result<Credentials, EmuError> {
-        let mut variables: BTreeMap<OsString, OsString> = env::vars_os().collect();
-        let own = self.environment.iter();
-        variables.extend(own.map(|(name, value)| (name.into(), value.into())));
+        let variables = self.environment.clone().unwrap_or_else(|| env::vars_os().collect());
         let entry = |(mut name, value): (OsString, OsString)| {
             name.push("=");
             name.push(value);
@@ -108,10 +106,13 @@ pub(crate) struct At {
     pub(crate) network: RawFd,
 }
 
+const STANDARD_INPUT: RawFd = 0;
+const STANDARD_OUTPUT: RawFd = 1;
 const STANDARD_ERROR: RawFd = 2;
 
 impl Session {
-    /// `at` finds the command's end, the server's, or a UE's.
+    /// `terminal` stands for each of this process's standard streams that is a terminal. `at` finds
+    /// the command's end, the server's, or a UE's.
     ///
     /// # Errors
     ///
@@ -119,6 +120,7 @@ impl Session {
     pub(crate) fn new(
         plan: &Plan,
         configs: &[ProgramConfig],
+        terminal: Option<&Terminal>,
         command_at: At,
         at: impl Fn(ProgramPlace) -> Result<At, EmuError>,
     ) -> Result<Self, EmuError> {
@@ -134,9 +136,10 @@ impl Session {
             outputs: Outputs::default(),
             writing: Vec::new(),
         };
+        let replaced = |own: RawFd| terminal.map_or(own, |terminal| terminal.replaced(own));
+        let error = Some(replaced(plan.error.unwrap_or(STANDARD_ERROR)));
         for (index, line) in plan.servers.iter().enumerate() {
-            let output = plan.error.or(Some(STANDARD_ERROR));
-            let streams = Streams { input: false, output, error: plan.error };
+            let streams = Streams { output: error, error, ..Streams::default() };
             let at = at(ProgramPlace::Server)?;
             let program = shell(line, at.network, streams)?;
             let program = Program { service: true, ..program };
@@ -146,12 +149,19 @@ impl Session {
         // Of the same time: in the order of the file, the command last.
         let (first, later): (Vec<_>, Vec<_>) =
             configs.iter().partition(|config| config.start.as_nanos() == 0);
+        let to = (plan.files.as_deref(), replaced(STANDARD_ERROR));
         for config in first {
-            session.add_config(config, plan.files.as_deref(), &at)?;
+            session.add_config(config, to, &at)?;
         }
         if !plan.command.is_empty() {
-            let quiet = plan.quiet.then_some(STANDARD_ERROR);
-            let streams = Streams { input: true, output: plan.output.or(quiet), error: plan.error };
+            let own = if plan.quiet { STANDARD_ERROR } else { STANDARD_OUTPUT };
+            let input = replaced(STANDARD_INPUT);
+            let streams = Streams {
+                input: Some(input),
+                output: Some(replaced(plan.output.unwrap_or(own))),
+                error,
+                controls: input != STANDARD_INPUT,
+            };
             let program = Program {
                 ends_run: true,
                 ..plain(c_strings(&plan.command)?, command_at.network, streams)
@@ -163,19 +173,21 @@ impl Session {
         let mut later = later;
         later.sort_by_key(|config| config.start);
         for config in later {
-            session.add_config(config, plan.files.as_deref(), &at)?;
+            session.add_config(config, to, &at)?;
         }
         Ok(session)
     }
 
+    /// What it writes goes to files in a directory, or to a descriptor where there is none.
     fn add_config(
         &mut self,
         config: &ProgramConfig,
-        files: Option<&Path>,
+        (files, otherwise): (Option<&Path>, RawFd),
         at: &impl Fn(ProgramPlace) -> Result<At, EmuError>,
     ) -> Result<(), EmuError> {
         let at = at(config.place)?;
-        let mut streams = Streams { output: Some(STANDARD_ERROR), ..Streams::default() };
+        let otherwise = Some(otherwise);
+        let mut streams = Streams { output: otherwise, error: otherwise, ..Streams::default() };
         if let Some(directory) = files {
             let [output, error] = self.open_outputs(directory, &config.name)?;
             streams.output = Some(output);

@@ -13,6 +13,7 @@ use crate::EmuError;
 use crate::host::namespace::{IPV6_MTU, Namespace};
 use crate::host::nat::{self, Nat};
 use crate::host::profile::KernelProfile;
+use crate::observation::observer::abort_connections;
 use crate::run::programs::{At, c_strings};
 
 /// Ends, and what is between them.
@@ -140,6 +141,17 @@ impl Topology {
     /// What is neither the server nor a UE.
     fn between(&self) -> impl Iterator<Item = &Namespace> {
         self.nats.iter().map(|(nat, _)| nat).chain(&self.nodes)
+    }
+}
+
+impl Drop for Topology {
+    /// The run is over, and so are its connections: none keeps a namespace, or a congestion control that
+    /// was loaded for the run, after it.
+    fn drop(&mut self) {
+        for (end, _) in &self.ends {
+            // Where the kernel cannot do it, it gives them up itself after some minutes.
+            let _ = abort_connections(end);
+        }
     }
 }
 

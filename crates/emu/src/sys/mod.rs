@@ -6,6 +6,7 @@ mod process;
 mod ring;
 mod signals;
 mod socket;
+mod terminal;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -22,6 +23,7 @@ pub(crate) use signals::Signals;
 pub(crate) use socket::{
     TcpInfo, send_queue, set_largest_segment, set_mark, set_window_clamp, tcp_info, window_clamp,
 };
+pub(crate) use terminal::{Guard, Modes};
 
 /// Bytes of an interface name, the final zero included (IFNAMSIZ).
 pub(crate) const NAME_BYTES: usize = libc::IFNAMSIZ;

@@ -15,10 +15,9 @@ use libc::{c_int, pid_t};
 
 use self::first::first_process;
 use self::rights::Rights;
+pub(super) use self::shared::copy;
 pub(crate) use self::shared::{Container, Credentials, Program, Streams};
-use self::shared::{
-    ENDED, LISTENS, Pipes, Prepared, Record, SILENT, STARTED, STOPPED, copy, exit_code,
-};
+use self::shared::{ENDED, LISTENS, Pipes, Prepared, Record, SILENT, STARTED, STOPPED, exit_code};
 
 /// What happened to a program: its place in the list, and CLOCK_MONOTONIC in ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,10 +6,19 @@ use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use libc::{c_int, c_void, siginfo_t};
+use libc::c_int;
 
-const FORWARDED: [c_int; 6] =
-    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+/// The last two are about the terminal.
+const CAUGHT: [c_int; 8] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+    libc::SIGCONT,
+];
 
 /// At once, in threads of one process.
 const MOST: usize = 64;
@@ -21,14 +30,14 @@ static TO: [AtomicI32; MOST] = [const { AtomicI32::new(-1) }; MOST];
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
 static HANDLER: Mutex<Handler> =
-    Mutex::new(Handler { wanted: 0, before: [const { MaybeUninit::uninit() }; FORWARDED.len()] });
+    Mutex::new(Handler { wanted: 0, before: [const { MaybeUninit::uninit() }; CAUGHT.len()] });
 
 /// The one of this process.
 struct Handler {
     /// So many catch signals.
     wanted: usize,
     /// What was there before the first of them.
-    before: [MaybeUninit<libc::sigaction>; FORWARDED.len()],
+    before: [MaybeUninit<libc::sigaction>; CAUGHT.len()],
 }
 
 /// Catches signals until it is dropped. Each of several gets them all.
@@ -38,6 +47,11 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
+    /// The terminal has another size.
+    pub(crate) const RESIZED: c_int = libc::SIGWINCH;
+    /// This process was stopped and goes on.
+    pub(crate) const CONTINUED: c_int = libc::SIGCONT;
+
     /// From now on.
     ///
     /// # Errors
@@ -91,42 +105,40 @@ impl Drop for Signals {
 
 impl Handler {
     fn install(&mut self) {
-        for (signal, before) in FORWARDED.into_iter().zip(&mut self.before) {
+        for (signal, before) in CAUGHT.into_iter().zip(&mut self.before) {
             // SAFETY: the handler does only what a handler may do, and `before` has room.
             unsafe {
                 let mut action: libc::sigaction = zeroed();
-                let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_signal;
+                let handler: extern "C" fn(c_int) = on_signal;
                 action.sa_sigaction = handler as libc::sighandler_t;
-                action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+                action.sa_flags = libc::SA_RESTART;
                 libc::sigaction(signal, &raw const action, before.as_mut_ptr());
             }
         }
     }
 
     fn remove(&self) {
-        for (signal, before) in FORWARDED.into_iter().zip(&self.before) {
+        for (signal, before) in CAUGHT.into_iter().zip(&self.before) {
             // SAFETY: `install` has filled it.
             unsafe { libc::sigaction(signal, before.as_ptr(), std::ptr::null_mut()) };
         }
     }
 }
 
-/// What somebody sent is passed on. What a terminal sends, it sends to the commands as well.
-extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, _context: *mut c_void) {
+/// Whoever sent it: the programs are in sessions of their own, so a terminal sends them nothing.
+extern "C" fn on_signal(signal: c_int) {
     INSIDE.fetch_add(1, Ordering::SeqCst);
-    // SAFETY: with SA_SIGINFO the kernel gives a valid `info`; write is async-signal-safe.
+    // SAFETY: write is async-signal-safe.
     unsafe {
-        if (*info).si_code <= 0 {
-            let error = *libc::__errno_location();
-            let byte = signal as u8;
-            for to in &TO {
-                let to = to.load(Ordering::SeqCst);
-                if to >= 0 {
-                    libc::write(to, (&raw const byte).cast(), 1);
-                }
+        let error = *libc::__errno_location();
+        let byte = signal as u8;
+        for to in &TO {
+            let to = to.load(Ordering::SeqCst);
+            if to >= 0 {
+                libc::write(to, (&raw const byte).cast(), 1);
             }
-            *libc::__errno_location() = error;
         }
+        *libc::__errno_location() = error;
     }
     INSIDE.fetch_sub(1, Ordering::SeqCst);
 }

@@ -12,7 +12,9 @@ use super::observed::{Found, Kind, Observation, State, congestion_name};
 use crate::clock::monotonic;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const SOCK_DESTROY: u16 = 21;
 const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -55,6 +57,27 @@ impl Sockets {
         Ok(Self { end, netlink, known: Vec::new(), rounds: 0, buffer: vec![0; 1 << 16] })
     }
 
+    /// Ends each connection at once, also one that no program has any more: its end would go on for
+    /// minutes to send what the other one will never acknowledge, and keep the namespace and its
+    /// congestion control.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel has no `CONFIG_INET_DIAG_DESTROY`.
+    pub(super) fn abort_all(&mut self) -> io::Result<()> {
+        let mut found = Vec::new();
+        for family in [INET, INET6] {
+            self.ask(NLM_F_REQUEST | NLM_F_DUMP, family, &[0; 48], &mut found)?;
+        }
+        for (Identity { family, id }, _) in found {
+            let order = request(SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK, family, &id);
+            send(&self.netlink, &order, SendFlags::empty())?;
+            // Of one that has just ended by itself an error.
+            recv(&self.netlink, &mut self.buffer[..], RecvFlags::empty())?;
+        }
+        Ok(())
+    }
+
     /// Looks at each socket that has a connection.
     pub(super) fn poll_kernel(&mut self, note: &mut impl FnMut(&Observation)) -> io::Result<()> {
         let search = self.rounds.is_multiple_of(SEARCH_EVERY);
@@ -85,7 +108,8 @@ impl Sockets {
         id: &[u8; 48],
         found: &mut Vec<(Identity, Observation)>,
     ) -> io::Result<()> {
-        send(&self.netlink, &request(flags, family, id), SendFlags::empty())?;
+        let question = request(SOCK_DIAG_BY_FAMILY, flags, family, id);
+        send(&self.netlink, &question, SendFlags::empty())?;
         let dump = flags & NLM_F_DUMP != 0;
         loop {
             let (bytes, _) = recv(&self.netlink, &mut self.buffer[..], RecvFlags::empty())?;
@@ -98,11 +122,11 @@ impl Sockets {
 }
 
 /// `struct nlmsghdr`, `struct inet_diag_req_v2`.
-fn request(flags: u16, family: u8, id: &[u8; 48]) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
+fn request(kind: u16, flags: u16, family: u8, id: &[u8; 48]) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
     let mut request = [0; HEADER_BYTES + REQUEST_BYTES];
     let length = request.len() as u32;
     request[..4].copy_from_slice(&length.to_ne_bytes());
-    request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    request[4..6].copy_from_slice(&kind.to_ne_bytes());
     request[6..8].copy_from_slice(&flags.to_ne_bytes());
     let extensions = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1);
     request[16..20].copy_from_slice(&[family, TCP, extensions, 0]);

@@ -35,6 +35,16 @@ pub(crate) use observed::congestion_name;
 pub(crate) use rows::Run;
 pub(crate) use track::Keep;
 
+/// Ends all connections of a namespace, of which nobody needs any more.
+///
+/// # Errors
+///
+/// What the kernel does not offer or allow.
+pub(crate) fn abort_connections(namespace: &Namespace) -> Result<(), EmuError> {
+    let abort = || Sockets::new(0)?.abort_all();
+    namespace.within(abort)?.map_err(|source| EmuError::Diag { source })
+}
+
 /// Ends of connections that are kept at a time.
 const MOST_SOCKETS: usize = 2048;
 

@@ -25,6 +25,8 @@ const PATIENCE: u64 = 5_000 * MS;
 const POLL_INTERVAL: u64 = 5 * MS;
 /// How long the others may take to end when the run is over.
 const FAREWELL: u64 = 1_000 * MS;
+/// How long after SIGTERM the programs may go on. SIGINT is theirs alone: some take it for a key.
+const GRACE: u64 = 500 * MS;
 
 /// A service that others wait for.
 #[derive(Clone, Copy)]
@@ -47,6 +49,8 @@ pub(super) unsafe fn first_process(
         let mut all: libc::sigset_t = zeroed();
         libc::sigfillset(&raw mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, null_mut());
+        // The terminal's signals go to airpath, which passes them on.
+        libc::setsid();
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
             fail(pipes, NOBODY, 0);
         }
@@ -55,7 +59,7 @@ pub(super) unsafe fn first_process(
             libc::_exit(125);
         }
         mount_all(container, pipes);
-        let (mut next, mut wait, mut stopping) = (0, None::<Wait>, false);
+        let (mut next, mut wait, mut stopping, mut deadline) = (0, None::<Wait>, false, u64::MAX);
         loop {
             while wait.is_none() && !stopping && next < programs.len() {
                 let program = programs[next].program;
@@ -73,7 +77,10 @@ pub(super) unsafe fn first_process(
                 next += 1;
             }
             if is_over(programs, next, stopping) {
-                finish(programs, pipes);
+                finish(programs, pipes, 0);
+            }
+            if now() >= deadline {
+                finish(programs, pipes, 128 + libc::SIGTERM);
             }
             let pause = match (wait, programs.get(next)) {
                 (Some(_), _) => POLL_INTERVAL,
@@ -82,10 +89,17 @@ pub(super) unsafe fn first_process(
                 }
                 _ => u64::MAX,
             };
+            let pause = match deadline {
+                u64::MAX => pause,
+                deadline => pause.min(deadline.saturating_sub(now())),
+            };
             match next_signal(&raw const all, pause) {
-                Some((libc::SIGCHLD, _)) => reap(programs, pipes, ENDED),
-                Some((signal, from_kernel)) => {
-                    stopping |= forward_signal(container, programs, signal, from_kernel);
+                Some(libc::SIGCHLD) => reap(programs, pipes, ENDED),
+                Some(signal) => {
+                    stopping |= forward_signal(container, programs, signal);
+                    if signal == libc::SIGTERM {
+                        deadline = deadline.min(now() + GRACE);
+                    }
                 }
                 None => {}
             }
@@ -100,20 +114,19 @@ pub(super) unsafe fn first_process(
     }
 }
 
-/// The next signal, and whether the kernel sent it, as it does for a terminal; `None` after `pause`.
-unsafe fn next_signal(all: *const libc::sigset_t, pause: u64) -> Option<(c_int, bool)> {
+/// The next signal; `None` after `pause`.
+unsafe fn next_signal(all: *const libc::sigset_t, pause: u64) -> Option<c_int> {
     // SAFETY: system calls on this function's own memory.
-    unsafe {
-        let mut info: libc::siginfo_t = zeroed();
-        let signal = if pause == u64::MAX {
-            libc::sigwaitinfo(all, &raw mut info)
+    let signal = unsafe {
+        if pause == u64::MAX {
+            libc::sigwaitinfo(all, null_mut())
         } else {
             let (seconds, nanos) = (pause / 1_000_000_000, pause % 1_000_000_000);
             let pause = libc::timespec { tv_sec: seconds as i64, tv_nsec: nanos as i64 };
-            libc::sigtimedwait(all, &raw mut info, &raw const pause)
-        };
-        (signal > 0).then_some((signal, info.si_code > 0))
-    }
+            libc::sigtimedwait(all, null_mut(), &raw const pause)
+        }
+    };
+    (signal > 0).then_some(signal)
 }
 
 /// Whether nobody is waited for any longer.
@@ -127,18 +140,19 @@ fn is_over(programs: &[Prepared<'_>], started: usize, stopping: bool) -> bool {
     done && (stopping || (started == programs.len() && !programs.iter().any(|each| decides(&each))))
 }
 
-/// Passes a signal on to the command, or to all without one. What a terminal sends, it sends to
-/// them too. True: nothing is to start any more.
+/// Passes a signal on to the command, or to all without one. True: nothing is to start any more.
 unsafe fn forward_signal(
     container: &Container<'_>,
     programs: &[Prepared<'_>],
     signal: c_int,
-    from_kernel: bool,
 ) -> bool {
     let ends = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
+    // A terminal sends these to every process of a job. A program leads a group of its own.
+    let is_for_group = matches!(signal, libc::SIGINT | libc::SIGQUIT);
     // SAFETY: only children that were not waited for are sent anything.
     let send = |each: &Prepared<'_>| unsafe {
-        if each.runs() && !from_kernel {
+        // The group is not there before the program's process has made it.
+        if each.runs() && !(is_for_group && libc::kill(-each.pid, signal) == 0) {
             libc::kill(each.pid, signal);
         }
     };
@@ -169,8 +183,8 @@ unsafe fn reap(programs: &mut [Prepared<'_>], pipes: Pipes, kind: i64) {
 }
 
 /// Asks all that still run to end, so that they write what they have to say; the kernel ends who
-/// does not.
-unsafe fn finish(programs: &mut [Prepared<'_>], pipes: Pipes) -> ! {
+/// does not. `code`: of the run, where it is not that of a program.
+unsafe fn finish(programs: &mut [Prepared<'_>], pipes: Pipes, code: c_int) -> ! {
     // SAFETY: signals to children that were not waited for, and system calls.
     unsafe {
         let mut ended: libc::sigset_t = zeroed();
@@ -188,7 +202,7 @@ unsafe fn finish(programs: &mut [Prepared<'_>], pipes: Pipes) -> ! {
         for (index, _) in programs.iter().enumerate().filter(|(_, each)| each.runs()) {
             tell(pipes, STOPPED, index, 0);
         }
-        libc::_exit(0);
+        libc::_exit(code);
     }
 }
 
@@ -273,7 +287,7 @@ fn descriptor_path(descriptor: RawFd, path: &mut [c_char; 32]) -> bool {
 
 /// Starts a program; its number.
 unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes: Pipes) -> pid_t {
-    let Streams { input, output, error } = program.program.streams;
+    let Streams { input, output, error, controls } = program.program.streams;
     // SAFETY: this process has one thread, and the child goes straight to `exec`.
     unsafe {
         match copy(libc::SIGCHLD, null_mut()) {
@@ -284,15 +298,21 @@ unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes
         if libc::setns(program.program.network, libc::CLONE_NEWNET) < 0 {
             fail(pipes, index, 1);
         }
-        if !input {
-            let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY);
-            libc::dup2(nothing, 0);
-        }
+        // Its own session: it can neither reach airpath's terminal nor the processes beside it.
+        libc::setsid();
+        let nothing = || libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        libc::dup2(input.unwrap_or_else(nothing), 0);
         for (from, to) in [(output, 1), (error, 2)] {
             if let Some(from) = from {
                 libc::dup2(from, to);
             }
         }
+        if controls {
+            libc::ioctl(0, libc::TIOCSCTTY, 0);
+        }
+        close_others();
+        // Others cannot write to what it makes, as under sudo.
+        libc::umask(libc::umask(0) | 0o022);
         for signal in 1..=libc::SIGRTMAX() {
             libc::signal(signal, libc::SIG_DFL);
         }
@@ -304,6 +324,24 @@ unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes
         }
         libc::execvpe(program.words[0], program.words.as_ptr(), rights.environment());
         fail(pipes, index, 8)
+    }
+}
+
+/// At `exec` nothing but the standard streams stays open.
+unsafe fn close_others() {
+    const FIRST: c_int = 3;
+    // SAFETY: changes flags of descriptors, of which this process uses none after `exec`.
+    unsafe {
+        let close = libc::CLOSE_RANGE_CLOEXEC;
+        if libc::syscall(libc::SYS_close_range, FIRST, c_int::MAX, close) == 0 {
+            return;
+        }
+        // Before Linux 5.11.
+        let mut limit: libc::rlimit = zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        for descriptor in FIRST..c_int::try_from(limit.rlim_cur).unwrap_or(c_int::MAX) {
+            libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+        }
     }
 }
 

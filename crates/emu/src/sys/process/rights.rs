@@ -66,9 +66,15 @@ impl<'a> Rights<'a> {
                     return false;
                 }
             }
-            !*limited || keep(user.is_some())
+            (!*limited || keep(user.is_some())) && (user.is_none() || gain_nothing())
         }
     }
+}
+
+/// From now on no file gives more rights: neither set-user-ID nor file capabilities.
+unsafe fn gain_nothing() -> bool {
+    // SAFETY: takes numbers.
+    unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 }
 }
 
 /// Capabilities that no program can have any more, whatever its file says.

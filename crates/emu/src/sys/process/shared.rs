@@ -23,13 +23,17 @@ pub(crate) struct Program {
     pub(crate) streams: Streams,
 }
 
-/// Descriptors; those that are missing are the calling process's own.
+/// What a program has as its standard streams.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Streams {
-    /// It can read from the terminal; else there is nothing to read.
-    pub(crate) input: bool,
+    /// `None`: there is nothing to read.
+    pub(crate) input: Option<RawFd>,
+    /// `None`: the calling process's own.
     pub(crate) output: Option<RawFd>,
+    /// `None`: the calling process's own.
     pub(crate) error: Option<RawFd>,
+    /// `input` becomes the controlling terminal of the program's session.
+    pub(crate) controls: bool,
 }
 
 /// As whom programs run.
@@ -106,7 +110,7 @@ pub(super) struct Pipes {
 /// The system call behind `fork`: without CLONE_VM and with no stack of its own the child goes on
 /// with a copy of everything. The library's `fork` takes locks, which in a copy of a process of
 /// several threads may never be free.
-pub(super) unsafe fn copy(flags: c_int, pidfd: *mut c_int) -> pid_t {
+pub(in crate::sys) unsafe fn copy(flags: c_int, pidfd: *mut c_int) -> pid_t {
     let (flags, none) = (libc::c_long::from(flags), null::<c_void>());
     // SAFETY: the caller sees to what the child does.
     unsafe { libc::syscall(libc::SYS_clone, flags, none, pidfd, none, none) as pid_t }

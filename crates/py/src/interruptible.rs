@@ -1,0 +1,103 @@
+//! Long calls, each of which Ctrl-C ends within a second.
+//!
+//! Python runs the handlers of signals in the main thread, between two steps of its own: while that thread
+//! is in here, nothing happens. So the work is done in another thread, and the one that called asks Python
+//! now and then. The work looks at a flag. Work that does not look in time is left alone with what it
+//! has, and ends with the process.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+/// How often Python is asked whether to go on.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long work may take to stop.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// As the main thread has it.
+const STACK_BYTES: usize = 8 << 20;
+
+/// What the work and its caller know of each other.
+#[derive(Default)]
+pub(crate) struct Control {
+    stop: AtomicBool,
+    done: AtomicU64,
+}
+
+impl Control {
+    /// Notes how far the work is. Whether it is to go on: ask often, it costs nothing.
+    pub(crate) fn goes_on(&self, done: u64) -> bool {
+        self.done.store(done, Ordering::Relaxed);
+        !self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Does `work` without the GIL. `progress` is told now and then how far it is, and stops it by returning
+/// false.
+///
+/// # Errors
+///
+/// What a signal handler or `progress` raised; `KeyboardInterrupt` if `progress` returned false.
+pub(crate) fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    mut progress: impl FnMut(Python<'_>, u64) -> PyResult<bool> + Send,
+    work: impl FnOnce(&Control) -> T + Send + 'static,
+) -> PyResult<T> {
+    let control = Arc::new(Control::default());
+    let (working, ended) = channel::<()>();
+    let theirs = Arc::clone(&control);
+    let thread = thread::Builder::new().name("airpath".to_owned()).stack_size(STACK_BYTES);
+    let thread = thread.spawn(move || {
+        // Dropped at the end, also that of a panic.
+        let _working = working;
+        work(&theirs)
+    })?;
+    py.detach(move || {
+        while !has_ended(&ended, INTERVAL) {
+            let done = control.done.load(Ordering::Relaxed);
+            let goes_on = Python::attach(|py| {
+                py.check_signals()?;
+                progress(py, done)
+            });
+            if let Ok(true) = goes_on {
+                continue;
+            }
+            control.stop.store(true, Ordering::Relaxed);
+            if has_ended(&ended, PATIENCE)
+                && let Err(panic) = thread.join()
+            {
+                resume_unwind(panic);
+            }
+            goes_on?;
+            return Err(PyKeyboardInterrupt::new_err("stopped"));
+        }
+        Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
+/// Whoever is told nothing and stops nothing.
+pub(crate) fn unasked(_py: Python<'_>, _done: u64) -> PyResult<bool> {
+    Ok(true)
+}
+
+/// A callback of Python's as `progress`.
+pub(crate) fn asking<Value: for<'py> IntoPyObject<'py>>(
+    callback: Option<Py<PyAny>>,
+    value: impl Fn(u64) -> Value + Send,
+) -> impl FnMut(Python<'_>, u64) -> PyResult<bool> + Send {
+    move |py, done| match &callback {
+        Some(callback) => callback.call1(py, (value(done),))?.extract(py),
+        None => Ok(true),
+    }
+}
+
+fn has_ended(ended: &Receiver<()>, within: Duration) -> bool {
+    !matches!(ended.recv_timeout(within), Err(RecvTimeoutError::Timeout))
+}
