@@ -5,6 +5,7 @@
 # make instructions   counts instructions per packet, by which changes of speed are judged
 # make hashes         prints the SHA-256 of every table of what is shipped: a refactoring changes none
 # make fuzz           runs the property tests with other cases, and with many
+# make fuzz-scenarios  runs 10,000 scenarios drawn from the JSON schema: no panic, no impossible figure
 # make fuzz-coverage  fuzzes by coverage: each target for ten minutes of processor time, or SECONDS=60
 # make fuzz-corpus    puts the fewest files that cover what it found into fuzz/corpus
 # make fuzz-campaigns  damages campaign files and the folders of campaigns and has them read, for ten minutes
@@ -134,6 +135,10 @@ fuzz:
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-tcp --test behaviour two_ends; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(FUZZ_CASES) cargo test --release -p airpath-path --test laws; \
 	PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$$(( $(FUZZ_CASES) / 10 )) cargo test --release -p airpath-radio --test cell laws
+
+SCENARIOS ?= 10000
+fuzz-scenarios:
+	SCENARIOS=$(SCENARIOS) cargo test --quiet -p airpath-findings --test drawn
 
 # Exit code 3: not checked, because nightly Rust or cargo-fuzz is missing. TARGETS='gtpu trace': only those.
 SECONDS ?= 600

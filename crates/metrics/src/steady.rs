@@ -32,7 +32,7 @@ pub fn steady_rate(
     let points: Vec<_> =
         origin.iter().chain(delivery).copied().filter(|&(at, _)| at <= end).collect();
     for &(at, bytes) in &points {
-        while points[first + 1].0 + second <= at {
+        while points.get(first + 1).is_some_and(|&(next, _)| next + second <= at) {
             first += 1;
         }
         let span = at.saturating_since(points[first].0);
@@ -51,4 +51,19 @@ pub fn steady_rate(
     let reached = windows.iter().find(|(_, rate)| *rate >= 0.9 * steady);
     let converged_after_s = reached.map(|(at, _)| at.saturating_since(start).as_secs_f64());
     Some(SteadyRate { mbps: steady, converged_after_s })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_without_a_sample_in_its_time_has_no_steady_rate() {
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        assert_eq!(steady_rate(at(0), at(6), &[(at(8), 1_000_000)]), None);
+        assert_eq!(steady_rate(at(0), at(6), &[]), None);
+        // One window of 4 s: 1 MB in it.
+        let steady = steady_rate(at(0), at(6), &[(at(4), 1_000_000), (at(8), 2_000_000)]);
+        assert_eq!(steady, Some(SteadyRate { mbps: 2.0, converged_after_s: Some(4.0) }));
+    }
 }

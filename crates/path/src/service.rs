@@ -90,8 +90,11 @@ impl Service {
                 let since_start = now.saturating_since(Instant::ZERO);
                 trace.opportunities_until(since_start) as f64 * f64::from(OPPORTUNITY_BYTES)
             }
+            // A packet larger than the bucket is let pass ahead of its tokens.
             Self::Bucket(bucket) => {
-                bucket.burst() as f64 + now.as_secs_f64() * bucket.rate().bps() as f64 / 8.0
+                bucket.burst() as f64
+                    + fixed_capacity_bytes(bucket.rate(), now)
+                    + bucket.debt_bytes(now)
             }
         }
     }

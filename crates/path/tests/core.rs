@@ -120,6 +120,31 @@ fn a_policer_drops_or_marks_what_exceeds_its_burst_and_delays_nothing() {
     assert_eq!(path.poll_drop().unwrap().reason, DropReason::Policed);
 }
 
+/// A packet larger than the bucket passes when that is full, ahead of its tokens.
+#[test]
+fn a_shaper_carries_at_most_what_it_could() {
+    let shaper = link(ServiceConfig::Bucket { rate: mbps(1), burst: 100 }, None);
+    let mut path = one_way(&[shaper]);
+    for id in 0..3 {
+        path.enqueue(us(0), &packet(0, 1500, Ecn::NotEct, id));
+    }
+    // 11.2 ms of debt, then 0.8 ms for a full bucket, and again.
+    for (at_us, sent, could) in [
+        (0, 1500, 1500.0),
+        (11_199, 1500, 1500.0),
+        (11_600, 1500, 1550.0),
+        (12_000, 3000, 3000.0),
+        (24_000, 4500, 4500.0),
+        (40_000, 4500, 5100.0),
+    ] {
+        while path.poll(us(at_us)).is_some() {}
+        path.observe(us(at_us), &mut |meter| {
+            let capacity = meter.capacity_bytes.round();
+            assert_eq!((meter.departed.bytes, capacity), (sent, could), "{at_us} us");
+        });
+    }
+}
+
 #[test]
 fn a_shaper_lets_a_burst_pass_and_queues_the_rest_at_its_rate() {
     let shaper = link(ServiceConfig::Bucket { rate: mbps(8), burst: 3000 }, Some(3000));

@@ -9,8 +9,10 @@ pub struct TokenBucket {
     burst: u64,
     /// In 10^-9 bits; below zero after a packet larger than the bucket.
     level: i128,
-    /// When it had that level.
+    /// When it had that level: of a packet that waits for tokens, when it will go.
     at: Instant,
+    /// What the level was just before it.
+    before: i128,
 }
 
 /// Units of the level in a byte.
@@ -24,7 +26,8 @@ impl TokenBucket {
 
     /// Likewise, and full at `now`.
     pub fn full_at(rate: Rate, burst: u64, now: Instant) -> Self {
-        Self { rate, burst, level: i128::from(burst) * UNITS_PER_BYTE, at: now }
+        let level = i128::from(burst) * UNITS_PER_BYTE;
+        Self { rate, burst, level, at: now, before: level }
     }
 
     /// Whole bytes for which there are tokens at `now`.
@@ -73,8 +76,19 @@ impl TokenBucket {
         let wait = missing.div_ceil(u128::from(self.rate.bps()));
         let at = now + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX));
         self.fill(at);
+        self.before = self.level;
         self.level -= cost;
         at
+    }
+
+    /// Bytes that it has let pass by `now` for which the tokens are still to come.
+    pub fn debt_bytes(&self, now: Instant) -> f64 {
+        let tokens = |time: Duration| i128::from(time.as_nanos()) * i128::from(self.rate.bps());
+        let level = match now < self.at {
+            true => self.before - tokens(self.at - now),
+            false => self.level + tokens(now - self.at),
+        };
+        (-level).max(0) as f64 / UNITS_PER_BYTE as f64
     }
 
     /// Rate at which it fills.
@@ -144,7 +158,11 @@ mod tests {
     fn a_packet_larger_than_the_bucket_leaves_a_debt() {
         let mut bucket = bucket(1_000);
         assert_eq!(bucket.take_when_full_enough(ms(0), 5_000), ms(0));
+        assert_eq!((bucket.debt_bytes(ms(0)), bucket.debt_bytes(ms(3))), (4_000.0, 1_000.0));
         // 4,000 bytes of debt, then 1,000 for the packet.
         assert_eq!(bucket.take_when_full_enough(ms(0), 5_000), ms(5));
+        // The second one's debt begins when it goes.
+        let debts = [0, 3, 4, 5, 6, 9].map(|at| bucket.debt_bytes(ms(at)));
+        assert_eq!(debts, [4_000.0, 1_000.0, 0.0, 4_000.0, 3_000.0, 0.0]);
     }
 }

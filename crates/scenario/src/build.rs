@@ -4,6 +4,8 @@
 
 mod core_network;
 
+pub(crate) use core_network::server_delay;
+
 use airpath_path::{
     Aqm, DelayConfig, Distribution, FqCoDelConfig, Isolation, Jitter, LinkConfig, LossConfig,
     LossProcess, MiddleboxKind, QueueConfig, ServiceConfig, StageConfig,

@@ -79,7 +79,7 @@ impl Document {
         check::queues::check_buffers(radio.as_ref(), &flows.on, problems);
         if problems.is_empty() {
             let (down, up) = (&down.on, &up.on);
-            check::time::check(down, up, radio.is_some(), &flows.on, problems);
+            check::time::check(down, up, radio.is_some(), &run, &flows.on, problems);
         }
         let simulated_only = profiles.simulated_only(flows.in_order());
         let profiles = profiles.own();

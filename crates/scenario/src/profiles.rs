@@ -1,5 +1,7 @@
 //! TCP profiles: the built-in ones, as data, and those of the file.
 
+use std::collections::BTreeMap;
+
 use crate::Origin;
 use crate::check::endpoint;
 use crate::model::SimulatedOnly;
@@ -26,10 +28,15 @@ pub fn profiles() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
 }
 
+/// Names that a message has of profiles that start from one another.
+const LONGEST_CHAIN: usize = 8;
+
 /// The profiles that a file can use.
 #[derive(Default)]
 pub(crate) struct Profiles {
     profiles: Vec<Profile>,
+    /// Their places, by name.
+    places: BTreeMap<String, usize>,
 }
 
 struct Profile {
@@ -118,32 +125,40 @@ impl Profiles {
 
     /// Derives the file's profiles, each after the one that it starts from.
     fn derive_all(&mut self, entries: &[Entry], problems: &mut Problems) {
-        let mut waiting: Vec<&Entry> = entries.iter().collect();
-        waiting.sort_by(|a, b| a.origin.cmp(&b.origin));
-        waiting.retain(|entry| self.may_be_added(entry, problems));
-        while !waiting.is_empty() {
-            let (ready, later): (Vec<_>, Vec<_>) = waiting.iter().copied().partition(|entry| {
-                let base = base_of(entry).unwrap_or("rfc");
-                !waiting.iter().any(|other| other.key == base)
-            });
-            if ready.is_empty() {
-                // Each of the rest starts from another of the rest.
-                for entry in later {
-                    let place = entry.node.get("base").map_or(&entry.origin, |base| &base.origin);
-                    problems.add_with_help(
-                        place,
-                        format!("the profile {:?} is derived from itself", entry.key),
-                        format!("follow its `base`: {}", chain(&waiting, entry)),
-                    );
-                    self.add(&entry.key, None, false);
-                }
-                return;
-            }
+        let mut entries: Vec<&Entry> = entries.iter().collect();
+        entries.sort_by(|a, b| a.origin.cmp(&b.origin));
+        entries.retain(|entry| self.may_be_added(entry, problems));
+        let mut waiting: BTreeMap<&str, &Entry> =
+            entries.iter().map(|&entry| (entry.key.as_str(), entry)).collect();
+        let mut derived: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+        for &entry in &entries {
+            derived.entry(base_of(entry).unwrap_or("rfc")).or_default().push(entry);
+        }
+        // First what starts from a built-in profile, then what starts from that, and so on.
+        let starts = |base: &&str| !waiting.contains_key(base);
+        let bases: Vec<&str> = derived.keys().copied().filter(starts).collect();
+        let mut ready: Vec<&Entry> =
+            bases.iter().filter_map(|base| derived.remove(base)).flatten().collect();
+        while !ready.is_empty() {
+            ready.sort_by(|a, b| a.origin.cmp(&b.origin));
+            let mut next = Vec::new();
             for entry in ready {
                 let fields = self.derive(entry, problems);
                 self.add(&entry.key, fields, false);
+                waiting.remove(entry.key.as_str());
+                next.extend(derived.remove(entry.key.as_str()).into_iter().flatten());
             }
-            waiting = later;
+            ready = next;
+        }
+        // Each of the rest starts from another of the rest.
+        for entry in entries.iter().filter(|entry| waiting.contains_key(entry.key.as_str())) {
+            let place = entry.node.get("base").map_or(&entry.origin, |base| &base.origin);
+            problems.add_with_help(
+                place,
+                format!("the profile {:?} is derived from itself", entry.key),
+                format!("follow its `base`: {}", chain(&waiting, entry)),
+            );
+            self.add(&entry.key, None, false);
         }
     }
 
@@ -155,7 +170,7 @@ impl Profiles {
             problems.add(&entry.node.origin, message);
             return false;
         }
-        if self.profiles.iter().any(|profile| profile.name == *name) {
+        if self.places.contains_key(name) {
             problems.add_with_help(
                 &entry.origin,
                 format!("{name:?} is a built-in profile"),
@@ -200,8 +215,8 @@ impl Profiles {
         origin: &Origin,
         problems: &mut Problems,
     ) -> Option<Fields> {
-        match self.profiles.iter().find(|profile| profile.name == name) {
-            Some(profile) => profile.fields.clone(),
+        match self.places.get(name) {
+            Some(&place) => self.profiles[place].fields.clone(),
             None => {
                 let names = self.profiles.iter().map(|profile| profile.name.as_str());
                 unknown_name(key, "profile", name, names, origin, problems);
@@ -211,6 +226,7 @@ impl Profiles {
     }
 
     fn add(&mut self, name: &str, fields: Option<Fields>, built_in: bool) {
+        self.places.insert(name.to_owned(), self.profiles.len());
         self.profiles.push(Profile { name: name.to_owned(), fields, built_in });
     }
 }
@@ -269,16 +285,22 @@ fn base_of(entry: &Entry) -> Option<&str> {
     }
 }
 
-fn chain(entries: &[&Entry], from: &Entry) -> String {
+/// The names from one profile to the one that it starts from, and so on, until one comes again or
+/// they are too many.
+fn chain(entries: &BTreeMap<&str, &Entry>, from: &Entry) -> String {
     let mut names = vec![from.key.as_str()];
     let mut next = base_of(from);
     while let Some(name) = next {
         let again = names.contains(&name);
+        if names.len() == LONGEST_CHAIN && !again {
+            names.push("…");
+            break;
+        }
         names.push(name);
         if again {
             break;
         }
-        next = entries.iter().find(|entry| entry.key == name).and_then(|entry| base_of(entry));
+        next = entries.get(name).and_then(|entry| base_of(entry));
     }
     names.join(" → ")
 }

@@ -9,6 +9,7 @@ pub(crate) mod presets;
 mod refused;
 mod timers;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::Origin;
@@ -70,6 +71,7 @@ impl Radio {
         let tables = Layer::read(node, "radio", preset.access.text(), problems);
         tables.check_alone(&preset.tables, problems);
         let mut ues: Vec<Ue> = Vec::new();
+        let mut names = BTreeMap::new();
         for (index, (origin, entries)) in ue_tables(node, problems).into_iter().enumerate() {
             let mut own = Fields::read(&UE, UE.header, origin, entries, problems);
             own.complete(problems);
@@ -81,7 +83,7 @@ impl Radio {
             let mut tables = layers::combine(&[&layer, &tables], &preset.tables, problems);
             tables.load_channels(directory, traces, problems);
             let ue = Ue { fields: own, tables };
-            check::names(&ues, &ue, problems);
+            check::names(&mut names, &ue, problems);
             ues.push(ue);
         }
         let neighbours =

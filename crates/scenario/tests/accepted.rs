@@ -414,3 +414,50 @@ command = \"false\"
     let all = ["down.0.loss", "down.1.link", "ping-0", "bulk-1", "program-0", "program-1"];
     assert_eq!(names(&back.scenario), all);
 }
+
+#[test]
+fn a_path_without_a_link_may_be_what_a_host_could_send() {
+    let text = |delay: &str, flow: &str| {
+        format!("[[path.up]]\nstage = \"delay\"\ndelay_ms = {delay}\n[[flow]]\n{flow}")
+    };
+    // 16 MiB of 1,448 bytes in 2 ms are 5.8 million packets a second.
+    for (delay, flow) in [
+        ("2", "kind = \"bulk\""),
+        ("0.01", "kind = \"bulk\"\nwindow_bytes = 100000"),
+        ("0.01", "kind = \"bulk\"\noptions.window_scaling = false"),
+        ("0.01", "kind = \"bulk\"\ncongestion = \"fixed\"\nfixed_window_segments = 50"),
+        ("0.01", "kind = \"file\"\nsize_bytes = 1000000000"),
+        ("0.01", "kind = \"bulk\"\nduration_s = 0.001"),
+        ("0", "kind = \"udp\"\nrate_mbps = 5"),
+    ] {
+        let text = text(delay, flow);
+        let source = Source { name: "s.toml", text: &text, directory: None };
+        assert!(parse(&source, &[]).is_ok(), "{text}");
+    }
+}
+
+/// The last one comes first in the file, and in a circle nobody does.
+#[test]
+fn profiles_that_start_from_one_another_are_read_in_their_order() {
+    let chain = |count: usize, first: &str| {
+        let profile = |number: usize| {
+            let base = if number == 0 { first.to_owned() } else { format!("p{}", number - 1) };
+            format!("[profile.p{number}]\nbase = \"{base}\"\n")
+        };
+        // The last one first.
+        let profiles: String = (0..count).rev().map(profile).collect();
+        format!(
+            "{profiles}[[path.up]]\nstage = \"delay\"\ndelay_ms = 10\n[[flow]]\nkind = \"file\"\n\
+                 size_bytes = 1\nprofile = \"p{}\"\n",
+            count - 1
+        )
+    };
+    let parsed = |text: &str| parse(&Source { name: "s.toml", text, directory: None }, &[]);
+    let read = parsed(&chain(300, "linux-6.1")).expect("it is valid");
+    assert!(read.resolved_toml.find("[profile.p7]") < read.resolved_toml.find("[profile.p8]"));
+    let Err(error) = parsed(&chain(2000, "p1999")) else { panic!("it is a circle") };
+    let circle = error.problems.first().and_then(|problem| problem.help.as_deref());
+    let names = "p1999 → p1998 → p1997 → p1996 → p1995 → p1994 → p1993 → p1992 → …";
+    assert_eq!(circle, Some(format!("follow its `base`: {names}").as_str()));
+    assert_eq!(error.problems.len() + error.more, 2000);
+}

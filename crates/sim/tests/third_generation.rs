@@ -68,3 +68,25 @@ fn bulk_fills_each_of_them() {
         assert!(found > lowest && found < highest, "{preset}: {found} Mb/s");
     }
 }
+
+/// Most of EV-DO's blocks end before all their slots were sent; with a flat curve even more do.
+#[test]
+fn nothing_carries_more_than_it_could() {
+    for steepness in ["12", "0.5"] {
+        let set = format!("radio.cell.bler_steepness_per_db={steepness}");
+        let summary = shipped("evdo", &[&set, "run.duration_s=5", "flow.0.congestion=cubic"]);
+        for link in &summary.links {
+            assert!(link.utilisation <= 1.0, "{steepness}: {} {}", link.id, link.utilisation);
+        }
+        assert!(summary.links.iter().any(|link| link.utilisation > 0.9), "{:?}", summary.links);
+    }
+}
+
+#[test]
+fn blocks_of_hspa_can_be_combined_as_turbo_codes_can() {
+    let run = |combining: &str| {
+        let set = format!("radio.harq.combining={combining}");
+        shipped("umts-hspa", &[&set, "run.duration_s=3"]).radio[0].harq_retransmissions
+    };
+    assert!(run("incremental_redundancy") <= run("chase"));
+}

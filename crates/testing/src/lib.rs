@@ -101,7 +101,8 @@ fn attempt<T, Busy: FnOnce() -> Option<String>>(
     }
 }
 
-fn first_line(panic: &(dyn std::any::Any + Send)) -> &str {
+/// The first line of what a thread panicked with.
+pub fn first_line(panic: &(dyn std::any::Any + Send)) -> &str {
     let said = panic.downcast_ref::<String>().map(String::as_str);
     let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
     said.and_then(|said| said.lines().next()).unwrap_or("it failed")

@@ -340,8 +340,11 @@ class Group:
 
     @cached_property
     def hollow_share(self) -> float:
-        """Share of the time in which nothing arrived for half of the shortest round trip."""
-        apart = np.diff(self.arrivals[0])
+        """Share of the time in which nothing arrived for half of the shortest round trip.
+
+        What was sent last arrives after that time.
+        """
+        apart = np.diff(np.clip(self.arrivals[0], self.begin_ms, self.end_ms))
         return float(apart[apart > 0.5 * self.base_ms].sum()) / 1000 / self.seconds
 
     @cached_property

@@ -66,9 +66,10 @@ def _batches_first(group: Group, found: list[Suspect]) -> Iterator[Suspect]:
     """What comes at once after long batches overflows what holds it: losses follow from them."""
     long = group.main.back_ms and group.main.back_ms[2] >= _LONG_BATCH * group.base_ms
     lost = max((one.cost for one in found if one.cause == "policer"), default=0.0)
-    for one in found:
-        follows = long and one.cause == "ack-batching" and one.cost < lost
-        yield replace(one, cost=lost + 0.01) if follows else one
+    # Of equal costs the first is ranked first.
+    batches = [one for one in found if long and one.cause == "ack-batching" and one.cost < lost]
+    yield from (replace(one, cost=lost) for one in batches)
+    yield from (one for one in found if one not in batches)
 
 
 def _windows(group: Group) -> Iterator[Suspect]:

@@ -152,7 +152,7 @@ impl Cell {
         let fach = ue.access.fach(now);
         let mcs = match fach {
             None => ue.down.choose_mcs(now, carrier, self.carrier.slot()),
-            Some(fach) => ue.down.common_mcs(&fach, carrier),
+            Some(fach) => ue.down.common_mcs(now, &fach, carrier),
         };
         let retransmission = ue.down.harq.retransmission(now);
         let retransmission = retransmission.map(|process| Retransmission {

@@ -28,6 +28,7 @@ pub struct UeMeter<'a> {
     /// Time in DRX Active Time; all of it without DRX.
     pub awake: Duration,
     /// Bytes that the carrier could have carried for this UE alone, at the MCS of its last block.
+    /// A block that ended early counts with the slots that it took.
     pub capacity_bytes: f64,
 }
 
@@ -117,6 +118,11 @@ impl Capacity {
         self.bytes = self.until(now);
         self.since = now;
         self.per_nano = slot_bytes / slot.as_nanos() as f64;
+    }
+
+    /// So many bytes were carried in less time than they are meant to take.
+    pub(super) fn add(&mut self, bytes: f64) {
+        self.bytes += bytes;
     }
 
     pub(super) fn until(&self, now: Instant) -> f64 {

@@ -373,11 +373,14 @@ impl Link {
     }
 
     /// The MCS of a block on a common channel: the first that can hold it.
-    pub(super) fn common_mcs(&mut self, fach: &Fach, carrier: &CarrierLink) -> u8 {
+    pub(super) fn common_mcs(&mut self, now: Instant, fach: &Fach, carrier: &CarrierLink) -> u8 {
         let holds = |mcs: &u8| carrier.most_bytes(*mcs) >= fach.bytes;
         let mcs = (self.lowest_mcs..carrier.highest_mcs()).find(holds);
         self.mcs_until = Instant::ZERO;
         self.mcs = mcs.unwrap_or(carrier.highest_mcs());
+        let block = self.bounded_block(fach.bytes, carrier.most_bytes(self.mcs));
+        self.capacity.set(now, f64::from(block), fach.downlink.period());
+        self.capacity_mcs = None;
         self.mcs
     }
 
@@ -420,6 +423,12 @@ impl Link {
         };
         let decoded = reception == Reception::Decoded;
         self.counters.first_errors += u64::from(is_new && !decoded);
+        let (meant, taken) = (carrier.slots_of(mcs), u32::from(self.harq.transmissions(process)));
+        if decoded && taken < meant {
+            // The slots that it did not need can carry another block.
+            let left = f64::from(meant - taken) / f64::from(meant);
+            self.capacity.add(f64::from(size) * left);
+        }
         decoded
     }
 

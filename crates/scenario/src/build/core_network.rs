@@ -88,13 +88,18 @@ fn stalls(get: &Get<'_>) -> Stalls {
 
 /// One-way delay to where the server stands. Light in fibre takes 5 us a km (group index 1.47);
 /// distances, and what switches and detours add, are assumptions.
-pub(super) fn server(get: &Get<'_>) -> StageConfig {
-    let micros = match get.chosen() {
+pub(crate) const fn server_delay(site: ServerSite) -> Duration {
+    let micros = match site {
         ServerSite::Upf => 50,
         ServerSite::Campus => 200,
         ServerSite::Edge => 1_000,
         ServerSite::Region => 6_000,
         ServerSite::Ocean => 40_000,
     };
-    StageConfig::Delay(DelayConfig { base: Duration::from_micros(micros), jitter: None })
+    Duration::from_micros(micros)
+}
+
+pub(super) fn server(get: &Get<'_>) -> StageConfig {
+    let base = server_delay(get.chosen());
+    StageConfig::Delay(DelayConfig { base, jitter: None })
 }

@@ -1,68 +1,134 @@
-//! A path takes time.
+//! A path takes time, and carries no more than can be simulated.
 
 use airpath_base::Duration;
 
+use crate::build::server_delay;
 use crate::flow::is_tcp;
 use crate::problem::Problems;
-use crate::proxy;
+use crate::proxy::{self, Section};
 use crate::read::Fields;
 use crate::spec::{Chosen, StageKind};
 use crate::stage::Stage;
 
+/// Packets a second of a flow that nothing but TCP's window bounds: no host sends more, and a run
+/// of them would be slower than the time that it simulates (docs/adr/0117).
+const MOST_PACKETS_PER_S: f64 = 1e7;
+
+/// A shaper with a larger burst lets everything pass at once for all of a run that anybody waits for.
+const LARGEST_BURST: u64 = 1 << 33;
+
+/// The largest window that can be advertised, in bytes (RFC 7323 2.3); without the option, RFC 9293's.
+const LARGEST_WINDOW: u64 = 1 << 30;
+const LARGEST_UNSCALED: u64 = 65_535;
+
 /// TCP over a path that takes no time would send everything, without end, at its first instant; so
-/// would one end and a proxy, up to their buffers.
+/// would one end and a proxy, up to their buffers. Over one that takes little time and has no link
+/// it would send a window in each of countless round trips.
 pub(crate) fn check(
     down: &[Stage],
     up: &[Stage],
     radio: bool,
+    run: &Fields,
     flows: &[Fields],
     problems: &mut Problems,
 ) {
-    let Some(tcp) = flows.iter().find(|flow| flow.variant.is_some_and(is_tcp)) else { return };
     let sections = proxy::sections(down, up);
-    // The radio takes time; it is at the UE's end.
+    // The radio takes time, and has a rate; it is at the UE's end.
     let wired = if radio { sections.len() - 1 } else { sections.len() };
-    for section in &sections[..wired] {
-        if !section.down.iter().chain(section.up).any(takes_time) {
-            problems.add_with_help(
-                tcp.origin_of("kind"),
-                format!(
-                    "{} takes no time, so that flow {:?} would send all it has at one instant",
-                    section.name,
-                    tcp.text("id").unwrap_or_default()
-                ),
-                "add a stage to [[path.down]] or [[path.up]], e.g. stage = \"link\" with \
-                 rate_mbps, or stage = \"delay\" with delay_ms",
-            );
+    let wired = sections[..wired].iter();
+    for section in wired.filter(|section| !stages(section).any(has_rate)) {
+        let round_trip = round_trip(section);
+        for flow in flows.iter().filter(|flow| flow.variant.is_some_and(is_tcp)) {
+            let id = flow.text("id").unwrap_or_default();
+            if round_trip <= 0.0 {
+                problems.add_with_help(
+                    flow.origin_of("kind"),
+                    format!(
+                        "{} takes no time, so that flow {id:?} would send all it has at one instant",
+                        section.name
+                    ),
+                    "add a stage to [[path.down]] or [[path.up]], e.g. stage = \"link\" with \
+                     rate_mbps, or stage = \"delay\" with delay_ms",
+                );
+                // It is so for all flows.
+                break;
+            }
+            let window = window(flow);
+            let per_s = packets_per_s(flow, run, window, round_trip);
+            if per_s > MOST_PACKETS_PER_S {
+                problems.add_with_help(
+                    flow.origin_of("kind"),
+                    format!(
+                        "{} has no link, so that flow {id:?} could send its window of {window} \
+                         bytes every {} ms: {} million packets a second",
+                        section.name,
+                        (round_trip * 1e6).round() / 1e3,
+                        (per_s * 1e-6).round(),
+                    ),
+                    format!(
+                        "without a link there may be {} million at most: add a stage to \
+                         [[path.down]] or [[path.up]] with stage = \"link\" and rate_mbps, or set a \
+                         longer delay or a smaller `window_bytes`",
+                        MOST_PACKETS_PER_S * 1e-6,
+                    ),
+                );
+            }
         }
     }
 }
 
-fn takes_time(stage: &Stage) -> bool {
-    let any = |keys: [&str; 2]| {
-        keys.iter().any(|key| stage.fields.time(key).is_some_and(|time| time > Duration::ZERO))
-    };
-    match stage.fields.variant.and_then(StageKind::of) {
-        Some(StageKind::Delay) => any(["delay_ms", "jitter_ms"]),
-        Some(StageKind::Host) => any(["processing_ms", "coalescing_ms"]),
-        Some(
-            StageKind::Loss
-            | StageKind::GilbertElliott
-            | StageKind::Policer
-            | StageKind::Gtpu
-            | StageKind::Mtu
-            | StageKind::Nat
-            | StageKind::Firewall,
-        ) => false,
-        Some(
-            StageKind::Link
-            | StageKind::Trace
-            | StageKind::Shaper
-            | StageKind::Batch
-            | StageKind::Server
-            | StageKind::Proxy,
-        ) => true,
-        // The stage was refused for another reason.
-        None => true,
+/// Packets a second of a flow that sends a window in each round trip, which takes so many seconds.
+/// What is sent in less than a second counts as if it took one.
+fn packets_per_s(flow: &Fields, run: &Fields, window: u64, round_trip: f64) -> f64 {
+    let seconds = |fields: &Fields, name| fields.time(name).map(Duration::as_secs_f64);
+    let left = seconds(run, "duration_s").unwrap_or(0.0) - seconds(flow, "start_s").unwrap_or(0.0);
+    let sends = seconds(flow, "duration_s").map_or(left, |own| own.min(left));
+    let bytes = window as f64 * (sends / round_trip + 1.0);
+    let bytes = flow.count("size_bytes").map_or(bytes, |size| bytes.min(size as f64));
+    let segment = flow.count("mss_bytes").unwrap_or(1).max(1);
+    let streams = flow.count("streams").unwrap_or(1);
+    bytes / segment as f64 * streams as f64 / sends.max(1.0)
+}
+
+/// The most bytes that a sender can have under way.
+fn window(flow: &Fields) -> u64 {
+    let scaled = flow.flag("options.window_scaling") != Some(false);
+    let fixed = flow.count("fixed_window_segments").zip(flow.count("mss_bytes"));
+    let buffers = ["send_buffer_bytes", "receive_buffer_bytes"].map(|name| flow.count(name));
+    let fixed = fixed.map(|(segments, bytes)| segments * bytes);
+    let most = if scaled { LARGEST_WINDOW } else { LARGEST_UNSCALED };
+    buffers.into_iter().chain([fixed]).flatten().fold(most, u64::min)
+}
+
+fn stages<'a>(section: &Section<'a>) -> impl Iterator<Item = &'a Stage> {
+    section.down.iter().chain(section.up)
+}
+
+/// The shortest round trip over stages without a rate, in seconds.
+fn round_trip(section: &Section<'_>) -> f64 {
+    let delays: f64 = stages(section).map(delay).sum();
+    // Between two departures of a batch there is its interval, however short the rest.
+    let intervals = stages(section).filter_map(|stage| stage.fields.time("interval_ms"));
+    intervals.map(Duration::as_secs_f64).fold(delays, f64::max)
+}
+
+/// Seconds that a packet is delayed.
+fn delay(stage: &Stage) -> f64 {
+    let time = |name| stage.fields.time(name).map_or(0.0, Duration::as_secs_f64);
+    let site = stage.fields.chosen().map(server_delay);
+    time("delay_ms")
+        + time("jitter_ms")
+        + time("coalescing_ms")
+        + site.map_or(0.0, Duration::as_secs_f64)
+}
+
+/// It sends one packet after another, each for a time. Of a large burst a shaper lets pass at once.
+fn has_rate(stage: &Stage) -> bool {
+    let fields = &stage.fields;
+    match fields.variant.and_then(StageKind::of) {
+        Some(StageKind::Link | StageKind::Trace) => true,
+        Some(StageKind::Shaper) => fields.count("burst_bytes") <= Some(LARGEST_BURST),
+        Some(StageKind::Host) => fields.time("processing_ms") > Some(Duration::ZERO),
+        _ => false,
     }
 }

@@ -2,11 +2,14 @@
 
 mod cell;
 
+use std::collections::BTreeMap;
+
 use airpath_base::Duration;
 use airpath_radio::rrc::enumerations::sr_periods;
 
 use super::layers::Tables;
 use super::{Radio, Ue, neighbours, timers};
+use crate::Origin;
 use crate::decimal::unscaled;
 use crate::problem::Problems;
 use crate::read::Fields;
@@ -51,17 +54,18 @@ fn tables(ue: &Tables, cell: &Fields, any: bool, problems: &mut Problems) {
     alignment(ue, problems);
 }
 
-/// Names are unique, also those that a count makes.
-pub(super) fn names(others: &[Ue], ue: &Ue, problems: &mut Problems) {
-    for other in others {
-        if let Some(twice) = ue.names().find(|name| other.names().any(|known| known == *name)) {
-            problems.add_with_help(
-                ue.fields.origin_of("name"),
-                format!("two UEs have the name {twice:?}"),
-                format!("the other one is at {}", other.fields.origin_of("name")),
-            );
-        }
+/// Names are unique, also those that a count makes. `known` has those of the UEs before, and their
+/// places.
+pub(super) fn names(known: &mut BTreeMap<String, Origin>, ue: &Ue, problems: &mut Problems) {
+    let place = ue.fields.origin_of("name");
+    if let Some((twice, other)) = ue.names().find_map(|name| known.get_key_value(&name)) {
+        problems.add_with_help(
+            place,
+            format!("two UEs have the name {twice:?}"),
+            format!("the other one is at {other}"),
+        );
     }
+    known.extend(ue.names().map(|name| (name, place.clone())));
 }
 
 fn link_adaptation(fields: &Fields, cell: &Fields, part: &str, problems: &mut Problems) {

@@ -112,7 +112,8 @@ impl CarrierLink {
         self.row(class, mcs).bits_per_prb
     }
 
-    fn slots_of(&self, mcs: u8) -> u32 {
+    /// Slots that a block of `mcs` is meant to take.
+    pub(crate) fn slots_of(&self, mcs: u8) -> u32 {
         self.slots.get(usize::from(mcs)).copied().unwrap_or(1)
     }
 

@@ -147,7 +147,8 @@ pub(super) static HARQ: Table = Table {
                 mother_rate("0.3333333333333333"),
             ],
         ),
-        each(UMTS, &[combining("\"chase\"")]),
+        // TS 25.212 4.2.3.2: the turbo code of HS-DSCH and E-DCH
+        each(UMTS, &[combining("\"chase\""), mother_rate("0.3333333333333333")]),
         each(EVDO, &[combining("\"incremental_redundancy\""), mother_rate("0.2")]),
         each(
             ALL,
@@ -180,8 +181,8 @@ const fn mother_rate(default: &'static str) -> Key {
         real("", 0.05, 1.0),
         // TS 36.212 5.1.3.2, TS 38.212 5.3.2
         Default::Value(default),
-        "Lowest code rate. Below it bits are repeated. It is 1/3 for LTE's turbo code and NR's \
-         base graph 1, and 1/5 for base graph 2 and EV-DO's turbo code.",
+        "Lowest code rate. Below it bits are repeated. It is 1/3 for the turbo code of LTE and UMTS \
+         and NR's base graph 1, and 1/5 for base graph 2 and EV-DO's turbo code.",
     )
     .needs(Need::Is("combining", "incremental_redundancy"))
 }

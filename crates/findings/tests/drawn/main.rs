@@ -1,0 +1,89 @@
+//! Scenarios drawn from the JSON schema: each one runs to its end, and no figure of it is impossible.
+//!
+//! `PROPTEST_RNG_SEED` decides what is drawn, `SCENARIOS` how much: `make fuzz-scenarios`.
+#![allow(clippy::disallowed_methods, clippy::print_stderr)]
+
+mod draw;
+mod judge;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use airpath_scenario::json_schema;
+
+use draw::{Drawer, refused, without};
+use judge::{Also, check};
+
+/// Scenarios of an ordinary run.
+const COUNT: u64 = 500;
+
+#[test]
+fn drawn_scenarios_end_with_possible_figures() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let (seed, count) =
+        (number("PROPTEST_RNG_SEED").unwrap_or(1), number("SCENARIOS").unwrap_or(COUNT));
+    let schema = json_schema();
+    let (next, drawn) = (AtomicU64::new(0), AtomicU64::new(0));
+    let faults = Mutex::new(Vec::new());
+    let worker = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            let Some(text) = Drawer::new(&schema, seed, number).draw() else { continue };
+            drawn.fetch_add(1, Ordering::Relaxed);
+            let also = match number % 50 {
+                0 => Also::Findings,
+                1..10 => Also::Packets,
+                10..20 => Also::Breakdown,
+                _ => Also::Nothing,
+            };
+            if let Some(fault) = fault(&text, also) {
+                let (least, fault) = shrunk(text, also, fault);
+                faults
+                    .lock()
+                    .unwrap()
+                    .push(format!("{fault} ({also:?}), scenario {number}:\n{least}"));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(worker);
+        }
+    });
+    let faults = faults.into_inner().unwrap();
+    assert!(faults.is_empty(), "PROPTEST_RNG_SEED={seed}\n{}", faults.join("\n"));
+    let drawn = drawn.into_inner();
+    assert!(drawn * 10 >= count * 8, "of {count} files only {drawn} could be repaired");
+}
+
+/// What is wrong with a run, or with what it panicked.
+fn fault(text: &str, also: Also) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(|| check(text, also))) {
+        Ok(checked) => checked.err(),
+        Err(panic) => Some(format!("panicked: {}", airpath_testing::first_line(panic.as_ref()))),
+    }
+}
+
+/// The file with as few lines as show a fault of that kind.
+fn shrunk(mut text: String, also: Also, mut fault_seen: String) -> (String, String) {
+    let kind = |fault: &str| fault.split(' ').next().map(str::to_owned);
+    loop {
+        let lines = text.lines().count();
+        let smaller = (0..lines).rev().find_map(|line| {
+            let smaller = without(&text, &[line]);
+            if smaller.len() == text.len() || !refused(&smaller).is_empty() {
+                return None;
+            }
+            let fault = fault(&smaller, also)?;
+            (kind(&fault) == kind(&fault_seen)).then_some((smaller, fault))
+        });
+        match smaller {
+            Some((smaller, fault)) => (text, fault_seen) = (smaller, fault),
+            None => return (text, fault_seen),
+        }
+    }
+}
