@@ -130,6 +130,8 @@ def _of_capture(database: Any, path: Path, number: int) -> dict[str, str]:
         rows.append(
             {k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in plain.items()}
         )
+    if not rows:
+        raise InputError(f"{path} has no flow of IP, so there is nothing to ask of it")
     frame = pl.DataFrame(rows, infer_schema_length=None)
     return {"flows": _registered(database, frame, f"source_{number}_flows")}
 
