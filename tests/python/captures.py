@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 CLIENT, SERVER = (bytes([10, 0, 0, 1]), 40000), (bytes([10, 0, 0, 2]), 443)
@@ -73,12 +73,19 @@ def wrapped(pcap: bytes, depth: int) -> bytes:
     return data
 
 
-def write(path: Path, packets: Iterator[tuple[int, bytes]]) -> Path:
-    """A pcap file of Ethernet frames."""
+def ip6(body: bytes, protocol: int) -> bytes:
+    """An IPv6 packet."""
+    ends = bytes([0xFD, *bytes(14), 1, 0xFD, *bytes(14), 2])
+    return struct.pack(">IHBB", 0x60000000, len(body), protocol, 64) + ends + body
+
+
+def write(path: Path, packets: Iterable[tuple[int, bytes]], snap: int = 65535) -> Path:
+    """A pcap file of Ethernet frames, of each of which so many bytes are kept."""
     data = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
     for micros, packet in packets:
-        frame = bytes(12) + b"\x08\x00" + packet
-        length = len(frame)
-        data += struct.pack("<IIII", micros // 10**6, micros % 10**6, length, length) + frame
+        kind = b"\x08\x00" if packet[0] >> 4 == 4 else b"\x86\xdd"
+        frame = bytes(12) + kind + packet
+        kept = frame[:snap]
+        data += struct.pack("<IIII", micros // 10**6, micros % 10**6, len(kept), len(frame)) + kept
     path.write_bytes(data)
     return path

@@ -89,7 +89,7 @@ fn check_segments(flow: &FlowReport, found: &Segments) {
     assert_eq!([found.sack_from.len(), found.sack_to.len()], [blocks; 2]);
     assert!(found.delivered.is_sorted());
     for scale in [0, 14] {
-        let drawn = view(found, scale, Detail { bins: 64, packets: 8 });
+        let drawn = view(found, Some(scale), Detail { bins: 64, packets: 8 });
         assert!(drawn.begin_ms.is_finite() && drawn.duration_ms.is_finite());
         for level in &drawn.levels {
             assert!(level.bin_ms > 0.0);

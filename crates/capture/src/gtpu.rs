@@ -7,7 +7,7 @@ use airpath_base::Direction;
 pub const PORT: u16 = 2152;
 
 /// Message type of what carries a packet (TS 29.281 6.1).
-const G_PDU: u8 = 255;
+pub(crate) const G_PDU: u8 = 255;
 
 /// Version 1, protocol type GTP (TS 29.281 5.1).
 const VERSION: u8 = 0x30;

@@ -40,7 +40,7 @@ mod view;
 
 pub use column::{Column, Rough};
 pub use datagram::{
-    EchoReport, QuicReport, SequenceReport, SpinReport, UdpReport, UdpStreamReport,
+    EchoReport, IcmpErrors, QuicReport, SequenceReport, SpinReport, UdpReport, UdpStreamReport,
 };
 pub use decode::{Skipped, Tunnel, link_type_name};
 pub use error::CaptureError;
@@ -49,8 +49,8 @@ pub use model::{ModelFlow, ModelWriter};
 pub use pcapng::{Captured, HEADER_BYTES, Writer};
 pub use read::{Compression, FileFormat, Interface, Packet, Reader};
 pub use report::{
-    AckReport, CaptureReport, Distribution, FlowReport, InFlight, InterfaceReport, LimitsReport,
-    Missed, Others, Retransmissions, SendingReport, SlowStart, Stalls, StreamReport, SynOptions,
-    TcpReport, Volume, WindowReport,
+    AckReport, CaptureReport, CutHeaders, Distribution, FlowReport, InFlight, InterfaceReport,
+    LimitsReport, Missed, Others, Retransmissions, SendingReport, SlowStart, Stalls, StreamReport,
+    SynOptions, TcpReport, Volume, WindowReport,
 };
 pub use view::{Detail, View, view};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::datagram::{EchoReport, UdpReport};
+use crate::datagram::{EchoReport, IcmpErrors, UdpReport};
 use crate::decode::Skipped;
 pub use crate::distribution::Distribution;
 use crate::read::{Compression, FileFormat};
@@ -25,6 +25,8 @@ pub struct CaptureReport {
     pub bytes: u64,
     /// Packets of which not all bytes were kept.
     pub cut_packets: u64,
+    /// Those of which not even all headers were kept.
+    pub cut_headers: Option<CutHeaders>,
     /// Packets that are earlier than the one before them.
     pub backward_times: u64,
     /// When the first packet was captured.
@@ -41,6 +43,16 @@ pub struct CaptureReport {
     pub others: Others,
     /// Where the file ends before its end, and why.
     pub damaged: Option<String>,
+}
+
+/// Packets that were cut within their headers.
+#[derive(Clone, Copy, Default, Debug, Serialize)]
+pub struct CutHeaders {
+    /// How many.
+    pub packets: u64,
+    /// Bytes of each packet that have to be kept so that all headers are there (`tcpdump -s`): link layer,
+    /// tunnels, and the longest header of TCP.
+    pub snap_bytes: u64,
 }
 
 /// Where packets were captured.
@@ -105,6 +117,9 @@ pub struct FlowReport {
     pub tunnel: Tunnel,
     /// Tunnel endpoint identifiers of GTP-U, client's and server's packets.
     pub teids: [Option<u32>; 2],
+    /// How often each of its packets was captured at its point, one like the other. Copies are left out
+    /// (they count as skipped), unless the capture was a stream, which cannot be read again.
+    pub times_captured: u8,
     /// Other flows of the list with the same ends and times: the same packets at other points.
     pub same_as: Vec<u64>,
     /// Its first packet, after the capture's first.
@@ -121,6 +136,8 @@ pub struct FlowReport {
     pub udp: Option<UdpReport>,
     /// What ICMP's messages say.
     pub icmp: Option<EchoReport>,
+    /// Errors of ICMP about its packets, whoever sent them.
+    pub icmp_errors: Option<IcmpErrors>,
 }
 
 /// What one end sent.
@@ -224,6 +241,8 @@ pub struct SynOptions {
     pub sack_permitted: bool,
     /// It has the option of RFC 7323 3.
     pub timestamps: bool,
+    /// The capture holds only a part of the options: one that is not here may have been sent.
+    pub cut: bool,
 }
 
 /// What was sent again, in packets. Each counts for one of the first five; proofs may be several.
@@ -269,7 +288,10 @@ pub struct InFlight {
 /// A receiver's window.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct WindowReport {
-    /// Largest window, in bytes; `None` without the handshake, which has the scale.
+    /// Windows are shifted by so many bits; `None` without the options of both SYNs (RFC 7323 2.2): then
+    /// nobody knows a window in bytes.
+    pub scale: Option<u8>,
+    /// Largest window, in bytes.
     pub max_bytes: Option<u64>,
     /// Smallest window after the handshake.
     pub min_bytes: Option<u64>,

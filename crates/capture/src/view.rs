@@ -87,8 +87,8 @@ pub struct View {
     pub packets: Packets,
 }
 
-/// Bins and packets of a flow whose receiver shifts its windows by so many bits.
-pub fn view(segments: &Segments, window_scale: u8, detail: Detail) -> View {
+/// Bins and packets of a flow whose receiver shifts its windows by so many bits, if that is known.
+pub fn view(segments: &Segments, window_scale: Option<u8>, detail: Detail) -> View {
     // Times of a file may go back.
     let begin =
         [segments.sent_ns.iter().min(), segments.ack_ns.iter().min()].into_iter().flatten().min();
@@ -116,11 +116,13 @@ pub fn view(segments: &Segments, window_scale: u8, detail: Detail) -> View {
     }
 }
 
-fn edge(segments: &Segments, at: usize, scale: u8) -> f64 {
-    (segments.ack_offset[at] + (u64::from(segments.window[at]) << scale)) as f64
+/// The window's edge; none with the SYN, whose window is not scaled, or if the scale is not known.
+fn edge(segments: &Segments, at: usize, scale: Option<u8>) -> Option<u64> {
+    let scale = scale.filter(|_| at > 0)?;
+    Some(segments.ack_offset[at] + (u64::from(segments.window[at]) << scale))
 }
 
-fn level(segments: &Segments, scale: u8, begin: u64, span: u64, bins: usize) -> Level {
+fn level(segments: &Segments, scale: Option<u8>, begin: u64, span: u64, bins: usize) -> Level {
     let nothing = || Rough(vec![f32::NAN; bins]);
     let mut level = Level {
         bin_ms: span as f64 / 1e6 / bins as f64,
@@ -164,9 +166,8 @@ fn level(segments: &Segments, scale: u8, begin: u64, span: u64, bins: usize) -> 
     for index in 0..segments.ack_ns.len() {
         let here = bin(segments.ack_ns[index]);
         raise(&mut level.acked.0[here], segments.ack_offset[index] as f32);
-        // The window of a SYN is not scaled.
-        if index > 0 {
-            raise(&mut level.edge.0[here], edge(segments, index, scale) as f32);
+        if let Some(edge) = edge(segments, index, scale) {
+            raise(&mut level.edge.0[here], edge as f32);
         }
         let delivered = segments.delivered[index];
         level.delivered.0[here] += delivered.saturating_sub(before) as f32;
@@ -176,7 +177,7 @@ fn level(segments: &Segments, scale: u8, begin: u64, span: u64, bins: usize) -> 
 }
 
 /// From when on what holds the sender back, in order.
-fn limits(segments: &Segments, scale: u8) -> Vec<(u64, Limit)> {
+fn limits(segments: &Segments, scale: Option<u8>) -> Vec<(u64, Limit)> {
     let full = u64::from(segments.payload.iter().copied().max().unwrap_or_default());
     let mut changes: Vec<(u64, Limit)> = Vec::new();
     let (mut sent, mut acks) = (0, 0);
@@ -187,10 +188,7 @@ fn limits(segments: &Segments, scale: u8) -> Vec<(u64, Limit)> {
         let now = next_sent.unwrap_or(u64::MAX).min(next_ack.unwrap_or(u64::MAX));
         if next_ack == Some(now) {
             acked = acked.max(segments.ack_offset[acks]);
-            // The window of a SYN is not scaled.
-            if acks > 0 {
-                right_edge = edge(segments, acks, scale) as u64;
-            }
+            right_edge = edge(segments, acks, scale).unwrap_or(right_edge);
             acks += 1;
         } else {
             highest = highest.max(segments.offset[sent] + u64::from(segments.payload[sent]));
@@ -250,7 +248,7 @@ fn raise(kept: &mut f32, value: f32) {
 }
 
 /// The first segments, and those around losses and stalls, as far as there is room.
-fn packets(segments: &Segments, scale: u8, begin: u64, most: usize) -> Packets {
+fn packets(segments: &Segments, scale: Option<u8>, begin: u64, most: usize) -> Packets {
     let ranges = ranges(segments, most);
     let ms = |at: u64| at.saturating_sub(begin) as f64 / 1e6;
     let mut kept = Packets::default();
@@ -272,7 +270,7 @@ fn packets(segments: &Segments, scale: u8, begin: u64, most: usize) -> Packets {
         for index in acks.take((2 * most).saturating_sub(kept.acked.0.len())) {
             kept.acked_at.0.push(ms(segments.ack_ns[index]));
             kept.acked.0.push(segments.ack_offset[index] as f64);
-            kept.edge.0.push(if index == 0 { f64::NAN } else { edge(segments, index, scale) });
+            kept.edge.0.push(edge(segments, index, scale).map_or(f64::NAN, |edge| edge as f64));
         }
         let blocks = segments.sack_ns.partition_point(|&at| at < from)
             ..segments.sack_ns.partition_point(|&at| at <= to);
@@ -350,7 +348,7 @@ mod tests {
 
     #[test]
     fn each_level_has_all_bytes_and_the_same_round_trips() {
-        let found = view(&segments(20_000), 7, Detail { bins: 8_192, packets: 3_000 });
+        let found = view(&segments(20_000), Some(7), Detail { bins: 8_192, packets: 3_000 });
         assert_eq!(found.levels.len(), 2);
         for level in &found.levels {
             let delivered: f64 = level.delivered.0.iter().map(|&each| f64::from(each)).sum();
@@ -368,7 +366,7 @@ mod tests {
 
     #[test]
     fn losses_and_the_beginning_are_shown_packet_by_packet_within_bounds() {
-        let found = view(&segments(20_000), 7, Detail { bins: 1_024, packets: 2_300 });
+        let found = view(&segments(20_000), Some(7), Detail { bins: 1_024, packets: 2_300 });
         let ranges = &found.packets.ranges.0;
         assert_eq!(ranges[0], 0.0);
         // The loss at 500 ms lies in the first range.
@@ -392,7 +390,7 @@ mod tests {
             made.sent_again[index] = 0;
         }
         made.is_again[100] = true;
-        let found = view(&made, 7, Detail { bins: 71, packets: 100 });
+        let found = view(&made, Some(7), Detail { bins: 71, packets: 100 });
         let [level] = &found.levels[..] else { panic!("one level") };
         assert!((level.bin_ms - 10.0).abs() < 0.02);
         let limits: Vec<_> = level.limit.0.iter().map(|&each| each as u8).collect();
@@ -404,7 +402,7 @@ mod tests {
 
     #[test]
     fn nothing_is_no_view() {
-        let found = view(&Segments::default(), 0, Detail { bins: 100, packets: 100 });
+        let found = view(&Segments::default(), None, Detail { bins: 100, packets: 100 });
         assert!(found.levels.is_empty());
     }
 }

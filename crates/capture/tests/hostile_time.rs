@@ -45,7 +45,7 @@ fn read_bytes(name: &str, bytes: &[u8]) -> (CaptureReport, f64) {
         .collect();
     for found in collect(&place, &wanted, usize::MAX).unwrap() {
         if let Found::Segments(segments) = found {
-            view(&segments, 7, Detail { bins: 8192, packets: 4000 });
+            view(&segments, Some(7), Detail { bins: 8192, packets: 4000 });
         }
     }
     let took = processor_time_s() - before;

@@ -112,9 +112,9 @@ pub(crate) fn view_flows<'py>(
             |pair| match pair {
                 (Found::Segments(found), Wanted::Segments(flow, from_client)) => {
                     let tcp = flow.tcp.as_ref()?;
-                    let receiver = if *from_client { &tcp.from_server } else { &tcp.from_client };
-                    let scale = receiver.options.as_ref().and_then(|options| options.window_scale);
-                    Some(view(&found, scale.unwrap_or(0), detail))
+                    let stream = if *from_client { &tcp.from_client } else { &tcp.from_server };
+                    let scale = stream.window.as_ref().and_then(|window| window.scale);
+                    Some(view(&found, scale, detail))
                 }
                 _ => None,
             },

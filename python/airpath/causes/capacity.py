@@ -113,10 +113,12 @@ def rivals(group: Group) -> Iterator[Suspect]:
     """Transfers beside each other of which one has much more."""
     beside = [one for one in group.transfers if one.seconds >= 0.7 * group.seconds]
     trip = max(one.typical_rtt_ms for one in beside) if beside else 0.0
+    # Who has nothing to send does not want more of the path.
+    beside = [one for one in beside if one.has_backlog]
     if len(beside) < 2 or group.seconds < max(3, _LEAST_ROUNDS * trip / 1000):
         return
     rates = [one.late_mbps for one in beside]
-    if max(rates) < 3 * min(rates):
+    if max(rates) < 3 * min(rates) or max(rates) <= 0:
         return
     # Where the path is full all that is lost is what the other took.
     weight = 0.5 if group.busy >= FULL else 0.3

@@ -10,6 +10,7 @@ import numpy as np
 
 from airpath.causes.bucket import Bucket, fit_bucket
 from airpath.causes.traits import BIN_MS, Gap, Transfer
+from airpath.fitting import bins
 from airpath.fitting.observed import Floats
 
 _GAP_FACTOR = 8.0
@@ -139,20 +140,16 @@ class Group:
         return at[order], np.cumsum(added[order])
 
     @cached_property
-    def bins(self) -> Floats:
-        """Mb/s that arrived in each fifth of a second."""
+    def _best_mbps(self) -> float:
+        """What arrived in each fifth of a second is above this in a tenth of them."""
         at, total = self.arrivals
-        edges = np.arange(self.begin_ms, self.end_ms, BIN_MS)
-        if len(at) < 2 or len(edges) < 2:
-            return np.array([self.rate_mbps])
-        passed = np.interp(edges, at, total)
-        rates: Floats = np.diff(passed) * 8 / BIN_MS / 1000
-        return rates
+        rates, counts = bins.rates(at, total, self.begin_ms, self.end_ms, BIN_MS)
+        return bins.quantile(rates, counts, 0.9) if len(rates) else self.rate_mbps
 
     @cached_property
     def capacity_mbps(self) -> float:
         """What the path carried at its best."""
-        best = float(np.quantile(self.bins, 0.9))
+        best = self._best_mbps
         path = self.main.path
         if len(self.transfers) == 1 and path.capacity_mbps:
             # Where the bottleneck was busy for long, what it carried then.
@@ -182,7 +179,23 @@ class Group:
 
     @cached_property
     def gaps(self) -> list[Gap]:
-        """Times without any arrival while data was under way, much longer than usual."""
+        """Times without any arrival while data was under way, much longer than usual.
+
+        Without those that began when the receive window was full: then the receiver holds back.
+        """
+        return [one for one in self._every_gap if not self._is_closed(one)]
+
+    @cached_property
+    def closed_share(self) -> float:
+        """Share of the time without an arrival that began when the receive window was full."""
+        closed = sum(one.length_ms for one in self._every_gap if self._is_closed(one))
+        return min(1.0, closed / 1000 / self.seconds)
+
+    def _is_closed(self, gap: Gap) -> bool:
+        return any(one.is_closed(gap.at_ms) for one in self.transfers)
+
+    @cached_property
+    def _every_gap(self) -> list[Gap]:
         at, _ = self.arrivals
         if len(at) < 20:
             return []
@@ -411,6 +424,8 @@ class Group:
         if len(at) < 4 * _TRAIN:
             return None
         later = at > at[0] + _BEGINNING * (at[-1] - at[0])
+        if not later.any():
+            return None
         segment = self.main.segment_bytes
         for segments, windows, at_first, afterwards, factor in _EARLY:
             if segments * segment > _MOST_OF_ALL * total[-1]:
@@ -502,10 +517,11 @@ def _in_slots(apart: Floats, slot_ms: float) -> bool:
     near = np.abs(apart - whole * slot_ms) < _SLOT_TOLERANCE_MS
     if not len(apart) or near.mean() <= 0.6:
         return False
-    number = whole[near].astype(np.int64)
-    usual = int(np.bincount(number).argmax())
+    number, count = np.unique(whole[near], return_counts=True)
+    usual = float(number[count.argmax()])
     is_period = np.abs(usual * slot_ms - np.array(_PERIODS_MS[slot_ms])) < _SLOT_TOLERANCE_MS
-    return bool(is_period.any() or (number % max(1, usual) != 0).mean() > _ODD)
+    odd = count[number % max(1.0, usual) != 0].sum() / count.sum()
+    return bool(is_period.any() or odd > _ODD)
 
 
 def _weighted(values: Floats, weight: Floats, share: float) -> float:

@@ -21,6 +21,7 @@ _LEAST_LOST = 0.02
 _LEAST_DATAGRAMS = 50
 _MOST_FRAMES = 5
 _SILENT_S = 3.0
+TOO_LARGE = ("fragmentation-needed", "packet-too-big")
 
 
 def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> Iterator[Suspect]:
@@ -28,12 +29,17 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
 
     ``loads`` has the beginning and end of each transfer, in milliseconds.
     """
-    at = column(packets, "time_ns") / 1e6
-    asked = column(packets, "from_client") > 0
-    frames = [int(one) for one in column(packets, "frame")[:_MOST_FRAMES]]
+    # Errors of ICMP are no pings, whoever sends them.
+    is_echo = ~np.isnan(column(packets, "echo"))
+    at = column(packets, "time_ns")[is_echo] / 1e6
+    asked = column(packets, "from_client")[is_echo] > 0
+    frames = [int(one) for one in column(packets, "frame")[is_echo][:_MOST_FRAMES]]
     if asked.sum() < _LEAST_PINGS:
         return
     own = (flow["id"],)
+    if flow["icmp_errors"] and not (~asked).any():
+        yield from _refused(flow, int(asked.sum()), tuple(frames))
+        return
     if not (~asked).any():
         yield Suspect(
             "one-way-path",
@@ -44,7 +50,7 @@ def pings(flow: dict[str, Any], packets: dict[str, Any], loads: list[Any]) -> It
             advice="Let the firewall pass what comes from outside, or let the UE send first.",
         )
         return
-    trips = _round_trips(packets, at, asked)
+    trips = _round_trips(column(packets, "echo")[is_echo], at, asked)
     lost = 1 - len(trips) / float(asked.sum())
     if lost >= _LEAST_LOST and asked.sum() * lost >= 3:
         yield Suspect(
@@ -100,15 +106,29 @@ def _apart_ms(at: Floats, cycle: float) -> float:
     return float(cycle / (2 * np.pi) * np.sqrt(max(0.0, -2 * np.log(max(mean, 1e-9)))))
 
 
-def _round_trips(
-    packets: dict[str, Any], at: Floats, asked: Any
-) -> list[tuple[float, float, float]]:
+def _refused(flow: dict[str, Any], count: int, frames: tuple[int, ...]) -> Iterator[Suspect]:
+    """Of pings that errors of ICMP answered: the path is not silent. One of them is a cause."""
+    errors = flow["icmp_errors"]
+    kinds = [kind for kind in TOO_LARGE if kind in errors["messages"]]
+    if not kinds:
+        return
+    takes = f", and says that the next hop takes {errors['mtu_bytes']} bytes"
+    yield Suspect(
+        "mtu",
+        1.0,
+        f"None of {count} pings had a reply: {errors['from']} answers that they are too large "
+        f"({' and '.join(kinds)}){takes if errors['mtu_bytes'] else ''}.",
+        (flow["id"],),
+        frames,
+        advice="Clamp the MSS to what the hop takes, or raise its MTU.",
+    )
+
+
+def _round_trips(echo: Floats, at: Floats, asked: Any) -> list[tuple[float, float, float]]:
     """When each request was answered that was: its time, its round trip, its number."""
     waiting: dict[float, float] = {}
     trips = []
-    for when, is_request, number in zip(at, asked, column(packets, "echo"), strict=True):
-        if np.isnan(number):
-            continue
+    for when, is_request, number in zip(at, asked, echo, strict=True):
         if is_request:
             waiting[number] = float(when)
         elif number in waiting:
@@ -190,18 +210,20 @@ def _missing(packets: dict[str, Any], from_client: bool) -> tuple[int, int]:
 
 
 def connections(
-    flow: dict[str, Any], *, others_deliver: bool, remains_s: float, is_all: bool
+    flow: dict[str, Any], *, others_deliver: bool, remains_s: float
 ) -> Iterator[Suspect]:
     """Of a connection on which no data arrives, or that took long to be there.
 
     ``others_deliver``: other connections of the capture have data. ``remains_s``: how long the
-    capture goes on. ``is_all``: nothing but connections
-    without data is in it.
+    capture goes on.
     """
     tcp = flow["tcp"]
     own = (flow["id"],)
     client, server = tcp["from_client"], tcp["from_server"]
     answered = flow["from_server"]["packets"] > 0
+    if flow["icmp_errors"] and not answered:
+        # Who answers with an error is reached, and comes back.
+        return
     if tcp["opening_seen"] and not answered and client["retransmissions"]["handshake"] >= 2:
         yield Suspect(
             "one-way-path",
@@ -233,7 +255,8 @@ def connections(
     nothing = client["data_packets"] == 0 and server["data_packets"] == 0
     again = server["retransmissions"]["handshake"]
     silent = flow["duration_s"] + remains_s
-    waits = again or ((silent >= _SILENT_S or is_all) and tcp["state"] == "open")
+    # Who has said nothing for a moment may have nothing to say.
+    waits = again or (silent >= _SILENT_S and tcp["state"] == "open")
     if nothing and waits and not others_deliver and tcp["handshake_ms"] is not None:
         yield Suspect(
             "mtu",

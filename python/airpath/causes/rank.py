@@ -13,6 +13,7 @@ from airpath.causes import probes, transfers
 from airpath.causes.group import Group
 from airpath.causes.suspect import Suspect
 from airpath.causes.traits import Transfer
+from airpath.diagnose.capture import advice_on_length
 from airpath.fitting.observed import arrays
 
 _MOST_FLOWS = 8
@@ -73,22 +74,12 @@ def blame(file: Path, report: dict[str, Any]) -> Blame:
             found += probes.datagrams(flow, packets)
     for flow in _unique(report, "tcp"):
         remains = report["duration_s"] - flow["start_s"] - flow["duration_s"]
-        found += probes.connections(
-            flow, others_deliver=bool(groups), remains_s=remains, is_all=_is_bare(report)
-        )
+        found += probes.connections(flow, others_deliver=bool(groups), remains_s=remains)
     ranked = sorted(_merged(found), key=lambda one: -one.cost)
     ranked = [replace(one, confidence=_confidence(one)) for one in ranked]
     if ranked:
         return Blame("named", "", ranked)
-    return _nothing(groups)
-
-
-def _is_bare(report: dict[str, Any]) -> bool:
-    """Connections without data are all that the capture has."""
-    ends = [
-        flow["tcp"] and flow["tcp"][f"from_{end}"] for flow in report["flows"] for end, _ in _ENDS
-    ]
-    return all(stream and stream["data_packets"] == 0 for stream in ends)
+    return _nothing(groups, report)
 
 
 def _unique(report: dict[str, Any], protocol: str) -> list[dict[str, Any]]:
@@ -130,7 +121,10 @@ def _groups(
         seen = arrays(file, report, flow, end, segments)
         hosts = (flow["client"], flow["server"]) if is_client else (flow["server"], flow["client"])
         key = (flow["interface"], flow["tunnel"], *hosts)
-        found.setdefault(key, []).append(Transfer(seen))
+        transfer = Transfer(seen)
+        # Where times of a file contradict each other nothing may be left to judge.
+        if len(seen.sent) >= LEAST_SEGMENTS and len(transfer.arrivals[0]):
+            found.setdefault(key, []).append(transfer)
     most = sum(one["tcp"] is not None for one in report["flows"]) <= _MOST_OF_A_TEST
     return [Group(one, is_alone=most and len(found) == 1) for one in found.values()]
 
@@ -173,15 +167,23 @@ def _merged(found: list[Suspect]) -> list[Suspect]:
     return list(best.values())
 
 
-def _nothing(groups: list[Group]) -> Blame:
+def _nothing(groups: list[Group], report: dict[str, Any]) -> Blame:
     if not groups:
         return Blame(
             "inconclusive",
             "No transfer of TCP has data enough, and no ping says more. A capture of a bulk "
-            "transfer of 10 s at its sender would tell (iperf3 -t 10, tcpdump -s 96).",
+            "transfer of 10 s at its sender would tell (iperf3 -t 10, "
+            f"{advice_on_length(report)}).",
             [],
         )
     group = max(groups, key=lambda one: one.rate_mbps * one.seconds)
+    if not any(one.has_backlog for one in group.transfers):
+        return Blame(
+            "inconclusive",
+            "For most of the time the application had nothing to send: the path did not hold the "
+            "transfers back, and what it can carry does not show.",
+            [],
+        )
     if group.busy >= 0.75 and group.seconds >= _LEAST_SECONDS:
         return Blame(
             "bound",

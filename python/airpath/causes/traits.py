@@ -28,6 +28,7 @@ _RECOVERY_MS = 200.0
 _LITTLE = 0.1
 _FALL = 0.3
 _LEAST_BURST = 8
+_MOST_OF_THE_TIME = 0.5
 _MOST_REQUESTS = 8
 """Packets with data that the receiver of a download sends: a handshake of TLS, a request."""
 
@@ -462,20 +463,50 @@ class Transfer:
         """When segments were sent, and the receive window's room behind each, in bytes."""
         seen = self.seen
         if self.window_bytes is None:
-            # Without the handshake nobody knows the window's scale.
+            # Without the options of both SYNs nobody knows the window's scale.
             return np.zeros(0), np.zeros(0, dtype=np.int64)
-        # RFC 7323 2.2: either both ends scale, or none does.
-        mine, theirs = (
-            (one["options"] or {}).get("window_scale") for one in (seen.stream, seen.other)
+        edge = np.maximum.accumulate(
+            seen.ack_offset + (seen.window << seen.stream["window"]["scale"])
         )
-        scale = 0 if mine is None or theirs is None else theirs
-        edge = np.maximum.accumulate(seen.ack_offset + (seen.window << scale))
         before = seen.sent if self.at_sender else seen.sent - self.base_ms - 1
         known = np.searchsorted(seen.ack, before, side="right") - 1
         # The window of a SYN is never scaled.
         usable = (known >= 1) & ~seen.is_again
         room: Ints = edge[known[usable]] - (seen.offset + seen.payload)[usable]
         return seen.sent[usable], room
+
+    def is_closed(self, at_ms: float) -> bool:
+        """The receiver had said last that it has no room for a full segment."""
+        seen = self.seen
+        last = int(np.searchsorted(seen.ack, at_ms, side="right")) - 1
+        # The window of a SYN is never scaled; a window of 0 is one with any scale.
+        if last < 1:
+            return False
+        scale = (self.stream["window"] or {}).get("scale")
+        if scale is None:
+            return bool(seen.window[last] == 0)
+        return bool(seen.window[last] << scale < self.segment_bytes)
+
+    @cached_property
+    def too_large(self) -> tuple[int, int] | None:
+        """Of lost segments the smallest payload, of others the largest, if that is smaller.
+
+        None: size does not tell which segments are lost.
+        """
+        seen, lost = self.seen, self.lost
+        arrived = ~lost & ~np.isnan(seen.acked)
+        if not self.at_sender or len(self.episodes) < _LEAST_EVENTS or not arrived.any():
+            return None
+        smallest, largest = int(seen.payload[lost].min()), int(seen.payload[arrived].max())
+        return (smallest, largest) if smallest > largest else None
+
+    @cached_property
+    def has_backlog(self) -> bool:
+        """For most of the time there was something to send."""
+        limits = self.stream["limits"]
+        if not limits:
+            return self.idle_share <= _MOST_OF_THE_TIME
+        return bool(limits["nothing_to_send_s"] <= _MOST_OF_THE_TIME * sum(limits.values()))
 
     @cached_property
     def window_share(self) -> float:
@@ -484,7 +515,7 @@ class Transfer:
         if not len(at):
             return 0.0
         trip = max(self.base_ms, 1.0)
-        rounds = ((at - self.begin_ms) / trip).astype(int)
+        rounds = (at - self.begin_ms) // trip
         full = np.unique(rounds[room < 2 * self.segment_bytes])
         return len(full) / max(1, len(np.unique(rounds)))
 
@@ -526,10 +557,11 @@ class Transfer:
         under way and then waits.
         """
         seen, flight = self.seen, self.flight
-        rounds = ((seen.sent - self.begin_ms) / (2 * self.typical_rtt_ms)).astype(int)
-        most = np.zeros(rounds.max() + 1)
-        np.maximum.at(most, rounds, flight)
-        most = most[most > 0][len(most) // 5 :]
+        rounds = (seen.sent - self.begin_ms) // (2 * self.typical_rtt_ms)
+        _, place = np.unique(rounds, return_inverse=True)
+        most = np.zeros(place.max() + 1)
+        np.maximum.at(most, place, flight)
+        most = most[most > 0][int(rounds.max() + 1) // 5 :]
         if len(flight) < 50 or len(most) < 8:
             return False
         middle, high = np.quantile(most, [0.5, 0.99])

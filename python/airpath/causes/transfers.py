@@ -48,8 +48,13 @@ _NEARLY_ALL = 0.95
 
 def suspects(group: Group) -> Iterator[Suspect]:
     """What a group of transfers is held back by, in no order."""
+    if too_large := list(_too_large(group)):
+        # What is lost because of its size is lost for no other reason.
+        yield from too_large
+        return
     yield from _batches_first(group, [*losses(group), *_acknowledgements(group)])
     for rule in (
+        _closed_windows,
         _windows,
         _pauses,
         _reordering,
@@ -72,9 +77,48 @@ def _batches_first(group: Group, found: list[Suspect]) -> Iterator[Suspect]:
     yield from (one for one in found if one not in batches)
 
 
+def _too_large(group: Group) -> Iterator[Suspect]:
+    """All segments above a size are lost, and all others arrive: a hop does not take them."""
+    main = group.main
+    if main.too_large is None:
+        return
+    smallest, largest = main.too_large
+    joined = main.stream["larger_than_mss"] > 0
+    how = "which offload has joined and not cut again" if joined else "which no hop cuts"
+    yield Suspect(
+        "mtu",
+        max(idle_cost(group), group.loss_share),
+        f"All {len(main.loss_at)} segments of {smallest} bytes or more were lost, {how}, and none "
+        f"of {largest} bytes or less: a hop does not take packets of that size.",
+        flow_numbers(group),
+        tuple(int(main.seen.frame[index]) for index in main.loss_at[:MOST_FRAMES]),
+        advice="Switch off receive offload where packets are forwarded (ethtool -K DEV gro off lro "
+        "off)."
+        if joined
+        else "Clamp the MSS, or raise the MTU; see whether fragmentation-needed is filtered.",
+    )
+
+
+def _closed_windows(group: Group) -> Iterator[Suspect]:
+    """Nothing arrives, and the receiver had said that it has no room."""
+    share = group.closed_share
+    if share >= LEAST_COST:
+        yield Suspect(
+            "application-limited",
+            share,
+            f"For {share:.0%} of the time nothing arrived, after the receiver had said that its "
+            "window has no room for a full segment: its application does not read.",
+            flow_numbers(group),
+            advice="Look at what the receiver's application does with the data.",
+        )
+
+
 def _windows(group: Group) -> Iterator[Suspect]:
     """One of the two ends holds the data back."""
     main = group.main
+    if main.window_bytes is None:
+        # What nobody knows to be full or to have room says nothing of either end.
+        return
     flows = flow_numbers(group)
     # Of all bytes: a short transfer's window says little of a long one beside it.
     whole = max(1, sum(one.wire_bytes for one in group.transfers))

@@ -82,8 +82,18 @@ def _of_the_capture(report: dict[str, Any]) -> Iterator[Statement]:
             None,
             f"{one['packets']} packets have link type {one['link_type']}, which is not read.",
         )
+    yield from _of_copies(report)
+    cut = report["cut_headers"]
+    if cut:
+        yield Statement(
+            "cut-headers",
+            None,
+            f"Of {_of(cut['packets'], 'packet')} not even all headers were kept, so what stood in "
+            f"them is not known. {advice_on_length(report)} keeps all headers of such packets.",
+        )
     if report["packets"] and not report["flows"] and not unread:
-        yield Statement("no-flow", None, "No packet of it belongs to a flow of IP.")
+        why = "its headers were cut" if cut else "it holds no IP, or what there is cannot be read"
+        yield Statement("no-flow", None, f"No packet of it belongs to a flow of IP: {why}.")
     if report["backward_times"]:
         yield Statement(
             "times-go-back",
@@ -98,6 +108,49 @@ def _of_the_capture(report: dict[str, Any]) -> Iterator[Statement]:
             None,
             f"{others['flows']} smaller flows with {others['packets']} packets have no row.",
         )
+
+
+def _of_copies(report: dict[str, Any]) -> Iterator[Statement]:
+    """Packets that were captured more than once."""
+    copies = report["skipped"].get("copy", 0)
+    flows = report["flows"]
+    kept = sum(flow[f"from_{end}"]["packets"] for flow in flows for end, _ in ENDS)
+    where = (
+        "as with tcpdump -i any where packets pass several interfaces, or with a switch that "
+        "mirrors what enters and what leaves"
+    )
+    if copies:
+        share = copies / max(1, kept)
+        said = _TIMES.get(round(share) + 1) if abs(share - round(share)) <= _ABOUT else None
+        text = (
+            f"Each packet was captured {said}, {where}: the {copies} copies are left out."
+            if said
+            else f"{_of(copies, 'packet')} came again at another place, {where}: copies are "
+            "left out."
+        )
+        yield Statement("copies", None, text)
+    twice = [] if copies else [flow["id"] for flow in flows if flow["times_captured"] > 1]
+    if twice:
+        yield Statement(
+            "copies-kept",
+            None,
+            f"Each packet of {_of(len(twice), 'flow')} was captured more than once, {where}. The "
+            "copies are counted below, because a stream cannot be read twice: give airpath a file.",
+        )
+
+
+_TIMES = {2: "twice", 3: "three times", 4: "four times"}
+_ABOUT = 0.1
+
+
+def advice_on_length(report: dict[str, Any]) -> str:
+    """How to capture the headers of all packets: with that many bytes of each."""
+    cut = report["cut_headers"]
+    return f"tcpdump -s {max(_SNAP_BYTES, cut['snap_bytes'] if cut else 0)}"
+
+
+_SNAP_BYTES = 128
+"""Ethernet with a VLAN, IPv6, and the longest header of TCP are 118 bytes."""
 
 
 def _of_a_flow(flow: dict[str, Any]) -> Iterator[Statement]:

@@ -18,13 +18,19 @@ _MESSAGES = {
     "port-unreachable": "nothing listened at a port",
     "destination-unreachable": "a destination could not be reached",
     "time-exceeded": "a packet passed too many hops (traceroute does so on purpose)",
+    "parameter-problem": "a header could not be read",
     "redirect": "a router knows a better one",
 }
+_TOO_LARGE = ("fragmentation-needed", "packet-too-big")
 
 
 def statements(report: dict[str, Any]) -> list[Statement]:
-    """What can be said of the flows of a capture that are not TCP."""
-    said: list[Statement] = []
+    """What can be said of the flows of a capture that are not TCP, and of ICMP's errors."""
+    said = [
+        Statement("icmp-errors", flow["id"], f"Flow {flow['id']}: {_errors(flow['icmp_errors'])}")
+        for flow in sorted(report["flows"], key=lambda one: -_packets(one))
+        if flow["icmp_errors"]
+    ][:_MOST_FLOWS]
     for key, tell in (("udp", _udp), ("icmp", _icmp)):
         flows = {one["id"]: one for one in report["flows"] if one[key]}
         told: set[int] = set()
@@ -63,6 +69,22 @@ def figures(flow: dict[str, Any]) -> tuple[str, str, str, str, str]:
     sides = [spin.get("client_side_ms"), spin.get("server_side_ms")]
     client, server = (f"{side['p50']:.2f}" if side else "" for side in sides)
     return rate, client, server, "", late
+
+
+def _errors(errors: dict[str, Any]) -> str:
+    """Of errors that quote packets of a flow."""
+    kinds = [
+        f"{kind} {_times(count)} ({_MESSAGES.get(kind, 'an error')})"
+        for kind, count in errors["messages"].items()
+    ]
+    said = f"{errors['from']} answered its packets with {', '.join(kinds)}"
+    if errors["mtu_bytes"]:
+        said += f"; the next hop takes packets of {errors['mtu_bytes']} bytes"
+    return f"{said}."
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _udp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -150,11 +172,12 @@ def _icmp(flow: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "echo", f"Flow {flow['id']}: {text}."
     for kind, words in _MESSAGES.items():
         if count := icmp["messages"].get(kind):
-            times = "once" if count == 1 else f"{count} times"
+            mtu = icmp["mtu_bytes"] if kind in _TOO_LARGE else None
+            takes = f", which takes {mtu} bytes" if mtu else ""
             yield (
                 f"icmp-{kind}",
-                f"Flow {flow['id']}: {kind} was said {times} between {flow['client']} and "
-                f"{flow['server']}: {words}.",
+                f"Flow {flow['id']}: {kind} was said {_times(count)} between {flow['client']} and "
+                f"{flow['server']}: {words}{takes}.",
             )
 
 

@@ -20,6 +20,8 @@ _MARGIN = 1.0
 _MTU = 1500
 _WITH_TIMESTAMPS = 52
 _STEP_MS = 100
+_MOST_OPPORTUNITIES = 2_000_000
+"""Of a trace; what is captured of a flow has no more packets than twice that."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,9 @@ def write_trace(file: Path, path: FittedPath, duration_s: float, start_s: float)
     mbps = np.interp((steps + _STEP_MS / 2) / 1000, times, rates)
     sent = np.concatenate(([0.0], np.cumsum(mbps * _STEP_MS * 1000 / 8)))
     edges = np.append(steps, steps[-1] + _STEP_MS)
+    # A trace begins anew at its end: of a fast one the beginning is enough.
+    kept = max(2, int(np.searchsorted(sent, _MOST_OPPORTUNITIES * _MTU)))
+    sent, edges = sent[:kept], edges[:kept]
     wanted = np.arange(_MTU, sent[-1], _MTU)
     at = np.interp(wanted, sent, edges)
     lines = [str(max(1, round(one))) for one in at] or [str(round(edges[-1]))]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from airpath.base.text import short
+from airpath.fitting import bins
 from airpath.fitting.observed import Bools, Floats, Ints, Observed
 
 _TICKS_MS = (0.001, 0.1, 0.25, 1.0, 4.0, 10.0)
@@ -384,12 +385,10 @@ def _rough_rate(seen: Observed) -> float:
     trip = seen.stream["rtt_ms"]["min"] if seen.stream["rtt_ms"] else 0.0
     window = max(100.0, 2 * trip)
     window = min(window, max(1.0, (at[-1] - at[0]) / 4))
-    edges = np.arange(at[0], at[-1], window)
-    if len(edges) < 2:
-        return float((bytes_[-1] - bytes_[0]) * 8 / (at[-1] - at[0]) / 1000)
-    passed = np.interp(edges, at, bytes_)
-    rates = np.diff(passed) * 8 / window / 1000
-    return float(np.quantile(rates, 0.95))
+    rates, counts = bins.rates(at, bytes_, at[0], at[-1], window)
+    if not len(rates):
+        return float((bytes_[-1] - bytes_[0]) * 8 / max(at[-1] - at[0], 1e-3) / 1000)
+    return bins.quantile(rates, counts, 0.95)
 
 
 def _capacity(
@@ -473,14 +472,21 @@ def _varying(
     at: Floats, bytes_: Floats, pieces: list[tuple[float, float]], rate: float
 ) -> list[tuple[float, float]]:
     """Capacity by time, if it differs from one half second to the next."""
-    rates = []
+    rates, counts = [], []
     for begin, end in pieces:
-        edges = np.arange(begin, end, _WINDOW_MS)
-        for left, right in pairwise(edges):
-            mbps = _passed(at, bytes_, left, right) * 8 / _WINDOW_MS / 1000
-            rates.append(((left + right) / 2000, mbps))
-    values = np.array([value for _, value in rates])
-    if len(values) < 6 or float(np.std(values)) / rate < _VARIES:
+        numbers = bins.edges(at, begin, end, _WINDOW_MS)
+        for first, last in pairwise(numbers.tolist()):
+            left, right = begin + first * _WINDOW_MS, begin + last * _WINDOW_MS
+            mbps = _passed(at, bytes_, left, right) * 8 / (right - left) / 1000
+            # Of several windows without an arrival the first and the last one.
+            ends = (left + _WINDOW_MS / 2, right - _WINDOW_MS / 2)[: int(last - first)]
+            rates += [(middle / 1000, mbps) for middle in ends]
+            counts += [(last - first) / len(ends)] * len(ends)
+    values, weights = np.array([value for _, value in rates]), np.array(counts)
+    if weights.sum() < 6:
+        return []
+    mean = np.average(values, weights=weights)
+    if np.sqrt(np.average((values - mean) ** 2, weights=weights)) / rate < _VARIES:
         return []
     return sorted(rates)
 

@@ -5,10 +5,25 @@ use std::collections::{BTreeMap, VecDeque};
 use airpath_base::{Instant, SparseHistogram};
 
 use super::report::EchoReport;
+use crate::decode::{IpPacket, icmp};
 use crate::distribution::Distribution;
 
 /// Requests whose reply is awaited; the oldest is given up for a further one.
 const MOST_WAITING: usize = 1024;
+
+/// Messages by name, and the least MTU that one of them said.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Messages {
+    pub(crate) names: BTreeMap<&'static str, u64>,
+    pub(crate) mtu: Option<u32>,
+}
+
+impl Messages {
+    pub(crate) fn add(&mut self, name: &'static str, mtu: Option<u32>) {
+        *self.names.entry(name).or_default() += 1;
+        self.mtu = self.mtu.into_iter().chain(mtu).min();
+    }
+}
 
 /// What two ends say to each other in ICMP, with one identifier.
 #[derive(Clone, Debug, Default)]
@@ -20,12 +35,13 @@ pub(crate) struct Echoes {
     /// Number, the end that asked, when, and whether it was answered.
     waiting: VecDeque<(u16, usize, Instant, bool)>,
     rtt: SparseHistogram,
-    messages: BTreeMap<&'static str, u64>,
+    messages: Messages,
 }
 
 impl Echoes {
-    /// A message of an end; `body` begins with its type.
-    pub(crate) fn on_message(&mut self, now: Instant, from: usize, v4: bool, body: &[u8]) {
+    /// A message of an end.
+    pub(crate) fn on_message(&mut self, now: Instant, from: usize, packet: &IpPacket<'_>) {
+        let (v4, body) = (packet.v4, packet.body);
         let &[kind, code, ..] = body else { return };
         let number = || Some(u16::from_be_bytes([*body.get(6)?, *body.get(7)?]));
         match (v4, kind) {
@@ -52,7 +68,7 @@ impl Echoes {
                     }
                 }
             }
-            _ => *self.messages.entry(name(v4, kind, code)).or_default() += 1,
+            _ => self.messages.add(icmp::name(v4, kind, code), icmp::mtu(packet)),
         }
     }
 
@@ -64,22 +80,8 @@ impl Echoes {
             unasked: self.unasked,
             unanswered: self.requests - self.replies,
             rtt_ms: Distribution::of(&self.rtt),
-            messages: self.messages.clone(),
+            messages: self.messages.names.clone(),
+            mtu_bytes: self.messages.mtu,
         }
-    }
-}
-
-/// RFC 792, RFC 1191 4, RFC 4443 3, RFC 4861 4.
-fn name(v4: bool, kind: u8, code: u8) -> &'static str {
-    match (v4, kind, code) {
-        (true, 3, 4) => "fragmentation-needed",
-        (false, 2, _) => "packet-too-big",
-        (true, 3, 3) | (false, 1, 4) => "port-unreachable",
-        (true, 3, _) | (false, 1, _) => "destination-unreachable",
-        (true, 11, _) | (false, 3, _) => "time-exceeded",
-        (true, 12, _) | (false, 4, _) => "parameter-problem",
-        (true, 5, _) | (false, 137, _) => "redirect",
-        (false, 133..=136, _) => "neighbour-discovery",
-        _ => "other",
     }
 }

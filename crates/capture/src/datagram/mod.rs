@@ -6,8 +6,10 @@ mod report;
 mod sequence;
 mod spin;
 
-pub(crate) use echo::Echoes;
-pub use report::{EchoReport, QuicReport, SequenceReport, SpinReport, UdpReport, UdpStreamReport};
+pub(crate) use echo::{Echoes, Messages};
+pub use report::{
+    EchoReport, IcmpErrors, QuicReport, SequenceReport, SpinReport, UdpReport, UdpStreamReport,
+};
 
 use airpath_base::Instant;
 use airpath_metrics::mbps;

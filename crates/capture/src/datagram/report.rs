@@ -109,4 +109,17 @@ pub struct EchoReport {
     pub rtt_ms: Option<Distribution>,
     /// Other messages by kind, such as `fragmentation-needed`.
     pub messages: BTreeMap<&'static str, u64>,
+    /// The least MTU that one of them said, in bytes (RFC 1191, RFC 4443 3.2).
+    pub mtu_bytes: Option<u32>,
+}
+
+/// Errors of ICMP that quote packets of a flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct IcmpErrors {
+    /// How many by kind, such as `fragmentation-needed`.
+    pub messages: BTreeMap<&'static str, u64>,
+    /// The least MTU that one of them said, in bytes.
+    pub mtu_bytes: Option<u32>,
+    /// Who sent the first one.
+    pub from: String,
 }

@@ -60,7 +60,7 @@ impl Numbers {
     }
 
     pub(super) fn report(&self) -> Option<SequenceReport> {
-        let sure = self.candidates.iter().filter(|one| one.fitting >= PROBATION);
+        let sure = self.candidates.iter().filter(|one| one.counts());
         Some(sure.max_by_key(|one| one.fitting)?.report())
     }
 }
@@ -125,6 +125,11 @@ impl Meter {
         self.note_jitter(now, read.time);
         self.count(read);
         true
+    }
+
+    /// What stays the same is no number, even if a few come twice.
+    fn counts(&self) -> bool {
+        self.received >= PROBATION && 2 * self.received >= self.fitting
     }
 
     fn fits(&mut self, read: &Numbered) -> bool {

@@ -21,6 +21,10 @@ const MOBILITY: u8 = 135;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
 
+/// The longest packet whose header leaves its length out: what Linux lets a device cut (its
+/// GSO_MAX_SIZE is 8 times 65535 bytes).
+const MOST_UNCUT: usize = 8 * 65_535;
+
 /// Reads a packet that has `rest` bytes on the wire at the most.
 #[inline]
 pub(super) fn read(bytes: &[u8], rest: usize) -> Result<IpPacket<'_>, Skipped> {
@@ -40,7 +44,7 @@ fn read_v4(bytes: &[u8], rest: usize) -> Result<IpPacket<'_>, Skipped> {
         0 => rest,
         length => usize::from(length),
     };
-    if header_bytes < 20 || length < header_bytes {
+    if header_bytes < 20 || length < header_bytes || length > MOST_UNCUT {
         return Err(Skipped::Malformed);
     }
     let parts = u16::from_be_bytes([header[6], header[7]]);
@@ -55,6 +59,9 @@ fn read_v4(bytes: &[u8], rest: usize) -> Result<IpPacket<'_>, Skipped> {
         destination: address(16),
         v4: true,
         protocol: header[9],
+        id: u16::from_be_bytes([header[4], header[5]]),
+        ttl: header[8],
+        place: 0,
         fragment,
         length: length as u32,
         body_length: (length - header_bytes) as u32,
@@ -70,6 +77,9 @@ fn read_v6(bytes: &[u8], rest: usize) -> Result<IpPacket<'_>, Skipped> {
         0 => rest.max(40),
         payload => 40 + usize::from(payload),
     };
+    if length > MOST_UNCUT {
+        return Err(Skipped::Malformed);
+    }
     let address = |at: usize| {
         header[at..].first_chunk().map_or(0, |address: &[u8; 16]| u128::from_be_bytes(*address))
     };
@@ -78,6 +88,9 @@ fn read_v6(bytes: &[u8], rest: usize) -> Result<IpPacket<'_>, Skipped> {
         destination: address(24),
         v4: false,
         protocol: header[6],
+        id: 0,
+        ttl: header[7],
+        place: 0,
         fragment: None,
         length: length as u32,
         body_length: (length - 40) as u32,

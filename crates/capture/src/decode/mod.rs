@@ -3,6 +3,8 @@
 //! Lengths come from the headers, so a packet of which only the beginning was kept counts in full.
 
 mod fragments;
+pub(crate) mod hash;
+pub(crate) mod icmp;
 mod ip;
 mod link;
 mod tcp;
@@ -11,7 +13,7 @@ mod tunnel;
 pub(crate) use fragments::Fragments;
 pub(crate) use ip::Fragment;
 pub use link::link_type_name;
-pub(crate) use tcp::{ACK, FIN, RST, SYN, TcpHeader};
+pub(crate) use tcp::{ACK, FIN, RST, SYN, TO_WINDOW, TcpHeader};
 
 use serde::Serialize;
 
@@ -56,6 +58,8 @@ pub enum Skipped {
     TooDeep,
     /// A fragment without the beginning of its packet, or one that waits for the others.
     Fragment,
+    /// A copy of a packet that was captured before.
+    Copy,
 }
 
 /// The innermost packet of IP.
@@ -66,6 +70,13 @@ pub(crate) struct IpPacket<'a> {
     /// The addresses are IPv4's, in the lower 32 bits.
     pub(crate) v4: bool,
     pub(crate) protocol: u8,
+    /// Identification (RFC 791); 0 in IPv6.
+    pub(crate) id: u16,
+    /// Time to live, or hop limit.
+    pub(crate) ttl: u8,
+    /// A hash of what stands before this header and belongs to where the packet was seen: link layer,
+    /// ends of tunnels.
+    pub(crate) place: u64,
     pub(crate) fragment: Option<Fragment>,
     /// Bytes on the wire, from this IP header on.
     pub(crate) length: u32,
@@ -84,6 +95,7 @@ pub(crate) fn decode(link_type: u16, data: &[u8], length: u32) -> Result<IpPacke
     let at = link::ip_at(link_type, data)?;
     let rest = (length as usize).max(data.len()) - at;
     let mut packet = ip::read(&data[at..], rest)?;
+    packet.place = hash::bytes(0, &data[..at]);
     for _ in 0..MOST_LAYERS {
         match tunnel::inner(&packet) {
             None => return Ok(packet),
@@ -91,6 +103,41 @@ pub(crate) fn decode(link_type: u16, data: &[u8], length: u32) -> Result<IpPacke
         }
     }
     Err(Skipped::TooDeep)
+}
+
+/// The longest headers of TCP and IPv6, and what a tunnel through UDP adds: GTP-U with an extension.
+const MOST_OF_TCP: usize = 60;
+const MOST_OF_IP: usize = 40;
+const MOST_OF_UDP_TUNNEL: usize = 8 + 16;
+
+/// Bytes of a frame that have to be kept for all of its headers, if they were cut.
+pub(crate) fn headers_need(
+    link_type: u16,
+    data: &[u8],
+    decoded: &Result<IpPacket<'_>, Skipped>,
+) -> Option<usize> {
+    let ip = match decoded {
+        Ok(ip) => ip,
+        Err(Skipped::Truncated) => {
+            let at = link::ip_at(link_type, data).unwrap_or(data.len());
+            return Some(at + MOST_OF_IP + MOST_OF_TCP);
+        }
+        Err(_) => return None,
+    };
+    // What was cut ends where the frame does.
+    let (kept, at) = (ip.body.len(), data.len() - ip.body.len());
+    if kept >= ip.body_length as usize || ip.fragment.is_some_and(|part| part.offset > 0) {
+        return None;
+    }
+    match ip.protocol {
+        TCP => {
+            let header = ip.body.get(12).map_or(MOST_OF_TCP, |words| usize::from(words >> 4) * 4);
+            (kept < header).then_some(at + MOST_OF_TCP)
+        }
+        UDP if tunnel::is_cut(ip.body) => Some(at + MOST_OF_UDP_TUNNEL + MOST_OF_IP + MOST_OF_TCP),
+        UDP | ICMP_V4 | ICMP_V6 => (kept < 8).then_some(at + 8),
+        _ => None,
+    }
 }
 
 /// The 16 bits at a place, in network order.

@@ -10,6 +10,9 @@ pub(crate) const ACK: u8 = 16;
 /// Blocks that fit into a header (RFC 2018 3).
 const MOST_BLOCKS: usize = 4;
 
+/// Bytes of a header up to its window, behind which come a checksum and a pointer.
+pub(crate) const TO_WINDOW: usize = 16;
+
 /// What a TCP header says.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct TcpHeader {
@@ -26,6 +29,8 @@ pub(crate) struct TcpHeader {
     pub(crate) timestamps: Option<Timestamps>,
     pub(crate) sack: [(u32, u32); MOST_BLOCKS],
     pub(crate) sack_blocks: usize,
+    /// Not all of its options were kept: what is not there may have been.
+    pub(crate) is_cut: bool,
 }
 
 /// The timestamps option.
@@ -36,11 +41,11 @@ pub(crate) struct Timestamps {
 }
 
 impl TcpHeader {
-    /// Reads a segment of `length` bytes on the wire; `None` if its fixed header was not kept, or has a
-    /// length that cannot be. Options count as far as they were kept.
+    /// Reads a segment of `length` bytes on the wire; `None` if its fixed header was not kept up to the
+    /// window, or has a length that cannot be. Options count as far as they were kept.
     #[inline]
     pub(crate) fn read(segment: &[u8], length: u32) -> Option<Self> {
-        let fixed: &[u8; 20] = segment.first_chunk()?;
+        let fixed: &[u8; TO_WINDOW] = segment.first_chunk()?;
         let header_bytes = u32::from(fixed[12] >> 4) * 4;
         if header_bytes < 20 || header_bytes > length {
             return None;
@@ -51,9 +56,11 @@ impl TcpHeader {
             flags: fixed[13],
             window: u16::from_be_bytes([fixed[14], fixed[15]]),
             payload: length - header_bytes,
+            is_cut: segment.len() < header_bytes as usize,
             ..Self::default()
         };
-        let options = &segment[20..(header_bytes as usize).min(segment.len())];
+        let options = segment.get(20..(header_bytes as usize).min(segment.len()));
+        let options = options.unwrap_or_default();
         // Two times no-operation and the timestamps: what Linux has in most segments (RFC 7323 A).
         if let &[1, 1, 8, 10, a, b, c, d, e, f, g, h] = options {
             let (value, echo) =

@@ -1,6 +1,6 @@
 //! Tunnels: GTP-U, VXLAN, Geneve, IP in IP. What looks like one and holds no IP packet is none.
 
-use super::{IpPacket, Tunnel, UDP, half, ip, link};
+use super::{IpPacket, Tunnel, UDP, half, hash, ip, link};
 use crate::gtpu;
 
 const VXLAN: u16 = 4789;
@@ -22,14 +22,19 @@ pub(super) fn inner<'a>(outer: &IpPacket<'a>) -> Option<IpPacket<'a>> {
         return None;
     }
     let rest = outer.body_length as usize;
-    match outer.protocol {
-        UDP => through_udp(outer, rest),
+    let mut packet = match outer.protocol {
+        UDP => through_udp(outer, rest)?,
         IPV4_IN_IP | IPV6_IN_IP => {
             let packet = ip::read(outer.body, rest).ok()?;
-            Some(IpPacket { tunnel: Tunnel::IpInIp, ..packet })
+            IpPacket { tunnel: Tunnel::IpInIp, ..packet }
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    let ends = outer.source ^ outer.destination.rotate_left(1);
+    let tunnel = u64::from(packet.teid.unwrap_or_default()) << 8 | u64::from(outer.ttl);
+    packet.place =
+        [(ends >> 64) as u64, ends as u64, tunnel].into_iter().fold(outer.place, hash::word);
+    Some(packet)
 }
 
 #[inline]
@@ -58,6 +63,13 @@ fn through_udp<'a>(outer: &IpPacket<'a>, rest: usize) -> Option<IpPacket<'a>> {
     let at = at.ok()?;
     let packet = ip::read(datagram.get(at..)?, rest.saturating_sub(UDP_BYTES + at)).ok()?;
     Some(IpPacket { tunnel, ..packet })
+}
+
+/// Whether a datagram that was cut is one of GTP-U with a packet, of which too little is there.
+pub(super) fn is_cut(datagram: &[u8]) -> bool {
+    let is_gtpu = half(datagram, 0) == Some(gtpu::PORT) || half(datagram, 2) == Some(gtpu::PORT);
+    // Behind flags and type of a G-PDU; other types have no packet.
+    is_gtpu && datagram.get(UDP_BYTES + 1).is_none_or(|&kind| kind == gtpu::G_PDU)
 }
 
 /// RFC 8926 3.4: a header, options, then a frame or a packet.

@@ -2,10 +2,15 @@
 
 use airpath_base::Instant;
 
+use super::copies::{MOST_TIMES, Sight};
 use super::key::Key;
-use crate::datagram::{Echoes, UdpFlow};
+use crate::datagram::{Echoes, IcmpErrors, Messages, UdpFlow};
+use crate::decode::icmp::IcmpError;
 use crate::report::{FlowReport, Volume};
 use crate::tcp::Connection;
+
+/// So many of the packets have to come again before the capture is why.
+const NEARLY_ALL: f64 = 0.9;
 
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
@@ -17,9 +22,12 @@ pub(super) struct Flow {
     pub(super) last: Instant,
     volumes: [Volume; 2],
     teids: [Option<u32>; 2],
+    /// Of each end, packets that came a second, third, fourth time, and such as recur.
+    again: [[u32; MOST_TIMES]; 2],
     pub(super) tcp: Option<Box<Connection>>,
     pub(super) udp: Option<Box<UdpFlow>>,
     pub(super) echoes: Option<Box<Echoes>>,
+    errors: Option<Box<(Messages, String)>>,
     /// It waits among those that are over.
     pub(super) is_over: bool,
 }
@@ -34,22 +42,54 @@ impl Flow {
             last: now,
             volumes: [Volume::default(); 2],
             teids: [None; 2],
+            again: [[0; MOST_TIMES]; 2],
             tcp: tcp.then(Box::default),
             udp: None,
             echoes: None,
+            errors: None,
             is_over: false,
         }
     }
 
     #[inline]
     pub(super) fn count(&mut self, now: Instant, from: usize, bytes: u32, teid: Option<u32>) {
-        self.last = self.last.max(now);
+        (self.began, self.last) = (self.began.min(now), self.last.max(now));
         let volume = &mut self.volumes[from];
         volume.packets += 1;
         volume.bytes += u64::from(bytes);
         if teid.is_some() {
             self.teids[from] = teid;
         }
+    }
+
+    /// The packet that was counted is like others before.
+    #[cold]
+    pub(super) fn note_again(&mut self, from: usize, sight: Sight) {
+        let place = match usize::from(sight.times) {
+            1 => 0,
+            times if sight.is_soon => (times - 1).min(MOST_TIMES - 1),
+            _ => return,
+        };
+        self.again[from][place] += 1;
+    }
+
+    /// How often nearly each packet of both ends was captured, without a difference.
+    pub(super) fn times_captured(&self) -> u8 {
+        let each = |times: usize| {
+            self.volumes.iter().zip(&self.again).all(|(volume, again)| {
+                let repeated: u32 = again[1..].iter().sum();
+                let once = (volume.packets as f64 - f64::from(repeated)) * NEARLY_ALL;
+                let is_alike = f64::from(again[0]) <= volume.packets as f64 * (1.0 - NEARLY_ALL);
+                is_alike && f64::from(again[times - 1]) >= once
+            })
+        };
+        (2..=MOST_TIMES).take_while(|&times| each(times)).last().unwrap_or(1) as u8
+    }
+
+    /// An error of ICMP quotes a packet of it.
+    pub(super) fn note_error(&mut self, error: &IcmpError<'_>, from: impl FnOnce() -> String) {
+        let errors = self.errors.get_or_insert_with(|| Box::new((Messages::default(), from())));
+        errors.0.add(error.name, error.mtu);
     }
 
     pub(super) fn packets(&self) -> u64 {
@@ -78,6 +118,7 @@ impl Flow {
             interface: self.key.interface as usize,
             tunnel: self.key.tunnel,
             teids: [self.teids[client], self.teids[server]],
+            times_captured: self.times_captured(),
             same_as: Vec::new(),
             start_s: began.as_secs_f64(),
             duration_s: self.last.saturating_since(self.began).as_secs_f64(),
@@ -86,6 +127,11 @@ impl Flow {
             tcp: self.tcp.as_ref().map(|tcp| tcp.report(client, epoch)),
             udp: self.udp.as_ref().map(|udp| udp.report(client)),
             icmp: self.echoes.as_ref().map(|echoes| echoes.report()),
+            icmp_errors: self.errors.as_deref().map(|(messages, from)| IcmpErrors {
+                messages: messages.names.clone(),
+                mtu_bytes: messages.mtu,
+                from: from.clone(),
+            }),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::Tunnel;
-use crate::decode::{ICMP_V4, ICMP_V6, IpPacket, TCP, UDP};
+use crate::decode::{ICMP_V4, ICMP_V6, IpPacket, TCP, UDP, hash};
 
 /// Ends, protocol and the point of the path where they were seen. The lower end is the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,20 +52,13 @@ impl Key {
             (first >> 64) as u64 ^ ((second >> 64) as u64).rotate_left(32),
             ports << 32 ^ point | u64::from(self.protocol),
         ] {
-            // A product's halves folded: each bit of both reaches all.
-            let product = u128::from(hash ^ part) * 0xe703_7ed1_a0b4_28db_u128;
-            hash = (product as u64) ^ (product >> 64) as u64;
+            hash = hash::word(hash, part);
         }
         hash
     }
 
     pub(super) fn address(&self, end: usize) -> String {
-        let address = self.addresses[end];
-        if self.v4 {
-            Ipv4Addr::from(address as u32).to_string()
-        } else {
-            Ipv6Addr::from(address).to_string()
-        }
+        address(self.addresses[end], self.v4)
     }
 
     pub(super) fn protocol_name(&self) -> String {
@@ -75,5 +68,14 @@ impl Key {
             ICMP_V4 | ICMP_V6 => "icmp".to_owned(),
             other => format!("ip-{other}"),
         }
+    }
+}
+
+/// An address as text.
+pub(super) fn address(address: u128, v4: bool) -> String {
+    if v4 {
+        Ipv4Addr::from(address as u32).to_string()
+    } else {
+        Ipv6Addr::from(address).to_string()
     }
 }

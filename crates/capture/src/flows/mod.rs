@@ -1,5 +1,6 @@
 //! From packets to flows, and what is said of each.
 
+mod copies;
 mod flow;
 mod key;
 mod packets;
@@ -17,13 +18,16 @@ use std::collections::BTreeMap;
 use airpath_base::Instant;
 
 use crate::CaptureError;
+use crate::decode::icmp::IcmpError;
 use crate::decode::{
-    Fragments, ICMP_V4, ICMP_V6, IpPacket, Skipped, TCP, TcpHeader, UDP, decode, link_type_name,
+    Fragments, ICMP_V4, ICMP_V6, IpPacket, Skipped, TCP, TO_WINDOW, TcpHeader, UDP, decode,
+    headers_need, link_type_name,
 };
 use crate::read::{Packet, Reader};
-use crate::report::{CaptureReport, InterfaceReport};
+use crate::report::{CaptureReport, CutHeaders, InterfaceReport};
+use copies::{Copies, Sight};
 use key::Key;
-use table::Table;
+use table::{Finished, Repeated, Table};
 
 /// About 100 ms of work, also where an optimiser did not help.
 const PACKETS_BETWEEN_QUESTIONS: u64 = 1 << 16;
@@ -45,10 +49,31 @@ pub fn analyse(reader: Reader) -> Result<CaptureReport, CaptureError> {
 ///
 /// As [`analyse`].
 pub fn analyse_while(
-    mut reader: Reader,
+    reader: Reader,
     mut keep_on: impl FnMut() -> bool,
 ) -> Result<Option<CaptureReport>, CaptureError> {
-    let mut analysis = Analysis::default();
+    let again = reader.file().cloned();
+    let Some((report, repeated)) = read_once(reader, Repeated::default(), &mut keep_on)? else {
+        return Ok(None);
+    };
+    match again {
+        // Whether copies that do not differ are copies shows at the end.
+        Some(file) if !repeated.is_empty() => {
+            let found = read_once(Reader::open(&file)?, repeated, &mut keep_on)?;
+            Ok(found.map(|(report, _)| report))
+        }
+        _ => Ok(Some(report)),
+    }
+}
+
+/// Reads a capture to its end. Of the flows that were `repeated` copies are left out; returned are those
+/// that were.
+fn read_once(
+    mut reader: Reader,
+    repeated: Repeated,
+    keep_on: &mut impl FnMut() -> bool,
+) -> Result<Option<(CaptureReport, Repeated)>, CaptureError> {
+    let mut analysis = Analysis { repeated, ..Analysis::default() };
     let mut link_types: Vec<u16> = Vec::new();
     let damaged = loop {
         if analysis.packets.is_multiple_of(PACKETS_BETWEEN_QUESTIONS) && !keep_on() {
@@ -75,21 +100,24 @@ pub fn analyse_while(
             Err(error) => break Some(error),
         }
     };
-    let mut report = analysis.finish(&reader);
+    let (mut report, repeated) = analysis.finish(&reader);
     if let Some(error) = damaged {
         report.note_damage(&error);
     }
-    Ok(Some(report))
+    Ok(Some((report, repeated)))
 }
 
 #[derive(Default)]
 struct Analysis {
     table: Table,
+    copies: Copies,
+    repeated: Repeated,
     fragments: Fragments,
     skipped: BTreeMap<Skipped, u64>,
     packets: u64,
     bytes: u64,
     cut: u64,
+    headers: CutHeaders,
     backward: u64,
     first: Option<Instant>,
     earliest: Instant,
@@ -102,7 +130,6 @@ impl Analysis {
     fn add(&mut self, packet: &Packet<'_>, link_type: u16) {
         self.packets += 1;
         self.bytes += u64::from(packet.length);
-        self.cut += u64::from((packet.data.len() as u64) < u64::from(packet.length));
         if self.first.is_none() {
             (self.first, self.earliest) = (Some(packet.time), packet.time);
         }
@@ -110,25 +137,50 @@ impl Analysis {
         self.last = packet.time;
         self.earliest = self.earliest.min(packet.time);
         self.latest = self.latest.max(packet.time);
-        let decoded =
-            decode(link_type, packet.data, packet.length).and_then(|ip| self.add_ip(packet, &ip));
+        let decoded = decode(link_type, packet.data, packet.length);
+        if packet.data.len() < packet.length as usize {
+            self.cut += 1;
+            if let Some(bytes) = headers_need(link_type, packet.data, &decoded) {
+                self.headers.packets += 1;
+                self.headers.snap_bytes = self.headers.snap_bytes.max(bytes as u64);
+            }
+        }
+        let decoded = decoded.and_then(|ip| {
+            let sight = self.copies.see(packet.time, packet.interface, &ip);
+            // No two parts of packets are alike.
+            if sight.is_copy || (ip.fragment.is_some() && sight.times > 1) {
+                return Err(Skipped::Copy);
+            }
+            self.add_ip(packet, &ip, sight)
+        });
         if let Err(skipped) = decoded {
             *self.skipped.entry(skipped).or_default() += 1;
         }
     }
 
     #[inline]
-    fn add_ip(&mut self, packet: &Packet<'_>, ip: &IpPacket<'_>) -> Result<(), Skipped> {
-        let Some(fragment) = ip.fragment else { return self.add_whole(packet, ip) };
+    fn add_ip(
+        &mut self,
+        packet: &Packet<'_>,
+        ip: &IpPacket<'_>,
+        sight: Sight,
+    ) -> Result<(), Skipped> {
+        let Some(fragment) = ip.fragment else { return self.add_whole(packet, ip, sight) };
         let point = (packet.interface as u64) << 8 | ip.tunnel as u64;
         let whole = self.fragments.add(ip, fragment, point).ok_or(Skipped::Fragment)?;
         let body = &whole.header[..whole.kept];
         let (length, body_length) = (whole.length, whole.body_length);
-        self.add_whole(packet, &IpPacket { fragment: None, length, body_length, body, ..*ip })
+        let whole = IpPacket { fragment: None, length, body_length, body, ..*ip };
+        self.add_whole(packet, &whole, sight)
     }
 
     #[inline]
-    fn add_whole(&mut self, packet: &Packet<'_>, ip: &IpPacket<'_>) -> Result<(), Skipped> {
+    fn add_whole(
+        &mut self,
+        packet: &Packet<'_>,
+        ip: &IpPacket<'_>,
+        sight: Sight,
+    ) -> Result<(), Skipped> {
         let (now, epoch) = (packet.time, self.first.unwrap_or(packet.time));
         let ports = ports(ip)?;
         let header = match ip.protocol {
@@ -136,6 +188,9 @@ impl Analysis {
             _ => None,
         };
         let (key, from) = Key::of(ip, ports, packet.interface);
+        if sight.times > 1 && sight.is_left_out(self.repeated.times(&key)) {
+            return Err(Skipped::Copy);
+        }
         let mut index = self.table.flow(&key, now, from, header.is_some(), epoch);
         let most_outstanding = self.table.most_outstanding();
         if let Some(header) = &header {
@@ -147,6 +202,9 @@ impl Analysis {
         }
         let flow = self.table.at(index);
         flow.count(now, from, ip.length, ip.teid);
+        if sight.times > 1 || sight.recurs {
+            flow.note_again(from, sight);
+        }
         if let (Some(header), Some(tcp)) = (&header, &mut flow.tcp) {
             tcp.on_segment(now, from, header, most_outstanding);
             if tcp.is_over() && !flow.is_over {
@@ -156,14 +214,26 @@ impl Analysis {
             let udp = flow.udp.get_or_insert_default();
             udp.on_datagram(now, from, ip.body, ip.body_length);
         } else if ip.protocol == ICMP_V4 || ip.protocol == ICMP_V6 {
-            flow.echoes.get_or_insert_default().on_message(now, from, ip.v4, ip.body);
+            flow.echoes.get_or_insert_default().on_message(now, from, ip);
+            self.note_error(packet.interface, ip);
         }
         Ok(())
     }
 
-    fn finish(self, reader: &Reader) -> CaptureReport {
+    /// If a message is an error, the flow that it is about is told of it.
+    fn note_error(&mut self, interface: usize, ip: &IpPacket<'_>) {
+        let Some(error) = IcmpError::read(ip) else { return };
+        let Ok(ports) = ports(&error.quoted) else { return };
+        let (key, _) = Key::of(&error.quoted, ports, interface);
+        if let Some(flow) = self.table.known(&key) {
+            flow.note_error(&error, || key::address(ip.source, ip.v4));
+        }
+    }
+
+    fn finish(self, reader: &Reader) -> (CaptureReport, Repeated) {
         let epoch = self.first.unwrap_or_default();
-        let (flows, others, mut missed) = self.table.finish(epoch);
+        let Finished { flows, others, mut missed, repeated } =
+            self.table.finish(epoch, &self.repeated);
         let interfaces: Vec<_> = reader
             .interfaces()
             .iter()
@@ -177,13 +247,14 @@ impl Analysis {
             .collect();
         missed.dropped_packets =
             interfaces.iter().fold(0, |sum, interface| interface.dropped.saturating_add(sum));
-        CaptureReport {
+        let report = CaptureReport {
             format: reader.format(),
             compression: reader.compression(),
             interfaces,
             packets: self.packets,
             bytes: self.bytes,
             cut_packets: self.cut,
+            cut_headers: (self.headers.packets > 0).then_some(self.headers),
             backward_times: self.backward,
             first_time_s: self.first.map(Instant::as_secs_f64),
             duration_s: self.latest.saturating_since(self.earliest).as_secs_f64(),
@@ -192,7 +263,8 @@ impl Analysis {
             flows,
             others,
             damaged: None,
-        }
+        };
+        (report, repeated)
     }
 }
 
@@ -214,7 +286,7 @@ fn ports(ip: &IpPacket<'_>) -> Result<[u16; 2], Skipped> {
 
 #[inline]
 fn tcp_header(ip: &IpPacket<'_>) -> Result<TcpHeader, Skipped> {
-    TcpHeader::read(ip.body, ip.body_length).ok_or(if ip.body.len() < 20 {
+    TcpHeader::read(ip.body, ip.body_length).ok_or(if ip.body.len() < TO_WINDOW {
         Skipped::Truncated
     } else {
         Skipped::Malformed

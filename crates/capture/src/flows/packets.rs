@@ -42,20 +42,21 @@ impl<'a> PacketCollector<'a> {
     }
 
     pub(super) fn add(&mut self, ip: &IpPacket<'_>, seen: Seen) {
-        let is_icmp = matches!(ip.protocol, ICMP_V4 | ICMP_V6);
         let Some(by_client) = self.ends.sent_by_client(ip, seen) else { return };
         let packets = &mut self.packets;
         if packets.time_ns.len() == self.most {
             packets.cut = true;
             return;
         }
-        let echo = match (is_icmp, ip.body) {
-            (true, &[0 | 8 | 128 | 129, _, _, _, _, _, high, low, ..]) => {
+        let echo = match (ip.protocol, ip.body) {
+            (ICMP_V4, &[0 | 8, _, _, _, _, _, high, low, ..])
+            | (ICMP_V6, &[128 | 129, _, _, _, _, _, high, low, ..]) => {
                 Some(u16::from_be_bytes([high, low]))
             }
             _ => None,
         };
-        packets.time_ns.push(seen.at_ns);
+        // Where times of the file go back the packet passed when the one before it did.
+        packets.time_ns.push(packets.time_ns.last().copied().unwrap_or(0).max(seen.at_ns));
         packets.frame.push(seen.frame);
         packets.from_client.push(by_client);
         packets.size.push(ip.length);

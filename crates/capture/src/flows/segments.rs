@@ -183,6 +183,7 @@ struct Collector<'a> {
     /// So many segments, and so many acknowledgements, are kept.
     most: usize,
     space: SequenceSpace,
+    latest: u64,
     /// The first byte of data, and the byte after the last that was seen.
     first: Option<u64>,
     highest: u64,
@@ -200,6 +201,7 @@ impl<'a> Collector<'a> {
             from_client,
             most: most.min(MOST_PACKETS),
             space: SequenceSpace::default(),
+            latest: 0,
             first: None,
             highest: 0,
             acked: 0,
@@ -215,7 +217,10 @@ impl<'a> Collector<'a> {
         }
         let Some(by_client) = self.ends.sent_by_client(ip, seen) else { return };
         let Ok(header) = tcp_header(ip) else { return };
-        let at = seen.at_ns;
+        // Where times of the file go back the packet passed when the one before it did.
+        let at = self.latest.max(seen.at_ns);
+        self.latest = at;
+        let seen = Seen { at_ns: at, ..seen };
         self.note_handshake(at, by_client, &header);
         if header.has(RST) || self.segments.cut {
             return;

@@ -39,6 +39,38 @@ pub(super) struct Table {
     rows: BinaryHeap<Reverse<Row>>,
     others: Others,
     missed: Missed,
+    repeated: Repeated,
+}
+
+/// What a table holds at the end.
+pub(super) struct Finished {
+    pub(super) flows: Vec<FlowReport>,
+    pub(super) others: Others,
+    pub(super) missed: Missed,
+    pub(super) repeated: Repeated,
+}
+
+/// Flows of which each packet was captured more than once, without a difference, and how often.
+#[derive(Default)]
+pub(super) struct Repeated {
+    flows: HashTable<(Key, u8)>,
+}
+
+impl Repeated {
+    pub(super) fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// How often each packet of a flow was captured.
+    pub(super) fn times(&self, key: &Key) -> u8 {
+        self.flows.find(key.hash(), |(known, _)| known == key).map_or(1, |&(_, times)| times)
+    }
+
+    fn note(&mut self, key: &Key, times: u8) {
+        if times > 1 && self.flows.len() < MOST_ALIVE && self.times(key) == 1 {
+            self.flows.insert_unique(key.hash(), (*key, times), |(known, _)| known.hash());
+        }
+    }
 }
 
 /// A flow that has ended, ordered by its bytes.
@@ -96,6 +128,15 @@ impl Table {
         };
         self.last = Some(index);
         index
+    }
+
+    /// The flow with this key, if there is one.
+    pub(super) fn known(&mut self, key: &Key) -> Option<&mut Flow> {
+        let flows = &self.flows;
+        let is_it =
+            |&index: &u32| flows[index as usize].as_ref().is_some_and(|flow| flow.key == *key);
+        let index = *self.index.find(key.hash(), is_it)?;
+        self.flows[index as usize].as_mut()
     }
 
     /// The flow at an index, which `flow` returned.
@@ -169,6 +210,7 @@ impl Table {
     }
 
     fn add_row(&mut self, flow: &Flow, epoch: Instant) {
+        self.repeated.note(&flow.key, flow.times_captured());
         let (acks, bytes) = flow.tcp.as_ref().map_or((0, 0), |tcp| tcp.unseen());
         self.missed.acks_of_unseen += acks;
         self.missed.unseen_bytes += bytes;
@@ -210,14 +252,23 @@ impl Table {
     }
 
     /// Ends all flows: their rows in the order in which they began.
-    pub(super) fn finish(mut self, epoch: Instant) -> (Vec<FlowReport>, Others, Missed) {
+    /// Of flows that were `repeated` copies were left out.
+    pub(super) fn finish(mut self, epoch: Instant, repeated: &Repeated) -> Finished {
         for index in 0..self.flows.len() as u32 {
             self.end(index, epoch);
         }
         let mut rows: Vec<_> = self.rows.into_iter().map(|Reverse(row)| row).collect();
         join_points(&mut rows);
         rows.sort_by_key(|row| row.report.id);
-        (rows.into_iter().map(|row| row.report).collect(), self.others, self.missed)
+        for row in &mut rows {
+            row.report.times_captured = row.report.times_captured.max(repeated.times(&row.key));
+        }
+        Finished {
+            flows: rows.into_iter().map(|row| row.report).collect(),
+            others: self.others,
+            missed: self.missed,
+            repeated: self.repeated,
+        }
     }
 }
 

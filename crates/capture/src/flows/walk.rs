@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::copies::{Copies, Sight};
 use super::{Fragments, ports};
 use crate::decode::{ICMP_V4, ICMP_V6, IpPacket, TCP, UDP, decode};
 use crate::read::Reader;
@@ -18,6 +19,7 @@ pub(super) struct Seen {
     pub(super) frame: u64,
     /// Nanoseconds after the capture's first packet.
     pub(super) at_ns: u64,
+    pub(super) sight: Sight,
 }
 
 /// Hands over each packet of IP, fragments once they are whole.
@@ -26,7 +28,7 @@ pub(super) fn walk(
     mut each: impl FnMut(&IpPacket<'_>, Seen),
 ) -> Result<(), CaptureError> {
     let mut link_types: Vec<u16> = Vec::new();
-    let mut fragments = Fragments::default();
+    let (mut fragments, mut copies) = (Fragments::default(), Copies::default());
     let mut first = None;
     let mut frame = 0;
     loop {
@@ -40,7 +42,7 @@ pub(super) fn walk(
         frame += 1;
         let epoch = *first.get_or_insert(packet.time);
         let (interface, time, length) = (packet.interface, packet.time, packet.length);
-        let seen = Seen { interface, frame, at_ns: time.saturating_since(epoch).as_nanos() };
+        let at_ns = time.saturating_since(epoch).as_nanos();
         let known = link_types.get(interface).copied();
         let data;
         let (link_type, bytes) = match known {
@@ -52,6 +54,11 @@ pub(super) fn walk(
             }
         };
         let Ok(ip) = decode(link_type, bytes, length) else { continue };
+        let sight = copies.see(time, interface, &ip);
+        if sight.is_copy || (ip.fragment.is_some() && sight.times > 1) {
+            continue;
+        }
+        let seen = Seen { interface, frame, at_ns, sight };
         match ip.fragment {
             None => each(&ip, seen),
             Some(fragment) => {
@@ -86,7 +93,9 @@ impl<'a> Ends<'a> {
             })
         };
         // A nanosecond is lost in seconds as a fraction.
-        let range = [flow.start_s - 1e-6, flow.start_s + flow.duration_s + 1e-6];
+        let end = flow.start_s + flow.duration_s;
+        let lost = 1e-6 + 4.0 * f64::EPSILON * end;
+        let range = [flow.start_s - lost, end + lost];
         let protocols = match flow.protocol.as_str() {
             "tcp" => [TCP; 2],
             "udp" => [UDP; 2],
@@ -108,6 +117,9 @@ impl<'a> Ends<'a> {
     /// Whether the client sent the packet; `None` if it is not of this flow.
     pub(super) fn sent_by_client(&self, ip: &IpPacket<'_>, seen: Seen) -> Option<bool> {
         if seen.interface != self.flow.interface || ip.tunnel != self.flow.tunnel {
+            return None;
+        }
+        if seen.sight.is_left_out(self.flow.times_captured) {
             return None;
         }
         // Two protocols may use the same ports.

@@ -9,7 +9,7 @@ mod source;
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use airpath_base::Instant;
 use serde::Serialize;
@@ -31,6 +31,8 @@ const MOST_INTERFACES: usize = 4096;
 /// Memory does not grow with the file: a packet is there until the next one is asked for.
 pub struct Reader {
     name: String,
+    /// What can be opened again.
+    file: Option<PathBuf>,
     input: Input,
     compression: Option<Compression>,
     format: Format,
@@ -84,7 +86,14 @@ impl Reader {
         let file = File::open(path);
         let file =
             file.map_err(|source| CaptureError::Read { name: name.clone(), at: 0, source })?;
-        Self::new(Box::new(file), name)
+        let is_file = file.metadata().is_ok_and(|about| about.is_file());
+        let reader = Self::new(Box::new(file), name)?;
+        Ok(Self { file: is_file.then(|| path.to_owned()), ..reader })
+    }
+
+    /// The file that is read, if it can be read again: no pipe.
+    pub(crate) fn file(&self) -> Option<&PathBuf> {
+        self.file.as_ref()
     }
 
     /// Reads from anything; errors call it by `name`.
@@ -108,7 +117,8 @@ impl Reader {
             let link_type = header.link_type;
             interfaces.push(Interface { link_type, ..Interface::default() });
         }
-        Ok(Self { name, input, compression, format, interfaces, done: 0, time: 0 })
+        let file = None;
+        Ok(Self { name, file, input, compression, format, interfaces, done: 0, time: 0 })
     }
 
     /// How the file is built.

@@ -144,14 +144,20 @@ impl Connection {
             window_scale: header.window_scale,
             sack_permitted: header.sack_permitted,
             timestamps: header.timestamps.is_some(),
+            cut: header.is_cut,
         };
         self.streams[from].set_options(options);
         let [first, second] = [0, 1].map(|end| self.streams[end].options());
         if let (Some(first), Some(second)) = (first, second) {
             // RFC 7323 2.2: either both scale, or none does.
-            let scales = first.window_scale.zip(second.window_scale).unwrap_or((0, 0));
-            self.streams[0].set_receiver(second.mss, scales.1);
-            self.streams[1].set_receiver(first.mss, scales.0);
+            let is_cut = |options: SynOptions| options.window_scale.is_none() && options.cut;
+            let scales = match first.window_scale.zip(second.window_scale) {
+                Some((first, second)) => Some([first, second]),
+                None if is_cut(first) || is_cut(second) => None,
+                None => Some([0; 2]),
+            };
+            self.streams[0].set_receiver(&second, scales.map(|scales| scales[1]));
+            self.streams[1].set_receiver(&first, scales.map(|scales| scales[0]));
         }
     }
 

@@ -117,9 +117,11 @@ impl Stream {
     }
 
     /// The SYN of the other end says what segments and windows this direction may have.
-    pub(super) fn set_receiver(&mut self, mss: Option<u16>, scale: u8) {
-        self.mss = mss.or(Some(DEFAULT_MSS as u16));
-        self.window.set_scale(scale);
+    pub(super) fn set_receiver(&mut self, options: &SynOptions, scale: Option<u8>) {
+        self.mss = options.mss.or((!options.cut).then_some(DEFAULT_MSS as u16));
+        if let Some(scale) = scale {
+            self.window.set_scale(scale);
+        }
     }
 
     pub(super) fn set_options(&mut self, options: SynOptions) {

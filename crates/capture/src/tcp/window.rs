@@ -6,7 +6,7 @@ use crate::report::WindowReport;
 
 #[derive(Clone, Default, Debug)]
 pub(super) struct Window {
-    /// The handshake was seen, so that the scale is known: 0, if one end has none.
+    /// Both SYNs were seen with their options: 0, if one of them has no scale.
     scale: Option<u8>,
     /// The byte that the receiver does not take any more.
     edge: Option<u64>,
@@ -30,7 +30,10 @@ impl Window {
             self.zero_windows += 1;
         }
         self.zero = window == 0;
-        let Some(scale) = (if syn { Some(0) } else { self.scale }) else { return };
+        let Some(scale) = (if syn { Some(0) } else { self.scale }) else {
+            self.edge = None;
+            return;
+        };
         let bytes = u64::from(window) << scale;
         self.edge = Some(acked + bytes);
         self.max = self.max.max(Some(bytes));
@@ -60,7 +63,8 @@ impl Window {
         let open = self.limited_since.map_or(Duration::ZERO, |since| end.saturating_since(since));
         let limited = self.limited + open;
         (self.max.is_some() || self.zero_windows > 0).then(|| WindowReport {
-            max_bytes: self.max,
+            scale: self.scale,
+            max_bytes: self.scale.and(self.max),
             min_bytes: self.min,
             limited_s: self.scale.map(|_| limited.as_nanos() as f64 / 1e9),
             zero_windows: self.zero_windows,
