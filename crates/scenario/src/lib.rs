@@ -27,6 +27,7 @@ mod check;
 #[cfg(test)]
 mod choices;
 mod decimal;
+mod digest;
 mod document;
 mod flow;
 #[cfg(any(test, fuzzing))]
@@ -126,7 +127,7 @@ pub fn parse(source: &Source<'_>, sets: &[String]) -> Result<Parsed, ScenarioErr
     for trace in &traces {
         hashed.push_str(&format!("trace {} {}\n", trace.file, trace.sha256));
     }
-    let sha256 = traces::sha256_hex(hashed.as_bytes());
+    let sha256 = digest::sha256_hex(hashed.as_bytes());
     Ok(Parsed {
         scenario,
         resolved_toml,

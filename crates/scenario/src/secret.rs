@@ -1,9 +1,9 @@
 //! Secrets of a scenario: where they are, what stands for one in what a run writes, and how a text
 //! is rid of them.
 
+use crate::digest::sha256_hex;
 use crate::model::Scenario;
 use crate::spec::{Privacy, UE};
-use crate::traces::sha256_hex;
 
 /// How a hash begins where a secret could stand.
 const PREFIX: &str = "sha256:";

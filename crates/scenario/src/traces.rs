@@ -6,9 +6,9 @@ use std::sync::Arc;
 use airpath_base::recording::{read_stored, unpacked};
 use airpath_path::{Trace, TraceError};
 use airpath_radio::channel::{ChannelTrace, ChannelTraceError, LogColumn, Missing};
-use sha2::{Digest, Sha256};
 
 use crate::Origin;
+use crate::digest::sha256_hex;
 use crate::problem::Problems;
 use crate::suggest::{list, nearest};
 
@@ -157,11 +157,6 @@ impl LoadError {
             }
         }
     }
-}
-
-/// SHA-256 in hexadecimal.
-pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn path(file: &str, directory: Option<&Path>) -> PathBuf {
