@@ -13,7 +13,7 @@ from typing import Any
 
 from airpath import _core
 from airpath.errors import InputError, reason
-from airpath.readers import flent, iperf, nuttcp, ping, ping_forms, ss
+from airpath.readers import flent, iperf, nuttcp, ping, ping_forms, ss, unread
 from airpath.readers.lines import decoded
 
 STDIN = "-"
@@ -154,9 +154,12 @@ def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> R
         return _of_tool(shown, kind, compressed, output, read, others)
     if not text.strip("\ufeff \t\r\n\0"):
         raise InputError(f"{shown}: the file is empty")
+    why = unread.of_bytes(data) or unread.of_text(text)
     raise InputError(
-        f"{shown}: this is neither a capture (pcap, pcapng) nor what {', '.join(TOOLS[:-1])} or "
-        f"{TOOLS[-1]} prints"
+        f"{shown}: {why}"
+        if why
+        else f"{shown}: this is neither a capture (pcap, pcapng) nor what "
+        f"{', '.join(TOOLS[:-1])} or {TOOLS[-1]} prints: line 1 and all others are unknown"
     )
 
 
