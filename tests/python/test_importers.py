@@ -16,7 +16,7 @@ from fuzzed.check import SEEDS, SlowError, read, read_together, seeds
 from fuzzed.mutate import damaged
 
 _COUNT = 1500
-_KINDS = ("flent", "iperf3", "nuttcp", "ping", "ss")
+_KINDS = ("flent", "iperf2", "iperf3", "nuttcp", "ping", "ss")
 
 
 @pytest.mark.parametrize("name", sorted(seeds()))
@@ -37,8 +37,20 @@ def test_each_file_to_begin_with_is_read(name: str) -> None:
         "Pinging 1.1.1.1 with 32 bytes of data:\nReply " + "1" * 100_000,
         "Pinging 1.1.1.1 with 32 bytes of data:\nReply " + "1: 1=" * 20_000,
         "PING 1.1.1.1 (1.1.1.1) 56(84) bytes of data.\n64 bytes from " + "1:" * 50_000,
+        "T" * 100_000,
+        "T " * 50_000,
+        ("Nov 27 " * 200 + "\n") * 300,
+        ("1 2 3 4 5 6 7" * 70 + "\n") * 300,
+        "a= 1" * 30_000 + "%",
+        ("x" * 900 + " icmp_seq=1 ttl=" + "1" * 80 + "\n") * 200,
+        ("a " * 400 + "seq=1 ttl=1 =1 ms\n") * 200,
+        ("- " * 400 + " : " + "1.5 " * 40 + "\n") * 200,
+        "{\n" * 50_000,
+        '{"a": [\n' * 20_000,
+        '{"event": "start", "data": {"a\n' * 10_000,
+        "[ *1] 0.0-1.0 sec " + "9" * 900,
     ],
-    ids=range(8),
+    ids=range(20),
 )
 def test_long_lines_are_read_or_refused_soon(tmp_path: Path, text: str) -> None:
     (tmp_path / "long").write_text(text)

@@ -14,7 +14,7 @@ import pytest
 
 from airpath.emulation import printed
 from airpath.errors import InputError
-from airpath.readers import iperf3, ping
+from airpath.readers import iperf, ping
 
 IPUTILS = """\
 PING server (10.1.0.2) 56(84) bytes of data.
@@ -98,7 +98,7 @@ def test_each_ping_is_read(
     text: str, counts: tuple[int, int], rtts: list[float], payload: int
 ) -> None:
     for written in (text, text.replace("\n", "\r\n")):
-        read = ping.read(written)
+        (read,) = ping.read(written).runs
         assert (read.sent, read.received) == counts
         assert [one.rtt_ms for one in read.replies if not one.duplicate] == rtts
         assert read.payload_bytes == payload
@@ -110,21 +110,22 @@ def test_each_ping_is_read(
     [
         "root:*:19487:0:99999:7:::\ndaemon:*:19487:0:99999:7:::\n",
         "Routes to 10.0.0.1 with 32 hops:\nfirst\nsecond\n",
-        "Ping is 1:2 with 32 bytes:\nReply from 1: bytes=32 time=1ms TTL=64\n",
+        "Timings of 10.0.0.1 within 32 rounds:\nseq=1 took=12 ms\nseq=2 took=13 ms\n",
+        "limits: a = 3, b = 2, c = 1\n",
     ],
-    ids=["password file", "no answer", "no address"],
+    ids=["password file", "no answer", "a log with numbers", "settings"],
 )
 def test_what_only_begins_like_a_ping_of_windows_is_none(text: str) -> None:
-    with pytest.raises(InputError, match="no line begins as ping's first line does"):
+    with pytest.raises(InputError, match="no line is one of ping's"):
         ping.read(text)
 
 
 def test_a_ping_tells_times_duplicates_and_errors() -> None:
-    read = ping.read(IPUTILS)
+    (read,) = ping.read(IPUTILS).runs
     assert [one.time_s for one in read.replies] == [1700000000.1, 1700000001.1, 1700000001.2]
     assert [one.duplicate for one in read.replies] == [False, False, True]
     assert read.errors == [(3, "no answer in time"), (4, "Destination Host Unreachable")]
-    row = read.document()
+    row = ping.read(IPUTILS).row()
     assert row == {
         "sent": 4,
         "lost": 2,
@@ -136,7 +137,7 @@ def test_a_ping_tells_times_duplicates_and_errors() -> None:
 
 def test_a_ping_cut_short_is_counted_from_its_lines() -> None:
     read = ping.read(IPUTILS.split("From 10.1.0.1", maxsplit=1)[0])
-    assert (read.sent, read.received, read.complete) == (3, 2, False)
+    assert [(one.sent, one.received, one.complete) for one in read.runs] == [(3, 2, False)]
     assert "statistics are missing" in read.remarks[0]
 
 
@@ -199,12 +200,13 @@ DOCUMENT = {
     ids=["text", "crlf", "title", "times", "json", "indented"],
 )
 def test_iperf3_says_the_same_as_text_and_as_json(text: str) -> None:
-    read = iperf3.read(text)
-    said = read.document()
+    output = iperf.read(text)
+    (read,) = output.tests
+    said = output.document()
     assert said["goodput_mbps"] == pytest.approx(16.8, rel=2e-3)
     assert (said["bytes"], said["retransmissions"], said["streams"]) == (4194304, 7, 1)
     assert (said["protocol"], said["reverse"], said["complete"]) == ("TCP", True, True)
-    assert read.connections == [iperf3.Connection(5, "10.0.0.2", 40000, "10.1.0.2", 5201)]
+    assert read.connections == [iperf.Connection(5, "10.0.0.2", 40000, "10.1.0.2", 5201)]
     assert sum(one.bytes for one in read.counted()) == 4194304
 
 
@@ -216,29 +218,31 @@ def test_udp_has_losses_and_jitter() -> None:
         "[  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec  0.000 ms  0/1000 (0%)  sender\n"
         "[  5]   0.00-1.00   sec  1.24 MBytes  10.4 Mbits/sec  0.125 ms  12/1000 (1.2%)  receiver\n"
     )
-    said = iperf3.read(text).document()
+    said = iperf.read(text).document()
     assert (said["protocol"], said["packets"], said["packets_lost"]) == ("UDP", 1000, 12)
     assert said["jitter_ms"] == 0.125
     total = {"start": 0, "end": 1, "bytes": 1000, "bits_per_second": 8000, "jitter_ms": 0.5,
              "lost_packets": 5, "packets": 10}  # fmt: skip
     old = {"start": {"test_start": {"protocol": "UDP"}}, "intervals": [], "end": {"sum": total}}
-    read = iperf3.read(json.dumps(old))
+    (read,) = iperf.read(json.dumps(old)).tests
     assert read.received is not None
     assert read.received.bytes == 500, "up to 3.10 the sum has what was sent and what was lost"
 
 
 def test_what_iperf3_could_not_tell_is_said() -> None:
-    cut = iperf3.read(TEXT.split("- - -", maxsplit=1)[0])
+    (cut,) = iperf.read(TEXT.split("- - -", maxsplit=1)[0]).tests
     assert not cut.complete
     assert "totals are missing" in cut.remarks[0]
     assert cut.document()["bytes"] == 4194304
-    failed = iperf3.read('{"start": {}, "intervals": [], "end": {}, "error": "server is busy"}')
+    (failed,) = iperf.read(
+        '{"start": {}, "intervals": [], "end": {}, "error": "server is busy"}'
+    ).tests
     assert (failed.error, failed.complete) == ("server is busy", False)
-    assert iperf3.read("iperf3: error - unable to connect\n").error == "unable to connect"
-    twice = iperf3.read(json.dumps(DOCUMENT) + "\nmore")
-    assert "more after the first" in twice.remarks[0]
+    assert iperf.read("iperf3: error - unable to connect\n").error == "unable to connect"
+    twice = iperf.read(json.dumps(DOCUMENT) + "\nmore")
+    assert "more after the last" in twice.remarks[0]
     nothing = {**DOCUMENT, "end": {**DOCUMENT["end"], "sum_received": {"bytes": 0}}}  # type: ignore[dict-item]
-    old = iperf3.read(json.dumps(nothing))
+    (old,) = iperf.read(json.dumps(nothing)).tests
     assert old.received is None
     assert "sum_received is 0" in old.remarks[0]
 
@@ -246,8 +250,8 @@ def test_what_iperf3_could_not_tell_is_said() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "nothing here is what iperf3 prints"),
-        ("\x1b[A", "nothing here is what iperf3 prints"),
+        ("", "nothing here is what iperf3 or iperf prints"),
+        ("\x1b[A", "nothing here is what iperf3 or iperf prints"),
         ('{"start": {"connected"', "cut short or broken"),
         ('{"a": 1}', 'no "start", no "error"'),
         ('{"start": [1], "end": 3}', "not built as iperf3's is"),
@@ -255,7 +259,7 @@ def test_what_iperf3_could_not_tell_is_said() -> None:
 )
 def test_what_is_not_iperf3_is_refused_in_one_line(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as refused:
-        iperf3.read(text, "test.json")
+        iperf.read(text, "test.json")
     assert str(refused.value).startswith("test.json: ")
     assert "\n" not in str(refused.value)
 
@@ -285,7 +289,7 @@ def test_damaged_texts_are_read_or_refused() -> None:
                     text[at] = chr(draw.choice([0, 9, 10, 34, 45, 48, 57, 91, 123, 0xFFFD]))
                 case _:
                     text.insert(at, str(draw.choice([10**400, -1, "nan", "1e999", "[SUM]"])))
-        for read in (ping.read, iperf3.read):
+        for read in (ping.read, iperf.read):
             refused = _refused(read, "".join(text))
             assert "\n" not in (refused or "")
 
@@ -331,18 +335,20 @@ def test_outputs_of_real_networks(folder: str) -> None:
         opener = gzip.open if path.suffix == ".gz" else open
         with opener(path, "rt", errors="replace") as file:
             text = file.read()
-        for reader in (ping.read, iperf3.read):
+        for reader in (ping.read, iperf.read):
             if (refused := _refused(reader, text)) is not None:
                 assert "\n" not in refused
                 continue
             read += 1
             output = reader(text)
-            if isinstance(output, ping.PingOutput) and output.printed and not output.remarks:
-                own = [one.rtt_ms for one in output.replies]
-                if len(own) != output.received:
+            if not isinstance(output, ping.PingOutput) or output.remarks:
+                continue
+            for run in output.runs:
+                own = [one.rtt_ms for one in run.replies]
+                if not run.printed or len(own) != run.received:
                     # Edited by those who published it, or ping's mean has duplicates.
                     continue
                 assert sum(own) / len(own) == pytest.approx(
-                    output.printed["mean"], rel=0.01, abs=0.001
+                    run.printed["mean"], rel=0.01, abs=0.001
                 )
     assert read > 0

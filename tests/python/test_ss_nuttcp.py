@@ -19,7 +19,7 @@ import pytest
 
 from airpath.diagnose.files import diagnose
 from airpath.errors import InputError
-from airpath.readers import iperf3, nuttcp, ping, ss
+from airpath.readers import iperf, nuttcp, ping, ss
 
 HEAD = "State Recv-Q Send-Q Local Address:Port  Peer Address:Port Process\n"
 SOCKET = "ESTAB 0      131072    10.0.0.2:40000      10.1.0.2:5201"
@@ -105,12 +105,52 @@ def test_what_ss_says_has_causes(tmp_path: Path) -> None:
     assert "receive-window" not in {one["kind"] for one in diagnose(str(file))["statements"]}
 
 
+RECEIVED = (
+    "cubic wscale:7,7 rto:204 rtt:50.1/10 mss:1448 cwnd:10 bytes_sent:37 bytes_acked:38 "
+    "bytes_received:{received} segs_out:2000 segs_in:4000 send 2312222bps app_limited busy:50ms "
+    "rcv_rtt:60.5 rcv_space:300000 rcv_ssthresh:600000 minrtt:40.1 rcv_ooopack:12"
+)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize(
+    ("stamp", "absolute"),
+    [("Fri Nov 27 19:07:1{second} UTC 2026", True), ("Fr 27. Nov 19:07:1{second} CET 2026", False),
+     ("ven. 27 nov. 2026 19:07:1{second} CET", False), ("19:07:1{second}", False),
+     ("27.11.2026 19:07:1{second}", False), ("2026-11-27 19:07:1{second} +0000", True),
+     ("179580643{second}123456789", True)],
+)  # fmt: skip
+def test_the_receiver_of_a_download_is_told_of(
+    tmp_path: Path, stamp: str, absolute: bool, wrapped: bool
+) -> None:
+    file = tmp_path / "ss.log"
+    text = "".join(
+        f"{stamp.format(second=second)}\n{SOCKET}\n"
+        f"\t {RECEIVED.format(received=5_000_000 * second)}\n"
+        for second in range(4)
+    )
+    file.write_text(text.replace(" segs_out", "\n segs_out").replace(" rcv_", "\n rcv_")
+                    if wrapped else text)  # fmt: skip
+    document = diagnose(str(file))
+    (row,) = document["ss"]["connections"]
+    assert row["received_mbps"] == pytest.approx(40.0)
+    assert row["rcv_rtt_ms"] == 60.5
+    assert (row["rcv_space_bytes_max"], row["rcv_ssthresh_bytes_max"]) == (300_000, 600_000)
+    assert row["rcv_out_of_order_packets"] == 12
+    assert all((one["time_s"] is not None) == absolute for one in row["samples"])
+    said = document["statements"][0]["text"]
+    assert "40 Mb/s received between the first and the last" in said
+    assert "acknowledged" not in said
+    assert "RTT 60.5 ms as the receiver estimates it" in said
+    assert (len(document["ss"]["remarks"]) == 0) is absolute
+
+
 def test_a_connection_whose_counters_go_back_is_a_new_one() -> None:
     text = HEAD + "".join(f"{SOCKET}\n\t {_info(second)}\n" for second in (0, 1, 2, 0, 1))
     assert [len(one.samples) for one in ss.read(text).connections] == [3, 2]
 
 
-def test_times_without_a_date_or_zone_are_not_used() -> None:
+def test_times_without_a_date_or_zone_are_no_instants() -> None:
     for stamp in ("Nov 24 17:11:4{second} ", "Tue Nov 24 17:11:4{second} CET 2026\n"):
         read = ss.read(_log(stamp))
         assert {one["time_s"] for one in read.connections[0].samples} == {None}
@@ -193,9 +233,22 @@ def test_nuttcp_is_read() -> None:
         assert (said["mss_bytes"], said["handshake_ms"]) == (1348, 42.16)
         assert (said["idle_intervals"], said["cwnd_bytes_max"]) == (1, 120 * 1024)
         assert said["complete"]
-    assert nuttcp.read(stamped).intervals[0].time_s == pytest.approx(1767319445.6)
+    assert nuttcp.read(stamped).runs[0].intervals[0].time_s == pytest.approx(1767319445.6)
     udp = nuttcp.read(UDP).document()
     assert (udp["protocol"], udp["packets"], udp["packets_lost"]) == ("UDP", 2580, 20)
+
+
+def test_a_loop_of_nuttcp_has_a_run_each(tmp_path: Path) -> None:
+    file = tmp_path / "loop.log"
+    file.write_text(f"{TCP}\n{TCP.replace('3.0000 MB', '9.0000 MB')}\n{UDP}")
+    document = diagnose(str(file))
+    runs = document["nuttcp"]["runs"]
+    assert [(one["protocol"], one["bytes"] >> 20) for one in runs] == [
+        ("TCP", 3), ("TCP", 9), ("UDP", 2),
+    ]  # fmt: skip
+    assert [one["interval_mbps"]["count"] for one in runs] == [3, 3, 2]
+    assert (document["nuttcp"]["retransmissions"], document["nuttcp"]["packets_lost"]) == (10, 20)
+    assert document["statements"][0]["text"].startswith("3 runs: 8.251 Mb/s to 10.49 Mb/s")
 
 
 def test_nuttcp_cut_short_is_summed_and_its_error_said(tmp_path: Path) -> None:
@@ -205,7 +258,7 @@ def test_nuttcp_cut_short_is_summed_and_its_error_said(tmp_path: Path) -> None:
     assert "the totals are sums" in said["remarks"][0]
     (tmp_path / "u").write_text(UDP)
     texts = [one["text"] for one in diagnose(str(tmp_path / "u"))["statements"]]
-    assert texts[0] == "UDP, 1 stream: 10.49 Mb/s in 2 s, 20 packets lost of 2580."
+    assert texts[0] == "UDP, 1 stream: 10.49 Mb/s in 2 s, 20 packets lost of 2580 (0.775%)."
     assert texts[2].startswith("0.78% of the datagrams did not arrive")
     failed = nuttcp.read("nuttcp-t: v6.1.2: Error: connect: Connection refused\n")
     assert failed.error == "connect: Connection refused"
@@ -235,7 +288,7 @@ def test_damaged_texts_are_read_or_refused() -> None:
 
 
 def _read_or_refuse(text: str) -> None:
-    for reader in (ss.read, nuttcp.read, ping.read, iperf3.read):
+    for reader in (ss.read, nuttcp.read, ping.read, iperf.read):
         with suppress(InputError):
             json.dumps(reader(text).document(), allow_nan=False)
 
@@ -288,9 +341,10 @@ def test_outputs_of_real_networks(folder: str) -> None:
             with gzip.open(path, "rt") as file:
                 output = nuttcp.read(file.read())
             said: dict[str, Any] = output.document()
-            assert len(output.intervals) == 241
-            assert all(one.time_s for one in output.intervals)
-            rates = sum(one.rate_bps * one.duration_s for one in output.intervals)
+            (run,) = output.runs
+            assert len(run.intervals) == 241
+            assert all(one.time_s for one in run.intervals)
+            rates = sum(one.rate_bps * one.duration_s for one in run.intervals)
             assert 8 * said["bytes"] == pytest.approx(rates, rel=0.01)
             read += 1
     assert read > 0

@@ -76,8 +76,14 @@ def _told(tmp_path: Path, **texts: str) -> dict[str, Any] | None:
     return together(files)
 
 
-@pytest.mark.parametrize("load", [IPERF3, NUTTCP, IPERF3_TEXT, SS],
-                         ids=["iperf3", "nuttcp", "iperf3 text", "ss"])  # fmt: skip
+SS_RECEIVER = SS.replace("bytes_acked:", "bytes_acked:38 bytes_received:")
+
+
+@pytest.mark.parametrize(
+    "load",
+    [IPERF3, NUTTCP, IPERF3_TEXT, SS, SS_RECEIVER],
+    ids=["iperf3", "nuttcp", "iperf3 text", "ss", "ss at the receiver"],
+)
 def test_round_trips_under_load_are_told_from_those_without(tmp_path: Path, load: str) -> None:
     said = _told(tmp_path, ping=_ping(), load=load)
     assert said is not None
@@ -93,6 +99,21 @@ def test_round_trips_under_load_are_told_from_those_without(tmp_path: Path, load
     assert "120 ms in the median, and 20 ms without load" in kinds["delay-under-load"]
     assert "from 2026-01-02 03:04:15 to 2026-01-02 03:04:25 UTC" in kinds["delay-under-load"]
     assert kinds["bufferbloat"].startswith("Under load packets wait 100 ms")
+
+
+def test_a_file_without_data_still_has_a_time(tmp_path: Path) -> None:
+    idle = re.sub(r"bytes_acked:\d+", "bytes_acked:1", SS)
+    assert _told(tmp_path, ping=_ping(), load=idle) is None
+
+
+def test_each_run_of_a_loop_is_a_load(tmp_path: Path) -> None:
+    first, second = (
+        IPERF3.replace(str(START + 10), str(START + at)).replace('"end": 8', '"end": 6')
+        for at in (10, 20)
+    )
+    said = _told(tmp_path, ping=_ping(), load=f"{first}\n{second}")
+    assert said is not None
+    assert [one["start_s"] - START for one in said["pairs"]] == [10, 20]
 
 
 def test_a_path_that_does_not_bloat_is_not_accused(tmp_path: Path) -> None:

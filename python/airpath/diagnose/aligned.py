@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from airpath import _core
-from airpath.readers.iperf3 import Iperf3Output
-from airpath.readers.ping import PingOutput
+from airpath.readers.iperf import IperfTest
+from airpath.readers.ping import PingRun
 from airpath.readers.recognise import Recognised
 
 CAPTURES = ("pcap", "pcapng")
@@ -106,9 +106,9 @@ def unique(file: Recognised) -> Iterator[dict[str, Any]]:
         told.add(flow["id"])
 
 
-def flows_of_iperf3(output: Iperf3Output, file: Recognised) -> list[dict[str, Any]]:
+def flows_of_iperf3(test: IperfTest, file: Recognised) -> list[dict[str, Any]]:
     """The flows of a capture that iperf3's connections are, by their ports."""
-    ports = {frozenset((one.local_port, one.remote_port)) for one in output.connections}
+    ports = {frozenset((one.local_port, one.remote_port)) for one in test.connections}
     return [
         flow
         for flow in unique(file)
@@ -117,10 +117,10 @@ def flows_of_iperf3(output: Iperf3Output, file: Recognised) -> list[dict[str, An
 
 
 def offset_of_iperf3(
-    name: str, output: Iperf3Output, file: Recognised, flows: Sequence[dict[str, Any]]
+    name: str, test: IperfTest, file: Recognised, flows: Sequence[dict[str, Any]]
 ) -> Offset | None:
     """iperf3 takes its time after the control connection is there, and before the streams are."""
-    start = output.start_time_s
+    start = test.start_time_s
     if start is None or not flows:
         return None
     epoch = (file.document or {})["first_time_s"]
@@ -137,18 +137,18 @@ def offset_of_iperf3(
     return Offset(name, file.name, (low + high) / 2, (high - low) / 2, by)
 
 
-def offset_of_ping(name: str, output: PingOutput, file: Recognised) -> Offset | None:
+def offset_of_ping(name: str, run: PingRun, file: Recognised) -> Offset | None:
     """From replies that the capture has too."""
     printed = {
         one.seq & 0xFFFF: (one.time_s, one.rtt_ms / 1e3)
-        for one in output.replies
+        for one in run.replies
         if one.time_s is not None and not one.duplicate
     }
-    if not printed or not Path(file.name).is_file():
+    if len(printed) < _LEAST_REPLIES or not Path(file.name).is_file():
         return None
     best: Offset | None = None
     for flow in (file.document or {})["flows"]:
-        if flow["protocol"] != "icmp" or output.address not in ("", flow["client"], flow["server"]):
+        if flow["protocol"] != "icmp" or run.address not in ("", flow["client"], flow["server"]):
             continue
         found = _by_number(printed, file, flow["id"])
         if found is None:

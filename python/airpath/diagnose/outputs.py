@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 from airpath.diagnose.capture import Statement
+from airpath.readers.ping import NO_ANSWER
 
 _MOST_CONNECTIONS = 5
+_MOST_RUNS = 10
+_MOST_ERRORS = 3
+_TWO_SEGMENTS = 2 * 1220
+"""Two of the smallest segments of a path with an IPv6 MTU (RFC 8200 5), less than two others."""
 _LIMITED_SHARE = 0.5
 """A limit that held for more of the busy time is named as a cause."""
 _LEAST_BUSY_MS = 200
@@ -33,30 +39,112 @@ def statements(kind: str, document: dict[str, Any], remarks: Sequence[str]) -> l
 
 
 def _ping(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    sent, lost, rtt = document["sent"], document["lost"], document["rtt_ms"]
-    text = f"{lost} of {sent} echo requests had no answer"
-    if rtt and "p50" in rtt:
-        text += (
-            f"; the round trip is {rtt['min']:.4g} ms at least, {rtt['p50']:.4g} ms in the "
-            f"median, {rtt['p99']:.4g} ms in the 99th percentile"
+    runs = document["runs"]
+    many = f"{len(runs)} runs: " if len(runs) > 1 else ""
+    text = f"{many}{document['lost']} of {document['sent']} echo requests had no answer"
+    yield "ping", f"{text}{_round_trips(document['rtt_ms'])}."
+    if many:
+        for number, run in enumerate(runs[:_MOST_RUNS], 1):
+            to = f" to {run['address']}" if run["address"] else ""
+            text = f"{to}{_at(run['start_time_s'])}: {run['sent']} sent, {run['lost']} lost"
+            yield "ping-run", f"Run {number}{text}{_round_trips(run['rtt_ms'])}."
+        yield from _further(len(runs), "run")
+    errors = [
+        f"{what} ({count})" for what, count in document["errors"].items() if what != NO_ANSWER
+    ]
+    if errors:
+        yield "ping-errors", f"Errors that it printed: {'; '.join(errors[:_MOST_ERRORS])}."
+    if document["mtu_bytes"] is not None:
+        payload = next((run["payload_bytes"] for run in runs if run["payload_bytes"]), None)
+        asked = f"; these requests carry {payload} bytes of data" if payload else ""
+        yield (
+            "mtu",
+            f"An error names an MTU of {document['mtu_bytes']} bytes on the path{asked}.",
         )
-    elif rtt:
-        text += f"; the round trip is {rtt['min']:.4g} ms at least, {rtt['mean']:.4g} ms on average"
-    yield "ping", f"{text}."
 
 
-def _iperf3(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _round_trips(rtt: dict[str, Any] | None) -> str:
+    if not rtt:
+        return ""
+    text = f"; the round trip is {rtt['min']:.4g} ms at least"
+    if "p50" not in rtt:
+        return f"{text}, {rtt['mean']:.4g} ms on average"
+    return f"{text}, {rtt['p50']:.4g} ms in the median, {rtt['p99']:.4g} ms in the 99th percentile"
+
+
+def _iperf(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    tests, runs = document["tests"], document["runs"]
+    if runs > 1:
+        yield "iperf-runs", f"{runs} runs{_rates(tests)}."
+    for one in tests[:_MOST_RUNS]:
+        yield from _iperf_test(one, _at(one["start_time_s"]) if runs > 1 else "")
+    yield from _further(len(tests), "test")
+
+
+def _iperf_test(document: dict[str, Any], at: str) -> Iterator[tuple[str, str]]:
+    tool = document["tool"]
     if document["error"]:
-        yield "iperf3-error", f"iperf3 failed: {document['error']}."
-        return
+        yield f"{tool}-error", f"{tool}{at} failed: {document['error']}."
+        if not document["bytes"]:
+            return
     goodput = document["goodput_mbps"]
-    rate = "no rate" if goodput is None else f"{goodput:.4g} Mb/s"
+    rate = "no rate" if goodput is None else _mbps(goodput)
     direction = "to the client" if document["reverse"] else "to the server"
-    text = f"{document['protocol']} {direction}, {_of(document['streams'], 'stream')}: {rate}"
-    yield "iperf3", f"{text}{_lost(document)}."
+    text = f"{document['protocol']} {direction}{at}, {_of(document['streams'], 'stream')}: {rate}"
+    yield tool, f"{text}{_lost(document)}."
+    if document["answer_ms"] is not None:
+        yield "bounceback", f"An answer took {document['answer_ms']:.4g} ms on average."
+    still = document["stood_still"]
+    if still is not None:
+        text = (
+            f"From {still['start_s']:.4g} s on, nothing was moved for {still['duration_s']:.4g} s"
+        )
+        window = still["cwnd_bytes"]
+        if window is not None and window < _TWO_SEGMENTS:
+            text += (
+                ", with a congestion window of one segment: what is sent again does not arrive, as "
+                "in an outage or in an MTU black hole, which ping -M do -s 1472 tells apart"
+            )
+        yield "stood-still", f"{text}."
+
+
+def _further(count: int, what: str) -> Iterator[tuple[str, str]]:
+    if count > _MOST_RUNS:
+        yield "more-runs", f"{_of(count - _MOST_RUNS, f'further {what}')}: --json has each."
+
+
+def _at(time_s: float | None) -> str:
+    if time_s is None:
+        return ""
+    return datetime.fromtimestamp(time_s, timezone.utc).strftime(" at %Y-%m-%d %H:%M:%S UTC")
+
+
+def _mbps(rate: float) -> str:
+    """With four digits, also where they are zeros."""
+    return f"{rate:#.4g}".rstrip(".") + " Mb/s"
 
 
 def _nuttcp(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    runs = document["runs"]
+    if len(runs) > 1:
+        yield "nuttcp-runs", f"{len(runs)} runs{_rates(runs)}."
+    for run in runs[:_MOST_RUNS]:
+        yield from _nuttcp_run(run)
+    yield from _further(len(runs), "run")
+
+
+def _rates(tests: Sequence[dict[str, Any]]) -> str:
+    """Of several tests: their rates, and how many failed."""
+    rates = sorted(one["goodput_mbps"] for one in tests if one["goodput_mbps"] is not None)
+    text = ""
+    if rates:
+        middle = rates[(len(rates) - 1) // 2]
+        text = f": {_mbps(rates[0])} to {_mbps(rates[-1])}, {_mbps(middle)} in the median"
+    failed = sum(one["error"] is not None for one in tests)
+    return text + (f"; {failed} failed" if failed else "")
+
+
+def _nuttcp_run(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if document["error"]:
         yield "nuttcp-error", f"nuttcp failed: {document['error']}."
         return
@@ -91,7 +179,9 @@ def _lost(document: dict[str, Any]) -> str:
     )
     text = "" if again is None else f", {_of(again, 'segment')} sent again"
     if lost is not None:
-        text += f", {_of(lost, 'packet')} lost" + (f" of {packets}" if packets else "")
+        text += f", {_of(lost, 'packet')} lost"
+        if packets:
+            text += f" of {packets}" + (f" ({100 * lost / packets:.3g}%)" if lost else "")
     return text
 
 
@@ -111,10 +201,17 @@ def _figures(row: dict[str, Any]) -> Iterator[str]:
     yield _of(row["snapshots"], "snapshot")
     if row["congestion"]:
         yield row["congestion"]
-    if row["goodput_mbps"] is not None:
-        yield f"{row['goodput_mbps']:.4g} Mb/s acknowledged between the first and the last"
-    elif row["bytes_acked"] is not None:
+    sent, received = row["goodput_mbps"], row["received_mbps"]
+    if sent or (sent is not None and not received):
+        yield f"{sent:.4g} Mb/s acknowledged between the first and the last"
+    elif row["bytes_acked"] is not None and sent is None:
         yield f"{row['bytes_acked']} bytes acknowledged"
+    if received:
+        yield f"{received:.4g} Mb/s received between the first and the last"
+    elif row["bytes_received"] and received is None:
+        yield f"{row['bytes_received']} bytes received"
+    if row["rcv_rtt_ms"] is not None and (row["bytes_received"] or 0) >= _LEAST_BYTES:
+        yield f"RTT {row['rcv_rtt_ms']:.4g} ms as the receiver estimates it, in the median"
     rtt = row["rtt_ms"]
     if rtt:
         least = row["minrtt_ms"]
@@ -193,7 +290,14 @@ def bloat(idle_ms: float, loaded_ms: float) -> str:
 
 
 _UNITS = {"ms": "ms", "Mbits/s": "Mb/s", "Mbit/s": "Mb/s"}
-_SENTENCES = {"ping": _ping, "iperf3": _iperf3, "nuttcp": _nuttcp, "ss": _ss, "flent": _flent}
+_SENTENCES = {
+    "ping": _ping,
+    "iperf2": _iperf,
+    "iperf3": _iperf,
+    "nuttcp": _nuttcp,
+    "ss": _ss,
+    "flent": _flent,
+}
 
 
 def _of(count: int, what: str, many: str = "s") -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from airpath.diagnose import aligned, points
 from airpath.diagnose.aligned import Offset
 from airpath.diagnose.outputs import bloat, bloated
-from airpath.readers.iperf3 import Iperf3Output
+from airpath.readers.iperf import IperfOutput, IperfTest
 from airpath.readers.nuttcp import NuttcpOutput
 from airpath.readers.ping import PingOutput
 from airpath.readers.recognise import Recognised
@@ -27,6 +27,7 @@ _TOLD_IN_TIME = 0.9
 """The share of the intervals' time that passes between the times of their lines, at least."""
 _LEAST_BYTES = 100_000
 _MOST_NAMES = 3
+_MOST_RUNS = 10
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def together(files: Sequence[Recognised]) -> dict[str, Any] | None:
     said += [statement for pair in pairs for statement in _of_a_pair(pair)]
     said += [("two-captures", one.sentence()) for one in joined]
     pings = sum(isinstance(one.output, PingOutput) for one in files)
-    others = sum(isinstance(one.output, Iperf3Output | NuttcpOutput | SsOutput) for one in files)
+    others = sum(isinstance(one.output, IperfOutput | NuttcpOutput | SsOutput) for one in files)
     if loads and delays and not pairs:
         said.append(("no-overlap", "No ping has enough replies while another tool sent."))
     if without and pings and (others or captures):
@@ -97,8 +98,8 @@ def together(files: Sequence[Recognised]) -> dict[str, Any] | None:
             (
                 "not-aligned",
                 f"{names}{f' and {more} more' if more > 0 else ''}: no absolute time, so not "
-                "aligned with the others. ping -D, iperf3 -J, date -u before ss, and a time in "
-                "brackets before each line of nuttcp have one.",
+                "aligned with the others. ping -D, iperf3 -J, date -u before ss, and a time with "
+                "its date and zone before each line have one.",
             )
         )
     if not said:
@@ -118,9 +119,15 @@ def _align(
     output = next(one.output for one in files if one.name == delays.name)
     found = []
     for file in captures:
-        if isinstance(output, PingOutput) and (
-            offset := aligned.offset_of_ping(delays.name, output, file)
-        ):
+        if not isinstance(output, PingOutput):
+            continue
+        offsets = [
+            aligned.offset_of_ping(delays.name, run, file) for run in output.runs[:_MOST_RUNS]
+        ]
+        known = [one for one in offsets if one is not None]
+        if known:
+            # All runs are by one clock, and a few tell it.
+            offset = min(known, key=lambda one: one.within_s)
             delays.ahead_s[file.name] = offset.offset_s
             found.append(offset)
     return found
@@ -132,20 +139,21 @@ def _of_iperf3(
     """Sentences on iperf3's own connections in a capture, the files they are of, their clocks."""
     said, theirs, offsets = [], set(), []
     for one in files:
-        if not isinstance(one.output, Iperf3Output):
+        if not isinstance(one.output, IperfOutput):
             continue
-        flows = aligned.flows_of_iperf3(one.output, file)
-        if not flows:
-            continue
-        theirs.add(one.name)
-        if offset := aligned.offset_of_iperf3(one.name, one.output, file, flows):
-            offsets.append(offset)
-        said.append(("same-transfer", _compared(one, file, flows)))
+        for test in one.output.tests:
+            flows = aligned.flows_of_iperf3(test, file)
+            if not flows:
+                continue
+            theirs.add(one.name)
+            if offset := aligned.offset_of_iperf3(one.name, test, file, flows):
+                offsets.append(offset)
+            said.append(("same-transfer", _compared(one.name, test, file, flows)))
     return said, theirs, offsets
 
 
-def _compared(one: Recognised, file: Recognised, flows: Sequence[dict[str, Any]]) -> str:
-    """iperf3's figures and the capture's of the same transfer."""
+def _compared(name: str, test: IperfTest, file: Recognised, flows: Sequence[dict[str, Any]]) -> str:
+    """Iperf's figures and the capture's of the same transfer."""
     streams = [
         max((flow["tcp"][f"from_{end}"] for end in ("client", "server")),
             key=lambda stream: stream["data_bytes"])
@@ -153,13 +161,14 @@ def _compared(one: Recognised, file: Recognised, flows: Sequence[dict[str, Any]]
     ]  # fmt: skip
     again = sum(stream["retransmissions"]["segments"] for stream in streams)
     rate = sum(stream["goodput_mbps"] or 0.0 for stream in streams)
-    told = (one.document or {})["goodput_mbps"], (one.document or {})["retransmissions"]
+    document = test.document()
+    told = document["goodput_mbps"], document["retransmissions"]
     rates = "" if told[0] is None else f" {told[0]:.4g} Mb/s"
     retransmitted = "" if told[1] is None else f" and {told[1]} segments sent again"
     ids = ", ".join(str(flow["id"]) for flow in flows[:_MOST_NAMES])
     more = f" and {len(flows) - _MOST_NAMES} more" if len(flows) > _MOST_NAMES else ""
     return (
-        f"{one.name} is of flow{'s' if len(flows) > 1 else ''} {ids}{more} of {file.name}: "
+        f"{name} is of flow{'s' if len(flows) > 1 else ''} {ids}{more} of {file.name}: "
         f"iperf3 tells{rates}{retransmitted}, the capture {rate:.4g} Mb/s and {again} segments "
         "sent again."
     )
@@ -182,40 +191,54 @@ def _sorted(files: Iterable[Recognised]) -> tuple[list[Load], list[Delays], list
                 delays.append(Delays(file.name, replies))
             elif output.replies:
                 without.append(file.name)
-        elif isinstance(output, Iperf3Output | NuttcpOutput | SsOutput):
+        elif isinstance(output, IperfOutput | NuttcpOutput | SsOutput):
             found = list(_loads(file.name, output))
             loads += [replace(one, file=file.name) for one in found]
-            if not found and not getattr(output, "error", None):
+            if not found and not _has_time(output) and not getattr(output, "error", None):
                 without.append(file.name)
     return loads, delays, without
 
 
-def _loads(name: str, output: Iperf3Output | NuttcpOutput | SsOutput) -> Iterator[Load]:
+def _has_time(output: IperfOutput | NuttcpOutput | SsOutput) -> bool:
+    """Whether it says when it was, so that only data is missing."""
+    if isinstance(output, SsOutput):
+        return any(one["time_s"] is not None for each in output.connections for one in each.samples)
+    if isinstance(output, IperfOutput):
+        return any(test.start_time_s is not None for test in output.tests)
+    return False
+
+
+def _loads(name: str, output: IperfOutput | NuttcpOutput | SsOutput) -> Iterator[Load]:
     if isinstance(output, SsOutput):
         yield from (load for one in output.connections if (load := _of_a_connection(name, one)))
         return
-    goodput = output.document()["goodput_mbps"]
-    if isinstance(output, Iperf3Output):
-        lasted = max((one.end_s for one in output.counted()), default=0.0)
-        if output.start_time_s is not None and lasted > 0:
-            end = output.start_time_s + output.omit_s + lasted
-            yield Load(name, output.start_time_s, end, goodput)
+    if isinstance(output, IperfOutput):
+        for test in output.tests:
+            lasted = max((one.end_s for one in test.counted()), default=0.0)
+            if test.start_time_s is not None and lasted > 0:
+                start = test.start_time_s
+                goodput = test.document()["goodput_mbps"]
+                yield Load(name, start, start + test.omit_s + lasted, goodput)
         return
-    timed = [one for one in output.intervals if one.time_s is not None and one.bytes]
-    times = [one.time_s for one in timed if one.time_s is not None]
-    if timed:
-        start = times[0] - timed[0].duration_s
-        # Lines that came through a buffer all have its time, which says nothing of the intervals.
-        if times[-1] - start >= _TOLD_IN_TIME * sum(one.duration_s for one in timed):
-            yield Load(name, start, times[-1], goodput)
+    for run in output.runs:
+        timed = [one for one in run.intervals if one.time_s is not None and one.bytes]
+        times = [one.time_s for one in timed if one.time_s is not None]
+        if timed:
+            start = times[0] - timed[0].duration_s
+            # Lines that came through a buffer all have its time, which says nothing of the
+            # intervals.
+            if times[-1] - start >= _TOLD_IN_TIME * sum(one.duration_s for one in timed):
+                yield Load(name, start, times[-1], run.document()["goodput_mbps"])
 
 
 def _of_a_connection(name: str, connection: Connection) -> Load | None:
-    moved = [
-        (one["time_s"], one.get("bytes_acked", 0))
-        for one in connection.samples
-        if one["time_s"] is not None
-    ]
+    timed = [one for one in connection.samples if one["time_s"] is not None]
+    # At the sender bytes are acknowledged, at the receiver they are received.
+    moved = max(
+        ([(one["time_s"], one.get(name, 0)) for one in timed]
+         for name in ("bytes_acked", "bytes_received")),
+        key=lambda points: points[-1][1] - points[0][1] if points else 0,
+    )  # fmt: skip
     if len(moved) < 2 or moved[-1][1] - moved[0][1] < _LEAST_BYTES:
         return None
     last = moved[-1][1]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from airpath.errors import InputError
-from airpath.readers import iperf3, ping
+from airpath.readers import iperf, ping
 
 TOOLS = ("iperf3", "ping", "ping6")
 COMMAND = "command"
@@ -96,44 +96,49 @@ def add(document: dict[str, Any], directory: Path) -> None:
             text = printed.read(_MOST_BYTES).decode(errors="replace")
         read = recognised(text, program["name"])
         if isinstance(read, ping.PingOutput):
-            row = {"id": f"programs/{program['name']}", **read.document()}
+            row = {"id": f"programs/{program['name']}", **read.row()}
             program["printed"] = {"tool": "ping", **row, "remarks": read.remarks}
-            if read.sent:
+            if row["sent"]:
                 document["pings"].append(row)
         elif read is not None:
-            program["printed"] = {"tool": "iperf3", **read.document()}
+            program["printed"] = {**read.document(), "tool": "iperf3"}
             _match(document["flows"], program, read)
 
 
-def recognised(text: str, name: str) -> ping.PingOutput | iperf3.Iperf3Output | None:
+def recognised(text: str, name: str) -> ping.PingOutput | iperf.IperfOutput | None:
     """What ping or a client of iperf3 printed; None: something else."""
     if "Server listening on " in text[:4096]:
         # It has many tests, and each client prints its own.
         return None
-    for read in (ping.read, iperf3.read):
+    for read in (ping.read, iperf.read):
         with suppress(InputError):
             return read(text, name)
     return None
 
 
-def _match(flows: list[dict[str, Any]], program: dict[str, Any], read: iperf3.Iperf3Output) -> None:
+def _match(flows: list[dict[str, Any]], program: dict[str, Any], read: iperf.IperfOutput) -> None:
     """Say at the flows which test they carried; they are known by the two ports."""
-    by_ports = {(one.local_port, one.remote_port): one for one in read.connections}
+    by_ports = {
+        (one.local_port, one.remote_port): (test, one)
+        for test in read.tests
+        for one in test.connections
+    }
     for flow in flows:
         # "tcp4 UE:PORT server:PORT"
         ends = str(flow["id"]).split()[1:]
         ports = [int(port) for port in (end.rpartition(":")[2] for end in ends) if port.isdigit()]
         if len(ports) != 2:
             continue
-        connection = by_ports.get((ports[0], ports[1])) or by_ports.get((ports[1], ports[0]))
-        if connection is None:
+        found = by_ports.get((ports[0], ports[1])) or by_ports.get((ports[1], ports[0]))
+        if found is None:
             continue
-        if len(read.connections) == 1:
-            totals = read.document()
+        test, connection = found
+        if len(test.connections) == 1:
+            totals = test.document()
             moved, goodput = totals["bytes"], totals["goodput_mbps"]
         else:
             # Of single streams only what the client's own end counted.
-            own = [one for one in read.counted() if one.stream == connection.stream]
+            own = [one for one in test.counted() if one.stream == connection.stream]
             moved = sum(one.bytes for one in own)
             lasted = max((one.end_s for one in own), default=0.0)
             goodput = 8e-6 * moved / lasted if lasted else None

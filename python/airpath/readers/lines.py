@@ -1,60 +1,43 @@
-"""Lines as tools print them, without what loggers and shells put before them."""
+"""Text of tools as lines: whatever its encoding and line ends are."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
-from datetime import datetime
-from typing import NamedTuple
 
-_ISO = re.compile(r"^\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d{4}|Z)?)\] ?")
-_EPOCH = re.compile(r"^\[(\d{9,10}\.\d{1,9})\] ?")
-_LOGGER = re.compile(r"^ ?- \S+ - (?:DEBUG|INFO|WARNING|ERROR) - ")
-"""What a log of Python has before a message."""
 _MOST_CHARACTERS = 1000
 """No tool prints longer lines that mean something."""
-_TITLE = re.compile(r"^(\S+):  ")
+_LINE_END = re.compile(r"\r\n?|\n")
+_ESCAPE = re.compile(r"\x1b\[[\d;?]{0,20}[A-Za-z]")
+"""What a terminal was told: colours and places of the cursor (ECMA-48 5.4)."""
+_SAMPLE = 4096
+_MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
 
-class Line(NamedTuple):
-    """A line, its number from 1 and the time (seconds since 1970) that was printed before it."""
+def decoded(data: bytes) -> str:
+    """The text in UTF-16 (as PowerShell's ``>`` writes it) or else UTF-8.
 
-    number: int
-    text: str
-    time_s: float | None
+    Of another code page only the ASCII is text. That is enough for readers that go by structure.
 
-
-def stripped(text: str, most: int = _MOST_CHARACTERS) -> Iterator[Line]:
-    """The lines without line ends, titles (``iperf3 --title``) and times in front.
-
-    A time in front is an ISO 8601 time or seconds since 1970 (``ping -D``) in brackets; one
-    without a time zone says nothing. Of a line ``most`` characters count.
+    >>> decoded("time=45ms".encode("utf-16-le"))
+    'time=45ms'
     """
-    lines = text.splitlines()
-    title = _title(lines)
-    for number, whole in enumerate(lines, 1):
-        if not whole:
-            yield Line(number, "", None)
-            continue
-        line = whole[:most].rstrip("\r").removeprefix(title)
-        time_s = None
-        if found := _EPOCH.match(line):
-            time_s = float(found[1])
-        elif found := _ISO.match(line):
-            with suppress(ValueError, OverflowError):
-                time = datetime.fromisoformat(found[1].replace("Z", "+0000"))
-                time_s = None if time.tzinfo is None else time.timestamp()
-        line = line[found.end() :] if found else line
-        if found and (logger := _LOGGER.match(line)):
-            line = line[logger.end() :]
-        yield Line(number, line, time_s)
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, errors="replace")
+    head = data[: _SAMPLE & ~1]
+    half = len(head) // 2
+    zeros = [head[first::2].count(0) for first in (0, 1)]
+    for empty, other, encoding in ((1, 0, "utf-16-le"), (0, 1, "utf-16-be")):
+        # Digits, spaces and Latin letters have a byte of zeros in UTF-16, and none in UTF-8.
+        if half and zeros[empty] > half // 5 and zeros[other] <= half // 50:
+            return data.decode(encoding, errors="replace")
+    return data.decode(errors="replace")
 
 
-def _title(lines: list[str]) -> str:
-    """What iperf3's --title puts before each line, or nothing."""
-    written = [line for line in lines if line.strip()]
-    found = _TITLE.match(written[0]) if written else None
-    if found is None or not all(line.startswith(found[0]) for line in written[:5]):
-        return ""
-    return found[0]
+def numbered(text: str, most: int = _MOST_CHARACTERS) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, from 1, without line ends; of each ``most`` characters."""
+    escapes = "\x1b" in text
+    for number, line in enumerate(_LINE_END.split(text.removeprefix("\ufeff")), 1):
+        cut = line[:most]
+        yield number, (_ESCAPE.sub("", cut) if escapes else cut).rstrip()

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airpath.errors import InputError
-from airpath.readers.lines import stripped
+from airpath.readers.clocks import Clock
+from airpath.readers.lines import numbered
 
 _MEBIBYTE = 1 << 20
 _ROW = re.compile(
-    r"^\s*(?P<moved>\d{1,12}[.,]\d+) MB / +(?P<lasted>\d{1,9}[.,]\d+) sec = +"
+    r"(?:^|\s)(?P<moved>\d{1,12}[.,]\d+) MB / +(?P<lasted>\d{1,9}[.,]\d+) sec = +"
     r"(?P<rate>\d{1,9}[.,]\d+) (?P<scale>[KMG]?)bps(?P<rest>.*)$"
 )
 _SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
@@ -20,10 +21,13 @@ _CWND = re.compile(r" (\d{1,12}) KB-cwnd")
 _RTT = re.compile(r" (\d{1,9}(?:[.,]\d{1,9})?) msRTT")
 _LOSS = re.compile(r" (-?\d{1,15}) / +(\d{1,15}) ~?drop/pkt")
 _FINAL = re.compile(r" \d{1,3} %TX +\d{1,3} %RX")
-_SAID = re.compile(r"^nuttcp-(?P<end>[tr])\d*: (?P<what>.*)$")
+_SAID = re.compile(r"(?:^|\s)nuttcp-(?P<end>[tr])\d*: (?P<what>.*)$")
 _TEST = re.compile(r"buflen=\d+, nstream=(\d{1,6}), port=\d+ (tcp|udp)")
 _ERROR = re.compile(r"(?:^|: )[Ee]rror: (\S.*)$")
 _CONNECT = re.compile(r"connect to (\S+) with (?:mss=(\d{1,6}), )?RTT=(\d{1,9}(?:[.,]\d{1,9})?) ms")
+
+
+_SUMS = ("bytes", "duration_s", "retransmissions", "packets", "packets_lost")
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Interval:
 
 
 @dataclass
-class NuttcpOutput:
+class NuttcpRun:
     """What one run of nuttcp printed. ``total`` is its last line, None if it was not printed.
 
     ``reverse``: the client received. ``handshake_ms`` is the RTT of connecting.
@@ -106,31 +110,81 @@ class NuttcpOutput:
         return sum(known) if known else None
 
 
+@dataclass
+class NuttcpOutput:
+    """The runs of a file, in order; at least one."""
+
+    runs: list[NuttcpRun]
+    of_file: list[str] = field(default_factory=list)
+    """Remarks that belong to no run."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """The file's remarks and those of its runs, each once."""
+        each = [*self.of_file, *(remark for run in self.runs for remark in run.remarks)]
+        return list(dict.fromkeys(each))
+
+    @property
+    def error(self) -> str | None:
+        """The first run's error, if every run failed."""
+        return self.runs[0].error if all(run.error for run in self.runs) else None
+
+    def document(self) -> dict[str, Any]:
+        """The sums over all runs, and each run; ``goodput_mbps`` is of their time together."""
+        each = [run.document() for run in self.runs]
+        if len(each) == 1:
+            return {**each[0], "runs": each, "remarks": self.remarks}
+        sums = {key: _sum(each, key) for key in _SUMS}
+        lasted = sums["duration_s"]
+        return {
+            **sums,
+            "goodput_mbps": 8e-6 * sums["bytes"] / lasted if lasted else None,
+            "error": self.error,
+            "complete": all(one["complete"] for one in each),
+            "runs": each,
+            "remarks": self.remarks,
+        }
+
+
 def read(text: str, name: str = "nuttcp") -> NuttcpOutput:
     """Read what nuttcp printed; InputError if this is not what nuttcp prints."""
-    output, known = NuttcpOutput(), False
-    for line in stripped(text):
-        if found := _ROW.match(line.text):
-            known = True
-            row = _row(found, line.time_s)
-            if _FINAL.search(found["rest"]):
-                output.total = row
+    runs, clock = [NuttcpRun()], Clock()
+    known = ended = False
+    for _, line in numbered(text):
+        row, said = _ROW.search(line), _SAID.search(line)
+        if row is None and said is None:
+            continue
+        # The lines of -v and then the intervals; the last line ends a run.
+        if ended and (row is not None or _TEST.search(line)):
+            runs.append(NuttcpRun())
+            ended = False
+        known, run = True, runs[-1]
+        if row is not None:
+            one = _row(row, clock.now if clock.read(line[: row.start()]) else None)
+            if one.packets is not None:
+                run.protocol = "UDP"
+            if _FINAL.search(row["rest"]):
+                run.total, ended = one, True
             else:
-                output.intervals.append(row)
-            if row.packets is not None:
-                output.protocol = "UDP"
-        elif found := _SAID.match(line.text.strip()):
-            known = True
-            _head(output, found["end"], found["what"])
+                run.intervals.append(one)
+        elif said is not None:
+            _head(run, said["end"], said["what"])
+            ended = ended or run.error is not None
     if not known:
         raise InputError(f"{name}: nothing here is what nuttcp prints")
-    if output.total is None and output.error is None:
-        output.remarks.append(
-            "the last line of nuttcp is missing: the totals are sums of its intervals"
-            if output.intervals
-            else "it reports no interval and no total"
-        )
-    return output
+    for run in runs:
+        if run.total is None and run.error is None:
+            run.remarks.append(
+                "the last line of nuttcp is missing: the totals are sums of its intervals"
+                if run.intervals
+                else "it reports no interval and no total"
+            )
+    return NuttcpOutput(runs)
+
+
+def _sum(each: list[dict[str, Any]], key: str) -> Any:
+    known = [one[key] for one in each if one[key] is not None]
+    return sum(known) if known else None
 
 
 def _row(found: re.Match[str], time_s: float | None) -> Interval:
@@ -150,7 +204,7 @@ def _row(found: re.Match[str], time_s: float | None) -> Interval:
     )
 
 
-def _head(output: NuttcpOutput, end: str, what: str) -> None:
+def _head(output: NuttcpRun, end: str, what: str) -> None:
     """What -v says; the client's own lines come before the server's."""
     if output.reverse is None:
         output.reverse = end == "r"

@@ -1,55 +1,116 @@
-"""What ping printed: iputils, busybox, BSD, macOS, Windows; also localised, cut short, timed."""
+"""What ping printed, of any system and in any language.
+
+Lines are known by their structure, not by their words. A reply has a number after ``=`` or ``<``
+with a unit of time, and ``seq=`` or ``TTL=``, which no system translates; statistics have two
+counts and a share in percent, or three counts after ``=``. So heads and tails may be missing,
+addresses may be masked, and a file may have many runs.
+"""
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import re
 import statistics
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from airpath.errors import InputError
-from airpath.readers.lines import Line, stripped
+from airpath.readers.clocks import Clock
+from airpath.readers.lines import numbered
 
-_HEAD = re.compile(
-    r"^PING6?\b.*?(?:\((?P<address>[\da-fA-F.:]+(?:%\w+)?)\)|--> (?P<to>\S+)).*?"
-    r"(?:(?P<payload>\d{1,9})(?:\(\d+\))? (?:data )?bytes|$)"
+_NUMBER = r"\d{1,9}(?:[.,]\d{1,9})?"
+_UNIT = r"[^\d\s=<>()\[\]/,;:.%]{1,8}"
+"""Of time: ms in any script, also where a code page made it unreadable."""
+_HEADS = (
+    # FreeBSD and macOS, IPv6
+    re.compile(r"\bPING6\(\d{1,9}=40\+8\+(?P<payload>\d{1,9}) bytes\) \S+ --> (?P<address>\S+)"),
+    # iputils, BusyBox, BSD, macOS, toybox, inetutils: PING HOST (ADDRESS) 56(84) bytes of data.
+    re.compile(
+        r"(?:^|[\s\]])P(?:ING|ing)6?\b[^(]{0,300}\((?P<address>[^\s()]{1,60})\)"
+        r".*?(?:(?P<payload>\d{1,9})(?:\(\d{1,9}\))? (?:data )?bytes|$)"
+    ),
+    re.compile(
+        r"(?:^|[\s\]])PING (?P<address>[\da-fA-F.:]+) (?P<payload>\d{1,9})\(\d{1,9}\) bytes"
+    ),
+    re.compile(r"(?:^|\s)HPING (?P<address>\S+) \(.* (?P<payload>\d{1,9}) data bytes"),
 )
-_HEAD6 = re.compile(r"^PING6\(\d+=40\+8\+(?P<payload>\d{1,9}) bytes\) \S+ --> (?P<address>\S+)")
-_HEAD_TCP = re.compile(
-    r"^PING (?P<address>[\da-fA-F.:]+) (?P<payload>\d{1,9})\(\d+\) bytes of data"
-)
-# Windows says it in the user's language; the number before the last colon is the payload. Parts
-# have a longest length, so that a line takes time by its length only.
+# Windows says it in the user's language: an address, and the payload before a colon at the end.
 _WINDOWS_HEAD = re.compile(
-    r"^\S.*?(?:\[(?P<address>[\da-fA-F.:]{2,45}(?:%\w{1,20})?)\]"
-    r"|(?P<bare>(?:\d{1,3}\.){3}\d{1,3}|[\da-fA-F]{1,4}:[\da-fA-F:]{1,40}))"
+    r"^.{0,200}?(?:\[(?P<named>[\da-fA-F.:]{2,45}(?:%\w{1,20})?)\]|"
+    r"(?<![\w.:])(?P<address>(?:\d{1,3}\.){3}\d{1,3}|[\da-fA-F]{0,4}:[\da-fA-F:]{1,40}))"
+    r"(?P<rest>.{3,200}) ?[:\uff1a]$"
 )
-_WINDOWS_PAYLOAD = re.compile(r"\b(?P<payload>\d{1,9})\D*:\s*$")
-_REPLY = re.compile(
-    r"^(?P<bytes>\d+) bytes from (?P<host>.*?)[:,](?: (?:icmp_)?seq=(?P<seq>\d{1,10}))?"
-    r"(?: (?:ttl|hlim)=(?P<ttl>\d{1,10}))? time[=<](?P<ms>\d{1,9}(?:[.,]\d+)?) ?ms(?P<rest>.*)$"
+_LAST_NUMBER = re.compile(r"(?<!\d)(\d{1,9})\D*$")
+_SEQ = re.compile(r"\b(?:icmp_)?seq=(\d{1,10})(?![\d/])")
+_TTL = re.compile(r"\b(?:ttl|hlim)=(\d{1,10})\b")
+_BYTES_FROM = re.compile(r"\b\d{1,6} bytes from (?P<host>[^\s:,]\S*?(?: \([^()]{1,100}\))?)[:,] ")
+_HOST = re.compile(r"(?<![^\s=])(?P<host>[^\s=]+?(?: \([^()]{1,100}\))?) ?[:,\uff1a\uff0c]? ?$")
+_HPING_HOST = re.compile(r"\bip=(?P<host>\S+)")
+_TIME = re.compile(rf"[=<] ?({_NUMBER}) ?({_UNIT})(?![=\w])")
+_WINDOWS_REPLY = re.compile(rf"[=<] ?(?P<ms>{_NUMBER}) ?{_UNIT} +TTL=(?P<ttl>\d{{1,10}})$")
+_WINDOWS_REPLY6 = re.compile(
+    rf"(?P<host>[\da-fA-F.:%]{{2,60}}) ?: [^\s=<]{{1,20}} ?[=<](?P<ms>{_NUMBER}) ?{_UNIT}$"
 )
-_WINDOWS_REPLY = re.compile(
-    r"^\S.*?\b(?P<host>[\da-fA-F.:]{2,45}): (?:\S+=(?P<bytes>\d+) )?\S+?[=<](?P<ms>\d{1,9}) ?ms"
-    r"(?: TTL=(?P<ttl>\d{1,10}))?\s*$"
-)
+"""Over IPv6 Windows names neither size nor TTL."""
+_WINDOWS_HOST = re.compile(r"(?P<host>[^\s=]{1,255}?) ?[:\uff1a]\s")
 _COUNTS = re.compile(
-    r"^(?P<sent>\d{1,18}) packets transmitted, (?P<received>\d{1,18}) (?:packets )?received"
-    r"(?:, \+(?P<first>\d+) (?P<what>\w+))?(?:, \+(?P<second>\d+) (?P<other>\w+))?"
+    r"(?<!\d)(?P<sent>\d{1,18}) packets transmitted, (?P<received>\d{1,18}) (?:packets )?received"
+)
+_TITLE = re.compile(r"-{3} \S.* -{3}$|-{3}  ping statistics -{3}$")
+_ANY_COUNTS = re.compile(
+    r"^\D{0,40}(?P<sent>\d{1,18})\D{1,60}(?P<received>\d{1,18})\D.*?\d(?:[.,]\d{1,9})? ?%"
+)
+"""In any language, after the title."""
+_TIMES = re.compile(
+    rf"= ?(?P<min>{_NUMBER})/(?P<mean>{_NUMBER})/(?P<max>{_NUMBER})"
+    rf"(?:/(?P<mdev>{_NUMBER}|-?nan))?(?![\d/])"
 )
 _WINDOWS_COUNTS = re.compile(
-    r"^\s+\S.*?= ?(?P<sent>\d{1,18}), .*?= ?(?P<received>\d{1,18}), .*?= ?\d+"
+    r"^[^=]{1,60}= ?(?P<sent>\d{1,18})[^=\d]{1,60}= ?(?P<received>\d{1,18})[^=\d]{1,60}"
+    r"= ?(?P<lost>\d{1,18})(?![\d.])"
 )
-_TIMES = re.compile(
-    r"^(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev|std-dev))? = "
-    r"(?P<min>[\d.]+)/(?P<mean>[\d.]+)/(?P<max>[\d.]+)(?:/(?P<mdev>[\d.]+|nan))? ms"
+_WINDOWS_TIMES = re.compile(
+    r"^[^=]{1,60}= ?(?P<min>\d{1,9})[^=\d]{1,60}= ?(?P<max>\d{1,9})[^=\d]{1,60}"
+    r"= ?(?P<mean>\d{1,9})(?!\d)"
 )
-_ERROR = re.compile(r"^(?:From \S+(?: \(\S+\))?:? )?icmp_seq[= ](?P<seq>\d{1,10}) (?P<what>\S.*)$")
+_ERROR = re.compile(r"(?:^|\s)icmp_seq[= ](?P<seq>\d{1,10}) (?P<what>[^\W\d].*)$")
 _TIMEOUT = re.compile(
-    r"^(?:Request timeout for icmp_seq|no answer yet for icmp_seq=)\s?(?P<seq>\d{1,10})"
+    r"(?:Request timeout for icmp_seq|no answer yet for icmp_seq=) ?(?P<seq>\d{1,10})$"
 )
+_OWN_ERROR = re.compile(r"(?:^|\s)ping6?: (?P<what>\S.*)$")
+_ICMP_ERROR = re.compile(
+    r"bytes from [^,]{1,300}?: (?P<what>.{0,100}(?:nreachable|xceeded|needed|too big|rohibited).*)$"
+)
+_MTU = re.compile(r"\bmtu ?[=:]? ?(\d{2,5})(?!\d)", re.IGNORECASE)
+_TABLE_HEAD = re.compile(r"^(?:SEQ +)?HOST +SIZE +TTL +TIME\b")
+_TABLE_ROW = re.compile(
+    r"^(?:(?P<seq>\d{1,10}) +)?(?P<host>\S{1,60}) +\d{1,6} +(?P<ttl>\d{1,3}) +"
+    r"(?P<time>(?:\d{1,9}(?:ms|us|s)){1,3})(?: +(?P<what>[^\W\d].*))?$"
+)
+_TABLE_ERROR = re.compile(r"^(?:(?P<seq>\d{1,10}) +)?.*?(?P<what>[a-zA-Z][a-zA-Z ]*)$")
+_TABLE_COUNTS = re.compile(r"^sent=(?P<sent>\d{1,18}) received=(?P<received>\d{1,18})\b")
+_TABLE_TIMES = re.compile(r"\b(min|avg|max)-rtt=((?:\d{1,9}(?:ms|us|s)){1,3})")
+_TABLE_TIME = re.compile(r"(\d{1,9})(ms|us|s)")
+"""RouterOS has a table."""
+_FPING = re.compile(
+    rf"(?P<host>\S{{1,255}}) +: \[(?P<seq>\d{{1,10}})\], "
+    rf"(?:\d{{1,9}} bytes, (?P<ms>{_NUMBER}) ms|(?P<what>[a-zA-Z][a-zA-Z ]*))"
+)
+_FPING_COUNTS = re.compile(
+    r"(?P<host>\S{1,255}) +: xmt/rcv/%\w{1,8} = (?P<sent>\d{1,18})/(?P<received>\d{1,18})/"
+)
+_CISCO = re.compile(
+    r"^Success rate is \d{1,3} percent \((?P<received>\d{1,18})/(?P<sent>\d{1,18})\)"
+)
+_COLONS = (":", "\uff1a")
+"""The second is that of Chinese and Japanese."""
+NO_ANSWER = "no answer in time"
+_UNITS = {"us": 1e-3, "µs": 1e-3, "usec": 1e-3, "мкс": 1e-3, "s": 1e3, "sec": 1e3}
+"""All others are milliseconds."""
+_MOST_ERRORS = 10
+_MOST_REMARKS = 20
 
 
 @dataclass(frozen=True)
@@ -65,147 +126,444 @@ class Reply:
 
 
 @dataclass
-class PingOutput:
-    """What one run of ping printed.
+class PingRun:
+    """One run of ping: from its head, or its first number, to its statistics.
 
-    ``sent`` and ``received`` are ping's own counts where it printed them, else they are counted
-    from the lines, and ``remarks`` says so. ``printed`` has ping's own min, mean, max and mdev in
-    milliseconds, if there are any.
+    ``sent`` and ``received`` are ping's own counts where it printed them (``complete``), else they
+    are counted from the lines. ``printed`` has ping's own min, mean, max and mdev in milliseconds,
+    if there are any. ``mtu_bytes`` is the smallest MTU that an error named.
     """
 
     address: str = ""
     payload_bytes: int | None = None
+    start_s: float | None = None
     replies: list[Reply] = field(default_factory=list)
     errors: list[tuple[int | None, str]] = field(default_factory=list)
     sent: int = 0
     received: int = 0
     printed: dict[str, float] = field(default_factory=dict)
     complete: bool = False
-    remarks: list[str] = field(default_factory=list)
+    mtu_bytes: int | None = None
+
+    @property
+    def lost(self) -> int:
+        """Requests without an answer."""
+        return max(0, self.sent - self.received)
 
     def document(self) -> dict[str, Any]:
-        """The row of ``pings`` in a summary: counts, and RTTs in milliseconds."""
-        printed = self.printed if {"min", "mean"} <= self.printed.keys() else None
-        rtts = sorted(reply.rtt_ms for reply in self.replies if not reply.duplicate)
+        """Counts, and RTTs in milliseconds."""
         return {
+            "address": self.address,
+            "payload_bytes": self.payload_bytes,
+            "start_time_s": self.start_s,
             "sent": self.sent,
-            "lost": self.sent - self.received,
-            "rtt_ms": _distribution(rtts) if rtts else printed,
+            "lost": self.lost,
+            "rtt_ms": _rtts([self]),
+            "errors": _most(self.errors),
+            "mtu_bytes": self.mtu_bytes,
+            "complete": self.complete,
+        }
+
+
+@dataclass
+class PingOutput:
+    """What a file has of ping: one run, or as many as a loop or cron made."""
+
+    runs: list[PingRun] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def replies(self) -> list[Reply]:
+        """The replies of all runs."""
+        return [reply for run in self.runs for reply in run.replies]
+
+    @property
+    def sent(self) -> int:
+        """The requests of all runs."""
+        return sum(run.sent for run in self.runs)
+
+    @property
+    def lost(self) -> int:
+        """The requests of all runs without an answer."""
+        return sum(run.lost for run in self.runs)
+
+    def row(self) -> dict[str, Any]:
+        """The row of ``pings`` in a summary: counts, and RTTs in milliseconds."""
+        return {"sent": self.sent, "lost": self.lost, "rtt_ms": _rtts(self.runs)}
+
+    def document(self) -> dict[str, Any]:
+        """The sums over all runs, and each run."""
+        named = [run.mtu_bytes for run in self.runs if run.mtu_bytes is not None]
+        return {
+            **self.row(),
+            "errors": _most(error for run in self.runs for error in run.errors),
+            "mtu_bytes": min(named, default=None),
+            "runs": [run.document() for run in self.runs],
         }
 
 
 def read(text: str, name: str = "ping") -> PingOutput:
-    """Read what ping printed; InputError if this is not what ping prints."""
-    output, began, ended = PingOutput(), False, False
-    windows = False
-    seen: set[int] = set()
-    for line in stripped(text):
-        if not line.text.strip():
-            continue
-        if not began:
-            began, windows = _begin(output, line.text)
-            continue
-        ended = _end(output, line.text, windows) or ended
-        if not ended:
-            _line(output, line, windows, seen)
-    # Windows begins in the user's language: any line could, so that its answers have to follow.
-    if not began or (windows and not ended and not output.replies):
-        raise InputError(f"{name}: no line begins as ping's first line does (PING HOST …)")
-    output.complete = ended
-    if not ended:
-        answered = {reply.seq for reply in output.replies}
-        counted = answered | {seq for seq, _ in output.errors if seq is not None}
-        first = min(counted, default=0)
-        output.sent = max(counted, default=first - 1) - first + 1
-        output.received = len(answered)
-        output.remarks.append("ping's statistics are missing: sent and lost are counted from lines")
+    """Read what ping printed; InputError if there is no reply, no error and no statistics."""
+    reader = _Reader()
+    for number, line in numbered(text):
+        if line and not line.isspace():
+            reader.line(number, line)
+    runs = [run for run in reader.runs if run.known]
+    if not runs:
+        what = (
+            f"ping sent nothing: {reader.failed}"
+            if reader.failed
+            else "no line is one of ping's: a first line (PING HOST …), a reply or statistics"
+        )
+        raise InputError(f"{name}: {what}")
+    output = PingOutput([run.finished() for run in runs], reader.remarks)
+    if counted := sum(not run.complete for run in runs):
+        which = f" in {counted} of {len(runs)} runs" if len(runs) > 1 else ""
+        output.remarks.append(
+            f"ping's statistics are missing{which}: sent and lost are counted from lines"
+        )
+    if refused := sum(run.refused for run in runs):
+        output.remarks.append(
+            f"Windows counts errors that routers sent as received ({refused}); here they are lost"
+        )
     return output
 
 
-def _begin(output: PingOutput, text: str) -> tuple[bool, bool]:
-    """Whether this is the first line, and whether Windows wrote it."""
-    text = text.strip()
-    for pattern, windows in (
-        (_HEAD6, False), (_HEAD, False), (_HEAD_TCP, False), (_WINDOWS_HEAD, True)
-    ):  # fmt: skip
-        if found := pattern.match(text):
-            named = found.groupdict()
-            address = named.get("address") or named.get("to") or named.get("bare") or ""
-            payload = named.get("payload")
-            if windows:
-                size = _WINDOWS_PAYLOAD.search(text, found.end()) if text.endswith(":") else None
-                if size is None or not _is_address(address):
-                    continue
-                payload = size["payload"]
-            output.address = address
-            if payload:
-                output.payload_bytes = int(payload)
-            return True, windows
-    return False, False
+@dataclass
+class _Run(PingRun):
+    """A run that is being read."""
+
+    kind: str = "unix"
+    """Also ``windows``, ``table`` (of RouterOS) and ``fping``."""
+    known: bool = False
+    """Whether there was more than a first line that anybody could have written."""
+    headed: bool = False
+    titled: bool = False
+    refused: int = 0
+    """Errors of routers, which Windows counts as received."""
+    seen: set[int] = field(default_factory=set)
+
+    @property
+    def lines(self) -> int:
+        return len(self.replies) + len(self.errors)
+
+    def finished(self) -> _Run:
+        """The run with what is counted from its lines."""
+        answered = {reply.seq for reply in self.replies}
+        if not self.complete:
+            counted = answered | {seq for seq, _ in self.errors if seq is not None}
+            first = min(counted, default=0)
+            self.sent = max(counted, default=first - 1) - first + 1
+            self.received = len(answered)
+            self.refused = 0
+        elif self.received == len(answered) + self.refused:
+            self.received = len(answered)
+        else:
+            self.refused = 0
+        if not self.address and self.replies:
+            self.address = self.replies[0].address
+        return self
 
 
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
+class _Reader:
+    """Runs, made from one line after the other."""
 
+    def __init__(self) -> None:
+        self.runs: list[_Run] = []
+        self.remarks: list[str] = []
+        self.failed = ""
+        self._clock = Clock()
+        self._timed = False
+        """Whether the line begins with a time."""
+        self._by_host: dict[str, _Run] = {}
+        """The runs of fping, which asks many hosts at a time."""
 
-def _end(output: PingOutput, text: str, windows: bool) -> bool:
-    """Whether the line belongs to the statistics at the end."""
-    if found := (_WINDOWS_COUNTS if windows else _COUNTS).match(text):
-        output.sent, output.received = int(found["sent"]), int(found["received"])
+    def line(self, number: int, line: str) -> None:
+        """Take a line that is not empty."""
+        text, self._timed = self._clock.strip(line.strip())
+        if not text:
+            return
+        if self._unix(text) or self._windows(text) or self._table(text) or self._fping(text):
+            return
+        if self._head(text) or self._statistics(text) or self._error(text):
+            return
+        run = self._current
+        if run is None:
+            return
+        if run.kind == "windows":
+            if not run.complete and not text.endswith(_COLONS):
+                # In the user's language: no answer in time, or after an address what it said.
+                said = _WINDOWS_HOST.search(text)
+                run.refused += said is not None
+                run.errors.append((run.lines, text[said.end() :] if said else NO_ANSWER))
+                self._mtu(run, text)
+        elif " bytes from " in text and len(self.remarks) < _MOST_REMARKS:
+            self.remarks.append(f"line {number} is not understood: {text[:80]}")
+
+    @property
+    def _current(self) -> _Run | None:
+        return self.runs[-1] if self.runs else None
+
+    def _begin(self, kind: str, known: bool = True) -> _Run:
+        """Another run; one of which there was no more than a first line is none."""
+        if self.runs and not self.runs[-1].known:
+            self.runs.pop()
+        run = _Run(kind=kind, known=known, start_s=self._clock.now)
+        self.runs.append(run)
+        return run
+
+    def _unix(self, text: str) -> bool:
+        """A reply with a number, in any language, or without one in English."""
+        seq = _SEQ.search(text) if "seq=" in text else None
+        named = _BYTES_FROM.search(text) if " bytes from " in text else None
+        if seq is None and named is None:
+            return False
+        time = _TIME.search(text, (seq or named).end())  # type: ignore[union-attr]
+        if time is None:
+            return False
+        ttl = _TTL.search(text)
+        run = self._current
+        if not (ttl or named or "icmp_seq" in text or (run and run.kind == "unix" and run.known)):
+            # Any log may number its lines and tell how long something took.
+            return False
+        host = named or _HPING_HOST.search(text) or _HOST.search(text[: seq.start()])  # type: ignore[union-attr]
+        self._reply(
+            run, "unix", seq[1] if seq else None, _milliseconds(time[1], time[2]),
+            host["host"] if host else "", ttl[1] if ttl else None,
+            text[: named.start() if named else seq.start()],  # type: ignore[union-attr]
+            duplicate="DUP" in text[time.end() :],
+        )  # fmt: skip
         return True
-    if found := _TIMES.match(text):
-        output.printed = {
-            key: float(value)
-            for key, value in found.groupdict().items()
-            if value is not None and _is_number(value)
-        }
+
+    def _windows(self, text: str) -> bool:
+        """A reply that ends with its TTL, or over IPv6 one after the first line of Windows."""
+        run = self._current
+        found = _WINDOWS_REPLY.search(text) if "TTL=" in text else None
+        if found is None:
+            if run is None or run.kind != "windows" or "]" in text:
+                return False
+            found = _WINDOWS_REPLY6.search(text)
+            if found is None:
+                return False
+        ttl = found.groupdict().get("ttl")
+        host = _WINDOWS_HOST.search(text) if ttl else found
+        before = text[: host.start("host")] if host else ""
+        self._reply(run, "windows", None, _decimal(found["ms"]), host["host"] if host else "",
+                    ttl, before)  # fmt: skip
         return True
-    return False
 
+    def _table(self, text: str) -> bool:
+        """A row, a title or the sums of RouterOS."""
+        run = self._current
+        if _TABLE_HEAD.match(text):
+            if run is None or run.kind != "table":
+                self._begin("table")
+            return True
+        if (found := _TABLE_ROW.match(text)) and found["what"] is None:
+            self._reply(run, "table", found["seq"], _table_ms(found["time"]), found["host"],
+                        found["ttl"], "")  # fmt: skip
+            return True
+        if run is None or run.kind != "table":
+            return False
+        if counts := _TABLE_COUNTS.match(text):
+            self._counts(run, counts)
+            printed = {which: _table_ms(time) for which, time in _TABLE_TIMES.findall(text)}
+            if "avg" in printed:
+                printed["mean"] = printed.pop("avg")
+            run.printed = printed
+            return True
+        error = found or _TABLE_ERROR.match(text)
+        if error is None:
+            return False
+        if error["seq"] and run.lines and int(error["seq"]) <= self._last(run):
+            run = self._begin("table")
+        run.errors.append((int(error["seq"] or run.lines), error["what"]))
+        run.complete = False
+        return True
 
-def _line(output: PingOutput, line: Line, windows: bool, seen: set[int]) -> None:
-    text = line.text.strip()
-    if found := (_WINDOWS_REPLY if windows else _REPLY).match(text):
-        rest = found.groupdict().get("rest") or ""
-        number = found.groupdict().get("seq")
-        if number is None and not windows and not output.replies:
-            output.remarks.append(
+    def _fping(self, text: str) -> bool:
+        """A line of fping: a reply, no reply, or the counts of a host."""
+        found = (_FPING.search(text) or _FPING_COUNTS.search(text)) if " : " in text else None
+        if found is None:
+            return False
+        run = self._by_host.get(found["host"])
+        named = found.groupdict()
+        if run is None or (run.complete and named.get("seq")):
+            run = self._by_host[found["host"]] = self._begin("fping")
+            run.address = found["host"]
+        if "sent" in named:
+            self._counts(run, found)
+            self._times(run, text)
+        elif named["ms"]:
+            self._reply(run, "fping", named["seq"], _decimal(named["ms"]), found["host"], None,
+                        text[: found.start()])  # fmt: skip
+        else:
+            run.errors.append((int(found["seq"]), named["what"]))
+        return True
+
+    def _reply(
+        self, run: _Run | None, kind: str, number: str | None, rtt_ms: float, host: str,
+        ttl: str | None, before: str, duplicate: bool = False,
+    ) -> None:  # fmt: skip
+        """Add a reply, to another run if it cannot be one of this run."""
+        printed = None if number is None else int(number)
+        if run is None or run.kind != kind or self._starts(run, printed, duplicate):
+            run = self._begin(kind)
+        if number is None and kind == "unix" and not run.replies:
+            self.remarks.append(
                 "its replies have no number, and it did not count what it sent: losses do not show"
             )
-        printed = len(output.replies) + len(output.errors) if number is None else int(number)
         # 16 bits in the header; a long run begins again.
-        seq = _unwrapped(printed, output.replies)
-        output.replies.append(
-            Reply(
-                seq,
-                float(found["ms"].replace(",", ".")),
-                found["host"],
-                int(found["ttl"]) if found["ttl"] else None,
-                line.time_s,
-                "DUP" in rest or seq in seen,
-            )
+        seq = run.lines if printed is None else _unwrapped(printed, run.replies)
+        timed = self._timed or (len(before) > len("00:00:00") and self._clock.read(before))
+        time_s = self._clock.now if timed else None
+        duplicate = duplicate or seq in run.seen
+        run.replies.append(Reply(seq, rtt_ms, host, int(ttl) if ttl else None, time_s, duplicate))
+        run.seen.add(seq)
+        run.known, run.complete = True, False
+        if run.start_s is None:
+            run.start_s = time_s
+
+    @staticmethod
+    def _starts(run: _Run, printed: int | None, duplicate: bool) -> bool:
+        """Whether a reply with this number is the first of another run."""
+        if printed is None:
+            return run.complete
+        if not run.replies or duplicate:
+            return run.complete and not run.replies
+        last = run.replies[-1].seq
+        if run.complete or run.kind == "table":
+            return _unwrapped(printed, run.replies) <= last
+        # Late answers to a broadcast look alike, but then there is a first line.
+        return not run.headed and printed == run.replies[0].seq < last
+
+    @staticmethod
+    def _last(run: _Run) -> int:
+        return max(
+            run.replies[-1].seq if run.replies else -1,
+            (run.errors[-1][0] or -1) if run.errors else -1,
         )
-        seen.add(seq)
-    elif found := _TIMEOUT.match(text) or _ERROR.match(text):
-        what = found.groupdict().get("what") or "no answer in time"
-        output.errors.append((int(found["seq"]), what))
-    elif text.startswith("---") and text.endswith("---"):
-        return
-    elif windows:
-        output.errors.append((len(output.replies) + len(output.errors), text))
-    elif " bytes from " in text:
-        output.remarks.append(f"line {line.number} is not understood: {text[:80]}")
+
+    def _head(self, text: str) -> bool:
+        for pattern in _HEADS if "PING" in text or "Ping " in text else ():
+            if found := pattern.search(text):
+                self._clock.read(text[: found.start()])
+                run = self._begin("unix")
+                run.headed, run.address = True, found["address"]
+                run.payload_bytes = int(found["payload"]) if found["payload"] else None
+                return True
+        found = _WINDOWS_HEAD.match(text) if text.endswith(_COLONS) else None
+        size = _LAST_NUMBER.search(found["rest"]) if found else None
+        if found is None or size is None or _TITLE.search(text):
+            return False
+        run = self._begin("windows", known=False)
+        run.address = found["named"] or found["address"]
+        run.payload_bytes = int(size[1])
+        return True
+
+    def _statistics(self, text: str) -> bool:
+        """Whether the line belongs to the statistics at the end."""
+        run = self._current
+        if "---" in text and _TITLE.search(text):
+            if run is None or run.complete:
+                run = self._begin("unix", known=False)
+            run.titled = True
+            return True
+        titled = run is not None and run.titled and not run.complete
+        found = _COUNTS.search(text) if " packets " in text else None
+        found = found or (_ANY_COUNTS.match(text) if titled else None)
+        if found is None and (found := _CISCO.match(text)):
+            run = self._begin("cisco")
+        if (
+            found is None
+            and (found := self._windows_counts(text))
+            and (run is None or run.kind != "windows" or run.complete)
+        ):
+            run = self._begin("windows")
+        if found is not None:
+            if run is None or run.complete:
+                run = self._begin("unix")
+            self._counts(run, found)
+            if run.kind == "cisco":
+                self._times(run, text)
+            return True
+        return run is not None and run.complete and self._times(run, text)
+
+    def _windows_counts(self, text: str) -> re.Match[str] | None:
+        """Three counts, the first the sum of the others; of an excerpt also with the share."""
+        run, found = self._current, _WINDOWS_COUNTS.match(text)
+        if found is None or int(found["sent"]) != int(found["received"]) + int(found["lost"]):
+            return None
+        within = run is not None and run.kind == "windows"
+        if within and run.complete and "%" not in text:  # type: ignore[union-attr]
+            return None
+        return found if within or "%" in text else None
+
+    @staticmethod
+    def _counts(run: _Run, found: re.Match[str]) -> None:
+        run.sent, run.received = int(found["sent"]), int(found["received"])
+        run.known = run.complete = True
+
+    @staticmethod
+    def _times(run: _Run, text: str) -> bool:
+        found = _WINDOWS_TIMES.match(text) if run.kind == "windows" else _TIMES.search(text)
+        if found is None:
+            return False
+        run.printed = {
+            key: _decimal(value)
+            for key, value in found.groupdict().items()
+            if value is not None and not value.endswith("nan")
+        }
+        return True
+
+    def _error(self, text: str) -> bool:
+        """An error that a router sent, or of ping itself; or that there was no answer."""
+        found, own = None, None
+        if "icmp_seq" in text:
+            found = _TIMEOUT.search(text) or _ERROR.search(text)
+        elif "bytes from" in text:
+            own = _ICMP_ERROR.search(text)
+        elif "ping" in text:
+            own = _OWN_ERROR.search(text)
+        if found is None and own is None:
+            return False
+        run = self._current
+        if found is None and (run is None or not run.known):
+            self.failed = self.failed or own["what"]  # type: ignore[index]
+            return own is not None
+        if run is None or run.kind != "unix":
+            run = self._begin("unix")
+        if found is not None:
+            what = found.groupdict().get("what") or NO_ANSWER
+            run.errors.append((int(found["seq"]), what))
+            run.known = True
+        else:
+            run.errors.append((None, own["what"]))  # type: ignore[index]
+        self._mtu(run, text)
+        return True
+
+    @staticmethod
+    def _mtu(run: _Run, text: str) -> None:
+        if found := _MTU.search(text):
+            run.mtu_bytes = min(int(found[1]), run.mtu_bytes or int(found[1]))
 
 
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+def _most(errors: Iterable[tuple[int | None, str]]) -> dict[str, int]:
+    """The most frequent errors, and how often each was."""
+    return dict(Counter(what for _, what in errors).most_common(_MOST_ERRORS))
+
+
+def _table_ms(text: str) -> float:
+    """RouterOS's times: ``18ms``, ``1s20ms``, ``18ms386us``."""
+    return sum(_milliseconds(number, unit) for number, unit in _TABLE_TIME.findall(text))
+
+
+def _milliseconds(number: str, unit: str) -> float:
+    return _decimal(number) * _UNITS.get(unit.lower(), 1.0)
+
+
+def _decimal(text: str) -> float:
+    return float(text.replace(",", "."))
 
 
 def _unwrapped(seq: int, before: list[Reply]) -> int:
@@ -215,12 +573,28 @@ def _unwrapped(seq: int, before: list[Reply]) -> int:
     return seq + round((last - seq) / 65536) * 65536
 
 
-def _distribution(rtts: list[float]) -> dict[str, float]:
-    """Of sorted RTTs: mdev as iputils has it, the standard deviation; percentiles by rank."""
-    mean = statistics.fmean(rtts)
+def _rtts(runs: Iterable[PingRun]) -> dict[str, float] | None:
+    """Of all replies that were printed; else ping's own figures of a run, weighted by replies.
+
+    mdev is the standard deviation, as iputils has it; percentiles are by rank.
+    """
+    rtts = sorted(one.rtt_ms for run in runs for one in run.replies if not one.duplicate)
+    if rtts:
+        mean = statistics.fmean(rtts)
+        return {
+            "min": rtts[0],
+            "mean": mean,
+            "mdev": statistics.pstdev(rtts, mean),
+            **{f"p{share}": rtts[-(-share * len(rtts) // 100) - 1] for share in (50, 95, 99)},
+        }
+    told = [run for run in runs if {"min", "mean"} <= run.printed.keys() and run.received]
+    if len(told) == 1:
+        return told[0].printed
+    if not told:
+        return None
     return {
-        "min": rtts[0],
-        "mean": mean,
-        "mdev": statistics.pstdev(rtts, mean),
-        **{f"p{share}": rtts[-(-share * len(rtts) // 100) - 1] for share in (50, 95, 99)},
+        "min": min(run.printed["min"] for run in told),
+        "mean": math.fsum(run.printed["mean"] * run.received for run in told)
+        / sum(run.received for run in told),
+        "max": max(run.printed.get("max", run.printed["mean"]) for run in told),
     }

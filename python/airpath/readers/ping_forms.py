@@ -9,7 +9,7 @@ from typing import Any
 
 from airpath.errors import InputError
 from airpath.readers.documents import json_document
-from airpath.readers.ping import PingOutput, Reply
+from airpath.readers.ping import NO_ANSWER, PingOutput, PingRun, Reply
 
 _COLUMN = re.compile(r"^(?:rtt|time|latency|ping)[ _]*[\[(]?ms[\])]?$", re.IGNORECASE)
 _LOST = ("", "-", "*", "timeout", "lost")
@@ -28,7 +28,8 @@ def read_json(text: str, name: str = "ping") -> PingOutput:
 
 
 def _of_jc(document: dict[str, Any]) -> PingOutput:
-    output = PingOutput(address=str(document.get("destination_ip") or ""), complete=True)
+    output = PingRun(address=str(document.get("destination_ip") or ""), complete=True)
+    remarks = []
     output.sent = int(document["packets_transmitted"])
     output.received = int(document["packets_received"])
     if document.get("data_bytes") is not None:
@@ -50,12 +51,13 @@ def _of_jc(document: dict[str, Any]) -> PingOutput:
                 )
             )
         elif one.get("type") == "unparsable_line":
-            output.remarks.append(f"jc did not understand: {one.get('unparsed_line')!s:.60}")
+            remarks.append(f"jc did not understand: {one.get('unparsed_line')!s:.60}")
         else:
             seq = one.get("icmp_seq")
             what = str(one.get("type") or "error").replace("_", " ")
+            what = NO_ANSWER if what == "timeout" else what
             output.errors.append((None if seq is None else int(seq), what))
-    return output
+    return PingOutput([output], remarks)
 
 
 def read_table(text: str, name: str = "ping") -> PingOutput:
@@ -65,7 +67,7 @@ def read_table(text: str, name: str = "ping") -> PingOutput:
     columns = [at for at, cell in enumerate(head) if _COLUMN.match(cell.strip())]
     if len(columns) != 1 or len(head) < 2:
         raise InputError(f"{name}: this is no table with one column of RTTs in ms")
-    output = PingOutput(complete=True)
+    output = PingRun(complete=True)
     for number, line in enumerate(lines[1:], 2):
         row = next(csv.reader([line[:10_000]]), [])
         if not row:
@@ -73,7 +75,7 @@ def read_table(text: str, name: str = "ping") -> PingOutput:
         cell = row[columns[0]].strip() if len(row) > columns[0] else ""
         output.sent += 1
         if cell.lower() in _LOST:
-            output.errors.append((output.sent, "no answer in time"))
+            output.errors.append((output.sent, NO_ANSWER))
             continue
         try:
             rtt = _number(float(cell))
@@ -85,7 +87,7 @@ def read_table(text: str, name: str = "ping") -> PingOutput:
         output.received += 1
     if not output.sent:
         raise InputError(f"{name}: the table of RTTs has no row")
-    return output
+    return PingOutput([output])
 
 
 def _number(value: object, most: float = _MOST) -> float:

@@ -13,7 +13,8 @@ from typing import Any
 
 from airpath import _core
 from airpath.errors import InputError, reason
-from airpath.readers import flent, iperf3, nuttcp, ping, ping_forms, ss
+from airpath.readers import flent, iperf, nuttcp, ping, ping_forms, ss, unread
+from airpath.readers.lines import decoded
 
 STDIN = "-"
 STDIN_NAME = "standard input"
@@ -31,20 +32,18 @@ _CAPTURES = {
 }
 """How captures begin."""
 _MOST_TEXT = 64 << 20
-Output = (
-    iperf3.Iperf3Output | ping.PingOutput | nuttcp.NuttcpOutput | ss.SsOutput | flent.FlentOutput
-)
+Output = iperf.IperfOutput | ping.PingOutput | nuttcp.NuttcpOutput | ss.SsOutput | flent.FlentOutput
 _READERS: tuple[tuple[str, Callable[[str, str], Output]], ...] = (
     ("nuttcp", nuttcp.read),
     ("ss", ss.read),
     ("ping", ping.read),
-    ("iperf3", iperf3.read),
+    ("iperf3", iperf.read),
     ("ping", ping_forms.read_table),
 )
 _JSON_READERS: tuple[tuple[str, str, Callable[[str, str], Output]], ...] = (
     ('"x_values"', "flent", flent.read),
     ('"packets_transmitted"', "ping", ping_forms.read_json),
-    ("", "iperf3", iperf3.read),
+    ("", "iperf3", iperf.read),
 )
 """What only this tool's JSON has, and how it is read."""
 _KNOWN_BUT_REFUSED = (
@@ -52,8 +51,9 @@ _KNOWN_BUT_REFUSED = (
     "samples are not read",
     "no RTT in ms",
     "has no row",
+    "ping sent nothing",
 )
-TOOLS = ("ping", "iperf3", "nuttcp", "flent", "ss -ti")
+TOOLS = ("ping", "iperf3", "iperf 2", "nuttcp", "flent", "ss -ti")
 
 
 @dataclass(frozen=True)
@@ -136,23 +136,41 @@ def _text(name: str, shown: str, head: bytes, compressed: bool, read: bool) -> R
         raise InputError(f"{shown}: the gzip file is damaged: {broken}") from None
     if len(data) > _MOST_TEXT:
         raise InputError(f"{shown}: no capture, and as text larger than {_MOST_TEXT >> 20} MiB")
-    text = data.decode(errors="replace")
+    text = decoded(data)
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         kind, reader = next((kind, read) for mark, kind, read in _JSON_READERS if mark in text)
-        output = reader(text, shown)
-        return Recognised(shown, kind, compressed, output.document() if read else None, output)
+        return _of_tool(shown, kind, compressed, reader(text, shown), read)
+    found: list[tuple[str, Output]] = []
     for kind, reader in _READERS:
         try:
-            output = reader(text, shown)
+            found.append((kind, reader(text, shown)))
         except InputError as refused:
             # A tool is known by its first line; what is wrong after it is not another tool's.
-            if any(what in str(refused) for what in _KNOWN_BUT_REFUSED):
+            if not found and any(what in str(refused) for what in _KNOWN_BUT_REFUSED):
                 raise
-        else:
-            return Recognised(shown, kind, compressed, output.document() if read else None, output)
+    if found:
+        kind, output = found[0]
+        others = " and ".join(other for other, _ in found[1:] if other != kind)
+        return _of_tool(shown, kind, compressed, output, read, others)
     if not text.strip("\ufeff \t\r\n\0"):
         raise InputError(f"{shown}: the file is empty")
+    why = unread.of_bytes(data) or unread.of_text(text)
     raise InputError(
-        f"{shown}: this is neither a capture (pcap, pcapng) nor what {', '.join(TOOLS[:-1])} or "
-        f"{TOOLS[-1]} prints"
+        f"{shown}: {why}"
+        if why
+        else f"{shown}: this is neither a capture (pcap, pcapng) nor what "
+        f"{', '.join(TOOLS[:-1])} or {TOOLS[-1]} prints: line 1 and all others are unknown"
     )
+
+
+def _of_tool(
+    name: str, kind: str, compressed: bool, output: Output, read: bool, others: str = ""
+) -> Recognised:
+    if isinstance(output, iperf.IperfOutput):
+        kind = output.tests[0].tool
+    if others:
+        of_file = getattr(output, "of_file", output.remarks)
+        of_file.append(
+            f"the file also has what {others} printed, which was not read: give it as another file"
+        )
+    return Recognised(name, kind, compressed, output.document() if read else None, output)

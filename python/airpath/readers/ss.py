@@ -9,21 +9,23 @@ from typing import Any
 
 from airpath.errors import InputError
 from airpath.readers.clocks import Clock
-from airpath.readers.lines import stripped
+from airpath.readers.lines import numbered
 
 _MOST_CHARACTERS = 8000
 """ss fills lines with spaces up to the width of the terminal."""
 _MOST_SAMPLES = 1_000_000
+_MOST_LINES = 20
 _STATES = (
     "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|UNCONN|CLOSE-WAIT|LAST-ACK|LISTEN|"
     "CLOSING"
 )
 _SOCKET = re.compile(
-    rf"^(?:(?P<netid>[a-z]\w*) +)?(?P<state>{_STATES}) +(?P<received>\d{{1,10}}) +"
+    rf"(?:^|[\s\]>])(?:(?P<netid>[a-z]\w*) +)?(?P<state>{_STATES}) +(?P<received>\d{{1,10}}) +"
     r"(?P<unsent>\d{1,10}) +(?P<local>\S+) +(?P<peer>\S+)(?P<rest>(?: .*)?)$"
 )
-_HEAD = re.compile(r"^(?:Netid +)?State +Recv-Q +Send-Q +Local Address:Port")
+_HEAD = re.compile(r"(?:^|[\s\]>])(?:Netid +)?State +Recv-Q +Send-Q +Local Address:Port")
 _INFO = re.compile(r"\b(?:cwnd|rto|wscale):\d")
+_FIGURE = re.compile(r"\b[a-z_]{2,20}:[\d(]|\d[KMGT]?bps\b|\bapp_limited\b")
 # From the beginning of a word only: a long one would be tried from each of its characters.
 _GROUP = re.compile(r"(?<!\w)(\w+):\(((?:[^()]|\([^()]*\))*)\)")
 _PART = re.compile(r"(?<![a-z])([a-z]+)(\d{1,18})")
@@ -52,7 +54,8 @@ _COUNTS = {
     "rcv_ssthresh": "rcv_ssthresh_bytes",
     "snd_wnd": "snd_wnd_bytes", "rcv_wnd": "rcv_wnd_bytes",
     "rcv_ooopack": "rcv_out_of_order_packets",
-    "rto_min": "rto_min_ms", "total_rto": "timeouts",
+    "rto_min": "rto_min_ms", "total_rto": "timeouts", "total_rto_recoveries": "timeout_recoveries",
+    "total_rto_time": "timeout_total_ms", "rcv_wup": "rcv_wup_bytes",
 }  # fmt: skip
 """ss's names of single numbers, and the names with units that they have here."""
 _TIMES = ("busy", "rwnd_limited", "sndbuf_limited", "cwnd_limited")
@@ -69,7 +72,8 @@ _OTHERS = ("ino", "sk", "cgroup", "uid", "users", "timer", "bbr", "dctcp", "vega
 class Connection:
     """A TCP connection: its ends and its samples, in order.
 
-    A sample has ``time_s`` (seconds since 1970, or None), ``state``, ``app_limited`` and what ss
+    A sample has ``time_s`` (seconds since 1970, or None), ``elapsed_s`` (the same, or counted from
+    any beginning where the date or the zone is missing), ``state``, ``app_limited`` and what ss
     printed, with the unit in each name.
     """
 
@@ -83,9 +87,6 @@ class Connection:
         last = self.samples[-1]
         rtts = _known(self.samples, "rtt_ms")
         sent, acked = last.get("bytes_sent"), _known(self.samples, "bytes_acked")
-        timed = [one for one in self.samples if one["time_s"] is not None and "bytes_acked" in one]
-        lasted = timed[-1]["time_s"] - timed[0]["time_s"] if len(timed) > 1 else 0.0
-        moved = timed[-1]["bytes_acked"] - timed[0]["bytes_acked"] if lasted > 0 else 0
         again = last.get("bytes_retrans", 0) / sent if sent else None
         if sent is None and last.get("segments_out"):
             again = last.get("retrans_total", 0) / last["segments_out"]
@@ -97,7 +98,12 @@ class Connection:
             "snapshots": len(self.samples),
             "bytes_acked": acked[-1] if acked else None,
             "bytes_received": last.get("bytes_received"),
-            "goodput_mbps": 8e-6 * moved / lasted if lasted > 0 else None,
+            "goodput_mbps": self._rate("bytes_acked"),
+            "received_mbps": self._rate("bytes_received"),
+            "rcv_rtt_ms": _median(_known(self.samples, "rcv_rtt_ms")),
+            "rcv_space_bytes_max": max(_known(self.samples, "rcv_space_bytes"), default=None),
+            "rcv_ssthresh_bytes_max": max(_known(self.samples, "rcv_ssthresh_bytes"), default=None),
+            "rcv_out_of_order_packets": last.get("rcv_out_of_order_packets"),
             "rtt_ms": {
                 "first": rtts[0], "min": min(rtts), "p50": statistics.median_low(rtts),
                 "max": max(rtts),
@@ -115,6 +121,13 @@ class Connection:
             "app_limited_snapshots": sum(one["app_limited"] for one in self.samples),
             "samples": self.samples,
         }  # fmt: skip
+
+    def _rate(self, counter: str) -> float | None:
+        """By how much a counter of bytes rose between the first and the last time, in Mb/s."""
+        timed = [one for one in self.samples if one["elapsed_s"] is not None and counter in one]
+        lasted = timed[-1]["elapsed_s"] - timed[0]["elapsed_s"] if len(timed) > 1 else 0.0
+        moved = timed[-1][counter] - timed[0][counter] if timed else 0
+        return 8e-6 * moved / lasted if lasted > 0 else None
 
 
 @dataclass
@@ -135,26 +148,35 @@ class SsOutput:
 def read(text: str, name: str = "ss") -> SsOutput:
     """Read what ``ss -ti`` printed; InputError if it has no figures of TCP."""
     output, clock = SsOutput(), Clock()
-    open_: dict[tuple[str, str], Connection] = {}
+    sockets: dict[tuple[str, str], Connection] = {}
     began, current, samples = False, None, 0
-    for line in stripped(text, _MOST_CHARACTERS):
-        time_s, rest = (line.time_s, line.text) if line.time_s else clock.strip(line.text)
-        body = rest.strip()
-        if found := _SOCKET.match(body):
+    for number, line in numbered(text, _MOST_CHARACTERS):
+        if not line:
+            continue
+        if found := _SOCKET.search(line):
+            samples += _add(output, sockets, current)
+            clock.read(line[: found.start()])
             began = True
             of_tcp = found["netid"] in (None, "tcp", "mptcp") and found["state"] != "LISTEN"
-            current = (found, time_s) if of_tcp else None
-            body = found["rest"]
-        elif _HEAD.match(body):
+            current = _Socket(found, clock.now, clock.elapsed) if of_tcp else None
+            rest = found["rest"]
+        elif _HEAD.search(line):
+            samples += _add(output, sockets, current)
+            clock.read(line[: line.find("State ")])
             began, current = True, None
-        if current and _INFO.search(body):
-            samples += 1
-            if samples > _MOST_SAMPLES:
-                raise InputError(
-                    f"{name}: line {line.number}: more than {_MOST_SAMPLES} samples are not read"
-                )
-            _add(output, open_, current[0], current[1], body)
-            current = None
+            continue
+        else:
+            # The figures of the last socket, or a time.
+            rest, _ = clock.strip(line)
+        # A terminal or a mail may have wrapped them.
+        figures = (_FIGURE if current.info else _INFO) if current else None
+        if current and figures and figures.search(rest) and len(current.info) < _MOST_LINES:
+            current.info.append(rest)
+        if samples > _MOST_SAMPLES:
+            raise InputError(
+                f"{name}: line {number}: more than {_MOST_SAMPLES} samples are not read"
+            )
+    _add(output, sockets, current)
     if not began:
         raise InputError(f"{name}: nothing here is what ss prints")
     if not output.connections:
@@ -166,31 +188,44 @@ def read(text: str, name: str = "ss") -> SsOutput:
             f"fields that are not understood: {', '.join(sorted(output.unknown))}"
         )
     if clock.local:
-        output.remarks.append("its times have no date or no known time zone, and are not used")
+        output.remarks.append(
+            "its times have no date or no known time zone: rates are known, but not when it was"
+        )
     return output
 
 
+@dataclass
+class _Socket:
+    """A socket that is being read: its line, when it was, and the lines of its figures."""
+
+    found: re.Match[str]
+    time_s: float | None
+    elapsed_s: float | None
+    info: list[str] = field(default_factory=list)
+
+
 def _add(
-    output: SsOutput,
-    open_: dict[tuple[str, str], Connection],
-    found: re.Match[str],
-    time_s: float | None,
-    info: str,
-) -> None:
-    congestion, sample, unknown = _sample(info)
+    output: SsOutput, sockets: dict[tuple[str, str], Connection], current: _Socket | None
+) -> int:
+    """Add a socket's figures as a sample; how many samples there are of it."""
+    if current is None or not current.info:
+        return 0
+    found = current.found
+    congestion, figures, unknown = _sample(" ".join(current.info))
     sample = {
-        "time_s": time_s, "state": found["state"], "recv_q_bytes": int(found["received"]),
-        "send_q_bytes": int(found["unsent"]), **sample,
+        "time_s": current.time_s, "elapsed_s": current.elapsed_s, "state": found["state"],
+        "recv_q_bytes": int(found["received"]), "send_q_bytes": int(found["unsent"]), **figures,
     }  # fmt: skip
     ends = (found["local"], found["peer"])
-    connection = open_.get(ends)
+    connection = sockets.get(ends)
     if connection is None or _began_again(connection.samples[-1], sample):
-        connection = open_[ends] = Connection(*ends)
+        connection = sockets[ends] = Connection(*ends)
         output.connections.append(connection)
     connection.congestion = congestion or connection.congestion
     connection.samples.append(sample)
     if len(output.unknown) < 20:
         output.unknown |= unknown
+    return 1
 
 
 def _began_again(before: dict[str, Any], now: dict[str, Any]) -> bool:
@@ -252,6 +287,10 @@ def _take(sample: dict[str, Any], key: str, value: str) -> bool:
 
 def _decimal(text: str) -> float:
     return float(text.replace(",", "."))
+
+
+def _median(values: list[float]) -> float | None:
+    return statistics.median_low(values) if values else None
 
 
 def _known(samples: list[dict[str, Any]], key: str) -> list[Any]:

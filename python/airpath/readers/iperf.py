@@ -1,0 +1,20 @@
+"""What iperf 2 and iperf3 printed: text, JSON and CSV; whole, cut short, or failed."""
+
+from __future__ import annotations
+
+import re
+
+from airpath.readers import iperf_json, iperf_text
+from airpath.readers.iperf_output import Connection, Interval, IperfOutput, IperfTest
+
+__all__ = ["Connection", "Interval", "IperfOutput", "IperfTest", "read"]
+_JSON = re.compile(r'^\{(?=\s*(?:"|\}|$))', re.MULTILINE)
+"""A line that begins a document; other lines may come before it, as in logs."""
+
+
+def read(text: str, name: str = "iperf3") -> IperfOutput:
+    """Read what iperf printed; InputError if this is not what iperf prints, or says nothing."""
+    body = text.lstrip("\ufeff \t\r\n")
+    if body.startswith("{") or _JSON.search(text):
+        return iperf_json.read(body, name)
+    return iperf_text.read(text, name)

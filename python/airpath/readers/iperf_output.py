@@ -1,0 +1,244 @@
+"""What iperf printed: iperf 2 and iperf3, as text, JSON and CSV; whole, cut short, or failed.
+
+A file has a test for each run and direction: one, or as many as a loop, cron, a server's log or
+both directions at once (``--bidir``) have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+LAST_TIME_S = 1e11
+_MOST_REMARKS = 20
+_STOOD_STILL_S = 2.0
+"""So long without a byte is more than one RTO of a connection that moves (RFC 6298 2.4)."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """The two ends of a stream, as iperf's own side names them."""
+
+    stream: int
+    local: str
+    local_port: int
+    remote: str
+    remote_port: int
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What a stream moved in a while. None: not printed.
+
+    ``omitted``: before the test counted (-O). ``sender``: whether the side that reports sent it;
+    None where the text does not say.
+    """
+
+    stream: int
+    start_s: float
+    end_s: float
+    bytes: int
+    rate_bps: float
+    omitted: bool = False
+    sender: bool | None = None
+    retransmissions: int | None = None
+    cwnd_bytes: int | None = None
+    rtt_us: int | None = None
+    jitter_ms: float | None = None
+    lost: int | None = None
+    packets: int | None = None
+    answer_ms: float | None = None
+    """The mean time to an answer, with iperf 2's --bounceback."""
+
+
+@dataclass
+class IperfTest:
+    """One direction of one run of iperf.
+
+    ``streams`` are the intervals of single streams, in order. ``sent`` and ``received`` are the
+    totals over streams as the ends report them; one of them is None if it was not printed or was
+    printed as nothing, and ``remarks`` says so. ``error`` is iperf's own word. ``start_time_s`` is
+    in seconds since 1970 (JSON: whole ones), None where it was not printed. ``run`` counts the
+    runs of the file: two tests of one run are its two directions.
+    """
+
+    tool: str = "iperf3"
+    version: str = ""
+    protocol: str = "TCP"
+    reverse: bool = False
+    server: bool = False
+    run: int = 0
+    omit_s: float = 0.0
+    start_time_s: float | None = None
+    connections: list[Connection] = field(default_factory=list)
+    streams: list[Interval] = field(default_factory=list)
+    sent: Interval | None = None
+    received: Interval | None = None
+    error: str | None = None
+    complete: bool = False
+    remarks: list[str] = field(default_factory=list)
+
+    def counted(self) -> list[Interval]:
+        """The intervals that count: those that are not omitted."""
+        return [one for one in self.streams if not one.omitted]
+
+    def document(self) -> dict[str, Any]:
+        """The totals, for a summary: rates in Mb/s, times in seconds.
+
+        What was received, where that was printed; else what was sent; else sums of intervals.
+        """
+        total = self.received or self.sent
+        counted = self.counted()
+        retransmissions = self.sent.retransmissions if self.sent else None
+        if total is None and counted:
+            total = summed(counted)
+            retransmissions = total.retransmissions
+        return {
+            "tool": self.tool,
+            "protocol": self.protocol,
+            "reverse": self.reverse,
+            "streams": len({one.stream for one in self.streams})
+            or len(self.connections)
+            or int(total is not None),
+            "start_time_s": self.start_time_s,
+            "goodput_mbps": total.rate_bps / 1e6 if total else None,
+            "sent_mbps": self.sent.rate_bps / 1e6 if self.sent else None,
+            "bytes": total.bytes if total else None,
+            "duration_s": total.end_s - total.start_s if total else None,
+            "retransmissions": retransmissions,
+            "packets": total.packets if total else None,
+            "packets_lost": total.lost if total else None,
+            "jitter_ms": total.jitter_ms if total else None,
+            "answer_ms": total.answer_ms if total else None,
+            "stood_still": self._stood_still(),
+            "error": self.error,
+            "complete": self.complete,
+            "remarks": self.remarks,
+        }
+
+    def _stood_still(self) -> dict[str, Any] | None:
+        """The longest time in which no stream moved a byte, after one had.
+
+        ``cwnd_bytes`` is the largest congestion window in it, where it was printed.
+        """
+        rows: dict[float, list[Interval]] = {}
+        for one in self.counted():
+            rows.setdefault(one.start_s, []).append(one)
+        longest: tuple[float, float, int | None] = (0.0, 0.0, None)
+        began: float | None = None
+        window: int | None = None
+        moved = False
+        for start_s in sorted(rows):
+            at = rows[start_s]
+            if any(one.bytes for one in at):
+                moved, began, window = True, None, None
+            elif moved:
+                began = start_s if began is None else began
+                told = [one.cwnd_bytes for one in at if one.cwnd_bytes is not None]
+                window = max([*told, window or 0]) if told else window
+                lasted = max(one.end_s for one in at) - began
+                if lasted > longest[0]:
+                    longest = lasted, began, window
+        if longest[0] < _STOOD_STILL_S:
+            return None
+        return {"start_s": longest[1], "duration_s": longest[0], "cwnd_bytes": longest[2]}
+
+
+@dataclass
+class IperfOutput:
+    """The tests of a file, in order; at least one."""
+
+    tests: list[IperfTest]
+    of_file: list[str] = field(default_factory=list)
+    """Remarks that belong to no test."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """The file's remarks and those of its tests, each once."""
+        each = [*self.of_file, *(remark for one in self.tests for remark in one.remarks)]
+        return list(dict.fromkeys(each))[:_MOST_REMARKS]
+
+    @property
+    def runs(self) -> int:
+        """How often iperf ran."""
+        return len({one.run for one in self.tests})
+
+    @property
+    def error(self) -> str | None:
+        """The first test's error, if every test failed."""
+        return self.tests[0].error if all(one.error for one in self.tests) else None
+
+    def document(self) -> dict[str, Any]:
+        """The sums over all tests, and ``tests`` with each of them.
+
+        ``goodput_mbps`` is of the time that the tests took together; None with both directions.
+        """
+        each = [one.document() for one in self.tests]
+        if len(each) == 1:
+            return {**each[0], "runs": 1, "tests": each, "remarks": self.remarks}
+        one_way = len({one.reverse for one in self.tests}) == 1
+        bytes_, lasted = _sum(each, "bytes"), _sum(each, "duration_s")
+        rate = 8e-6 * bytes_ / lasted if one_way and bytes_ is not None and lasted else None
+        return {
+            "tool": self.tests[0].tool,
+            "protocol": "/".join(dict.fromkeys(one.protocol for one in self.tests)),
+            "reverse": self.tests[0].reverse if one_way else None,
+            "streams": max(one["streams"] for one in each),
+            "start_time_s": self.tests[0].start_time_s,
+            "goodput_mbps": rate,
+            "bytes": bytes_,
+            "duration_s": lasted,
+            "retransmissions": _sum(each, "retransmissions"),
+            "packets": _sum(each, "packets"),
+            "packets_lost": _sum(each, "packets_lost"),
+            "error": self.error,
+            "complete": all(one.complete for one in self.tests),
+            "runs": self.runs,
+            "tests": each,
+            "remarks": self.remarks,
+        }
+
+
+def _sum(each: Iterable[dict[str, Any]], key: str) -> Any:
+    known = [one[key] for one in each if one[key] is not None]
+    return sum(known) if known else None
+
+
+def summed(parts: list[Interval], stream: int = -1) -> Interval:
+    """Intervals or totals of streams as one: bytes and counts are added, over the whole time."""
+    start, end = min(one.start_s for one in parts), max(one.end_s for one in parts)
+    moved = sum(one.bytes for one in parts)
+
+    def known(key: str) -> list[Any]:
+        return [value for one in parts if (value := getattr(one, key)) is not None]
+
+    jitters, answers = known("jitter_ms"), known("answer_ms")
+    lost, packets, again = known("lost"), known("packets"), known("retransmissions")
+    return Interval(
+        stream,
+        start,
+        end,
+        moved,
+        8 * moved / (end - start) if end > start else 0.0,
+        retransmissions=sum(again) if again else None,
+        jitter_ms=sum(jitters) / len(jitters) if jitters else None,
+        lost=sum(lost) if lost else None,
+        packets=sum(packets) if packets else None,
+        answer_ms=sum(answers) / len(answers) if answers else None,
+    )
+
+
+def of_all_streams(totals: list[Interval]) -> Interval:
+    """The total over streams of which each has one: their rates are added."""
+    if len(totals) == 1:
+        return totals[0]
+    return replace(summed(totals), rate_bps=sum(one.rate_bps for one in totals))
+
+
+def udp_received(sent: Interval) -> Interval | None:
+    """What arrived of what was sent, by the losses that were told with it."""
+    if not sent.packets or sent.lost is None:
+        return None
+    share = 1 - sent.lost / sent.packets
+    return replace(sent, bytes=round(sent.bytes * share), rate_bps=sent.rate_bps * share)
