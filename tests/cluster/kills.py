@@ -77,7 +77,11 @@ def test_a_run_that_kills_its_workers_is_found_and_recorded(tmp_path: Path) -> N
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, preload=[str(preload)]
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            security=True,
+            preload=[str(preload)],
         ) as cluster,
     ):
         done = airpath.sweep(SHORT, out=tmp_path / "out", scheduler=cluster)

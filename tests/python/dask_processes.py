@@ -1,8 +1,9 @@
-"""A scheduler and workers of Dask, each begun by hand."""
+"""A scheduler and workers of Dask, each begun by hand, which nobody else can use."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 
 class Processes:
@@ -19,7 +22,8 @@ class Processes:
         self.folder = folder
         self.all: list[subprocess.Popen[Any]] = []
         self.scheduler = self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--protocol", "tls",
+            "--no-dashboard",
             "--scheduler-file", "scheduler.json",
         )  # fmt: skip
         file = folder / "scheduler.json"
@@ -52,13 +56,40 @@ class Processes:
 @contextmanager
 def processes(folder: Path, workers: int) -> Iterator[Processes]:
     """A scheduler with workers, ended again whatever happens."""
-    made = Processes(folder)
-    try:
-        for _ in range(workers):
-            made.worker()
-        yield made
-    finally:
-        made.end()
+    import dask
+
+    settings = certificate(folder)
+    words = {
+        f"DASK_{key.replace('.', '__').replace('-', '_').upper()}": str(value)
+        for key, value in settings.items()
+    }
+    with dask.config.set(settings), pytest.MonkeyPatch.context() as patch:
+        for name, text in words.items():
+            patch.setitem(os.environ, name, text)
+        made = Processes(folder)
+        try:
+            for _ in range(workers):
+                made.worker()
+            yield made
+        finally:
+            made.end()
+
+
+def certificate(folder: Path) -> dict[str, Any]:
+    """Settings of Dask for TLS with a certificate that is made for this."""
+    from distributed import Security
+
+    made = Security.temporary()
+    file = folder / "cluster.pem"
+    file.touch(mode=0o600)
+    file.write_text(made.tls_worker_cert + made.tls_worker_key, encoding="ascii")
+    roles = ("client", "scheduler", "worker")
+    return {
+        "distributed.comm.require-encryption": True,
+        "distributed.comm.tls.ca-file": str(file),
+        **{f"distributed.comm.tls.{role}.{what}": str(file)
+           for role in roles for what in ("cert", "key")},
+    }  # fmt: skip
 
 
 def begun(place: Path, process: subprocess.Popen[Any]) -> None:

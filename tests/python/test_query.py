@@ -310,3 +310,9 @@ def test_a_capture_without_packets_has_a_table_without_rows(tmp_path: Path, cli:
     assert json.loads(out) == [{"n": 0, "longest": None, "min(client)": None}]
     found = query("from flows", tmp_path / "empty.pcap")
     assert found.schema["from_client_bytes"] == pl.Int64
+
+
+def test_an_older_duckdb_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duckdb.__version__", "1.5.6")
+    with pytest.raises(InputError, match=r"a query needs DuckDB 2, and 1\.5\.6 is installed"):
+        query("from flows", run)

@@ -30,6 +30,8 @@ from airpath.runs.results import RunDirectory
 if TYPE_CHECKING:
     import polars as pl
 
+_OLDEST = 2
+"""Before that a query could switch on a log in a file of its choice, whatever was locked."""
 _ROWS = "a campaign, a run directory or a capture"
 
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -73,6 +75,11 @@ def query(sql: str, *sources: Campaign | str | os.PathLike[str]) -> pl.DataFrame
         import duckdb
     except ModuleNotFoundError:
         raise missing("duckdb", "a query") from None
+    if int(duckdb.__version__.partition(".")[0]) < _OLDEST:
+        raise InputError(
+            f"a query needs DuckDB {_OLDEST}, and {duckdb.__version__} is installed: pip install "
+            "'airpath[campaign]'"
+        )
     given = list(sources) or [newest_campaign(Path("campaigns"))]
     with ExitStack() as stack:
         files = _Files(stack)
@@ -147,7 +154,7 @@ class _Files:
 
     def lock(self, database: Any) -> None:
         """Let a query reach these files and no others."""
-        # Of a link DuckDB 1 checks its name, DuckDB 2 where it leads to.
+        # By their names and by where these lead to.
         allowed = ", ".join(map(_text, (*self._names, *self._real)))
         database.execute(f"set temp_directory = {_text(str(self._folder / 'spill'))}")
         database.execute(f"set allowed_paths = [{allowed}]")
