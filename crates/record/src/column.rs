@@ -216,7 +216,7 @@ pub(crate) struct AboutTable {
 /// A column of a table as it is declared.
 #[derive(Debug)]
 pub struct AboutColumn {
-    /// Its name.
+    /// What the table calls it, with its unit at the end.
     pub name: &'static str,
     /// What it is; of one that may be null "Null: …" ends it.
     pub(crate) text: &'static str,
