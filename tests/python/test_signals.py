@@ -58,7 +58,8 @@ def place(tmp_path: Path) -> Path:
     """A directory with what the commands read."""
     (tmp_path / "long.toml").write_text(LONG)
     (tmp_path / "sweep.toml").write_text(
-        'scenario = "long.toml"\nseeds = 2\n[vary]\n"path.down.0.rate_mbps" = [1, 2]\n'
+        'scenario = "long.toml"\nseeds = 2\n'
+        '[[vary]]\nkey = "path.down.0.rate_mbps"\nvalues = [1, 2]\n'
     )
     os.mkfifo(tmp_path / "pipe")
     return tmp_path

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,44 @@ def test_hystart_pp_shows_its_rounds(airpath_command: Command, wire: Path, tmp_p
     assert first.height >= 1
     assert first.filter((minimum >= pl.col("before")) & (minimum == threshold)).height >= 1
     assert css.filter("was", threshold == pl.col("before")).height > 100
+
+
+ACCEPTS = """
+import socket
+server = socket.create_server(("0.0.0.0", 5001))
+connection, _ = server.accept()
+while connection.recv(1 << 16):
+    pass
+"""
+
+STOPS = """
+import os, socket
+socket.create_connection(("10.77.0.1", 5001)).sendall(bytes(2_000_000))
+os._exit(0)
+"""
+
+
+@needs_bpf
+def test_a_connection_that_still_had_to_send_ends_with_the_run(
+    airpath_command: Command, wire: Path
+) -> None:
+    """Else it keeps its congestion control in the kernel until that gives it up, after minutes."""
+    wire.write_text(wire.read_text() + 'direction = "up"\nslow_start = "hystart-5.16"\n')
+    before = _orphans()
+    done = airpath_command(
+        *("emulate", *UNEXPLAINED, str(wire), "--set", "path.up.0.delay_ms=500"),
+        *("--server", f"exec {sys.executable} -c {shlex.quote(ACCEPTS)}"),
+        *("--", sys.executable, "-c", STOPS),
+    )
+    assert done.returncode in (0, 3), done.stderr
+    # Those of others come and go.
+    assert until(lambda: _orphans() <= before, 20), (before, _orphans())
+
+
+def _orphans() -> int:
+    """TCP connections of the whole machine that no program has."""
+    words = Path("/proc/net/sockstat").read_text().split()
+    return int(words[words.index("orphan") + 1])
 
 
 @needs_bpf
