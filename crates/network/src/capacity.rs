@@ -11,7 +11,7 @@ pub struct Capacity {
     pub direction: Direction,
     /// Whose radio it is, by its place in the scenario; `None`: everybody's.
     pub ue: Option<usize>,
-    /// At its rate, or at the radio's MCS.
+    /// At its rate, or at the radio's MCS; a shaper's tokens count when they are used, or lost.
     pub bytes: f64,
     /// How long something waited there; `None` for a link, which carries at its rate then.
     pub busy: Option<Duration>,

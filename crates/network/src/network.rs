@@ -178,7 +178,8 @@ impl Network {
             let hosts = self.hosts.as_ref().filter(|_| hop.is_ue_host());
             self.paths[hop.index()].observe(now, &mut |meter| {
                 let place = Site(hop.index() as u32 * PLACES + meter.stage);
-                let bytes = meter.capacity_bytes;
+                // What a shaper has stored can still be carried.
+                let bytes = meter.capacity_bytes - meter.stored_bytes;
                 let ue = hosts.map(|hosts| hosts.stages[direction][meter.stage as usize].ue);
                 visit(&Capacity { place, direction, ue, bytes, busy: None });
             });

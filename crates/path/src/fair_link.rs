@@ -237,6 +237,7 @@ impl<P: Path> Path for FairLink<P> {
         self.upstream.observe(now, visit);
         self.advance(now);
         self.meter.capacity_bytes = self.service.capacity_bytes(now);
+        self.meter.stored_bytes = self.service.stored_bytes(now);
         visit(&self.meter);
     }
 }

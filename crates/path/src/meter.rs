@@ -20,6 +20,8 @@ pub struct LinkMeter {
     pub sojourn: Histogram,
     /// Bytes that the link could have carried since the start.
     pub capacity_bytes: f64,
+    /// Of these, bytes that it could still carry at once: a shaper's tokens.
+    pub stored_bytes: f64,
 }
 
 impl LinkMeter {
@@ -33,6 +35,7 @@ impl LinkMeter {
             sojourn_sum: Duration::ZERO,
             sojourn: Histogram::new(),
             capacity_bytes: 0.0,
+            stored_bytes: 0.0,
         }
     }
 }

@@ -82,6 +82,14 @@ impl Service {
         }
     }
 
+    /// Of the bytes that could have been served by `now`, those that still could be, at once.
+    pub(crate) fn stored_bytes(&self, now: Instant) -> f64 {
+        match self {
+            Self::Rate(_) | Self::Trace(_) => 0.0,
+            Self::Bucket(bucket) => bucket.tokens_bytes(now).max(0.0),
+        }
+    }
+
     /// Bytes that could have been served in `[0, now]`.
     pub(crate) fn capacity_bytes(&self, now: Instant) -> f64 {
         match self {
@@ -94,7 +102,7 @@ impl Service {
             Self::Bucket(bucket) => {
                 bucket.burst() as f64
                     + fixed_capacity_bytes(bucket.rate(), now)
-                    + bucket.debt_bytes(now)
+                    + (-bucket.tokens_bytes(now)).max(0.0)
             }
         }
     }

@@ -81,14 +81,14 @@ impl TokenBucket {
         at
     }
 
-    /// Bytes that it has let pass by `now` for which the tokens are still to come.
-    pub fn debt_bytes(&self, now: Instant) -> f64 {
-        let tokens = |time: Duration| i128::from(time.as_nanos()) * i128::from(self.rate.bps());
+    /// Bytes for which there are tokens at `now`; below zero those that it let pass ahead of them.
+    pub fn tokens_bytes(&self, now: Instant) -> f64 {
+        let came = |time: Duration| i128::from(time.as_nanos()) * i128::from(self.rate.bps());
         let level = match now < self.at {
-            true => self.before - tokens(self.at - now),
-            false => self.level + tokens(now - self.at),
+            true => self.before - came(self.at - now),
+            false => self.level + came(now - self.at),
         };
-        (-level).max(0) as f64 / UNITS_PER_BYTE as f64
+        level.min(i128::from(self.burst) * UNITS_PER_BYTE) as f64 / UNITS_PER_BYTE as f64
     }
 
     /// Rate at which it fills.
@@ -158,11 +158,11 @@ mod tests {
     fn a_packet_larger_than_the_bucket_leaves_a_debt() {
         let mut bucket = bucket(1_000);
         assert_eq!(bucket.take_when_full_enough(ms(0), 5_000), ms(0));
-        assert_eq!((bucket.debt_bytes(ms(0)), bucket.debt_bytes(ms(3))), (4_000.0, 1_000.0));
+        assert_eq!((bucket.tokens_bytes(ms(0)), bucket.tokens_bytes(ms(3))), (-4_000.0, -1_000.0));
         // 4,000 bytes of debt, then 1,000 for the packet.
         assert_eq!(bucket.take_when_full_enough(ms(0), 5_000), ms(5));
         // The second one's debt begins when it goes.
-        let debts = [0, 3, 4, 5, 6, 9].map(|at| bucket.debt_bytes(ms(at)));
-        assert_eq!(debts, [4_000.0, 1_000.0, 0.0, 4_000.0, 3_000.0, 0.0]);
+        let tokens = [0, 3, 4, 5, 6, 9, 99].map(|at| bucket.tokens_bytes(ms(at)));
+        assert_eq!(tokens, [-4_000.0, -1_000.0, 0.0, -4_000.0, -3_000.0, 0.0, 1_000.0]);
     }
 }

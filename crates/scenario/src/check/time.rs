@@ -7,12 +7,18 @@ use crate::flow::is_tcp;
 use crate::problem::Problems;
 use crate::proxy::{self, Section};
 use crate::read::Fields;
-use crate::spec::{Chosen, StageKind};
+use crate::spec::{Chosen, FASTEST_BPS, FlowDirection, StageKind};
 use crate::stage::Stage;
 
 /// Packets a second of a flow that nothing but TCP's window bounds: no host sends more, and a run
 /// of them would be slower than the time that it simulates (docs/adr/0117).
 const MOST_PACKETS_PER_S: f64 = 1e7;
+
+/// With acknowledgements of 52 bytes over a faster link there may be more, too.
+const FASTEST_OF_ACKS: u64 = 2_000_000_000;
+
+/// A host that processes packets in less time is no bound either.
+const SHORTEST_PROCESSING: Duration = Duration::from_nanos(100);
 
 /// A shaper with a larger burst lets everything pass at once for all of a run that anybody waits for.
 const LARGEST_BURST: u64 = 1 << 33;
@@ -35,10 +41,17 @@ pub(crate) fn check(
     let sections = proxy::sections(down, up);
     // The radio takes time, and has a rate; it is at the UE's end.
     let wired = if radio { sections.len() - 1 } else { sections.len() };
-    let wired = sections[..wired].iter();
-    for section in wired.filter(|section| !stages(section).any(has_rate)) {
+    for section in &sections[..wired] {
         let round_trip = round_trip(section);
         for flow in flows.iter().filter(|flow| flow.variant.is_some_and(is_tcp)) {
+            let (to, back) = match flow.chosen() {
+                Some(FlowDirection::Up) => (section.up, section.down),
+                Some(FlowDirection::Down) | None => (section.down, section.up),
+            };
+            let bounded = |stage: &Stage| has_rate(stage, FASTEST_BPS);
+            if to.iter().any(bounded) || back.iter().any(|stage| has_rate(stage, FASTEST_OF_ACKS)) {
+                continue;
+            }
             let id = flow.text("id").unwrap_or_default();
             if round_trip <= 0.0 {
                 problems.add_with_help(
@@ -122,13 +135,16 @@ fn delay(stage: &Stage) -> f64 {
         + site.map_or(0.0, Duration::as_secs_f64)
 }
 
-/// It sends one packet after another, each for a time. Of a large burst a shaper lets pass at once.
-fn has_rate(stage: &Stage) -> bool {
+/// It sends one packet after another, each for a time, at no more than `fastest` bits a second. Of a
+/// large burst a shaper lets pass at once.
+fn has_rate(stage: &Stage, fastest: u64) -> bool {
     let fields = &stage.fields;
+    let slow = || fields.rate("rate_mbps").is_some_and(|rate| rate.bps() <= fastest);
     match fields.variant.and_then(StageKind::of) {
-        Some(StageKind::Link | StageKind::Trace) => true,
-        Some(StageKind::Shaper) => fields.count("burst_bytes") <= Some(LARGEST_BURST),
-        Some(StageKind::Host) => fields.time("processing_ms") > Some(Duration::ZERO),
+        Some(StageKind::Link) => slow(),
+        Some(StageKind::Trace) => true,
+        Some(StageKind::Shaper) => slow() && fields.count("burst_bytes") <= Some(LARGEST_BURST),
+        Some(StageKind::Host) => fields.time("processing_ms") >= Some(SHORTEST_PROCESSING),
         _ => false,
     }
 }
