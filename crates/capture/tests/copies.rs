@@ -88,7 +88,8 @@ impl Place {
             }
             Self::Router => {
                 let mut packet = packet.to_vec();
-                packet[if packet[0] >> 4 == 4 { 8 } else { 7 }] -= second;
+                let ttl = if kind == 0x0800 { 8 } else { 7 };
+                packet[ttl] -= second;
                 let mut frame = ethernet(kind, &packet);
                 frame[5] += second;
                 frame
