@@ -20,6 +20,7 @@ def _flow(**parts: Any) -> dict[str, Any]:
         "from_server": volume,
         "udp": None,
         "icmp": None,
+        "icmp_errors": None,
         **parts,
     }
 
@@ -75,7 +76,8 @@ def test_quic_is_told_of_with_and_without_its_spin_bit() -> None:
 
 
 def test_messages_of_icmp_say_what_they_mean() -> None:
-    icmp = {"requests": 0, "unanswered": 0, "messages": {"fragmentation-needed": 2}, "rtt_ms": None}
+    icmp: dict[str, Any] = {"requests": 0, "unanswered": 0, "rtt_ms": None}
+    icmp |= {"messages": {"fragmentation-needed": 2}, "mtu_bytes": None}
     (said,) = datagrams.statements({"flows": [_flow(icmp=icmp)]})
     assert said.kind == "icmp-fragmentation-needed"
     assert said.text.endswith("a packet was larger than the MTU of a hop.")

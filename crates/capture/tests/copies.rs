@@ -88,7 +88,8 @@ impl Place {
             }
             Self::Router => {
                 let mut packet = packet.to_vec();
-                packet[if packet[0] >> 4 == 4 { 8 } else { 7 }] -= second;
+                let ttl = if kind == 0x0800 { 8 } else { 7 };
+                packet[ttl] -= second;
                 let mut frame = ethernet(kind, &packet);
                 frame[5] += second;
                 frame
@@ -195,6 +196,11 @@ fn a_capture_with_two_copies_says_what_one_with_one_says() {
         let packets = packets(version);
         for place in PLACES {
             for apart in [3, 700] {
+                // Duplicate acknowledgements without a number are all alike, 400 us apart: which of them
+                // is the copy cannot be told where nothing else differs.
+                if place == Place::Mirror && version != Version::V4 && apart > 400 {
+                    continue;
+                }
                 let (once, _) = read(&file(&packets, place, 1, 0, usize::MAX));
                 let (twice, found) = read(&file(&packets, place, 2, apart, usize::MAX));
                 let what = format!("{version:?}, {place:?}, {apart} us");
@@ -214,6 +220,10 @@ fn a_capture_with_two_copies_says_what_one_with_one_says() {
 fn copies_are_known_in_captures_that_were_cut() {
     for place in PLACES {
         for snap in [64, 68, 96, 128] {
+            // So little of a packet in GTP-U does not reach the packet inside.
+            if place == Place::GtpU && snap < 70 {
+                continue;
+            }
             let packets = packets(Version::V4);
             let (twice, _) = read(&file(&packets, place, 2, 3, snap));
             let copies = twice.skipped.get(&Skipped::Copy).copied().unwrap_or(0);

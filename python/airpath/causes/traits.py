@@ -494,7 +494,8 @@ class Transfer:
         None: size does not tell which segments are lost.
         """
         seen, lost = self.seen, self.lost
-        arrived = ~lost & ~np.isnan(seen.acked)
+        acked = seen.ack_offset.max() if len(seen.ack) else 0
+        arrived = ~lost & (seen.offset + seen.payload <= acked)
         if not self.at_sender or len(self.episodes) < _LEAST_EVENTS or not arrived.any():
             return None
         smallest, largest = int(seen.payload[lost].min()), int(seen.payload[arrived].max())

@@ -179,7 +179,7 @@ def _send_buffers(group: Group, share: float, lossless: bool) -> Iterator[Suspec
     # Without a loss every control lets more and more be in flight, if the path is not full.
     stays = main.is_flat and group.busy < 0.9
     held = main.ceiling_share >= 0.25 or (stays and (later or not main.episodes))
-    if main.idle_share >= 0.1:
+    if main.idle_share >= 0.1 or not main.has_backlog:
         return
     if main.at_sender and held and empties and not is_used:
         most = float(np.quantile(main.flight, 0.99))

@@ -207,13 +207,13 @@ def write_trace(file: Path, path: FittedPath, duration_s: float, start_s: float)
     sent = np.concatenate(([0.0], np.cumsum(mbps * _STEP_MS * 1000 / 8)))
     edges = np.append(steps, steps[-1] + _STEP_MS)
     # A trace begins anew at its end: of a fast one the beginning is enough.
-    kept = max(2, int(np.searchsorted(sent, _MOST_OPPORTUNITIES * _MTU)))
-    sent, edges = sent[:kept], edges[:kept]
-    wanted = np.arange(_MTU, sent[-1], _MTU)
+    most = min(float(sent[-1]), _MOST_OPPORTUNITIES * _MTU)
+    end = round(np.interp(most, sent, edges)) if most < sent[-1] else round(edges[-1])
+    wanted = np.arange(_MTU, most, _MTU)
     at = np.interp(wanted, sent, edges)
-    lines = [str(max(1, round(one))) for one in at] or [str(round(edges[-1]))]
-    if int(lines[-1]) < round(edges[-1]):
-        lines.append(str(round(edges[-1])))
+    lines = [str(max(1, round(one))) for one in at] or [str(end)]
+    if int(lines[-1]) < end:
+        lines.append(str(end))
     file.write_text("\n".join(lines) + "\n")
 
 

@@ -309,6 +309,8 @@ def _tick(at: Floats, timestamps: Floats) -> float:
     if ticks <= 0:
         return 0.0
     tick = (at[known][-1] - at[known][0]) / ticks
+    if tick <= 0:
+        return 0.0
     return min(_TICKS_MS, key=lambda one: abs(np.log(one / tick)))
 
 

@@ -22,7 +22,8 @@ pub(super) struct Flow {
     pub(super) last: Instant,
     volumes: [Volume; 2],
     teids: [Option<u32>; 2],
-    /// Of each end, packets that came a second, third, fourth time, and such as recur.
+    /// Of each end, packets that came a second, third, fourth time at once; the first counts those that
+    /// are alike without being the same: they come more often, or later.
     again: [[u32; MOST_TIMES]; 2],
     pub(super) tcp: Option<Box<Connection>>,
     pub(super) udp: Option<Box<UdpFlow>>,
@@ -66,9 +67,8 @@ impl Flow {
     #[cold]
     pub(super) fn note_again(&mut self, from: usize, sight: Sight) {
         let place = match usize::from(sight.times) {
-            1 => 0,
-            times if sight.is_soon => (times - 1).min(MOST_TIMES - 1),
-            _ => return,
+            times @ 2..=MOST_TIMES if sight.is_soon => times - 1,
+            _ => 0,
         };
         self.again[from][place] += 1;
     }
@@ -77,10 +77,11 @@ impl Flow {
     pub(super) fn times_captured(&self) -> u8 {
         let each = |times: usize| {
             self.volumes.iter().zip(&self.again).all(|(volume, again)| {
-                let repeated: u32 = again[1..].iter().sum();
-                let once = (volume.packets as f64 - f64::from(repeated)) * NEARLY_ALL;
-                let is_alike = f64::from(again[0]) <= volume.packets as f64 * (1.0 - NEARLY_ALL);
-                is_alike && f64::from(again[times - 1]) >= once
+                let repeated: u64 = again.iter().copied().map(u64::from).sum();
+                let once = volume.packets.saturating_sub(repeated) as f64;
+                let again_so_often = again[times - 1];
+                f64::from(again_so_often) >= NEARLY_ALL * once
+                    && (again[0] < again_so_often || volume.packets == 0)
             })
         };
         (2..=MOST_TIMES).take_while(|&times| each(times)).last().unwrap_or(1) as u8
