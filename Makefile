@@ -165,7 +165,7 @@ fuzz-corpus:
 # Cargo.lock is renewed by `cargo update`.
 lock: build
 	$(VENV)/python -m pip install --quiet uv
-	$(VENV)/uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --extra dev \
+	$(VENV)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --extra dev \
 	  --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
 
 # Exit code 3: not checked.

@@ -14,7 +14,7 @@ from tools import ROOT
 PROJECT = read_toml(ROOT / "pyproject.toml")["project"]
 ASKED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 """What ``tools/setup`` installs."""
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13")
 
 
 def _locked() -> list[tuple[Requirement, int]]:

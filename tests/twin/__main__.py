@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -70,7 +70,7 @@ def markdown(done: Sequence[Done]) -> str:
         f"endpoints have the profile `{first.profile}`, their receivers aggregate what arrives at",
         "one instant, as the emulation hands it over, and hosts take some tens of microseconds",
         f"([ADR 18](../adr/0018-traffic-and-twin.md)). Kernel {first.kernel}, airpath",
-        f"{__version__}, {datetime.now(timezone.utc).date()}.",
+        f"{__version__}, {datetime.now(UTC).date()}.",
         "",
         "Limits: goodput 5 %, median RTT 10 %, 95th percentile 20 %, the end of slow start one",
         "base RTT and 20 % in cwnd. A difference is emulated over simulated, less one, of the",

@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -239,7 +239,7 @@ def markdown(results: Sequence[Result]) -> str:
         "late for was done again, until three did not count.",
         "",
         f"Seeds {seeds[0]} to {seeds[-1]}, airpath {__version__},",
-        f"{datetime.now(timezone.utc).date()}.",
+        f"{datetime.now(UTC).date()}.",
         "",
         f"**{found[AGREES]} of {judged} judged figures agree ({share:.1%}); {found[UNDECIDED]} are",
         f"undecided. Of {len(results)} scenarios {verdicts[AGREES]} agree in all figures,",

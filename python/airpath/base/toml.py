@@ -1,18 +1,13 @@
-"""Read TOML on every supported Python."""
+"""Read TOML, with errors that name the file and the place."""
 
 from __future__ import annotations
 
-import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from airpath.base.files import read_within
 from airpath.errors import InputError, reason
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -249,7 +249,7 @@ class _Sweep:
 
     def go(self, retry_failed: bool) -> None:
         """Do it all."""
-        began = datetime.datetime.now(datetime.timezone.utc)
+        began = datetime.datetime.now(datetime.UTC)
         for name in self.kept.recover(retry_failed=retry_failed):
             self.tell(f"{self.store.place}/{name} is damaged: what it had is simulated again")
         self._describe(began, complete=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airpath.plots.figure import Figure
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """Forms of charts."""
 
     lines = "lines"

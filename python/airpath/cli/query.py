@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ROWS = 100
 
 
-class Form(str, Enum):
+class Form(StrEnum):
     """How a table is printed."""
 
     table = "table"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,7 +77,7 @@ Scenarios = Annotated[
 ]
 
 
-class Explain(str, Enum):
+class Explain(StrEnum):
     """How much is tried."""
 
     quick = "quick"

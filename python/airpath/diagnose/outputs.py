@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from airpath.diagnose.capture import Statement
@@ -116,7 +116,7 @@ def _further(count: int, what: str) -> Iterator[tuple[str, str]]:
 def _at(time_s: float | None) -> str:
     if time_s is None:
         return ""
-    return datetime.fromtimestamp(time_s, timezone.utc).strftime(" at %Y-%m-%d %H:%M:%S UTC")
+    return datetime.fromtimestamp(time_s, UTC).strftime(" at %Y-%m-%d %H:%M:%S UTC")
 
 
 def _mbps(rate: float) -> str:

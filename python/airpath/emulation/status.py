@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airpath.emulation import inventory
@@ -118,9 +118,7 @@ class Status:
     def _clock_time(self, time_s: float) -> str | None:
         if self._origin is None:
             return None
-        return datetime.fromtimestamp(self._origin + time_s, timezone.utc).isoformat(
-            timespec="milliseconds"
-        )
+        return datetime.fromtimestamp(self._origin + time_s, UTC).isoformat(timespec="milliseconds")
 
     def _directions(self, now: Snapshot) -> list[dict[str, Any]]:
         return [

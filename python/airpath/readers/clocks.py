@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 _EPOCH = re.compile(
     r"(?<![\d.:])(?:(?P<s>[1-9]\d{8,9}(?:[.,]\d{1,9})?)|(?P<ms>\d{13})|(?P<us>\d{16})|(?P<ns>\d{19}))"
@@ -78,7 +78,7 @@ class Clock:
         with suppress(ValueError, OverflowError):
             time = datetime(*(date or (1970, 1, 1)), hour, int(found["minute"]),
                             int(found["second"]), int(f"{found['part'] or 0:0<6}"[:6]),
-                            _zone(found["zone"]) or timezone.utc)  # fmt: skip
+                            _zone(found["zone"]) or UTC)  # fmt: skip
             self.elapsed = time.timestamp()
             if date and found["zone"]:
                 self.now = self.elapsed
@@ -100,7 +100,7 @@ def _zone(text: str | None) -> timezone | None:
     if text is None:
         return None
     if text[0] not in "+-":
-        return timezone.utc
+        return UTC
     digits = text[1:].replace(":", "")
     offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:] or 0))
     return timezone(offset if text[0] == "+" else -offset)

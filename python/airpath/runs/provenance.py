@@ -28,7 +28,7 @@ def provenance(
     """Record of a run that starts now: version, input, machine. Times are UTC."""
     from airpath import _core
 
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     return {
         "id": identifier,
         "driver": "simulate",
