@@ -69,6 +69,18 @@ def test_numbers_that_are_none_are_refused(text: str) -> None:
             parse(f'{head}key = "path.down.0.rate_mbps"\n{line}\n', "c.toml", Path(), "c")
 
 
+@pytest.mark.parametrize("end", ["", ".toml"])
+def test_names_that_are_too_long_are_refused(end: str) -> None:
+    """A fault that fuzzing found: no system call takes such a name."""
+    name = "x" * 5000 + end
+    with pytest.raises(InputError):
+        parse(f'scenario = "{name}"', "c.toml", Path(), "c")
+    with pytest.raises(InputError):
+        airpath.load(name)
+    with pytest.raises(InputError):
+        airpath.sweep(name)
+
+
 def test_a_pipe_is_not_waited_for(drawn: Drawn, tmp_path: Path) -> None:
     import shutil
 

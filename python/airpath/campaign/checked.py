@@ -28,7 +28,7 @@ class Checked:
                 near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
                 hint = f"did you mean `{near[0]}`? " if near else ""
                 told = f"{hint}allowed here: {', '.join(known)}"
-                self.wrong((*at, key), f"unknown key `{key}` {where}", told, plain=True)
+                self.wrong((*at, key), f"unknown key `{key[:60]}` {where}", told, plain=True)
 
     def one_of(
         self,

@@ -150,7 +150,7 @@ def load(given: str | os.PathLike[str] | Mapping[str, Any]) -> Definition:
         raise InputTypeError(f"a campaign is a file or a mapping, not {given!r}")
     path = Path(given)
     shipped = shipped_campaigns()
-    if not path.suffix and os.sep not in str(given) and not path.exists():
+    if not path.suffix and os.sep not in str(given) and not os.path.lexists(path):
         if str(given) not in shipped:
             near = difflib.get_close_matches(str(given), list(shipped), n=1, cutoff=0.5)
             hint = f"; did you mean '{near[0]}'?" if near else ""
@@ -237,7 +237,7 @@ class _Reader(Checked):
         for one in listed:
             beside = self.directory / one
             try:
-                given = str(beside) if one.endswith(".toml") and beside.exists() else one
+                given = str(beside) if one.endswith(".toml") and os.path.lexists(beside) else one
                 text, _, directory = scenarios.read(given)
             except InputError as error:
                 self.wrong(("scenario",), str(error))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _CHECKED_AT_ONCE = 2000
+_MOST_LETTERS = 60
 _TOLD = 5
 """Cells that cannot be run are named up to this many."""
 
@@ -179,7 +180,8 @@ def _refuse_figures(definition: Definition) -> None:
 
 def _refused(definition: Definition, base: Base, values: tuple[Scalar, ...], message: str) -> str:
     point = ", ".join(
-        f"{axis.name} = {value}" for axis, value in zip(definition.axes, values, strict=True)
+        f"{axis.name[:_MOST_LETTERS]} = {str(value)[:_MOST_LETTERS]}"
+        for axis, value in zip(definition.axes, values, strict=True)
     )
     told = message.removeprefix("error: ").replace("\n", "\n    ")
     where = _culprit(definition, message)
