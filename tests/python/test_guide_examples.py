@@ -1,7 +1,7 @@
 """The examples of the guides to emulation run as they are written, one after another. Needs root.
 
-What an example runs inside may not be installed here, or take a minute. ``true`` runs in its place, so
-everything up to there is tried: names, options, and what the lines before have made.
+What an example runs inside may not be installed here, or take a minute. ``true`` runs in its place,
+so everything up to there is tried: names, options, and what the lines before have made.
 """
 
 from __future__ import annotations
