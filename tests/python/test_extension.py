@@ -1,4 +1,4 @@
-"""The compiled extension, as a file: its libraries are looked for where the system has them."""
+"""The compiled extension as a file: its libraries are looked for where the system has them."""
 
 from __future__ import annotations
 

@@ -269,7 +269,8 @@ impl Emulation {
     fn run_programs(&mut self, plan: &Plan) -> Result<(i32, Vec<ProgramReport>), EmuError> {
         let topology = &self.topology;
         let command_at = topology.command_at(plan.place.as_deref())?;
-        let terminal = Terminal::of_programs(plan)?;
+        let owner = plan.identity.user.as_ref().map(|(user, group, _)| (*user, *group));
+        let terminal = Terminal::of_programs(!plan.command.is_empty(), owner)?;
         let at = |place| topology.program_at(place);
         let mut session = Session::new(plan, &self.programs, terminal.as_ref(), command_at, at)?;
         let (names, hosts) = (topology.files()?, topology.hosts());

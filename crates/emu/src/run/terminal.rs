@@ -18,7 +18,6 @@ use rustix::termios::{tcgetpgrp, tcgetwinsize, tcsetwinsize};
 
 use crate::EmuError;
 use crate::clock::timespec;
-use crate::run::programs::Plan;
 use crate::sys::{Guard, Modes};
 
 /// What is typed and not yet read by a program: beyond that nothing more is taken from the keyboard.
@@ -67,12 +66,16 @@ struct Keyboard {
 }
 
 impl Terminal {
-    /// One for the programs of a plan, if a standard stream of this process is a terminal.
+    /// One for programs, if a standard stream of this process is a terminal. `reads`: one of them reads
+    /// from it. `owner` is their user and group, where that is not this process's.
     ///
     /// # Errors
     ///
     /// When no pseudo-terminal is to be had.
-    pub(crate) fn of_programs(plan: &Plan) -> Result<Option<Self>, EmuError> {
+    pub(crate) fn of_programs(
+        reads: bool,
+        owner: Option<(u32, u32)>,
+    ) -> Result<Option<Self>, EmuError> {
         let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
         let replaces = [input.is_terminal(), output.is_terminal(), error.is_terminal()];
         let screen = match replaces {
@@ -81,9 +84,7 @@ impl Terminal {
             [true, _, _] => input.as_fd(),
             _ => return Ok(None),
         };
-        let reads = replaces[0] && !plan.command.is_empty();
-        let keyboard = reads.then_some(input.as_fd());
-        let owner = plan.identity.user.as_ref().map(|(user, group, _)| (*user, *group));
+        let keyboard = (reads && replaces[0]).then_some(input.as_fd());
         let open = || {
             let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
             let ours = openpt(flags)?;
@@ -124,7 +125,7 @@ impl Terminal {
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let ends = (Arc::clone(&ours), Arc::clone(&screen), keyboard.clone());
         let mut relay = Relay { ours, screen, keyboard, stop: Some(stop), thread: None };
-        let work = move || pass_on(&ends.0, &ends.1, ends.2.as_deref(), &stopped);
+        let work = move || exchange(&ends.0, &ends.1, ends.2.as_deref(), &stopped);
         let thread = thread::Builder::new().name("airpath-terminal".to_owned()).spawn(work);
         relay.thread = Some(thread.map_err(failed)?);
         relay.resume();
@@ -197,7 +198,7 @@ impl Drop for Keyboard {
 }
 
 /// Until nobody has the programs' terminal any more, or `stopped` is closed and everything is written.
-fn pass_on(
+fn exchange(
     ours: &OwnedFd,
     screen: &OwnedFd,
     mut keyboard: Option<&Keyboard>,
@@ -323,7 +324,7 @@ mod tests {
         let (stopped, stop) = io::pipe().unwrap();
         write(&programs, b"the last words").unwrap();
         drop(stop);
-        pass_on(&ours, &terminal, None, &stopped);
+        exchange(&ours, &terminal, None, &stopped);
         let mut bytes = [0; 64];
         let count = read(&screen, &mut bytes).unwrap();
         assert_eq!(&bytes[..count], b"the last words");
