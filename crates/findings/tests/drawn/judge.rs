@@ -186,7 +186,14 @@ fn delays(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
         judged(&flow.id, "delay", one_way, least(config.direction))?;
         // A proxy answers for the other end.
         if scenario.proxy.is_none() {
-            judged(&flow.id, "RTT", flow.rtt_ms.as_ref().map(|rtt| rtt.min), both)?;
+            // A round trip that only timestamps tell has whole ticks.
+            let tick = match &config.traffic {
+                Traffic::Bulk { tcp, .. } | Traffic::File { tcp, .. } => {
+                    tcp.sender.timestamp_tick.as_millis_f64()
+                }
+                Traffic::Ping { .. } | Traffic::Udp { .. } => 0.0,
+            };
+            judged(&flow.id, "RTT", flow.rtt_ms.as_ref().map(|rtt| rtt.min), both - tick)?;
         }
     }
     Ok(())
