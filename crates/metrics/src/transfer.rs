@@ -102,7 +102,9 @@ impl TransferMeter {
             goodput_mbps,
             written_mbps: mbps(self.written, seconds),
             self_inflicted_delay_ms: rtt.map(|rtt| rtt.p95 - rtt.min),
-            power: goodput_mbps.zip(rtt).map(|(rate, rtt)| rate / (rtt.mean / 1e3)),
+            // An RTT of less than a nanosecond counts as 0.
+            power: (goodput_mbps.zip(rtt).filter(|(_, rtt)| rtt.mean > 0.0))
+                .map(|(rate, rtt)| rate / (rtt.mean / 1e3)),
             steady_mbps: steady.map(|SteadyRate { mbps, .. }| mbps),
             converged_after_s: steady.and_then(|steady| steady.converged_after_s),
             completed_s: is_complete.then_some(seconds),
@@ -121,6 +123,8 @@ impl TransferMeter {
 
 #[cfg(test)]
 mod tests {
+    use airpath_record::Quantiles;
+
     use super::*;
 
     fn ms(ms: u64) -> Instant {
@@ -170,6 +174,26 @@ mod tests {
         let flow = summary(&meter, 50);
         assert_eq!((flow.completed_s, flow.end_ns), (Some(0.03), Some(30_000_000)));
         assert_eq!(flow.goodput_mbps, flow.written_mbps);
+    }
+
+    #[test]
+    fn over_no_time_there_is_no_power() {
+        let mut meter = TransferMeter::file(ms(0), 1000);
+        meter.on_delivered(ms(10), 1000);
+        let quantiles = |ms: f64| Quantiles {
+            min: ms,
+            mean: ms,
+            mdev: 0.0,
+            p50: ms,
+            p95: ms,
+            p99: ms,
+            max: ms,
+        };
+        let power = |rtt: f64| {
+            let flow = FlowSummary { rtt_ms: Some(quantiles(rtt)), ..FlowSummary::default() };
+            meter.summarise(ms(20), flow).power
+        };
+        assert_eq!((power(0.0), power(2.0)), (None, Some(400.0)));
     }
 
     #[test]

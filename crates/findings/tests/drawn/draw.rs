@@ -83,6 +83,17 @@ impl Drawer {
         if let Some(own) = flow.get_mut("duration_s") {
             *own = json!(duration * (0.05 + self.random.unit()));
         }
+        // What is in flight at once decides how long a scenario takes.
+        if let Some(segment) = flow.get_mut("mss_bytes")
+            && segment.as_u64() < Some(50)
+        {
+            *segment = json!(50);
+        }
+        if ["bulk", "file"].contains(&flow["kind"].as_str().unwrap_or_default())
+            && self.random.chance(0.9)
+        {
+            flow["window_bytes"] = json!(self.log_uniform(3e3, 1e6) as u64);
+        }
         if let Some(streams) = flow.get_mut("streams") {
             *streams = json!(1 + self.random.bits() % 6);
         }

@@ -20,7 +20,6 @@ impl TimeSpent {
     /// at the receiver, are known.
     pub(super) fn add(&mut self, whole: Duration, journeys: &[&Journey], pause: Duration) {
         self.samples += 1;
-        self.whole += whole;
         let mut known = pause;
         self.spend(Part::Acknowledgement, Site::default(), pause);
         for spent in journeys.iter().flat_map(|journey| &journey.spent) {
@@ -28,6 +27,8 @@ impl TimeSpent {
             known += spent.time;
         }
         self.spend(Part::Unattributed, Site::default(), whole.saturating_sub(known));
+        // A clock of whole microseconds may have measured less than it took.
+        self.whole += whole.max(known);
     }
 
     fn spend(&mut self, part: Part, place: Site, time: Duration) {
