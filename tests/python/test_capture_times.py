@@ -79,6 +79,14 @@ def test_altered_times_are_read_in_little_memory(tmp_path: Path, kind: str, coun
     assert most < _MOST_BYTES
 
 
+def test_nothing_is_fitted_to_times_that_go_back(tmp_path: Path) -> None:
+    packets = list(captures.download(100, 50))
+    packets = [(at + 10**7, one) for at, one in packets]
+    packets[60] = (packets[60][0] - 2 * 10**6, packets[60][1])
+    with pytest.raises(InputError, match="go back by up to 2 s"):
+        observe(str(captures.write(tmp_path / "a.pcap", packets)))
+
+
 def test_bins_without_arrivals_count_as_if_they_were_there() -> None:
     drawn = np.random.default_rng(3)
     for _ in range(50):

@@ -29,6 +29,8 @@ pub struct CaptureReport {
     pub cut_headers: Option<CutHeaders>,
     /// Packets that are earlier than the one before them.
     pub backward_times: u64,
+    /// By how much at the most.
+    pub largest_step_back_s: f64,
     /// When the first packet was captured.
     pub first_time_s: Option<f64>,
     /// From the earliest to the latest packet.

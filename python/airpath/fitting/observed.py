@@ -18,6 +18,8 @@ Ints = NDArray[np.int64]
 
 LEAST_SEGMENTS = 50
 """Segments with data below which nothing is fitted."""
+_MOST_STEP_BACK_S = 1.0
+"""Several processors that capture at the same time differ by much less."""
 _NEAR = 0.25
 """An end whose share of the round trip is below this is next to the capture point."""
 
@@ -108,6 +110,12 @@ def observe(file: str, flow: int | None = None) -> Observed:
         raise InputError(
             f"{file}: only one direction of flow {chosen['id']} was captured: without round trips "
             "nothing can be fitted. Capture both directions at one interface"
+        )
+    back = report["largest_step_back_s"]
+    if back > _MOST_STEP_BACK_S:
+        raise InputError(
+            f"{file}: times of packets go back by up to {back:.4g} s, so a clock was set, or files "
+            "were merged: without their times nothing can be fitted"
         )
     raw = _core.read_segments(path, chosen["id"], sender == "client")
     return arrays(file, report, chosen, sender, raw)

@@ -15,7 +15,7 @@ pub use segments::{Found, Segments, Wanted, collect, segments};
 
 use std::collections::BTreeMap;
 
-use airpath_base::Instant;
+use airpath_base::{Duration, Instant};
 
 use crate::CaptureError;
 use crate::decode::icmp::IcmpError;
@@ -119,6 +119,7 @@ struct Analysis {
     cut: u64,
     headers: CutHeaders,
     backward: u64,
+    step_back: Duration,
     first: Option<Instant>,
     earliest: Instant,
     latest: Instant,
@@ -133,7 +134,10 @@ impl Analysis {
         if self.first.is_none() {
             (self.first, self.earliest) = (Some(packet.time), packet.time);
         }
-        self.backward += u64::from(packet.time < self.last);
+        if packet.time < self.last {
+            self.backward += 1;
+            self.step_back = self.step_back.max(self.last.saturating_since(packet.time));
+        }
         self.last = packet.time;
         self.earliest = self.earliest.min(packet.time);
         self.latest = self.latest.max(packet.time);
@@ -256,6 +260,7 @@ impl Analysis {
             cut_packets: self.cut,
             cut_headers: (self.headers.packets > 0).then_some(self.headers),
             backward_times: self.backward,
+            largest_step_back_s: self.step_back.as_secs_f64(),
             first_time_s: self.first.map(Instant::as_secs_f64),
             duration_s: self.latest.saturating_since(self.earliest).as_secs_f64(),
             skipped: self.skipped,
