@@ -101,19 +101,9 @@ python-test:
 	$(VENV)/python -m pytest --quiet --numprocesses auto --dist loadfile -m 'not real_clock'
 	$(VENV)/python -m pytest --quiet -m real_clock
 
+# Each step prints its figures as they come; those that fail are named in the end.
 bench: build
-	cargo test --quiet --release -p airpath-sim --test bbr -- --ignored
-	-benches/peers/install.sh
-	-$(MAKE) --no-print-directory -C benches/peers all
-	$(VENV)/python benches/bench.py
-	$(MAKE) --no-print-directory instructions
-	$(VENV)/python benches/emulation.py
-	$(VENV)/python benches/report.py
-	$(VENV)/python benches/findings.py
-	$(VENV)/python benches/capture.py
-	PYTHONPATH=tests:tests/python $(VENV)/python benches/capture_page.py
-	$(VENV)/python benches/campaign.py
-	-PYTHONPATH=tests:tests/python $(VENV)/python benches/explore.py
+	$(VENV)/python benches/steps.py
 
 instructions: build
 	@tools/setup package valgrind
