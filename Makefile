@@ -1,5 +1,7 @@
 # make demo           makes the environment, builds airpath, runs a scenario and says where its report is
 # make test           runs every test
+# make test-strangers runs the tests of Python where PATH has programs that airpath never asked for
+# make test-least     runs them with no program but those that README asks for
 # make check          runs what CI runs: format, lints, types, docs, tests
 # make bench          measures speed, beside htsim and ns-3
 # make instructions   counts instructions per packet, by which changes of speed are judged
@@ -34,7 +36,7 @@
 # make wasm-parity    native against WebAssembly: the same tables of all that is shipped, and the speed
 # make hystart        runs slow starts inside the kernel over the study's LTE, as a page (root)
 
-.PHONY: demo test check compiled lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity wheel bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
+.PHONY: demo test test-strangers test-least check compiled lint rust-test rust-root-test python-test build system bench instructions hashes fuzz fuzz-coverage fuzz-corpus fuzz-importers audit studies studies-emulated calibrate study-search cures private soak referee twin twin-random hostile cluster which-cc hystart explorer docs wasm-parity wheel bless clean findings findings-captures captures-compared captures-recorded captures-kernel fit
 SHELL := /bin/bash -o pipefail
 VENV := .venv/bin
 # Rust tests link no Python; the extension crate has none of its own.
@@ -100,6 +102,16 @@ rust-root-test:
 python-test:
 	$(VENV)/python -m pytest --quiet --numprocesses auto --dist loadfile -m 'not real_clock'
 	$(VENV)/python -m pytest --quiet -m real_clock
+
+# PYTEST='tests/python/test_doctor.py -x': only that.
+STRANGERS := iperf inetutils-ping tcptrace nuttcp busybox fping
+test-strangers: build
+	mkdir -p target/strangers
+	cd target/strangers && apt-get download --quiet $(STRANGERS) && for each in *.deb; do dpkg -x $$each .; done
+	PYTHONPATH=tests $(VENV)/python -m machines strangers --packages target/strangers $(PYTEST)
+
+test-least: build
+	PYTHONPATH=tests $(VENV)/python -m machines least $(PYTEST)
 
 # Each step prints its figures as they come; those that fail are named in the end.
 bench: build
