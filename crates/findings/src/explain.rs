@@ -125,6 +125,14 @@ pub fn explain(
     Ok(lab.answer)
 }
 
+/// A run that its causes nearly stop has few events, and none of what helps against them could be afforded: then the
+/// budget is counted in runs without the cause. Events of the longest of these, if it is more than twice as long.
+fn most_events(trials: &[Trial], typical: u64) -> u64 {
+    let helpful = trials.iter().filter(|trial| trial.score > LEAST);
+    let events = helpful.filter_map(|trial| Some(trial.run.as_ref()?.events));
+    events.filter(|&events| events > 2 * typical).max().unwrap_or(0)
+}
+
 /// One explanation in the making.
 pub(crate) struct Lab<'a, 'p> {
     pub(crate) question: &'a Question<'a>,
@@ -176,6 +184,7 @@ impl Lab<'_, '_> {
         candidates.sort_by_key(|(candidate, _)| candidate.cause.class());
         let mut trials = self.accepted(candidates);
         self.screen(&mut trials, &before)?;
+        self.typical = self.typical.max(most_events(&trials, self.typical));
         self.try_both_queues(&mut trials, &before)?;
         // What is worth something on the first seed, then what may be on others.
         trials.sort_by(|one, other| {
