@@ -54,7 +54,9 @@ def main() -> int:
     arguments, pytest = parser.parse_known_args()
     with tempfile.TemporaryDirectory(prefix="airpath-machine-") as folder:
         place = Path(folder)
-        path = least(place) if arguments.machine == "least" else strangers(place, arguments.packages)
+        path = (
+            least(place) if arguments.machine == "least" else strangers(place, arguments.packages)
+        )
         words = [sys.executable, "-m", "pytest", "-q", "-rs", *pytest]
         return subprocess.run(words, env={**os.environ, "PATH": path}, check=False).returncode
 

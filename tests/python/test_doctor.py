@@ -194,8 +194,33 @@ def test_the_wake_ups_are_measured() -> None:
 
 PROGRAMS = {
     *("bpftool", "chromium", "curl", "dig", "editcap", "ethtool", "flent", "fping", "git", "ip"),
-    *("iperf3", "iw", "jq", "make", "mmcli", "mtr", "nc", "netperf", "nft", "node", "npm", "nslookup"),
-    *("nsenter", "nuttcp", "ping", "pip", "podman", "docker", "socat", "ss", "ssh", "sudo", "sysctl"),
+    *(
+        "iperf3",
+        "iw",
+        "jq",
+        "make",
+        "mmcli",
+        "mtr",
+        "nc",
+        "netperf",
+        "nft",
+        "node",
+        "npm",
+        "nslookup",
+    ),
+    *(
+        "nsenter",
+        "nuttcp",
+        "ping",
+        "pip",
+        "podman",
+        "docker",
+        "socat",
+        "ss",
+        "ssh",
+        "sudo",
+        "sysctl",
+    ),
     *("tc", "tcpdump", "tcptrace", "tracepath", "traceroute", "tshark", "unshare", "wget"),
 }
 """What is a program where it may also be a word: this must not depend on what a machine has."""

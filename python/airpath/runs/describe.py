@@ -62,7 +62,7 @@ def flow_sentence(flow: FlowFigures) -> str:
         carried = size(flow.get("bytes_delivered") or 0)
         parts.append(f"{carried} in {digits(completed)} s")
     elif flow["kind"] == "file":
-        parts.append(_incomplete(flow))
+        parts.append(incomplete(flow))
     if flow["kind"] != "others":
         parts += _datagrams(flow) if flow["kind"] == "udp" else _connection(flow)
     return f"{flow['id']}: {', '.join(parts)}"
@@ -242,7 +242,9 @@ def gain_text(gain: Gain | None) -> str:
     """``1.2 Mb/s → 4.3 Mb/s``; empty if the gain is not known."""
     if not gain:
         return ""
-    before, after = (figure_text(gain["metric"], value) for value in (gain["before"], gain["after"]))
+    before, after = (
+        figure_text(gain["metric"], value) for value in (gain["before"], gain["after"])
+    )
     return f"{before} → {after}"
 
 
@@ -256,7 +258,7 @@ def figure_text(metric: str, value: float | None) -> str:
     return INCOMPLETE if value is None else _UNITS[metric](value)
 
 
-def _incomplete(flow: FlowFigures) -> str:
+def incomplete(flow: FlowFigures) -> str:
     values = (flow.get("values") or {}).get("completed_s")
     if not values:
         return f"{INCOMPLETE} within the run"
