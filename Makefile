@@ -1,5 +1,7 @@
 # make demo           makes the environment, builds airpath, runs a scenario and says where its report is
 # make test           runs every test
+# make test-strangers runs the tests of Python where PATH has programs that airpath never asked for
+# make test-least     runs them with no program but those that README asks for
 # make check          runs what CI runs: format, lints, types, docs, tests
 # make bench          measures speed, beside htsim and ns-3
 # make instructions   counts instructions per packet, by which changes of speed are judged
@@ -107,19 +109,19 @@ python-test:
 	$(VENV)/python -m pytest --quiet --numprocesses auto --dist loadfile -m 'not real_clock'
 	$(VENV)/python -m pytest --quiet -m real_clock
 
+# PYTEST='tests/python/test_doctor.py -x': only that.
+STRANGERS := iperf inetutils-ping tcptrace nuttcp busybox fping
+test-strangers: build
+	mkdir -p target/strangers
+	cd target/strangers && apt-get download --quiet $(STRANGERS) && for each in *.deb; do dpkg -x $$each .; done
+	PYTHONPATH=tests $(VENV)/python -m machines strangers --packages target/strangers $(PYTEST)
+
+test-least: build
+	PYTHONPATH=tests $(VENV)/python -m machines least $(PYTEST)
+
+# Each step prints its figures as they come; those that fail are named in the end.
 bench: build
-	cargo test --quiet --release -p airpath-sim --test bbr -- --ignored
-	-benches/peers/install.sh
-	-$(MAKE) --no-print-directory -C benches/peers all
-	$(VENV)/python benches/bench.py
-	$(MAKE) --no-print-directory instructions
-	$(VENV)/python benches/emulation.py
-	$(VENV)/python benches/report.py
-	$(VENV)/python benches/findings.py
-	$(VENV)/python benches/capture.py
-	PYTHONPATH=tests:tests/python $(VENV)/python benches/capture_page.py
-	$(VENV)/python benches/campaign.py
-	-PYTHONPATH=tests:tests/python $(VENV)/python benches/explore.py
+	$(VENV)/python benches/steps.py
 
 instructions: build
 	@tools/setup package valgrind

@@ -14,7 +14,6 @@ say so; `--plain` measures what `tools/setup` builds. The command `airpath` is t
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from common import (
     BenchError,
     Builds,
     Progress,
+    Results,
     Row,
     about,
     builds,
@@ -51,19 +51,21 @@ WINDOW_SEGMENTS = 3_000_000
 
 def main() -> int:
     arguments = parse_arguments()
-    machine = about()
     progress = Progress()
-    document: Row = {"about": machine, "runs": arguments.runs}
-    peers = not arguments.no_peer
+    machine = about()
+    results = Results({"about": machine, "runs": arguments.runs}, arguments.json)
     try:
         built = builds(arguments.plain)
-        document["built"] = built.said
-        if arguments.only in (None, "aims"):
-            document["aims"] = aims.run(built, arguments.runs, peers, arguments.record, progress)
-        if arguments.only in (None, "wire"):
-            document |= wire(built, arguments, progress)
-        if arguments.only in (None, "radio"):
-            document["radio"] = radio.run(built, arguments.runs, peers, progress)
+        results.document["built"] = built.said
+        results.say(
+            [
+                f"{machine['date']}, {machine['cpu']}, {machine['rustc']}, "
+                f"commit {machine['commit']}",
+                f"`{machine['command']}`: airpath {arguments.runs} x",
+                built.said,
+            ]
+        )
+        measured(built, arguments, results, progress)
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
@@ -71,24 +73,41 @@ def main() -> int:
         return 130
     finally:
         progress.stop()
-    print(render(document))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    return 0
+    return results.end()
 
 
-def wire(built: Builds, arguments: argparse.Namespace, progress: Progress) -> Row:
+def measured(
+    built: Builds, arguments: argparse.Namespace, results: Results, progress: Progress
+) -> None:
+    """Every step that was asked for."""
+    peers = not arguments.no_peer
+    if arguments.only in (None, "aims"):
+        run = lambda: aims.run(built, arguments.runs, peers, arguments.record, progress)  # noqa: E731
+        results.step("aims", run, aims.render)
+    if arguments.only in (None, "wire"):
+        wire(built, arguments, results, progress)
+    if arguments.only in (None, "radio"):
+        radio.run(built, arguments.runs, peers, results, progress)
+
+
+def wire(
+    built: Builds, arguments: argparse.Namespace, results: Results, progress: Progress
+) -> None:
     """Everything without a radio."""
     airpath = Airpath(built.program("bulk"))
     peer = None if arguments.no_peer else find_peer()
-    return {
-        "peer_runs": arguments.peer_runs if peer else 0,
-        "cases": [run_case(case, airpath, peer, arguments, progress) for case in CASES],
-        "windows": [run_window(window, airpath, arguments.runs, progress) for window in WINDOWS],
-        "ack_table": run_ack_table(CASES[0], airpath, arguments.runs, progress),
-        "features": run_features(CASES[0], airpath, arguments.runs, progress),
-        "lossy": run_lossy(airpath, progress),
-    }
+    runs = arguments.runs
+    results.document["peer_runs"] = arguments.peer_runs if peer else 0
+    case = lambda case: run_case(case, airpath, peer, arguments, progress)  # noqa: E731
+    window = lambda window: run_window(window, airpath, runs, progress)  # noqa: E731
+    for name, call, render in (
+        ("cases", lambda: results.each("cases", CASES, case), render_cases),
+        ("windows", lambda: results.each("windows", WINDOWS, window), render_windows),
+        ("ack_table", lambda: run_ack_table(CASES[0], airpath, runs, progress), render_acks),
+        ("features", lambda: run_features(CASES[0], airpath, runs, progress), render_features),
+        ("lossy", lambda: run_lossy(airpath, progress), render_lossy),
+    ):
+        results.step(name, call, render)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -253,60 +272,57 @@ def find_peer() -> Peer | None:
     return peer
 
 
-def render(document: Row) -> str:
-    """The whole result as Markdown."""
-    machine = document["about"]
+def render_cases(cases: list[Row]) -> list[str]:
+    peers = [case for case in cases if case["ns3"]]
+    peer_runs = len(peers[0]["ns3"]) if peers else 0
     parts = [
-        f"{machine['date']}, {machine['cpu']}, {machine['rustc']}, commit {machine['commit']}",
-        f"`{machine['command']}`: airpath {document['runs']} x",
-        document["built"],
-    ]
-    if "aims" in document:
-        parts += aims.render(document["aims"])
-    if "cases" in document:
-        parts += render_wire(document)
-    if "radio" in document:
-        parts += radio.render(document["radio"])
-    return "\n\n".join(parts)
-
-
-def render_wire(document: Row) -> list[str]:
-    parts = [
-        f"On a wire; ns-3 {document['peer_runs']} x.",
+        f"On a wire; ns-3 {peer_runs} x.",
         table(
             (
                 "case", "who", "CPU s", "range", "sim. s / CPU s", "packets / CPU s",
                 "ns / segment", "goodput Mb/s",
             ),
-            (row for case in document["cases"] for row in case_rows(case)),
+            (row for case in cases for row in case_rows(case)),
         ),
     ]  # fmt: skip
-    if document["peer_runs"]:
+    if peers:
         parts.append(
             table(
                 ("case", "CPU s, ns-3 / airpath", "per segment", f"per segment / {LOGGING}"),
-                (ratio_row(case) for case in document["cases"]),
+                (ratio_row(case) for case in peers),
             )
         )
-    parts.append(
+    return parts
+
+
+def render_windows(windows: list[Row]) -> list[str]:
+    return [
         table(
             ("fixed window, segments", "rate Mb/s", "segments delivered", "ns / segment", "range"),
-            (window_row(window) for window in document["windows"]),
+            (window_row(window) for window in windows),
         )
-    )
-    acks = document["ack_table"]
+    ]
+
+
+def render_acks(acks: Row) -> list[str]:
     without, with_ = (middle(acks[key], "ns_per_segment") for key in ("without", "with"))
-    parts.append(
+    return [
         f"Table of acknowledgements ({acks['case']}): {without:.0f} ns / segment without, "
         f"{with_:.0f} with: {with_ - without:+.0f} ns."
-    )
-    parts.append(
+    ]
+
+
+def render_features(features: list[Row]) -> list[str]:
+    return [
         table(
             ("feature", "ns / segment", "without it", "cost ns"),
-            (feature_row(row) for row in document["features"]),
+            (feature_row(row) for row in features),
         )
-    )
-    parts.append(
+    ]
+
+
+def render_lossy(lossy: list[Row]) -> list[str]:
+    return [
         table(
             ("10 Gb/s, 100 ms, 1 % loss", "simulated s", "goodput Mb/s", "CPU s"),
             (
@@ -316,11 +332,10 @@ def render_wire(document: Row) -> list[str]:
                     f"{row['goodput_mbps']:,.2f}",
                     f"{row['cpu_s']:.3g}",
                 )
-                for row in document["lossy"]
+                for row in lossy
             ),
         )
-    )
-    return parts
+    ]
 
 
 def case_rows(case: Row) -> Iterable[tuple[str, ...]]:

@@ -161,6 +161,53 @@ class Progress:
             self._bar.stop()
 
 
+class Results:
+    """What was measured. Each step is printed and written as it ends; one that fails is named in
+    the end and costs no other its figures."""
+
+    def __init__(self, document: Row, file: Path | None = None) -> None:
+        self.document = document
+        self.failed: list[str] = []
+        self._file = file
+
+    def say(self, parts: Iterable[str]) -> None:
+        """Print paragraphs, and write the document as far as it goes."""
+        for part in parts:
+            print(f"{part}\n", flush=True)
+        if self._file is not None:
+            text = json.dumps(self.document, indent=2) + "\n"
+            self._file.write_text(text, encoding="utf-8")
+
+    def step(
+        self, name: str, call: Callable[[], Any], render: Callable[[Any], Iterable[str]]
+    ) -> None:
+        """Measure one entry of the document, and print it if anything was measured."""
+        if found := self.attempt(name, call):
+            self.document[name] = found
+            self.say(render(found))
+
+    def each(self, name: str, cases: Iterable[Any], call: Callable[[Any], Row]) -> list[Row]:
+        """The rows of those cases that could be measured."""
+        rows = (self.attempt(f"{name}, {case}", lambda case=case: call(case)) for case in cases)
+        return [row for row in rows if row is not None]
+
+    def attempt(self, name: str, call: Callable[[], Any]) -> Any:
+        """What the call returns; None if it failed."""
+        try:
+            return call()
+        except (BenchError, OSError, subprocess.CalledProcessError) as error:
+            self.failed.append(name)
+            said = getattr(error, "stderr", None) or ""
+            print(f"bench: {name} failed: {error}\n{said}".rstrip(), file=sys.stderr, flush=True)
+            return None
+
+    def end(self) -> int:
+        """The exit code; says what failed."""
+        if self.failed:
+            print(f"bench: failed: {'; '.join(self.failed)}", file=sys.stderr)
+        return 1 if self.failed else 0
+
+
 def about() -> Row:
     return {
         "date": datetime.date.today().isoformat(),

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import LOGGING, Builds, Progress, Row, measure, peer_program, table
+from common import LOGGING, Builds, Progress, Results, Row, measure, peer_program, table
 
 SECONDS = 10
 
@@ -58,19 +58,23 @@ LTE_CASES = (
 )
 
 
-def run(builds: Builds, runs: int, with_peer: bool, progress: Progress) -> Row:
+def run(builds: Builds, runs: int, with_peer: bool, results: Results, progress: Progress) -> None:
     airpath = Airpath(builds.program("radio"))
     peer = peer_program("ns3_lte") if with_peer else None
-    return {
-        "nr": {
-            name: progress.repeat(
-                f"NR, {name}", runs, lambda words=words: airpath.run("nr-n78", 1, 1, NR_600, words)
-            )
-            for name, words in NR_CASES.items()
-        },
-        "lte": [run_lte(case, airpath, peer, runs, progress) for case in LTE_CASES if peer],
-        "ues": [run_ues(preset, ues, airpath, runs, progress) for preset in PRESETS for ues in UES],
-    }
+
+    def nr(name: str) -> Row:
+        call = lambda: airpath.run("nr-n78", 1, 1, NR_600, NR_CASES[name])  # noqa: E731
+        return {"case": name, "airpath": progress.repeat(f"NR, {name}", runs, call)}
+
+    def cell(preset: str) -> Row:
+        rows = [run_ues(preset, ues, airpath, runs, progress) for ues in UES]
+        return {"preset": preset, "ues": rows}
+
+    results.step("radio_nr", lambda: results.each("radio, NR", NR_CASES, nr), render_nr)
+    if peer:
+        lte = lambda case: run_lte(case, airpath, peer, runs, progress)  # noqa: E731
+        results.step("radio_lte", lambda: results.each("radio, LTE", LTE_CASES, lte), render_lte)
+    results.step("radio_ues", lambda: results.each("radio, UEs", PRESETS, cell), render_ues)
 
 
 def run_lte(case: LteCase, airpath: Airpath, peer: Path, runs: int, progress: Progress) -> Row:
@@ -148,37 +152,28 @@ def least(rows: list[Row], key: str = "cpu_s") -> float:
     return float(min(row[key] for row in rows))
 
 
-def render(document: Row) -> list[str]:
-    """Markdown."""
-    parts = [
-        table(
-            (
-                "1 UE, NR n78, 100 MHz TDD", "goodput Mb/s", "HARQ retransmissions", "CPU s",
-                f"sim. s / CPU s (bound {BOUND})", f"ns / segment (aim {AIM_NS})",
-            ),
-            (nr_row(name, rows) for name, rows in document["nr"].items()),
-        )
-    ]  # fmt: skip
-    if document["lte"]:
-        parts.append(
-            table(
-                (
-                    "LTE, 20 MHz, 10 s", "ns-3 Mb/s", "airpath Mb/s (PRBs)", "ns-3 CPU s",
-                    "airpath CPU s", "ratio", "per segment", f"ratio / {LOGGING}",
-                ),
-                (lte_row(row) for row in document["lte"]),
-            )
-        )  # fmt: skip
-    parts.append(
-        table(
-            (
-                "cell", "UEs", "all active: CPU ms / s", "times 1 UE", "ns / segment",
-                "one active: CPU ms / s", "times 1 UE",
-            ),
-            (ues_row(row, document["ues"]) for row in document["ues"]),
-        )
+def render_nr(cases: list[Row]) -> list[str]:
+    head = (
+        "1 UE, NR n78, 100 MHz TDD", "goodput Mb/s", "HARQ retransmissions", "CPU s",
+        f"sim. s / CPU s (bound {BOUND})", f"ns / segment (aim {AIM_NS})",
     )  # fmt: skip
-    return parts
+    return [table(head, (nr_row(case["case"], case["airpath"]) for case in cases))]
+
+
+def render_lte(cases: list[Row]) -> list[str]:
+    head = (
+        "LTE, 20 MHz, 10 s", "ns-3 Mb/s", "airpath Mb/s (PRBs)", "ns-3 CPU s",
+        "airpath CPU s", "ratio", "per segment", f"ratio / {LOGGING}",
+    )  # fmt: skip
+    return [table(head, (lte_row(case) for case in cases))]
+
+
+def render_ues(cells: list[Row]) -> list[str]:
+    head = (
+        "cell", "UEs", "all active: CPU ms / s", "times 1 UE", "ns / segment",
+        "one active: CPU ms / s", "times 1 UE",
+    )  # fmt: skip
+    return [table(head, (ues_row(row, cell["ues"][0]) for cell in cells for row in cell["ues"]))]
 
 
 def nr_row(name: str, rows: list[Row]) -> tuple[str, ...]:
@@ -212,8 +207,7 @@ def lte_row(row: Row) -> tuple[str, ...]:
     )
 
 
-def ues_row(row: Row, rows: list[Row]) -> tuple[str, ...]:
-    first = next(one for one in rows if one["preset"] == row["preset"])
+def ues_row(row: Row, first: Row) -> tuple[str, ...]:
     steady = {side: least(row[side], "steady_cpu_per_s") for side in ("all", "one")}
     single = least(first["one"], "steady_cpu_per_s")
     return (

@@ -11,6 +11,8 @@ export function digits(value: number): string {
 
 /** A figure with its unit, by the end of its name. */
 export function figure(metric: string, value: number | null | undefined): string {
+  // The run's end cut the transfer off.
+  if (value === null && metric === "completed_s") return "did not complete";
   if (value === null || value === undefined) return "–";
   if (metric.includes("_mbps")) {
     return value < 1 ? `${digits(value * 1000)} kb/s` : `${digits(value)} Mb/s`;

@@ -129,9 +129,10 @@ export interface Run {
 export interface Gain {
   metric: string;
   flow: string;
-  before: number;
-  after: number;
-  ci95: [number, number];
+  /** Null: a transfer did not complete within the run. */
+  before: number | null;
+  after: number | null;
+  ci95: [number, number] | null;
   seeds: number;
 }
 
@@ -154,7 +155,8 @@ export interface Explanation {
 }
 
 export interface Cell {
-  mean: number;
+  /** Null: a transfer did not complete within the run. */
+  mean: number | null;
   ci95?: [number, number] | null;
 }
 

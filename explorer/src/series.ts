@@ -106,8 +106,15 @@ export const RADIO_FIGURES: [column: string, title: string, unit: string][] = [
   ["awake", "share of time awake (DRX)", "share"],
 ];
 
+/** A figure; null is the completion time of a transfer that did not complete. */
+export interface Figure {
+  name: string;
+  metric: string;
+  value: number | null;
+}
+
 /** The figures of a run that stand beside the charts: what, of which flow or link, how much. */
-export function figures(summary: Summary): { name: string; metric: string; value: number }[] {
+export function figures(summary: Summary): Figure[] {
   const found: { name: string; metric: string; value: number | null | undefined }[] = [];
   for (const flow of summary.flows) {
     found.push({ name: flow.id, metric: "goodput_mbps", value: flow.goodput_mbps });
@@ -125,8 +132,8 @@ export function figures(summary: Summary): { name: string; metric: string; value
   for (const link of summary.links.slice(0, 6)) {
     found.push({ name: link.id, metric: "queue_delay_ms.p95", value: link.queue_delay_ms?.p95 });
   }
-  return found.filter((one): one is { name: string; metric: string; value: number } =>
-    Number.isFinite(one.value),
+  return found.filter((one): one is Figure =>
+    Number.isFinite(one.value) || one.value === null && one.metric === "completed_s",
   );
 }
 

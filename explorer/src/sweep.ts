@@ -31,7 +31,7 @@ export function showSweep(place: HTMLElement, key: Key, points: (Summary | null)
   const names = [...new Map(runs.flatMap((run) => run ?? []).map((one) => [`${one.name} ${one.metric}`, one])).values()];
   const done = runs.filter(Boolean).length;
   const of = (name: string, metric: string) =>
-    runs.map((run) => run?.find((one) => one.name === name && one.metric === metric)?.value ?? null);
+    runs.map((run) => run?.find((one) => one.name === name && one.metric === metric)?.value);
   const head = ["", ...at.map((value) => `${String(value)} ${unit(key.name)}`)];
   fill(place,
     h("p", { id: "sweep-said" }, `${done} of ${at.length} values of ${key.path} have run.`),
@@ -46,12 +46,12 @@ export function showSweep(place: HTMLElement, key: Key, points: (Summary | null)
 
 const CHARTED = /goodput|rtt_ms|completed|delay_ms\.p95/;
 
-function line(y: (number | null)[], at: Key["value"][], metric: string, said: string, of: string): SVGElement {
+function line(y: (number | null | undefined)[], at: Key["value"][], metric: string, said: string, of: string): SVGElement {
   const [width, height] = [260, 120];
   const high = Math.max(...y.map((value) => value ?? 0)) || 1;
   const place = (value: number, index: number) =>
     [24 + (index / Math.max(1, at.length - 1)) * (width - 48), height - 24 - (value / high) * (height - 44)] as const;
-  const points = y.flatMap((value, index) => (value === null ? [] : [place(value, index)]));
+  const points = y.flatMap((value, index) => (value === null || value === undefined ? [] : [place(value, index)]));
   return s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said, class: "small" },
     s("path", { d: points.map(([x, top], index) => `${index ? "L" : "M"}${x} ${top}`).join(""), class: "curve" }),
     ...points.map(([cx, cy]) => s("circle", { cx, cy, r: 3 })),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 from pathlib import Path
@@ -221,3 +222,60 @@ def test_the_sets_of_every_hashed_run_are_valid(bench: Any) -> None:
     for name in study_names():
         for job in hashes.jobs_of(name, []):
             scenario.load(job.scenario, [*job.sets])
+
+
+class Programs:
+    """Programs of Rust that need no building."""
+
+    def program(self, name: str) -> Path:
+        return Path(name)
+
+
+def test_a_program_that_fails_costs_no_other_its_figures(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    radio, common = bench("radio"), bench("common")
+
+    def measure(command: list[str]) -> dict[str, float]:
+        if "lte-20" in command:
+            raise common.BenchError("out of luck")
+        return {
+            "cpu_s": 0.1, "steady_cpu_per_s": 0.01, "ns_per_segment": 200.0, "goodput_mbps": 600.0,
+            "harq_retransmissions": 7, "delivered_segments": 5,
+        }  # fmt: skip
+
+    monkeypatch.setattr(radio, "measure", measure)
+    results = common.Results({}, tmp_path / "speed.json")
+    radio.run(Programs(), 2, False, results, common.Progress())
+    assert results.end() == 1
+    out, err = capsys.readouterr()
+    assert "plain TCP" in out
+    assert "nr-n78 | 1,000" in out
+    assert err.endswith("bench: failed: radio, UEs, lte-20\n")
+    kept = json.loads((tmp_path / "speed.json").read_text())
+    assert [cell["preset"] for cell in kept["radio_ues"]] == ["nr-n78"]
+
+
+def test_steps_that_fail_are_named_in_the_end(
+    bench: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    steps = bench("steps")
+
+    def step(name: str, code: int, **more: bool) -> Any:
+        program = f"print('figures of {name}'); raise SystemExit({code})"
+        return steps.Step(name, (sys.executable, "-c", program), **more)
+
+    here = [step("first", 1), step("page", 3), step("ns-3", 2, peer=True), step("last", 0)]
+    assert steps.main([*here, steps.Step("gone", ("/nowhere/program",))]) == 1
+    out, err = capfd.readouterr()
+    names = ("first", "page", "ns-3", "last")
+    assert out.splitlines() == [f"figures of {name}" for name in names]
+    assert err.splitlines()[-2:] == [
+        "bench: left out: page, ns-3",
+        "bench: failed: first (exit code 1), gone (exit code 1)",
+    ]
+    assert steps.main(here[1:]) == 0
+    # All that it runs is there.
+    for each in steps.STEPS:
+        files = [word for word in each.command if word.startswith("benches/") and "." in word]
+        assert all((BENCHES.parent / file).is_file() for file in files)

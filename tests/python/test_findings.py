@@ -18,6 +18,7 @@ import airpath
 from airpath import diagnose
 from airpath.runs import describe
 from airpath.runs.document import Finding, Gain, Tried
+from airpath.runs.summary import _combine_entry
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 FINDING = {"cause", "subject", "confidence", "evidence", "advice", "set", "gain", "costs"}
@@ -163,18 +164,67 @@ def test_where_no_setting_is_advised_what_it_would_take_is_named(cli: Any) -> No
     ), loss["advice"]
 
 
-def test_what_is_sent_again_is_a_cost_that_is_told(cli: Any) -> None:
-    code, out, _ = cli("run", "policer", "--json", "--out", "here")
-    assert code == 0
-    (cost,) = json.loads(out)["findings"][0]["costs"]
-    assert cost["metric"] == "retransmitted_share"
-    assert cost["after"] > 1.5 * max(cost["before"], 0.01)
-    told = " → ".join(
-        describe.figure_text(cost["metric"], cost[when]) for when in ("before", "after")
-    )
-    assert told.endswith(" %")
+def test_what_is_sent_again_is_a_cost_that_is_told() -> None:
+    cost: Gain = {
+        "metric": "retransmitted_share", "flow": "download", "before": 0.02, "after": 0.05,
+        "ci95": [0.04, 0.06], "seeds": 3,
+    }  # fmt: skip
     assert describe.gain_name(cost) == "segments sent again of download"
-    assert describe.gain_text(cost) == told
+    assert describe.gain_text(cost) == "2 % → 5 %"
+
+
+def test_a_transfer_that_does_not_complete_has_no_completion_time(cli: Any, tmp_path: Path) -> None:
+    """Not in findings, the table of what was tried, the comparison, the report, or the mean of seeds."""
+    scenario = tmp_path / "stuck.toml"
+    scenario.write_text(STUCK)
+    code, out, _ = cli("run", str(scenario), "--json", "--report", "page.html")
+    assert code == 0
+    found = json.loads(out)["findings"][0]
+    assert (found["cause"], found["gain"]["before"]) == ("mtu", None)
+    assert "did not complete within the run of 3 s" in found["evidence"]
+    page = Path("page.html").read_text()
+    assert "did not complete" in page
+    assert "3000 s" not in out + page
+    shown = cli("run", str(scenario))[1]
+    assert "file: 0 Mb/s" in shown or "did not complete within the run" in shown
+    clamped = ("--try", "flow.0.mss_bytes=1300")
+    code, out, _ = cli("whatif", str(scenario), *clamped, "--seeds", "2", "--json")
+    assert code == 0
+    (row,) = [row for row in json.loads(out)["rows"] if row["metric"] == "completed_s"]
+    stuck, done = row["cells"]
+    assert (stuck["mean"], stuck["ci95"], stuck["values"]) == (None, None, [None, None])
+    assert done["mean"] > 0
+    assert done["change"] is None
+    assert row["winner"] == 1
+    shown = cli("whatif", str(scenario), *clamped, "--seeds", "2")[1]
+    assert "did not complete" in shown
+
+
+def test_the_mean_of_seeds_that_completed_is_no_completion_time() -> None:
+    flow = {"id": "file", "kind": "file", "goodput_mbps": 1.0, "direction": "down"}
+    both = _combine_entry([{**flow, "completed_s": 1.0}, {**flow, "completed_s": None}])
+    assert both["completed_s"] is None
+    assert both["values"]["completed_s"] == [1.0, None]
+    assert describe.incomplete(both) == "did not complete within the run in 1 of 2 seeds"
+
+
+STUCK = """
+[run]
+duration_s = 3
+[[path.down]]
+stage = "mtu"
+mtu_bytes = 1400
+[[path.down]]
+stage = "delay"
+delay_ms = 5
+[[path.up]]
+stage = "delay"
+delay_ms = 5
+[[flow]]
+id = "file"
+kind = "file"
+size_bytes = 100000
+"""
 
 
 def test_where_nothing_helps_the_bound_is_told() -> None:

@@ -37,7 +37,7 @@ fn main() {
             }
             if let Some(gain) = &finding.gain {
                 println!(
-                    "       {} {}: {:.3} -> {:.3} {:?}; costs {:?}",
+                    "       {} {}: {:.3?} -> {:.3?} {:?}; costs {:?}",
                     gain.flow,
                     gain.metric,
                     gain.before,
@@ -47,7 +47,7 @@ fn main() {
                         .costs
                         .iter()
                         .map(|cost| format!(
-                            "{} {} {:.2}->{:.2}",
+                            "{} {} {:.2?}->{:.2?}",
                             cost.flow, cost.metric, cost.before, cost.after
                         ))
                         .collect::<Vec<_>>()

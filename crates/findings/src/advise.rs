@@ -350,17 +350,16 @@ impl Lab<'_, '_> {
 impl Ground {
     /// What the advice needs besides itself, and what it adds to that.
     fn told(&self, obtained: &Effect) -> String {
-        let Effect { subject, metric, before, after, .. } = obtained;
+        let [alone, both] = obtained.figures();
         if self.told.is_empty() {
             return String::new();
         }
         format!(
-            " It needs {} as well, and the settings do all of it: with that alone the {} of {subject} is {}, with \
-             both {}.",
+            " It needs {} as well, and the settings do all of it: with that alone the {} of {} is {alone}, with \
+             both {both}.",
             self.told,
-            metric.words(),
-            metric.figure(*before),
-            metric.figure(*after)
+            obtained.words(),
+            obtained.subject
         )
     }
 }

@@ -106,7 +106,14 @@ impl Lab<'_, '_> {
             let opposite = queues.contains(&candidate.cause)
                 && queues.contains(&best.candidate.cause)
                 && best.candidate.subject == candidate.subject;
-            if candidate.cause.class() != Class::Fault || alone || cured || opposite {
+            // A longer ring did as much as more speed would.
+            let relieved = candidate.cause == Cause::HostProcessor
+                && causes.iter().any(|cause| {
+                    let known = &cause.candidate;
+                    known.cause == Cause::ReceiveRing && known.subject == candidate.subject
+                });
+            let known = alone || cured || opposite || relieved;
+            if candidate.cause.class() != Class::Fault || known {
                 continue;
             }
             if behind.len() >= self.room() {

@@ -59,6 +59,10 @@ causes! {
     Reordering = "reordering", Fault;
     /// A forwarding host stands still now and then.
     StallingHost = "stalling-host", Fault;
+    /// The receive ring of a forwarding host is shorter than the bursts that it has to hold.
+    ReceiveRing = "receive-ring", Fault;
+    /// A forwarding host has no processor time for more packets.
+    HostProcessor = "host-processor", Fault;
     /// A TCP proxy on the way.
     Proxy = "proxy", Fault;
     /// Datagrams that do not give way.

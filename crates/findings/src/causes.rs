@@ -10,7 +10,7 @@ use crate::candidate::Candidate;
 use crate::observed::Observed;
 
 pub(crate) use crate::text::{bytes, count, listed, mbps, ms, percent, seconds};
-pub(crate) use path::managed;
+pub(crate) use path::{managed, ring_size};
 pub(crate) use radio::everywhere;
 
 /// Everything that one run gives reason to try. Faults come before behaviour.

@@ -1,7 +1,8 @@
 //! Pairs of runs that differ in one thing: what changed, and is it more than noise?
 
 pub use crate::measure::LEAST;
-use crate::measure::{Measure, Metric};
+use crate::measure::{Incomplete, Measure, Metric};
+use crate::text::{percent, seconds};
 
 /// By this much more has to be obtained before something counts beside, or instead of, the best so
 /// far.
@@ -25,6 +26,9 @@ pub struct Effect {
     pub ci95: [f64; 2],
     /// By seed: logarithm of the ratio, positive where it is better.
     pub improvements: Vec<f64>,
+    /// Of a completion time: how the transfer did not complete without the change, and with it. `before` and
+    /// `after` are estimates then.
+    pub incomplete: [Option<Incomplete>; 2],
 }
 
 impl Effect {
@@ -35,9 +39,39 @@ impl Effect {
 
     /// What it changed, in words.
     pub(crate) fn told(&self) -> String {
-        let Self { subject, metric, before, after, .. } = self;
-        let (before, after) = (metric.figure(*before), metric.figure(*after));
-        format!("the {} of {subject} from {before} to {after}", metric.words())
+        let [before, after] = self.figures();
+        format!("the {} of {} from {before} to {after}", self.words(), self.subject)
+    }
+
+    /// What was measured, as it stands in a sentence before its figures.
+    pub(crate) const fn words(&self) -> &'static str {
+        match self.incomplete {
+            [Some(_), Some(_)] => "part that arrived within the run",
+            _ => self.metric.words(),
+        }
+    }
+
+    /// Without the change, and with it.
+    pub(crate) fn figures(&self) -> [String; 2] {
+        if let [Some(before), Some(after)] = self.incomplete {
+            return [before, after].map(|one| percent(one.delivered));
+        }
+        let seeds = self.improvements.len();
+        let figure = |value: f64, incomplete: Option<Incomplete>| match incomplete {
+            None => self.metric.figure(value),
+            Some(Incomplete { runs, active_s, run_s, .. }) => {
+                let often = match runs {
+                    runs if runs < seeds => format!(" in {runs} of {seeds} seeds"),
+                    _ => String::new(),
+                };
+                format!(
+                    "more than {}{often} (it did not complete within the run of {})",
+                    seconds(active_s),
+                    seconds(run_s)
+                )
+            }
+        };
+        [figure(self.before, self.incomplete[0]), figure(self.after, self.incomplete[1])]
     }
 
     /// The mean improvement is above 0 with a confidence of 90 % (Student's t, one-sided); of one
@@ -104,24 +138,26 @@ fn effects_where(
     let find = |run: &[Measure], like: &Measure| {
         let same =
             |one: &&Measure| one.subject == like.subject && kind(one.metric) == kind(like.metric);
-        run.iter().find(same).map(|one| one.value)
+        run.iter().find(same).map(|one| (one.value, one.incomplete))
     };
     let effect = |like: &Measure| {
-        let pairs: Vec<(f64, f64)> = (before.iter().zip(after))
-            .filter_map(|(before, after)| Some((find(before, like)?, find(after, like)?)))
-            .collect();
-        if pairs.is_empty() {
+        let pairs = (before.iter().zip(after))
+            .filter_map(|(before, after)| Some((find(before, like)?, find(after, like)?)));
+        let (before, after): (Vec<_>, Vec<_>) = pairs.unzip();
+        if before.is_empty() {
             return None;
         }
-        let (old, new): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-        let improved = |&(before, after): &(f64, f64)| like.metric.improvement(before, after);
-        let improvements: Vec<f64> = pairs.iter().map(improved).collect();
+        let (old, was): (Vec<f64>, Vec<_>) = before.into_iter().unzip();
+        let (new, is): (Vec<f64>, Vec<_>) = after.into_iter().unzip();
+        let incomplete = [was, is].map(|each| Incomplete::of_all(&each));
+        let improved = |(&before, &after): (&f64, &f64)| like.metric.improvement(before, after);
+        let improvements: Vec<f64> = old.iter().zip(&new).map(improved).collect();
         let (before, after) = (mean(&old), mean(&new));
         let logarithms: Vec<f64> = new.iter().map(|value| libm::log(value.max(1e-3))).collect();
         let half = half_width(&logarithms);
         let (subject, metric) = (like.subject.clone(), kind(like.metric));
         let ci95 = metric.within([after * libm::exp(-half), after * libm::exp(half)]);
-        Some(Effect { subject, metric, before, after, ci95, improvements })
+        Some(Effect { subject, metric, before, after, ci95, improvements, incomplete })
     };
     first.iter().filter_map(effect).collect()
 }
@@ -206,7 +242,7 @@ mod tests {
     use super::*;
 
     fn run(goodput: f64, rtt: f64) -> Vec<Measure> {
-        let of = |metric, value| Measure { subject: "flow".to_owned(), metric, value };
+        let of = |metric, value| Measure::of("flow", metric, value);
         vec![of(Metric::Goodput, goodput), of(Metric::RttUnderLoad, rtt)]
     }
 
@@ -229,8 +265,7 @@ mod tests {
 
     #[test]
     fn no_interval_goes_beyond_what_the_figure_can_be() {
-        let of =
-            |value| vec![Measure { subject: "down".to_owned(), metric: Metric::Fairness, value }];
+        let of = |value| vec![Measure::of("down", Metric::Fairness, value)];
         let before = [of(0.5), of(0.5), of(0.5)];
         let [low, high] = effects(&before, &[of(0.99), of(0.97), of(0.9)])[0].ci95;
         assert!(low > 0.8 && high == 1.0, "{low} to {high}");
@@ -251,7 +286,7 @@ mod tests {
     fn a_median_that_falls_while_the_mean_rises_is_no_gain() {
         let run = |median, mean, late| {
             let metrics = [Metric::MedianPingRtt, Metric::MeanPingRtt, Metric::PingRtt];
-            let of = |(metric, value)| Measure { subject: "ping".to_owned(), metric, value };
+            let of = |(metric, value)| Measure::of("ping", metric, value);
             [metrics.into_iter().zip([median, mean, late]).map(of).collect::<Vec<_>>()]
         };
         let worth = |after: [Vec<Measure>; 1]| score(&effects(&run(136.0, 134.0, 166.0), &after));
@@ -263,11 +298,7 @@ mod tests {
     #[test]
     fn what_one_flow_takes_from_another_is_no_gain() {
         let both = |one, other| {
-            let of = |subject: &str, metric, value| Measure {
-                subject: subject.to_owned(),
-                metric,
-                value,
-            };
+            let of = Measure::of;
             vec![
                 of("one", Metric::Goodput, one),
                 of("other", Metric::Goodput, other),
@@ -285,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_flow_that_a_change_makes_like_the_others_may_lose() {
-        let run = |metric, value| vec![Measure { subject: "flow".to_owned(), metric, value }];
+        let run = |metric, value| vec![Measure::of("flow", metric, value)];
         let lost = |before, after| losses(&[run(before, 6.0)], &[run(after, 2.0)], 0.02);
         for (before, after) in
             [(Metric::Goodput, Metric::Shared), (Metric::Shared, Metric::Goodput)]
@@ -300,8 +331,7 @@ mod tests {
 
     #[test]
     fn what_may_well_be_a_loss_is_told() {
-        let run =
-            |value| vec![Measure { subject: "flow".to_owned(), metric: Metric::Goodput, value }];
+        let run = |value| vec![Measure::of("flow", Metric::Goodput, value)];
         let lost = |after: [f64; 3]| {
             let losses = losses(&[run(1.0), run(1.0), run(1.0)], &after.map(run), 0.02);
             !losses.is_empty()
@@ -316,8 +346,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_again_is_a_cost_and_no_gain() {
-        let run =
-            |value| vec![Measure { subject: "flow".to_owned(), metric: Metric::SentAgain, value }];
+        let run = |value| vec![Measure::of("flow", Metric::SentAgain, value)];
         let lost = |before: f64, after: [f64; 3]| {
             let before = [before; 3].map(run);
             assert!(effects(&before, &after.map(run)).is_empty());

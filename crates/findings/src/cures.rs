@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use airpath_path::{StageConfig, TunnelEnd};
+use airpath_path::{HostConfig, StageConfig, TunnelEnd};
 use airpath_radio::Generation;
-use airpath_scenario::{FlowConfig, TcpConfig, Traffic};
-use airpath_tcp::CongestionConfig;
+use airpath_scenario::{FlowConfig, Scenario, TcpConfig, Traffic};
+use airpath_tcp::{CongestionConfig, EndpointConfig};
 
 use crate::candidate::Candidate;
 use crate::cause::Cause;
-use crate::causes::{count, everywhere, listed, managed, set};
-use crate::observed::{Observed, direction_name, path_of};
+use crate::causes::{count, everywhere, listed, managed, mbps, ms, ring_size, set};
+use crate::observed::{Observed, direction_name, direction_of, path_of};
 use crate::words::{Buffers, about_reports};
 
 /// Something to try against a cause.
@@ -65,19 +65,19 @@ pub(crate) fn cures(
         Cause::DoubleNat => vec![itself(format!(
             "Take {subject} away: one NAT is enough; bridge or route instead."
         ))],
-        Cause::Mtu | Cause::Fragmentation => vec![
-            clamped(observed, 1380),
-            clamped(observed, 1240),
-            clamped(observed, fitting(observed, subject)),
-            itself(format!("Raise the MTU of {subject}.")),
-        ],
+        Cause::Mtu | Cause::Fragmentation => clamped(observed, subject)
+            .into_iter()
+            .chain([itself(format!("Raise the MTU of {subject}."))])
+            .collect(),
         Cause::RandomLoss => vec![bbr()],
-        Cause::Policer => vec![
-            deeper_bucket(observed, subject),
-            bbr(),
-            paced(observed),
-            itself(format!("Ask for a higher rate than that of {subject}, or for none.")),
-        ],
+        Cause::Policer => deeper_buckets(observed, subject)
+            .into_iter()
+            .chain([
+                bbr(),
+                paced(observed),
+                itself(format!("Ask for a higher rate than that of {subject}, or for none.")),
+            ])
+            .collect(),
         Cause::Shaper => vec![itself(format!(
             "Raise the rate of {subject}, or do not shape there."
         ))],
@@ -90,6 +90,10 @@ pub(crate) fn cures(
              hardware."
                 .to_owned(),
         )],
+        Cause::ReceiveRing => {
+            longer_rings(observed, subject, removal).into_iter().chain([bbr()]).collect()
+        }
+        Cause::HostProcessor => faster_processors(observed, subject),
         Cause::Proxy => vec![itself("Lead the flow around the proxy.".to_owned())],
         Cause::CrossTraffic => vec![itself(format!(
             "Take {subject} off this path, or shape it (tc qdisc … tbf, a QoS class of its own)."
@@ -320,57 +324,159 @@ fn of_tcp(observed: &Observed<'_>, key: &str, value: &str) -> Vec<String> {
     sets
 }
 
-/// The MSS of segments that fit a stage's MTU, with the headers of the tunnel and of TCP: 20 or 40 bytes of IP,
-/// 8 of UDP, up to 16 of GTP-U (TS 29.281 5.1); 52 of IP and TCP with timestamps.
-fn fitting(observed: &Observed<'_>, stage: &str) -> u32 {
-    let stages = observed.scenario.down.iter().chain(&observed.scenario.up);
-    let mut mtus = stages.filter(|one| one.name == stage).filter_map(|one| match &one.stage {
-        StageConfig::Mtu { bytes } => Some(*bytes),
-        StageConfig::Gtpu(TunnelEnd::Enter(tunnel)) => tunnel.mtu.map(|mtu| mtu.saturating_sub(64)),
-        _ => None,
-    });
-    mtus.next().unwrap_or(1240).saturating_sub(52).clamp(88, 1240)
-}
-
-fn clamped(observed: &Observed<'_>, mss: u32) -> Cure {
-    let mut sets = of_tcp(observed, "mss_bytes", &mss.to_string());
+/// Segments and datagrams that pass where a stage drops them, or cuts them in two. Flows the other way, and what
+/// passes already, stay as they are.
+fn clamped(observed: &Observed<'_>, stage: &str) -> Option<Cure> {
+    let direction = direction_of(stage);
+    let packet = largest_packet(observed.scenario, direction)?;
+    let mut sets: Vec<String> = Vec::new();
+    let mut options: BTreeSet<u32> = BTreeSet::new();
+    let mut datagrams = false;
+    let mut segments_of = |path: String, end: &EndpointConfig| {
+        let mss = packet.saturating_sub(end.header);
+        if (1..end.mss).contains(&mss) {
+            sets.push(set(format!("{path}.mss_bytes"), mss));
+            // The option does not count what other options take (RFC 6691).
+            options.insert(mss + if end.timestamps { TIMESTAMPS } else { 0 });
+        }
+    };
+    for (flow, tcp) in observed.tcp_flows() {
+        if direction_name(flow.direction) == direction {
+            segments_of(format!("flow.{}", flow.index), &tcp.sender);
+        }
+    }
+    if let Some(proxy) = &observed.scenario.proxy {
+        let ends = if direction == "down" { &proxy.down } else { &proxy.up };
+        segments_of(path_of(&ends.name), &ends.endpoint);
+    }
     for flow in &observed.scenario.flows {
-        if let Traffic::Udp { packet_bytes, .. } | Traffic::Ping { packet_bytes, .. } = flow.traffic
-            && packet_bytes > mss + 52
-        {
-            sets.push(set(format!("flow.{}.packet_bytes", flow.index), mss + 52));
+        // A reply to a ping is as large as its request.
+        let passes = match flow.traffic {
+            Traffic::Udp { packet_bytes, .. } if direction_name(flow.direction) == direction => {
+                packet_bytes <= packet
+            }
+            Traffic::Ping { packet_bytes, .. } => packet_bytes <= packet,
+            _ => true,
+        };
+        if !passes {
+            sets.push(set(format!("flow.{}.packet_bytes", flow.index), packet));
+            datagrams = true;
         }
     }
     sets.dedup();
-    Cure {
-        advice: format!(
-            "Send smaller packets: clamp the MSS to {mss} bytes (nft … tcp option maxseg size set \
-             {mss}), datagrams likewise."
-        ),
+    let segments = options.first().map(|option| {
+        format!("clamp the MSS to {option} bytes (nft … tcp option maxseg size set {option})")
+    });
+    let datagrams = datagrams
+        .then(|| format!("let datagrams have at most {packet} bytes with their IP headers"));
+    let what: Vec<String> = segments.into_iter().chain(datagrams).collect();
+    (!what.is_empty()).then(|| Cure {
+        advice: format!("Send smaller packets: {}.", what.join(", and ")),
         alternatives: vec![sets],
-    }
+    })
 }
 
-fn deeper_bucket(observed: &Observed<'_>, stage: &str) -> Cure {
-    let bdp = observed.run.flows.iter().filter_map(|flow| flow.rtt_ms.as_ref()).map(|rtt| rtt.p95);
-    let rtt_ms = bdp.fold(50.0, f64::max);
-    let rate_mbps = observed.scenario.down.iter().chain(&observed.scenario.up).find_map(|one| {
-        match &one.stage {
-            StageConfig::Policer(policer) if one.name == stage => {
-                Some(policer.rate.bps() as f64 / 1e6)
+/// Bytes of the timestamps option in each segment, padded (RFC 7323 A).
+const TIMESTAMPS: u32 = 12;
+
+/// The largest IP packet of a direction that passes every MTU on its way, with the headers of the tunnels that it is
+/// in there, whole; `None`: all do.
+fn largest_packet(scenario: &Scenario, direction: &str) -> Option<u32> {
+    let stages = if direction == "down" { &scenario.down } else { &scenario.up };
+    let mut around = 0;
+    let mut largest: Option<u32> = None;
+    for one in stages {
+        let mtu = match &one.stage {
+            StageConfig::Gtpu(TunnelEnd::Enter(tunnel)) => {
+                around = tunnel.header_bytes();
+                tunnel.mtu
             }
+            StageConfig::Gtpu(TunnelEnd::Leave) => {
+                around = 0;
+                None
+            }
+            StageConfig::Mtu { bytes } => Some(*bytes),
             _ => None,
-        }
-    });
-    let burst = rate_mbps.unwrap_or(10.0) * 1e6 / 8.0 * 2.0 * rtt_ms / 1e3;
-    Cure {
-        advice: format!(
-            "Let {stage} pass bursts of its rate × 2 RTT ({} bytes; RFC 2697 calls this the committed \
-             burst size), or shape instead of policing.",
-            count(burst)
-        ),
-        alternatives: vec![vec![set(format!("{}.burst_bytes", path_of(stage)), burst.round())]],
+        };
+        let fits = mtu.map(|mtu| mtu.saturating_sub(around));
+        largest = largest.into_iter().chain(fits).min();
     }
+    largest
+}
+
+/// What a policer's rate lets pass in a round trip, and in several; never less than a few packets.
+fn deeper_buckets(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
+    let stages = observed.scenario.down.iter().chain(&observed.scenario.up);
+    let policer = stages.filter(|one| one.name == stage).find_map(|one| match &one.stage {
+        StageConfig::Policer(policer) => Some(policer),
+        _ => None,
+    });
+    let Some(policer) = policer else { return Vec::new() };
+    let rate_mbps = policer.rate.bps() as f64 / 1e6;
+    let in_a_round_trip = rate_mbps * 1e3 / 8.0 * observed.base_rtt_ms().unwrap_or(50.0);
+    let size = |round_trips: f64| (round_trips * in_a_round_trip).max(FEW_PACKETS).round();
+    let mut bursts = [1.0, 2.0, 8.0].map(size).to_vec();
+    bursts.dedup();
+    bursts.retain(|&burst| burst > policer.burst as f64);
+    let deeper = |burst: f64| Cure {
+        advice: format!(
+            "Raise the burst of {stage} to {} bytes and leave its rate at {} (RFC 2697 calls this the committed \
+             burst size), or shape instead of policing.",
+            count(burst),
+            mbps(rate_mbps)
+        ),
+        alternatives: vec![vec![set(format!("{}.burst_bytes", path_of(stage)), burst)]],
+    };
+    bursts.into_iter().map(deeper).collect()
+}
+
+/// A first window of ten segments (RFC 6928), in bytes.
+const FEW_PACKETS: f64 = 15_000.0;
+
+/// Longer rings, the shortest first; `removal` has the longest.
+fn longer_rings(observed: &Observed<'_>, stage: &str, removal: &[String]) -> Vec<Cure> {
+    let longest = removal.first().and_then(|one| one.split_once('=')?.1.parse::<u64>().ok());
+    let has = host(observed, stage).and_then(|host| host.ring_packets).map(u64::from);
+    let (Some(longest), Some(has)) = (longest, has) else { return Vec::new() };
+    let mut sizes: Vec<u64> = [2, 4].map(|factor| ring_size(factor * has)).into();
+    sizes.push(longest);
+    let to = |size: u64| Cure {
+        advice: format!(
+            "Lengthen the receive ring of {stage} to {size} packets (ring_packets; ethtool -G DEVICE rx {size}, or \
+             of a TUN device ip link set DEVICE txqueuelen {size})."
+        ),
+        alternatives: vec![vec![set(format!("{}.ring_packets", path_of(stage)), size)]],
+    };
+    sizes.dedup();
+    sizes.into_iter().map(to).collect()
+}
+
+/// Half of the time for each packet, and less.
+fn faster_processors(observed: &Observed<'_>, stage: &str) -> Vec<Cure> {
+    let Some(each) = host(observed, stage).map(|host| host.processing.as_millis_f64()) else {
+        return Vec::new();
+    };
+    let faster = |factor: f64| {
+        // In whole nanoseconds, as the key is.
+        let each = ((each / factor * 1e6).round() / 1e6).max(1e-6);
+        Cure {
+            advice: format!(
+                "Let {stage} take {} for each packet at most, which is {} packets per second: forward in the \
+                 kernel, with XDP or DPDK, spread flows over more processors (RSS), or send larger packets (GRO).",
+                ms(each),
+                count(1e3 / each)
+            ),
+            alternatives: vec![vec![set(format!("{}.processing_ms", path_of(stage)), each)]],
+        }
+    };
+    [2.0, 4.0, 16.0].map(faster).into()
+}
+
+fn host<'a>(observed: &Observed<'a>, stage: &str) -> Option<&'a HostConfig> {
+    observed.stages().into_iter().find_map(|(_, one)| match &one.stage {
+        StageConfig::Host(host) if one.name == stage => Some(host),
+        _ => None,
+    })
 }
 
 fn paced(observed: &Observed<'_>) -> Cure {
@@ -460,7 +566,7 @@ fn of_each(candidate: &Candidate, cure: impl Fn(&str) -> Cure) -> Cure {
 
 fn queue_for_each(observed: &Observed<'_>, stage: &str) -> Cure {
     let rate_mbps = observed.link(stage).map_or(100.0, |link| link.capacity_mbps);
-    let part = if crate::observed::direction_of(stage) == "up" { "rlc_up" } else { "rlc" };
+    let part = if direction_of(stage) == "up" { "rlc_up" } else { "rlc" };
     Cure {
         advice: format!(
             "Give each flow a queue of its own at {stage}, with CoDel (tc qdisc replace dev … root \
@@ -486,7 +592,7 @@ fn queue_for_each(observed: &Observed<'_>, stage: &str) -> Cure {
 }
 
 fn shorter_queue(observed: &Observed<'_>, stage: &str, factor: f64) -> Cure {
-    let direction = if crate::observed::direction_of(stage) == "up" { "up" } else { "down" };
+    let direction = if direction_of(stage) == "up" { "up" } else { "down" };
     let bdp = (factor * observed.bdp_bytes(direction).unwrap_or(1e5)).max(15_000.0).round();
     let path = path_of(stage);
     let radio = stage.starts_with("radio.");

@@ -125,6 +125,14 @@ pub fn explain(
     Ok(lab.answer)
 }
 
+/// A run that its causes nearly stop has few events, and none of what helps against them could be afforded: then the
+/// budget is counted in runs without the cause. Events of the longest of these, if it is more than twice as long.
+fn most_events(trials: &[Trial], typical: u64) -> u64 {
+    let helpful = trials.iter().filter(|trial| trial.score > LEAST);
+    let events = helpful.filter_map(|trial| Some(trial.run.as_ref()?.events));
+    events.filter(|&events| events > 2 * typical).max().unwrap_or(0)
+}
+
 /// One explanation in the making.
 pub(crate) struct Lab<'a, 'p> {
     pub(crate) question: &'a Question<'a>,
@@ -176,6 +184,7 @@ impl Lab<'_, '_> {
         candidates.sort_by_key(|(candidate, _)| candidate.cause.class());
         let mut trials = self.accepted(candidates);
         self.screen(&mut trials, &before)?;
+        self.typical = self.typical.max(most_events(&trials, self.typical));
         self.try_both_queues(&mut trials, &before)?;
         // What is worth something on the first seed, then what may be on others.
         trials.sort_by(|one, other| {
@@ -365,17 +374,23 @@ impl Lab<'_, '_> {
         for at in 1..trials.len() {
             let this = &trials[at];
             let general = |one: &Trial| {
+                let causes = (this.candidate.cause, one.candidate.cause);
                 let adds = matches!(
-                    (this.candidate.cause, one.candidate.cause),
+                    causes,
                     (Cause::RadioLinkFailure, Cause::RadioLoss)
                         | (Cause::Fragmentation, Cause::RandomLoss)
                 );
-                one.class() == Class::Fault
-                    && !one.candidate.cause.special()
+                let special = match causes {
+                    // A ring overflows because its host stands still.
+                    (Cause::StallingHost, other) => other == Cause::ReceiveRing,
+                    (this, one) => this.special() && !one.special(),
+                };
+                special
+                    && one.class() == Class::Fault
                     && (one.score - this.score < 2.0 * MORE || adds && this.score > one.score / 2.0)
             };
             let first = trials[..at].iter().position(general);
-            if let Some(first) = first.filter(|_| this.candidate.cause.special()) {
+            if let Some(first) = first {
                 trials[first..=at].rotate_right(1);
             }
         }
@@ -393,13 +408,15 @@ impl Lab<'_, '_> {
                 trials.iter().any(|other| for_it(&other))
             })
             .collect();
+        let relieved: Vec<bool> =
+            (trials.iter()).map(|trial| trials.iter().any(|other| other.relieves(trial))).collect();
         let mut behaviours = 0;
         let (mut kept, mut refuted) = (Vec::new(), Vec::new());
-        for (trial, stands) in trials.into_iter().zip(stands) {
+        for ((trial, stands), relieved) in trials.into_iter().zip(stands).zip(relieved) {
             let behaviour = trial.candidate.cause.class() == Class::Behaviour;
             let explained = behaviour && (behaviours > 0 || trial.explained(&plainer));
             let counts = trial.score > trial.least() || stands;
-            if !counts || explained || trial.runs.iter().any(Option::is_none) {
+            if !counts || explained || relieved || trial.runs.iter().any(Option::is_none) {
                 refuted.push(trial);
                 continue;
             }

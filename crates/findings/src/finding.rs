@@ -36,12 +36,13 @@ pub struct Gain {
     pub metric: &'static str,
     /// Id of the flow, or a direction.
     pub flow: String,
-    /// Mean over the seeds without the change.
-    pub before: f64,
+    /// Mean over the seeds without the change; null if it is a completion time, and in some seed the transfer did not
+    /// complete within the run.
+    pub before: Option<f64>,
     /// The same with it.
-    pub after: f64,
+    pub after: Option<f64>,
     /// 95 % confidence interval of `after`.
-    pub ci95: [f64; 2],
+    pub ci95: Option<[f64; 2]>,
     /// Number of paired seeds.
     pub seeds: usize,
 }
@@ -86,9 +87,9 @@ impl Gain {
         Self {
             metric: effect.metric.name(),
             flow: effect.subject.clone(),
-            before: effect.before,
-            after: effect.after,
-            ci95: effect.ci95,
+            before: effect.incomplete[0].is_none().then_some(effect.before),
+            after: effect.incomplete[1].is_none().then_some(effect.after),
+            ci95: effect.incomplete[1].is_none().then_some(effect.ci95),
             seeds: effect.improvements.len(),
         }
     }

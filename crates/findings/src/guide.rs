@@ -99,7 +99,8 @@ fn entry(cause: Cause) -> Entry {
             "A hop drops packets that are larger than its MTU, and says nothing.",
             "The stage is switched off, or the tunnel's MTU becomes 9,000 bytes.",
             "The connection is set up, small packets pass, and a transfer stands still.",
-            "Clamp the MSS (nft … tcp option maxseg size set 1380), or raise the MTU.",
+            "Clamp the MSS to what passes with the headers of TCP and of tunnels (nft … tcp option maxseg size set), \
+             or raise the MTU.",
         ),
         Cause::Fragmentation => of(
             "Packets are cut in two, and one lost fragment loses both.",
@@ -117,7 +118,7 @@ fn entry(cause: Cause) -> Entry {
             "A token bucket without a queue drops what exceeds its rate.",
             "The policer is switched off.",
             "Losses come in bursts, and the goodput is below the policed rate.",
-            "Allow a burst of the rate × 2 RTT, shape instead, or use BBR.",
+            "Allow a larger burst at the same rate: rate × RTT, or twice that. Shape instead, or use BBR.",
         ),
         Cause::Shaper => of(
             "A token bucket with a queue holds the rate below the link's.",
@@ -133,9 +134,28 @@ fn entry(cause: Cause) -> Entry {
         ),
         Cause::StallingHost => of(
             "A forwarding host stands still now and then: a hypervisor takes its processor away.",
-            "The hosts do not stall any more (`path.DIRECTION.N.enabled=false`).",
+            "The stalls of all hosts become too short to count (`path.DIRECTION.N.stall_ms=0.001`).",
             "Packets arrive in bursts after gaps, and a receive ring overflows.",
             "Give the host processors of its own (pinning, no overcommitment).",
+        ),
+        Cause::ReceiveRing => of(
+            "The receive ring of a forwarding host is shorter than the bursts that it has to hold. The queue of a TUN \
+             device before a process in user space is such a ring.",
+            "The ring becomes 16 times as long, or as long as twice what the path holds (`path.DIRECTION.N.ring_packets`).",
+            "Packets are dropped at the host (rx_missed_errors, or drops of the TUN device), and its processor is \
+             idle for some of the time.",
+            "Lengthen the ring (ethtool -G DEVICE rx N; of a TUN device ip link set DEVICE txqueuelen N), or pace at \
+             the sender.",
+        ),
+        Cause::HostProcessor => of(
+            "A forwarding host has no processor time for more packets: a processor is limited in packets per second, \
+             whatever their size.",
+            "A packet takes no processor time (`path.DIRECTION.N.processing_ms=0`). Where a longer ring does as much, \
+             the ring is the cause.",
+            "The rate at the host is the same number of packets per second for small and for large packets, and its \
+             ring is full for most of the time.",
+            "Spend less time on each packet (forward in the kernel, XDP or DPDK), spread flows over more processors \
+             (RSS), or send fewer and larger packets (GRO).",
         ),
         Cause::Proxy => of(
             "A TCP proxy ends the connection on the way and begins another one.",

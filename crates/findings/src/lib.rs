@@ -35,4 +35,4 @@ pub use cause::{Cause, Class};
 pub use explain::{Budget, Question, explain};
 pub use finding::{Explanation, Finding, Gain, Tried};
 pub use guide::causes_markdown;
-pub use measure::{Measure, Metric, measures, with_costs};
+pub use measure::{Incomplete, Measure, Metric, measures, with_costs};

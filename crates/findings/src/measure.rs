@@ -22,7 +22,7 @@ pub enum Metric {
     Shared,
     /// In-order payload of all bulk flows of one direction, Mb/s.
     Total,
-    /// Time until a file is complete, s; of one that is not, the time at the rate that it had.
+    /// Time until a file is complete, s; of one that is not, an estimate: the time at the rate that it had.
     Completion,
     /// 95th percentile of a TCP flow's RTT, ms.
     RttUnderLoad,
@@ -158,47 +158,84 @@ pub struct Measure {
     pub metric: Metric,
     /// In the metric's unit.
     pub value: f64,
+    /// Of a completion time: the transfer did not complete, and `value` is an estimate. Runs are compared by it,
+    /// but it is no result.
+    pub incomplete: Option<Incomplete>,
+}
+
+/// A transfer that did not complete within its run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Incomplete {
+    /// In how many runs.
+    pub runs: usize,
+    /// Part of it that arrived; the mean of all runs.
+    pub delivered: f64,
+    /// Time that it had, s.
+    pub active_s: f64,
+    /// How long the run lasted, s.
+    pub run_s: f64,
+}
+
+impl Measure {
+    pub(crate) fn of(subject: &str, metric: Metric, value: f64) -> Self {
+        Self { subject: subject.to_owned(), metric, value, incomplete: None }
+    }
+}
+
+impl Incomplete {
+    /// Of all runs, given each one's; `None` if all completed.
+    pub(crate) fn of_all(each: &[Option<Self>]) -> Option<Self> {
+        let first = each.iter().flatten().next()?;
+        let delivered = each.iter().map(|one| one.map_or(1.0, |one| one.delivered)).sum::<f64>();
+        let runs = each.iter().flatten().count();
+        Some(Self { runs, delivered: delivered / each.len() as f64, ..*first })
+    }
 }
 
 /// All figures of a run, flow by flow in the scenario's order.
 pub fn measures(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
     let mut all = Vec::new();
     for config in &scenario.flows {
-        let mut add = |metric, value| {
-            all.push(Measure { subject: config.id.clone(), metric, value });
-        };
+        let of = |metric, value| Measure::of(&config.id, metric, value);
         if let Some(ping) = summary.pings.iter().find(|ping| ping.id == config.id) {
             let answered = 1.0 - ping.lost as f64 / ping.sent.max(1) as f64;
-            add(Metric::Answered, answered);
+            all.push(of(Metric::Answered, answered));
             if let Some(rtt) = &ping.rtt_ms {
-                add(Metric::PingRtt, rtt.p95);
-                add(Metric::MedianPingRtt, rtt.p50);
-                add(Metric::MeanPingRtt, rtt.mean);
+                all.push(of(Metric::PingRtt, rtt.p95));
+                all.push(of(Metric::MedianPingRtt, rtt.p50));
+                all.push(of(Metric::MeanPingRtt, rtt.mean));
             }
         }
         let flow = summary.flows.iter().find(|flow| flow.id == config.id);
         match config.traffic {
             Traffic::File { size, .. } => {
-                let active_s = summary.duration_s - config.start.as_secs_f64();
-                let share = flow.map_or(0.0, |flow| flow.bytes_delivered as f64 / size as f64);
-                let estimate = active_s.max(0.0) / share.max(1e-3);
-                let completed = flow.and_then(|flow| flow.completed_s);
-                add(Metric::Completion, completed.unwrap_or(estimate));
+                let run_s = summary.duration_s;
+                let active_s = (run_s - config.start.as_secs_f64()).max(0.0);
+                let delivered = flow.map_or(0.0, |flow| flow.bytes_delivered as f64 / size as f64);
+                match flow.and_then(|flow| flow.completed_s) {
+                    Some(completed) => all.push(of(Metric::Completion, completed)),
+                    None => {
+                        let incomplete = Incomplete { runs: 1, delivered, active_s, run_s };
+                        let estimate = active_s / delivered.max(1e-3);
+                        let measure = of(Metric::Completion, estimate);
+                        all.push(Measure { incomplete: Some(incomplete), ..measure });
+                    }
+                }
             }
             Traffic::Ping { .. } => {}
             // A flow that never connected has carried nothing.
             Traffic::Bulk { .. } | Traffic::Udp { .. } => {
                 let metric =
                     if shares(scenario, config) { Metric::Shared } else { Metric::Goodput };
-                add(metric, flow.and_then(|flow| flow.goodput_mbps).unwrap_or(0.0));
+                all.push(of(metric, flow.and_then(|flow| flow.goodput_mbps).unwrap_or(0.0)));
             }
         }
         let Some(flow) = flow else { continue };
         if let Some(rtt) = &flow.rtt_ms {
-            add(Metric::RttUnderLoad, rtt.p95);
+            all.push(of(Metric::RttUnderLoad, rtt.p95));
         }
         if let Some(delay) = &flow.delay_ms {
-            add(Metric::Delay, delay.p95);
+            all.push(of(Metric::Delay, delay.p95));
         }
     }
     totals(scenario, summary, &mut all);
@@ -212,8 +249,7 @@ pub fn with_costs(scenario: &Scenario, summary: &RunSummary) -> Vec<Measure> {
     for flow in &summary.flows {
         if let Some(again) = flow.retransmitted_segments {
             let value = again as f64 / flow.segments_sent.max(1) as f64;
-            let (subject, metric) = (flow.id.clone(), Metric::SentAgain);
-            all.push(Measure { subject, metric, value });
+            all.push(Measure::of(&flow.id, Metric::SentAgain, value));
         }
     }
     all
@@ -253,8 +289,7 @@ fn evenness(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
     for direction in Direction::BOTH {
         let goodputs: Vec<f64> = bulk_goodputs(scenario, summary, direction).flatten().collect();
         if let Some(fairness) = FairnessSummary::of(direction.name(), &goodputs) {
-            let (subject, value) = (fairness.id.to_owned(), fairness.jain_index);
-            all.push(Measure { subject, metric: Metric::Fairness, value });
+            all.push(Measure::of(fairness.id, Metric::Fairness, fairness.jain_index));
         }
     }
 }
@@ -269,8 +304,7 @@ fn totals(scenario: &Scenario, summary: &RunSummary, all: &mut Vec<Measure>) {
     for direction in Direction::BOTH {
         if of(direction).next().is_some() {
             let value = of(direction).map(|goodput| goodput.unwrap_or(0.0)).sum();
-            let subject = direction.name().to_owned();
-            all.push(Measure { subject, metric: Metric::Total, value });
+            all.push(Measure::of(direction.name(), Metric::Total, value));
         }
     }
 }

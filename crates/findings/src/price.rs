@@ -184,8 +184,7 @@ mod tests {
 
     /// Goodputs of two bulk flows in Mb/s, and when the file is complete, s.
     fn run([one, other, file]: [f64; 3]) -> Vec<Vec<Measure>> {
-        let of =
-            |subject: &str, metric, value| Measure { subject: subject.to_owned(), metric, value };
+        let of = Measure::of;
         vec![vec![
             of("one", Metric::Goodput, one),
             of("other", Metric::Goodput, other),

@@ -123,6 +123,17 @@ impl Trial {
             && other.explained(&[own])
     }
 
+    /// A processor that a longer ring relieves as much as more speed would is idle between bursts: the ring is the
+    /// cause.
+    pub(crate) fn relieves(&self, other: &Self) -> bool {
+        let causes = (self.candidate.cause, other.candidate.cause);
+        causes == (Cause::ReceiveRing, Cause::HostProcessor)
+            && self.candidate.subject == other.candidate.subject
+            && self.score > LEAST
+            && other.score - self.score < 2.0 * MORE
+            && self.runs.iter().all(Option::is_some)
+    }
+
     /// The settings that take this cause away, and no other.
     pub(crate) fn removal(&self) -> &[String] {
         self.beside.as_ref().map_or(&self.change.sets, |beside| &beside.own)
@@ -216,13 +227,12 @@ impl Trial {
             asked if asked < seeds => format!("; {asked} left doubt"),
             _ => String::new(),
         };
+        let [before, after] = effect.figures();
         format!(
-            "{behind}{}, the {} of {} is {} instead of {} ({} in {} of {seeds} seeds{doubt}).",
+            "{behind}{}, the {} of {} is {after} instead of {before} ({} in {} of {seeds} seeds{doubt}).",
             words::without(self.candidate.cause, self.candidate.subjects().len(), own),
-            effect.metric.words(),
+            effect.words(),
             effect.subject,
-            effect.metric.figure(effect.after),
-            effect.metric.figure(effect.before),
             if effect.mean() > 0.0 { "better" } else { "worse" },
             (effect.confidence() * seeds as f64).round(),
         )

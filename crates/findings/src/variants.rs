@@ -57,13 +57,14 @@ pub struct Row {
 /// A figure of one variant.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Cell {
-    /// Mean over the seeds.
-    pub mean: f64,
+    /// Mean over the seeds; null where a transfer did not complete within the run.
+    pub mean: Option<f64>,
     /// 95 % confidence interval of the mean.
-    pub ci95: [f64; 2],
-    /// By seed.
-    pub values: Vec<f64>,
-    /// Mean change against the scenario as it is, a share of it; null for that one.
+    pub ci95: Option<[f64; 2]>,
+    /// By seed; null: it did not complete.
+    pub values: Vec<Option<f64>>,
+    /// Mean change against the scenario as it is, a share of it; null for that one, and where either did not
+    /// complete.
     pub change: Option<f64>,
     /// Its 95 % confidence interval, from paired seeds.
     pub change_ci95: Option<[f64; 2]>,
@@ -113,15 +114,19 @@ fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
         }
     }
     let row = |&(subject, metric): &(&str, Metric)| {
-        let value = |run: &Vec<Measure>| {
+        let figure = |run: &Vec<Measure>| {
             let same = |one: &&Measure| one.subject == subject && one.metric == metric;
-            run.iter().find(same).map(|one| one.value)
+            run.iter().find(same).cloned()
         };
-        let columns: Vec<Option<Vec<f64>>> =
-            measured.iter().map(|runs| runs.iter().map(value).collect()).collect();
-        let cells = columns.iter().enumerate().map(|(index, values)| {
-            values.as_ref().map(|values| cell(metric, index, values, columns[0].as_deref()))
+        let figures: Vec<Option<Vec<Measure>>> =
+            measured.iter().map(|runs| runs.iter().map(figure).collect()).collect();
+        let cells = figures.iter().enumerate().map(|(index, own)| {
+            own.as_ref().map(|own| cell(metric, index, own, figures[0].as_deref()))
         });
+        // What did not complete is compared by an estimate.
+        let value = |own: &Vec<Measure>| own.iter().map(|one| one.value).collect();
+        let columns: Vec<Option<Vec<f64>>> =
+            figures.iter().map(|own| own.as_ref().map(value)).collect();
         Row {
             flow: subject.to_owned(),
             metric: metric.name(),
@@ -133,20 +138,23 @@ fn rows(measured: &[Vec<Vec<Measure>>]) -> Vec<Row> {
     known.iter().map(row).collect()
 }
 
-fn cell(metric: Metric, index: usize, values: &[f64], base: Option<&[f64]>) -> Cell {
-    let (centre, half) = (mean(values), half_width(values));
-    let changes: Option<Vec<f64>> = base.filter(|_| index > 0).map(|base| {
+fn cell(metric: Metric, index: usize, own: &[Measure], base: Option<&[Measure]>) -> Cell {
+    let known = |one: &Measure| one.incomplete.is_none().then_some(one.value);
+    let all = |measures: &[Measure]| measures.iter().map(known).collect::<Option<Vec<f64>>>();
+    let interval = |values: &Vec<f64>| {
+        let (centre, half) = (mean(values), half_width(values));
+        [centre - half, centre + half]
+    };
+    let values = all(own);
+    let base = base.filter(|_| index > 0).and_then(all);
+    let changes: Option<Vec<f64>> = values.as_ref().zip(base).map(|(values, base)| {
         let pairs = values.iter().zip(base);
         pairs.map(|(value, base)| value / base.abs().max(1e-9) - 1.0).collect()
     });
-    let interval = |changes: &Vec<f64>| {
-        let (centre, half) = (mean(changes), half_width(changes));
-        [centre - half, centre + half]
-    };
     Cell {
-        mean: centre,
-        ci95: metric.within([centre - half, centre + half]),
-        values: values.to_vec(),
+        mean: values.as_ref().map(|values| mean(values)),
+        ci95: values.as_ref().map(|values| metric.within(interval(values))),
+        values: own.iter().map(known).collect(),
         change: changes.as_ref().map(|changes| mean(changes)),
         change_ci95: changes.as_ref().map(interval),
     }
@@ -171,9 +179,7 @@ mod tests {
     use super::*;
 
     fn runs(goodputs: &[f64]) -> Vec<Vec<Measure>> {
-        let of = |&value: &f64| {
-            vec![Measure { subject: "download".to_owned(), metric: Metric::Goodput, value }]
-        };
+        let of = |&value: &f64| vec![Measure::of("download", Metric::Goodput, value)];
         goodputs.iter().map(of).collect()
     }
 

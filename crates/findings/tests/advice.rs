@@ -143,7 +143,12 @@ fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outc
     let same = |one: &&Effect| one.subject == gain.flow && one.metric.name() == gain.metric;
     // Two figures of one flow may have one name: p95 of TCP's RTT and of a ping's.
     let effect = changed.iter().find(same).expect("what improved is measured on every seed");
-    let inside = gain.ci95[0] <= effect.after && effect.after <= gain.ci95[1];
+    // Of a transfer that does not complete nothing is promised.
+    let promised = gain.after.unwrap_or(effect.after);
+    let within = |ci95: Option<[f64; 2]>, value| {
+        ci95.is_none_or(|[low, high]| low <= value && value <= high)
+    };
+    let inside = within(gain.ci95, effect.after);
     let lost = losses(&before, &after, NOISE);
     let half_as_many = 1.5f64.ln();
     let again = lost
@@ -169,15 +174,16 @@ fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outc
     let dearer = finding.costs.iter().filter_map(|cost| {
         let same = |one: &&Effect| one.subject == cost.flow && one.metric.name() == cost.metric;
         let effect = lost.iter().find(same)?;
-        let inside = cost.ci95[0] <= effect.after && effect.after <= cost.ci95[1];
-        let far = effect.metric.improvement(cost.after, effect.after) < -CLOSE;
+        let inside = within(cost.ci95, effect.after);
+        let told = cost.after.unwrap_or(effect.after);
+        let far = effect.metric.improvement(told, effect.after) < -CLOSE;
         (far && !inside).then(|| {
             format!(
                 "{} of {} {:.3} instead of {:.3}",
                 effect.metric.words(),
                 cost.flow,
                 effect.after,
-                cost.after
+                told
             )
         })
     });
@@ -188,9 +194,9 @@ fn outcome(case: &Case, finding: &Finding, sets: &[String], gain: &Gain) -> Outc
         figure: format!("{} {}", gain.metric, gain.flow),
         before: effect.before,
         obtained: effect.after,
-        promised: gain.after,
-        ci95: gain.ci95,
-        as_promised: inside || (effect.after / gain.after - 1.0).abs() <= CLOSE,
+        promised,
+        ci95: gain.ci95.unwrap_or([promised; 2]),
+        as_promised: inside || (effect.after / promised - 1.0).abs() <= CLOSE,
         worse: effect.mean() < -NOISE,
         again: found.iter().any(|found| is_again(finding, found)),
         harmed: harmed.collect(),

@@ -97,6 +97,13 @@ impl OuterIp {
     }
 }
 
+impl GtpuConfig {
+    /// Bytes of the headers around a packet that is not fragmented, the outer IP header included.
+    pub const fn header_bytes(&self) -> u32 {
+        self.outer_ip.header() + gtpu_headers(self)
+    }
+}
+
 /// Bytes between the outer and the inner IP header.
 const fn gtpu_headers(config: &GtpuConfig) -> u32 {
     let extension =

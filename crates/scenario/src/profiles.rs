@@ -44,6 +44,8 @@ struct Profile {
     /// Complete; none if something is wrong with it.
     fields: Option<Fields>,
     built_in: bool,
+    /// It is one of Linux, or starts from one.
+    is_linux: bool,
 }
 
 impl Profiles {
@@ -51,7 +53,7 @@ impl Profiles {
     pub(crate) fn read(table: Option<&Node>, problems: &mut Problems) -> Self {
         let mut profiles = Self::default();
         for (name, text) in BUILT_IN {
-            profiles.add(name, Some(built_in(name, text)), true);
+            profiles.add(name, Some(built_in(name, text)), None);
         }
         let Some(table) = table else { return profiles };
         let Value::Table(entries) = &table.value else {
@@ -66,7 +68,7 @@ impl Profiles {
 
     /// Gives a flow or a proxy what its profile says.
     pub(crate) fn apply(&self, flow: &mut Fields, problems: &mut Problems) {
-        expand_window(flow, problems);
+        expand_window(flow, self.is_linux(flow.choice("profile")), problems);
         flow.refuse_exclusive("application.read_delay_ms", problems);
         let name = flow.choice("profile").unwrap_or_default().to_owned();
         if let Some(base) = self.find(&name, "profile", flow.origin_of("profile"), problems) {
@@ -144,7 +146,7 @@ impl Profiles {
             let mut next = Vec::new();
             for entry in ready {
                 let fields = self.derive(entry, problems);
-                self.add(&entry.key, fields, false);
+                self.add(&entry.key, fields, Some(base_of(entry).unwrap_or("rfc")));
                 waiting.remove(entry.key.as_str());
                 next.extend(derived.remove(entry.key.as_str()).into_iter().flatten());
             }
@@ -158,7 +160,7 @@ impl Profiles {
                 format!("the profile {:?} is derived from itself", entry.key),
                 format!("follow its `base`: {}", chain(&waiting, entry)),
             );
-            self.add(&entry.key, None, false);
+            self.add(&entry.key, None, Some(base_of(entry).unwrap_or("rfc")));
         }
     }
 
@@ -192,7 +194,7 @@ impl Profiles {
         let here = format!("[profile.{}]", key(&entry.key));
         let mut fields =
             Fields::read(&PROFILE, &here, &entry.node.origin, entry.node.entries(), problems);
-        expand_window(&mut fields, problems);
+        expand_window(&mut fields, self.is_linux(base_of(entry)), problems);
         fields.refuse_exclusive("application.read_delay_ms", problems);
         if let Some(setting) = fields.setting("slow_start").cloned()
             && fields.given("reno.slow_start").is_none()
@@ -225,9 +227,16 @@ impl Profiles {
         }
     }
 
-    fn add(&mut self, name: &str, fields: Option<Fields>, built_in: bool) {
+    fn is_linux(&self, name: Option<&str>) -> bool {
+        name.and_then(|name| self.places.get(name))
+            .is_some_and(|&place| self.profiles[place].is_linux)
+    }
+
+    fn add(&mut self, name: &str, fields: Option<Fields>, base: Option<&str>) {
+        let built_in = base.is_none();
+        let is_linux = if built_in { name.starts_with("linux-") } else { self.is_linux(base) };
         self.places.insert(name.to_owned(), self.profiles.len());
-        self.profiles.push(Profile { name: name.to_owned(), fields, built_in });
+        self.profiles.push(Profile { name: name.to_owned(), fields, built_in, is_linux });
     }
 }
 
@@ -263,8 +272,12 @@ fn inherit(fields: &mut Fields, base: &Fields) {
     }
 }
 
-/// `window_bytes` as the keys that it stands for.
-fn expand_window(fields: &mut Fields, problems: &mut Problems) {
+/// End of the range of `send_buffer_bytes`.
+const LARGEST_BUFFER: u64 = 1 << 40;
+
+/// `window_bytes` as the keys that it stands for. SO_SNDBUF and SO_RCVBUF switch tuning off, and Linux doubles
+/// what they ask for (socket(7)). The sender may use all of that; half of the receive buffer is not window.
+fn expand_window(fields: &mut Fields, is_linux: bool, problems: &mut Problems) {
     let Some(window) = fields.count("window_bytes") else { return };
     // Together with one of the two it is refused; the message must still find it.
     if fields.refuse_exclusive("window_bytes", problems) {
@@ -272,10 +285,17 @@ fn expand_window(fields: &mut Fields, problems: &mut Problems) {
     }
     let origin = fields.given("window_bytes").cloned();
     fields.remove("window_bytes");
-    for name in ["send_buffer_bytes", "receive_buffer_bytes"] {
-        fields.fill(name, Setting::Count(window), origin.clone());
+    let send = if is_linux { window.saturating_mul(2) } else { window };
+    for (name, count) in [
+        ("send_buffer_bytes", send.min(LARGEST_BUFFER)),
+        ("receive_buffer_bytes", window),
+        ("buffer.initial_receive_bytes", 0),
+    ] {
+        fields.fill(name, Setting::Count(count), origin.clone());
     }
-    fields.fill("buffer.initial_receive_bytes", Setting::Count(0), origin);
+    if fields.given("buffer.send_factor").is_none() {
+        fields.fill("buffer.send_factor", Setting::Count(0), origin);
+    }
 }
 
 fn base_of(entry: &Entry) -> Option<&str> {

@@ -185,6 +185,33 @@ fn a_buffer_grows_unless_the_window_is_set() {
 }
 
 #[test]
+fn a_window_fixes_both_buffers_and_linux_doubles_the_senders() {
+    let ends = |profile: &str, more: &str| {
+        let text = format!(
+            "[profile.own]\nbase = \"linux-5.10\"\nwindow_bytes = 70000\n{TEN_MS}[[flow]]\nkind = \"bulk\"\n\
+             profile = \"{profile}\"\n{more}"
+        );
+        let flows = parsed(&text).scenario.flows;
+        let end = &tcp(&flows[0].traffic).sender;
+        (end.send_buffer, end.send_buffer_factor, end.receive_buffer)
+    };
+    // socket(7): "The kernel doubles this value"; SOCK_SNDBUF_LOCK ends tuning.
+    let window = "window_bytes = 100000\n";
+    for linux in ["linux-4.19", "linux-6.1", "linux-6.18", "own"] {
+        assert_eq!(ends(linux, window), (200_000, None, BufferConfig::fixed(100_000)), "{linux}");
+    }
+    for other in ["macos-10.5", "rfc"] {
+        assert_eq!(ends(other, window), (100_000, None, BufferConfig::fixed(100_000)), "{other}");
+    }
+    assert_eq!(ends("own", ""), (140_000, None, BufferConfig::fixed(70_000)));
+    let tuned = ends("linux-6.1", "send_buffer_bytes = 100000\n");
+    assert_eq!((tuned.0, tuned.1), (100_000, Some(2)));
+    // Who says that it grows has it grow.
+    let both = ends("linux-6.1", "window_bytes = 100000\nbuffer.send_factor = 2\n");
+    assert_eq!((both.0, both.1), (200_000, Some(2)));
+}
+
+#[test]
 fn slow_start_has_versions_and_switches() {
     let exit = |sets: &[&str]| {
         let sets: Vec<_> = sets.iter().map(|set| format!("flow.0.{set}")).collect();

@@ -73,7 +73,7 @@ def add(
         finding, tried = late_host(run, simulated)
         answer["tried"].append(tried)
         gain = tried["gain"]
-        if closest is None and (gain is None or gain["after"] > (1 + _LEAST) * gain["before"]):
+        if closest is None and (gain is None or _ratio(gain) > 1 + _LEAST):
             # Packets in time make another run, and a better one.
             answer["findings"], because = [finding], None
     answer["runs"] += simulated.runs
@@ -155,7 +155,7 @@ def late_host(run: Run, simulated: _Simulated) -> tuple[Finding, Tried]:
     said = [f"This run does not count: {emulation['invalid_because']}."]
     gain = _simulated_gain(run.summary, simulated.summaries)
     if gain:
-        before, after = rate(gain["before"]), rate(gain["after"])
+        before, after = rate(gain["before"] or 0.0), rate(gain["after"] or 0.0)
         seeds = "1 seed" if gain["seeds"] == 1 else f"{gain['seeds']} seeds"
         said.append(
             f"With packets in time, the goodput of {gain['flow']} is {after} instead of {before} "
@@ -185,7 +185,12 @@ def _simulated_gain(recorded: Mapping[str, Any], simulated: list[dict[str, Any]]
                 "before": flow.get("goodput_mbps") or 0.0, "after": after.mean,
                 "ci95": after.bounds or [after.mean] * 2, "seeds": len(values),
             })  # fmt: skip
-    return max(gains, key=lambda gain: gain["after"] / max(gain["before"], 1e-3), default=None)
+    return max(gains, key=_ratio, default=None)
+
+
+def _ratio(gain: Gain) -> float:
+    """How many times as large a goodput became."""
+    return (gain["after"] or 0.0) / max(gain["before"] or 0.0, 1e-3)
 
 
 def _failed(run: Run) -> str | None:

@@ -128,9 +128,6 @@ def own(scenario: _core.Scenario) -> StandIns:
         told = []
         for index in tcp:
             keys = {**_told(scenario, plain, index), **_ignored(plain, index)}
-            if _FIXED in keys and not keys[_FIXED]:
-                # SO_SNDBUF: the kernel doubles it, for its own overhead (socket(7)).
-                keys[_SEND_BUFFER] = 2 * _flow_keys(scenario, index)[_SEND_BUFFER]
             if not buffers:
                 # Where a flow's `window_bytes` says both sizes.
                 keys.pop(_SEND_BUFFER, None)

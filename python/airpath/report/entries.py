@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airpath.base.text import count, digits, milliseconds, percent, rate
 from airpath.plots.figure import Table
+from airpath.runs.describe import INCOMPLETE
 from airpath.runs.summary import entries as entries_of
 
 if TYPE_CHECKING:
@@ -170,7 +171,8 @@ def _rows(section: str, entries: Sequence[Entry | None]) -> list[list[str]]:
 def _cell(entry: Entry, path: str, words: Callable[[Any], str]) -> str:
     value, bounds = _at(entry, path), _at(entry.get("ci95") or {}, path)
     if value is None:
-        return ""
+        unfinished = path == "completed_s" and entry.get("kind") == "file"
+        return INCOMPLETE if unfinished else ""
     half = f" ± {words((bounds[1] - bounds[0]) / 2)}" if isinstance(bounds, list) else ""
     return words(value) + half
 

@@ -70,7 +70,7 @@ def flow_sentence(flow: FlowFigures) -> str:
         carried = size(flow.get("bytes_delivered") or 0)
         parts.append(f"{carried} in {digits(completed)} s")
     elif flow["kind"] == "file":
-        parts.append("not complete when the run ended")
+        parts.append(incomplete(flow))
     if flow["kind"] != "others":
         parts += _datagrams(flow) if flow["kind"] == "udp" else _connection(flow)
     return f"{flow['id']}: {', '.join(parts)}"
@@ -213,16 +213,22 @@ def before_and_after(finding: Finding, tried: list[Tried]) -> list[tuple[str, fl
     gain = finding["gain"] or removed(finding, tried)
     if not gain:
         return []
-    most = max(gain["before"], gain["after"]) or 1.0
-    unit = _UNITS[gain["metric"]]
-    low, high = gain["ci95"]
-    spread = f" ({unit(low)} to {unit(high)})" if unit(low) != unit(high) else ""
-    what = gain_name(gain)
-    after = "with the advice" if finding["gain"] else "without the cause"
+    metric, before, after = gain["metric"], gain["before"], gain["after"]
+    # What did not complete took longer than anything that did.
+    most = max(before or 0.0, after or 0.0) or 1.0
+    spread = ""
+    if gain["ci95"] is not None:
+        low, high = (figure_text(metric, bound) for bound in gain["ci95"])
+        spread = f" ({low} to {high})" if low != high else ""
+    with_it = "with the advice" if finding["gain"] else "without the cause"
     return [
-        (f"{what} before", gain["before"] / most, unit(gain["before"])),
-        (after, gain["after"] / most, f"{unit(gain['after'])}{spread}"),
+        (f"{gain_name(gain)} before", _length(before, most), figure_text(metric, before)),
+        (with_it, _length(after, most), f"{figure_text(metric, after)}{spread}"),
     ]
+
+
+def _length(value: float | None, most: float) -> float:
+    return 1.0 if value is None else value / most
 
 
 def chart(finding: Finding, tried: list[Tried]) -> list[str]:
@@ -244,8 +250,10 @@ def gain_text(gain: Gain | None) -> str:
     """``1.2 Mb/s → 4.3 Mb/s``; empty if the gain is not known."""
     if not gain:
         return ""
-    unit = _UNITS[gain["metric"]]
-    return f"{unit(gain['before'])} → {unit(gain['after'])}"
+    before, after = (
+        figure_text(gain["metric"], value) for value in (gain["before"], gain["after"])
+    )
+    return f"{before} → {after}"
 
 
 def figure_name(metric: str) -> str:
@@ -253,15 +261,24 @@ def figure_name(metric: str) -> str:
     return _NAMES[metric]
 
 
-def figure_text(metric: str, value: float) -> str:
-    """A value of a metric with its unit."""
-    return _UNITS[metric](value)
+def figure_text(metric: str, value: float | None) -> str:
+    """A value of a metric with its unit; None is the completion time of what did not complete."""
+    return INCOMPLETE if value is None else _UNITS[metric](value)
+
+
+def incomplete(flow: FlowFigures) -> str:
+    values = (flow.get("values") or {}).get("completed_s")
+    if not values:
+        return f"{INCOMPLETE} within the run"
+    return f"{INCOMPLETE} within the run in {values.count(None)} of {len(values)} seeds"
 
 
 def _seconds(value: float) -> str:
     return f"{digits(value)} s"
 
 
+INCOMPLETE = "did not complete"
+"""Instead of the completion time of a transfer that the run's end cut off."""
 _BAR = 30
 _MOST_BREAKDOWNS = 3
 _PARTS = {

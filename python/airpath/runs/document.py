@@ -279,9 +279,10 @@ class Gain(TypedDict):
     metric: Metric
     """As in the document: ``goodput_mbps``, ``rtt_ms.p95``."""
     flow: str
-    before: float
-    after: float
-    ci95: Interval
+    before: float | None
+    """None: a transfer did not complete within the run, so that it has no completion time."""
+    after: float | None
+    ci95: Interval | None
     """Of ``after``: lower and upper end."""
     seeds: int
 
@@ -331,9 +332,10 @@ class Explanation(TypedDict):
 class VariantFigure(TypedDict):
     """A figure of one variant."""
 
-    mean: float
-    ci95: list[float]
-    values: list[float]
+    mean: float | None
+    """None: a transfer did not complete within the run."""
+    ci95: list[float] | None
+    values: list[float | None]
     """By seed."""
     change: float | None
     change_ci95: list[float] | None

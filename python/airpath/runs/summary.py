@@ -183,6 +183,9 @@ def _combine_entry(entries: list[dict[str, Any]]) -> dict[str, Any]:
             reasons = _keys(row or {} for row in column)
             column = [{reason: (row or {}).get(reason, 0) for reason in reasons} for row in column]
         mean, bound, value = _combine_value(column)
+        if key == "completed_s" and None in column:
+            # The mean of the seeds in which it completed is no completion time.
+            mean = bound = None
         means[key] = mean
         if value is not None:
             bounds[key], values[key] = bound, value

@@ -50,7 +50,7 @@ pub(crate) struct Cut {
     pub(crate) largest: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone.
+// SAFETY: the mapping belongs to this value alone, and no thread is special to it.
 unsafe impl Send for Ring {}
 
 /// Blocks for each of so many rings. What comes from many ends at once comes slower from each.
@@ -62,7 +62,8 @@ pub(crate) fn ring_blocks(rings: usize) -> usize {
 /// out of it stands in the ring, what is written to the socket goes in. Both behind a
 /// `virtio_net_hdr`, with Ethernet headers.
 pub(crate) fn packet_socket(name: &str, blocks: usize) -> io::Result<(OwnedFd, Ring)> {
-    // SAFETY: system calls on this function's own memory; the descriptor is new.
+    // SAFETY: the descriptor is new, so nobody else owns it. Each option has its type, the mapping is as long as the ring
+    // that was asked for, and zeros are a valid sockaddr_ll.
     unsafe {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // Protocol 0: nothing is received before it is bound.
@@ -162,8 +163,9 @@ impl Ring {
     /// What a frame holds of the next packet; that length, and the packet's.
     fn read_frame(&mut self, into: &mut [u8]) -> Option<(usize, usize)> {
         let at = self.next / FRAMES_PER_BLOCK * BLOCK + self.next % FRAMES_PER_BLOCK * FRAME;
-        // SAFETY: the frame lies inside the mapping, and belongs to this side as long as its status
-        // says so; where the packet stands in it the kernel has written, and it is checked.
+        // SAFETY: `next` is below the number of frames, so the frame lies inside the mapping. It is this side's as long
+        // as its status says so, and then the kernel does not write it. Its fields are aligned, and what is copied
+        // ends inside the frame and inside `into`, whatever they say.
         unsafe {
             let frame = self.map.as_ptr().add(at);
             let status = AtomicU32::from_ptr(frame.cast());
@@ -174,7 +176,8 @@ impl Ring {
             let length = frame.add(SNAPLEN).cast::<u32>().read() as usize + OFFLOAD_BYTES;
             let from =
                 usize::from(frame.add(MAC).cast::<u16>().read()).saturating_sub(OFFLOAD_BYTES);
-            let length = length.min(FRAME - from.min(FRAME)).min(into.len());
+            let from = from.min(FRAME);
+            let length = length.min(FRAME - from).min(into.len());
             copy_nonoverlapping(frame.add(from), into.as_mut_ptr(), length);
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % (self.blocks * FRAMES_PER_BLOCK);
@@ -185,14 +188,19 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the mapping.
+        // SAFETY: `packet_socket` has mapped so much, and no reference into it is left.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.blocks * BLOCK) };
     }
 }
 
+/// Sets an option of packet sockets.
+///
+/// # Safety
+///
+/// `T` is what the kernel takes for this option.
 unsafe fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> io::Result<()> {
     let length = size_of_val(value) as libc::socklen_t;
-    // SAFETY: the call reads as many bytes as `value` has.
+    // SAFETY: the call reads as many bytes as `value` has, which is of the type that it wants.
     checked(unsafe {
         let value = std::ptr::from_ref(value).cast();
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, value, length)

@@ -82,7 +82,8 @@ pub(super) fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<(OwnedFd, 
         set("TCP_MAXSEG", set_largest_segment(&socket, mss))?;
         asked.mss = Some(mss);
     }
-    // The kernel doubles what it is told, for its own overhead.
+    // The kernel doubles what it is told, for its own overhead (socket(7)). Half of a receive buffer is window; all
+    // of a send buffer is the scenario's.
     if !config.receive_buffer.tuned {
         let bytes = config.receive_buffer.max;
         let done = sockopt::set_socket_recv_buffer_size_force(&socket, capped(bytes));
@@ -96,7 +97,8 @@ pub(super) fn socket(end: End<'_>, config: &EndpointConfig) -> Opened<(OwnedFd, 
         asked.window_clamp = Some(clamp);
     }
     if config.send_buffer_factor.is_none() {
-        let done = sockopt::set_socket_send_buffer_size_force(&socket, capped(config.send_buffer));
+        let half = capped(config.send_buffer / 2);
+        let done = sockopt::set_socket_send_buffer_size_force(&socket, half);
         set("SO_SNDBUFFORCE", done.map_err(Into::into))?;
         let error = |error: rustix::io::Errno| ("SO_SNDBUF", error.into());
         asked.send_buffer = Some(sockopt::socket_send_buffer_size(&socket).map_err(error)?);

@@ -1,7 +1,8 @@
 //! What stands on the path between UE and server.
 
 use airpath_path::{
-    Aqm, Excess, LinkConfig, MiddleboxKind, MiddleboxSide, StageConfig, Stalls, TooBig, TunnelEnd,
+    Aqm, Distribution, Excess, HostConfig, LinkConfig, MiddleboxKind, MiddleboxSide, StageConfig,
+    Stalls, TooBig, TunnelEnd,
 };
 use airpath_scenario::NamedStage;
 
@@ -31,10 +32,14 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
                 let excess = policer.excess;
                 if lost("policed") > 0 || excess == Excess::Mark {
                     let rate = mbps(policer.rate.bps() as f64 / 1e6);
+                    let burst = count(policer.burst as f64);
                     let dropped = observed.lost_by(&[&stage.name], &["policed"]);
                     try_without(
                         Cause::Policer,
-                        format!("{} lets {rate} pass and dropped {dropped}.", stage.name),
+                        format!(
+                            "{} lets {rate} pass, in bursts of at most {burst} bytes, and dropped {dropped}.",
+                            stage.name
+                        ),
                     );
                 }
             }
@@ -88,7 +93,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
             _ => {}
         }
     }
-    stalls(observed, all);
+    hosts(observed, all);
     servers(observed, all);
     proxy(observed, all);
 }
@@ -280,16 +285,34 @@ fn middleboxes(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     }
 }
 
-/// Hosts that stand still stand for one machine: all are tried together.
-fn stalls(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
-    let stalling: Vec<(String, &NamedStage)> = (observed.stages().into_iter())
-        .filter(|(_, stage)| {
-            matches!(&stage.stage, StageConfig::Host(host)
-                if host.stalls != Stalls::None || observed.dropped(&stage.name, "ring_full") > 0)
+/// Hosts that forward in software: how long their rings are, what a packet takes of their processors, and whether
+/// these are taken away.
+fn hosts(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
+    let hosts: Vec<(String, &NamedStage, &HostConfig)> = (observed.stages().into_iter())
+        .filter_map(|(path, stage)| match &stage.stage {
+            StageConfig::Host(host) => Some((path, stage, host)),
+            _ => None,
         })
         .collect();
-    let Some((_, first)) = stalling.first() else { return };
-    let lost: u64 = stalling.iter().map(|(_, one)| observed.dropped(&one.name, "ring_full")).sum();
+    stalls(observed, &hosts, all);
+    for (path, stage, host) in hosts {
+        ring(observed, &path, stage, host, all);
+        processor(observed, &path, stage, host, all);
+    }
+}
+
+/// Stalls this short, ms, are none. No value of `stalls` will do: `"never"` is refused beside the other keys of stalls.
+const NO_STALL: &str = "0.001";
+
+/// Hosts that stand still stand for one machine: all are tried together.
+fn stalls(
+    observed: &Observed<'_>,
+    hosts: &[(String, &NamedStage, &HostConfig)],
+    all: &mut Vec<Candidate>,
+) {
+    let stalling = || hosts.iter().filter(|(_, _, host)| host.stalls != Stalls::None);
+    let Some((_, first, _)) = stalling().next() else { return };
+    let lost: u64 = stalling().map(|(_, one, _)| observed.dropped(&one.name, "ring_full")).sum();
     all.push(Candidate {
         cause: Cause::StallingHost,
         subject: first.name.clone(),
@@ -299,8 +322,86 @@ fn stalls(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
             count(lost as f64)
         ),
         removals: vec![
-            stalling.iter().map(|(path, _)| set(format!("{path}.enabled"), false)).collect(),
+            stalling().map(|(path, _, _)| set(format!("{path}.stall_ms"), NO_STALL)).collect(),
         ],
+    });
+}
+
+/// A ring that overflowed becomes so many times as long at least.
+const LONGER_RING: u64 = 16;
+
+fn ring(
+    observed: &Observed<'_>,
+    path: &str,
+    stage: &NamedStage,
+    host: &HostConfig,
+    all: &mut Vec<Candidate>,
+) {
+    let full = observed.dropped(&stage.name, "ring_full");
+    let Some(ring) = host.ring_packets.filter(|_| full > 0) else { return };
+    // What the path holds, and what comes during a stall.
+    let direction = if direction_of(&stage.name) == "up" { "up" } else { "down" };
+    let rate_mbps = observed.bottleneck(direction).map_or(0.0, |link| link.capacity_mbps);
+    let lasts_ms = observed.base_rtt_ms().unwrap_or(100.0) + longest_stall_ms(host);
+    let held = 2.0 * rate_mbps * 1e3 / 8.0 * lasts_ms / PACKET;
+    let longer = (u64::from(ring) * LONGER_RING).max(held as u64);
+    all.push(Candidate {
+        cause: Cause::ReceiveRing,
+        subject: stage.name.clone(),
+        evidence: format!(
+            "The receive ring of {} holds {} packets and lost {} that found it full.",
+            stage.name,
+            count(f64::from(ring)),
+            observed.lost_by(&[&stage.name], &["ring_full"])
+        ),
+        removals: vec![vec![set(format!("{path}.ring_packets"), ring_size(longer))]],
+    });
+}
+
+/// Rings have powers of two.
+pub(crate) fn ring_size(packets: u64) -> u64 {
+    packets.clamp(64, 1 << 31).next_power_of_two()
+}
+
+/// Few stalls are longer, ms.
+fn longest_stall_ms(host: &HostConfig) -> f64 {
+    match host.stalls {
+        Stalls::None => 0.0,
+        Stalls::Periodic { duration, .. } => duration.as_millis_f64(),
+        Stalls::Random { duration, .. } => match duration {
+            Distribution::Exponential { mean } => 3.0 * mean.as_millis_f64(),
+            Distribution::Uniform { max } => max.as_millis_f64(),
+            Distribution::HalfNormal { sd } => 3.0 * sd.as_millis_f64(),
+        },
+    }
+}
+
+/// Packets per second are what a processor is limited by, whatever their size.
+fn processor(
+    observed: &Observed<'_>,
+    path: &str,
+    stage: &NamedStage,
+    host: &HostConfig,
+    all: &mut Vec<Candidate>,
+) {
+    let each_s = host.processing.as_secs_f64();
+    if each_s <= 0.0 {
+        return;
+    }
+    let lost = match observed.dropped(&stage.name, "ring_full") {
+        0 => String::new(),
+        _ => format!(" Its ring lost {}.", observed.lost_by(&[&stage.name], &["ring_full"])),
+    };
+    all.push(Candidate {
+        cause: Cause::HostProcessor,
+        subject: stage.name.clone(),
+        evidence: format!(
+            "The processor of {} takes {} for each packet, which is {} packets per second at most.{lost}",
+            stage.name,
+            ms(1e3 * each_s),
+            count(1.0 / each_s)
+        ),
+        removals: vec![vec![set(format!("{path}.processing_ms"), 0)]],
     });
 }
 

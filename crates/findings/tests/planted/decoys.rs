@@ -169,6 +169,18 @@ pub(crate) const DECOYS: &[Plant] = &[
             )
         },
     },
+    // Ten times as fast as it needs to be.
+    Plant {
+        cause: "host-processor",
+        into: ALL,
+        flows: 2,
+        up: None,
+        brings: None,
+        edit: |random, _, _, known| {
+            let each = 1.2 / known.rate_mbps;
+            insert(random, true, stage("host").with("processing_ms", number(each)))
+        },
+    },
     Plant {
         cause: "cross-traffic",
         into: ALL,

@@ -74,8 +74,9 @@ pub(super) const ENDPOINT: &[Key] = &[
         "window_bytes",
         count(Unit::Bytes, 1, 1 << 40),
         Default::Absent("the two buffers as they are"),
-        "Sets `send_buffer_bytes` and `receive_buffer_bytes` to one value, as `iperf -w` does. The \
-         receive buffer has this size from the start.",
+        "Sets both buffers to one fixed size, as `iperf -w` does (SO_SNDBUF and SO_RCVBUF). With a \
+         profile of Linux `send_buffer_bytes` becomes twice this size, because Linux doubles SO_SNDBUF \
+         (socket(7)). net.core.wmem_max and rmem_max are assumed to allow it.",
     )
     .excludes(&["send_buffer_bytes", "receive_buffer_bytes", "buffer.initial_receive_bytes"]),
     Key::new(

@@ -38,13 +38,19 @@ struct Wait {
 }
 
 /// Starts the programs, passes signals on, and ends when the run is over.
+///
+/// # Safety
+///
+/// The caller is the child that [`copy`] has just made: it has one thread, and never returns from here. The
+/// descriptors of `pipes`, `programs` and `container` are open.
 pub(super) unsafe fn first_process(
     container: &Container<'_>,
     rights: &Rights<'_>,
     programs: &mut [Prepared<'_>],
     pipes: Pipes,
 ) -> ! {
-    // SAFETY: only system calls, on memory that was prepared before.
+    // SAFETY: this process has one thread, and what is called here is async-signal-safe and allocates nothing, as the
+    // child of a process of several threads must (fork(2)). Pointers lead to locals or to what the caller lent.
     unsafe {
         let mut all: libc::sigset_t = zeroed();
         libc::sigfillset(&raw mut all);
@@ -115,8 +121,12 @@ pub(super) unsafe fn first_process(
 }
 
 /// The next signal; `None` after `pause`.
+///
+/// # Safety
+///
+/// `all` leads to a signal set.
 unsafe fn next_signal(all: *const libc::sigset_t, pause: u64) -> Option<c_int> {
-    // SAFETY: system calls on this function's own memory.
+    // SAFETY: `all` is as promised; what else the calls read is this function's own memory.
     let signal = unsafe {
         if pause == u64::MAX {
             libc::sigwaitinfo(all, null_mut())
@@ -141,6 +151,10 @@ fn is_over(programs: &[Prepared<'_>], started: usize, stopping: bool) -> bool {
 }
 
 /// Passes a signal on to the command, or to all without one. True: nothing is to start any more.
+///
+/// # Safety
+///
+/// `programs` are children of this process, which nobody but [`reap`] waits for.
 unsafe fn forward_signal(
     container: &Container<'_>,
     programs: &[Prepared<'_>],
@@ -149,7 +163,7 @@ unsafe fn forward_signal(
     let ends = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
     // A terminal sends these to every process of a job. A program leads a group of its own.
     let is_for_group = matches!(signal, libc::SIGINT | libc::SIGQUIT);
-    // SAFETY: only children that were not waited for are sent anything.
+    // SAFETY: a child that was not waited for keeps its number, so nobody else is sent anything.
     let send = |each: &Prepared<'_>| unsafe {
         // The group is not there before the program's process has made it.
         if each.runs() && !(is_for_group && libc::kill(-each.pid, signal) == 0) {
@@ -164,9 +178,13 @@ unsafe fn forward_signal(
 }
 
 /// Takes note of what has ended.
+///
+/// # Safety
+///
+/// The caller is the first process, and `pipes` are open.
 unsafe fn reap(programs: &mut [Prepared<'_>], pipes: Pipes, kind: i64) {
     let mut status = 0;
-    // SAFETY: waits for children of this process.
+    // SAFETY: the call waits for children of this process and writes `status`, a local; `tell` is called as it wants.
     unsafe {
         loop {
             let pid = libc::waitpid(-1, &raw mut status, libc::WNOHANG);
@@ -184,8 +202,12 @@ unsafe fn reap(programs: &mut [Prepared<'_>], pipes: Pipes, kind: i64) {
 
 /// Asks all that still run to end, so that they write what they have to say; the kernel ends who
 /// does not. `code`: of the run, where it is not that of a program.
+///
+/// # Safety
+///
+/// The caller is the first process, and `pipes` are open.
 unsafe fn finish(programs: &mut [Prepared<'_>], pipes: Pipes, code: c_int) -> ! {
-    // SAFETY: signals to children that were not waited for, and system calls.
+    // SAFETY: a child that was not waited for keeps its number; the calls on the set write a local.
     unsafe {
         let mut ended: libc::sigset_t = zeroed();
         libc::sigemptyset(&raw mut ended);
@@ -207,9 +229,14 @@ unsafe fn finish(programs: &mut [Prepared<'_>], pipes: Pipes, code: c_int) -> ! 
 }
 
 /// `/proc` of this PID namespace; names for `ip netns exec`; names of the ends.
+///
+/// # Safety
+///
+/// The caller is the first process, in a mount namespace of its own, and `container` has open descriptors.
 unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
     let none = null::<c_char>();
-    // SAFETY: system calls on constant strings; the mount namespace is this process's own.
+    // SAFETY: every string ends with a zero and outlives the call; the mount namespace is this process's own, so
+    // nobody else sees these mounts. `errno` is this thread's.
     unsafe {
         let private = libc::MS_REC | libc::MS_PRIVATE;
         if libc::mount(none, c"/".as_ptr(), none, private, null()) < 0 {
@@ -253,10 +280,14 @@ unsafe fn mount_all(container: &Container<'_>, pipes: Pipes) {
 }
 
 /// Has a file say something else: `new`, made for that, lies over it.
+///
+/// # Safety
+///
+/// The caller is the first process, in a mount namespace of its own.
 unsafe fn bind(new: &CStr, file: &CStr, text: &[u8]) -> bool {
     let create = libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC;
     let none = null::<c_char>();
-    // SAFETY: system calls on constant strings and the caller's memory.
+    // SAFETY: both names end with a zero, and `text` is as long as is said; all outlive the calls.
     unsafe {
         let made = libc::open(new.as_ptr(), create, 0o644);
         made >= 0
@@ -286,9 +317,14 @@ fn descriptor_path(descriptor: RawFd, path: &mut [c_char; 32]) -> bool {
 }
 
 /// Starts a program; its number.
+///
+/// # Safety
+///
+/// The caller is the first process. `program` has open descriptors, and its words end with a null pointer.
 unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes: Pipes) -> pid_t {
     let Streams { input, output, error, controls } = program.program.streams;
-    // SAFETY: this process has one thread, and the child goes straight to `exec`.
+    // SAFETY: this process has one thread, and the child goes straight to `exec` by calls that are async-signal-safe.
+    // The words and the environment end with null pointers.
     unsafe {
         match copy(libc::SIGCHLD, null_mut()) {
             -1 => fail(pipes, index, 7),
@@ -346,11 +382,15 @@ unsafe fn close_others() {
 }
 
 /// Ports that are listened on for TCP connections in a network namespace.
+///
+/// # Safety
+///
+/// The caller is the first process: it changes its network namespace. `network` is open.
 unsafe fn listeners(network: RawFd, pipes: Pipes) -> u32 {
     // Column `st`: 0A is TCP_LISTEN.
     const LISTEN: &[u8; 4] = b" 0A ";
     let mut count = 0;
-    // SAFETY: system calls; the buffer is as long as is said.
+    // SAFETY: bytes may be zero, so the buffer is valid; it is as long as is said, and `read` returns no more.
     unsafe {
         if libc::setns(network, libc::CLONE_NEWNET) < 0 {
             fail(pipes, NOBODY, 1);
@@ -383,8 +423,12 @@ unsafe fn listeners(network: RawFd, pipes: Pipes) -> u32 {
 }
 
 /// Tells the parent.
+///
+/// # Safety
+///
+/// `pipes.tell` is open.
 unsafe fn tell(pipes: Pipes, kind: i64, program: usize, value: i64) {
-    // SAFETY: a system call on this function's own memory.
+    // SAFETY: the call reads `record`, a local, as far as it goes.
     unsafe {
         let record: Record = [kind, program as i64, value, now() as i64];
         libc::write(pipes.tell, record.as_ptr().cast(), size_of_val(&record));
@@ -392,8 +436,12 @@ unsafe fn tell(pipes: Pipes, kind: i64, program: usize, value: i64) {
 }
 
 /// Says what failed, and ends.
+///
+/// # Safety
+///
+/// The caller is the first process or a child of it before `exec`, and `pipes` are open.
 unsafe fn fail(pipes: Pipes, program: usize, step: i64) -> ! {
-    // SAFETY: the caller is the first process or a child of it before `exec`.
+    // SAFETY: as promised, ending this process ends no code of the parent; `errno` is this thread's.
     unsafe {
         tell(pipes, FAILED, program, step << 32 | i64::from(*libc::__errno_location()));
         libc::_exit(125);

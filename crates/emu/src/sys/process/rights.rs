@@ -49,9 +49,14 @@ impl<'a> Rights<'a> {
     }
 
     /// Makes the calling process, of one thread, that of the programs. False: `errno` says why not.
+    ///
+    /// # Safety
+    ///
+    /// The process has one thread: the system calls change the rights of the calling thread alone.
     pub(super) unsafe fn take(&self) -> bool {
         let Credentials { user, limited, .. } = self.credentials;
-        // SAFETY: system calls on memory that lives longer than they take.
+        // SAFETY: `groups` is as long as is said and outlives the call; the others take numbers. The process has one
+        // thread, as promised.
         unsafe {
             if *limited && !drop_bounds(user.is_some()) {
                 return false;
@@ -78,9 +83,13 @@ unsafe fn gain_nothing() -> bool {
 }
 
 /// Capabilities that no program can have any more, whatever its file says.
+///
+/// # Safety
+///
+/// As for [`Rights::take`].
 unsafe fn drop_bounds(is_user: bool) -> bool {
     (0..=MOST_CAPABILITIES).filter(|&capability| !is_kept(capability, is_user)).all(|capability| {
-        // SAFETY: takes numbers.
+        // SAFETY: takes numbers, and touches no memory.
         let done = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
         // SAFETY: the address of this thread's own errno.
         done == 0 || unsafe { *libc::__errno_location() } == libc::EINVAL
@@ -93,13 +102,17 @@ const fn is_kept(capability: c_ulong, is_user: bool) -> bool {
 }
 
 /// What is left is so in each program: ping and tcpdump of an ordinary user as well.
+///
+/// # Safety
+///
+/// As for [`Rights::take`].
 unsafe fn keep(is_user: bool) -> bool {
     let kept = (0..=31).filter(|&capability| is_kept(capability, is_user));
     let bits = kept.fold(0, |bits, capability| bits | 1 << capability);
     let sets = Sets { effective: bits, permitted: bits, inheritable: 1 << CAP_NET_RAW };
     let none = Sets { effective: 0, permitted: 0, inheritable: 0 };
     let (header, sets) = (Header { version: VERSION, pid: 0 }, [sets, none]);
-    // SAFETY: the call reads a header and, in this version, two sets.
+    // SAFETY: capset reads a header and, in this version, two sets, which are locals; prctl takes numbers.
     unsafe {
         let raise = libc::PR_CAP_AMBIENT_RAISE as c_ulong;
         libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) == 0

@@ -110,8 +110,15 @@ pub(super) struct Pipes {
 /// The system call behind `fork`: without CLONE_VM and with no stack of its own the child goes on
 /// with a copy of everything. The library's `fork` takes locks, which in a copy of a process of
 /// several threads may never be free.
+///
+/// # Safety
+///
+/// In the child, which has one thread, only async-signal-safe functions may be called until `exec` or `_exit`:
+/// other threads of the parent may have held locks. `flags` have no CLONE_VM. `pidfd` has room for a descriptor if
+/// they have CLONE_PIDFD.
 pub(in crate::sys) unsafe fn copy(flags: c_int, pidfd: *mut c_int) -> pid_t {
     let (flags, none) = (libc::c_long::from(flags), null::<c_void>());
-    // SAFETY: the caller sees to what the child does.
+    // SAFETY: without CLONE_VM the child has its own memory, and a null pointer is its own stack; the caller has promised
+    // the rest.
     unsafe { libc::syscall(libc::SYS_clone, flags, none, pidfd, none, none) as pid_t }
 }

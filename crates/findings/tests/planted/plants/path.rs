@@ -3,8 +3,13 @@
 use super::{
     DOWN, Plant, file, insert, managed_queue, middlebox, only, ping, plain_queue, scaled, stream,
 };
-use crate::bases::{ALL, WIRE, codel};
+use crate::bases::{ALL, Known, WIRE, codel};
 use crate::draft::{Table, number, quoted, stage};
+
+/// How long the bottleneck takes for a packet of 1,500 bytes, ms.
+fn packet_ms(known: &Known) -> f64 {
+    12.0 / known.rate_mbps
+}
 
 pub(crate) const PATH: &[Plant] = &[
     Plant {
@@ -241,6 +246,42 @@ pub(crate) const PATH: &[Plant] = &[
                     .with("stall_ms", number(stall))
                     .with("stall_mean_between_ms", number((8.0 * stall).max(50.0)))
                     .with("ring_packets", ring),
+            )
+        },
+    },
+    // Bursts of a sender meet a processor that is three times as fast as the link, behind a ring of few packets.
+    Plant {
+        cause: "receive-ring",
+        into: ALL,
+        flows: 3,
+        up: None,
+        brings: None,
+        edit: |_, severity, well, known| {
+            let packets = known.bdp_bytes() / 1500.0;
+            well.there.insert(
+                0,
+                stage("host")
+                    .with("processing_ms", number(packet_ms(known) / 3.0))
+                    .with("ring_packets", (20.0 * packets).max(1000.0).round()),
+            );
+            let ring = (packets * scaled(severity, 0.5, 0.01)).max(1.0).round();
+            Box::new(move |draft| draft.there[0].set("ring_packets", ring))
+        },
+    },
+    // A processor that is slower than the link. Its ring is as long as a queue there should be.
+    Plant {
+        cause: "host-processor",
+        into: ALL,
+        flows: 3,
+        up: None,
+        brings: None,
+        edit: |random, severity, _, known| {
+            let each = packet_ms(known) / (1.0 - 0.8 * severity);
+            let ring = (known.bdp_bytes() / 1500.0).max(30.0).round();
+            insert(
+                random,
+                true,
+                stage("host").with("processing_ms", number(each)).with("ring_packets", ring),
             )
         },
     },
