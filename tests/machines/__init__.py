@@ -1,0 +1,1 @@
+"""The tests of Python with other programs in PATH."""

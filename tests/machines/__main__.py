@@ -48,6 +48,7 @@ ASKED_FOR = (
 
 
 def main() -> int:
+    """Run pytest with the PATH of the machine that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("machine", choices=("strangers", "least"))
     parser.add_argument("--packages", type=Path, help="a folder with unpacked packages")

@@ -174,7 +174,7 @@ def test_what_is_sent_again_is_a_cost_that_is_told() -> None:
 
 
 def test_a_transfer_that_does_not_complete_has_no_completion_time(cli: Any, tmp_path: Path) -> None:
-    """Not in findings, the table of what was tried, the comparison, the report, or the mean of seeds."""
+    """Not in findings, in what was tried, in a comparison or in a report."""
     scenario = tmp_path / "stuck.toml"
     scenario.write_text(STUCK)
     code, out, _ = cli("run", str(scenario), "--json", "--report", "page.html")

@@ -267,6 +267,7 @@ def figure_text(metric: str, value: float | None) -> str:
 
 
 def incomplete(flow: FlowFigures) -> str:
+    """``did not complete within the run``, of several seeds with how often."""
     values = (flow.get("values") or {}).get("completed_s")
     if not values:
         return f"{INCOMPLETE} within the run"
