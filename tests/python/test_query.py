@@ -142,13 +142,13 @@ def test_a_table_is_a_file(run: Path, target: str) -> None:
         links.mkdir()
     else:
         links.symlink_to(run / "flows.parquet" if target == "flows" else target)
-    with pytest.raises(InputError, match=r"links\.parquet is no file"):
+    with pytest.raises(InputError, match=r"cannot read .*/links\.parquet: it is (a link|no regular file)"):
         query("from links", run)
 
 
 def test_a_damaged_table_is_said(run: Path) -> None:
     (run / "links.parquet").write_bytes(b"PAR1" + bytes(90) + b"PAR1")
-    with pytest.raises(InputError, match="tables: "):
+    with pytest.raises(InputError, match=r"links\.parquet is damaged: "):
         query("from links", run)
 
 
