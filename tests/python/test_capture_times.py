@@ -6,6 +6,7 @@ import json
 import random
 import struct
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from airpath.report.capture import context
 _YEAR_S = 365 * 86_400
 _MOST_BYTES = 60_000_000
 _MOST = 2**32 - 1
-_ALTERED = {
+_ALTERED: dict[str, Callable[[tuple[int, ...], random.Random], tuple[int, int]]] = {
     "a year later": lambda at, drawn: (at[0] + _YEAR_S, at[1]),
     "earlier": lambda at, drawn: (max(0, at[0] - drawn.choice((1, 60, _YEAR_S))), at[1]),
     "at 0": lambda at, drawn: (0, 0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -557,4 +557,4 @@ def test_what_arrives_after_the_last_was_sent_takes_no_share_of_the_time() -> No
     group = SimpleNamespace(
         arrivals=arrivals, begin_ms=0.0, end_ms=200.0, base_ms=50.0, seconds=0.2
     )
-    assert Group.hollow_share.func(cast(Group, group)) == 1.0
+    assert cast(Any, Group.__dict__["hollow_share"]).func(group) == 1.0

@@ -137,6 +137,8 @@ def test_a_window_that_held_a_recorded_flow_back_bounds_its_stand_in() -> None:
     first = run.findings[0]
     assert first["cause"] == "receive-window"
     assert first["gain"]
+    assert first["gain"]["before"] is not None
+    assert first["gain"]["after"] is not None
     assert first["gain"]["after"] > 3 * first["gain"]["before"]
     assert first["set"] is None
     assert "the flow is COMMAND's and not the scenario's" in (first["advice"] or "")
@@ -171,6 +173,7 @@ def test_a_host_that_was_too_late_is_the_cause() -> None:
     gain = describe.removed(finding, run.summary["tried"])
     assert gain
     assert (gain["flow"], gain["before"], gain["seeds"]) == ("flow-0", 0.5, 3)
+    assert gain["after"] is not None
     assert gain["after"] > 1.5
     assert describe.answer(run.summary)[0] == "largest cause: emulation host (emulation)"
 
@@ -255,6 +258,8 @@ def test_how_flows_share_is_compared_by_their_sum_and_evenness() -> None:
     tried, *_ = (one for one in run.summary["tried"] if one["cause"] == "congestion-control")
     assert tried["gain"]
     assert tried["gain"]["metric"] == "jain_index"
+    assert tried["gain"]["before"] is not None
+    assert tried["gain"]["after"] is not None
     assert tried["gain"]["after"] > tried["gain"]["before"]
     flows[1]["goodput_mbps"] = 3.0
     run = emulation(flows, rows)

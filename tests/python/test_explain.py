@@ -19,6 +19,8 @@ def test_a_cause_is_named_and_its_advice_comes_true_on_other_seeds() -> None:
     assert finding["cause"] == "receive-window"
     gain = finding["gain"]
     assert gain is not None
+    assert gain["before"] is not None
+    assert gain["after"] is not None
     run = airpath.run("small-window", set=finding["set"], seed=1000)
     flow: Any = run.summary["flows"][0]
     assert math.isclose(flow[gain["metric"]], gain["after"], rel_tol=0.15)
@@ -106,6 +108,8 @@ def test_one_congestion_control_for_all_costs_the_flow_that_had_most() -> None:
     (mix,) = (one for one in findings if one["cause"] == "congestion-control")
     costs = {(cost["metric"], cost["flow"]): cost for cost in mix["costs"]}
     lost = costs["goodput_mbps", "fast"]
+    assert lost["before"] is not None
+    assert lost["after"] is not None
     assert lost["after"] < 0.8 * lost["before"]
     assert ("goodput_mbps", "slow") not in costs
     after: Any = airpath.run(MIX, set=mix["set"], seed=77).summary["flows"]

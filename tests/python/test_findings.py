@@ -10,14 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import airpath
 from airpath import diagnose
 from airpath.runs import describe
-from airpath.runs.document import Finding, Gain, Tried
+from airpath.runs.document import Finding, FlowFigures, Gain, Tried
 from airpath.runs.summary import _combine_entry
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -205,7 +205,10 @@ def test_the_mean_of_seeds_that_completed_is_no_completion_time() -> None:
     both = _combine_entry([{**flow, "completed_s": 1.0}, {**flow, "completed_s": None}])
     assert both["completed_s"] is None
     assert both["values"]["completed_s"] == [1.0, None]
-    assert describe.incomplete(both) == "did not complete within the run in 1 of 2 seeds"
+    assert (
+        describe.incomplete(cast(FlowFigures, both))
+        == "did not complete within the run in 1 of 2 seeds"
+    )
 
 
 STUCK = """

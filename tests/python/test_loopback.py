@@ -29,7 +29,7 @@ Served = Callable[[Path], AbstractContextManager[str]]
 def _explorer(place: Path) -> Iterator[str]:
     for name in ("index.html", "airpath.wasm"):
         (place / name).write_text("here")
-    begin: Begin = {}  # type: ignore[typeddict-item]
+    begin: Begin = {}
     with server.served(begin, assets=place) as url:
         yield url
 

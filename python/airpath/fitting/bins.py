@@ -22,7 +22,8 @@ def edges(at: Floats, begin: float, end: float, width: float) -> Floats:
         return np.zeros(0)
     before = np.floor((at[(at >= begin) & (at <= end)] - begin) / width)
     numbers: Floats = np.unique(np.concatenate(([0.0, last], before, before + 1)))
-    return numbers[numbers <= last]
+    kept: Floats = numbers[numbers <= last]
+    return kept
 
 
 def rates(

@@ -269,7 +269,7 @@ def figure_text(metric: str, value: float | None) -> str:
 def incomplete(flow: FlowFigures) -> str:
     """``did not complete within the run``, of several seeds with how often."""
     values = (flow.get("values") or {}).get("completed_s")
-    if not values:
+    if not isinstance(values, list) or not values:
         return f"{INCOMPLETE} within the run"
     return f"{INCOMPLETE} within the run in {values.count(None)} of {len(values)} seeds"
 
