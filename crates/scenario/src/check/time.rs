@@ -12,7 +12,7 @@ use crate::stage::Stage;
 
 /// Packets a second of a flow that nothing but TCP's window bounds: no host sends more, and a run
 /// of them would be slower than the time that it simulates (docs/adr/0117).
-const MOST_PACKETS_PER_S: f64 = 1e7;
+const MOST_PACKETS_PER_S: f64 = 1e8;
 
 /// With acknowledgements of 52 bytes over a faster link there may be more, too.
 const FASTEST_OF_ACKS: u64 = 2_000_000_000;
