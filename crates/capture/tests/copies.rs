@@ -21,7 +21,7 @@ enum Version {
 
 /// A link layer, and what differs where a packet is seen a second time.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Place {
+enum Seen {
     /// `-i any`: in at one interface, out at another.
     Cooked,
     /// `-i any` of newer versions.
@@ -36,10 +36,10 @@ enum Place {
     GtpU,
 }
 
-const PLACES: [Place; 6] =
-    [Place::Cooked, Place::Cooked2, Place::Vlan, Place::Router, Place::Mirror, Place::GtpU];
+const PLACES: [Seen; 6] =
+    [Seen::Cooked, Seen::Cooked2, Seen::Vlan, Seen::Router, Seen::Mirror, Seen::GtpU];
 
-impl Place {
+impl Seen {
     fn link_type(self) -> u32 {
         match self {
             Self::Cooked => 113,
@@ -149,7 +149,7 @@ fn packets(version: Version) -> Vec<(u64, Vec<u8>)> {
     sent.into_iter().map(packet).collect()
 }
 
-fn file(packets: &[(u64, Vec<u8>)], place: Place, times: usize, apart: u64, snap: usize) -> Pcap {
+fn file(packets: &[(u64, Vec<u8>)], place: Seen, times: usize, apart: u64, snap: usize) -> Pcap {
     let mut frames = Vec::new();
     for (at, packet) in packets {
         for time in 0..times {
@@ -198,7 +198,7 @@ fn a_capture_with_two_copies_says_what_one_with_one_says() {
             for apart in [3, 700] {
                 // Duplicate acknowledgements without a number are all alike, 400 us apart: which of them
                 // is the copy cannot be told where nothing else differs.
-                if place == Place::Mirror && version != Version::V4 && apart > 400 {
+                if place == Seen::Mirror && version != Version::V4 && apart > 400 {
                     continue;
                 }
                 let (once, _) = read(&file(&packets, place, 1, 0, usize::MAX));
@@ -221,7 +221,7 @@ fn copies_are_known_in_captures_that_were_cut() {
     for place in PLACES {
         for snap in [64, 68, 96, 128] {
             // So little of a packet in GTP-U does not reach the packet inside.
-            if place == Place::GtpU && snap < 70 {
+            if place == Seen::GtpU && snap < 70 {
                 continue;
             }
             let packets = packets(Version::V4);
@@ -267,7 +267,7 @@ fn a_packet_and_its_tunnel_are_two_points_and_no_copies() {
     let mut pcap = Pcap::new(1);
     for (at, packet) in &packets {
         pcap.frame(*at, &ethernet(0x0800, packet));
-        pcap.frame(at + 5, &Place::GtpU.frame(packet, 0));
+        pcap.frame(at + 5, &Seen::GtpU.frame(packet, 0));
     }
     let (report, _) = read(&pcap);
     assert_eq!(report.skipped.get(&Skipped::Copy), None);
@@ -277,7 +277,7 @@ fn a_packet_and_its_tunnel_are_two_points_and_no_copies() {
 
 #[test]
 fn a_stream_says_that_its_copies_are_counted() {
-    let pcap = file(&packets(Version::V4), Place::Mirror, 2, 3, usize::MAX);
+    let pcap = file(&packets(Version::V4), Seen::Mirror, 2, 3, usize::MAX);
     let report = pcap.report();
     assert_eq!(report.skipped.get(&Skipped::Copy), None);
     assert_eq!(report.flows[0].times_captured, 2);
@@ -291,7 +291,7 @@ proptest! {
     fn some_copies_or_many_are_left_out(
         seen_again in prop::collection::vec((any::<bool>(), 1u64..90_000), 80),
         place in prop::sample::select(vec![
-            Place::Cooked, Place::Cooked2, Place::Vlan, Place::Router, Place::GtpU,
+            Seen::Cooked, Seen::Cooked2, Seen::Vlan, Seen::Router, Seen::GtpU,
         ]),
     ) {
         let packets = packets(Version::V4);
