@@ -42,7 +42,7 @@ kind = "bulk"
 WORDS = {
     "run": ("run", "long.toml", "--explain", "off"),
     "repeat": ("run", "long.toml", "--repeat", "4", "--explain", "off"),
-    "explain": ("run", DOWNLINK, "--explain", "full", "--set", "run.duration_s=200"),
+    "explain": ("run", DOWNLINK, "--explain", "full", "--set", "run.duration_s=20000"),
     "whatif": ("whatif", "long.toml", "--try", "path.down.0.rate_mbps=2"),
     "diagnose": ("diagnose", "pipe"),
     "reproduce": ("reproduce",),

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from airpath.base.numbers import worker_count
 from airpath.base.secrets import redacted
+from airpath.base.signals import INTERRUPTED, TERMINATED
 from airpath.campaign import definition as definitions
 from airpath.campaign import plan as plans
 from airpath.campaign import rounds, work
@@ -63,9 +64,11 @@ class Engine(Protocol):
 
 
 class InterruptedCampaignError(AirpathError):
-    """Ctrl-C; what was done is kept."""
+    """SIGINT or SIGTERM came, which the exit code tells; what was done is kept."""
 
-    exit_code = 130
+    def __init__(self, message: str, stop: BaseException) -> None:
+        super().__init__(message)
+        self.exit_code = TERMINATED if isinstance(stop, SystemExit) else INTERRUPTED
 
 
 @dataclass
@@ -255,11 +258,11 @@ class _Sweep:
         self._describe(began, complete=False)
         try:
             self._rounds()
-        except (KeyboardInterrupt, SystemExit):
+        except (KeyboardInterrupt, SystemExit) as stop:
             with deferred():
                 self._take_ended()
                 self._describe(began, complete=False)
-            raise InterruptedCampaignError(self._kept_sentence("interrupted")) from None
+            raise InterruptedCampaignError(self._kept_sentence("interrupted"), stop) from None
         except AirpathError as error:
             if isinstance(error, OtherCoreError):
                 raise
