@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
+from airpath.base.text import printable
 from airpath.errors import InputError, reason
 
 MOST_TEXT_BYTES = 4 << 20
@@ -22,7 +23,7 @@ def read_private(file: Path) -> bytes:
     with file.open("rb") as opened:
         mode = os.fstat(opened.fileno()).st_mode
         if stat.S_ISREG(mode) and mode & 0o077:
-            sys.stderr.write(f"warning: other users can read {file}: chmod 600 {file}\n")
+            sys.stderr.write(printable(f"warning: other users can read {file}: chmod 600 {file}\n"))
         return read_within(opened, str(file))
 
 
