@@ -189,7 +189,10 @@ def _congestion(said: str) -> dict[int, str]:
 
 @skip_without("ip")
 @pytest.mark.parametrize("keys", ["", 'direction = "up"\n'], ids=["down", "up"])
-@pytest.mark.parametrize("path", ["", _NAT], ids=["wire", "nat"])
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param("", id="wire"), pytest.param(_NAT, id="nat", marks=skip_without("nft"))],
+)
 def test_flows_of_one_end_have_each_its_congestion_control(
     airpath_command: Command, tmp_path: Path, keys: str, path: str
 ) -> None:
