@@ -95,6 +95,11 @@ impl Drop for Guard {
 
 /// The guard, with nothing open but the terminal and the pipe, in a session of its own: what ends this
 /// process and all of its group leaves it alone.
+///
+/// # Safety
+///
+/// The caller is a child of one thread, which [`copy`] made; it closes every other descriptor. `terminal` and `ended` are
+/// open.
 unsafe fn wait_and_restore(terminal: RawFd, ended: RawFd, before: Modes, raw: Modes) -> ! {
     const TERMINAL: c_int = 0;
     const ENDED: c_int = 1;

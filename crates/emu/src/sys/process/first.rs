@@ -364,6 +364,10 @@ unsafe fn start(program: &Prepared<'_>, rights: &Rights<'_>, index: usize, pipes
 }
 
 /// At `exec` nothing but the standard streams stays open.
+///
+/// # Safety
+///
+/// The caller is a child that goes on to `exec`, and counts on no other descriptor after it.
 unsafe fn close_others() {
     const FIRST: c_int = 3;
     // SAFETY: changes flags of descriptors, of which this process uses none after `exec`.

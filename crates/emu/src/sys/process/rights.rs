@@ -77,6 +77,10 @@ impl<'a> Rights<'a> {
 }
 
 /// From now on no file gives more rights: neither set-user-ID nor file capabilities.
+///
+/// # Safety
+///
+/// As for [`Rights::take`].
 unsafe fn gain_nothing() -> bool {
     // SAFETY: takes numbers.
     unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 }
