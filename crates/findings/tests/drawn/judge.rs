@@ -118,7 +118,7 @@ fn rates(scenario: &Scenario, summary: &RunSummary) -> Result<(), String> {
     for config in &scenario.flows {
         let Some(flow) = summary.flows.iter().find(|flow| flow.id == config.id) else { continue };
         let stages = stages_of(scenario, config.direction);
-        let slowest = stages.iter().filter_map(|stage| rate_of(stage)).min();
+        let slowest = stages.iter().filter_map(rate_of).min();
         if let (Some(slowest), Some(goodput)) = (slowest, flow.goodput_mbps)
             && goodput > slowest.bps() as f64 * 1e-6 * (1.0 + 1e-6)
         {
