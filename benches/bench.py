@@ -57,14 +57,7 @@ def main() -> int:
     try:
         built = builds(arguments.plain)
         results.document["built"] = built.said
-        results.say(
-            [
-                f"{machine['date']}, {machine['cpu']}, {machine['rustc']}, "
-                f"commit {machine['commit']}",
-                f"`{machine['command']}`: airpath {arguments.runs} x",
-                built.said,
-            ]
-        )
+        results.say(heading(machine, arguments.runs, built.said))
         measured(built, arguments, results, progress)
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
@@ -74,6 +67,15 @@ def main() -> int:
     finally:
         progress.stop()
     return results.end()
+
+
+def heading(machine: Row, runs: int, built: str) -> list[str]:
+    """What was measured, where, and how it was built."""
+    return [
+        f"{machine['date']}, {machine['cpu']}, {machine['rustc']}, commit {machine['commit']}",
+        f"`{machine['command']}`: airpath {runs} x",
+        built,
+    ]
 
 
 def measured(

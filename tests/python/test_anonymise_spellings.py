@@ -205,12 +205,21 @@ def capture(drawn: Drawn) -> bytes:
     return data + block(4, names)
 
 
+def documents(text: str) -> Iterator[Any]:
+    """Each of the JSON documents that follow one another."""
+    decoder, rest = json.JSONDecoder(), text.strip()
+    while rest:
+        document, end = decoder.raw_decode(rest)
+        yield document
+        rest = rest[end:].lstrip()
+
+
 def files(place: Path, drawn: Drawn) -> Iterator[Path]:
     """A file of each kind, its name and its texts with addresses."""
     for number, seed in enumerate(sorted(SEEDS.iterdir())):
         text = seed.read_bytes().decode(errors="replace")
         if text.startswith("{"):
-            text = json.dumps(everywhere(json.loads(text), drawn))
+            text = "\n".join(json.dumps(everywhere(one, drawn)) for one in documents(text))
         else:
             text = re.sub(
                 r"192\.0\.2\.\d+|::1|127\.0\.0\.1|(?<=PING )\S+", lambda _: drawn.text(), text

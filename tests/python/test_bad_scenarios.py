@@ -36,7 +36,7 @@ def test_the_good_one_is_good(airpath_command: Command, tmp_path: Path) -> None:
     [
         (TRACE, None, ["s.toml:6", "t.trace", "No such file"]),
         (TRACE, "", ["s.toml:6", "t.trace", "empty"]),
-        (TRACE, "1\n2\n3\n4\n5\n6\nseven\n8\n", ["t.trace", "line 7", "seven"]),
+        (TRACE, "1\n2\n3\n4\n5\n6\nseven\n8\n", ["t.trace", "line 7", "a whole number of ms"]),
         (TRACE, "1\n2\n9\n4\n", ["t.trace", "line 4", "before the previous"]),
         (GOOD.replace("queue_packets", "queue_packts"), None, ["s.toml:7", "queue_packets"]),
         (GOOD.replace("= 5\n", "= -5\n"), None, ["s.toml:6", "-5", "greater than 0"]),

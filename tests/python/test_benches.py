@@ -198,8 +198,7 @@ def test_what_is_measured_says_how_it_was_built(
     assert "llvm-profdata is missing: do this" in plain.said
     assert "WITHOUT A PROFILE: llvm-profdata is missing" in capsys.readouterr().err
     machine = {"date": "d", "cpu": "c", "rustc": "r", "commit": "x", "command": "benches/bench.py"}
-    document = {"about": machine, "runs": 1, "built": plain.said}
-    assert plain.said in bench("bench").render(document)
+    assert plain.said in bench("bench").heading(machine, 1, plain.said)
 
 
 def test_what_is_measured_is_not_built_of_training_that_fails(

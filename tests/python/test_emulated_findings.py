@@ -120,7 +120,10 @@ def test_a_failed_flow_is_no_measurement_to_explain() -> None:
 def test_own_flows_need_no_stand_in(tmp_path: Path) -> None:
     scenario = airpath.load("bufferbloat")
     run = airpath.run(scenario, out=tmp_path / "run")
-    run.summary["emulation"] = {"failed_flows": []}
+    run.summary["emulation"] = {
+        "failed_flows": [], "valid": True, "invalid_because": None, "directions": {},
+        "parity": None, "ack_gaps": None,
+    }  # fmt: skip
     emulated.add(run, scenario, "quick", own_flows=True)
     assert run.findings[0]["cause"] == "bufferbloat"
     assert Run.open(tmp_path / "run").findings == run.findings
