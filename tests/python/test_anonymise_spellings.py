@@ -53,7 +53,7 @@ def ipv4(draw: Random) -> dict[str, str]:
 
 
 def ipv6(draw: Random) -> dict[str, str]:
-    """The same of IPv6, often with zeros, or with a MAC address inside (RFC 4291, appendix A)."""
+    """Spellings of an IPv6 address, often with zeros or a MAC address inside (RFC 4291, A)."""
     bits = 0x20010DB8 << 96 | draw.getrandbits(96)
     if draw.random() < 0.5:
         bits &= ~(0xFFFF_FFFF_FFFF << 32)
@@ -68,7 +68,7 @@ def ipv6(draw: Random) -> dict[str, str]:
 
 
 def mac(draw: Random) -> dict[str, str]:
-    """The same of a MAC address."""
+    """Spellings of a MAC address."""
     each = [f"{draw.randrange(256):02x}" for _ in range(5)] + ["0a"]
     bare = "".join(each)
     return {

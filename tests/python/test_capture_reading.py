@@ -90,7 +90,7 @@ def test_a_syn_that_an_error_answers_is_on_no_one_way_path(tmp_path: Path) -> No
 
 
 def test_copies_are_left_out_and_told_of(tmp_path: Path) -> None:
-    """The same pings as `tcpdump -i any` has them: in at one interface, out at another."""
+    """Pings as `tcpdump -i any` has them: in at one interface, out at another."""
     data = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 113)
     for number in range(20):
         reply = _icmp(PEER, HOST, 0, 0, struct.pack(">HH", 77, number) + bytes(56))

@@ -20,7 +20,7 @@ pub struct LinkMeter {
     pub sojourn: Histogram,
     /// Bytes that the link could have carried since the start.
     pub capacity_bytes: f64,
-    /// Of these, bytes that it could still carry at once: a shaper's tokens.
+    /// Bytes of the capacity that could still be carried at once: a shaper's tokens.
     pub stored_bytes: f64,
 }
 

@@ -70,9 +70,9 @@ def command(
         typer.Option(
             "--env",
             metavar="NAME",
-            help="A variable of the environment that programs get besides TERM, LANG, LC_*, PATH, "
-            "HOME, USER, LOGNAME, SHELL and TZ. With --user root, or without root, they get all. "
-            "Repeatable.",
+            help="Pass this environment variable to programs, besides TERM, LANG, LC_*, PATH, "
+            "HOME, USER, LOGNAME, SHELL and TZ. With --user root, or without root, they get all "
+            "variables. Repeatable.",
             show_default=False,
         ),
     ] = None,

@@ -213,7 +213,7 @@ class Anonymiser:
         return re.sub("[0-9]", lambda _: next(other), shown)
 
     def _drawn(self, said: str, size: int) -> int:
-        """So many bytes that the key and a text decide."""
+        """Bytes that the key and a text decide; always the same number of them."""
         digest = hashlib.blake2b(said.encode(), key=self._key, digest_size=size).digest()
         return int.from_bytes(digest, "big")
 

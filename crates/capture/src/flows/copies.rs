@@ -48,7 +48,7 @@ pub(super) struct Sight {
     pub(super) times: u16,
     /// The one before came so shortly ago that it may be the same frame.
     pub(super) is_soon: bool,
-    /// The same came long before: such packets are alike because of what is in them.
+    /// An equal packet was seen long before: such packets are alike because of their contents.
     pub(super) recurs: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::decode::icmp::IcmpError;
 use crate::report::{FlowReport, Volume};
 use crate::tcp::Connection;
 
-/// So many of the packets have to come again before the capture is why.
+/// Share of a flow's packets that must have a copy before the capture, not the network, is held to be why.
 const NEARLY_ALL: f64 = 0.9;
 
 #[derive(Clone, Debug)]

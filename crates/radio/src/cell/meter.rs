@@ -120,7 +120,7 @@ impl Capacity {
         self.per_nano = slot_bytes / slot.as_nanos() as f64;
     }
 
-    /// So many bytes were carried in less time than they are meant to take.
+    /// Bytes that were carried in less time than they are meant to take.
     pub(super) fn add(&mut self, bytes: f64) {
         self.bytes += bytes;
     }

@@ -72,16 +72,16 @@ pub(crate) fn check(
                 problems.add_with_help(
                     flow.origin_of("kind"),
                     format!(
-                        "{} has no link, so that flow {id:?} could send its window of {window} \
-                         bytes every {} ms: {} million packets a second",
+                        "nothing on {} limits the rate, so flow {id:?} could send its window of {window} bytes \
+                         every {} ms: {} million packets a second",
                         section.name,
                         (round_trip * 1e6).round() / 1e3,
                         (per_s * 1e-6).round(),
                     ),
                     format!(
-                        "without a link there may be {} million at most: add a stage to \
-                         [[path.down]] or [[path.up]] with stage = \"link\" and rate_mbps, or set a \
-                         longer delay or a smaller `window_bytes`",
+                        "at most {} million are allowed: add a stage to [[path.down]] or [[path.up]] with \
+                         stage = \"link\" and rate_mbps, or set a longer delay or a smaller \
+                         `window_bytes`",
                         MOST_PACKETS_PER_S * 1e-6,
                     ),
                 );
