@@ -113,7 +113,7 @@ def rivals(group: Group) -> Iterator[Suspect]:
     """Transfers beside each other of which one has much more."""
     beside = [one for one in group.transfers if one.seconds >= 0.7 * group.seconds]
     trip = max(one.typical_rtt_ms for one in beside) if beside else 0.0
-    # Who has nothing to send does not want more of the path.
+    # A sender with nothing to send does not compete.
     beside = [one for one in beside if one.has_backlog]
     if len(beside) < 2 or group.seconds < max(3, _LEAST_ROUNDS * trip / 1000):
         return

@@ -107,16 +107,16 @@ def _apart_ms(at: Floats, cycle: float) -> float:
 
 
 def _refused(flow: dict[str, Any], count: int, frames: tuple[int, ...]) -> Iterator[Suspect]:
-    """Of pings that errors of ICMP answered: the path is not silent. One of them is a cause."""
+    """Pings that ICMP errors answered: the path is not silent. Only an MTU error is a cause."""
     errors = flow["icmp_errors"]
     kinds = [kind for kind in TOO_LARGE if kind in errors["messages"]]
     if not kinds:
         return
-    takes = f", and says that the next hop takes {errors['mtu_bytes']} bytes"
+    takes = f", and gives the next hop's MTU as {errors['mtu_bytes']} bytes"
     yield Suspect(
         "mtu",
         1.0,
-        f"None of {count} pings had a reply: {errors['from']} answers that they are too large "
+        f"None of {count} pings had a reply: {errors['from']} reports that they are too large "
         f"({' and '.join(kinds)}){takes if errors['mtu_bytes'] else ''}.",
         (flow["id"],),
         frames,
@@ -222,7 +222,7 @@ def connections(
     client, server = tcp["from_client"], tcp["from_server"]
     answered = flow["from_server"]["packets"] > 0
     if flow["icmp_errors"] and not answered:
-        # Who answers with an error is reached, and comes back.
+        # A host that answers with an ICMP error can be reached, and its replies return.
         return
     if tcp["opening_seen"] and not answered and client["retransmissions"]["handshake"] >= 2:
         yield Suspect(
@@ -255,7 +255,7 @@ def connections(
     nothing = client["data_packets"] == 0 and server["data_packets"] == 0
     again = server["retransmissions"]["handshake"]
     silent = flow["duration_s"] + remains_s
-    # Who has said nothing for a moment may have nothing to say.
+    # A connection that is silent for a moment may have nothing to send.
     waits = again or (silent >= _SILENT_S and tcp["state"] == "open")
     if nothing and waits and not others_deliver and tcp["handshake_ms"] is not None:
         yield Suspect(

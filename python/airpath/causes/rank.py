@@ -181,7 +181,7 @@ def _nothing(groups: list[Group], report: dict[str, Any]) -> Blame:
         return Blame(
             "inconclusive",
             "For most of the time the application had nothing to send: the path did not hold the "
-            "transfers back, and what it can carry does not show.",
+            "transfers back, and the capture does not show how much it can carry.",
             [],
         )
     if group.busy >= 0.75 and group.seconds >= _LEAST_SECONDS:

@@ -476,7 +476,7 @@ class Transfer:
         return seen.sent[usable], room
 
     def is_closed(self, at_ms: float) -> bool:
-        """The receiver had said last that it has no room for a full segment."""
+        """Whether the window last advertised before that time is smaller than a full segment."""
         seen = self.seen
         last = int(np.searchsorted(seen.ack, at_ms, side="right")) - 1
         # The window of a SYN is never scaled; a window of 0 is one with any scale.

@@ -78,18 +78,18 @@ def _batches_first(group: Group, found: list[Suspect]) -> Iterator[Suspect]:
 
 
 def _too_large(group: Group) -> Iterator[Suspect]:
-    """All segments above a size are lost, and all others arrive: a hop does not take them."""
+    """All segments above a size are lost, and all others arrive."""
     main = group.main
     if main.too_large is None:
         return
     smallest, largest = main.too_large
     joined = main.stream["larger_than_mss"] > 0
-    how = "which offload has joined and not cut again" if joined else "which no hop cuts"
+    how = "which receive offload merged and nothing split again" if joined else "not fragmented"
     yield Suspect(
         "mtu",
         max(idle_cost(group), group.loss_share),
-        f"All {len(main.loss_at)} segments of {smallest} bytes or more were lost, {how}, and none "
-        f"of {largest} bytes or less: a hop does not take packets of that size.",
+        f"All {len(main.loss_at)} segments of {smallest} bytes or more were lost ({how}), and none "
+        f"of {largest} bytes or less: a hop drops packets of that size.",
         flow_numbers(group),
         tuple(int(main.seen.frame[index]) for index in main.loss_at[:MOST_FRAMES]),
         advice="Switch off receive offload where packets are forwarded (ethtool -K DEV gro off lro "
@@ -100,14 +100,14 @@ def _too_large(group: Group) -> Iterator[Suspect]:
 
 
 def _closed_windows(group: Group) -> Iterator[Suspect]:
-    """Nothing arrives, and the receiver had said that it has no room."""
+    """Silence after the receiver advertised a window smaller than a segment."""
     share = group.closed_share
     if share >= LEAST_COST:
         yield Suspect(
             "application-limited",
             share,
-            f"For {share:.0%} of the time nothing arrived, after the receiver had said that its "
-            "window has no room for a full segment: its application does not read.",
+            f"For {share:.0%} of the time nothing arrived, after the receiver had advertised a "
+            "window smaller than one segment: its application does not read.",
             flow_numbers(group),
             advice="Look at what the receiver's application does with the data.",
         )
@@ -117,7 +117,7 @@ def _windows(group: Group) -> Iterator[Suspect]:
     """One of the two ends holds the data back."""
     main = group.main
     if main.window_bytes is None:
-        # What nobody knows to be full or to have room says nothing of either end.
+        # Without the scale nobody knows whether the window is full: neither end is blamed.
         return
     flows = flow_numbers(group)
     # Of all bytes: a short transfer's window says little of a long one beside it.

@@ -79,7 +79,7 @@ def _errors(errors: dict[str, Any]) -> str:
     ]
     said = f"{errors['from']} answered its packets with {', '.join(kinds)}"
     if errors["mtu_bytes"]:
-        said += f"; the next hop takes packets of {errors['mtu_bytes']} bytes"
+        said += f"; the next hop's MTU is {errors['mtu_bytes']} bytes"
     return f"{said}."
 
 
