@@ -13,7 +13,7 @@
 # make fuzz-campaigns  damages campaign files and the folders of campaigns and has them read, for ten minutes
 # make fuzz-importers  damages outputs of iperf3, ping, ss, nuttcp and flent and has them read, for ten minutes
 # make fuzz-runs      damages run directories and gives them to every command that takes one, for ten minutes
-# make fuzz-diagnose  damages captures and outputs of tools and gives them to `airpath diagnose`, for ten minutes
+# make fuzz-diagnosed  damages captures and outputs of tools and gives them to `airpath diagnose`, for ten minutes
 # make lock           renews requirements.lock: the newest packages that pyproject.toml allows; needs a network
 # make audit          asks for known vulnerabilities of what airpath depends on; needs a network
 # make findings       plants causes at random: are they named, and does the advice hold on other seeds?
@@ -151,15 +151,9 @@ fuzz-coverage:
 fuzz-importers: build
 	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed $(SECONDS) $(FUZZ_SEED)
 
-fuzz-campaigns: build
-	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed.campaigns $(SECONDS) $(FUZZ_SEED)
-
-# Exit code 1: a directory, or a file, was neither read nor refused in a line, or took too long or too much memory.
-fuzz-runs: build
-	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed.runs $(SECONDS) $(FUZZ_SEED)
-
-fuzz-diagnose: build
-	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed.diagnosed $(SECONDS) $(FUZZ_SEED)
+# Exit code 1: something was neither read nor refused in a line, or took too long or too much memory.
+fuzz-campaigns fuzz-diagnosed fuzz-runs: fuzz-%: build
+	PYTHONPATH=tests nice -n 19 $(VENV)/python -m fuzzed.$* $(SECONDS) $(FUZZ_SEED)
 
 fuzz-corpus:
 	python3 tools/fuzz corpus $(TARGETS)

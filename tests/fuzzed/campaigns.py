@@ -19,7 +19,6 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -37,9 +36,9 @@ from airpath.campaign.summaries import summarise
 from airpath.errors import AirpathError
 
 from .check import SlowError, scratch
+from .faults import Faults, options
 from .mutate import damaged
 
-KEPT = Path("target/fuzz/campaigns")
 MOST_S = 120
 """Of wall time, as what waits for a pipe takes no processor time; the machine may be busy."""
 _MOST_MEMORY = 4 << 30
@@ -204,7 +203,7 @@ def _value(pick: Random, out: Path) -> None:
         return
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     place, key = document, None
     while isinstance(place, dict) and place:
@@ -347,15 +346,15 @@ _TAMPERINGS: tuple[Callable[[Random, Path], None], ...] = (
 
 def main(words: Sequence[str]) -> int:
     """Do as the words say."""
-    if len(words) not in (1, 2) or not all(word.isdigit() for word in words) or words[0] == "0":
-        print(__doc__, file=sys.stderr)
+    numbers = options(words, __doc__)
+    if numbers is None:
         return 2
-    seconds, seed = float(words[0]), words[1] if len(words) == 2 else str(int(time.time()))
+    seconds, seed = numbers
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     print(f"The seed is {seed}.")
     pick = Random(f"airpath campaigns {seed}")
     counts: Counter[str] = Counter()
-    faults: dict[str, str] = {}
+    faults = Faults("campaigns")
     with tempfile.TemporaryDirectory(dir=scratch()) as name:
         place = Path(name)
         drawn = Drawn(place / "drawn")
@@ -365,41 +364,15 @@ def main(words: Sequence[str]) -> int:
                 _, answers = check_folder(pick, drawn, place)
                 counts.update(f"folders {answer}" for answer in answers)
             except Exception as error:
-                _keep(place / "out", error, faults)
+                faults.keep(place / "out", error)
             for _ in range(10):
                 data = damaged(pick, drawn.texts)
                 try:
                     counts[f"files {check_file(data, place)}"] += 1
                 except Exception as error:
-                    _keep(place / "c.toml", error, faults)
-    for kind, count in sorted(counts.items()):
-        print(f"{kind:16} {count:10,}")
-    print(f"{time.process_time():.0f} s of processor time, "
-          f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB.")  # fmt: skip
-    for text in faults.values():
-        print(text)
-    return 1 if faults else 0
-
-
-def _keep(what: Path, error: Exception, faults: dict[str, str]) -> None:
-    """Keep the first campaign of each place that fails."""
-    frames = traceback.extract_tb(error.__traceback__)
-    last = next((one for one in reversed(frames) if "/airpath/" in one.filename), frames[-1])
-    where = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
-    if where in faults:
-        return
-    kept = KEPT / f"fault-{hashlib.sha256(where.encode()).hexdigest()[:12]}"
-    KEPT.mkdir(parents=True, exist_ok=True)
-    if what.is_dir():
-        shutil.rmtree(kept, ignore_errors=True)
-        # A pipe cannot be copied, and does not have to be.
-        pipes = [path for path in what.rglob("*") if path.is_fifo()]
-        shutil.copytree(what, kept, symlinks=True, ignore=lambda place, names: {
-            name for name in names if Path(place, name) in pipes
-        })  # fmt: skip
-    else:
-        shutil.copy(what, kept)
-    faults[where] = f"{where}: {str(error)[:200]} ({kept})"
+                    faults.keep(place / "c.toml", error)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return faults.end(counts, f"At most {memory} MiB")
 
 
 if __name__ == "__main__":

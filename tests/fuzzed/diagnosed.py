@@ -17,7 +17,6 @@ import shutil
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,10 +29,10 @@ from airpath.cli.console import guarded
 from airpath.drivers.simulate import CAPTURE
 
 from .check import scratch, seeds
+from .faults import Faults, options
 from .mutate import damaged
 from .runs import bounded
 
-_KEPT = Path("target/fuzz/diagnosed")
 _CORPORA = Path(__file__).parents[2] / "fuzz/corpus"
 _READ = ("capture", "segments", "second_reading", "record")
 """Targets whose inputs are files, or parts of any."""
@@ -123,13 +122,13 @@ def _no_number(name: str) -> None:
 
 def main(words: Sequence[str]) -> int:
     """Do as the words say."""
-    if len(words) not in (1, 2) or not all(word.isdigit() for word in words) or words[0] == "0":
-        print(__doc__, file=sys.stderr)
+    numbers = options(words, __doc__)
+    if numbers is None:
         return 2
-    seconds, seed = float(words[0]), words[1] if len(words) == 2 else str(int(time.time()))
+    seconds, seed = numbers
     pick = Random(f"airpath diagnosed {seed}")
     ended: Counter[str] = Counter()
-    faults: dict[str, str] = {}
+    faults = Faults("diagnosed")
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         place = Path(folder)
         begin = known(place)
@@ -143,25 +142,8 @@ def main(words: Sequence[str]) -> int:
                 if isinstance(error, KeyboardInterrupt):
                     raise
                 ended["fault"] += 1
-                _keep(given, error, faults)
-    for kind, count in sorted(ended.items()):
-        print(f"{kind:14} {count:10,}")
-    print(f"{sum(ended.values()):,} calls in {time.process_time():.0f} s of processor time.")
-    for text in faults.values():
-        print(text)
-    return 1 if faults else 0
-
-
-def _keep(given: Sequence[Path], error: BaseException, faults: dict[str, str]) -> None:
-    """Keep the first files of each place that fails."""
-    frames = traceback.extract_tb(error.__traceback__)
-    last = next((one for one in reversed(frames) if "/airpath/" in one.filename), frames[-1])
-    where = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
-    if where not in faults:
-        kept = _KEPT / f"fault-{len(faults)}"
-        shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(given[0].parent, kept)
-        faults[where] = f"{where}: {str(error)[:300]} ({kept})"
+                faults.keep(place / "given", error)
+    return faults.end(ended, f"{sum(ended.values()):,} calls")
 
 
 if __name__ == "__main__":

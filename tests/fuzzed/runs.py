@@ -18,7 +18,6 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -40,9 +39,9 @@ from airpath.twin import compare as twin
 from airpath.twin.runs import Counted
 
 from .check import SlowError, scratch
+from .faults import Faults, options
 from .mutate import damaged
 
-_KEPT = Path("target/fuzz/runs")
 _MOST_CPU_S = 20.0
 """For one command; more is a fault."""
 _MOST_WAIT_S = 600.0
@@ -438,16 +437,15 @@ _SLOW: tuple[_Damage, ...] = ((_rows, "table"),)
 
 def main(words: Sequence[str]) -> int:
     """Do as the words say."""
-    if len(words) not in (1, 2, 3) or not all(word.isdigit() for word in words):
-        print(__doc__, file=sys.stderr)
+    numbers = options(words, __doc__, most=3)
+    if numbers is None:
         return 2
-    seconds, seed = float(words[0]), words[1] if len(words) > 1 else str(int(time.time()))
-    most = int(words[2]) if len(words) > 2 else 1 << 60
+    seconds, seed, most = (*numbers, 1 << 60)[:3]
     global _DAMAGES  # noqa: PLW0603
     _DAMAGES = _DAMAGES * 3 + _SLOW
     pick = Random(f"airpath runs {seed}")
     ended: Counter[str] = Counter()
-    faults: dict[str, str] = {}
+    faults = Faults("runs")
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         place = Path(folder)
         known = make(place)
@@ -460,42 +458,12 @@ def main(words: Sequence[str]) -> int:
                 ended += use(directory, commands(pick, directory, place))
             except (Exception, pl.exceptions.PanicException) as error:
                 ended["fault"] += 1
-                _keep(directory, error, faults)
-    for kind, number in sorted(ended.items()):
-        print(f"{kind:16} {number:10,}")
+                faults.keep(directory, error)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    print(
-        f"{count:,} directories in {time.process_time():.0f} s of processor time, "
-        f"{memory >> 20} MiB at the most."
-    )
-    for text in faults.values():
-        print(text)
+    code = faults.end(ended, f"{count:,} directories, at most {memory >> 20} MiB,")
     if memory > MOST_MEMORY:
         print(f"That is more than {MOST_MEMORY >> 20} MiB.")
-    return 1 if faults or memory > MOST_MEMORY else 0
-
-
-def _keep(directory: Path, error: BaseException, faults: dict[str, str]) -> None:
-    """Keep the first directory of each place that fails."""
-    frames = traceback.extract_tb(error.__traceback__)
-    last = next((one for one in reversed(frames) if "/airpath/" in one.filename), frames[-1])
-    where = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
-    if where not in faults:
-        kept = _KEPT / f"fault-{len(faults)}"
-        shutil.rmtree(kept, ignore_errors=True)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(directory, kept, symlinks=True, ignore=_not_files)
-        faults[where] = f"{where}: {str(error)[:300]} ({kept})"
-
-
-def _not_files(folder: str, names: list[str]) -> list[str]:
-    """What cannot be copied: pipes, and files of a terabyte."""
-    paths = [Path(folder, name) for name in names]
-    return [
-        path.name
-        for path in paths
-        if path.is_fifo() or (path.is_file() and path.stat().st_size > 1 << 30)
-    ]
+    return 1 if memory > MOST_MEMORY else code
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Damaged files through the whole of `airpath diagnose`; `make fuzz-diagnose` has more."""
+"""Damaged files through the whole of `airpath diagnose`; `make fuzz-diagnosed` has more."""
 
 from __future__ import annotations
 
