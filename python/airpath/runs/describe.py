@@ -209,26 +209,27 @@ def removed(finding: Finding, tried: list[Tried]) -> Gain | None:
 
 
 def before_and_after(finding: Finding, tried: list[Tried]) -> list[tuple[str, float, str]]:
-    """Label, length from 0 to 1 and text of two bars; none where nothing was measured."""
+    """Label, length from 0 to 1 and text of two bars.
+
+    None where nothing was measured, or where a transfer did not complete: a time that is only known
+    to be longer has no length.
+    """
     gain = finding["gain"] or removed(finding, tried)
     if not gain:
         return []
     metric, before, after = gain["metric"], gain["before"], gain["after"]
-    # What did not complete took longer than anything that did.
-    most = max(before or 0.0, after or 0.0) or 1.0
+    if before is None or after is None:
+        return []
+    most = max(before, after) or 1.0
     spread = ""
     if gain["ci95"] is not None:
         low, high = (figure_text(metric, bound) for bound in gain["ci95"])
         spread = f" ({low} to {high})" if low != high else ""
     with_it = "with the advice" if finding["gain"] else "without the cause"
     return [
-        (f"{gain_name(gain)} before", _length(before, most), figure_text(metric, before)),
-        (with_it, _length(after, most), f"{figure_text(metric, after)}{spread}"),
+        (f"{gain_name(gain)} before", before / most, figure_text(metric, before)),
+        (with_it, after / most, f"{figure_text(metric, after)}{spread}"),
     ]
-
-
-def _length(value: float | None, most: float) -> float:
-    return 1.0 if value is None else value / most
 
 
 def chart(finding: Finding, tried: list[Tried]) -> list[str]:
